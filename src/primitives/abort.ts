@@ -1,0 +1,35 @@
+/** Giving up on work that cannot be told to stop. */
+
+/** `promise`, or a rejection with `signal.reason` as soon as the signal fires; the work behind it goes on. */
+export function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+/** The items of `source`, until the signal fires: then throws `signal.reason` without waiting for the source. */
+export async function* eachOrAborted<T>(
+  source: AsyncIterable<T> | Iterable<T>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T> {
+  const iterator = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
+  let done = false
+  try {
+    for (;;) {
+      signal?.throwIfAborted()
+      const next = await orAborted(Promise.resolve(iterator.next()), signal)
+      if (next.done) {
+        done = true
+        return
+      }
+      yield next.value
+    }
+  } finally {
+    // Not awaited: a source that hangs in `next` would hang here too.
+    if (!done) Promise.resolve(iterator.return?.()).catch(() => {})
+  }
+}

@@ -1,0 +1,96 @@
+/** A fixed-length set of row numbers, one bit each, least significant bit first: Arrow's bitmap layout. */
+export class Bitset {
+  readonly length: number
+  /** Bits past `length` are always 0, so that counting and combining need no tail case. */
+  readonly words: Uint32Array
+
+  constructor(length: number, words: Uint32Array = new Uint32Array((length + 31) >>> 5)) {
+    this.length = length
+    this.words = words
+  }
+
+  static full(length: number): Bitset {
+    const set = new Bitset(length)
+    set.words.fill(0xffffffff)
+    set.#clearTail()
+    return set
+  }
+
+  /** Copies an Arrow validity bitmap (a set bit is a present value). */
+  static fromBytes(bytes: Uint8Array, length: number): Bitset {
+    const set = new Bitset(length)
+    new Uint8Array(set.words.buffer).set(bytes.subarray(0, (length + 7) >>> 3))
+    set.#clearTail()
+    return set
+  }
+
+  has(index: number): boolean {
+    return ((this.words[index >>> 5]! >>> (index & 31)) & 1) === 1
+  }
+
+  add(index: number): void {
+    this.words[index >>> 5]! |= 1 << (index & 31)
+  }
+
+  remove(index: number): void {
+    this.words[index >>> 5]! &= ~(1 << (index & 31))
+  }
+
+  count(): number {
+    let total = 0
+    for (let i = 0; i < this.words.length; i++) total += popcount(this.words[i]!)
+    return total
+  }
+
+  clone(): Bitset {
+    return new Bitset(this.length, this.words.slice())
+  }
+
+  /** this = this AND other. Lengths must agree (not re-checked). */
+  and(other: Bitset): this {
+    for (let i = 0; i < this.words.length; i++) this.words[i]! &= other.words[i]!
+    return this
+  }
+
+  or(other: Bitset): this {
+    for (let i = 0; i < this.words.length; i++) this.words[i]! |= other.words[i]!
+    return this
+  }
+
+  andNot(other: Bitset): this {
+    for (let i = 0; i < this.words.length; i++) this.words[i]! &= ~other.words[i]!
+    return this
+  }
+
+  not(): this {
+    for (let i = 0; i < this.words.length; i++) this.words[i] = ~this.words[i]!
+    this.#clearTail()
+    return this
+  }
+
+  /** Members in ascending order; at most `limit` of them. */
+  toIndices(limit = this.length): Uint32Array {
+    const out = new Uint32Array(Math.min(limit, this.count()))
+    let n = 0
+    for (let i = 0; i < this.words.length && n < out.length; i++) {
+      let word = this.words[i]!
+      while (word !== 0 && n < out.length) {
+        const low = word & -word
+        out[n++] = (i << 5) + (31 - Math.clz32(low))
+        word ^= low
+      }
+    }
+    return out
+  }
+
+  #clearTail(): void {
+    const used = this.length & 31
+    if (used !== 0) this.words[this.words.length - 1]! &= (1 << used) - 1
+  }
+}
+
+function popcount(word: number): number {
+  let n = word - ((word >>> 1) & 0x55555555)
+  n = (n & 0x33333333) + ((n >>> 2) & 0x33333333)
+  return (((n + (n >>> 4)) & 0x0f0f0f0f) * 0x01010101) >>> 24
+}

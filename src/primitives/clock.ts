@@ -1,0 +1,46 @@
+/**
+ * The one door for time and randomness. Everything else takes a `Clock`, so that a test can replay a
+ * whole history from one seed.
+ */
+import { randomUUID } from 'node:crypto'
+
+export interface Clock {
+  /** Wall time, milliseconds since 1970. May jump. */
+  now(): number
+  /** Milliseconds from an arbitrary start; never goes back. For durations and deadlines. */
+  elapsed(): number
+  /** A version 4 UUID. */
+  uuid(): string
+  /** Uniform in [0, 1). For jitter, never for identity. */
+  random(): number
+  /**
+   * Resolves after `ms`; rejects with `signal.reason` when aborted. Keeps the process alive only if `awaited` is
+   * true: for a pause inside a call somebody waits for, never for upkeep.
+   */
+  sleep(ms: number, signal?: AbortSignal, awaited?: boolean): Promise<void>
+  /** Lets everything else that is ready run first. */
+  yield(): Promise<void>
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  elapsed: () => performance.now(),
+  uuid: () => randomUUID(),
+  random: () => Math.random(),
+  sleep(ms, signal, awaited = false) {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
+      const aborted = () => {
+        clearTimeout(timer)
+        reject(signal!.reason)
+      }
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', aborted)
+        resolve()
+      }, ms)
+      if (!awaited) timer.unref()
+      signal?.addEventListener('abort', aborted, { once: true })
+    })
+  },
+  yield: () => new Promise(resolve => setImmediate(resolve)),
+}

@@ -1,0 +1,37 @@
+/**
+ * Keeps long work from holding the event loop: call `due` inside the loop, and `pause` when it says so.
+ * A caller promises to check at least once per few thousand rows.
+ */
+import { type Clock, systemClock } from './clock.js'
+
+/** Milliseconds of work between two pauses; well under the promised 20 ms gap. */
+const sliceMs = 6
+
+export class Pacer {
+  readonly #clock: Clock
+  readonly #signal: AbortSignal | undefined
+  #until: number
+
+  constructor(signal?: AbortSignal, clock: Clock = systemClock) {
+    signal?.throwIfAborted()
+    this.#clock = clock
+    this.#signal = signal
+    this.#until = clock.elapsed() + sliceMs
+  }
+
+  due(): boolean {
+    return this.#clock.elapsed() >= this.#until
+  }
+
+  /** Lets the loop turn once; throws `signal.reason` if the caller has given up meanwhile. */
+  async pause(): Promise<void> {
+    await this.#clock.yield()
+    this.#signal?.throwIfAborted()
+    this.#until = this.#clock.elapsed() + sliceMs
+  }
+
+  /** `pause` if due. */
+  async turn(): Promise<void> {
+    if (this.due()) await this.pause()
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * An immutable map from strings: `set` and `delete` give a new map that shares all but one path with the old
+ * one, so that a state of 100,000 entries changes in O(log n) and any number of snapshots cost nothing.
+ *
+ * A hash array mapped trie (Bagwell, "Ideal Hash Trees", 2001): 32-way nodes with a bitmap of the occupied
+ * branches, collisions in a list at the bottom.
+ */
+
+const branchBits = 5
+const hashBits = 32
+
+interface Leaf<V> {
+  readonly hash: number
+  readonly key: string
+  readonly value: V
+}
+
+/** Leaves whose 32 hash bits are all equal. */
+interface Collision<V> {
+  readonly hash: number
+  readonly leaves: readonly Leaf<V>[]
+}
+
+interface Branch<V> {
+  readonly bitmap: number
+  readonly slots: readonly Node<V>[]
+}
+
+type Node<V> = Leaf<V> | Collision<V> | Branch<V>
+
+export class PersistentMap<V> implements Iterable<readonly [string, V]> {
+  readonly size: number
+  readonly #root: Node<V> | null
+
+  private constructor(root: Node<V> | null, size: number) {
+    this.#root = root
+    this.size = size
+  }
+
+  static readonly #empty = new PersistentMap<never>(null, 0)
+
+  static empty<V>(): PersistentMap<V> {
+    return PersistentMap.#empty as PersistentMap<V>
+  }
+
+  get(key: string): V | undefined {
+    const hash = hashOf(key)
+    let node = this.#root
+    for (let shift = 0; node !== null; shift += branchBits) {
+      if (isLeaf(node)) return node.key === key ? node.value : undefined
+      if (isCollision(node)) return node.leaves.find(leaf => leaf.key === key)?.value
+      const bit = 1 << ((hash >>> shift) & 31)
+      if ((node.bitmap & bit) === 0) return undefined
+      node = node.slots[slotOf(node.bitmap, bit)]!
+    }
+    return undefined
+  }
+
+  has(key: string): boolean {
+    return this.get(key) !== undefined
+  }
+
+  set(key: string, value: V): PersistentMap<V> {
+    const leaf: Leaf<V> = { hash: hashOf(key), key, value }
+    const root = this.#root === null ? leaf : insert(this.#root, leaf, 0)
+    return new PersistentMap(root, this.size + (this.has(key) ? 0 : 1))
+  }
+
+  delete(key: string): PersistentMap<V> {
+    if (this.#root === null || !this.has(key)) return this
+    return new PersistentMap(remove(this.#root, hashOf(key), key, 0), this.size - 1)
+  }
+
+  /** In an order that depends only on the keys, not on how the map came to be. */
+  *[Symbol.iterator](): Iterator<readonly [string, V]> {
+    if (this.#root !== null) yield* walk(this.#root)
+  }
+
+  *keys(): IterableIterator<string> {
+    for (const [key] of this) yield key
+  }
+}
+
+function isLeaf<V>(node: Node<V>): node is Leaf<V> {
+  return 'key' in node
+}
+
+function isCollision<V>(node: Node<V>): node is Collision<V> {
+  return 'leaves' in node
+}
+
+function insert<V>(node: Node<V>, leaf: Leaf<V>, shift: number): Node<V> {
+  if (isLeaf(node)) return node.key === leaf.key ? leaf : join(node, leaf, shift)
+  if (isCollision(node)) {
+    if (node.hash !== leaf.hash) return join(node, leaf, shift)
+    const others = node.leaves.filter(other => other.key !== leaf.key)
+    return { hash: node.hash, leaves: [...others, leaf].sort((a, b) => (a.key < b.key ? -1 : 1)) }
+  }
+  const bit = 1 << ((leaf.hash >>> shift) & 31)
+  const at = slotOf(node.bitmap, bit)
+  if ((node.bitmap & bit) === 0) {
+    return { bitmap: node.bitmap | bit, slots: [...node.slots.slice(0, at), leaf, ...node.slots.slice(at)] }
+  }
+  return {
+    bitmap: node.bitmap,
+    slots: node.slots.with(at, insert(node.slots[at]!, leaf, shift + branchBits)),
+  }
+}
+
+/** A branch, as deep as needed, that tells two nodes apart. */
+function join<V>(a: Leaf<V> | Collision<V>, b: Leaf<V>, shift: number): Node<V> {
+  if (a.hash === b.hash || shift >= hashBits) {
+    const leaves = isLeaf(a) ? [a, b] : [...a.leaves, b]
+    return { hash: b.hash, leaves: leaves.sort((x, y) => (x.key < y.key ? -1 : 1)) }
+  }
+  const bitA = 1 << ((a.hash >>> shift) & 31)
+  const bitB = 1 << ((b.hash >>> shift) & 31)
+  if (bitA === bitB) return { bitmap: bitA, slots: [join(a, b, shift + branchBits)] }
+  return { bitmap: bitA | bitB, slots: bitA >>> 0 < bitB >>> 0 ? [a, b] : [b, a] }
+}
+
+/** Branches left with a single leaf collapse into it, so that equal contents have equal shapes. */
+function remove<V>(node: Node<V>, hash: number, key: string, shift: number): Node<V> | null {
+  if (isLeaf(node)) return null
+  if (isCollision(node)) {
+    const leaves = node.leaves.filter(leaf => leaf.key !== key)
+    return leaves.length === 1 ? leaves[0]! : { hash, leaves }
+  }
+  const bit = 1 << ((hash >>> shift) & 31)
+  const at = slotOf(node.bitmap, bit)
+  const child = remove(node.slots[at]!, hash, key, shift + branchBits)
+  const slots = child === null ? node.slots.toSpliced(at, 1) : node.slots.with(at, child)
+  if (slots.length === 0) return null
+  const only = slots[0]!
+  if (slots.length === 1 && (isLeaf(only) || isCollision(only))) return only
+  return { bitmap: child === null ? node.bitmap & ~bit : node.bitmap, slots }
+}
+
+function* walk<V>(node: Node<V>): Generator<readonly [string, V]> {
+  if (isLeaf(node)) yield [node.key, node.value]
+  else if (isCollision(node)) for (const leaf of node.leaves) yield [leaf.key, leaf.value]
+  else for (const slot of node.slots) yield* walk(slot)
+}
+
+/** Position of `bit` among the set bits of `bitmap`. */
+function slotOf(bitmap: number, bit: number): number {
+  let word = bitmap & (bit - 1)
+  word -= (word >>> 1) & 0x55555555
+  word = (word & 0x33333333) + ((word >>> 2) & 0x33333333)
+  return (((word + (word >>> 4)) & 0x0f0f0f0f) * 0x01010101) >>> 24
+}
+
+/** FNV-1a over UTF-16 units, finished with a multiply so that low bits vary. */
+function hashOf(key: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
+  return (hash ^ (hash >>> 13)) >>> 0
+}

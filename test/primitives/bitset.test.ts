@@ -1,0 +1,60 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Bitset } from '../../src/primitives/bitset.js'
+
+const members = fc.integer({ min: 0, max: 200 }).chain(length =>
+  fc.record({
+    length: fc.constant(length),
+    a: fc.uniqueArray(fc.nat(Math.max(0, length - 1)), { maxLength: length }),
+    b: fc.uniqueArray(fc.nat(Math.max(0, length - 1)), { maxLength: length }),
+  }),
+)
+
+function setOf(length: number, indices: readonly number[]): Bitset {
+  const set = new Bitset(length)
+  for (const index of indices) if (index < length) set.add(index)
+  return set
+}
+
+test('behaves like a Set of numbers', () => {
+  fc.assert(
+    fc.property(members, ({ length, a, b }) => {
+      const inA = new Set(a.filter(i => i < length))
+      const inB = new Set(b.filter(i => i < length))
+      const all = Array.from({ length }, (_, i) => i)
+      const check = (set: Bitset, expected: number[]) => {
+        expect([...set.toIndices()]).toEqual(expected)
+        expect(set.count()).toBe(expected.length)
+        for (const i of all) expect(set.has(i)).toBe(expected.includes(i))
+      }
+      const left = setOf(length, a)
+      const right = setOf(length, b)
+      check(
+        left,
+        all.filter(i => inA.has(i)),
+      )
+      check(
+        left.clone().and(right),
+        all.filter(i => inA.has(i) && inB.has(i)),
+      )
+      check(
+        left.clone().or(right),
+        all.filter(i => inA.has(i) || inB.has(i)),
+      )
+      check(
+        left.clone().andNot(right),
+        all.filter(i => inA.has(i) && !inB.has(i)),
+      )
+      check(
+        left.clone().not(),
+        all.filter(i => !inA.has(i)),
+      )
+      check(Bitset.full(length), all)
+      expect([...left.toIndices(3)]).toEqual(all.filter(i => inA.has(i)).slice(0, 3))
+    }),
+  )
+})
+
+test('bits past the end of a byte bitmap are dropped', () => {
+  expect(Bitset.fromBytes(new Uint8Array([0xff, 0xff]), 11).count()).toBe(11)
+})
