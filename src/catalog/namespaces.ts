@@ -1,0 +1,57 @@
+/** Decides what a change of namespaces means: a request and a state in, operations out, nothing done. */
+import { ErrorCode, invalidInput, SheafError } from '../errors.js'
+import { subtree } from './listing.js'
+import { findNamespace, idText } from './lookup.js'
+import type { CatalogOp, NamespaceOp } from './ops.js'
+import { type CatalogState, type NamespaceNode, pathKey } from './state.js'
+
+export type NamespaceMode = 'Create' | 'ExistOk' | 'Overwrite'
+export type Properties = Readonly<Record<string, string>>
+
+/** No operations: the namespace is as asked already. */
+export function decideCreateNamespace(
+  state: CatalogState,
+  id: readonly string[],
+  mode: NamespaceMode,
+  props: Properties,
+): readonly CatalogOp[] {
+  if (id.length === 0 && mode !== 'ExistOk') {
+    throw new SheafError(ErrorCode.NamespaceAlreadyExists, 'the root namespace exists always')
+  }
+  const known = state.namespaces.get(pathKey(id))
+  const create: NamespaceOp = { op: 'namespace', id, props }
+  if (known === undefined) {
+    findNamespace(state, id.slice(0, -1))
+    return [create]
+  }
+  if (mode === 'ExistOk') return []
+  if (mode === 'Overwrite') return [...dropSubtree(state, known), create]
+  throw new SheafError(ErrorCode.NamespaceAlreadyExists, `namespace ${idText(id)} already exists`)
+}
+
+/** `Skip` makes dropping what is not there a success; `Cascade` takes everything below along. */
+export function decideDropNamespace(
+  state: CatalogState,
+  id: readonly string[],
+  mode: 'Fail' | 'Skip',
+  behavior: 'Restrict' | 'Cascade',
+): readonly CatalogOp[] {
+  if (id.length === 0) throw invalidInput('the root namespace cannot be dropped')
+  if (mode === 'Skip' && !state.namespaces.has(pathKey(id))) return []
+  const node = findNamespace(state, id)
+  if (behavior === 'Restrict' && node.tables.size + node.namespaces.size > 0) {
+    throw new SheafError(
+      ErrorCode.NamespaceNotEmpty,
+      `namespace ${idText(id)} holds ${node.tables.size} tables and ${node.namespaces.size} namespaces`,
+      { hint: 'drop them first, or use behavior Cascade' },
+    )
+  }
+  return dropSubtree(state, node)
+}
+
+function dropSubtree(state: CatalogState, top: NamespaceNode): readonly CatalogOp[] {
+  return [...subtree(state, top)].reverse().flatMap((node): CatalogOp[] => {
+    const tables = [...node.tables].map(([, uuid]): CatalogOp => ({ op: 'drop', t: uuid }))
+    return [...tables, { op: 'namespace', id: node.id, props: null }]
+  })
+}

@@ -1,0 +1,57 @@
+/**
+ * A table's schema: Arrow's fields, each with an identity that survives renames.
+ *
+ * Field ids are given out once per table and never again; a data file says which ids it holds. Descendants of a
+ * nested field have ids too (depth first), so that a nested column can be renamed or indexed by identity.
+ */
+import type { DataType, Field, Schema } from '../arrow/types.js'
+
+export interface TableField extends Field {
+  readonly id: number
+  /** Ids of the field's descendants, depth first; absent when it has none. */
+  readonly nested?: readonly number[]
+}
+
+export interface TableSchema {
+  /** Counts the schemas of the table: a change of any field or of the metadata makes a new one. */
+  readonly id: number
+  readonly fields: readonly TableField[]
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+/** Gives every field of `schema` a fresh id from `firstField` on. */
+export function numberFields(
+  schema: Schema,
+  id: number,
+  firstField: number,
+): { readonly schema: TableSchema; readonly nextField: number } {
+  let next = firstField
+  const fields = schema.fields.map((field): TableField => {
+    const own = next++
+    const nested = Array.from({ length: descendants(field.type) }, () => next++)
+    return nested.length === 0 ? { ...field, id: own } : { ...field, id: own, nested }
+  })
+  const numbered = schema.metadata === undefined ? { id, fields } : { id, fields, metadata: schema.metadata }
+  return { schema: numbered, nextField: next }
+}
+
+/** The schema as Arrow knows it, without ids. */
+export function arrowSchema(schema: TableSchema): Schema {
+  const fields = schema.fields.map(({ name, type, nullable, metadata }): Field => {
+    return metadata === undefined ? { name, type, nullable } : { name, type, nullable, metadata }
+  })
+  return schema.metadata === undefined ? { fields } : { fields, metadata: schema.metadata }
+}
+
+function descendants(type: DataType): number {
+  switch (type.kind) {
+    case 'list':
+    case 'fixed_size_list':
+    case 'map':
+      return 1 + descendants(type.child.type)
+    case 'struct':
+      return type.children.reduce((sum, child) => sum + 1 + descendants(child.type), 0)
+    default:
+      return 0
+  }
+}
