@@ -1,0 +1,47 @@
+/** A commit log in any blob store: one blob per slot, `_log/<slot, 20 digits>`. */
+import { corrupted, quote } from '../errors.js'
+import type { BlobStore } from '../storage/blob-store.js'
+import type { CommitLog } from './commit-log.js'
+
+const directory = '_log/'
+
+export class BlobLog implements CommitLog {
+  readonly #store: BlobStore
+  /** There when the store's is. */
+  readonly peek?: (slot: number) => boolean
+
+  constructor(store: BlobStore) {
+    this.#store = store
+    if (store.peek !== undefined) this.peek = slot => store.peek!(keyOf(slot))
+  }
+
+  read(slot: number, signal?: AbortSignal): Promise<Uint8Array | null> {
+    return this.#store.get(keyOf(slot), signal)
+  }
+
+  append(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'> {
+    return this.#store.putIfAbsent(keyOf(slot), bytes)
+  }
+
+  /** Lists the log from `after` on. File managers' dot files in it are passed over. */
+  async last(signal?: AbortSignal, after = -1): Promise<number> {
+    let last = after
+    const startAfter = after < 0 ? directory : keyOf(after)
+    for await (const { key } of this.#store.list(directory, startAfter, signal)) {
+      const name = key.slice(directory.length)
+      if (name.startsWith('.')) continue
+      const slot = /^\d{20}$/.test(name) ? Number(name) : Number.NaN
+      if (!Number.isSafeInteger(slot)) {
+        throw corrupted(`${quote(key)} lies in the log of ${this.#store.name} and is no slot`, {
+          hint: 'it may be a conflict copy made by a synchronised folder: compare, then move it away',
+        })
+      }
+      last = slot
+    }
+    return last
+  }
+}
+
+function keyOf(slot: number): string {
+  return `${directory}${String(slot).padStart(20, '0')}`
+}

@@ -1,0 +1,23 @@
+/**
+ * The only coordination point of a root: numbered slots, each written once.
+ *
+ * - Slots are appended in order; slot N+1 is written only by a writer that has applied slot N.
+ * - A written slot never changes. `won` means durable.
+ * - Reads see every append that was answered before they began, and `taken` only answers a slot that can be read.
+ */
+export interface CommitLog {
+  /** The bytes of a slot, or null when it is not there (not written yet, or trimmed). */
+  read(slot: number, signal?: AbortSignal): Promise<Uint8Array | null>
+  /**
+   * Throws a `SheafError` when nothing was written; `Ambiguous` (storage/blob-store), or any other error, when the
+   * outcome is unknown. Takes no signal: once it began, it ends.
+   */
+  append(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'>
+  /** Whether a slot exists, synchronously, where that costs microseconds. */
+  peek?(slot: number): boolean
+  /**
+   * The largest slot number after `after` (default -1: of all) at the moment of the call, or `after` when there is
+   * none. Throws corrupted when something else lies among the slots.
+   */
+  last(signal?: AbortSignal, after?: number): Promise<number>
+}

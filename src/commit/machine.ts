@@ -1,0 +1,86 @@
+/**
+ * What the log carries and what folds it. This room knows no table: entries are opaque to it.
+ */
+
+/** A JSON value as it stands in a slot. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+
+/** One caller's atomic change inside a slot. Field names are those on disk (docs/format.md). */
+export interface Entry {
+  readonly txn: string
+  /** What the commit depended on, for readers of the log and for audits. */
+  readonly req: readonly Json[]
+  readonly ops: readonly Json[]
+  /** The result to hand back when the same call is asked again. */
+  readonly res?: Json
+}
+
+export interface SlotHeader {
+  readonly f: 1
+  /** Features a reader must know to go past this slot. */
+  readonly need: readonly string[]
+  readonly slot: number
+  /** Checksum (8 hex digits) of the slot before. */
+  readonly prev: string
+  /** The writer's nonce: fresh for every opened committer. */
+  readonly by: string
+  /** Milliseconds since 1970; never less than that of the slot before. */
+  readonly ts: number
+  /** [offset, length] of each blob, from the first byte after the header line. */
+  readonly blobs: readonly (readonly [number, number])[]
+  readonly entries: readonly Entry[]
+}
+
+/** Slot 0. */
+export interface Genesis {
+  readonly root: string
+  readonly format: 1
+}
+
+/** Where an entry stands. */
+export interface Position {
+  readonly slot: number
+  readonly entry: number
+  readonly ts: number
+}
+
+/**
+ * The meaning of a log.
+ * `apply` is synchronous, pure, O(change), and never refuses: an entry in a won slot is valid by contract,
+ * so a failed assertion there is corruption.
+ */
+export interface Machine<S> {
+  /** Features of `need` this build understands. */
+  readonly features: ReadonlySet<string>
+  initial(genesis: Genesis): S
+  apply(state: S, entry: Entry, at: Position): S
+}
+
+/** What a caller wants to commit, decided on the very state it will follow. */
+export interface Proposal {
+  readonly ops: readonly Json[]
+  readonly req?: readonly Json[]
+  readonly res?: Json
+  readonly blobs?: readonly Uint8Array[]
+}
+
+export interface ProposalPosition extends Position {
+  /** The index the proposal's first blob will have in the slot. */
+  readonly firstBlob: number
+}
+
+/**
+ * Decides an entry. Synchronous; `state` is the fold of all earlier slots and of the earlier entries of its own
+ * slot. Called again on the newer state after a lost race. What it throws fails its caller only.
+ */
+export type Propose<S> = (state: S, at: ProposalPosition) => Proposal
+
+export interface Committed<S> {
+  readonly txn: string
+  /** `<slot, base 36>-<txn>`: finds its slot without an index. */
+  readonly transactionId: string
+  readonly at: Position
+  readonly entry: Entry
+  /** The state right after this entry's slot, for reading one's own write. */
+  readonly state: S
+}

@@ -1,0 +1,224 @@
+/**
+ * One slot as bytes.
+ *
+ *     header     one line of JSON, "\n"; before the "\n" as many spaces as make blobs start at a multiple of 8
+ *     blobs      back to back
+ *     trailer    crc32 u32 | bytes of the header line with its "\n" u32 | bytes of the file u64 | "SHEAFLG1"
+ *
+ * Numbers are little-endian. The checksum covers every byte of the file except its own four. The header is a
+ * `SlotHeader`, or in slot 0 `{"f":1,"need":[],"ts":...,"genesis":{"root":...,"format":1}}`.
+ *
+ * What was written by Sheaf decodes; anything else is an error that says which slot and what about it. The
+ * checksum vouches for the bytes, not for their meaning, so the shape of the header is checked as well.
+ */
+import { assert, corrupted, quote, type SheafError, unsupported } from '../errors.js'
+import { crc32, crcHex } from '../primitives/checksum.js'
+import type { Entry, Genesis, SlotHeader } from './machine.js'
+
+const trailerBytes = 24
+const magic = 'SHEAFLG1'
+
+/** A slot in memory. */
+export class Slot {
+  readonly header: SlotHeader
+  /** The checksum in its trailer, which the next slot names as `prev`. */
+  readonly crc: number
+  readonly #file: Uint8Array
+  readonly #headerBytes: number
+
+  constructor(header: SlotHeader, crc: number, file: Uint8Array, headerBytes: number) {
+    this.header = header
+    this.crc = crc
+    this.#file = file
+    this.#headerBytes = headerBytes
+  }
+
+  /** The bytes of a blob, not copied; they start at a multiple of 8 if all blobs before it end at one. */
+  blob(index: number): Uint8Array {
+    const range = this.header.blobs[index]
+    assert(range !== undefined, `slot ${this.header.slot} has no blob ${index}`)
+    const start = this.#headerBytes + range[0]
+    return this.#file.subarray(start, start + range[1])
+  }
+
+  /** About how many bytes of memory this takes: the objects of a header measured five times its text. */
+  get memory(): number {
+    return this.#file.length + 5 * this.#headerBytes
+  }
+}
+
+export interface EncodedSlot {
+  readonly slot: Slot
+  readonly bytes: Uint8Array
+}
+
+/** A slot and its bytes. `entryTexts` are `header.entries` as JSON, in the same order. */
+export function encodeSlot(
+  header: Omit<SlotHeader, 'f' | 'blobs'>,
+  entryTexts: readonly string[],
+  blobs: readonly Uint8Array[],
+): EncodedSlot {
+  let end = 0
+  const ranges = blobs.map((blob): readonly [number, number] => {
+    const start = end
+    end += blob.length
+    return [start, blob.length]
+  })
+  const { entries, ...fields } = header
+  const known: SlotHeader = { f: 1, ...fields, blobs: ranges, entries }
+  const text = JSON.stringify({ ...known, entries: [] })
+  const { bytes, crc, headerBytes } = encodeFile(`${text.slice(0, -2)}${entryTexts.join(',')}]}`, blobs, end)
+  return { bytes, slot: new Slot(known, crc, bytes, headerBytes) }
+}
+
+/** The bytes of slot 0. `ts`: milliseconds since 1970. */
+export function encodeGenesis(genesis: Genesis, ts: number): Uint8Array {
+  return encodeFile(JSON.stringify({ f: 1, need: [], ts, genesis }), [], 0).bytes
+}
+
+/**
+ * The slot in `bytes`, read as slot number `number`. Throws corrupted for a torn, damaged or foreign one, and
+ * unsupported for one that needs a feature outside `features`.
+ */
+export function decodeSlot(bytes: Uint8Array, number: number, features: ReadonlySet<string>): Slot {
+  const { header, crc, headerBytes } = decodeFile(bytes, number)
+  checkFormat(header, number, features)
+  checkHeader(header, number, bytes.length - headerBytes - trailerBytes)
+  return new Slot(header, crc, bytes, headerBytes)
+}
+
+export interface DecodedGenesis {
+  readonly genesis: Genesis
+  readonly ts: number
+  readonly crc: number
+}
+
+/** What slot 0 says. Throws as `decodeSlot` does. */
+export function decodeGenesis(bytes: Uint8Array, features: ReadonlySet<string>): DecodedGenesis {
+  const { header, crc } = decodeFile(bytes, 0)
+  checkFormat(header, 0, features)
+  const { ts, genesis } = header
+  if (!isRecord(genesis) || typeof genesis.root !== 'string' || !isCount(ts)) throw badHeader(0, 'genesis')
+  if (genesis.format !== 1) throw tooNew(0, `format ${quote(genesis.format)}`)
+  return { genesis: { root: genesis.root, format: 1 }, ts, crc }
+}
+
+function encodeFile(line: string, blobs: readonly Uint8Array[], blobBytes: number) {
+  const header = Buffer.from(`${line}\n`)
+  const padding = blobBytes === 0 ? 0 : -header.length & 7
+  const headerBytes = header.length + padding
+  const total = headerBytes + blobBytes + trailerBytes
+  const bytes = new Uint8Array(total)
+  bytes.set(header)
+  if (padding > 0) bytes.fill(0x20, header.length - 1, headerBytes - 1)[headerBytes - 1] = 0x0a
+  let at = headerBytes
+  for (const blob of blobs) {
+    bytes.set(blob, at)
+    at += blob.length
+  }
+  const trailer = new DataView(bytes.buffer, at)
+  trailer.setUint32(4, headerBytes, true)
+  trailer.setBigUint64(8, BigInt(total), true)
+  for (let i = 0; i < magic.length; i++) trailer.setUint8(16 + i, magic.charCodeAt(i))
+  const crc = checksum(bytes)
+  trailer.setUint32(0, crc, true)
+  return { bytes, crc, headerBytes }
+}
+
+function checksum(bytes: Uint8Array): number {
+  const at = bytes.length - trailerBytes
+  return crc32(bytes.subarray(at + 4), crc32(bytes.subarray(0, at)))
+}
+
+function decodeFile(bytes: Uint8Array, number: number) {
+  const at = bytes.length - trailerBytes
+  if (at < 1) throw corrupted(`slot ${number} is torn: it has ${bytes.length} bytes, less than a trailer`)
+  const trailer = new DataView(bytes.buffer, bytes.byteOffset + at, trailerBytes)
+  for (let i = 0; i < magic.length; i++) {
+    if (trailer.getUint8(16 + i) !== magic.charCodeAt(i)) {
+      throw corrupted(`slot ${number} is torn or foreign: it does not end in ${magic}`)
+    }
+  }
+  const total = trailer.getBigUint64(8, true)
+  if (total !== BigInt(bytes.length)) {
+    throw corrupted(`slot ${number} is torn: it has ${bytes.length} bytes, its trailer says ${total}`)
+  }
+  const crc = trailer.getUint32(0, true)
+  const actual = checksum(bytes)
+  if (crc !== actual) {
+    throw corrupted(
+      `slot ${number} is damaged: its checksum is ${crcHex(actual)}, its trailer says ${crcHex(crc)}`,
+    )
+  }
+  const headerBytes = trailer.getUint32(4, true)
+  if (headerBytes < 1 || headerBytes > at || bytes[headerBytes - 1] !== 0x0a) {
+    throw corrupted(`slot ${number} is damaged: its header does not end at byte ${headerBytes}`)
+  }
+  let header: unknown
+  try {
+    header = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, headerBytes)))
+  } catch (cause) {
+    throw corrupted(`slot ${number} is damaged: its header is no JSON`, { cause })
+  }
+  if (!isRecord(header)) throw badHeader(number, 'object')
+  return { header, crc, headerBytes }
+}
+
+function checkFormat(header: Record<string, unknown>, number: number, features: ReadonlySet<string>): void {
+  const { f, need } = header
+  if (!isCount(f)) throw badHeader(number, 'f')
+  if (f !== 1) throw tooNew(number, `slot format ${f}`)
+  if (!Array.isArray(need)) throw badHeader(number, 'need')
+  for (const feature of need) {
+    if (!features.has(feature)) throw tooNew(number, `the feature ${quote(feature)}`)
+  }
+}
+
+function checkHeader(
+  header: Record<string, unknown>,
+  number: number,
+  blobBytes: number,
+): asserts header is Record<string, unknown> & SlotHeader {
+  const { slot, prev, by, ts, blobs, entries } = header
+  if (!isCount(slot)) throw badHeader(number, 'slot')
+  if (slot !== number) throw corrupted(`slot ${number} is foreign: its header says it is slot ${slot}`)
+  if (typeof prev !== 'string' || !/^[0-9a-f]{8}$/.test(prev)) throw badHeader(number, 'prev')
+  if (typeof by !== 'string') throw badHeader(number, 'by')
+  if (!isCount(ts)) throw badHeader(number, 'ts')
+  if (!Array.isArray(blobs)) throw badHeader(number, 'blobs')
+  let end = 0
+  for (const range of blobs) {
+    if (!Array.isArray(range) || range.length !== 2 || range[0] !== end || !isCount(range[1])) {
+      throw badHeader(number, 'blobs')
+    }
+    end += range[1]
+  }
+  if (end !== blobBytes) throw badHeader(number, 'blobs')
+  if (!Array.isArray(entries) || entries.length === 0 || !entries.every(isEntry)) {
+    throw badHeader(number, 'entries')
+  }
+}
+
+function isEntry(value: unknown): value is Entry {
+  return (
+    isRecord(value) && typeof value.txn === 'string' && Array.isArray(value.req) && Array.isArray(value.ops)
+  )
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
+function badHeader(number: number, field: string): SheafError {
+  return corrupted(`slot ${number} is damaged: its header has no valid ${quote(field)}`)
+}
+
+function tooNew(number: number, what: string): SheafError {
+  return unsupported(`slot ${number} was written by a newer Sheaf: this one does not know ${what}`, {
+    hint: 'open this root with the version of Sheaf that wrote it, or a later one',
+  })
+}

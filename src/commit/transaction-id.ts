@@ -1,0 +1,20 @@
+/** `<slot, base 36>-<txn>`: a transaction id that finds its slot without an index. */
+
+const pattern = /^(0|[1-9a-z][0-9a-z]{0,10})-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
+
+export interface TransactionPlace {
+  readonly slot: number
+  readonly txn: string
+}
+
+export function formatTransactionId(slot: number, txn: string): string {
+  return `${slot.toString(36)}-${txn}`
+}
+
+/** The parts of a transaction id, or null for a text that is none. */
+export function parseTransactionId(text: string): TransactionPlace | null {
+  const match = pattern.exec(text)
+  if (match === null) return null
+  const slot = Number.parseInt(match[1]!, 36)
+  return Number.isSafeInteger(slot) ? { slot, txn: match[2]! } : null
+}

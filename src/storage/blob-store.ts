@@ -1,0 +1,60 @@
+/**
+ * Bytes at paths: the only way Sheaf touches a disk or an object store.
+ *
+ * - A key is a '/'-separated relative path (storage/key). Keys under `_tmp/` belong to the store itself: they
+ *   are refused, and `list` never shows them.
+ * - A blob is immutable once written, except through `delete`. `put` is for names nobody else will write
+ *   (they carry a uuid): a name already taken is an error, never an overwrite. Whatever can be contended goes
+ *   through `putIfAbsent`.
+ * - What a resolved write says is durable: it survives power loss, names included. A delete may come undone.
+ * - A write that throws a `SheafError` did not happen. `Ambiguous`, or any other error: it may have.
+ * - A reader never sees part of a blob: a key is absent or whole.
+ * - `list` yields byte order.
+ * - Every call honours `signal`: it rejects with `signal.reason` and may or may not have taken effect.
+ * - Every call settles: a store that waits on a network sets its own timeouts.
+ */
+
+/** The outcome of a conditional write could not be learned: it may or may not have happened. */
+export class Ambiguous extends Error {
+  override readonly name = 'Ambiguous'
+}
+
+export interface BlobInfo {
+  readonly key: string
+  readonly size: number
+  /** The store's own time of the last write, milliseconds since 1970. */
+  readonly modified: number
+}
+
+export interface BlobStore {
+  /** What messages call this store: a directory, `memory://`. */
+  readonly name: string
+  /** The whole blob, or null when there is none. */
+  get(key: string, signal?: AbortSignal): Promise<Uint8Array | null>
+  /**
+   * Bytes `offset .. offset+length`. A missing blob or a range past its end is an error (corrupted), never a
+   * short answer.
+   */
+  getRange(key: string, offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
+  /**
+   * Fills `target` from `offset` on, without a copy where the store can. Same errors as `getRange`. `target` is
+   * no longer written to once the call has settled.
+   */
+  readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void>
+  put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>
+  /** `put` from chunks, without holding them all. Nothing is visible if `chunks` throws. */
+  putStream(
+    key: string,
+    chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<void>
+  /** Exactly one of any number of callers wins. Throws `Ambiguous` when the outcome is unknown. */
+  putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'>
+  stat(key: string, signal?: AbortSignal): Promise<BlobInfo | null>
+  /** Blobs whose key starts with `prefix`, after `startAfter` (exclusive), in byte order of the key. */
+  list(prefix: string, startAfter?: string, signal?: AbortSignal): AsyncIterable<BlobInfo>
+  /** Deleting what is not there is fine. */
+  delete(key: string, signal?: AbortSignal): Promise<void>
+  /** Synchronous existence check, where it costs microseconds (a local disk, memory). */
+  peek?(key: string): boolean
+}

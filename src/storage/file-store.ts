@@ -1,0 +1,528 @@
+/**
+ * Blobs as files of a directory.
+ *
+ * - A blob appears under its name by `link()` from a file in `_tmp/` whose content is already on disk: whole or
+ *   not at all, and never over another. (O_EXCL would show a torn file; `rename` replaces.)
+ * - Before a write is acknowledged its directory is synced and, once per directory and opener, every parent up to
+ *   the root, whoever made them.
+ * - A sync that fails may have dropped what it should have saved, and says so only once. Before the link nothing
+ *   has happened; after it, this store acknowledges nothing more until it is opened again.
+ * - A symbolic link below the root is never followed.
+ * - Several processes may share the directory. What a crash leaves in `_tmp/` harms nobody.
+ *
+ * Metadata calls and small reads are synchronous: they take microseconds, a trip through the thread pool takes
+ * tens of them. Syncs and large transfers are not.
+ */
+import {
+  closeSync,
+  constants,
+  fdatasync,
+  fstatSync,
+  fsync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  read,
+  readSync,
+  realpathSync,
+  statSync,
+  unlinkSync,
+  write,
+  writeSync,
+} from 'node:fs'
+import { opendir } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { assert, corrupted, ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
+import { eachOrAborted } from '../primitives/abort.js'
+import { type Clock, systemClock } from '../primitives/clock.js'
+import { Pacer } from '../primitives/pacer.js'
+import { Ambiguous, type BlobInfo, type BlobStore } from './blob-store.js'
+import { ioError, systemCode } from './io-error.js'
+import { checkKey, checkPrefix, directoryOf, isKey, temporaryDirectory } from './key.js'
+import { checkRange } from './range.js'
+
+export interface FileStoreOptions {
+  /** Make the directory when it is not there. */
+  readonly create: boolean
+  /** Write nothing, not even a probe: for read-only media. */
+  readonly readOnly: boolean
+  /** Default: the system's. */
+  readonly clock?: Clock
+}
+
+/** Transfers up to this many bytes are synchronous: copying 64 KB from the page cache takes about 10 us. */
+const syncMax = 64 * 1024
+/** Larger ones go in pieces of this many bytes, with a look at the signal between two. */
+const pieceBytes = 4 * 1024 * 1024
+/** Names read from a directory before the event loop turns: about a millisecond's worth. */
+const listedAtOnce = 1024
+/** How many directories are remembered as checked or durable before all are forgotten. */
+const rememberedMax = 10_000
+
+const quiet = { throwIfNoEntry: false } as const
+// Windows has no such flag; there the file itself being a link is left unchecked.
+const readFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)
+const syncContent = promisify(fdatasync)
+const syncAll = promisify(fsync)
+
+/** A file in `_tmp/` on its way to a name. */
+interface Draft {
+  readonly path: string
+  readonly fd: number
+  open: boolean
+}
+
+export class FileStore implements BlobStore {
+  readonly name: string
+  readonly #root: string
+  readonly #readOnly: boolean
+  readonly #clock: Clock
+  /** Makes the names of drafts unique among processes and openers. */
+  readonly #nonce: string
+  #drafts = 0
+  /** Directories known to be real ones. */
+  readonly #checked = new Set<string>()
+  /** Directories whose names are on disk, up to the root. */
+  readonly #durable = new Set<string>()
+  #failure: SheafError | null = null
+
+  private constructor(name: string, root: string, options: FileStoreOptions) {
+    this.name = name
+    this.#root = root
+    this.#readOnly = options.readOnly
+    this.#clock = options.clock ?? systemClock
+    this.#nonce = this.#clock.uuid()
+  }
+
+  /**
+   * Opens the directory at `path`. Unless read-only, proves that it can be written and that its file system has
+   * hard links. Throws NamespaceNotFound (code 1) when it is missing and not to be created, invalidInput when
+   * `path` is a file, unsupported without hard links, PermissionDenied (15) or ServiceUnavailable (17) for what
+   * the system refuses.
+   */
+  static async open(path: string, options: FileStoreOptions): Promise<FileStore> {
+    const absolute = resolve(path)
+    let root: string
+    try {
+      const info = statSync(absolute, quiet)
+      if (info === undefined) {
+        if (!options.create || options.readOnly) {
+          throw new SheafError(ErrorCode.NamespaceNotFound, `there is no directory ${quote(path)}`, {
+            hint: 'create it by opening it with create: true',
+          })
+        }
+        await makeRoot(absolute)
+      } else if (!info.isDirectory()) {
+        throw invalidInput(`${quote(path)} is a file, not a directory`)
+      }
+      root = realpathSync(absolute)
+    } catch (error) {
+      if (systemCode(error) === 'ENOTDIR') throw invalidInput(`a parent of ${quote(path)} is a file`)
+      throw ioError(error, 'open', path)
+    }
+    const store = new FileStore(absolute, root, options)
+    if (!options.readOnly) store.#testLinks()
+    return store
+  }
+
+  async get(key: string, signal?: AbortSignal): Promise<Uint8Array | null> {
+    const blob = this.#openBlob(key, signal)
+    if (blob === null) return null
+    try {
+      const bytes = new Uint8Array(blob.size)
+      await readFully(blob.fd, key, 0, bytes, signal)
+      return bytes
+    } finally {
+      closeSync(blob.fd)
+    }
+  }
+
+  async getRange(key: string, offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array> {
+    return this.#readRange(key, offset, length, () => new Uint8Array(length), signal)
+  }
+
+  async readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void> {
+    await this.#readRange(key, offset, target.length, () => target, signal)
+  }
+
+  async put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
+    assert((await this.putIfAbsent(key, bytes, signal)) === 'won', `${key} is written twice`)
+  }
+
+  async putStream(
+    key: string,
+    chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const outcome = await this.#write(key, signal, async fd => {
+      for await (const chunk of eachOrAborted(chunks, signal)) await writeFully(fd, key, chunk, signal)
+    })
+    assert(outcome === 'won', `${key} is written twice`)
+  }
+
+  async putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
+    return this.#write(key, signal, fd => writeFully(fd, key, bytes, signal))
+  }
+
+  async stat(key: string, signal?: AbortSignal): Promise<BlobInfo | null> {
+    signal?.throwIfAborted()
+    checkKey(key)
+    return this.#info(key)
+  }
+
+  async *list(prefix: string, startAfter = '', signal?: AbortSignal): AsyncIterable<BlobInfo> {
+    checkPrefix(prefix)
+    yield* this.#walk(directoryOf(prefix), prefix, startAfter, new Pacer(signal, this.#clock))
+  }
+
+  async delete(key: string, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted()
+    checkKey(key)
+    this.#checkWritable()
+    try {
+      if (this.#info(key) !== null) unlinkSync(this.#pathOf(key))
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT') throw ioError(error, 'delete', key)
+    }
+  }
+
+  peek(key: string): boolean {
+    checkKey(key)
+    return this.#info(key) !== null
+  }
+
+  #pathOf(key: string): string {
+    return `${this.#root}/${key}`
+  }
+
+  #checkWritable(): void {
+    if (this.#readOnly) {
+      throw new SheafError(ErrorCode.PermissionDenied, `${this.name} is opened read-only`)
+    }
+    if (this.#failure !== null) throw this.#failure
+  }
+
+  /** Whether `directory` is there. Throws where a link stands on the way to it. */
+  #hasDirectory(directory: string): boolean {
+    if (directory === '' || this.#checked.has(directory)) return true
+    if (!this.#hasDirectory(directoryOf(directory))) return false
+    const info = lstatSync(this.#pathOf(directory), quiet)
+    if (info?.isSymbolicLink()) throw linkInTheWay(directory)
+    if (!info?.isDirectory()) return false
+    remember(this.#checked, directory)
+    return true
+  }
+
+  #info(key: string): BlobInfo | null {
+    try {
+      if (!this.#hasDirectory(directoryOf(key))) return null
+      const info = lstatSync(this.#pathOf(key), quiet)
+      if (!info?.isFile()) return null
+      return { key, size: info.size, modified: Math.trunc(info.mtimeMs) }
+    } catch (error) {
+      throw ioError(error, 'look at', key)
+    }
+  }
+
+  /** A descriptor to read from, or null when there is no such blob. */
+  #openBlob(key: string, signal: AbortSignal | undefined): { fd: number; size: number } | null {
+    signal?.throwIfAborted()
+    checkKey(key)
+    let fd: number | null = null
+    try {
+      if (!this.#hasDirectory(directoryOf(key))) return null
+      fd = openSync(this.#pathOf(key), readFlags)
+      const info = fstatSync(fd)
+      if (info.isFile()) return { fd, size: info.size }
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT') throw ioError(error, 'read', key)
+    }
+    if (fd !== null) closeSync(fd)
+    return null
+  }
+
+  async #readRange(
+    key: string,
+    offset: number,
+    length: number,
+    allocate: () => Uint8Array,
+    signal: AbortSignal | undefined,
+  ): Promise<Uint8Array> {
+    const blob = this.#openBlob(key, signal)
+    if (blob === null) throw corrupted(`${key} is missing`)
+    try {
+      checkRange(key, blob.size, offset, length)
+      const target = allocate()
+      await readFully(blob.fd, key, offset, target, signal)
+      return target
+    } finally {
+      closeSync(blob.fd)
+    }
+  }
+
+  async #write(
+    key: string,
+    signal: AbortSignal | undefined,
+    fill: (fd: number) => Promise<void>,
+  ): Promise<'won' | 'taken'> {
+    signal?.throwIfAborted()
+    checkKey(key)
+    this.#checkWritable()
+    await this.#makeDirectory(directoryOf(key))
+    if (this.#info(key) !== null) return 'taken'
+    const draft = this.#draft(key)
+    try {
+      await fill(draft.fd)
+      return await this.#publish(draft, key, signal)
+    } finally {
+      discard(draft)
+    }
+  }
+
+  #draft(key: string): Draft {
+    const path = `${this.#root}/${temporaryDirectory}/${this.#nonce}-${(this.#drafts++).toString(36)}`
+    try {
+      return { path, fd: openSync(path, 'wx'), open: true }
+    } catch (error) {
+      throw ioError(error, 'write', key)
+    }
+  }
+
+  /** Gives a draft its name, durably. */
+  async #publish(draft: Draft, key: string, signal: AbortSignal | undefined): Promise<'won' | 'taken'> {
+    const directory = directoryOf(key)
+    try {
+      await syncContent(draft.fd)
+      draft.open = false
+      closeSync(draft.fd)
+    } catch (error) {
+      throw ioError(error, 'write', key)
+    }
+    signal?.throwIfAborted()
+    let directoryFd: number | null = null
+    try {
+      directoryFd = openDirectory(this.#pathOf(directory))
+      linkSync(draft.path, this.#pathOf(key))
+    } catch (error) {
+      if (directoryFd !== null) closeSync(directoryFd)
+      if (systemCode(error) === 'EEXIST') return 'taken'
+      if (systemCode(error) === 'ENOENT') this.#forgetDirectories()
+      throw ioError(error, 'write', key)
+    }
+    discard(draft)
+    try {
+      await syncDirectory(directoryFd)
+    } catch (error) {
+      const cause = ioError(error, 'sync', directory)
+      this.#failure = new SheafError(
+        ErrorCode.ServiceUnavailable,
+        `${this.name} takes no more writes: ${key} could not be made durable`,
+        { hint: 'check the disk, then open the root again', cause },
+      )
+      throw new Ambiguous(`${key} is written, but may not survive a power loss`, { cause })
+    }
+    return 'won'
+  }
+
+  /** Makes `directory` and what it stands in, durably. */
+  async #makeDirectory(directory: string): Promise<void> {
+    if (directory === '' || this.#durable.has(directory)) return
+    const parent = directoryOf(directory)
+    await this.#makeDirectory(parent)
+    try {
+      makeOne(this.#pathOf(directory))
+      if (!this.#hasDirectory(directory)) {
+        throw invalidInput(`${quote(directory)} is a file where a directory is needed`)
+      }
+      await syncDirectory(openDirectory(this.#pathOf(parent)))
+    } catch (error) {
+      if (systemCode(error) === 'ENOENT') this.#forgetDirectories()
+      throw ioError(error, 'make', directory)
+    }
+    remember(this.#durable, directory)
+  }
+
+  /** Somebody removed one of them. */
+  #forgetDirectories(): void {
+    this.#checked.clear()
+    this.#durable.clear()
+  }
+
+  /** Blobs in and below `directory` whose key starts with `prefix` and comes after `startAfter`, in byte order. */
+  async *#walk(directory: string, prefix: string, startAfter: string, pacer: Pacer): AsyncIterable<BlobInfo> {
+    for (const entry of await this.#entries(directory, prefix, startAfter)) {
+      if (entry.endsWith('/')) {
+        yield* this.#walk(entry.slice(0, -1), prefix, startAfter, pacer)
+      } else {
+        const info = this.#info(entry)
+        if (info !== null) yield info
+      }
+      await pacer.turn()
+    }
+  }
+
+  /**
+   * The keys in one directory, sub-directories with a final '/': in that form their order is the order of
+   * everything below them. Names that are no keys are not ours.
+   */
+  async #entries(directory: string, prefix: string, startAfter: string): Promise<string[]> {
+    const entries: string[] = []
+    try {
+      if (!this.#hasDirectory(directory)) return []
+      for await (const found of await opendir(this.#pathOf(directory), { bufferSize: listedAtOnce })) {
+        const key = directory === '' ? found.name : `${directory}/${found.name}`
+        const entry = found.isDirectory() ? `${key}/` : key
+        const passed = entry <= startAfter && !(found.isDirectory() && startAfter.startsWith(entry))
+        if (passed || !entry.startsWith(prefix) || !isKey(key)) continue
+        if (found.isFile() || found.isDirectory()) entries.push(entry)
+      }
+    } catch (error) {
+      if (systemCode(error) === 'ENOENT') return []
+      throw ioError(error, 'list', directory === '' ? '.' : directory)
+    }
+    return entries.sort()
+  }
+
+  #testLinks(): void {
+    const target = `${this.#root}/${temporaryDirectory}/${this.#nonce}-link`
+    let draft: Draft | null = null
+    try {
+      makeOne(`${this.#root}/${temporaryDirectory}`)
+      draft = this.#draft(temporaryDirectory)
+      linkSync(draft.path, target)
+      linkSync(draft.path, target)
+    } catch (error) {
+      const code = systemCode(error)
+      if (code === 'EEXIST') return
+      if (draft === null || code === 'EACCES' || code === 'EROFS') {
+        throw ioError(error, 'write', temporaryDirectory)
+      }
+      throw unsupported(`${this.name} lies on a file system without hard links (${code})`, {
+        hint: 'writing needs them; move the root to a local file system, or open it with readOnly: true',
+        cause: error,
+      })
+    } finally {
+      if (draft !== null) discard(draft)
+      removeQuietly(target)
+    }
+    throw unsupported(`${this.name} lies on a file system that lets a hard link replace a file`)
+  }
+}
+
+function linkInTheWay(path: string): unknown {
+  return ioError(Object.assign(new Error(`${path} is a symbolic link`), { code: 'ELOOP' }), 'follow', path)
+}
+
+function remember(set: Set<string>, directory: string): void {
+  if (set.size >= rememberedMax) set.clear()
+  set.add(directory)
+}
+
+/** Makes a root and its missing parents, each name synced. */
+async function makeRoot(path: string): Promise<void> {
+  if (statSync(path, quiet) !== undefined) return
+  const parent = dirname(path)
+  await makeRoot(parent)
+  makeOne(path)
+  await syncDirectory(openDirectory(parent))
+}
+
+function makeOne(path: string): void {
+  try {
+    mkdirSync(path)
+  } catch (error) {
+    if (systemCode(error) !== 'EEXIST') throw error
+  }
+}
+
+/** Closes a draft and takes its name in `_tmp/` away. A name that stays harms nobody. */
+function discard(draft: Draft): void {
+  if (draft.open) closeSync(draft.fd)
+  draft.open = false
+  removeQuietly(draft.path)
+}
+
+function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path)
+  } catch {}
+}
+
+/** A descriptor to sync a directory by, or null on Windows, which has none: NTFS journals names itself. */
+function openDirectory(path: string): number | null {
+  return process.platform === 'win32' ? null : openSync(path, constants.O_RDONLY)
+}
+
+async function syncDirectory(fd: number | null): Promise<void> {
+  if (fd === null) return
+  try {
+    await syncAll(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Fills `target` from `offset` on, and throws corrupted where the file ends before that. */
+async function readFully(
+  fd: number,
+  key: string,
+  offset: number,
+  target: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  for (let done = 0; done < target.length; ) {
+    signal?.throwIfAborted()
+    const length = Math.min(pieceBytes, target.length - done)
+    let count: number
+    try {
+      count =
+        target.length <= syncMax
+          ? readSync(fd, target, done, length, offset + done)
+          : await readPiece(fd, target, done, length, offset + done)
+    } catch (error) {
+      throw ioError(error, 'read', key)
+    }
+    if (count === 0) throw corrupted(`${key} ends at byte ${offset + done}, before it should`)
+    done += count
+  }
+}
+
+function readPiece(
+  fd: number,
+  target: Uint8Array,
+  at: number,
+  length: number,
+  offset: number,
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    read(fd, target, at, length, offset, (error, count) => (error === null ? resolve(count) : reject(error)))
+  })
+}
+
+async function writeFully(
+  fd: number,
+  key: string,
+  bytes: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    signal?.throwIfAborted()
+    const length = Math.min(pieceBytes, bytes.length - done)
+    try {
+      done +=
+        bytes.length <= syncMax
+          ? writeSync(fd, bytes, done, length)
+          : await writePiece(fd, bytes, done, length)
+    } catch (error) {
+      throw ioError(error, 'write', key)
+    }
+  }
+}
+
+function writePiece(fd: number, bytes: Uint8Array, at: number, length: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    write(fd, bytes, at, length, (error, count) => (error === null ? resolve(count) : reject(error)))
+  })
+}

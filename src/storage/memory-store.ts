@@ -1,0 +1,112 @@
+/** A store that lives and dies with the process. */
+import { assert, corrupted, invalidInput } from '../errors.js'
+import { eachOrAborted } from '../primitives/abort.js'
+import { type Clock, systemClock } from '../primitives/clock.js'
+import { Pacer } from '../primitives/pacer.js'
+import type { BlobInfo, BlobStore } from './blob-store.js'
+import { checkKey, checkPrefix } from './key.js'
+import { checkRange } from './range.js'
+
+interface Blob {
+  readonly bytes: Uint8Array
+  readonly modified: number
+}
+
+const scheme = 'memory://'
+
+/** Stores with a name, kept until the process ends. */
+const named = new Map<string, MemoryStore>()
+
+export class MemoryStore implements BlobStore {
+  readonly name: string
+  readonly #clock: Clock
+  readonly #blobs = new Map<string, Blob>()
+
+  constructor(name = scheme, clock: Clock = systemClock) {
+    this.name = name
+    this.#clock = clock
+  }
+
+  /**
+   * `memory://` is a new store; `memory://<name>` is the same one for everybody in this process.
+   * Throws invalidInput for any other url.
+   */
+  static open(url: string): MemoryStore {
+    if (!url.startsWith(scheme)) throw invalidInput(`${url} does not start with ${scheme}`)
+    if (url === scheme) return new MemoryStore()
+    const store = named.get(url) ?? new MemoryStore(url)
+    named.set(url, store)
+    return store
+  }
+
+  async get(key: string, signal?: AbortSignal): Promise<Uint8Array | null> {
+    return this.#find(key, signal)?.bytes.slice() ?? null
+  }
+
+  async getRange(key: string, offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array> {
+    return this.#range(key, offset, length, signal).slice()
+  }
+
+  async readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void> {
+    target.set(this.#range(key, offset, target.length, signal))
+  }
+
+  async put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
+    assert((await this.putIfAbsent(key, bytes, signal)) === 'won', `${key} is written twice`)
+  }
+
+  async putStream(
+    key: string,
+    chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    checkKey(key)
+    const parts: Uint8Array[] = []
+    for await (const chunk of eachOrAborted(chunks, signal)) parts.push(new Uint8Array(chunk))
+    await this.put(key, Buffer.concat(parts), signal)
+  }
+
+  async putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
+    if (this.#find(key, signal) !== undefined) return 'taken'
+    this.#blobs.set(key, { bytes: new Uint8Array(bytes), modified: this.#clock.now() })
+    return 'won'
+  }
+
+  async stat(key: string, signal?: AbortSignal): Promise<BlobInfo | null> {
+    const blob = this.#find(key, signal)
+    return blob === undefined ? null : { key, size: blob.bytes.length, modified: blob.modified }
+  }
+
+  async *list(prefix: string, startAfter = '', signal?: AbortSignal): AsyncIterable<BlobInfo> {
+    checkPrefix(prefix)
+    const pacer = new Pacer(signal, this.#clock)
+    const keys = [...this.#blobs.keys()].filter(key => key.startsWith(prefix) && key > startAfter).sort()
+    for (const key of keys) {
+      const info = await this.stat(key, signal)
+      if (info !== null) yield info
+      await pacer.turn()
+    }
+  }
+
+  async delete(key: string, signal?: AbortSignal): Promise<void> {
+    this.#find(key, signal)
+    this.#blobs.delete(key)
+  }
+
+  peek(key: string): boolean {
+    return this.#find(key) !== undefined
+  }
+
+  #find(key: string, signal?: AbortSignal): Blob | undefined {
+    signal?.throwIfAborted()
+    checkKey(key)
+    return this.#blobs.get(key)
+  }
+
+  #range(key: string, offset: number, length: number, signal?: AbortSignal): Uint8Array {
+    const blob = this.#find(key, signal)
+    if (blob === undefined) throw corrupted(`${key} is missing`)
+    checkRange(key, blob.bytes.length, offset, length)
+    return blob.bytes.subarray(offset, offset + length)
+  }
+}

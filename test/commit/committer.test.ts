@@ -1,0 +1,567 @@
+import { describe, expect, test } from 'vitest'
+import { BlobLog } from '../../src/commit/blob-log.js'
+import type { CommitLog } from '../../src/commit/commit-log.js'
+import { Committer, type CommitterOptions } from '../../src/commit/committer.js'
+import type { Json } from '../../src/commit/machine.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
+import { SeededClock } from '../support/clock.js'
+import { CountingStore } from '../support/stores.js'
+import { add, gate, steered, type Tally, tally } from './tally.js'
+
+const clock = new SeededClock(1)
+const options: CommitterOptions = { clock, create: true, readOnly: false }
+const memoryLog = () => new BlobLog(new MemoryStore())
+const openOn = (log: CommitLog, over: Partial<CommitterOptions> = {}) =>
+  Committer.open(log, tally, { ...options, ...over })
+
+class JumpingClock extends SeededClock {
+  /** What the next calls of `now` say; 0 when there are none left. */
+  readonly times: number[] = []
+
+  override now(): number {
+    return this.times.shift() ?? 0
+  }
+}
+
+/** A log whose appends wait until they are let through. */
+function gated(inner: CommitLog) {
+  const started = gate()
+  const release = gate()
+  const log = steered(inner, {
+    async append(slot, bytes) {
+      if (slot > 0) {
+        started.open()
+        await release.opened
+      }
+      return inner.append(slot, bytes)
+    },
+  })
+  return { log, started: started.opened, release: release.open }
+}
+
+describe('opening', () => {
+  test('an empty log becomes a root only when asked to', async () => {
+    const log = memoryLog()
+    const missing = { code: 1, status: 404, hint: expect.stringContaining('create') }
+    await expect(openOn(log, { create: false })).rejects.toMatchObject(missing)
+    await expect(openOn(log, { readOnly: true })).rejects.toMatchObject(missing)
+    const created = await openOn(log)
+    expect(created.head).toBe(0)
+    const opened = await openOn(log, { create: false })
+    expect(opened.genesis).toEqual(created.genesis)
+  })
+
+  test('creators racing for one log get one root', async () => {
+    const log = memoryLog()
+    const committers = await Promise.all(Array.from({ length: 5 }, () => openOn(log)))
+    expect(new Set(committers.map(({ genesis }) => genesis.root)).size).toBe(1)
+  })
+
+  test('replay gives the state the writer had', async () => {
+    const log = memoryLog()
+    const writer = await openOn(log)
+    for (let i = 0; i < 200; i++) await writer.commit(add(i, `note ${i}`))
+    const reader = await openOn(log, { create: false, readOnly: true })
+    expect(reader.head).toBe(200)
+    expect(reader.state).toEqual(writer.state)
+  })
+
+  test('can be given up', async () => {
+    const reason = new Error('enough')
+    await expect(Committer.open(memoryLog(), tally, options, AbortSignal.abort(reason))).rejects.toBe(reason)
+  })
+})
+
+describe('committing', () => {
+  test('answers with the place, the entry and the state after it', async () => {
+    const log = memoryLog()
+    const committer = await openOn(log)
+    await committer.commit(add(1, 'first'))
+    const second = await committer.commit(add(2, 'second'))
+    expect(second).toMatchObject({
+      transactionId: `2-${second.txn}`,
+      at: { slot: 2, entry: 0 },
+      entry: { txn: second.txn, req: [], ops: [{ from: 1, add: 2, note: 'second' }], res: { sum: 3 } },
+      state: { sum: 3, notes: ['first', 'second'] },
+    })
+    expect(committer.state).toBe(second.state)
+    expect(committer.head).toBe(2)
+  })
+
+  test('tells a proposal where its entry will stand', async () => {
+    const committer = await openOn(memoryLog())
+    const seen: unknown[] = []
+    const propose = (blobs: number) => {
+      return committer.commit((state, at) => {
+        seen.push([at.slot, at.entry, at.firstBlob])
+        return add(1, 'x', Array<Uint8Array>(blobs).fill(Uint8Array.of(1)))(state, at)
+      })
+    }
+    const placed = await Promise.all([propose(2), propose(0), propose(1)])
+    expect(seen).toEqual([
+      [1, 0, 0],
+      [1, 1, 2],
+      [1, 2, 2],
+    ])
+    expect(placed.map(({ at }) => at.entry)).toEqual([0, 1, 2])
+    expect((await committer.slots.get(1)).header.blobs).toHaveLength(3)
+  })
+
+  test('blobs are read back, from memory and from the log', async () => {
+    const log = memoryLog()
+    const committer = await openOn(log)
+    await committer.commit(add(1, 'x', [Uint8Array.of(1, 2, 3), Uint8Array.of(4)]))
+    const reader = await openOn(log)
+    for (const { slots } of [committer, reader]) {
+      const slot = await slots.get(1)
+      expect([...slot.blob(0)]).toEqual([1, 2, 3])
+      expect([...slot.blob(1)]).toEqual([4])
+      expect(() => slot.blob(2)).toThrow('slot 1 has no blob 2')
+    }
+  })
+
+  test('leaves its slot in memory for who reads it next', async () => {
+    const store = new CountingStore(new MemoryStore())
+    const committer = await openOn(new BlobLog(store))
+    await committer.commit(add(1, 'x'))
+    store.reset()
+    expect((await committer.slots.get(1)).header.slot).toBe(1)
+    expect(store.calls.size).toBe(0)
+  })
+
+  test('applies what was written, whatever becomes of the objects proposed', async () => {
+    const log = memoryLog()
+    const committer = await openOn(log)
+    const op = { from: 0, add: 1, note: 'x', gone: undefined, date: new Date(0), nan: Number.NaN }
+    const { entry } = await committer.commit(() => ({ ops: [op as unknown as Json] }))
+    op.note = 'changed'
+    expect(entry.ops).toEqual([{ from: 0, add: 1, note: 'x', date: '1970-01-01T00:00:00.000Z', nan: null }])
+    expect(Object.keys(entry)).toEqual(['txn', 'req', 'ops'])
+    const header = (await (await openOn(log)).slots.get(1)).header
+    expect((await committer.slots.get(1)).header).toEqual(header)
+  })
+
+  test('time does not go back, whatever the clock says', async () => {
+    const log = memoryLog()
+    const jumping = new JumpingClock(1)
+    const committer = await openOn(log, { clock: jumping })
+    jumping.times.push(5000.9, 4000, 6000.5)
+    const first = await committer.commit(add(1, 'a'))
+    const second = await committer.commit(add(1, 'b'))
+    const third = await committer.commit(add(1, 'c'))
+    expect([first.at.ts, second.at.ts, third.at.ts]).toEqual([5000, 5000, 6000])
+    expect((await openOn(log)).state).toEqual(third.state)
+  })
+
+  test('of nothing is a mistake of the caller', async () => {
+    const committer = await openOn(memoryLog())
+    await expect(committer.commit(() => ({ ops: [] }))).rejects.toThrow('without operations')
+    expect(committer.head).toBe(0)
+  })
+})
+
+describe('a group', () => {
+  test('holds everything queued while an append was under way', async () => {
+    const { log, started, release } = gated(memoryLog())
+    const committer = await openOn(log)
+    const first = committer.commit(add(1, 'first'))
+    await started
+    const others = Array.from({ length: 100 }, (_, i) => committer.commit(add(1, `other ${i}`)))
+    release()
+    expect((await first).at.slot).toBe(1)
+    const places = await Promise.all(others)
+    expect(places.map(({ at }) => [at.slot, at.entry])).toEqual(others.map((_, i) => [2, i]))
+    expect(committer.state.sum).toBe(101)
+  })
+
+  test('forms anew from callers that commit one after the other', async () => {
+    const committer = await openOn(memoryLog())
+    const callers = Array.from({ length: 8 }, async (_, caller) => {
+      for (let i = 0; i < 20; i++) await committer.commit(add(1, `${caller} ${i}`))
+    })
+    await Promise.all(callers)
+    expect(committer.state.sum).toBe(160)
+    expect(committer.head).toBe(20)
+  })
+
+  test('loses only the member whose proposal, or entry, fails', async () => {
+    const log = memoryLog()
+    const committer = await openOn(log)
+    const failure = new Error('no')
+    const results = await Promise.allSettled([
+      committer.commit(add(1, 'one')),
+      committer.commit(() => {
+        throw failure
+      }),
+      committer.commit(() => ({ ops: [{ from: 99, add: 1, note: 'two' }] })),
+      committer.commit(() => ({ ops: [1n as unknown as Json] })),
+      committer.commit(add(1, 'three')),
+    ])
+    expect(results.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      ...Array(3).fill('rejected'),
+      'fulfilled',
+    ])
+    expect(results[1]).toEqual({ status: 'rejected', reason: failure })
+    expect(results[2]).toMatchObject({ reason: { message: expect.stringContaining('decided on 99, not 1') } })
+    expect(results[3]).toMatchObject({ reason: { code: 13, message: expect.stringContaining('as JSON') } })
+    expect(committer.head).toBe(1)
+    expect((await openOn(log)).state).toEqual({ sum: 2, notes: ['one', 'three'] })
+  })
+
+  test('that only fails writes nothing', async () => {
+    const committer = await openOn(memoryLog())
+    const failing = () => {
+      throw new Error('no')
+    }
+    await expect(committer.commit(failing)).rejects.toThrow('no')
+    expect(committer.head).toBe(0)
+    await committer.commit(add(1, 'one'))
+    expect(committer.head).toBe(1)
+  })
+
+  test('ends at 1,000 entries', async () => {
+    const committer = await openOn(memoryLog())
+    const places = await Promise.all(Array.from({ length: 1001 }, () => committer.commit(add(1, ''))))
+    expect(places.filter(({ at }) => at.slot === 1)).toHaveLength(1000)
+    expect(places[1000]!.at).toMatchObject({ slot: 2, entry: 0 })
+  })
+
+  test('ends at 1 MB, except for one larger entry alone', async () => {
+    const committer = await openOn(memoryLog())
+    const kilobytes = (n: number) => committer.commit(add(1, '', [new Uint8Array(n * 1024)]))
+    const places = await Promise.all([
+      kilobytes(700),
+      kilobytes(300),
+      kilobytes(200),
+      kilobytes(3000),
+      kilobytes(1),
+    ])
+    expect(places.map(({ at }) => [at.slot, at.entry])).toEqual([
+      [1, 0],
+      [1, 1],
+      [2, 0],
+      [3, 0],
+      [4, 0],
+    ])
+  })
+
+  test('takes no entry of more than 8 MB', async () => {
+    const committer = await openOn(memoryLog())
+    const megabytes = 1024 * 1024
+    const large = { code: 13, status: 413, kind: 'bad-request', hint: expect.stringContaining('split') }
+    await expect(committer.commit(add(1, 'x'.repeat(8 * megabytes)))).rejects.toMatchObject(large)
+    await expect(committer.commit(add(1, '', [new Uint8Array(8 * megabytes)]))).rejects.toMatchObject(large)
+    await committer.commit(add(1, '', [new Uint8Array(8 * megabytes - 1000)]))
+    expect(committer.head).toBe(1)
+  })
+})
+
+describe('two committers on one log', () => {
+  test('lose no commit and agree on the order', async () => {
+    const log = memoryLog()
+    const committers = await Promise.all([openOn(log), openOn(log)])
+    const acked = await Promise.all(
+      committers.flatMap((committer, c) =>
+        Array.from({ length: 4 }, async (_, caller) => {
+          const done: string[] = []
+          for (let i = 0; i < 25; i++) {
+            const note = `${c}.${caller}.${i}`
+            await committer.commit(add(1, note))
+            done.push(note)
+          }
+          return done
+        }),
+      ),
+    )
+    const states = await Promise.all(committers.map(committer => committer.refresh()))
+    expect(states[0]).toEqual(states[1])
+    expect(states[0]!.sum).toBe(200)
+    expect([...states[0]!.notes].sort()).toEqual(acked.flat().sort())
+  })
+
+  test('re-decide a proposal on the newer state after a lost race', async () => {
+    const log = memoryLog()
+    const [one, two] = [await openOn(log), await openOn(log)]
+    await one.commit(add(5, 'one'))
+    const seen: number[] = []
+    const { at, state } = await two.commit((state, at) => {
+      seen.push(state.sum)
+      return add(1, 'two')(state, at)
+    })
+    expect(seen).toEqual([0, 5])
+    expect(at.slot).toBe(2)
+    expect(state).toEqual({ sum: 6, notes: ['one', 'two'] })
+  })
+
+  test('keep the order of their callers through a lost race', async () => {
+    const inner = memoryLog()
+    const rival = await openOn(inner)
+    const later: Promise<unknown>[] = []
+    const log = steered(inner, {
+      async append(slot, bytes) {
+        if (slot === 1) {
+          later.push(committer.commit(add(1, 'c')), committer.commit(add(1, 'd')))
+          await rival.commit(add(1, 'rival'))
+        }
+        return inner.append(slot, bytes)
+      },
+    })
+    const committer = await openOn(log)
+    await Promise.all([committer.commit(add(1, 'a')), committer.commit(add(1, 'b'))])
+    await Promise.all(later)
+    expect(committer.state.notes).toEqual(['rival', 'a', 'b', 'c', 'd'])
+  })
+
+  test('catch up on many foreign slots at once', async () => {
+    const log = memoryLog()
+    const [one, two] = [await openOn(log), await openOn(log)]
+    for (let i = 0; i < 150; i++) await one.commit(add(1, `${i}`))
+    expect((await two.commit(add(1, 'late'))).at.slot).toBe(151)
+  })
+
+  test('that lose 20 slots in a row say so, and can try again', async () => {
+    const inner = memoryLog()
+    const rival = await openOn(inner)
+    let rivalry = true
+    const log = steered(inner, {
+      async append(slot, bytes) {
+        if (rivalry) await rival.commit(add(1, 'rival'))
+        return inner.append(slot, bytes)
+      },
+    })
+    const loser = await openOn(log)
+    await expect(loser.commit(add(1, 'loser'))).rejects.toMatchObject({ code: 14, status: 409 })
+    expect(loser.head).toBe(20)
+    rivalry = false
+    expect((await loser.commit(add(1, 'loser'))).state.notes).toEqual([...Array(20).fill('rival'), 'loser'])
+  })
+})
+
+describe('giving up a commit', () => {
+  test('before it is queued rejects with the reason and writes nothing', async () => {
+    const committer = await openOn(memoryLog())
+    const reason = new Error('enough')
+    const signal = AbortSignal.abort(reason)
+    await expect(committer.commit(add(1, 'x'), { signal })).rejects.toBe(reason)
+    expect(committer.head).toBe(0)
+  })
+
+  test('while it waits takes it out of the queue', async () => {
+    const { log, started, release } = gated(memoryLog())
+    const committer = await openOn(log)
+    const first = committer.commit(add(1, 'first'))
+    await started
+    const controller = new AbortController()
+    const second = committer.commit(add(1, 'second'), { signal: controller.signal })
+    const third = committer.commit(add(1, 'third'))
+    const reason = new Error('enough')
+    controller.abort(reason)
+    await expect(second).rejects.toBe(reason)
+    release()
+    await first
+    expect((await third).state.notes).toEqual(['first', 'third'])
+  })
+
+  test('once its bytes are on their way changes nothing: the outcome is told', async () => {
+    const { log, started, release } = gated(memoryLog())
+    const committer = await openOn(log)
+    const controller = new AbortController()
+    const first = committer.commit(add(1, 'first'), { signal: controller.signal })
+    await started
+    controller.abort(new Error('enough'))
+    release()
+    expect((await first).at.slot).toBe(1)
+  })
+
+  test('that has just lost a race is possible again', async () => {
+    const inner = memoryLog()
+    const rival = await openOn(inner)
+    const controller = new AbortController()
+    const log = steered(inner, {
+      async append(slot, bytes) {
+        await rival.commit(add(1, 'rival'))
+        controller.abort(new Error('enough'))
+        return inner.append(slot, bytes)
+      },
+    })
+    const loser = await openOn(log)
+    await expect(loser.commit(add(1, 'loser'), { signal: controller.signal })).rejects.toThrow('enough')
+    expect((await rival.refresh()).notes).toEqual(['rival'])
+  })
+
+  test('after it is done is nothing', async () => {
+    const committer = await openOn(memoryLog())
+    const controller = new AbortController()
+    const done = committer.commit(add(1, 'x'), { signal: controller.signal })
+    await done
+    controller.abort()
+    expect((await done).at.slot).toBe(1)
+  })
+})
+
+describe('closing', () => {
+  test('commits what is queued and refuses the rest', async () => {
+    const { log, started, release } = gated(memoryLog())
+    const committer = await openOn(log)
+    const queued = [committer.commit(add(1, 'one'))]
+    await started
+    queued.push(committer.commit(add(1, 'two')))
+    const closing = committer.close()
+    const closed = { code: 17, message: expect.stringContaining('closed') }
+    await expect(committer.commit(add(1, 'three'))).rejects.toMatchObject(closed)
+    await expect(committer.refresh()).rejects.toMatchObject(closed)
+    release()
+    await closing
+    expect(committer.head).toBe(2)
+    expect((await Promise.all(queued)).map(({ at }) => at.slot)).toEqual([1, 2])
+    expect(committer.state.sum).toBe(2)
+  })
+
+  test('an idle committer is done at once', async () => {
+    const committer = await openOn(memoryLog())
+    await committer.close()
+    await committer.close()
+  })
+})
+
+describe('a read-only committer', () => {
+  test('follows the log and commits nothing', async () => {
+    const log = memoryLog()
+    const writer = await openOn(log)
+    const reader = await openOn(log, { readOnly: true })
+    await writer.commit(add(1, 'x'))
+    expect((await reader.refresh()).sum).toBe(1)
+    await expect(reader.commit(add(1, 'y'))).rejects.toMatchObject({ code: 15, status: 403 })
+  })
+})
+
+describe('refreshing', () => {
+  test('shows every commit acknowledged before', async () => {
+    const log = memoryLog()
+    const [writer, reader] = [await openOn(log), await openOn(log)]
+    for (let i = 1; i <= 10; i++) {
+      await writer.commit(add(1, `${i}`))
+      expect((await reader.refresh()).sum).toBe(i)
+    }
+    for (let i = 1; i <= 100; i++) await writer.commit(add(1, `${i}`))
+    expect((await reader.refresh()).sum).toBe(110)
+    expect(reader.head).toBe(110)
+  })
+
+  test('an idle log costs two looks and no read', async () => {
+    const store = new CountingStore(new MemoryStore())
+    const committer = await openOn(new BlobLog(store))
+    await committer.commit(add(1, 'x'))
+    store.reset()
+    for (let i = 0; i < 10; i++) expect(await committer.refresh()).toBe(committer.state)
+    expect(store.calls).toEqual(new Map([['peek', 20]]))
+  })
+
+  test('where the log cannot peek costs one read when idle', async () => {
+    let reads = 0
+    const inner = memoryLog()
+    const { peek: _, ...log } = steered(inner, {
+      read(slot, signal) {
+        reads++
+        return inner.read(slot, signal)
+      },
+    })
+    const committer = await openOn(log)
+    reads = 0
+    await committer.refresh()
+    expect(reads).toBe(1)
+  })
+
+  test('is shared only by those who asked before it began', async () => {
+    const inner = memoryLog()
+    const writer = await openOn(inner)
+    const { opened, open } = gate()
+    let reads = 0
+    let slow = false
+    const { peek: _, ...log } = steered(inner, {
+      async read(slot, signal) {
+        reads++
+        const bytes = await inner.read(slot, signal)
+        if (slow) await opened
+        return bytes
+      },
+    })
+    const reader = await openOn(log)
+    reads = 0
+    slow = true
+    const early = reader.refresh()
+    await clock.yield()
+    await writer.commit(add(1, 'x'))
+    const late = [reader.refresh(), reader.refresh(), reader.refresh()]
+    expect(reads).toBe(1)
+    open()
+    await early
+    for (const refresh of late) expect((await refresh).sum).toBe(1)
+    // One read for the early one; for all three late ones the new slot, then two beyond it.
+    expect(reads).toBe(4)
+  })
+
+  test('can be given up without disturbing others', async () => {
+    const inner = memoryLog()
+    const { opened, open } = gate()
+    let slow = false
+    const { peek: _, ...log } = steered(inner, {
+      async read(slot, signal) {
+        if (slow) await opened
+        return inner.read(slot, signal)
+      },
+    })
+    const reader = await openOn(log)
+    await (await openOn(inner)).commit(add(1, 'x'))
+    slow = true
+    const controller = new AbortController()
+    const given = reader.refresh(controller.signal)
+    const other = reader.refresh()
+    controller.abort(new Error('enough'))
+    await expect(given).rejects.toThrow('enough')
+    open()
+    expect((await other).sum).toBe(1)
+    await expect(reader.refresh(controller.signal)).rejects.toThrow('enough')
+  })
+
+  test('that fails to read is not the end', async () => {
+    const inner = memoryLog()
+    let broken = false
+    const { peek: _, ...log } = steered(inner, {
+      async read(slot, signal) {
+        if (broken) throw new Error('unreachable')
+        return inner.read(slot, signal)
+      },
+    })
+    const reader = await openOn(log)
+    broken = true
+    await expect(reader.refresh()).rejects.toThrow('unreachable')
+    broken = false
+    expect(await reader.refresh()).toEqual({ sum: 0, notes: [] } satisfies Tally)
+  })
+
+  test('between the landing and the answer of an own append shows it once', async () => {
+    const inner = memoryLog()
+    const { opened, open } = gate()
+    const landed = gate()
+    const log = steered(inner, {
+      async append(slot, bytes) {
+        const outcome = await inner.append(slot, bytes)
+        if (slot > 0) {
+          landed.open()
+          await opened
+        }
+        return outcome
+      },
+    })
+    const committer = await openOn(log)
+    const commit = committer.commit(add(1, 'x'))
+    await landed.opened
+    const seen = await committer.refresh()
+    expect(seen).toEqual({ sum: 1, notes: ['x'] })
+    open()
+    expect((await commit).state).toBe(seen)
+    expect(committer.head).toBe(1)
+  })
+})

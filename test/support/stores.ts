@@ -1,0 +1,233 @@
+/** Stores that misbehave on purpose, or keep count. Each wraps another. */
+import { ErrorCode, SheafError } from '../../src/errors.js'
+import type { Clock } from '../../src/primitives/clock.js'
+import { Ambiguous, type BlobInfo, type BlobStore } from '../../src/storage/blob-store.js'
+
+type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+
+/** Passes every call on through `around`, which may count, refuse, delay or repeat it. */
+abstract class WrappedStore implements BlobStore {
+  readonly name: string
+  readonly inner: BlobStore
+  /** There when the inner store's is. */
+  peek?: (key: string) => boolean
+
+  constructor(inner: BlobStore) {
+    this.name = inner.name
+    this.inner = inner
+    if (inner.peek !== undefined) this.peek = key => inner.peek!(key)
+  }
+
+  /** `conditional`: whether the call is a putIfAbsent, whose outcome can be unknown. */
+  protected abstract around<T>(call: string, conditional: boolean, run: () => Promise<T>): Promise<T>
+
+  get(key: string, signal?: AbortSignal): Promise<Uint8Array | null> {
+    return this.around('get', false, () => this.inner.get(key, signal))
+  }
+
+  getRange(key: string, offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array> {
+    return this.around('getRange', false, () => this.inner.getRange(key, offset, length, signal))
+  }
+
+  readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void> {
+    return this.around('readInto', false, () => this.inner.readInto(key, offset, target, signal))
+  }
+
+  put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
+    return this.around('put', false, () => this.inner.put(key, bytes, signal))
+  }
+
+  putStream(key: string, chunks: Chunks, signal?: AbortSignal): Promise<void> {
+    return this.around('putStream', false, () => this.inner.putStream(key, chunks, signal))
+  }
+
+  putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
+    return this.around('putIfAbsent', true, () => this.inner.putIfAbsent(key, bytes, signal))
+  }
+
+  stat(key: string, signal?: AbortSignal): Promise<BlobInfo | null> {
+    return this.around('stat', false, () => this.inner.stat(key, signal))
+  }
+
+  async *list(prefix: string, startAfter?: string, signal?: AbortSignal): AsyncIterable<BlobInfo> {
+    yield* await this.around('list', false, async () => this.inner.list(prefix, startAfter, signal))
+  }
+
+  delete(key: string, signal?: AbortSignal): Promise<void> {
+    return this.around('delete', false, () => this.inner.delete(key, signal))
+  }
+}
+
+/** How often each fault befalls a call, 0 to 1. What is left out never happens. */
+export interface Faults {
+  /** The request is lost: nothing happens. */
+  readonly dropRequest?: number
+  /** The reply is lost: it happened. */
+  readonly dropReply?: number
+  /** The request is reported lost, and arrives later. */
+  readonly late?: number
+  /** The request arrives twice; the reply is that of the second. */
+  readonly duplicate?: number
+  /** The call takes up to 100 ms. */
+  readonly delay?: number
+  /** A read, listing or plain write fails without having happened. */
+  readonly refuse?: number
+}
+
+/**
+ * A store behind a bad network. Faults and the order in which calls arrive are drawn from the clock, so a seed
+ * fixes them. A conditional put whose outcome is lost throws `Ambiguous`. It cannot peek, as a network cannot.
+ */
+export class FaultyStore extends WrappedStore {
+  readonly #clock: Clock
+  /** May be changed on the way. */
+  faults: Faults
+
+  constructor(inner: BlobStore, clock: Clock, faults: Faults) {
+    super(inner)
+    delete this.peek
+    this.#clock = clock
+    this.faults = faults
+  }
+
+  protected async around<T>(call: string, conditional: boolean, run: () => Promise<T>): Promise<T> {
+    await this.#clock.yield()
+    if (this.#falls('delay')) await this.#clock.sleep(100 * this.#clock.random())
+    if (!conditional) {
+      if (this.#falls('refuse')) throw new SheafError(ErrorCode.ServiceUnavailable, `${call} was refused`)
+      return run()
+    }
+    if (this.#falls('dropRequest')) throw new Ambiguous(`the request of ${call} was lost`)
+    if (this.#falls('late')) {
+      this.#clock
+        .sleep(1000 * this.#clock.random())
+        .then(run)
+        .catch(() => {})
+      throw new Ambiguous(`the request of ${call} is late`)
+    }
+    let reply = await run()
+    if (this.#falls('duplicate')) {
+      await this.#clock.yield()
+      reply = await run()
+    }
+    await this.#clock.yield()
+    if (this.#falls('dropReply')) throw new Ambiguous(`the reply of ${call} was lost`)
+    return reply
+  }
+
+  #falls(fault: keyof Faults): boolean {
+    const odds = this.faults[fault] ?? 0
+    return odds > 0 && this.#clock.random() < odds
+  }
+}
+
+/** Counts calls and bytes. */
+export class CountingStore extends WrappedStore {
+  /** Calls by method name, `peek` included. */
+  readonly calls = new Map<string, number>()
+  bytesRead = 0
+  bytesWritten = 0
+
+  constructor(inner: BlobStore) {
+    super(inner)
+    if (inner.peek !== undefined) {
+      this.peek = key => {
+        this.#count('peek')
+        return inner.peek!(key)
+      }
+    }
+  }
+
+  reset(): void {
+    this.calls.clear()
+    this.bytesRead = 0
+    this.bytesWritten = 0
+  }
+
+  override async get(key: string, signal?: AbortSignal): Promise<Uint8Array | null> {
+    const bytes = await super.get(key, signal)
+    this.bytesRead += bytes?.length ?? 0
+    return bytes
+  }
+
+  override async getRange(key: string, offset: number, length: number, signal?: AbortSignal) {
+    const bytes = await super.getRange(key, offset, length, signal)
+    this.bytesRead += bytes.length
+    return bytes
+  }
+
+  override async readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal) {
+    await super.readInto(key, offset, target, signal)
+    this.bytesRead += target.length
+  }
+
+  override put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
+    this.bytesWritten += bytes.length
+    return super.put(key, bytes, signal)
+  }
+
+  override putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
+    this.bytesWritten += bytes.length
+    return super.putIfAbsent(key, bytes, signal)
+  }
+
+  override putStream(key: string, chunks: Chunks, signal?: AbortSignal): Promise<void> {
+    return super.putStream(key, this.#measured(chunks), signal)
+  }
+
+  protected around<T>(call: string, _conditional: boolean, run: () => Promise<T>): Promise<T> {
+    this.#count(call)
+    return run()
+  }
+
+  async *#measured(chunks: Chunks): AsyncIterable<Uint8Array> {
+    for await (const chunk of chunks) {
+      this.bytesWritten += chunk.length
+      yield chunk
+    }
+  }
+
+  #count(call: string): void {
+    this.calls.set(call, (this.calls.get(call) ?? 0) + 1)
+  }
+}
+
+/** The process is gone. */
+export class Dead extends Error {
+  override readonly name = 'Dead'
+}
+
+/**
+ * A store whose process dies during operation number `survives + 1`, which takes effect or not as `lastLands`
+ * says; from then on every call throws Dead. What it did stays in the inner store, for the next process to open.
+ */
+export class CrashingStore extends WrappedStore {
+  readonly #lastLands: boolean
+  #left: number
+  /** Operations asked for, those that died included. */
+  operations = 0
+
+  constructor(inner: BlobStore, survives: number, lastLands: boolean) {
+    super(inner)
+    this.#left = survives
+    this.#lastLands = lastLands
+    if (inner.peek !== undefined) {
+      this.peek = key => {
+        if (this.#left < 0) throw new Dead('dead')
+        return inner.peek!(key)
+      }
+    }
+  }
+
+  get dead(): boolean {
+    return this.#left < 0
+  }
+
+  protected async around<T>(call: string, _conditional: boolean, run: () => Promise<T>): Promise<T> {
+    this.operations++
+    if (this.#left < 0) throw new Dead(`${call} after death`)
+    if (this.#left-- > 0) return run()
+    if (this.#lastLands) await run()
+    throw new Dead(`died in ${call}`)
+  }
+}
