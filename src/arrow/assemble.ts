@@ -1,0 +1,368 @@
+/**
+ * Columns out of IPC bodies. Nothing is believed: lengths, null counts, offsets, indices and text are checked
+ * once here, in time linear in the body, so that no reader of a column has to.
+ */
+import { isAscii, isUtf8 } from 'node:buffer'
+import { invalidInput, quote, type SheafError } from '../errors.js'
+import { bitmapBytes, countBits } from './bits.js'
+import type { Budget } from './budget.js'
+import { type Column, isValid, type Values } from './column.js'
+import { decompress } from './decompress.js'
+import type { BodyHeader } from './ipc-message.js'
+import { aligned, cellBytes, isLarge, viewCells } from './layout.js'
+import { sliceColumn } from './slice.js'
+import type { WireField } from './wire-field.js'
+
+/**
+ * What a row without a byte of its own counts in the budget: a body of a few bytes may not stand for
+ * billions of rows.
+ */
+const bytesPerEmptyRow = 8
+
+/** A null count that its writer did not know: apache-arrow writes it for slices. */
+const unknownNulls = -1
+
+/** The bytes of one body. */
+export interface Body {
+  readonly header: BodyHeader
+  readonly bytes: Uint8Array
+  /** Where `bytes` begins in what the caller reads, for messages. */
+  readonly at: number
+  /** Number of a buffer whose bytes lie elsewhere, and those bytes. */
+  readonly replaced?: { readonly buffer: number; readonly bytes: Uint8Array }
+}
+
+export interface AssembleOptions {
+  readonly budget: Budget
+  /** The dictionary of a field that has one. */
+  readonly dictionaryOf: (field: WireField) => Column
+  /** Whether to check that text is UTF-8: for bytes that come from outside. */
+  readonly checkText: boolean
+}
+
+/**
+ * All fields of one body, which must use it up: no node or buffer may be left over.
+ * @throws invalidInput naming column and byte; code 13 status 413 past the budget.
+ */
+export function assembleColumns(
+  fields: readonly WireField[],
+  body: Body,
+  options: AssembleOptions,
+): Column[] {
+  const assembler = new Assembler(body, options)
+  const columns = fields.map(field => assembler.column(field))
+  assembler.finish()
+  return columns
+}
+
+class Assembler {
+  readonly #body: Body
+  readonly #options: AssembleOptions
+  #node = 0
+  #buffer = 0
+  #viewColumn = 0
+  /** Buffers may not overlap, or a small body could cost any amount of work. */
+  #bytesLeft: number
+  /** Where the buffer read last begins, for messages. */
+  #at = 0
+
+  constructor(body: Body, options: AssembleOptions) {
+    this.#body = body
+    this.#options = options
+    this.#bytesLeft = body.bytes.length
+  }
+
+  finish(): void {
+    const { nodes, buffers } = this.#body.header
+    if (this.#node !== nodes.length || this.#buffer !== buffers.length) {
+      throw invalidInput(
+        `broken arrow body: ${nodes.length / 2} nodes and ${buffers.length / 2} buffers, the schema needs ` +
+          `${this.#node / 2} and ${this.#buffer / 2} (byte ${this.#body.at})`,
+      )
+    }
+  }
+
+  column(field: WireField): Column {
+    const { path, type } = field
+    const { length, nulls } = this.#nextNode(field)
+    if (type.kind === 'null') {
+      this.#options.budget.charge(length * bytesPerEmptyRow, path)
+      return plain(field, length, { validity: null, nullCount: length }, null, null)
+    }
+    const rows = this.#validity(path, length, nulls)
+    switch (type.kind) {
+      case 'bool':
+        return plain(field, length, rows, this.#take(path, 'values', bitmapBytes(length)), null)
+      case 'utf8':
+      case 'binary':
+        if (field.view) return this.#views(field, length, rows)
+        return this.#text(field, length, rows)
+      case 'list':
+      case 'map': {
+        const offsets = this.#offsets(field, length)
+        const at = this.#at
+        const child = this.column(field.children[0]!)
+        return { ...plain(field, length, rows, null, null), ...this.#cutList(path, offsets, child, at) }
+      }
+      case 'fixed_size_list': {
+        if (type.size === 0) this.#options.budget.charge(length * bytesPerEmptyRow, path)
+        return {
+          ...plain(field, length, rows, null, null),
+          children: [this.#child(field.children[0]!, length * type.size)],
+        }
+      }
+      case 'struct':
+        if (type.children.length === 0) this.#options.budget.charge(length * bytesPerEmptyRow, path)
+        return {
+          ...plain(field, length, rows, null, null),
+          children: field.children.map(child => this.#child(child, length)),
+        }
+      case 'dictionary': {
+        const values = this.#cells(field, length)
+        const at = this.#at
+        const column = {
+          ...plain(field, length, rows, values, null),
+          dictionary: this.#options.dictionaryOf(field),
+        }
+        checkIndices(path, column, values, column.dictionary.length, at)
+        return column
+      }
+      default:
+        return plain(field, length, rows, this.#cells(field, length), null)
+    }
+  }
+
+  /** A child with the rows its parent needs, which may be fewer than it has. */
+  #child(field: WireField, length: number): Column {
+    const child = this.column(field)
+    if (child.length < length) {
+      throw this.#fault(field.path, `has ${child.length} rows, its parent needs ${length}`)
+    }
+    return sliceColumn(child, 0, length)
+  }
+
+  #cutList(
+    path: string,
+    { offsets, first }: Offsets,
+    child: Column,
+    at: number,
+  ): Pick<Column, 'offsets' | 'children'> {
+    const count = offsets[offsets.length - 1]!
+    if (first + count > child.length) {
+      throw fault(path, `offsets reach row ${first + count} of a child of ${child.length}`, at)
+    }
+    return { offsets, children: [sliceColumn(child, first, count)] }
+  }
+
+  #text(field: WireField, length: number, rows: Nulls): Column {
+    const { path } = field
+    const { offsets, first } = this.#offsets(field, length)
+    const at = this.#at
+    const data = this.#take(path, 'values', 0)
+    const last = first + offsets[length]!
+    if (last > data.length) throw fault(path, `offsets reach byte ${last} of ${data.length}`, at)
+    const column = plain(field, length, rows, data.subarray(first, last), offsets)
+    if (this.#options.checkText && field.type.kind === 'utf8') this.#checkUtf8(path, column)
+    return column
+  }
+
+  /** Views (columnar format, "Variable-size Binary View Layout") as offsets and data. */
+  #views(field: WireField, length: number, rows: Nulls): Column {
+    const { path } = field
+    const bytes = this.#take(path, 'views', 16 * length)
+    const viewsAt = this.#at
+    const views = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const count = this.#body.header.viewBuffers[this.#viewColumn++]
+    if (count === undefined || count < 0) throw this.#fault(path, 'has no count of data buffers')
+    const data: Uint8Array[] = []
+    for (let i = 0; i < count; i++) data.push(this.#take(path, 'data', 0))
+
+    const offsets = new Int32Array(length + 1)
+    let total = 0
+    for (let i = 0; i < length; i++) {
+      if (isPresent(rows, i)) total += views.getUint32(16 * i, true)
+      if (total > 0x7fffffff) throw fault(path, 'holds more than 2 GiB', viewsAt + 16 * i)
+      offsets[i + 1] = total
+    }
+    this.#options.budget.charge(total + offsets.byteLength, path)
+    const values = new Uint8Array(total)
+    for (let i = 0; i < length; i++) {
+      const size = offsets[i + 1]! - offsets[i]!
+      if (size <= 12) {
+        values.set(bytes.subarray(16 * i + 4, 16 * i + 4 + size), offsets[i]!)
+        continue
+      }
+      const source = data[views.getInt32(16 * i + 8, true)]
+      const start = views.getInt32(16 * i + 12, true)
+      if (source === undefined || start < 0 || start + size > source.length) {
+        throw fault(path, `row ${i} lies outside its data buffers`, viewsAt + 16 * i)
+      }
+      values.set(source.subarray(start, start + size), offsets[i]!)
+    }
+    const column = plain(field, length, rows, values, offsets)
+    if (this.#options.checkText && field.type.kind === 'utf8') this.#checkUtf8(path, column)
+    return column
+  }
+
+  #cells(field: WireField, length: number): Values {
+    const width = cellBytes(field.type)
+    if (width === 0) this.#options.budget.charge(length * bytesPerEmptyRow, field.path)
+    return viewCells(field.type, this.#take(field.path, 'values', width * length), length)
+  }
+
+  /** The offsets of `length` rows from 0 on, and what the first of them was. */
+  #offsets(field: WireField, length: number): Offsets {
+    const { path, type } = field
+    const large = isLarge(type)
+    const bytes = this.#take(path, 'offsets', 0)
+    // Writers may leave the offsets of an empty column out.
+    if (length === 0 && bytes.length === 0) return { offsets: new Int32Array(1), first: 0 }
+    const width = large ? 8 : 4
+    if (bytes.length < width * (length + 1)) {
+      throw this.#fault(
+        path,
+        `has ${bytes.length} bytes of offsets, ${length} rows need ${width * (length + 1)}`,
+      )
+    }
+    const source = aligned(bytes, width, length + 1)
+    let offsets: Int32Array
+    if (large) {
+      this.#options.budget.charge(4 * (length + 1), path)
+      offsets = this.#narrow(path, new BigInt64Array(source.buffer, source.byteOffset, length + 1))
+    } else {
+      offsets = new Int32Array(source.buffer, source.byteOffset, length + 1)
+    }
+    const first = offsets[0]!
+    if (first < 0) throw this.#fault(path, `has the offset ${first}`)
+    let previous = first
+    for (let i = 1; i < offsets.length; i++) {
+      const offset = offsets[i]!
+      if (offset < previous) throw this.#fault(path, `has offsets that decrease at row ${i - 1}`)
+      previous = offset
+    }
+    return { offsets: first === 0 ? offsets : offsets.map(offset => offset - first), first }
+  }
+
+  #narrow(path: string, wide: BigInt64Array): Int32Array {
+    const out = new Int32Array(wide.length)
+    for (let i = 0; i < wide.length; i++) {
+      const offset = wide[i]!
+      if (offset < 0n) throw this.#fault(path, `has the offset ${offset}`)
+      if (offset > 0x7fffffffn) throw this.#fault(path, 'holds more than 2 GiB in one batch')
+      out[i] = Number(offset)
+    }
+    return out
+  }
+
+  #validity(path: string, length: number, nulls: number): Nulls {
+    const bits = this.#take(path, 'validity', 0)
+    if (nulls === 0 || (nulls === unknownNulls && bits.length === 0)) return { validity: null, nullCount: 0 }
+    if (bits.length < bitmapBytes(length)) {
+      throw this.#fault(path, `has ${bits.length} bytes of validity for ${length} rows`)
+    }
+    const nullCount = length - countBits(bits, length)
+    return nullCount === 0
+      ? { validity: null, nullCount }
+      : { validity: bits.subarray(0, bitmapBytes(length)), nullCount }
+  }
+
+  #checkUtf8(path: string, column: Column): void {
+    const bytes = column.values as Uint8Array
+    const offsets = column.offsets!
+    if (isAscii(bytes)) return
+    const whole = isUtf8(bytes)
+    for (let i = 0; i < column.length; i++) {
+      const start = offsets[i]!
+      const end = offsets[i + 1]!
+      if (start === end) continue
+      // In sound text a value is sound when it does not begin or end inside a character.
+      const sound = whole
+        ? (bytes[start]! & 0xc0) !== 0x80 && (end === bytes.length || (bytes[end]! & 0xc0) !== 0x80)
+        : isUtf8(bytes.subarray(start, end))
+      if (!sound && isValid(column, i)) throw this.#fault(path, `row ${i} is not UTF-8`)
+    }
+  }
+
+  #nextNode(field: WireField): { length: number; nulls: number } {
+    const { nodes } = this.#body.header
+    const length = nodes[this.#node]
+    const nulls = nodes[this.#node + 1]
+    this.#node += 2
+    if (length === undefined || nulls === undefined) {
+      throw fault(field.path, 'has no node in the batch', this.#body.at)
+    }
+    if (length < 0 || length > 0x7fffffff || nulls < unknownNulls || nulls > length) {
+      throw fault(field.path, `has ${nulls} nulls in ${length} rows`, this.#body.at)
+    }
+    return { length, nulls }
+  }
+
+  /** The plain bytes of the next buffer, at least `least` of them. */
+  #take(path: string, what: string, least: number): Uint8Array {
+    const { header, bytes, at, replaced } = this.#body
+    const index = this.#buffer / 2
+    const offset = header.buffers[this.#buffer]
+    const length = header.buffers[this.#buffer + 1]
+    this.#buffer += 2
+    if (offset === undefined || length === undefined) throw fault(path, `has no ${what} buffer`, at)
+    this.#at = at + offset
+    let taken: Uint8Array
+    if (replaced?.buffer === index) {
+      taken = replaced.bytes
+    } else if (length === 0) {
+      taken = bytes.subarray(0, 0)
+    } else {
+      this.#bytesLeft -= length
+      if (offset < 0 || length < 0 || offset + length > bytes.length) {
+        throw this.#fault(path, `has ${what} at ${offset}+${length} of a body of ${bytes.length} bytes`)
+      }
+      if (this.#bytesLeft < 0) throw this.#fault(path, 'has buffers that overlap others')
+      taken = bytes.subarray(offset, offset + length)
+      if (header.codec !== null) {
+        taken = decompress(taken, header.codec, this.#options.budget, path, this.#at)
+      }
+    }
+    if (taken.length < least) {
+      throw this.#fault(path, `has ${taken.length} bytes of ${what}, needs ${least}`)
+    }
+    return taken
+  }
+
+  #fault(path: string, what: string): SheafError {
+    return fault(path, what, this.#at)
+  }
+}
+
+interface Offsets {
+  readonly offsets: Int32Array
+  readonly first: number
+}
+
+type Nulls = Pick<Column, 'validity' | 'nullCount'>
+
+function plain(
+  field: WireField,
+  length: number,
+  rows: Nulls,
+  values: Values | null,
+  offsets: Int32Array | null,
+): Column {
+  return { type: field.type, length, ...rows, values, offsets, children: [], dictionary: null }
+}
+
+function isPresent({ validity }: Nulls, row: number): boolean {
+  return validity === null || ((validity[row >>> 3]! >>> (row & 7)) & 1) === 1
+}
+
+function checkIndices(path: string, column: Column, values: Values, size: number, at: number): void {
+  for (let i = 0; i < column.length; i++) {
+    const index = values[i]!
+    if ((index < 0 || index >= size) && isValid(column, i)) {
+      throw fault(path, `row ${i} has index ${index} into a dictionary of ${size} values`, at)
+    }
+  }
+}
+
+function fault(path: string, what: string, at: number): SheafError {
+  return invalidInput(`broken arrow body: column ${quote(path)} ${what} (byte ${at})`)
+}

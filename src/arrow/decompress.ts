@@ -1,0 +1,59 @@
+/** Compressed buffers of IPC bodies (columnar format, "Compression"): an int64 length, then a frame. */
+import zlib from 'node:zlib'
+import { invalidInput, unsupported } from '../errors.js'
+import type { Budget } from './budget.js'
+import type { Codec } from './ipc-message.js'
+import { decodeLz4Frame } from './lz4.js'
+
+interface Zstd {
+  zstdDecompressSync?(bytes: Uint8Array, options: { maxOutputLength: number }): Uint8Array
+}
+
+/**
+ * The plain bytes of one buffer; a view where it was stored as it is. `at` is where it begins, `path` the
+ * column it belongs to.
+ * @throws invalidInput for broken frames, code 13 status 413 past the budget, unsupported for ZSTD on a Node
+ *   without it.
+ */
+export function decompress(
+  buffer: Uint8Array,
+  codec: Codec,
+  budget: Budget,
+  path: string,
+  at: number,
+): Uint8Array {
+  if (buffer.length === 0) return buffer
+  if (buffer.length < 8)
+    throw invalidInput(`broken arrow body: ${buffer.length} bytes of a length (byte ${at})`)
+  const length = new DataView(buffer.buffer, buffer.byteOffset, 8).getBigInt64(0, true)
+  const frame = buffer.subarray(8)
+  if (length === -1n) return frame
+  if (length < 0n || length > 0x7fffffffffffn) {
+    throw invalidInput(`broken arrow body: a compressed buffer of ${length} bytes (byte ${at})`)
+  }
+  if (length === 0n) return frame.subarray(0, 0)
+  budget.charge(Number(length), path)
+  if (codec === 'lz4') return decodeLz4Frame(frame, Number(length), at + 8)
+  return decodeZstd(frame, Number(length), at + 8)
+}
+
+function decodeZstd(frame: Uint8Array, length: number, at: number): Uint8Array {
+  const { zstdDecompressSync } = zlib as Zstd
+  if (zstdDecompressSync === undefined) {
+    throw unsupported('the arrow body is compressed with ZSTD, which this Node cannot decode', {
+      hint: 'use Node >= 22.15, or send LZ4_FRAME or uncompressed bodies',
+    })
+  }
+  let plain: Uint8Array
+  try {
+    plain = zstdDecompressSync(frame, { maxOutputLength: length })
+  } catch (cause) {
+    throw invalidInput(`broken zstd frame (byte ${at})`, { cause })
+  }
+  if (plain.length !== length) {
+    throw invalidInput(
+      `broken zstd frame: holds ${plain.length} bytes, ${length} were announced (byte ${at})`,
+    )
+  }
+  return plain
+}

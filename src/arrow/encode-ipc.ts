@@ -1,0 +1,62 @@
+/**
+ * Writes Arrow IPC streams and files: uncompressed, buffers on multiples of 64 bytes, equal input gives equal
+ * bytes. Everything comes as chunks that view the columns' own buffers; nothing is joined.
+ */
+import { assert } from '../errors.js'
+import type { Batch } from './column.js'
+import { concatBytes } from './concat.js'
+import { type FlatColumns, flattenColumn } from './flatten.js'
+import { encodeFooter, encodeSchemaMessage, endOfStream, fileMagic } from './ipc-message.js'
+import { DictionaryUnifier, IpcWriter, wideAlignment } from './ipc-writer.js'
+import type { Schema } from './types.js'
+
+/** A stream: schema, dictionaries (one per dictionary column), batches, end. */
+export function encodeIpcStream(schema: Schema, batches: readonly Batch[]): Uint8Array[] {
+  const writer = new IpcWriter(wideAlignment)
+  writer.push(encodeSchemaMessage(schema, 0, wideAlignment))
+  encodeBodies(schema, batches, writer)
+  writer.push(endOfStream())
+  return writer.takeChunks()
+}
+
+/** A file that any Arrow tool opens: magic, the stream, footer. No batch is fine: the schema is there. */
+export function encodeIpcFile(schema: Schema, batches: readonly Batch[]): Uint8Array[] {
+  const writer = new IpcWriter(wideAlignment)
+  writer.push(fileHead())
+  writer.push(encodeSchemaMessage(schema, writer.position, wideAlignment))
+  const blocks = encodeBodies(schema, batches, writer)
+  writer.push(endOfStream())
+  writer.push(encodeFooter(schema, blocks.dictionaries, blocks.batches))
+  return writer.takeChunks()
+}
+
+/** The first 8 bytes of a file. */
+export function fileHead(): Uint8Array {
+  const head = new Uint8Array(8)
+  head.set(Buffer.from(fileMagic, 'latin1'))
+  return head
+}
+
+/** Some chunks as one array: for callers that need the whole in one piece. */
+export function concatChunks(chunks: readonly Uint8Array[]): Uint8Array {
+  return chunks.length === 1 ? chunks[0]! : concatBytes(chunks)
+}
+
+function encodeBodies(schema: Schema, batches: readonly Batch[], writer: IpcWriter) {
+  const unifier = new DictionaryUnifier(schema)
+  const rewritten = batches.map(batch => {
+    assert(batch.columns.length === schema.fields.length, 'a batch of another schema')
+    return unifier.add(batch)
+  })
+  const dictionaries = unifier.dictionaries().map(({ id, values }) => {
+    const flat: FlatColumns = { nodes: [], buffers: [] }
+    flattenColumn(values, flat)
+    return writer.body(values.length, flat, id)
+  })
+  const blocks = batches.map((batch, i) => {
+    const flat: FlatColumns = { nodes: [], buffers: [] }
+    for (const column of rewritten[i]!) flattenColumn(column, flat)
+    return writer.body(batch.length, flat, null)
+  })
+  return { dictionaries, batches: blocks }
+}

@@ -1,0 +1,72 @@
+/** Many strings as UTF-8, one after the other. */
+import { invalidInput, quote } from '../errors.js'
+import type { Place } from './place.js'
+
+/**
+ * Strings are encoded in groups joined to one, which costs one call into the engine instead of one per
+ * string; above this many characters per string the copy costs more than the call.
+ */
+const shortText = 64
+const groupSize = 256
+
+/** UTF-8 of all strings; null rows are empty. A lone surrogate becomes U+FFFD, as everywhere on the web. */
+export function encodeTexts(
+  values: readonly (string | null | undefined)[],
+  place: Place,
+): { values: Uint8Array; offsets: Int32Array } {
+  const offsets = new Int32Array(values.length + 1)
+  let bytes = Buffer.allocUnsafeSlow(1024)
+  let at = 0
+  for (let start = 0; start < values.length; start += groupSize) {
+    const end = Math.min(values.length, start + groupSize)
+    let characters = 0
+    for (let i = start; i < end; i++) characters += values[i]?.length ?? 0
+    // A character (UTF-16 unit) takes 3 bytes at most.
+    if (at + 3 * characters > bytes.length) bytes = grow(bytes, at, 3 * characters, place, start)
+    const joined =
+      characters <= shortText * (end - start) && encodeJoined(values, start, end, bytes, at, offsets)
+    if (!joined) {
+      let next = at
+      for (let i = start; i < end; i++) {
+        const value = values[i]
+        if (value) next += bytes.write(value, next)
+        offsets[i + 1] = next
+      }
+    }
+    at = offsets[end]!
+  }
+  return { values: at > 0.75 * bytes.length ? bytes.subarray(0, at) : bytes.slice(0, at), offsets }
+}
+
+/** Encodes a group as one string; false when its parts would not have become what the whole became. */
+function encodeJoined(
+  values: readonly (string | null | undefined)[],
+  start: number,
+  end: number,
+  bytes: Buffer,
+  at: number,
+  offsets: Int32Array,
+): boolean {
+  const text = values.slice(start, end).join('')
+  const written = bytes.write(text, at)
+  const ascii = written === text.length
+  let next = at
+  for (let i = start; i < end; i++) {
+    const value = values[i]
+    if (value) next += ascii ? value.length : Buffer.byteLength(value)
+    offsets[i + 1] = next
+  }
+  // Halves of a surrogate pair that meet between two strings are one character joined, two apart.
+  return next === at + written
+}
+
+function grow(bytes: Buffer, used: number, more: number, place: Place, row: number): Buffer<ArrayBuffer> {
+  if (used + more > 0x7fffffff) {
+    throw invalidInput(`row ${place.row(row)}: column ${quote(place.path)} holds more than 2 GiB`, {
+      hint: 'send fewer rows at a time',
+    })
+  }
+  const grown = Buffer.allocUnsafeSlow(Math.min(0x7fffffff, Math.max(2 * bytes.length, used + more)))
+  bytes.copy(grown, 0, 0, used)
+  return grown
+}

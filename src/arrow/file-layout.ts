@@ -1,0 +1,201 @@
+/**
+ * What a data file's footer says beyond the Arrow format: where every column lies and its checksum, so that a
+ * reader fetches the footer, then exactly the columns it wants, and knows that they are what was written.
+ *
+ * It rides in the footer's custom metadata under `sheaf:layout`, as JSON:
+ *   {"v":1, "batches":[[rows, nodes, buffers, crcs], ...], "dictionaries":[[id, nodes, buffers, crc], ...]}
+ *   nodes:   length and null count of every field node, flat, depth first
+ *   buffers: bytes of every buffer; each begins on the next multiple of 64 after the one before it
+ *   crc:     CRC-32 of a column's bytes, from its first buffer's begin to its last one's end, padding between
+ *            them included; one per top-level column, 0 for a column without bytes
+ */
+import { corrupted } from '../errors.js'
+import type { Block } from './ipc-message.js'
+import { alignUp, wideAlignment } from './ipc-writer.js'
+import type { Field } from './types.js'
+import type { WireField } from './wire-field.js'
+
+export const layoutKey = 'sheaf:layout'
+
+/** A top-level column of one batch (or the values of a dictionary) in a file. */
+export interface ColumnRange {
+  /** Absolute offset in the file, a multiple of 64. */
+  readonly start: number
+  readonly bytes: number
+  readonly crc: number
+  /** Pairs of (length, null count), depth first. */
+  readonly nodes: readonly number[]
+  /** Pairs of (offset from `start`, bytes). */
+  readonly buffers: readonly number[]
+  /** Dictionaries the column needs, inner ones before those that hold them. */
+  readonly dictionaries: readonly DictionaryRange[]
+  /**
+   * For a fixed_size_list of numbers none of which is null: where they lie, from `start`; they are the last
+   * thing in the range. Null for any other column, and where there are no numbers.
+   */
+  readonly cells: { readonly offset: number; readonly bytes: number } | null
+}
+
+/** The values behind dictionary columns. */
+export interface DictionaryRange {
+  readonly id: number
+  /** A field of the dictionary's value type. */
+  readonly field: Field
+  readonly range: ColumnRange
+}
+
+/** What the JSON holds for one batch. */
+export type BatchEntry = readonly [
+  rows: number,
+  nodes: readonly number[],
+  buffers: readonly number[],
+  crcs: readonly number[],
+]
+
+/** What the JSON holds for one dictionary. */
+export type DictionaryEntry = readonly [
+  id: number,
+  nodes: readonly number[],
+  buffers: readonly number[],
+  crc: number,
+]
+
+export interface LayoutEntries {
+  readonly batches: readonly BatchEntry[]
+  readonly dictionaries: readonly DictionaryEntry[]
+}
+
+export function encodeLayout(entries: LayoutEntries): string {
+  return JSON.stringify({ v: 1, batches: entries.batches, dictionaries: entries.dictionaries })
+}
+
+/** @throws corrupted (code 18) when the text is not a layout. */
+export function decodeLayout(text: string): LayoutEntries {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch (cause) {
+    throw corrupted(`the footer's ${layoutKey} is not JSON`, { cause })
+  }
+  const { v, batches, dictionaries } = (parsed ?? {}) as Record<string, unknown>
+  if (v !== 1) throw corrupted(`the footer's ${layoutKey} has version ${String(v)}, need 1`)
+  if (!isList(batches, isBatchEntry) || !isList(dictionaries, isDictionaryEntry)) {
+    throw corrupted(`the footer's ${layoutKey} does not list batches and dictionaries`)
+  }
+  return { batches, dictionaries }
+}
+
+function isList<T>(value: unknown, is: (item: unknown) => item is T): value is T[] {
+  return Array.isArray(value) && value.every(is)
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}
+
+function isBatchEntry(value: unknown): value is BatchEntry {
+  if (!Array.isArray(value)) return false
+  const [rows, nodes, buffers, crcs] = value as unknown[]
+  return isCount(rows) && isList(nodes, isCount) && isList(buffers, isCount) && isList(crcs, isCount)
+}
+
+function isDictionaryEntry(value: unknown): value is DictionaryEntry {
+  if (!Array.isArray(value)) return false
+  const [id, nodes, buffers, crc] = value as unknown[]
+  return isCount(id) && isList(nodes, isCount) && isList(buffers, isCount) && isCount(crc)
+}
+
+/** Field nodes and buffers of a field, its children's included. */
+export function countParts(field: WireField): { nodes: number; buffers: number } {
+  let nodes = 1
+  let buffers = field.type.kind === 'null' ? 0 : ownBuffers(field)
+  for (const child of field.children) {
+    const parts = countParts(child)
+    nodes += parts.nodes
+    buffers += parts.buffers
+  }
+  return { nodes, buffers }
+}
+
+/** Validity; offsets and values where the type has them. */
+function ownBuffers({ type }: WireField): number {
+  switch (type.kind) {
+    case 'utf8':
+    case 'binary':
+      return 3
+    case 'struct':
+    case 'fixed_size_list':
+      return 1
+    default:
+      return 2
+  }
+}
+
+/** Takes columns off a batch's entry, one after the other. */
+export class LayoutCursor {
+  readonly #nodes: readonly number[]
+  readonly #buffers: readonly number[]
+  readonly #block: Block
+  #node = 0
+  #buffer = 0
+  /** Offset of the next buffer in the body. */
+  #offset = 0
+
+  constructor(nodes: readonly number[], buffers: readonly number[], block: Block) {
+    this.#nodes = nodes
+    this.#buffers = buffers
+    this.#block = block
+  }
+
+  next(field: WireField, crc: number, dictionaries: readonly DictionaryRange[]): ColumnRange {
+    const parts = countParts(field)
+    const nodes = this.#nodes.slice(this.#node, this.#node + 2 * parts.nodes)
+    const lengths = this.#buffers.slice(this.#buffer, this.#buffer + parts.buffers)
+    this.#node += nodes.length
+    this.#buffer += lengths.length
+    if (nodes.length !== 2 * parts.nodes || lengths.length !== parts.buffers) {
+      throw corrupted(`the footer's ${layoutKey} ends inside column ${field.path}`)
+    }
+    const start = this.#offset
+    const buffers: number[] = []
+    let bytes = 0
+    for (const length of lengths) {
+      buffers.push(this.#offset - start, length)
+      if (length > 0) bytes = this.#offset - start + length
+      this.#offset = alignUp(this.#offset + length, wideAlignment)
+    }
+    const absolute = this.#block.offset + this.#block.metadataBytes + start
+    return {
+      start: absolute,
+      bytes,
+      crc,
+      nodes,
+      buffers,
+      dictionaries,
+      cells: cellsOf(field, nodes, buffers),
+    }
+  }
+
+  /** @throws corrupted unless the whole entry was taken and fills its body. */
+  finish(): void {
+    const { bodyBytes, offset } = this.#block
+    if (
+      this.#node !== this.#nodes.length ||
+      this.#buffer !== this.#buffers.length ||
+      this.#offset !== bodyBytes
+    ) {
+      throw corrupted(`the footer's ${layoutKey} does not describe the batch at byte ${offset}`)
+    }
+  }
+}
+
+function cellsOf(
+  field: WireField,
+  nodes: readonly number[],
+  buffers: readonly number[],
+): ColumnRange['cells'] {
+  if (field.type.kind !== 'fixed_size_list') return null
+  const child = field.type.child.type
+  if ((child.kind !== 'int' && child.kind !== 'float') || nodes[3] !== 0) return null
+  return buffers[5] === 0 ? null : { offset: buffers[4]!, bytes: buffers[5]! }
+}

@@ -1,0 +1,205 @@
+/**
+ * Reads data files column by column: first the footer, then the ranges it names. Whoever fetches the bytes is
+ * elsewhere; everything here is a function of bytes. A file's footer alone is enough to find every column.
+ */
+import { corrupted, quote, SheafError } from '../errors.js'
+import { crc32, crcHex } from '../primitives/checksum.js'
+import { assembleColumns } from './assemble.js'
+import { Budget } from './budget.js'
+import type { Column } from './column.js'
+import {
+  type BatchEntry,
+  type ColumnRange,
+  type DictionaryEntry,
+  type DictionaryRange,
+  decodeLayout,
+  LayoutCursor,
+  layoutKey,
+} from './file-layout.js'
+import { type Block, decodeFooter, type Footer, fileMagic } from './ipc-message.js'
+import type { Field, Schema } from './types.js'
+import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
+
+export interface BatchLayout {
+  /** Rows. */
+  readonly length: number
+  /** One per field of the schema. */
+  readonly columns: readonly ColumnRange[]
+}
+
+export interface FileLayout {
+  readonly schema: Schema
+  /** Rows of all batches. */
+  readonly rows: number
+  readonly batches: readonly BatchLayout[]
+}
+
+/** Footer length and closing magic. */
+const tailBytes = 4 + fileMagic.length
+
+/**
+ * Reads the footer out of the last bytes of a file of `fileBytes` bytes. Where `tail` does not hold the whole
+ * footer it says how many of the last bytes are needed. `expectedCrc` is the writer's `footerCrc`.
+ * @throws corrupted (code 18) when the file is cut, not one of ours, or the checksum differs.
+ */
+export function parseFileFooter(
+  tail: Uint8Array,
+  fileBytes: number,
+  expectedCrc?: number,
+): FileLayout | { readonly need: number } {
+  if (fileBytes < tailBytes + 8) throw corrupted(`a data file of ${fileBytes} bytes is cut off`)
+  if (tail.length < tailBytes) return { need: tailBytes }
+  const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength)
+  const closing = Buffer.from(tail.subarray(tail.length - fileMagic.length)).toString('latin1')
+  if (closing !== fileMagic)
+    throw corrupted(`a data file ends with ${quote(closing)}, not ${fileMagic}: cut off`)
+  const footerBytes = view.getInt32(tail.length - tailBytes, true)
+  const need = footerBytes + tailBytes
+  if (footerBytes <= 0 || need > fileBytes) {
+    throw corrupted(`a data file of ${fileBytes} bytes claims a footer of ${footerBytes}`)
+  }
+  if (tail.length < need) return { need }
+  const footer = tail.subarray(tail.length - need)
+  if (expectedCrc !== undefined) checkCrc('the footer of a data file', crc32(footer), expectedCrc)
+  try {
+    return readLayout(decodeFooter(footer.subarray(0, footerBytes), fileBytes - need), fileBytes - need)
+  } catch (error) {
+    if (!(error instanceof SheafError)) throw error
+    throw corrupted(`the footer of a data file cannot be read: ${error.message}`, { cause: error })
+  }
+}
+
+function checkCrc(what: string, crc: number, expected: number): void {
+  if (crc === expected) return
+  throw corrupted(`${what} has checksum ${crcHex(crc)}, written was ${crcHex(expected)}`)
+}
+
+function readLayout(footer: Footer, end: number): FileLayout {
+  const text = footer.metadata[layoutKey]
+  if (text === undefined) throw corrupted(`no ${layoutKey}: the file was not written by this engine`)
+  const entries = decodeLayout(text)
+  const { schema, fields } = footer.decoded
+  if (entries.batches.length !== footer.batches.length) throw miscounted('batches')
+  if (entries.dictionaries.length !== footer.dictionaries.length) throw miscounted('dictionaries')
+  for (const block of [...footer.dictionaries, ...footer.batches]) {
+    if (block.offset + block.metadataBytes + block.bodyBytes > end) throw miscounted('bytes')
+  }
+  const dictionaries = readDictionaries(entries.dictionaries, footer.dictionaries, fields)
+  const needed = fields.map(field =>
+    dictionaryFields([field]).map(({ dictionaryId }) => knownDictionary(dictionaries, dictionaryId)),
+  )
+  const batches = entries.batches.map((entry, i) => readBatch(entry, footer.batches[i]!, fields, needed))
+  let rows = 0
+  for (const batch of batches) rows += batch.length
+  return { schema, rows, batches }
+}
+
+function miscounted(what: string): SheafError {
+  return corrupted(`${layoutKey} and footer disagree about ${what}`)
+}
+
+function readDictionaries(
+  entries: readonly DictionaryEntry[],
+  blocks: readonly Block[],
+  fields: readonly WireField[],
+): Map<number, DictionaryRange> {
+  const byId = new Map(dictionaryFields(fields).map(field => [field.dictionaryId, field.values!]))
+  const out = new Map<number, DictionaryRange>()
+  entries.forEach(([id, nodes, buffers, crc], i) => {
+    const values = byId.get(id)
+    if (values === undefined) throw corrupted(`no column uses dictionary ${id}`)
+    const inner = dictionaryFields([values]).map(field => knownDictionary(out, field.dictionaryId))
+    const cursor = new LayoutCursor(nodes, buffers, blocks[i]!)
+    const range = cursor.next(values, crc, inner)
+    cursor.finish()
+    const field: Field = { name: values.path, type: values.type, nullable: true }
+    out.set(id, { id, field, range })
+  })
+  return out
+}
+
+function knownDictionary(dictionaries: ReadonlyMap<number, DictionaryRange>, id: number): DictionaryRange {
+  const known = dictionaries.get(id)
+  if (known === undefined) throw corrupted(`dictionary ${id} is missing`)
+  return known
+}
+
+function readBatch(
+  [length, nodes, buffers, crcs]: BatchEntry,
+  block: Block,
+  fields: readonly WireField[],
+  needed: readonly (readonly DictionaryRange[])[],
+): BatchLayout {
+  if (crcs.length !== fields.length) throw miscounted('columns')
+  const cursor = new LayoutCursor(nodes, buffers, block)
+  const columns = fields.map((field, i) => cursor.next(field, crcs[i]!, needed[i]!))
+  cursor.finish()
+  for (const column of columns) if (column.nodes[0] !== length) throw miscounted('rows')
+  return { length, columns }
+}
+
+export interface AssembleColumnOptions {
+  /** Columns of the range's `dictionaries`, by id. */
+  readonly dictionaries?: ReadonlyMap<number, Column>
+  /**
+   * The bytes of the range's `cells`, read to another place (a kernel's memory); `bytes` then need only hold
+   * what comes before them.
+   */
+  readonly cells?: Uint8Array
+  /** The checksum was verified before; default false. */
+  readonly verified?: boolean
+}
+
+/**
+ * A column from the bytes of its range, without a copy where `bytes` starts on a multiple of 8.
+ * @throws corrupted (code 18) when bytes are missing, or not those that were written.
+ */
+export function assembleColumn(
+  field: Field,
+  range: ColumnRange,
+  bytes: Uint8Array,
+  options: AssembleColumnOptions = {},
+): Column {
+  const { cells } = options
+  const before = cells === undefined ? range.bytes : range.cells?.offset
+  if (before === undefined || bytes.length < before || (cells && cells.length !== range.cells?.bytes)) {
+    const given = bytes.length + (cells?.length ?? 0)
+    throw corrupted(`column ${quote(field.name)} needs ${range.bytes} bytes, got ${given}`)
+  }
+  const own = bytes.subarray(0, before)
+  if (options.verified !== true) {
+    const crc = cells === undefined ? crc32(own) : crc32(cells, crc32(own))
+    checkCrc(`column ${quote(field.name)} at byte ${range.start}`, crc, range.crc)
+  }
+  const ids = range.dictionaries.map(dictionary => dictionary.id)
+  const wire = wireFields({ fields: [field] }, ids.length === 0 ? 0 : Math.min(...ids))
+  const header = {
+    length: range.nodes[0]!,
+    nodes: range.nodes,
+    buffers: range.buffers,
+    codec: null,
+    viewBuffers: [],
+  }
+  const body = { header, bytes: own, at: range.start }
+  try {
+    const [column] = assembleColumns(
+      wire,
+      cells ? { ...body, replaced: { buffer: 2, bytes: cells } } : body,
+      {
+        budget: new Budget(Number.POSITIVE_INFINITY),
+        checkText: false,
+        dictionaryOf: ({ dictionaryId }) => {
+          const dictionary = options.dictionaries?.get(dictionaryId)
+          if (dictionary === undefined) {
+            throw corrupted(`column ${quote(field.name)} needs dictionary ${dictionaryId}`)
+          }
+          return dictionary
+        },
+      },
+    )
+    return column!
+  } catch (error) {
+    if (!(error instanceof SheafError)) throw error
+    throw corrupted(`column ${quote(field.name)} cannot be read: ${error.message}`, { cause: error })
+  }
+}

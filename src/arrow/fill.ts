@@ -1,0 +1,42 @@
+/** Columns made of nothing: no rows, or rows that are all null. */
+import { bitmapBytes } from './bits.js'
+import type { Column } from './column.js'
+import { cellBytes, hasCells, hasOffsets, viewCells } from './layout.js'
+import { childFields, type DataType } from './types.js'
+
+/** A column of no rows. */
+export function emptyColumn(type: DataType): Column {
+  return fillerColumn(type, 0)
+}
+
+/** A column of `length` nulls. */
+export function nullColumn(type: DataType, length: number): Column {
+  const column = fillerColumn(type, length)
+  if (length === 0 || type.kind === 'null') return column
+  return { ...column, nullCount: length, validity: new Uint8Array(bitmapBytes(length)) }
+}
+
+/**
+ * What may stand under nulls: zeros that are not null themselves, so that a non-nullable child stays one.
+ * Only null and dictionary columns, which have no zero, are null.
+ */
+function fillerColumn(type: DataType, length: number): Column {
+  const noValue = type.kind === 'null' || type.kind === 'dictionary'
+  const perRow = type.kind === 'fixed_size_list' ? type.size : hasOffsets(type) ? 0 : 1
+  return {
+    type,
+    length,
+    nullCount: noValue ? length : 0,
+    validity: type.kind === 'dictionary' && length > 0 ? new Uint8Array(bitmapBytes(length)) : null,
+    values: zeroValues(type, length),
+    offsets: hasOffsets(type) ? new Int32Array(length + 1) : null,
+    children: childFields(type).map(child => fillerColumn(child.type, perRow * length)),
+    dictionary: type.kind === 'dictionary' ? emptyColumn(type.value) : null,
+  }
+}
+
+function zeroValues(type: DataType, length: number): Column['values'] {
+  if (type.kind === 'bool') return new Uint8Array(bitmapBytes(length))
+  if (type.kind === 'utf8' || type.kind === 'binary') return new Uint8Array(0)
+  return hasCells(type) ? viewCells(type, new Uint8Array(cellBytes(type) * length), length) : null
+}

@@ -1,0 +1,177 @@
+/**
+ * A small reader of flatbuffers (flatbuffers.dev, "FlatBuffer Internals"), for metadata nobody vouches for.
+ *
+ * - Every offset is checked before it is followed; what is wrong is an error that names the byte.
+ * - Tables may point anywhere, so tables visited and text decoded are counted: time and memory stay linear
+ *   in the size of the buffer, however its offsets cross.
+ */
+import { invalidInput, type SheafError } from '../errors.js'
+
+const maxDepth = 64
+/** Text may be shared between tables; this often on average, then it is an attack. */
+const maxTextSharing = 16
+
+export class Flatbuffer {
+  readonly view: DataView
+  readonly #bytes: Buffer
+  readonly #at: number
+  #tablesLeft: number
+  #textLeft: number
+
+  /** `at`: where `bytes` begins in what the caller reads, so that messages name the right byte. */
+  constructor(bytes: Uint8Array, at: number) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#at = at
+    this.#tablesLeft = bytes.length >>> 2
+    this.#textLeft = bytes.length * maxTextSharing
+  }
+
+  root(): Table {
+    return this.table(this.follow(0), 0)
+  }
+
+  /** The target of the offset stored at `position`. */
+  follow(position: number): number {
+    this.check(position, 4, 'an offset')
+    return position + this.view.getUint32(position, true)
+  }
+
+  table(position: number, depth: number): Table {
+    if (depth > maxDepth) throw this.fault(`tables are nested deeper than ${maxDepth}`, position)
+    if (--this.#tablesLeft < 0) throw this.fault('more tables than the metadata has room for', position)
+    this.check(position, 4, 'a table')
+    const vtable = position - this.view.getInt32(position, true)
+    this.check(vtable, 4, 'a vtable')
+    const vtableBytes = this.view.getUint16(vtable, true)
+    this.check(vtable, Math.max(4, vtableBytes), 'a vtable')
+    this.check(position, this.view.getUint16(vtable + 2, true), 'a table')
+    return new Table(this, position, vtable, vtableBytes, depth)
+  }
+
+  text(position: number): string {
+    this.check(position, 4, 'a string')
+    const length = this.view.getUint32(position, true)
+    this.check(position + 4, length, 'a string')
+    this.#textLeft -= length
+    if (this.#textLeft < 0) throw this.fault('more text than the metadata has room for', position)
+    return this.#bytes.toString('utf8', position + 4, position + 4 + length)
+  }
+
+  int64(position: number): number {
+    const high = this.view.getInt32(position + 4, true)
+    if (high >= 0x200000 || high < -0x200000) {
+      throw this.fault(`${this.view.getBigInt64(position, true)} is out of range`, position)
+    }
+    return high * 0x100000000 + this.view.getUint32(position, true)
+  }
+
+  check(position: number, length: number, what: string): void {
+    if (position < 0 || position + length > this.#bytes.length) {
+      throw this.fault(`${what} reaches past the metadata`, Math.max(0, position))
+    }
+  }
+
+  fault(what: string, position: number): SheafError {
+    return invalidInput(`broken arrow metadata: ${what} (byte ${this.#at + position})`)
+  }
+}
+
+/** One table; a slot is a field's number in the schema (.fbs) file, from 0. */
+export class Table {
+  readonly depth: number
+  readonly #buffer: Flatbuffer
+  readonly #position: number
+  readonly #vtable: number
+  readonly #vtableBytes: number
+
+  constructor(buffer: Flatbuffer, position: number, vtable: number, vtableBytes: number, depth: number) {
+    this.#buffer = buffer
+    this.#position = position
+    this.#vtable = vtable
+    this.#vtableBytes = vtableBytes
+    this.depth = depth
+  }
+
+  int8(slot: number, absent: number): number {
+    const position = this.#find(slot, 1)
+    return position === 0 ? absent : this.#buffer.view.getInt8(position)
+  }
+
+  uint8(slot: number, absent: number): number {
+    const position = this.#find(slot, 1)
+    return position === 0 ? absent : this.#buffer.view.getUint8(position)
+  }
+
+  bool(slot: number): boolean {
+    return this.uint8(slot, 0) !== 0
+  }
+
+  int16(slot: number, absent: number): number {
+    const position = this.#find(slot, 2)
+    return position === 0 ? absent : this.#buffer.view.getInt16(position, true)
+  }
+
+  int32(slot: number, absent: number): number {
+    const position = this.#find(slot, 4)
+    return position === 0 ? absent : this.#buffer.view.getInt32(position, true)
+  }
+
+  /** An int64 that a number holds exactly; any other is an error. */
+  int64(slot: number, absent: number): number {
+    const position = this.#find(slot, 8)
+    return position === 0 ? absent : this.#buffer.int64(position)
+  }
+
+  text(slot: number): string | null {
+    const position = this.#find(slot, 4)
+    return position === 0 ? null : this.#buffer.text(this.#buffer.follow(position))
+  }
+
+  table(slot: number): Table | null {
+    const position = this.#find(slot, 4)
+    return position === 0 ? null : this.#buffer.table(this.#buffer.follow(position), this.depth + 1)
+  }
+
+  /** A vector of tables; absent = empty. */
+  tables(slot: number): Table[] {
+    const { start, count } = this.#vector(slot, 4)
+    const out: Table[] = []
+    for (let i = 0; i < count; i++) {
+      out.push(this.#buffer.table(this.#buffer.follow(start + 4 * i), this.depth + 1))
+    }
+    return out
+  }
+
+  /** A vector of structs made of `perItem` int64 each (or of int64 themselves), flat; absent = empty. */
+  int64s(slot: number, perItem: number): number[] {
+    const { start, count } = this.#vector(slot, 8 * perItem)
+    const out: number[] = []
+    for (let i = 0; i < count * perItem; i++) out.push(this.#buffer.int64(start + 8 * i))
+    return out
+  }
+
+  fault(what: string): SheafError {
+    return this.#buffer.fault(what, this.#position)
+  }
+
+  #vector(slot: number, itemBytes: number): { start: number; count: number } {
+    const position = this.#find(slot, 4)
+    if (position === 0) return { start: 0, count: 0 }
+    const vector = this.#buffer.follow(position)
+    this.#buffer.check(vector, 4, 'a vector')
+    const count = this.#buffer.view.getUint32(vector, true)
+    this.#buffer.check(vector + 4, count * itemBytes, 'a vector')
+    return { start: vector + 4, count }
+  }
+
+  /** Where a slot's value lies, or 0 when the table does not have it. */
+  #find(slot: number, bytes: number): number {
+    const entry = 4 + 2 * slot
+    if (entry + 2 > this.#vtableBytes) return 0
+    const offset = this.#buffer.view.getUint16(this.#vtable + entry, true)
+    if (offset === 0) return 0
+    this.#buffer.check(this.#position + offset, bytes, 'a field')
+    return this.#position + offset
+  }
+}

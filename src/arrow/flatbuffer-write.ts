@@ -1,0 +1,147 @@
+/**
+ * A small writer of flatbuffers (flatbuffers.dev, "FlatBuffer Internals"): a message is described as a tree
+ * of plain parts, then laid out front to back, parents first. Equal trees give equal bytes.
+ */
+
+type ScalarBytes = 1 | 2 | 4 | 8
+
+export type Part =
+  | { readonly kind: 'table'; readonly slots: readonly Slot[] }
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'tables'; readonly items: readonly Part[] }
+  | { readonly kind: 'int64s'; readonly values: readonly number[]; readonly perItem: number }
+
+/** The value of one field of a table, in the order of the schema (.fbs) file; null = absent. */
+export type Slot = null | { readonly bytes: ScalarBytes; readonly value: number } | Part
+
+export const int8 = (value: number): Slot => ({ bytes: 1, value })
+export const int16 = (value: number): Slot => ({ bytes: 2, value })
+export const int32 = (value: number): Slot => ({ bytes: 4, value })
+export const int64 = (value: number): Slot => ({ bytes: 8, value })
+export const bool = (value: boolean): Slot => ({ bytes: 1, value: value ? 1 : 0 })
+export const text = (value: string): Part => ({ kind: 'text', text: value })
+export const table = (slots: readonly Slot[]): Part => ({ kind: 'table', slots })
+export const tables = (items: readonly Part[]): Part => ({ kind: 'tables', items })
+/** A vector of structs made of `perItem` int64 each; an int32 padded to 8 bytes counts as one. */
+export const int64s = (values: readonly number[], perItem: number): Part => ({
+  kind: 'int64s',
+  values,
+  perItem,
+})
+
+/** The finished buffer; its length is a multiple of 8. */
+export function encodeFlatbuffer(root: Part): Uint8Array {
+  const out = new Output()
+  out.reserve(4)
+  out.patch(0, write(root, out))
+  out.align(8)
+  return out.finish()
+}
+
+class Output {
+  #bytes = Buffer.alloc(512)
+  #view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength)
+  #length = 0
+
+  /** Appends zero bytes and says where they begin. */
+  reserve(bytes: number): number {
+    const at = this.#length
+    this.#length += bytes
+    if (this.#length > this.#bytes.length) {
+      const grown = Buffer.alloc(Math.max(this.#length, 2 * this.#bytes.length))
+      grown.set(this.#bytes)
+      this.#bytes = grown
+      this.#view = new DataView(grown.buffer, grown.byteOffset, grown.byteLength)
+    }
+    return at
+  }
+
+  /** Pads until the length is `remainder` modulo `multiple`. */
+  align(multiple: number, remainder = 0): void {
+    const over = (this.#length - remainder) % multiple
+    if (over !== 0) this.reserve(over < 0 ? -over : multiple - over)
+  }
+
+  scalar(at: number, bytes: ScalarBytes, value: number): void {
+    if (bytes === 1) this.#view.setUint8(at, value & 0xff)
+    else if (bytes === 2) this.#view.setInt16(at, value, true)
+    else if (bytes === 4) this.#view.setInt32(at, value, true)
+    else this.#view.setBigInt64(at, BigInt(value), true)
+  }
+
+  /** Makes the offset at `at` point to `target`. */
+  patch(at: number, target: number): void {
+    this.#view.setUint32(at, target - at, true)
+  }
+
+  text(at: number, value: string): void {
+    this.#bytes.write(value, at, 'utf8')
+  }
+
+  finish(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length)
+  }
+}
+
+function write(part: Part, out: Output): number {
+  switch (part.kind) {
+    case 'table':
+      return writeTable(part.slots, out)
+    case 'text': {
+      const bytes = Buffer.byteLength(part.text)
+      out.align(4)
+      const at = out.reserve(4 + bytes + 1)
+      out.scalar(at, 4, bytes)
+      out.text(at + 4, part.text)
+      return at
+    }
+    case 'tables': {
+      out.align(4)
+      const at = out.reserve(4 + 4 * part.items.length)
+      out.scalar(at, 4, part.items.length)
+      part.items.forEach((item, i) => {
+        out.patch(at + 4 + 4 * i, write(item, out))
+      })
+      return at
+    }
+    case 'int64s': {
+      out.align(8, 4)
+      const at = out.reserve(4 + 8 * part.values.length)
+      out.scalar(at, 4, part.values.length / part.perItem)
+      part.values.forEach((value, i) => {
+        out.scalar(at + 4 + 8 * i, 8, value)
+      })
+      return at
+    }
+  }
+}
+
+/** vtable, table (scalars by falling size, so that all are aligned), then whatever it refers to. */
+function writeTable(slots: readonly Slot[], out: Output): number {
+  const order = slots
+    .map((slot, index) => ({ slot, index, bytes: slot === null ? 0 : 'bytes' in slot ? slot.bytes : 4 }))
+    .filter(entry => entry.bytes > 0)
+    .sort((a, b) => b.bytes - a.bytes)
+  let tableBytes = 4
+  for (const entry of order) tableBytes += entry.bytes
+
+  const vtableBytes = 4 + 2 * slots.length
+  out.align(2)
+  const vtable = out.reserve(vtableBytes)
+  out.align(8, 4)
+  const at = out.reserve(tableBytes)
+  out.scalar(vtable, 2, vtableBytes)
+  out.scalar(vtable + 2, 2, tableBytes)
+  out.scalar(at, 4, at - vtable)
+
+  let next = at + 4
+  const references: { position: number; part: Part }[] = []
+  for (const { slot, index, bytes } of order) {
+    out.scalar(vtable + 4 + 2 * index, 2, next - at)
+    if (slot !== null && 'bytes' in slot) out.scalar(next, slot.bytes, slot.value)
+    else if (slot !== null) references.push({ position: next, part: slot })
+    next += bytes
+  }
+  for (const { position, part } of references) out.patch(position, write(part, out))
+  return at
+}

@@ -1,0 +1,63 @@
+/**
+ * A few rows that ride inside another record: encapsulated messages (dictionary batches if any, then one
+ * record batch) without the schema, which the reader has. Buffers are aligned to 8 bytes, not 64: small rows
+ * would otherwise be mostly padding.
+ */
+import { corrupted, SheafError } from '../errors.js'
+import { Budget } from './budget.js'
+import type { Batch } from './column.js'
+import { concatBytes } from './concat.js'
+import { type FlatColumns, flattenColumn } from './flatten.js'
+import { IpcDecoder } from './ipc-decoder.js'
+import { decodeMessage, decodePrefix, prefixBytes } from './ipc-message.js'
+import { DictionaryUnifier, IpcWriter, tightAlignment } from './ipc-writer.js'
+import type { Schema } from './types.js'
+import { wireFields } from './wire-field.js'
+
+/** Equal batches give equal bytes. */
+export function encodeBatch(batch: Batch): Uint8Array {
+  const unifier = new DictionaryUnifier(batch.schema)
+  const columns = unifier.add(batch)
+  const writer = new IpcWriter(tightAlignment)
+  for (const { id, values } of unifier.dictionaries()) {
+    const flat: FlatColumns = { nodes: [], buffers: [] }
+    flattenColumn(values, flat)
+    writer.body(values.length, flat, id)
+  }
+  const flat: FlatColumns = { nodes: [], buffers: [] }
+  for (const column of columns) flattenColumn(column, flat)
+  writer.body(batch.length, flat, null)
+  return concatBytes(writer.takeChunks())
+}
+
+/**
+ * The batch that `encodeBatch` wrote, of which `schema` was the schema. Columns view `bytes` where they can.
+ * @throws corrupted (code 18) when the bytes are not such a batch.
+ */
+export function decodeBatch(bytes: Uint8Array, schema: Schema): Batch {
+  try {
+    return decodeMessages(bytes, schema)
+  } catch (error) {
+    if (!(error instanceof SheafError)) throw error
+    throw corrupted(`inline rows of ${bytes.length} bytes cannot be read: ${error.message}`, { cause: error })
+  }
+}
+
+function decodeMessages(bytes: Uint8Array, schema: Schema): Batch {
+  const budget = new Budget(Number.POSITIVE_INFINITY)
+  const fields = wireFields(schema)
+  const decoder = new IpcDecoder({ schema, fields }, { dictionaryBudget: budget, checkText: false })
+  let at = 0
+  while (at + prefixBytes <= bytes.length) {
+    const metadataBytes = decodePrefix(bytes, at, at)
+    at += prefixBytes
+    const message = decodeMessage(bytes.subarray(at, at + metadataBytes), at)
+    at += metadataBytes
+    if (message.kind === 'schema') break
+    const body = bytes.subarray(at, at + message.bodyBytes)
+    if (message.kind === 'batch') return decoder.batch(message.header, body, at, budget)
+    decoder.addDictionary(message, body, at)
+    at += message.bodyBytes
+  }
+  throw corrupted('they end before a record batch')
+}

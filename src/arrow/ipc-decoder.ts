@@ -1,0 +1,94 @@
+/** What a reader of messages knows between two of them: the schema, and the dictionaries met so far. */
+import { invalidInput, quote } from '../errors.js'
+import { type AssembleOptions, assembleColumns } from './assemble.js'
+import type { Budget } from './budget.js'
+import type { Batch, Column } from './column.js'
+import { concatColumns } from './concat.js'
+import { emptyColumn } from './fill.js'
+import type { BodyHeader, Message } from './ipc-message.js'
+import type { DecodedSchema } from './ipc-schema.js'
+import { columnBytes } from './layout.js'
+import { equalTypes } from './same-type.js'
+import type { Schema } from './types.js'
+import { dictionaryFields, type WireField } from './wire-field.js'
+
+export interface DecoderOptions {
+  /** What dictionaries may allocate, all together. */
+  readonly dictionaryBudget: Budget
+  readonly checkText: boolean
+}
+
+export class IpcDecoder {
+  readonly schema: Schema
+  readonly #fields: readonly WireField[]
+  readonly #options: DecoderOptions
+  /** Field of each dictionary id, inner ones before those that hold them. */
+  readonly #dictionaryFields = new Map<number, WireField>()
+  /** A dictionary as its batches came; more than one where deltas wait to be joined. */
+  readonly #dictionaries = new Map<number, Column[]>()
+
+  constructor({ schema, fields }: DecodedSchema, options: DecoderOptions) {
+    this.schema = schema
+    this.#fields = fields
+    this.#options = options
+    for (const field of dictionaryFields(fields)) {
+      if (!this.#dictionaryFields.has(field.dictionaryId)) {
+        this.#dictionaryFields.set(field.dictionaryId, field)
+      }
+    }
+  }
+
+  /** Ranks of the dictionary ids: each can be decoded once those of lower rank are known. */
+  dictionaryRanks(): Map<number, number> {
+    return new Map([...this.#dictionaryFields.keys()].map((id, rank) => [id, rank]))
+  }
+
+  /** Takes in a dictionary batch. @throws invalidInput. */
+  addDictionary(message: Message & { readonly kind: 'dictionary' }, body: Uint8Array, at: number): void {
+    const { id, delta, header } = message
+    const field = this.#dictionaryFields.get(id)
+    if (field === undefined) throw invalidInput(`no column uses dictionary ${id} (byte ${at})`)
+    const options = this.#assembleOptions(this.#options.dictionaryBudget)
+    const [column] = assembleColumns([field.values!], { header, bytes: body, at }, options)
+    const known = this.#dictionaries.get(id)
+    if (delta && known !== undefined) known.push(column!)
+    else this.#dictionaries.set(id, [column!])
+  }
+
+  /** Turns a record batch into columns. @throws invalidInput; code 13 status 413 past the budget. */
+  batch(header: BodyHeader, body: Uint8Array, at: number, budget: Budget): Batch {
+    if (this.#fields.length === 0) budget.charge(header.length * 8, '')
+    const columns = assembleColumns(this.#fields, { header, bytes: body, at }, this.#assembleOptions(budget))
+    columns.forEach((column, i) => {
+      if (column.length === header.length) return
+      throw invalidInput(
+        `broken arrow body: column ${quote(this.#fields[i]!.path)} has ${column.length} rows in a batch of ` +
+          `${header.length} (byte ${at})`,
+      )
+    })
+    return { schema: this.schema, length: header.length, columns }
+  }
+
+  #assembleOptions(budget: Budget): AssembleOptions {
+    const dictionaryOf = (field: WireField): Column => this.#dictionaryOf(field)
+    return { budget, dictionaryOf, checkText: this.#options.checkText }
+  }
+
+  #dictionaryOf(field: WireField): Column {
+    const parts = this.#dictionaries.get(field.dictionaryId)
+    const valueType = field.values!.type
+    // Without a dictionary there are no values: any index that counts is then refused as out of range.
+    if (parts === undefined) return emptyColumn(valueType)
+    if (parts.length > 1) {
+      for (const part of parts) this.#options.dictionaryBudget.charge(columnBytes(part), field.path)
+      parts.splice(0, parts.length, concatColumns(parts))
+    }
+    const dictionary = parts[0]!
+    if (!equalTypes(dictionary.type, valueType)) {
+      throw invalidInput(
+        `columns of different types share dictionary ${field.dictionaryId}: ${quote(field.path)}`,
+      )
+    }
+    return dictionary
+  }
+}

@@ -1,0 +1,241 @@
+/**
+ * Encapsulated messages and file footers (Arrow columnar format, "Serialization and Interprocess
+ * Communication"; Message.fbs, File.fbs), both ways.
+ */
+import { invalidInput, unsupported } from '../errors.js'
+import { Flatbuffer, type Table } from './flatbuffer-read.js'
+import { encodeFlatbuffer, int8, int16, int64, int64s, type Part, table } from './flatbuffer-write.js'
+import {
+  type DecodedSchema,
+  decodeMetadata,
+  decodeSchema,
+  encodeMetadata,
+  encodeSchema,
+} from './ipc-schema.js'
+import type { Schema } from './types.js'
+
+/** First and last bytes of a file. */
+export const fileMagic = 'ARROW1'
+/** Every message, and the end of a stream, begins with this word. */
+const continuation = 0xffffffff
+const metadataVersion = { v4: 3, v5: 4 } as const
+
+const Header = { Schema: 1, DictionaryBatch: 2, RecordBatch: 3 } as const
+
+export type Codec = 'lz4' | 'zstd'
+
+/** What the metadata of a record batch says about its body. */
+export interface BodyHeader {
+  /** Rows. */
+  readonly length: number
+  /** Pairs of (length, null count), one per field in depth-first order. */
+  readonly nodes: readonly number[]
+  /** Pairs of (offset in the body, bytes). */
+  readonly buffers: readonly number[]
+  readonly codec: Codec | null
+  /** Data buffers of each view column. */
+  readonly viewBuffers: readonly number[]
+}
+
+export type Message =
+  | { readonly kind: 'schema'; readonly decoded: DecodedSchema }
+  | { readonly kind: 'batch'; readonly header: BodyHeader; readonly bodyBytes: number }
+  | {
+      readonly kind: 'dictionary'
+      readonly id: number
+      readonly delta: boolean
+      readonly header: BodyHeader
+      readonly bodyBytes: number
+    }
+
+/** Bytes of the words before a message's metadata. */
+export const prefixBytes = 8
+
+/**
+ * Reads the 8 bytes before a message's metadata: bytes of the metadata, 0 at the end of a stream.
+ * `at` is where they lie, for the message.
+ */
+export function decodePrefix(bytes: Uint8Array, offset: number, at: number): number {
+  const view = new DataView(bytes.buffer, bytes.byteOffset + offset, prefixBytes)
+  const first = view.getUint32(0, true)
+  if (first !== continuation) {
+    throw invalidInput(
+      `not an arrow stream: byte ${at} should begin a message (ff ff ff ff), is ${hex(view)}`,
+    )
+  }
+  const length = view.getInt32(4, true)
+  if (length < 0)
+    throw invalidInput(`broken arrow stream: message metadata of ${length} bytes (byte ${at + 4})`)
+  return length
+}
+
+function hex(view: DataView): string {
+  return Array.from({ length: 4 }, (_, i) => view.getUint8(i).toString(16).padStart(2, '0')).join(' ')
+}
+
+/** Reads a message's metadata; `at` is where it begins. */
+export function decodeMessage(metadata: Uint8Array, at: number): Message {
+  const root = new Flatbuffer(metadata, at).root()
+  checkVersion(root)
+  const kind = root.uint8(1, 0)
+  const header = root.table(2)
+  if (header === null) throw root.fault('a message without a header')
+  const bodyBytes = root.int64(3, 0)
+  if (bodyBytes < 0) throw root.fault(`a body of ${bodyBytes} bytes`)
+  switch (kind) {
+    case Header.Schema:
+      return { kind: 'schema', decoded: decodeSchema(header) }
+    case Header.RecordBatch:
+      return { kind: 'batch', header: decodeBodyHeader(header), bodyBytes }
+    case Header.DictionaryBatch: {
+      const data = header.table(1)
+      if (data === null) throw header.fault('a dictionary batch without data')
+      const id = header.int64(0, 0)
+      return { kind: 'dictionary', id, delta: header.bool(2), header: decodeBodyHeader(data), bodyBytes }
+    }
+    default:
+      throw unsupported(`arrow message of header type ${kind} (a tensor?), need schema, dictionary or batch`)
+  }
+}
+
+function checkVersion(source: Table): void {
+  const version = source.int16(0, 0)
+  if (version !== metadataVersion.v4 && version !== metadataVersion.v5) {
+    throw unsupported(`arrow metadata version V${version + 1}, need V4 or V5`)
+  }
+}
+
+function decodeBodyHeader(source: Table): BodyHeader {
+  const length = source.int64(0, 0)
+  if (length < 0 || length > 0x7fffffff) throw source.fault(`a batch of ${length} rows`)
+  const compression = source.table(3)
+  let codec: Codec | null = null
+  if (compression !== null) {
+    const number = compression.int8(0, 0)
+    if (number !== 0 && number !== 1)
+      throw compression.fault(`body compression by the unknown codec ${number}`)
+    if (compression.int8(1, 0) !== 0) throw compression.fault('body compression by an unknown method')
+    codec = number === 0 ? 'lz4' : 'zstd'
+  }
+  return {
+    length,
+    nodes: source.int64s(1, 2),
+    buffers: source.int64s(2, 2),
+    codec,
+    viewBuffers: source.int64s(4, 1),
+  }
+}
+
+/** Where a message lies in a file: offset of its prefix, bytes of prefix and metadata, bytes of the body. */
+export interface Block {
+  readonly offset: number
+  readonly metadataBytes: number
+  readonly bodyBytes: number
+}
+
+export interface Footer {
+  readonly decoded: DecodedSchema
+  readonly dictionaries: readonly Block[]
+  readonly batches: readonly Block[]
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+/** Reads the footer of a file; `at` is where it begins. */
+export function decodeFooter(bytes: Uint8Array, at: number): Footer {
+  const root = new Flatbuffer(bytes, at).root()
+  checkVersion(root)
+  const schema = root.table(1)
+  if (schema === null) throw root.fault('a footer without a schema')
+  return {
+    decoded: decodeSchema(schema),
+    dictionaries: decodeBlocks(root, 2),
+    batches: decodeBlocks(root, 3),
+    metadata: decodeMetadata(root, 4) ?? {},
+  }
+}
+
+function decodeBlocks(source: Table, slot: number): Block[] {
+  const words = source.int64s(slot, 3)
+  const out: Block[] = []
+  for (let i = 0; i < words.length; i += 3) {
+    // The second word is an int32 and its padding, which every flatbuffer writer leaves 0.
+    const block = { offset: words[i]!, metadataBytes: words[i + 1]!, bodyBytes: words[i + 2]! }
+    if (block.offset < 0 || block.metadataBytes < prefixBytes || block.bodyBytes < 0) {
+      throw source.fault(`a message of ${block.metadataBytes} + ${block.bodyBytes} bytes at ${block.offset}`)
+    }
+    out.push(block)
+  }
+  return out
+}
+
+/** The message that opens a stream, as one chunk. */
+export function encodeSchemaMessage(schema: Schema, position: number, alignment: number): Uint8Array {
+  return encapsulate(message(Header.Schema, encodeSchema(schema), 0), position, alignment)
+}
+
+/** What goes before the body of a record batch, or of a dictionary batch when `dictionaryId` is given. */
+export function encodeBodyMessage(
+  body: { readonly length: number; readonly nodes: readonly number[]; readonly buffers: readonly number[] },
+  bodyBytes: number,
+  dictionaryId: number | null,
+  position: number,
+  alignment: number,
+): Uint8Array {
+  const batch = table([int64(body.length), int64s(body.nodes, 2), int64s(body.buffers, 2)])
+  if (dictionaryId === null) {
+    return encapsulate(message(Header.RecordBatch, batch, bodyBytes), position, alignment)
+  }
+  const dictionary = table([int64(dictionaryId), batch])
+  return encapsulate(message(Header.DictionaryBatch, dictionary, bodyBytes), position, alignment)
+}
+
+/** The bytes that end a stream. */
+export function endOfStream(): Uint8Array {
+  return Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0)
+}
+
+/** Footer, its length and the closing magic. */
+export function encodeFooter(
+  schema: Schema,
+  dictionaries: readonly Block[],
+  batches: readonly Block[],
+  metadata?: Readonly<Record<string, string>>,
+): Uint8Array {
+  const footer = encodeFlatbuffer(
+    table([
+      int16(metadataVersion.v5),
+      encodeSchema(schema),
+      encodeBlocks(dictionaries),
+      encodeBlocks(batches),
+      encodeMetadata(metadata),
+    ]),
+  )
+  const out = Buffer.alloc(footer.length + 4 + fileMagic.length)
+  out.set(footer)
+  out.writeInt32LE(footer.length, footer.length)
+  out.write(fileMagic, footer.length + 4, 'latin1')
+  return out
+}
+
+function encodeBlocks(blocks: readonly Block[]): Part {
+  return int64s(
+    blocks.flatMap(block => [block.offset, block.metadataBytes, block.bodyBytes]),
+    3,
+  )
+}
+
+function message(kind: number, header: Part, bodyBytes: number): Part {
+  return table([int16(metadataVersion.v5), int8(kind), header, int64(bodyBytes)])
+}
+
+/** Prefix and metadata, padded so that the body after it begins on a multiple of `alignment`. */
+function encapsulate(part: Part, position: number, alignment: number): Uint8Array {
+  const metadata = encodeFlatbuffer(part)
+  const end = position + prefixBytes + metadata.length
+  const padded = Math.ceil(end / alignment) * alignment - position
+  const out = Buffer.alloc(padded)
+  out.writeUInt32LE(continuation, 0)
+  out.writeInt32LE(padded - prefixBytes, 4)
+  out.set(metadata, prefixBytes)
+  return out
+}

@@ -1,0 +1,128 @@
+/** Lays messages out one after the other: the part that streams, files and inline batches share. */
+import { assert } from '../errors.js'
+import type { Batch, Column } from './column.js'
+import { DictionaryMerger } from './concat.js'
+import type { FlatColumns } from './flatten.js'
+import { type Block, encodeBodyMessage } from './ipc-message.js'
+import type { Schema } from './types.js'
+import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
+
+/** Where the buffers of bodies begin, as the format recommends. */
+export const wideAlignment = 64
+/** The least the format allows. */
+export const tightAlignment = 8
+
+const zeros = new Uint8Array(wideAlignment)
+
+/** Collects chunks and knows where it is. */
+export class IpcWriter {
+  readonly #alignment: number
+  #chunks: Uint8Array[] = []
+  position: number
+
+  constructor(alignment: number, position = 0) {
+    this.#alignment = alignment
+    this.position = position
+  }
+
+  /** What was written since the last call. */
+  takeChunks(): Uint8Array[] {
+    const chunks = this.#chunks
+    this.#chunks = []
+    return chunks
+  }
+
+  push(chunk: Uint8Array): void {
+    if (chunk.length === 0) return
+    this.#chunks.push(chunk)
+    this.position += chunk.length
+  }
+
+  /** A record batch, or a dictionary batch when an id is given: metadata, then every buffer aligned. */
+  body(length: number, flat: FlatColumns, dictionaryId: number | null): Block {
+    const offset = this.position
+    const buffers: number[] = []
+    let bodyBytes = 0
+    for (const buffer of flat.buffers) {
+      buffers.push(bodyBytes, buffer.length)
+      bodyBytes = alignUp(bodyBytes + buffer.length, this.#alignment)
+    }
+    const message = encodeBodyMessage(
+      { length, nodes: flat.nodes, buffers },
+      bodyBytes,
+      dictionaryId,
+      offset,
+      this.#alignment,
+    )
+    this.push(message)
+    for (const buffer of flat.buffers) {
+      this.push(buffer)
+      this.push(padding(buffer.length, this.#alignment))
+    }
+    return { offset, metadataBytes: message.length, bodyBytes }
+  }
+}
+
+/** The zero bytes that follow `length` bytes up to the next multiple of `alignment`. */
+export function padding(length: number, alignment: number): Uint8Array {
+  return zeros.subarray(0, alignUp(length, alignment) - length)
+}
+
+export function alignUp(length: number, alignment: number): number {
+  return Math.ceil(length / alignment) * alignment
+}
+
+/** The dictionary of one field, ready to be written. */
+export interface Dictionary {
+  readonly id: number
+  readonly field: WireField
+  readonly values: Column
+}
+
+/**
+ * Gives each dictionary field of a schema one dictionary for all batches, as files demand: indices of later
+ * batches are rewritten where theirs differ.
+ */
+export class DictionaryUnifier {
+  readonly #fields: readonly WireField[]
+  readonly #mergers = new Map<number, DictionaryMerger>()
+
+  constructor(schema: Schema) {
+    this.#fields = wireFields(schema)
+    for (const field of dictionaryFields(this.#fields)) {
+      assert(field.type.kind === 'dictionary', 'a dictionary id on another type')
+      this.#mergers.set(field.dictionaryId, new DictionaryMerger(field.type))
+    }
+  }
+
+  /** The columns of a batch with indices into the dictionaries of all batches so far. */
+  add(batch: Batch): readonly Column[] {
+    if (this.#mergers.size === 0) return batch.columns
+    return batch.columns.map((column, i) => this.#rewrite(this.#fields[i]!, column))
+  }
+
+  /** All dictionaries, inner ones before those that hold them. */
+  dictionaries(): Dictionary[] {
+    const values = new Map<number, Column>()
+    const out: Dictionary[] = []
+    // Outer values are joined first: that may add to the dictionaries inside them.
+    for (const field of dictionaryFields(this.#fields).reverse()) {
+      const merged = this.#mergers.get(field.dictionaryId)!.dictionary()
+      values.set(field.dictionaryId, this.#rewrite(field.values!, merged))
+    }
+    for (const field of dictionaryFields(this.#fields)) {
+      out.push({ id: field.dictionaryId, field: field.values!, values: values.get(field.dictionaryId)! })
+    }
+    return out
+  }
+
+  #rewrite(field: WireField, column: Column): Column {
+    const merger = this.#mergers.get(field.dictionaryId)
+    if (merger !== undefined) return { ...column, values: merger.add(column) }
+    if (column.children.length === 0) return column
+    return {
+      ...column,
+      children: column.children.map((child, i) => this.#rewrite(field.children[i]!, child)),
+    }
+  }
+}

@@ -1,0 +1,131 @@
+/** How the rows of each type lie in their buffers (columnar format, "Physical Memory Layout"). */
+import { bitmapBytes } from './bits.js'
+import type { Batch, Column, Values } from './column.js'
+import type { DataType, IntType } from './types.js'
+
+/**
+ * Bytes of one row in the values buffer of a type that has equal cells there: numbers, temporal types,
+ * fixed_size_binary, decimal, interval, dictionary indices. 0 for every other type, bool included.
+ */
+export function cellBytes(type: DataType): number {
+  switch (type.kind) {
+    case 'int':
+    case 'float':
+    case 'decimal':
+      return type.bits >>> 3
+    case 'fixed_size_binary':
+      return type.width
+    case 'date':
+      return type.unit === 'day' ? 4 : 8
+    case 'time':
+      return type.unit === 's' || type.unit === 'ms' ? 4 : 8
+    case 'timestamp':
+    case 'duration':
+      return 8
+    case 'interval':
+      return type.unit === 'year_month' ? 4 : type.unit === 'day_time' ? 8 : 16
+    case 'dictionary':
+      return type.index.bits >>> 3
+    default:
+      return 0
+  }
+}
+
+/** Whether `cellBytes` describes the type (fixed_size_binary of width 0 has cells too, of no bytes). */
+export function hasCells(type: DataType): boolean {
+  return type.kind === 'fixed_size_binary' || cellBytes(type) > 0
+}
+
+/** Whether rows are cut out of the values, or of the child, by offsets. */
+export function hasOffsets(type: DataType): boolean {
+  return type.kind === 'utf8' || type.kind === 'binary' || type.kind === 'list' || type.kind === 'map'
+}
+
+/** Whether the wire holds 64-bit offsets. */
+export function isLarge(type: DataType): boolean {
+  return (type.kind === 'utf8' || type.kind === 'binary' || type.kind === 'list') && type.large
+}
+
+/**
+ * The first `length` rows of a values buffer in the array the column contract names. A view where the
+ * machine can address the bytes as they lie, else a copy. `bytes` must be long enough (not re-checked).
+ */
+export function viewCells(type: DataType, bytes: Uint8Array, length: number): Values {
+  switch (type.kind) {
+    case 'int':
+      return viewInts(type, bytes, length)
+    case 'dictionary':
+      return viewInts(type.index, bytes, length)
+    case 'float': {
+      const { buffer, byteOffset } = aligned(bytes, type.bits >>> 3, length)
+      if (type.bits === 16) return new Uint16Array(buffer, byteOffset, length)
+      if (type.bits === 32) return new Float32Array(buffer, byteOffset, length)
+      return new Float64Array(buffer, byteOffset, length)
+    }
+    case 'date':
+    case 'time':
+    case 'timestamp':
+    case 'duration': {
+      const width = cellBytes(type)
+      const { buffer, byteOffset } = aligned(bytes, width, length)
+      if (width === 4) return new Int32Array(buffer, byteOffset, length)
+      return new BigInt64Array(buffer, byteOffset, length)
+    }
+    default:
+      return bytes.subarray(0, cellBytes(type) * length)
+  }
+}
+
+function viewInts(type: IntType, bytes: Uint8Array, length: number): Values {
+  const { buffer, byteOffset } = aligned(bytes, type.bits >>> 3, length)
+  switch (type.bits) {
+    case 8:
+      return type.signed
+        ? new Int8Array(buffer, byteOffset, length)
+        : new Uint8Array(buffer, byteOffset, length)
+    case 16:
+      return type.signed
+        ? new Int16Array(buffer, byteOffset, length)
+        : new Uint16Array(buffer, byteOffset, length)
+    case 32:
+      return type.signed
+        ? new Int32Array(buffer, byteOffset, length)
+        : new Uint32Array(buffer, byteOffset, length)
+    case 64:
+      return type.signed
+        ? new BigInt64Array(buffer, byteOffset, length)
+        : new BigUint64Array(buffer, byteOffset, length)
+  }
+}
+
+/** `bytes` itself where it starts on a multiple of `width`, else a copy that does. */
+export function aligned(bytes: Uint8Array, width: number, length: number): Uint8Array {
+  if (bytes.byteOffset % width === 0) return bytes
+  return new Uint8Array(bytes.subarray(0, width * length))
+}
+
+/** The bytes of any typed array, without a copy. */
+export function asBytes(view: ArrayBufferView): Uint8Array {
+  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
+}
+
+/** Bytes that the rows of a column take in its buffers, dictionary and children included. */
+export function columnBytes(column: Column): number {
+  const { type, length } = column
+  let total = column.validity === null ? 0 : bitmapBytes(length)
+  if (type.kind === 'bool') total += bitmapBytes(length)
+  else total += cellBytes(type) * length
+  if (column.offsets !== null) {
+    total += 4 * (length + 1)
+    if (column.values !== null) total += column.offsets[length]!
+  }
+  for (const child of column.children) total += columnBytes(child)
+  return column.dictionary === null ? total : total + columnBytes(column.dictionary)
+}
+
+/** `columnBytes` of all columns. */
+export function batchBytes(batch: Batch): number {
+  let total = 0
+  for (const column of batch.columns) total += columnBytes(column)
+  return total
+}

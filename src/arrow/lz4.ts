@@ -1,0 +1,148 @@
+/**
+ * Decodes LZ4 frames (LZ4 Frame Format 1.6.x, LZ4 Block Format): what LanceDB's clients upload.
+ *
+ * - The caller says how long the result is; not one byte more is ever allocated or written.
+ * - Checksums, where the frame has them, are verified.
+ */
+import { invalidInput, type SheafError, unsupported } from '../errors.js'
+import { xxh32 } from './xxh32.js'
+
+const magic = 0x184d2204
+const blockBytes: Readonly<Record<number, number>> = { 4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22 }
+/** One byte of a sequence stands for at most 255 bytes of output. */
+const maxRatio = 255
+
+const Flag = {
+  dictionary: 1,
+  contentChecksum: 4,
+  contentSize: 8,
+  blockChecksum: 16,
+  independent: 32,
+} as const
+
+/**
+ * Decodes one frame of exactly `length` bytes. `at` is where the frame begins in what the caller reads.
+ * @throws invalidInput naming the byte when the frame is cut, broken, or not of that length.
+ */
+export function decodeLz4Frame(frame: Uint8Array, length: number, at: number): Uint8Array {
+  const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength)
+  const fault = (what: string, position: number): SheafError =>
+    invalidInput(`broken lz4 frame: ${what} (byte ${at + position})`)
+  const need = (position: number, bytes: number): void => {
+    if (position + bytes > frame.length) throw fault('cut off', frame.length)
+  }
+
+  need(0, 7)
+  if (view.getUint32(0, true) !== magic) throw fault('does not begin with 04 22 4d 18', 0)
+  const flags = view.getUint8(4)
+  if (flags >>> 6 !== 1) throw fault(`version ${flags >>> 6}`, 4)
+  if (flags & Flag.dictionary) throw unsupported('lz4 frames with a preset dictionary')
+  const maxBlock = blockBytes[(view.getUint8(5) >>> 4) & 7]
+  if (maxBlock === undefined) throw fault('unknown block size', 5)
+  let position = 6
+  if (flags & Flag.contentSize) {
+    need(position, 9)
+    const size = view.getBigUint64(position, true)
+    if (size !== BigInt(length)) throw fault(`holds ${size} bytes, ${length} were announced`, position)
+    position += 8
+  }
+  if (((xxh32(frame.subarray(4, position)) >>> 8) & 0xff) !== view.getUint8(position)) {
+    throw fault('header checksum differs', position)
+  }
+  position++
+  if (length > (frame.length - position) * maxRatio) {
+    throw fault(`${frame.length} bytes cannot hold the ${length} announced`, 0)
+  }
+
+  const out = new Uint8Array(length)
+  let done = 0
+  for (;;) {
+    need(position, 4)
+    const word = view.getUint32(position, true)
+    position += 4
+    if (word === 0) break
+    const size = word & 0x7fffffff
+    const trailer = flags & Flag.blockChecksum ? 4 : 0
+    if (size > maxBlock) throw fault(`block of ${size} bytes, at most ${maxBlock} allowed`, position - 4)
+    need(position, size + trailer)
+    const block = frame.subarray(position, position + size)
+    if (trailer !== 0 && xxh32(block) !== view.getUint32(position + size, true)) {
+      throw fault('block checksum differs', position + size)
+    }
+    if (word >>> 31 === 1) {
+      if (done + size > length) throw fault(`holds more than the ${length} bytes announced`, position)
+      out.set(block, done)
+      done += size
+    } else {
+      const window = flags & Flag.independent ? done : 0
+      const end = decodeBlock(block, out, done, window)
+      if (end < 0) throw fault('a sequence reaches outside its block', position + ~end)
+      done = end
+    }
+    position += size + trailer
+  }
+  if (done !== length) throw fault(`holds ${done} bytes, ${length} were announced`, position)
+  if (flags & Flag.contentChecksum) {
+    need(position, 4)
+    if (xxh32(out) !== view.getUint32(position, true)) throw fault('content checksum differs', position)
+    position += 4
+  }
+  if (position !== frame.length) throw fault(`${frame.length - position} bytes follow it`, position)
+  return out
+}
+
+/**
+ * Decodes one block into `out` from `start` on; matches reach back to `window` at most. Returns where the
+ * output ends, or the complement (~) of the input position that is wrong.
+ */
+function decodeBlock(block: Uint8Array, out: Uint8Array, start: number, window: number): number {
+  const end = block.length
+  let read = 0
+  let write = start
+  while (read < end) {
+    const token = block[read++]!
+    let literals = token >>> 4
+    if (literals === 15) {
+      let more = 255
+      while (more === 255) {
+        if (read >= end) return ~read
+        more = block[read++]!
+        literals += more
+      }
+    }
+    if (read + literals > end || write + literals > out.length) return ~read
+    if (literals > 32) {
+      out.set(block.subarray(read, read + literals), write)
+      read += literals
+      write += literals
+    } else {
+      for (const stop = read + literals; read < stop; ) out[write++] = block[read++]!
+    }
+    if (read === end) return write
+
+    if (read + 2 > end) return ~read
+    const distance = block[read]! | (block[read + 1]! << 8)
+    read += 2
+    let match = (token & 15) + 4
+    if (match === 19) {
+      let more = 255
+      while (more === 255) {
+        if (read >= end) return ~read
+        more = block[read++]!
+        match += more
+      }
+    }
+    const from = write - distance
+    if (distance === 0 || from < window || write + match > out.length) return ~read
+    if (distance >= match && match > 32) {
+      out.copyWithin(write, from, from + match)
+      write += match
+    } else if (distance === 1) {
+      out.fill(out[from]!, write, write + match)
+      write += match
+    } else {
+      for (let i = from, stop = write + match; write < stop; ) out[write++] = out[i++]!
+    }
+  }
+  return write
+}

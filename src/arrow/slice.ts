@@ -1,0 +1,57 @@
+/** Consecutive rows of a column or batch: views wherever the layout allows, copies of offsets and odd bits. */
+import { assert } from '../errors.js'
+import { countBits, cutBits } from './bits.js'
+import type { Batch, Column, Values } from './column.js'
+import { cellBytes } from './layout.js'
+
+/** Rows `start .. start+length` as a column that starts at row 0 of its buffers. */
+export function sliceColumn(column: Column, start: number, length: number): Column {
+  assert(start >= 0 && length >= 0 && start + length <= column.length, `rows ${start}+${length} of a column`)
+  if (start === 0 && length === column.length) return column
+  const { type, values, offsets } = column
+  if (type.kind === 'null') return { ...column, length, nullCount: length }
+
+  let validity: Uint8Array | null = null
+  let nullCount = 0
+  if (column.validity !== null) {
+    const cut = cutBits(column.validity, start, length)
+    nullCount = length - countBits(cut, length)
+    if (nullCount > 0) validity = cut
+  }
+  const rows = { type, length, nullCount, validity, dictionary: column.dictionary }
+  if (offsets !== null) {
+    const first = offsets[start]!
+    const last = offsets[start + length]!
+    const cut = offsets.subarray(start, start + length + 1)
+    return {
+      ...rows,
+      values: values === null ? null : values.subarray(first, last),
+      offsets: first === 0 ? cut : cut.map(offset => offset - first),
+      children: column.children.map(child => sliceColumn(child, first, last - first)),
+    }
+  }
+  if (type.kind === 'bool') {
+    return { ...rows, values: cutBits(values as Uint8Array, start, length), offsets, children: [] }
+  }
+  const perRow = type.kind === 'fixed_size_list' ? type.size : 1
+  return {
+    ...rows,
+    values: values === null ? null : cutCells(column, values, start, length),
+    offsets,
+    children: column.children.map(child => sliceColumn(child, start * perRow, length * perRow)),
+  }
+}
+
+function cutCells(column: Column, values: Values, start: number, length: number): Values {
+  const perRow = cellBytes(column.type) / values.BYTES_PER_ELEMENT
+  return values.subarray(start * perRow, (start + length) * perRow)
+}
+
+/** Rows `start .. start+length` of every column. */
+export function sliceBatch(batch: Batch, start: number, length: number): Batch {
+  return {
+    schema: batch.schema,
+    length,
+    columns: batch.columns.map(column => sliceColumn(column, start, length)),
+  }
+}

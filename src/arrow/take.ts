@@ -1,0 +1,203 @@
+/** Rows of a column picked by number: one typed loop per layout. */
+import { assert, invalidInput } from '../errors.js'
+import { bitmapBytes } from './bits.js'
+import { type Batch, type Column, isValid } from './column.js'
+import { aligned, asBytes, cellBytes, hasCells, viewCells } from './layout.js'
+
+/** Row numbers; in an Int32Array a negative one stands for null. */
+export type RowNumbers = Uint32Array | Int32Array
+
+/** Longer values are copied by the engine's own copy, shorter ones byte by byte: that is where the two cross. */
+const shortBytes = 24
+
+/**
+ * The rows `rows`, in that order; a row may come several times. Numbers must lie within the column (not
+ * re-checked).
+ * @throws invalidInput when the values picked pass 2 GiB.
+ */
+export function takeColumn(column: Column, rows: RowNumbers): Column {
+  const { type } = column
+  const length = rows.length
+  if (type.kind === 'null') return { ...column, length, nullCount: length }
+  const taken = { type, length, ...takeValidity(column, rows), dictionary: column.dictionary }
+  switch (type.kind) {
+    case 'bool':
+      return { ...taken, values: takeBits(column.values as Uint8Array, rows), offsets: null, children: [] }
+    case 'utf8':
+    case 'binary': {
+      assert(column.offsets !== null, 'text without offsets')
+      const offsets = takeOffsets(column.offsets, rows)
+      const values = takeSlices(column.values as Uint8Array, column.offsets, rows, offsets)
+      return { ...taken, values, offsets, children: [] }
+    }
+    case 'list':
+    case 'map': {
+      assert(column.offsets !== null, 'a list without offsets')
+      const offsets = takeOffsets(column.offsets, rows)
+      const child = takeColumn(column.children[0]!, childRows(column.offsets, rows, offsets[length]!))
+      return { ...taken, values: null, offsets, children: [child] }
+    }
+    case 'fixed_size_list': {
+      const child = takeEqualLists(column.children[0]!, type.size, rows)
+      return { ...taken, values: null, offsets: null, children: [child] }
+    }
+    case 'struct':
+      return {
+        ...taken,
+        values: null,
+        offsets: null,
+        children: column.children.map(child => takeColumn(child, rows)),
+      }
+    default: {
+      assert(column.values !== null, `a ${type.kind} column without values`)
+      const cells = takeCells(asBytes(column.values), cellBytes(type), rows)
+      return { ...taken, values: viewCells(type, cells, length), offsets: null, children: [] }
+    }
+  }
+}
+
+/** `takeColumn` of every column. */
+export function takeBatch(batch: Batch, rows: RowNumbers): Batch {
+  return {
+    schema: batch.schema,
+    length: rows.length,
+    columns: batch.columns.map(column => takeColumn(column, rows)),
+  }
+}
+
+function takeValidity(column: Column, rows: RowNumbers): Pick<Column, 'validity' | 'nullCount'> {
+  const none = { validity: null, nullCount: 0 }
+  if (column.validity === null && rows instanceof Uint32Array) return none
+  const validity = new Uint8Array(bitmapBytes(rows.length))
+  let nullCount = 0
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    if (row >= 0 && isValid(column, row)) validity[i >>> 3]! |= 1 << (i & 7)
+    else nullCount++
+  }
+  return nullCount === 0 ? none : { validity, nullCount }
+}
+
+function takeBits(bits: Uint8Array, rows: RowNumbers): Uint8Array {
+  const out = new Uint8Array(bitmapBytes(rows.length))
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    if (row >= 0) out[i >>> 3]! |= ((bits[row >>> 3]! >>> (row & 7)) & 1) << (i & 7)
+  }
+  return out
+}
+
+function takeOffsets(offsets: Int32Array, rows: RowNumbers): Int32Array {
+  const out = new Int32Array(rows.length + 1)
+  let total = 0
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    if (row >= 0) total += offsets[row + 1]! - offsets[row]!
+    out[i + 1] = total
+  }
+  if (total > 0x7fffffff) {
+    throw invalidInput(`${rows.length} rows of one column hold more than 2 GiB`, { hint: 'take fewer rows' })
+  }
+  return out
+}
+
+function takeSlices(source: Uint8Array, from: Int32Array, rows: RowNumbers, to: Int32Array): Uint8Array {
+  const out = new Uint8Array(to[rows.length]!)
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    if (row < 0) continue
+    const start = from[row]!
+    const end = from[row + 1]!
+    let at = to[i]!
+    if (end - start > shortBytes) out.set(source.subarray(start, end), at)
+    else for (let k = start; k < end; k++) out[at++] = source[k]!
+  }
+  return out
+}
+
+function childRows(offsets: Int32Array, rows: RowNumbers, total: number): Uint32Array {
+  const out = new Uint32Array(total)
+  let at = 0
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    if (row < 0) continue
+    for (let k = offsets[row]!, end = offsets[row + 1]!; k < end; k++) out[at++] = k
+  }
+  return out
+}
+
+/** The child of a fixed_size_list: whole rows at once where a row is a run of plain cells, as a vector is. */
+function takeEqualLists(child: Column, size: number, rows: RowNumbers): Column {
+  const { type } = child
+  const length = rows.length * size
+  if (hasCells(type) && type.kind !== 'dictionary' && child.nullCount === 0) {
+    assert(child.values !== null, `a ${type.kind} column without values`)
+    const cells = takeCells(asBytes(child.values), cellBytes(type) * size, rows)
+    return { ...child, length, validity: null, values: viewCells(type, cells, length) }
+  }
+  const expanded = new Int32Array(length)
+  for (let i = 0, at = 0; i < rows.length; i++) {
+    const first = rows[i]! * size
+    for (let k = 0; k < size; k++) expanded[at++] = first < 0 ? -1 : first + k
+  }
+  return takeColumn(child, expanded)
+}
+
+/** Cells of `width` bytes each; zeros for a negative row. */
+function takeCells(source: Uint8Array, width: number, rows: RowNumbers): Uint8Array {
+  const count = rows.length
+  const out = new Uint8Array(width * count)
+  if (width === 1) take8(source, rows, out)
+  else if (width === 2) take16(source, rows, out)
+  else if (width === 4) take32(source, rows, out)
+  else if (width === 8) take64(source, rows, out)
+  else takeRuns(source, width, rows, out)
+  return out
+}
+
+function take8(source: Uint8Array, rows: RowNumbers, out: Uint8Array): void {
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    if (row >= 0) out[i] = source[row]!
+  }
+}
+
+function take16(bytes: Uint8Array, rows: RowNumbers, out: Uint8Array): void {
+  const source = aligned(bytes, 2, bytes.length >>> 1)
+  const from = new Uint16Array(source.buffer, source.byteOffset, source.length >>> 1)
+  const to = new Uint16Array(out.buffer, 0, rows.length)
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    if (row >= 0) to[i] = from[row]!
+  }
+}
+
+function take32(bytes: Uint8Array, rows: RowNumbers, out: Uint8Array): void {
+  const source = aligned(bytes, 4, bytes.length >>> 2)
+  const from = new Uint32Array(source.buffer, source.byteOffset, source.length >>> 2)
+  const to = new Uint32Array(out.buffer, 0, rows.length)
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    if (row >= 0) to[i] = from[row]!
+  }
+}
+
+/** 8-byte cells move as two words: a float64 load might change the bits of a NaN. */
+function take64(bytes: Uint8Array, rows: RowNumbers, out: Uint8Array): void {
+  const source = aligned(bytes, 4, bytes.length >>> 2)
+  const from = new Uint32Array(source.buffer, source.byteOffset, source.length >>> 2)
+  const to = new Uint32Array(out.buffer, 0, 2 * rows.length)
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    if (row < 0) continue
+    to[2 * i] = from[2 * row]!
+    to[2 * i + 1] = from[2 * row + 1]!
+  }
+}
+
+function takeRuns(source: Uint8Array, width: number, rows: RowNumbers, out: Uint8Array): void {
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    if (row >= 0) out.set(source.subarray(row * width, (row + 1) * width), i * width)
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Arrow's logical types, fields and schemas as plain data (Arrow columnar format 1.5, Schema.fbs).
+ * Everything above this room speaks of columns in these words; nobody above it sees a class of apache-arrow.
+ */
+
+/** Types nested deeper than this are refused wherever a type comes in (a plain int is 1 deep). */
+export const maxTypeDepth = 48
+
+export type TimeUnit = 's' | 'ms' | 'us' | 'ns'
+
+export interface IntType {
+  readonly kind: 'int'
+  readonly bits: 8 | 16 | 32 | 64
+  readonly signed: boolean
+}
+
+export type DataType =
+  | { readonly kind: 'null' }
+  | { readonly kind: 'bool' }
+  | IntType
+  | { readonly kind: 'float'; readonly bits: 16 | 32 | 64 }
+  | { readonly kind: 'utf8'; readonly large: boolean }
+  | { readonly kind: 'binary'; readonly large: boolean }
+  | { readonly kind: 'fixed_size_binary'; readonly width: number }
+  | { readonly kind: 'decimal'; readonly bits: 128 | 256; readonly precision: number; readonly scale: number }
+  | { readonly kind: 'date'; readonly unit: 'day' | 'ms' }
+  | { readonly kind: 'time'; readonly unit: TimeUnit }
+  | { readonly kind: 'timestamp'; readonly unit: TimeUnit; readonly timezone: string | null }
+  | { readonly kind: 'duration'; readonly unit: TimeUnit }
+  | { readonly kind: 'interval'; readonly unit: 'year_month' | 'day_time' | 'month_day_nano' }
+  | { readonly kind: 'list'; readonly large: boolean; readonly child: Field }
+  | { readonly kind: 'fixed_size_list'; readonly size: number; readonly child: Field }
+  | { readonly kind: 'struct'; readonly children: readonly Field[] }
+  | { readonly kind: 'map'; readonly keysSorted: boolean; readonly child: Field }
+  | {
+      readonly kind: 'dictionary'
+      readonly index: IntType
+      readonly value: DataType
+      readonly ordered: boolean
+    }
+
+export interface Field {
+  readonly name: string
+  readonly type: DataType
+  readonly nullable: boolean
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+export interface Schema {
+  readonly fields: readonly Field[]
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+/** The fields right below a type; the value type of a dictionary is not one of them. */
+export function childFields(type: DataType): readonly Field[] {
+  switch (type.kind) {
+    case 'list':
+    case 'fixed_size_list':
+    case 'map':
+      return [type.child]
+    case 'struct':
+      return type.children
+    default:
+      return []
+  }
+}
