@@ -1,0 +1,92 @@
+/** Calling operations in process: the types that follow from the table, and the door that checks requests. */
+import { invalidInput, quote, unsupported } from '../errors.js'
+import { type OperationEntry, type OperationName, operationNames, operations } from './operations.js'
+import { parse } from './parse.js'
+import type { Identity } from './request-fields.js'
+import type { Infer } from './shape.js'
+
+type Table = typeof operations
+
+export type Request<N extends OperationName> = Infer<Table[N]['request']>
+
+/** Rows of a query: an Arrow IPC file, cut anywhere. */
+export interface ArrowReply {
+  /** Version of the table that was read. */
+  readonly version: number
+  readonly chunks: readonly Uint8Array[]
+}
+
+/** Rows for a write: an Arrow IPC stream or file. */
+export type ArrowBody = Uint8Array | AsyncIterable<Uint8Array>
+
+export type Reply<N extends OperationName> = Table[N]['reply'] extends 'arrow'
+  ? ArrowReply
+  : Table[N]['reply'] extends 'empty'
+    ? undefined
+    : Infer<Table[N]['response']>
+
+/** Operations that take Arrow data beside their request. */
+export type ArrowOperationName = {
+  [N in OperationName]: Table[N]['body'] extends 'arrow' ? N : never
+}[OperationName]
+
+export interface CallOptions {
+  /** Abandons the call; from the moment a commit has begun its outcome is awaited. */
+  readonly signal?: AbortSignal | undefined
+  readonly identity?: Identity | undefined
+  /** Handed to hooks as it is; never changes a result. */
+  readonly context?: Readonly<Record<string, string>> | undefined
+  /** At most one commit is made per key; asked again, the call gets the same reply. */
+  readonly idempotencyKey?: string | undefined
+  /** Whose names of types replies use: those of the specification (default) or of Lance. */
+  readonly dialect?: 'namespace' | 'lance' | undefined
+}
+
+/** Every operation as a method. */
+export type Operations = {
+  readonly [N in OperationName]: N extends ArrowOperationName
+    ? (request: Request<N>, body: ArrowBody, options?: CallOptions) => Promise<Reply<N>>
+    : (request: Request<N>, options?: CallOptions) => Promise<Reply<N>>
+}
+
+/** Carries out one operation; its request is in normal form. */
+export type Handler<C, N extends OperationName> = N extends ArrowOperationName
+  ? (context: C, request: Request<N>, body: ArrowBody, options: CallOptions) => Promise<Reply<N>>
+  : (context: C, request: Request<N>, options: CallOptions) => Promise<Reply<N>>
+
+/** One handler per operation; a missing one does not compile, one not built yet is stated. */
+export type Handlers<C> = { readonly [N in OperationName]: Handler<C, N> | 'unsupported' }
+
+/**
+ * The operations that `handlers` carry out on `context`. Each call is checked here, once: handlers get the normal form of
+ * the request. Rejects with InvalidInput (bad request), Unsupported (no handler), or `signal.reason` (aborted before it began).
+ */
+export function bindHandlers<C>(handlers: Handlers<C>, context: C): Operations {
+  const bound = operationNames.map(name => [
+    name,
+    bindHandler(name, handlers[name] as AnyHandler | 'unsupported', context),
+  ])
+  return Object.fromEntries(bound) as Operations
+}
+
+type AnyHandler = (context: unknown, request: unknown, ...rest: unknown[]) => Promise<unknown>
+
+function bindHandler(name: OperationName, handler: AnyHandler | 'unsupported', context: unknown) {
+  const entry: OperationEntry = operations[name]
+  return async (request: unknown, ...rest: unknown[]): Promise<unknown> => {
+    if (handler === 'unsupported') throw unsupported(`${name} is not supported yet`)
+    const parsed = parse(entry.request, request, name)
+    const body = entry.body === 'arrow' ? [arrowBody(rest.shift(), name)] : []
+    const options = (rest[0] ?? {}) as CallOptions
+    options.signal?.throwIfAborted()
+    return handler(context, parsed, ...body, options)
+  }
+}
+
+function arrowBody(value: unknown, name: string): ArrowBody {
+  if (value instanceof Uint8Array) return value
+  if (typeof value === 'object' && value !== null && Symbol.asyncIterator in value) return value as ArrowBody
+  throw invalidInput(
+    `${name}: the body must be bytes of Arrow IPC or an async iterable of them, got ${quote(value)}`,
+  )
+}

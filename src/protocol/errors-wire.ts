@@ -1,0 +1,116 @@
+/**
+ * Errors as JSON: the union of what two families of clients read, one by `code`, the other by `type` and `title`
+ * (RFC 9457), and back again.
+ */
+import { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from '../errors.js'
+
+export interface ErrorBody {
+  readonly type: `/errors/${ErrorKind}`
+  readonly title: string
+  /** Equals the HTTP status. */
+  readonly status: number
+  /** The message, with its hint. */
+  readonly detail: string
+  /** Path of the request. */
+  readonly instance: string
+  readonly code: ErrorCode
+  /** The message alone. */
+  readonly error: string
+  readonly hint?: string
+  readonly at?: SourceSpan
+  readonly transaction_id?: string
+}
+
+/** Titles as the specification's examples have them; the last three kinds are ours. */
+const titles: Readonly<Record<ErrorKind, string>> = {
+  'bad-request': 'Malformed request',
+  'unauthorized-request': 'No valid authentication credentials for the operation',
+  'forbidden-request': 'Not authorized to make this request',
+  'not-found-error': 'Not found Error',
+  'unsupported-operation': 'The server does not support this operation',
+  conflict: 'The namespace has been concurrently modified',
+  'service-unavailable': 'Slow down',
+  'server-error': 'Internal Server Error',
+  throttled: 'Too many requests',
+  'commit-state-unknown': 'The outcome of the commit is unknown',
+}
+
+/** The body for an error. `instance` is the path of the request; `status` differs from the error's own in one dialect. */
+export function errorBody(error: SheafError, instance: string, status: number = error.status): ErrorBody {
+  return {
+    type: `/errors/${error.kind}`,
+    title: titles[error.kind],
+    status,
+    detail: error.hint === undefined ? error.message : `${error.message} (${error.hint})`,
+    instance,
+    code: error.code,
+    error: error.message,
+    ...(error.hint !== undefined && { hint: error.hint }),
+    ...(error.at !== undefined && { at: error.at }),
+    ...(error.transactionId !== undefined && { transaction_id: error.transactionId }),
+  }
+}
+
+/** The error a reply stands for: what `errorBody` was given, or the nearest to it for a reply from something else. */
+export function errorFrom(status: number, body: unknown): SheafError {
+  const fields = typeof body === 'object' && body !== null ? (body as Readonly<Record<string, unknown>>) : {}
+  const code = isCode(fields.code) ? fields.code : codeOf(status)
+  const message =
+    text(fields.error) ?? text(fields.detail) ?? text(body) ?? `the server answered with status ${status}`
+  return new SheafError(code, message, {
+    status,
+    kind: kindOf(fields.type),
+    hint: text(fields.hint),
+    at: spanOf(fields.at),
+    transactionId: text(fields.transaction_id),
+  })
+}
+
+const codes: ReadonlySet<unknown> = new Set(Object.values(ErrorCode))
+
+function isCode(value: unknown): value is ErrorCode {
+  return codes.has(value)
+}
+
+function codeOf(status: number): ErrorCode {
+  switch (status) {
+    case 400:
+    case 413:
+    case 415:
+      return ErrorCode.InvalidInput
+    case 401:
+      return ErrorCode.Unauthenticated
+    case 403:
+      return ErrorCode.PermissionDenied
+    case 404:
+    case 405:
+    case 406:
+    case 501:
+      return ErrorCode.Unsupported
+    case 409:
+      return ErrorCode.ConcurrentModification
+    case 429:
+      return ErrorCode.Throttling
+    case 502:
+    case 503:
+    case 504:
+      return ErrorCode.ServiceUnavailable
+    default:
+      return ErrorCode.Internal
+  }
+}
+
+function kindOf(type: unknown): ErrorKind | undefined {
+  const kind = typeof type === 'string' ? type.replace('/errors/', '') : ''
+  return Object.hasOwn(titles, kind) ? (kind as ErrorKind) : undefined
+}
+
+function spanOf(value: unknown): SourceSpan | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { offset, length } = value as Readonly<Record<string, unknown>>
+  return typeof offset === 'number' && typeof length === 'number' ? { offset, length } : undefined
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}

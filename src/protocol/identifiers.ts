@@ -1,0 +1,128 @@
+/**
+ * Identifiers of namespaces, tables and transactions: an array of names in requests, one string in paths.
+ */
+import { invalidInput, quote } from '../errors.js'
+
+export const defaultDelimiter = '$'
+
+/** A separator no valid name contains, for identifiers whose names contain `$`. */
+const rareDelimiter = '\u001f'
+
+const maxNameBytes = 255
+
+/** One percent-decoding of a path segment; malformed encoding is InvalidInput. */
+export function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    throw invalidInput(`path segment ${quote(segment)} is not valid percent-encoding`)
+  }
+}
+
+/**
+ * The inverse of `decodeSegment`. What no URL can carry is InvalidInput: `.` and `..`, which mean directories even when
+ * encoded, and half a surrogate pair.
+ */
+export function encodeSegment(text: string): string {
+  if (isDots(text)) throw invalidInput(`${quote(text)} means a directory in a URL`)
+  try {
+    return encodeURIComponent(text)
+  } catch {
+    throw invalidInput(`${quote(text)} contains half a surrogate pair`)
+  }
+}
+
+function isDots(text: string): boolean {
+  return text === '.' || text === '..'
+}
+
+/**
+ * The names in an identifier string. The delimiter alone is the root, `[]`; empty names fall away, so that
+ * `$$t$$` is `['t']` and no object can have an empty name.
+ */
+export function parseId(text: string, delimiter: string = defaultDelimiter): string[] {
+  if (delimiter === '') throw invalidInput('delimiter must be a string that is not empty, got ""')
+  return canonicalId(text.split(delimiter))
+}
+
+/** The string form of an identifier; the root is the delimiter alone. */
+export function formatId(id: readonly string[], delimiter: string = defaultDelimiter): string {
+  return id.length === 0 ? delimiter : id.join(delimiter)
+}
+
+/** An identifier without its empty names. */
+export function canonicalId(id: readonly string[]): string[] {
+  return id.filter(name => name !== '')
+}
+
+/** A delimiter that takes `id` through a path unharmed. */
+export function delimiterFor(id: readonly string[]): string {
+  return id.some(name => name.includes(defaultDelimiter)) ? rareDelimiter : defaultDelimiter
+}
+
+/**
+ * The identifier that a path (decoded) and a body name together. A body array joined by the delimiter says the same as the
+ * path, and then says it more exactly: its names may contain the delimiter. Two that differ are InvalidInput.
+ */
+export function agreeOnId(
+  path: string,
+  body: readonly string[] | undefined,
+  delimiter: string = defaultDelimiter,
+): string[] {
+  const fromPath = parseId(path, delimiter)
+  if (body === undefined) return fromPath
+  const fromBody = canonicalId(body)
+  if (
+    formatId(fromBody, delimiter) === path ||
+    formatId(fromBody, delimiter) === formatId(fromPath, delimiter)
+  ) {
+    return fromBody
+  }
+  throw invalidInput(`id in the path is ${quote(fromPath)} but id in the body is ${quote(fromBody)}`, {
+    hint: 'leave id out of the body, or send the same identifier in both',
+  })
+}
+
+/**
+ * Refuses names that one of the known clients could not send back in a URL: empty, `.`, `..`, with one of `/ \ ? # %`,
+ * with control characters or half surrogate pairs, or longer than 255 bytes of UTF-8.
+ */
+export function checkName(name: string, where: string): void {
+  const problem = nameProblem(name)
+  if (problem !== undefined) throw invalidInput(`${where} is not a valid name: ${quote(name)} ${problem}`)
+}
+
+function nameProblem(name: string): string | undefined {
+  if (name === '') return 'is empty'
+  if (isDots(name)) return 'means a directory in a URL'
+  const bad = /[/\\?#%]/.exec(name)
+  if (bad !== null) return `contains ${quote(bad[0])}`
+  if (/\p{Cc}/u.test(name)) return 'contains a control character'
+  if (/\p{Cs}/u.test(name)) return 'contains half a surrogate pair'
+  if (Buffer.byteLength(name) > maxNameBytes) return `is longer than ${maxNameBytes} bytes`
+  return undefined
+}
+
+/** Index names may hold anything but what no URL can carry. */
+export function checkIndexName(name: string, where: string): void {
+  if (isDots(name) || /\p{Cs}/u.test(name) || Buffer.byteLength(name) > maxNameBytes) {
+    throw invalidInput(`${where} is not a valid name of an index: ${quote(name)}`)
+  }
+}
+
+/** Tag names: letters, digits, `.`, `-`, `_`; no `..`, no `.` at either end, not ending in `.lock` (as Lance has it). */
+export function checkTagName(name: string, where: string): void {
+  const fits =
+    /^[\p{Alphabetic}\p{N}._-]+$/u.test(name) &&
+    !name.includes('..') &&
+    !name.startsWith('.') &&
+    !name.endsWith('.') &&
+    !name.endsWith('.lock') &&
+    name !== '__proto__' &&
+    Buffer.byteLength(name) <= maxNameBytes
+  if (!fits) {
+    throw invalidInput(`${where} is not a valid tag name: ${quote(name)}`, {
+      hint: 'use letters, digits, ".", "-" and "_"; no "..", no "." at either end, not ".lock" at the end',
+    })
+  }
+}

@@ -1,0 +1,136 @@
+/** Indexes: create, list, describe, drop. */
+import { checkIndexName } from './identifiers.js'
+import { distanceType } from './query-shapes.js'
+import { atVersion, nextPage, onBranch, onTable, paging } from './request-fields.js'
+import {
+  array,
+  boolean,
+  enumeration,
+  type Infer,
+  integer,
+  nullable,
+  object,
+  optional,
+  required,
+  string,
+} from './shape.js'
+
+export const indexType = enumeration(
+  [
+    'BTREE',
+    'BITMAP',
+    'LABEL_LIST',
+    'FTS',
+    'IVF_FLAT',
+    'IVF_SQ',
+    'IVF_PQ',
+    'IVF_RQ',
+    'IVF_HNSW_FLAT',
+    'IVF_HNSW_SQ',
+    'IVF_HNSW_PQ',
+    'FM',
+    'NGRAM',
+    'ZONE_MAP',
+    'BLOOM_FILTER',
+    'RTREE',
+  ],
+  { INVERTED: 'FTS', FMINDEX: 'FM' },
+)
+export type IndexType = Infer<typeof indexType>
+
+export const language = enumeration([
+  'Arabic',
+  'Danish',
+  'Dutch',
+  'English',
+  'Finnish',
+  'French',
+  'German',
+  'Greek',
+  'Hungarian',
+  'Italian',
+  'Norwegian',
+  'Portuguese',
+  'Romanian',
+  'Russian',
+  'Spanish',
+  'Swedish',
+  'Tamil',
+  'Turkish',
+])
+export type Language = Infer<typeof language>
+
+export const createIndexRequest = object({
+  ...onTable,
+  ...onBranch,
+  column: required(string('nonEmpty'), 'Column to index.'),
+  index_type: required(indexType, 'Kind of index.'),
+  name: optional(string('nonEmpty', checkIndexName), 'Its name; absent: `<column>_idx`.'),
+  replace: optional(boolean, 'Whether to replace an index of that name; the default depends on the dialect.'),
+  // vector
+  distance_type: optional(distanceType, 'Metric; default l2.', ['metric_type']),
+  num_partitions: optional(integer(1), 'IVF partitions; default the square root of the rows.'),
+  target_partition_size: optional(integer(1), 'Rows per partition, instead of num_partitions.'),
+  num_sub_vectors: optional(integer(1), 'PQ: parts of a vector; default dimension / 16.'),
+  num_bits: optional(integer(1), 'Bits per code; default 8.'),
+  sample_rate: optional(integer(1), 'Training rows per partition; default 256.'),
+  max_iterations: optional(integer(1), 'Most k-means rounds; default 50.'),
+  m: optional(integer(1), 'HNSW: edges per node; default 20.'),
+  ef_construction: optional(integer(1), 'HNSW: candidates while building; default 300.'),
+  // full text
+  with_position: optional(boolean, 'Whether to keep positions, for phrases; default false.'),
+  base_tokenizer: optional(string('nonEmpty'), '`simple` (default), `whitespace`, `raw`, `ngram`.'),
+  language: optional(language, 'For stems and stop words; default English.'),
+  max_token_length: optional(integer(0), 'Longer tokens are dropped; default 40.'),
+  lower_case: optional(boolean, 'Whether case does not matter; default true.'),
+  stem: optional(boolean, 'Whether to reduce words to stems; default true.'),
+  remove_stop_words: optional(boolean, 'Whether to drop frequent words; default true.'),
+  custom_stop_words: optional(array(string()), "Words to drop instead of the language's."),
+  ascii_folding: optional(boolean, 'Whether accents do not matter; default true.'),
+  ngram_min_length: optional(integer(1), 'Shortest n-gram; default 3.', ['min_ngram_length']),
+  ngram_max_length: optional(integer(1), 'Longest n-gram; default 3.', ['max_ngram_length']),
+  prefix_only: optional(boolean, 'Whether to keep only n-grams at the start of a word; default false.'),
+  block_size: optional(integer(1), 'Documents per block of postings; 128 (default) or 256.'),
+})
+export type CreateIndexRequest = Infer<typeof createIndexRequest>
+
+export const listIndicesRequest = object({ ...onTable, ...onBranch, ...atVersion, ...paging })
+
+const indexRecord = object({
+  index_name: required(string(), 'Name.'),
+  index_uuid: required(string(), 'Identity; new with every rebuild.'),
+  columns: required(array(string()), 'Columns it covers.'),
+  status: required(
+    enumeration(['pending', 'building', 'ready', 'stale', 'failed']),
+    'Queued, under construction, complete, lacking rows, or given up.',
+  ),
+  index_type: required(indexType, 'Kind.'),
+  num_indexed_rows: required(integer(0), 'Live rows it covers.'),
+  num_unindexed_rows: required(integer(0), 'Live rows it lacks.'),
+  num_segments: optional(integer(0), 'Parts it is made of.'),
+  size_bytes: optional(integer(0), 'Bytes on disk.'),
+  created_at: optional(string(), 'When it was created, RFC 3339.'),
+  index_version: optional(integer(0), 'Version of its format.'),
+  index_details: optional(string(), 'Its parameters, JSON text.'),
+  type_url: optional(string(), 'Precise type.'),
+})
+export type IndexRecord = Infer<typeof indexRecord>
+
+export const listIndicesReply = object({
+  indexes: required(array(indexRecord), 'Indexes by name.'),
+  ...nextPage,
+})
+
+const indexName = { index_name: required(string('nonEmpty'), 'Name of the index.') }
+
+export const indexStatsRequest = object({ ...onTable, ...onBranch, ...atVersion, ...indexName })
+
+export const indexStatsReply = object({
+  index_type: required(nullable(indexType), 'Kind.'),
+  distance_type: required(nullable(distanceType), 'Metric of a vector index, else null.'),
+  num_indexed_rows: required(nullable(integer(0)), 'Live rows it covers.'),
+  num_unindexed_rows: required(nullable(integer(0)), 'Live rows it lacks.'),
+  num_indices: required(nullable(integer(0)), 'Parts it is made of.'),
+})
+
+export const dropIndexRequest = object({ ...onTable, ...onBranch, ...indexName })

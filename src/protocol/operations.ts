@@ -1,0 +1,594 @@
+/**
+ * Every operation of the service, one entry each. Routes, validation, proxies, the table of operations and the OpenAPI
+ * document are derived from this table; nothing else lists operations.
+ */
+import {
+  createIndexRequest,
+  dropIndexRequest,
+  indexStatsReply,
+  indexStatsRequest,
+  listIndicesReply,
+  listIndicesRequest,
+} from './index-shapes.js'
+import {
+  createNamespaceReply,
+  createNamespaceRequest,
+  describeNamespaceReply,
+  dropNamespaceReply,
+  dropNamespaceRequest,
+  listAllTablesRequest,
+  listNamespacesReply,
+  listNamespacesRequest,
+  listTablesReply,
+  listTablesRequest,
+  namespaceRequest,
+} from './namespace-shapes.js'
+import { explainRequest, queryRequest } from './query-shapes.js'
+import { tableRequest, transactionReply, versionReply } from './request-fields.js'
+import {
+  countRequest,
+  createTableReply,
+  createTableRequest,
+  deleteReply,
+  deleteRequest,
+  insertReply,
+  insertRequest,
+  mergeInsertReply,
+  mergeInsertRequest,
+  updateReply,
+  updateRequest,
+} from './row-shapes.js'
+import {
+  addColumnsRequest,
+  alterColumnsRequest,
+  backfillColumnsRequest,
+  dropColumnsRequest,
+  jobReply,
+  updateFieldMetadataReply,
+  updateFieldMetadataRequest,
+  updateSchemaMetadataReply,
+  updateSchemaMetadataRequest,
+} from './schema-shapes.js'
+import { integer, type ObjectShape, type Shape, string } from './shape.js'
+import {
+  describeReply,
+  describeRequest,
+  dropReply,
+  existsRequest,
+  registerReply,
+  registerRequest,
+  renameRequest,
+  statsReply,
+} from './table-shapes.js'
+import {
+  alterTransactionRequest,
+  describeTransactionRequest,
+  transactionStateReply,
+} from './transaction-shapes.js'
+import {
+  batchCommitReply,
+  batchCommitRequest,
+  batchCreateVersionsReply,
+  batchCreateVersionsRequest,
+  branchRequest,
+  createBranchRequest,
+  createTagRequest,
+  createVersionReply,
+  createVersionRequest,
+  declareReply,
+  declareRequest,
+  deleteVersionsReply,
+  deleteVersionsRequest,
+  deregisterReply,
+  deregisterRequest,
+  describeVersionReply,
+  describeVersionRequest,
+  listBranchesReply,
+  listBranchesRequest,
+  listTagsReply,
+  listTagsRequest,
+  listVersionsReply,
+  listVersionsRequest,
+  restoreRequest,
+  tagRequest,
+  tagVersionReply,
+  updateTagRequest,
+} from './version-shapes.js'
+import { createViewReply, createViewRequest, refreshViewRequest } from './view-shapes.js'
+
+/** `METHOD /path/with/{placeholders}`. Where two templates match a path, literal segments win. */
+export type Route = `${'GET' | 'POST'} /v1/${string}`
+
+/** `json`: the shape. `integer`, `text`: a bare JSON value. `arrow`: an Arrow IPC file. `empty`: no body. */
+export type ReplyKind = 'json' | 'integer' | 'text' | 'arrow' | 'empty'
+
+export interface OperationEntry {
+  readonly doc: string
+  /** A read leaves no trace and may be abandoned; a write commits at most once. */
+  readonly access: 'read' | 'write'
+  /** What `{id}` names. */
+  readonly target: 'namespace' | 'table' | 'transaction' | 'none'
+  /** The first is the one clients should use. */
+  readonly routes: readonly [Route, ...Route[]]
+  /** Request fields that travel as query parameters; where there is a JSON body too, the body wins. */
+  readonly query: readonly string[]
+  /** What travels as request body. `none`: nothing needs to, but a JSON body is read where one comes. */
+  readonly body: 'json' | 'arrow' | 'none'
+  /** The field that is the whole JSON body, of request and reply alike. */
+  readonly bare?: string
+  readonly request: Shape & ObjectShape
+  readonly reply: ReplyKind
+  /** Shape of the reply; null for `arrow` and `empty`. */
+  readonly response: Shape | null
+  readonly status: 200 | 202
+}
+
+const reads = {
+  access: 'read',
+  target: 'table',
+  query: [],
+  body: 'json',
+  reply: 'json',
+  status: 200,
+} as const
+const writes = { ...reads, access: 'write' } as const
+const pages = ['page_token', 'limit'] as const
+
+export const operations = {
+  // ---- namespaces
+  createNamespace: {
+    ...writes,
+    target: 'namespace',
+    doc: 'Creates a namespace.',
+    routes: ['POST /v1/namespace/{id}/create'],
+    request: createNamespaceRequest,
+    response: createNamespaceReply,
+  },
+  listNamespaces: {
+    ...reads,
+    target: 'namespace',
+    doc: 'Lists the child namespaces by name.',
+    // The root with the delimiter `.` is `/v1/namespace/./list`, which URL libraries shorten.
+    routes: ['GET /v1/namespace/{id}/list', 'GET /v1/namespace/list'],
+    query: pages,
+    body: 'none',
+    request: listNamespacesRequest,
+    response: listNamespacesReply,
+  },
+  describeNamespace: {
+    ...reads,
+    target: 'namespace',
+    doc: 'Returns the properties of a namespace.',
+    routes: ['POST /v1/namespace/{id}/describe'],
+    request: namespaceRequest,
+    response: describeNamespaceReply,
+  },
+  dropNamespace: {
+    ...writes,
+    target: 'namespace',
+    doc: 'Drops a namespace.',
+    routes: ['POST /v1/namespace/{id}/drop'],
+    request: dropNamespaceRequest,
+    response: dropNamespaceReply,
+  },
+  namespaceExists: {
+    ...reads,
+    target: 'namespace',
+    doc: 'Succeeds if the namespace exists.',
+    routes: ['POST /v1/namespace/{id}/exists'],
+    request: namespaceRequest,
+    reply: 'empty',
+    response: null,
+  },
+  listTables: {
+    ...reads,
+    target: 'namespace',
+    doc: 'Lists the tables of a namespace by name.',
+    routes: ['GET /v1/namespace/{id}/table/list'],
+    query: [...pages, 'include_declared'],
+    body: 'none',
+    request: listTablesRequest,
+    response: listTablesReply,
+  },
+  listAllTables: {
+    ...reads,
+    target: 'none',
+    doc: 'Lists the identifiers of all tables.',
+    routes: ['GET /v1/table'],
+    query: [...pages, 'include_declared', 'delimiter'],
+    body: 'none',
+    request: listAllTablesRequest,
+    response: listTablesReply,
+  },
+
+  // ---- tables
+  registerTable: {
+    ...writes,
+    doc: 'Adds a table whose data already exists.',
+    routes: ['POST /v1/table/{id}/register'],
+    request: registerRequest,
+    response: registerReply,
+  },
+  declareTable: {
+    ...writes,
+    doc: 'Reserves a name and a location for a table.',
+    routes: ['POST /v1/table/{id}/declare'],
+    request: declareRequest,
+    response: declareReply,
+  },
+  describeTable: {
+    ...reads,
+    doc: 'Returns location, version and schema of a table.',
+    routes: ['POST /v1/table/{id}/describe'],
+    query: ['with_table_uri', 'load_detailed_metadata', 'check_declared'],
+    request: describeRequest,
+    response: describeReply,
+  },
+  tableExists: {
+    ...reads,
+    doc: 'Succeeds if the table, or that version of it, exists.',
+    routes: ['POST /v1/table/{id}/exists'],
+    request: existsRequest,
+    reply: 'empty',
+    response: null,
+  },
+  renameTable: {
+    ...writes,
+    doc: 'Renames a table, or moves it to another namespace.',
+    routes: ['POST /v1/table/{id}/rename'],
+    request: renameRequest,
+    response: transactionReply,
+  },
+  dropTable: {
+    ...writes,
+    doc: 'Drops a table with its data.',
+    routes: ['POST /v1/table/{id}/drop'],
+    body: 'none',
+    request: tableRequest,
+    response: dropReply,
+  },
+  deregisterTable: {
+    ...writes,
+    doc: 'Forgets a table and keeps its data.',
+    routes: ['POST /v1/table/{id}/deregister'],
+    request: deregisterRequest,
+    response: deregisterReply,
+  },
+  getTableStats: {
+    ...reads,
+    doc: 'Returns sizes of a table and its fragments.',
+    routes: ['POST /v1/table/{id}/stats', 'GET /v1/table/{id}/stats'],
+    request: tableRequest,
+    response: statsReply,
+  },
+
+  // ---- rows
+  createTable: {
+    ...writes,
+    doc: 'Creates a table from Arrow data; an empty stream makes an empty table.',
+    routes: ['POST /v1/table/{id}/create'],
+    query: ['mode', 'properties', 'storage_options'],
+    body: 'arrow',
+    request: createTableRequest,
+    response: createTableReply,
+  },
+  insertIntoTable: {
+    ...writes,
+    doc: 'Appends Arrow data, or replaces all rows by it.',
+    routes: ['POST /v1/table/{id}/insert'],
+    query: ['mode', 'branch'],
+    body: 'arrow',
+    request: insertRequest,
+    response: insertReply,
+  },
+  mergeInsertIntoTable: {
+    ...writes,
+    doc: 'Updates, inserts and deletes rows by comparing them with Arrow data.',
+    routes: ['POST /v1/table/{id}/merge_insert'],
+    query: [
+      'on',
+      'when_matched_update_all',
+      'when_matched_update_all_filt',
+      'when_not_matched_insert_all',
+      'when_not_matched_by_source_delete',
+      'when_not_matched_by_source_delete_filt',
+      'timeout',
+      'use_index',
+      'branch',
+    ],
+    body: 'arrow',
+    request: mergeInsertRequest,
+    response: mergeInsertReply,
+  },
+  updateTable: {
+    ...writes,
+    doc: 'Sets columns of matching rows to SQL expressions.',
+    routes: ['POST /v1/table/{id}/update'],
+    request: updateRequest,
+    response: updateReply,
+  },
+  deleteFromTable: {
+    ...writes,
+    doc: 'Deletes matching rows.',
+    routes: ['POST /v1/table/{id}/delete'],
+    request: deleteRequest,
+    response: deleteReply,
+  },
+  countTableRows: {
+    ...reads,
+    doc: 'Counts matching rows.',
+    routes: ['POST /v1/table/{id}/count_rows', 'GET /v1/table/{id}/count_rows'],
+    query: ['version', 'predicate', 'branch'],
+    request: countRequest,
+    reply: 'integer',
+    response: integer(0),
+  },
+
+  // ---- queries
+  queryTable: {
+    ...reads,
+    doc: 'Searches by vector, full text and SQL filter.',
+    routes: ['POST /v1/table/{id}/query'],
+    request: queryRequest,
+    reply: 'arrow',
+    response: null,
+  },
+  explainTableQueryPlan: {
+    ...reads,
+    doc: 'Explains how a query would run.',
+    routes: ['POST /v1/table/{id}/explain_plan'],
+    request: explainRequest,
+    reply: 'text',
+    response: string(),
+  },
+  analyzeTableQueryPlan: {
+    ...reads,
+    doc: 'Runs a query and tells what each step did.',
+    routes: ['POST /v1/table/{id}/analyze_plan'],
+    request: queryRequest,
+    reply: 'text',
+    response: string(),
+  },
+
+  // ---- columns
+  alterTableAddColumns: {
+    ...writes,
+    doc: 'Adds columns.',
+    routes: ['POST /v1/table/{id}/add_columns'],
+    request: addColumnsRequest,
+    response: versionReply,
+  },
+  alterTableAlterColumns: {
+    ...writes,
+    doc: 'Renames columns, changes their types or nullability.',
+    routes: ['POST /v1/table/{id}/alter_columns'],
+    request: alterColumnsRequest,
+    response: versionReply,
+  },
+  alterTableDropColumns: {
+    ...writes,
+    doc: 'Drops columns.',
+    routes: ['POST /v1/table/{id}/drop_columns'],
+    request: dropColumnsRequest,
+    response: versionReply,
+  },
+  alterTableBackfillColumns: {
+    ...writes,
+    doc: 'Starts a job that fills a computed or virtual column.',
+    routes: ['POST /v1/table/{id}/backfill_column'],
+    request: backfillColumnsRequest,
+    response: jobReply,
+    status: 202,
+  },
+  updateFieldMetadata: {
+    ...writes,
+    doc: 'Changes the metadata of columns.',
+    routes: ['POST /v1/table/{id}/update_field_metadata'],
+    request: updateFieldMetadataRequest,
+    response: updateFieldMetadataReply,
+  },
+  updateTableSchemaMetadata: {
+    ...writes,
+    doc: 'Replaces the metadata of the schema.',
+    routes: ['POST /v1/table/{id}/schema_metadata/update'],
+    query: ['branch'],
+    bare: 'metadata',
+    request: updateSchemaMetadataRequest,
+    response: updateSchemaMetadataReply,
+  },
+
+  // ---- indexes
+  createTableIndex: {
+    ...writes,
+    doc: 'Starts building an index.',
+    routes: ['POST /v1/table/{id}/create_index'],
+    request: createIndexRequest,
+    response: transactionReply,
+  },
+  createTableScalarIndex: {
+    ...writes,
+    doc: 'Starts building an index; the same as createTableIndex.',
+    routes: ['POST /v1/table/{id}/create_scalar_index'],
+    request: createIndexRequest,
+    response: transactionReply,
+  },
+  listTableIndices: {
+    ...reads,
+    doc: 'Lists the indexes of a table by name.',
+    routes: ['POST /v1/table/{id}/index/list'],
+    query: pages,
+    request: listIndicesRequest,
+    response: listIndicesReply,
+  },
+  describeTableIndexStats: {
+    ...reads,
+    doc: 'Returns how much of a table an index covers.',
+    routes: ['POST /v1/table/{id}/index/{index_name}/stats', 'GET /v1/table/{id}/index/{index_name}/stats'],
+    request: indexStatsRequest,
+    response: indexStatsReply,
+  },
+  dropTableIndex: {
+    ...writes,
+    doc: 'Drops an index.',
+    routes: ['POST /v1/table/{id}/index/{index_name}/drop'],
+    query: ['branch'],
+    body: 'none',
+    request: dropIndexRequest,
+    response: transactionReply,
+  },
+
+  // ---- versions
+  listTableVersions: {
+    ...reads,
+    doc: 'Lists the versions of a table.',
+    routes: ['POST /v1/table/{id}/version/list'],
+    query: [...pages, 'descending', 'branch'],
+    body: 'none',
+    request: listVersionsRequest,
+    response: listVersionsReply,
+  },
+  createTableVersion: {
+    ...writes,
+    doc: 'Creates a version, if it does not exist.',
+    routes: ['POST /v1/table/{id}/version/create'],
+    request: createVersionRequest,
+    response: createVersionReply,
+  },
+  describeTableVersion: {
+    ...reads,
+    doc: 'Returns the record of a version.',
+    routes: ['POST /v1/table/{id}/version/describe'],
+    request: describeVersionRequest,
+    response: describeVersionReply,
+  },
+  batchDeleteTableVersions: {
+    ...writes,
+    doc: 'Removes the records of ranges of versions.',
+    routes: ['POST /v1/table/{id}/version/delete'],
+    request: deleteVersionsRequest,
+    response: deleteVersionsReply,
+  },
+  restoreTable: {
+    ...writes,
+    doc: 'Makes a new version equal to an old one.',
+    routes: ['POST /v1/table/{id}/restore'],
+    request: restoreRequest,
+    response: transactionReply,
+  },
+  batchCreateTableVersions: {
+    ...writes,
+    target: 'none',
+    doc: 'Creates versions of several tables, all or none.',
+    routes: ['POST /v1/table/version/batch-create'],
+    request: batchCreateVersionsRequest,
+    response: batchCreateVersionsReply,
+  },
+  batchCommitTables: {
+    ...writes,
+    target: 'none',
+    doc: 'Declares, deregisters, and creates and removes versions of several tables, all or none.',
+    routes: ['POST /v1/table/batch-commit'],
+    request: batchCommitRequest,
+    response: batchCommitReply,
+  },
+
+  // ---- tags and branches
+  listTableTags: {
+    ...reads,
+    doc: 'Lists the tags of a table.',
+    routes: ['POST /v1/table/{id}/tags/list', 'GET /v1/table/{id}/tags/list'],
+    query: [...pages, 'branch'],
+    body: 'none',
+    request: listTagsRequest,
+    response: listTagsReply,
+  },
+  getTableTagVersion: {
+    ...reads,
+    doc: 'Returns the version a tag points to.',
+    routes: ['POST /v1/table/{id}/tags/version'],
+    request: tagRequest,
+    response: tagVersionReply,
+  },
+  createTableTag: {
+    ...writes,
+    doc: 'Creates a tag.',
+    routes: ['POST /v1/table/{id}/tags/create'],
+    request: createTagRequest,
+    response: transactionReply,
+  },
+  updateTableTag: {
+    ...writes,
+    doc: 'Points a tag at another version.',
+    routes: ['POST /v1/table/{id}/tags/update'],
+    request: updateTagRequest,
+    response: transactionReply,
+  },
+  deleteTableTag: {
+    ...writes,
+    doc: 'Deletes a tag.',
+    routes: ['POST /v1/table/{id}/tags/delete'],
+    request: tagRequest,
+    response: transactionReply,
+  },
+  listTableBranches: {
+    ...reads,
+    doc: 'Lists the branches of a table.',
+    routes: ['POST /v1/table/{id}/branches/list'],
+    query: pages,
+    body: 'none',
+    request: listBranchesRequest,
+    response: listBranchesReply,
+  },
+  createTableBranch: {
+    ...writes,
+    doc: 'Creates a branch.',
+    routes: ['POST /v1/table/{id}/branches/create'],
+    request: createBranchRequest,
+    response: transactionReply,
+  },
+  deleteTableBranch: {
+    ...writes,
+    doc: 'Deletes a branch.',
+    routes: ['POST /v1/table/{id}/branches/delete'],
+    request: branchRequest,
+    response: transactionReply,
+  },
+
+  // ---- transactions and views
+  describeTransaction: {
+    ...reads,
+    target: 'transaction',
+    doc: 'Returns status and properties of a transaction.',
+    routes: ['POST /v1/transaction/{id}/describe'],
+    request: describeTransactionRequest,
+    response: transactionStateReply,
+  },
+  alterTransaction: {
+    ...writes,
+    target: 'transaction',
+    doc: 'Changes status and properties of a transaction, all or nothing.',
+    routes: ['POST /v1/transaction/{id}/alter'],
+    request: alterTransactionRequest,
+    response: transactionStateReply,
+  },
+  createMaterializedView: {
+    ...writes,
+    doc: 'Creates a materialized view.',
+    routes: ['POST /v1/materialized_view/{id}/create'],
+    request: createViewRequest,
+    response: createViewReply,
+  },
+  refreshMaterializedView: {
+    ...writes,
+    doc: 'Starts a job that brings a materialized view up to date.',
+    routes: ['POST /v1/table/{id}/refresh', 'POST /v1/materialized_view/{id}/refresh'],
+    request: refreshViewRequest,
+    response: jobReply,
+    status: 202,
+  },
+} as const satisfies Readonly<Record<string, OperationEntry>>
+
+export type OperationName = keyof typeof operations
+
+/** All names, in the order of the table. */
+export const operationNames = Object.keys(operations) as readonly OperationName[]

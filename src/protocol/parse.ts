@@ -1,0 +1,378 @@
+/**
+ * Reads a value against a shape: a clean copy in normal form, or a SheafError that names place, expectation and actual value.
+ *
+ * - The copy shares nothing with the input, so a caller may reuse its buffers at once.
+ * - Only own fields that a shape names are read; the name `__proto__` is refused where names are free.
+ * - Depth is bounded; a cyclic value is an error like any other that is nested too deeply.
+ */
+import { invalidInput, nearestName, quote, type SheafError } from '../errors.js'
+import {
+  type AcceptShape,
+  type ArrayShape,
+  type ChoiceShape,
+  type EnumerationShape,
+  type Field,
+  type Fields,
+  type IntegerShape,
+  type JsonShape,
+  json,
+  number,
+  type ObjectRules,
+  type ObjectShape,
+  type RecordShape,
+  type Shape,
+  type StringShape,
+  type TupleShape,
+  type VectorValues,
+  vector,
+} from './shape.js'
+
+/** Levels of nesting; a full-text query takes three per operator. */
+const maxDepth = 100
+
+/**
+ * The normal form of `value`. `label` says what it is and opens every message: `queryTable: k must be an integer >= 0, got
+ * -1`, `queryTable needs id: an array`.
+ * Throws InvalidInput, and whatever a string's own check throws.
+ */
+export function parse<T>(shape: Shape<T>, value: unknown, label: string): T {
+  return read(shape, value, new Place(label)) as T
+}
+
+/** Where the reader is, and how it says so. */
+class Place {
+  readonly #label: string
+  readonly #keys: (string | number)[] = []
+
+  constructor(label: string) {
+    this.#label = label
+  }
+
+  enter(key: string | number): void {
+    this.#keys.push(key)
+    if (this.#keys.length > maxDepth) {
+      throw invalidInput(
+        `${this.#label}: the request is nested deeper than ${maxDepth} levels at ${this.#path().slice(0, 80)}`,
+      )
+    }
+  }
+
+  leave(): void {
+    this.#keys.pop()
+  }
+
+  error(problem: string, hint?: string): SheafError {
+    return invalidInput(`${this.toString()} ${problem}`, { hint })
+  }
+
+  mismatch(shape: Shape, value: unknown): SheafError {
+    return this.error(`must be ${expectation(shape)}, got ${quote(value)}`)
+  }
+
+  toString(): string {
+    const path = this.#path()
+    return path === '' ? this.#label : `${this.#label}: ${path}`
+  }
+
+  #path(): string {
+    let path = ''
+    for (const key of this.#keys) {
+      if (typeof key === 'number') path += `[${key}]`
+      else if (!/^[\w$]+$/.test(key)) path += `[${quote(key)}]`
+      else path += path === '' ? key : `.${key}`
+    }
+    return path
+  }
+}
+
+function read(shape: Shape, value: unknown, place: Place): unknown {
+  switch (shape.kind) {
+    case 'string':
+      return readString(shape, value, place)
+    case 'boolean':
+      if (typeof value !== 'boolean') throw place.mismatch(shape, value)
+      return value
+    case 'number':
+      if (typeof value !== 'number' || !Number.isFinite(value)) throw place.mismatch(shape, value)
+      return value
+    case 'integer':
+      return readInteger(shape, value, place)
+    case 'enumeration':
+      return readEnumeration(shape, value, place)
+    case 'vector':
+      return readVector(value, place)
+    case 'array':
+      return readArray(shape, value, place)
+    case 'tuple':
+      return readTuple(shape, value, place)
+    case 'record':
+      return readRecord(shape, value, place)
+    case 'object':
+      return readObject(shape, value, place)
+    case 'choice':
+      return readChoice(shape, value, place)
+    case 'nullable':
+      return value === null ? null : read(shape.shape, value, place)
+    case 'accept':
+      return readAccepted(shape, value, place)
+    case 'named':
+      return read(shape.shape(), value, place)
+    case 'json':
+      return readJson(shape, value, place)
+  }
+}
+
+function readAccepted(shape: AcceptShape, value: unknown, place: Place): unknown {
+  const converted = shape.convert(value)
+  return converted === undefined ? undefined : read(shape.shape, converted, place)
+}
+
+function readString(shape: StringShape, value: unknown, place: Place): string {
+  if (typeof value !== 'string') throw place.mismatch(shape, value)
+  if (shape.demand === 'nonEmpty' && value === '') throw place.mismatch(shape, value)
+  if (shape.demand === 'nonBlank' && value.trim() === '') throw place.mismatch(shape, value)
+  shape.check?.(value, place.toString())
+  return value
+}
+
+/**
+ * JSON text turns every integer above 2^53 - 1 into a double that is still above it, so comparing after parsing
+ * misses none of them.
+ */
+function readInteger(shape: IntegerShape, value: unknown, place: Place): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < shape.min)
+    throw place.mismatch(shape, value)
+  if (value <= shape.max) return value
+  if (shape.saturates) return shape.max
+  throw place.mismatch(shape, value)
+}
+
+function readEnumeration(shape: EnumerationShape, value: unknown, place: Place): string {
+  if (typeof value !== 'string') throw place.mismatch(shape, value)
+  const word = plainWord(value)
+  for (const known of shape.values) if (plainWord(known) === word) return known
+  for (const [synonym, known] of Object.entries(shape.synonyms)) if (plainWord(synonym) === word) return known
+  const near = nearestName(value, shape.values)
+  throw place.error(
+    `must be ${expectation(shape)}, got ${quote(value)}`,
+    near === undefined ? undefined : `did you mean ${near}?`,
+  )
+}
+
+/** One client sends its modes as `"\"ExistOk\""`, another as `exist_ok`. */
+function plainWord(word: string): string {
+  return word
+    .replace(/^"(.*)"$/, '$1')
+    .replaceAll('_', '')
+    .toLowerCase()
+}
+
+function readVector(value: unknown, place: Place): VectorValues {
+  const copy = copyOfNumbers(value)
+  if (copy === undefined) throw place.mismatch(vector, value)
+  const bad = copy.findIndex(isNotFinite)
+  if (bad !== -1) {
+    place.enter(bad)
+    throw place.mismatch(number, copy[bad])
+  }
+  return copy
+}
+
+function isNotFinite(value: unknown): boolean {
+  return !Number.isFinite(value)
+}
+
+function copyOfNumbers(value: unknown): VectorValues | undefined {
+  if (Array.isArray(value)) return value.slice()
+  if (value instanceof Float32Array) return new Float32Array(value)
+  if (value instanceof Float64Array) return new Float64Array(value)
+  if (value instanceof Int8Array) return new Int8Array(value)
+  if (value instanceof Uint8Array) return new Uint8Array(value)
+  return undefined
+}
+
+function readArray(shape: ArrayShape, value: unknown, place: Place): unknown[] {
+  if (!Array.isArray(value) || value.length < shape.min) throw place.mismatch(shape, value)
+  const items: unknown[] = []
+  for (let i = 0; i < value.length; i++) {
+    place.enter(i)
+    items.push(read(shape.item, value[i], place))
+    place.leave()
+  }
+  if (shape.distinct !== undefined) refuseDuplicates(items, shape.distinct, place)
+  return items
+}
+
+function refuseDuplicates(items: unknown[], keyOf: (item: never) => string, place: Place): void {
+  const seen = new Set<string>()
+  for (const item of items) {
+    const key = keyOf(item as never)
+    if (seen.has(key)) throw place.error(`must not name ${quote(key)} twice`)
+    seen.add(key)
+  }
+}
+
+function readTuple(shape: TupleShape, value: unknown, place: Place): unknown[] {
+  if (!Array.isArray(value) || value.length !== shape.items.length) throw place.mismatch(shape, value)
+  return shape.items.map((item, i) => {
+    place.enter(i)
+    const element = read(item, value[i], place)
+    place.leave()
+    return element
+  })
+}
+
+function readRecord(shape: RecordShape, value: unknown, place: Place): Record<string, unknown> {
+  if (!isObject(value)) throw place.mismatch(shape, value)
+  const result: Record<string, unknown> = {}
+  let length = 0
+  for (const key of Object.keys(value)) {
+    place.enter(key)
+    if (key === '__proto__') throw place.error('must not be a name')
+    const item = read(shape.value, value[key], place)
+    place.leave()
+    length += key.length + (typeof item === 'string' ? item.length : 0)
+    if (length > shape.maxLength) throw place.error(`must hold at most ${shape.maxLength} characters`)
+    result[key] = item
+  }
+  return result
+}
+
+function readObject(shape: ObjectShape, value: unknown, place: Place): Record<string, unknown> {
+  if (!isObject(value)) throw place.mismatch(shape, value)
+  const result = readFields(shape.fields, value, place)
+  applyRules(shape.rules, result, place)
+  return result
+}
+
+function readChoice(shape: ChoiceShape, value: unknown, place: Place): Record<string, unknown> {
+  if (!isObject(value)) throw place.mismatch(shape, value)
+  const given = Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null))
+  const result = readFields(shape.fields, given, place, 'any')
+  requireOne(Object.keys(shape.fields), result, place)
+  return result
+}
+
+function readFields(
+  fields: Fields,
+  value: Record<string, unknown>,
+  place: Place,
+  need: 'required' | 'any' = 'required',
+): Record<string, unknown> {
+  const result: Record<string, unknown> = {}
+  for (const name in fields) {
+    const field = fields[name]!
+    const given = present(name, field, value)
+    if (given === undefined) {
+      if (need === 'any' || !field.required) continue
+      throw place.error(`needs ${name}: ${expectation(field.shape)}`)
+    }
+    place.enter(given)
+    const item = read(field.shape, value[given], place)
+    place.leave()
+    if (item !== undefined) result[name] = item
+  }
+  return result
+}
+
+/** The name under which a field was given, if it was. */
+function present(name: string, field: Field, value: Record<string, unknown>): string | undefined {
+  if (isPresent(name, field, value)) return name
+  return field.also.find(other => isPresent(other, field, value))
+}
+
+function isPresent(name: string, field: Field, value: Record<string, unknown>): boolean {
+  if (!Object.hasOwn(value, name) || value[name] === undefined) return false
+  return value[name] !== null || field.required || takesNull(field.shape)
+}
+
+function takesNull(shape: Shape): boolean {
+  return shape.kind === 'nullable' || (shape.kind === 'accept' && takesNull(shape.shape))
+}
+
+function applyRules(rules: ObjectRules, value: Record<string, unknown>, place: Place): void {
+  if (rules.exactlyOne !== undefined) requireOne(rules.exactlyOne, value, place)
+  if (rules.atLeastOne !== undefined && !rules.atLeastOne.some(name => Object.hasOwn(value, name))) {
+    throw place.error(`needs at least one of ${rules.atLeastOne.join(', ')}`)
+  }
+  for (const [a, b] of rules.apart ?? []) {
+    if (Object.hasOwn(value, a) && Object.hasOwn(value, b))
+      throw place.error(`must not have both ${a} and ${b}`)
+  }
+  const problem = rules.check?.(value)
+  if (problem !== undefined) throw place.error(problem)
+}
+
+function requireOne(names: readonly string[], value: Record<string, unknown>, place: Place): void {
+  const given = names.filter(name => Object.hasOwn(value, name))
+  if (given.length === 1) return
+  throw place.error(
+    `needs exactly one of ${names.join(', ')}, got ${given.length === 0 ? 'none' : given.join(' and ')}`,
+  )
+}
+
+function readJson(shape: JsonShape, value: unknown, place: Place): unknown {
+  if (Array.isArray(value)) return readArray(jsonArray, value, place)
+  if (isObject(value) && isPlain(value)) return readRecord(jsonObject, value, place)
+  if (shape.demand === 'container') throw place.mismatch(shape, value)
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number' && Number.isFinite(value)) return value
+  throw place.mismatch(shape, value)
+}
+
+const jsonArray: ArrayShape = { kind: 'array', item: json, min: 0, distinct: undefined }
+const jsonObject: RecordShape = { kind: 'record', value: json, maxLength: Number.POSITIVE_INFINITY }
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value)
+}
+
+/** Not a Date, a Map or the like, which would lose its content. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** What a shape wants, as the end of the sentence "must be ...". */
+export function expectation(shape: Shape): string {
+  switch (shape.kind) {
+    case 'string':
+      return {
+        any: 'a string',
+        nonEmpty: 'a string that is not empty',
+        nonBlank: 'a string that is not blank',
+      }[shape.demand]
+    case 'boolean':
+      return 'true or false'
+    case 'number':
+      return 'a finite number'
+    case 'integer':
+      if (shape.saturates || shape.max === Number.MAX_SAFE_INTEGER) {
+        return shape.saturates ? `an integer >= ${shape.min}` : `an integer >= ${shape.min} and < 2^53`
+      }
+      return `an integer from ${shape.min} to ${shape.max}`
+    case 'enumeration':
+      return `one of ${shape.values.join(', ')}`
+    case 'vector':
+      return 'an array of numbers'
+    case 'array':
+      return shape.min === 0
+        ? 'an array'
+        : `an array of at least ${shape.min} element${shape.min === 1 ? '' : 's'}`
+    case 'tuple':
+      return `an array of exactly ${shape.items.length} elements`
+    case 'record':
+    case 'object':
+      return 'an object'
+    case 'choice':
+      return `an object with one of ${Object.keys(shape.fields).join(', ')}`
+    case 'nullable':
+      return `${expectation(shape.shape)} or null`
+    case 'accept':
+      return shape.forms === '' ? expectation(shape.shape) : `${expectation(shape.shape)} (or ${shape.forms})`
+    case 'named':
+      return expectation(shape.shape())
+    case 'json':
+      return shape.demand === 'any' ? 'a JSON value' : 'an array or an object'
+  }
+}

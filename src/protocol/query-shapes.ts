@@ -1,0 +1,261 @@
+/**
+ * Queries. Two families of clients spell vector, columns and full text differently; the normal forms are those of the
+ * specification.
+ */
+import { onBranch, onTable, sqlParameters, version } from './request-fields.js'
+import {
+  accept,
+  array,
+  boolean,
+  choice,
+  type ExactlyOne,
+  enumeration,
+  type Infer,
+  integer,
+  named,
+  nullable,
+  number,
+  object,
+  optional,
+  record,
+  required,
+  type Shape,
+  saturatingInteger,
+  string,
+  vector,
+} from './shape.js'
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value)
+}
+
+// ---- vector
+
+const queryVector = accept(
+  nullable(
+    choice({
+      single_vector: required(vector, 'One query vector.'),
+      multi_vector: required(
+        array(vector, { min: 1 }),
+        'Several: a batch of queries on a vector column, one query on a column of vector lists.',
+      ),
+    }),
+  ),
+  'a bare vector or array of vectors; null or an empty vector searches none',
+  value => {
+    if (Array.isArray(value) || ArrayBuffer.isView(value)) {
+      const values = value as ArrayLike<unknown>
+      if (values.length === 0) return null
+      return typeof values[0] === 'number' ? { single_vector: value } : { multi_vector: value }
+    }
+    if (!isPlainObject(value)) return value
+    const { single_vector: single, multi_vector: multi } = value
+    if (isAbsent(single) && isAbsent(multi))
+      return hasOnly(value, 'single_vector', 'multi_vector') ? undefined : value
+    if (isEmpty(single) && isAbsent(multi)) return null
+    if (isEmpty(multi) && isAbsent(single)) return null
+    return value
+  },
+)
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null
+}
+
+function isEmpty(value: unknown): boolean {
+  return (Array.isArray(value) || ArrayBuffer.isView(value)) && (value as ArrayLike<unknown>).length === 0
+}
+
+/** One vector or several; what `vector` holds unless it is null. */
+export type QueryVector = NonNullable<Infer<typeof queryVector>>
+
+// ---- columns
+
+const selection = accept(
+  choice({
+    column_names: required(array(string('nonEmpty'), { distinct: name => name }), 'Columns, in this order.'),
+    column_aliases: required(record(string('nonBlank')), 'SQL expressions by output name.'),
+  }),
+  'a bare array of names or a bare object of expressions',
+  value => {
+    if (Array.isArray(value)) return { column_names: value }
+    if (!isPlainObject(value) || Object.keys(value).length === 0) return value
+    const { column_names: names, column_aliases: aliases } = value
+    if (Array.isArray(names) || isPlainObject(aliases)) return value
+    return isAbsent(names) && isAbsent(aliases) && hasOnly(value, 'column_names', 'column_aliases')
+      ? value
+      : { column_aliases: value }
+  },
+)
+export type Selection = Infer<typeof selection>
+
+function hasOnly(value: Record<string, unknown>, ...names: string[]): boolean {
+  return Object.keys(value).every(name => names.includes(name))
+}
+
+// ---- full text
+
+const operator = enumeration(['Or', 'And'])
+
+const matchQuery = object({
+  terms: required(string(), 'Text to look for; tokenised like the column.'),
+  column: optional(string('nonEmpty'), 'Column; absent: those of the query.'),
+  operator: optional(operator, 'Whether any term (default) or every term must match.'),
+  fuzziness: optional(integer(0), 'Most edits per term; absent: 0, 1 or 2 by the length of the term.'),
+  prefix_length: optional(integer(0), 'Leading characters that must be equal; default 0.'),
+  max_expansions: optional(integer(0), 'Most terms a fuzzy term stands for; default 50.'),
+  boost: optional(number, 'Factor on the score; default 1.'),
+})
+export type MatchQuery = Infer<typeof matchQuery>
+
+const phraseQuery = object({
+  terms: required(string(), 'Phrase to look for.'),
+  column: optional(string('nonEmpty'), 'Column; absent: those of the query.'),
+  slop: optional(integer(0), 'Most positions the terms may be apart; default 0.'),
+})
+export type PhraseQuery = Infer<typeof phraseQuery>
+
+const multiMatchQuery = accept(
+  object({ match_queries: required(array(matchQuery, { min: 1 }), 'The best of them counts.') }),
+  'query, columns and boost as parallel lists',
+  value => {
+    if (!isPlainObject(value) || 'match_queries' in value) return value
+    const { query, columns, boost } = value
+    if (typeof query !== 'string' || !Array.isArray(columns)) return value
+    return {
+      match_queries: columns.map((column, i) => ({
+        terms: query,
+        column,
+        boost: Array.isArray(boost) ? boost[i] : undefined,
+      })),
+    }
+  },
+)
+
+interface FtsOperators {
+  readonly match: MatchQuery
+  readonly phrase: PhraseQuery
+  readonly multi_match: { readonly match_queries: readonly MatchQuery[] }
+  readonly boost: BoostQuery
+  readonly boolean: BooleanQuery
+}
+
+/** Exactly one operator; operators nest. */
+export type FtsQuery = ExactlyOne<FtsOperators>
+
+export interface BoostQuery {
+  readonly positive: FtsQuery
+  readonly negative: FtsQuery
+  readonly negative_boost?: number | undefined
+}
+
+export interface BooleanQuery {
+  readonly must?: readonly FtsQuery[] | undefined
+  readonly must_not?: readonly FtsQuery[] | undefined
+  readonly should?: readonly FtsQuery[] | undefined
+}
+
+const ftsQuery: Shape<FtsQuery> = named('FtsQuery', () =>
+  choice({
+    match: required(matchQuery, 'Rows with some of these terms.'),
+    phrase: required(phraseQuery, 'Rows with these terms in a row.'),
+    multi_match: required(multiMatchQuery, 'The same match over several columns.'),
+    boost: required(boostQuery, 'Rows of one query, lowered where another matches.'),
+    boolean: required(booleanQuery, 'Rows by queries that must, must not, or should match.'),
+  }),
+)
+
+const boostQuery: Shape<BoostQuery> = object({
+  positive: required(ftsQuery, 'What to find.'),
+  negative: required(ftsQuery, 'What lowers the score.'),
+  negative_boost: optional(number, 'Factor on the negative score; default 0.5.'),
+})
+
+const booleanQuery: Shape<BooleanQuery> = object({
+  must: optional(array(ftsQuery), 'All of these match.'),
+  must_not: optional(array(ftsQuery), 'None of these match.'),
+  should: optional(array(ftsQuery), 'These raise the score; without `must` at least one matches.'),
+})
+
+const fullText = accept(
+  choice({
+    string_query: required(
+      object({
+        query: required(string(), 'Text to look for.'),
+        columns: optional(
+          accept(array(string('nonEmpty')), 'an empty array for absent', value =>
+            isEmpty(value) ? undefined : value,
+          ),
+          'Columns; absent: all with a full-text index.',
+        ),
+      }),
+      'A plain text.',
+    ),
+    structured_query: required(object({ query: required(ftsQuery, 'The operators.') }), 'Operators.'),
+  }),
+  'query and columns without the name of the kind',
+  value => {
+    if (!isPlainObject(value) || !('query' in value)) return value
+    return typeof value.query === 'string' ? { string_query: value } : { structured_query: value }
+  },
+)
+export type FullText = Infer<typeof fullText>
+
+// ---- the query
+
+export const distanceType = enumeration(['l2', 'cosine', 'dot', 'hamming'], { euclidean: 'l2' })
+export type DistanceType = Infer<typeof distanceType>
+
+const order = object({
+  column_name: required(string('nonEmpty'), 'Column to order by.'),
+  ascending: optional(boolean, 'Smallest first; default true.'),
+  nulls_first: optional(boolean, 'Nulls before all values; default false.'),
+})
+
+const queryFields = {
+  k: required(saturatingInteger(0), 'Rows to return; 2^53 or more means all.'),
+  vector: optional(
+    queryVector,
+    'What to be near to. May be left out only beside `filter` or `full_text_query`.',
+  ),
+  vector_column: optional(string('nonEmpty'), 'Column to search; absent: the only one that fits.'),
+  distance_type: optional(distanceType, "Metric; absent: the index's, else l2.", ['metric_type']),
+  full_text_query: optional(fullText, 'Text to search for; beside a vector: hybrid search.'),
+  filter: optional(string('nonBlank'), 'SQL predicate.'),
+  ...sqlParameters,
+  prefilter: optional(boolean, 'Whether to filter before the search (default) or after it.'),
+  columns: optional(selection, 'What to return; absent: all columns.'),
+  with_row_id: optional(boolean, 'Whether to return `_rowid`; default false.'),
+  offset: optional(saturatingInteger(0), 'Rows to skip; default 0.'),
+  order_by: optional(array(order), 'Order of the rows; absent: by distance or score, then row id.'),
+  version: optional(version, 'Version to look at; absent: the latest.'),
+  lower_bound: optional(number, 'Least distance, inclusive.'),
+  upper_bound: optional(number, 'Greatest distance, exclusive.'),
+  nprobes: optional(integer(0), 'Partitions to search in an IVF index; absent or 0: default.'),
+  minimum_nprobes: optional(integer(0), 'Partitions searched in any case.'),
+  maximum_nprobes: optional(integer(0), 'Partitions searched at most when rows are missing; 0: no limit.'),
+  ef: optional(integer(0), 'Effort in an HNSW index; raised to k.'),
+  refine_factor: optional(
+    integer(0),
+    'Fetch k times this many from a quantized index and rank them exactly.',
+  ),
+  bypass_vector_index: optional(boolean, 'Whether to search exactly; default false.'),
+  fast_search: optional(boolean, 'Whether to skip rows no index covers; default false.'),
+}
+
+const rules = {
+  check: (query: Readonly<Record<string, unknown>>) =>
+    query.vector === undefined && query.filter === undefined && query.full_text_query === undefined
+      ? 'needs vector: exactly one of single_vector, multi_vector (null or [] to scan), or a filter or full_text_query'
+      : undefined,
+}
+
+export const queryRequest = object({ ...onTable, ...onBranch, ...queryFields }, rules)
+export type QueryRequest = Infer<typeof queryRequest>
+
+export const explainRequest = object({
+  ...onTable,
+  ...onBranch,
+  query: required(object(queryFields, rules), 'The query to explain.'),
+  verbose: optional(boolean, 'Whether to tell more; default false.'),
+})

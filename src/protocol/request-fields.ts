@@ -1,0 +1,96 @@
+/** Fields that many requests share. */
+import { unsupported } from '../errors.js'
+import { canonicalId, checkName } from './identifiers.js'
+import {
+  accept,
+  array,
+  container,
+  type Infer,
+  integer,
+  object,
+  optional,
+  record,
+  required,
+  type Shape,
+  saturatingInteger,
+  string,
+} from './shape.js'
+
+export const identity = object({
+  api_key: optional(string(), 'API key; over HTTP the header `x-api-key`, which wins.'),
+  auth_token: optional(string(), 'Bearer token; over HTTP the header `Authorization`, which wins.'),
+})
+export type Identity = Infer<typeof identity>
+
+/** At most 64 KiB of names and values. */
+export const stringMap = record(string())
+
+export const caller = {
+  identity: optional(identity, 'Who asks.'),
+  context: optional(stringMap, 'Handed to hooks as it is; never changes a result.'),
+}
+
+/** Empty names fall away, as they do in paths. */
+function idOf(min: number, check?: (text: string, where: string) => void): Shape<readonly string[]> {
+  return accept(array(string('any', check), { min }), '', value =>
+    Array.isArray(value) && value.every(name => typeof name === 'string') ? canonicalId(value) : value,
+  )
+}
+
+export const namespaceId = idOf(0)
+export const tableId = idOf(1)
+export const newId = idOf(1, checkName)
+
+/** Branches do not exist yet: every name but that of the trunk is 406. */
+export const branch = string('any', (name, where) => {
+  if (name !== 'main')
+    throw unsupported(`${where} is ${JSON.stringify(name)}, but only the branch "main" exists`)
+})
+
+export const version = integer(0)
+
+export const onNamespace = {
+  ...caller,
+  id: required(namespaceId, 'Path of the namespace; `[]` is the root.'),
+}
+
+export const onTable = {
+  ...caller,
+  id: required(tableId, 'Path of the table: its namespace, then its name.'),
+}
+
+export const onBranch = { branch: optional(branch, 'Only `main`.') }
+
+export const atVersion = { version: optional(version, 'Version to look at; absent: the latest.') }
+
+/** Beyond the specification, so that no caller needs to build SQL from values. */
+export const sqlParameters = {
+  parameters: optional(container, 'Values of `?` and `$1` in the SQL, an array; or of `:name`, an object.'),
+}
+
+export const paging = {
+  page_token: optional(string(), 'Token of the previous page; absent or empty: the first page.'),
+  limit: optional(
+    saturatingInteger(1, 10_000),
+    'Most items per page, 1 to 10,000, more is 10,000; absent: all.',
+  ),
+}
+
+export const nextPage = {
+  page_token: optional(string(), 'Token of the next page; absent: this was the last.'),
+}
+
+export const transaction = {
+  transaction_id: optional(string(), 'The commit, for describeTransaction.'),
+}
+
+export const transactionReply = object(transaction)
+
+export const commitVersion = { version: required(version, 'Version this call committed.') }
+
+export const versionReply = object({ ...commitVersion, ...transaction })
+
+export const properties = { properties: optional(stringMap, 'Properties, at most 64 KiB.') }
+
+/** A request about one table and nothing else. */
+export const tableRequest = object({ ...onTable, ...onBranch })

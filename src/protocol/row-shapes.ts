@@ -1,0 +1,150 @@
+/** Rows: create, insert, merge, update, delete, count. Arrow data travels beside these requests, not in them. */
+import { invalidInput, quote } from '../errors.js'
+import {
+  atVersion,
+  caller,
+  commitVersion,
+  newId,
+  onBranch,
+  onTable,
+  properties,
+  sqlParameters,
+  stringMap,
+  transaction,
+  version,
+} from './request-fields.js'
+import {
+  accept,
+  array,
+  boolean,
+  enumeration,
+  integer,
+  object,
+  optional,
+  required,
+  string,
+  tuple,
+} from './shape.js'
+
+const rowCount = integer(0)
+
+export const createTableRequest = object({
+  ...caller,
+  id: required(newId, 'Path of the new table; its namespace must exist.'),
+  mode: optional(
+    enumeration(['Create', 'ExistOk', 'Overwrite']),
+    'What to do when it exists: fail (default), keep it, replace its rows and schema.',
+  ),
+  ...properties,
+  storage_options: optional(stringMap, 'Options for the store; credentials in it are never kept.'),
+})
+
+export const createTableReply = object({
+  location: optional(string(), 'Where its data lies.'),
+  version: required(version, 'Version this call committed.'),
+  storage_options: optional(stringMap, 'Options to open the data with.'),
+  ...properties,
+  ...transaction,
+})
+
+export const insertRequest = object({
+  ...onTable,
+  ...onBranch,
+  mode: optional(enumeration(['Append', 'Overwrite']), 'Add rows (default), or replace all rows.'),
+})
+
+export const insertReply = object({
+  num_inserted_rows: required(rowCount, 'Rows in the body.'),
+  ...commitVersion,
+  ...transaction,
+})
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+
+/** Milliseconds in a duration such as `30s`, `1.5m`, `500ms`. */
+export function durationMs(text: string): number {
+  const match = /^(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h)$/.exec(text)
+  if (match === null) throw invalidInput(`${quote(text)} is not a duration such as 30s, 5m or 500ms`)
+  return Number(match[1]) * units[match[2]!]!
+}
+
+const duration = string('any', (text, where) => {
+  try {
+    durationMs(text)
+  } catch {
+    throw invalidInput(`${where} must be a duration such as 30s, 5m or 500ms, got ${quote(text)}`)
+  }
+})
+
+export const mergeInsertRequest = object({
+  ...onTable,
+  ...onBranch,
+  on: required(
+    accept(array(string('nonEmpty'), { min: 1, distinct: name => name }), 'one name', value =>
+      typeof value === 'string' ? [value] : value,
+    ),
+    'Columns whose values identify a row.',
+  ),
+  when_matched_update_all: optional(boolean, 'Whether to replace matched rows; default false.'),
+  when_matched_update_all_filt: optional(
+    string('nonBlank'),
+    'SQL over `source.x` and `target.x`: matched rows to replace.',
+  ),
+  when_not_matched_insert_all: optional(boolean, 'Whether to insert rows without match; default false.'),
+  when_not_matched_by_source_delete: optional(
+    boolean,
+    'Whether to delete rows the body does not match; default false.',
+  ),
+  when_not_matched_by_source_delete_filt: optional(string('nonBlank'), 'SQL: unmatched rows to delete.'),
+  timeout: optional(duration, 'Longest time to try, such as `30s`.'),
+  use_index: optional(boolean, 'Whether an index may be used to match; default true.'),
+})
+
+export const mergeInsertReply = object({
+  num_updated_rows: required(rowCount, 'Rows replaced.'),
+  num_inserted_rows: required(rowCount, 'Rows inserted.'),
+  num_deleted_rows: required(rowCount, 'Rows deleted.'),
+  num_attempts: optional(integer(1), 'Times the merge was tried.'),
+  ...commitVersion,
+  ...transaction,
+})
+
+export const updateRequest = object({
+  ...onTable,
+  ...onBranch,
+  predicate: optional(string('nonBlank'), 'SQL: rows to update; absent: all.'),
+  ...sqlParameters,
+  updates: required(
+    array(tuple(string('nonEmpty'), string('nonBlank')), { min: 1, distinct: ([column]) => column }),
+    'Pairs of column and SQL expression over the old row.',
+  ),
+  properties: optional(stringMap, 'Properties to merge into those of the table.'),
+})
+
+export const updateReply = object({
+  updated_rows: required(rowCount, 'Rows that matched.', ['rows_updated']),
+  ...commitVersion,
+  ...transaction,
+  ...properties,
+})
+
+export const deleteRequest = object({
+  ...onTable,
+  ...onBranch,
+  predicate: required(string('nonBlank'), 'SQL: rows to delete; `true` is all of them.'),
+  ...sqlParameters,
+})
+
+export const deleteReply = object({
+  num_deleted_rows: required(rowCount, 'Rows that matched.'),
+  ...commitVersion,
+  ...transaction,
+})
+
+export const countRequest = object({
+  ...onTable,
+  ...onBranch,
+  ...atVersion,
+  predicate: optional(string('nonBlank'), 'SQL: rows to count; absent: all.'),
+  ...sqlParameters,
+})

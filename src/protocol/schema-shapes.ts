@@ -1,0 +1,206 @@
+/** Columns: schemas and types as JSON, and the operations that change a schema. */
+import { commitVersion, onBranch, onTable, transaction, version } from './request-fields.js'
+import {
+  accept,
+  array,
+  boolean,
+  type Infer,
+  integer,
+  json,
+  named,
+  nullable,
+  number,
+  object,
+  optional,
+  record,
+  required,
+  type Shape,
+  string,
+} from './shape.js'
+
+/** Metadata of columns and schemas may be long: libraries keep descriptions of all columns in it. */
+const metadata = record(string(), Number.POSITIVE_INFINITY)
+
+/** `type` is a name of either dialect: `float32` or `float`, `utf8` or `string`. */
+export interface JsonDataType {
+  readonly type: string
+  readonly fields?: readonly JsonField[] | undefined
+  readonly length?: number | undefined
+}
+
+export interface JsonField {
+  readonly name: string
+  readonly nullable: boolean
+  readonly type: JsonDataType
+  readonly metadata?: Readonly<Record<string, string>> | undefined
+}
+
+export const dataType: Shape<JsonDataType> = named('DataType', () =>
+  accept(
+    object({
+      type: required(string('nonEmpty'), 'Name of the type.'),
+      fields: optional(array(field), 'Children of a nested type.'),
+      length: optional(integer(0), 'Elements of a fixed-size list, bytes of a fixed-size binary.'),
+    }),
+    'the bare name of a type',
+    value => (typeof value === 'string' ? { type: value } : value),
+  ),
+)
+
+export const field: Shape<JsonField> = named('Field', () =>
+  object({
+    name: required(string(), 'Name of the column.'),
+    nullable: required(boolean, 'Whether it may hold nulls.'),
+    type: required(dataType, 'Its type.'),
+    metadata: optional(metadata, 'Its metadata.'),
+  }),
+)
+
+export const schema = object({
+  fields: required(array(field), 'Columns in order.'),
+  metadata: optional(metadata, 'Metadata of the schema.'),
+})
+export type JsonSchema = Infer<typeof schema>
+
+const columnPath = string('nonEmpty')
+
+const functionFields = {
+  image: optional(string(), 'Container image of the function.'),
+  udf: optional(string(), 'The function, base64.'),
+  udf_name: optional(string(), 'Name under which the function is registered.'),
+  udf_version: optional(string(), 'Its version.'),
+  udf_backend: optional(string(), 'What runs it.'),
+  auto_backfill: optional(boolean, 'Whether to fill the column right away.'),
+  manifest: optional(string(), 'Environment of the function, JSON text.'),
+  manifest_checksum: optional(string(), 'SHA-256 of the manifest.'),
+  field_metadata: optional(record(json), 'Metadata for the column.'),
+}
+
+const newVirtualColumn = object({
+  input_columns: required(array(columnPath), 'Columns the function reads.'),
+  data_type: optional(dataType, 'Type of the column, where the function has one output.'),
+  outputs: optional(
+    array(
+      object({
+        column: required(columnPath, 'Name of the column.'),
+        struct_field: required(string(), 'Field of the result that goes into it.'),
+        data_type: required(dataType, 'Its type.'),
+        nullable: required(boolean, 'Whether it may hold nulls.'),
+        metadata: optional(metadata, 'Its metadata.'),
+      }),
+    ),
+    'Columns the function fills, where there are several.',
+  ),
+  ...functionFields,
+})
+
+const alteredVirtualColumn = object({
+  input_columns: optional(array(columnPath), 'Columns the function reads.'),
+  ...functionFields,
+})
+
+const newColumn = object(
+  {
+    name: required(string('nonEmpty'), 'Name of the column.'),
+    expression: optional(
+      string('nonBlank'),
+      'SQL evaluated once over the rows there are; later rows read null.',
+    ),
+    computed: optional(string('nonBlank'), 'SQL the engine keeps up to date for all rows.'),
+    virtual_column: optional(newVirtualColumn, 'A column filled by a registered function.'),
+    all_null: optional(
+      accept(boolean, 'false for absent', value => (value === false ? undefined : value)),
+      'True: all nulls.',
+    ),
+    data_type: optional(dataType, 'Type of the column; absent: that of the expression.'),
+  },
+  { exactlyOne: ['expression', 'computed', 'virtual_column', 'all_null'] },
+)
+export type NewColumn = Infer<typeof newColumn>
+
+export const addColumnsRequest = object({
+  ...onTable,
+  ...onBranch,
+  new_columns: required(array(newColumn, { min: 1, distinct: column => column.name }), 'Columns to add.'),
+})
+
+const alteration = object(
+  {
+    path: required(columnPath, 'Column to alter.'),
+    rename: optional(string('nonEmpty'), 'New name.'),
+    nullable: optional(boolean, 'Whether it may hold nulls.'),
+    data_type: optional(dataType, 'New type; every value must fit.'),
+    virtual_column: optional(alteredVirtualColumn, 'Changes to its function.'),
+  },
+  { atLeastOne: ['rename', 'nullable', 'data_type', 'virtual_column'] },
+)
+export type ColumnAlteration = Infer<typeof alteration>
+
+export const alterColumnsRequest = object({
+  ...onTable,
+  ...onBranch,
+  alterations: required(array(alteration, { min: 1 }), 'All apply, or none.'),
+})
+
+export const dropColumnsRequest = object({
+  ...onTable,
+  ...onBranch,
+  columns: required(array(columnPath, { min: 1, distinct: path => path }), 'Columns to drop.'),
+})
+
+export const updateFieldMetadataRequest = object({
+  ...onTable,
+  ...onBranch,
+  updates: required(
+    array(
+      object({
+        path: required(columnPath, 'Column.'),
+        metadata: required(
+          record(nullable(string()), Number.POSITIVE_INFINITY),
+          'Values to set; null removes the key.',
+        ),
+        replace: optional(boolean, 'Whether to drop all other keys; default false.'),
+      }),
+      { min: 1, distinct: update => update.path },
+    ),
+    'All apply, or none.',
+  ),
+})
+
+export const updateFieldMetadataReply = object({
+  ...commitVersion,
+  ...transaction,
+  fields: required(record(metadata), 'Metadata of each updated column, by its path.'),
+})
+
+export const updateSchemaMetadataRequest = object({
+  ...onTable,
+  ...onBranch,
+  metadata: required(metadata, 'Replaces the metadata of the schema.'),
+})
+
+export const updateSchemaMetadataReply = object({
+  metadata: required(metadata, 'The metadata now.'),
+  ...transaction,
+})
+
+export const backfillColumnsRequest = object({
+  ...onTable,
+  ...onBranch,
+  column: required(columnPath, 'Column to fill.'),
+  where: optional(string('nonBlank'), 'SQL predicate: rows to fill; absent: all.'),
+  read_version: optional(version, 'Version to read from; absent: the latest.'),
+  concurrency: optional(integer(1), 'Tasks at once.'),
+  intra_applier_concurrency: optional(integer(1), 'Tasks at once within an applier.'),
+  task_size: optional(integer(1), 'Rows per task.'),
+  num_frags: optional(integer(1), 'Fragments to fill.'),
+  checkpoint_size: optional(integer(1), 'Rows per checkpoint.'),
+  min_checkpoint_size: optional(integer(1), 'Fewest rows per checkpoint.'),
+  max_checkpoint_size: optional(integer(1), 'Most rows per checkpoint.'),
+  batch_checkpoint_flush_interval_seconds: optional(number, 'Seconds between checkpoints.'),
+  commit_granularity: optional(integer(1), 'Fragments per commit.'),
+  cluster: optional(string(), 'Where to run.'),
+  manifest: optional(string(), 'Environment of the function.'),
+})
+
+export const jobReply = object({ job_id: required(string(), 'The job; a transaction id too.') })

@@ -1,0 +1,116 @@
+/** Tables as catalog entries: register, describe, rename, drop, statistics. */
+import { checkName } from './identifiers.js'
+import {
+  atVersion,
+  caller,
+  namespaceId,
+  newId,
+  onBranch,
+  onTable,
+  properties,
+  stringMap,
+  tableId,
+  transaction,
+  version,
+} from './request-fields.js'
+import { schema } from './schema-shapes.js'
+import { array, boolean, enumeration, integer, object, optional, required, string } from './shape.js'
+
+export const registerRequest = object({
+  ...caller,
+  id: required(newId, 'Path of the new table; its namespace must exist.'),
+  location: required(string('nonEmpty'), 'Where its data lies.'),
+  mode: optional(
+    enumeration(['Create', 'Overwrite']),
+    'What to do when it exists: fail (default), or replace it.',
+  ),
+  ...properties,
+})
+
+export const registerReply = object({
+  location: required(string(), 'Where its data lies.'),
+  ...properties,
+  ...transaction,
+})
+
+export const describeRequest = object(
+  {
+    ...onTable,
+    ...onBranch,
+    ...atVersion,
+    tag: optional(string('nonEmpty'), 'Tag whose version to look at.'),
+    with_table_uri: optional(boolean, 'Whether to return `table_uri`; default false.'),
+    load_detailed_metadata: optional(boolean, 'Whether version, schema and statistics are needed.'),
+    check_declared: optional(boolean, 'Whether `is_only_declared` is needed.'),
+    vend_credentials: optional(boolean, 'Whether to hand out credentials for the location.'),
+  },
+  {
+    apart: [
+      ['tag', 'version'],
+      ['tag', 'branch'],
+    ],
+  },
+)
+
+export const describeReply = object({
+  table: optional(string(), 'Name.'),
+  namespace: optional(array(string()), 'Path of its namespace.'),
+  version: optional(version, 'Version described; absent: declared, without data.'),
+  location: required(string(), 'Where its data lies.'),
+  table_uri: optional(string(), 'The location as a URI.'),
+  schema: optional(schema, 'Columns.'),
+  storage_options: optional(stringMap, 'Options to open the location with.'),
+  stats: optional(
+    object({
+      num_deleted_rows: required(integer(0), 'Rows deleted but not yet compacted away.'),
+      num_fragments: required(integer(0), 'Fragments.'),
+    }),
+    'Statistics.',
+  ),
+  metadata: optional(stringMap, 'Metadata of the table.'),
+  ...properties,
+  managed_versioning: required(boolean, 'Whether versions are created through this service; always true.'),
+  is_only_declared: optional(boolean, 'Whether it has no data yet.'),
+})
+
+export const existsRequest = object({ ...onTable, ...onBranch, ...atVersion })
+
+export const renameRequest = object({
+  ...onTable,
+  new_table_name: required(string('any', checkName), 'New name.'),
+  new_namespace_id: optional(namespaceId, 'Namespace to move to, `[]` the root; absent: it stays.', [
+    'new_namespace',
+  ]),
+})
+
+export const dropReply = object({
+  id: required(tableId, 'Path it had.'),
+  location: optional(string(), 'Where its data lay.'),
+  ...properties,
+  ...transaction,
+})
+
+export const statsReply = object({
+  total_bytes: required(integer(0), 'Bytes of its data.'),
+  num_rows: required(integer(0), 'Live rows.'),
+  num_indices: required(integer(0), 'Indexes.'),
+  fragment_stats: required(
+    object({
+      num_fragments: required(integer(0), 'Fragments.'),
+      num_small_fragments: required(integer(0), 'Fragments that compaction would merge.'),
+      lengths: required(
+        object({
+          min: required(integer(0), 'Smallest.'),
+          max: required(integer(0), 'Largest.'),
+          mean: required(integer(0), 'Mean, rounded down.'),
+          p25: required(integer(0), 'First quartile.'),
+          p50: required(integer(0), 'Median.'),
+          p75: required(integer(0), 'Third quartile.'),
+          p99: required(integer(0), '99th percentile.'),
+        }),
+        'Rows per fragment.',
+      ),
+    }),
+    'Fragments.',
+  ),
+})

@@ -1,0 +1,31 @@
+/**
+ * Routes of clients that no operation serves. They are known, so they are answered with Unsupported (406) where an unknown
+ * path would make a client believe that the table does not exist.
+ */
+import type { Route } from './operations.js'
+
+export const unservedRoutes: readonly Route[] = [
+  'POST /v1/table/{id}/clone',
+  'POST /v1/table/{id}/multipart_write/create',
+  'POST /v1/table/{id}/multipart_write/complete',
+  'POST /v1/table/{id}/multipart_write/abort',
+  'POST /v1/table/{id}/fetch_blobs',
+  'GET /v1/table/{id}/blob/{column}/{row_id}/bytes',
+  'POST /v1/table/{id}/branches/diff',
+  'POST /v1/table/{id}/branches/cherry_pick',
+  'POST /v1/table/{id}/branches/merge',
+  'POST /v1/table/{id}/index/{index_name}/prewarm',
+  'POST /v1/table/{id}/page_cache/prewarm',
+  'POST /v1/table/{id}/flush_lsm',
+  'POST /v1/table/{id}/compact_lsm',
+  'POST /v1/table/{id}/get_lsm_stats',
+  'POST /v1/table/{id}/get_lsm_write_spec',
+  'POST /v1/table/{id}/set_lsm_write_spec',
+  'POST /v1/table/{id}/unset_lsm_write_spec',
+  'POST /v1/jobs/list',
+  'POST /v1/jobs/describe',
+  'POST /v1/jobs/cancel',
+  'POST /v1/jobs/query_events',
+  'POST /v1/functions/create',
+  'POST /v1/functions/get',
+]

@@ -1,0 +1,257 @@
+/** Versions, tags and branches of a table, and commits over several tables. */
+import { checkTagName } from './identifiers.js'
+import { type NamingScheme, namingScheme, schemeContradiction } from './manifest-name.js'
+import {
+  atVersion,
+  caller,
+  newId,
+  nextPage,
+  onBranch,
+  onTable,
+  paging,
+  properties,
+  stringMap,
+  tableId,
+  transaction,
+  version,
+} from './request-fields.js'
+import {
+  array,
+  boolean,
+  choice,
+  type Infer,
+  integer,
+  object,
+  optional,
+  record,
+  required,
+  string,
+} from './shape.js'
+
+const versionRecord = object({
+  version: required(version, 'Number.'),
+  manifest_path: required(string(), 'Path of its manifest.'),
+  manifest_size: optional(integer(0), 'Bytes of its manifest.'),
+  e_tag: optional(string(), 'ETag of its manifest.'),
+  timestamp_millis: required(integer(0), 'When it was committed, milliseconds since 1970.'),
+  metadata: optional(stringMap, 'Metadata given when it was created.'),
+})
+export type VersionRecord = Infer<typeof versionRecord>
+
+// ---- one version
+
+const newVersion = {
+  ...onTable,
+  ...onBranch,
+  version: required(version, 'Number of the new version.'),
+  manifest_path: required(string('nonEmpty'), 'Path of its manifest, or of a staging file of it.'),
+  manifest_size: optional(integer(0), 'Bytes of the manifest.'),
+  e_tag: optional(string(), 'ETag of the manifest.'),
+  metadata: optional(stringMap, 'Metadata to keep with the version.'),
+  naming_scheme: optional(namingScheme, 'Naming of manifests; absent: that of manifest_path.'),
+}
+
+const namingRules = {
+  check: (request: Readonly<Record<string, unknown>>) =>
+    schemeContradiction(String(request.manifest_path), request.naming_scheme as NamingScheme | undefined),
+}
+
+export const createVersionRequest = object(newVersion, namingRules)
+export type CreateVersionRequest = Infer<typeof createVersionRequest>
+
+export const createVersionReply = object({
+  version: required(versionRecord, 'The new version.'),
+  ...transaction,
+})
+
+export const describeVersionRequest = object({ ...onTable, ...onBranch, ...atVersion })
+
+export const describeVersionReply = object({ version: required(versionRecord, 'The version.') })
+
+export const listVersionsRequest = object({
+  ...onTable,
+  ...onBranch,
+  ...paging,
+  descending: optional(boolean, 'Newest first; default false.'),
+})
+
+export const listVersionsReply = object({
+  versions: required(array(versionRecord), 'Versions.'),
+  ...nextPage,
+})
+
+const versionRange = object(
+  {
+    start_version: required(version, 'First version.'),
+    end_version: required(integer(-1), 'One past the last version; -1: through the latest.'),
+  },
+  {
+    check: range =>
+      range.end_version === -1 || Number(range.end_version) >= Number(range.start_version)
+        ? undefined
+        : `ends at ${range.end_version}, before its start at ${range.start_version}`,
+  },
+)
+
+const deletedVersions = {
+  ...onTable,
+  ...onBranch,
+  ranges: required(array(versionRange, { min: 1 }), 'Ranges of versions.'),
+}
+
+export const deleteVersionsRequest = object(deletedVersions)
+
+export const deleteVersionsReply = object({
+  deleted_count: required(integer(0), 'Version records removed.'),
+  ...transaction,
+})
+
+export const restoreRequest = object({
+  ...onTable,
+  ...onBranch,
+  version: required(version, 'Version whose rows and schema become a new version.'),
+})
+
+// ---- declare and deregister
+
+export const declareRequest = object({
+  ...caller,
+  id: required(newId, 'Path of the new table; its namespace must exist.'),
+  location: optional(string('nonEmpty'), 'Where its data will lie; absent: the engine chooses.'),
+  vend_credentials: optional(boolean, 'Whether to hand out credentials for the location.'),
+  ...properties,
+})
+
+export const declareReply = object({
+  location: required(string(), 'Where its data will lie.'),
+  storage_options: optional(stringMap, 'Options to open the location with.'),
+  ...properties,
+  managed_versioning: required(boolean, 'Whether versions are created through this service; always true.'),
+  ...transaction,
+})
+
+export const deregisterRequest = object(onTable)
+
+export const deregisterReply = object({
+  id: required(tableId, 'Path it had.'),
+  location: required(string(), 'Where its data still lies.'),
+  ...properties,
+  ...transaction,
+})
+
+// ---- several tables
+
+const kinds = {
+  declare_table: ['DeclareTable'],
+  create_table_version: ['CreateTableVersion'],
+  delete_table_versions: ['DeleteTableVersions'],
+  deregister_table: ['DeregisterTable'],
+} as const
+
+export const batchCreateVersionsRequest = object({
+  ...caller,
+  entries: required(array(createVersionRequest, { min: 1 }), 'All are created, or none.'),
+})
+
+export const batchCreateVersionsReply = object({
+  versions: required(array(versionRecord), 'The new versions, in the order of the entries.'),
+  ...transaction,
+})
+
+const batchOperation = choice({
+  declare_table: required(declareRequest, 'Declares a table.', kinds.declare_table),
+  create_table_version: required(createVersionRequest, 'Creates a version.', kinds.create_table_version),
+  delete_table_versions: required(deleteVersionsRequest, 'Removes versions.', kinds.delete_table_versions),
+  deregister_table: required(deregisterRequest, 'Forgets a table, keeps its data.', kinds.deregister_table),
+})
+export type BatchOperation = Infer<typeof batchOperation>
+
+const batchResult = choice({
+  declare_table: required(declareReply, 'Of a declaration.'),
+  create_table_version: required(createVersionReply, 'Of a new version.'),
+  delete_table_versions: required(deleteVersionsReply, 'Of removed versions.'),
+  deregister_table: required(deregisterReply, 'Of a deregistration.'),
+})
+export type BatchResult = Infer<typeof batchResult>
+
+export const batchCommitRequest = object({
+  ...caller,
+  operations: required(
+    array(batchOperation, { min: 1 }),
+    'All succeed, or none is applied; later ones see earlier ones.',
+  ),
+})
+
+export const batchCommitReply = object({
+  results: required(array(batchResult), 'One per operation, in order.'),
+  ...transaction,
+})
+
+// ---- tags
+
+const tagName = string('nonEmpty')
+
+export const createTagRequest = object({
+  ...onTable,
+  ...onBranch,
+  tag: required(string('nonEmpty', checkTagName), 'Name of the new tag.'),
+  version: required(version, 'Version it points to.'),
+})
+
+export const updateTagRequest = object({
+  ...onTable,
+  ...onBranch,
+  tag: required(tagName, 'Name of the tag.'),
+  version: required(version, 'Version it shall point to.'),
+})
+
+export const tagRequest = object({ ...onTable, tag: required(tagName, 'Name of the tag.') })
+
+export const tagVersionReply = object({ version: required(version, 'Version the tag points to.') })
+
+export const listTagsRequest = object({ ...onTable, ...onBranch, ...paging })
+
+export const listTagsReply = object({
+  tags: required(
+    record(
+      object({
+        version: required(version, 'Version it points to.'),
+        manifestSize: required(integer(0), 'Bytes of that version’s manifest.'),
+      }),
+      Number.POSITIVE_INFINITY,
+    ),
+    'Tags by name.',
+  ),
+  ...nextPage,
+})
+
+// ---- branches: the wire knows them, this engine does not yet
+
+const branchName = { name: required(string('nonEmpty'), 'Name of the branch.') }
+
+export const createBranchRequest = object({
+  ...onTable,
+  ...branchName,
+  from_branch: optional(string('nonEmpty'), 'Branch to start from; absent: main.'),
+  from_version: optional(version, 'Version to start from; absent: the latest.'),
+})
+
+export const branchRequest = object({ ...onTable, ...branchName })
+
+export const listBranchesRequest = object({ ...onTable, ...paging })
+
+export const listBranchesReply = object({
+  branches: required(
+    record(
+      object({
+        parentBranch: optional(string(), 'Branch it started from; absent: main.'),
+        parentVersion: required(version, 'Version it started from.'),
+        createAt: required(integer(0), 'When it was created, seconds since 1970.'),
+        manifestSize: required(integer(0), 'Bytes of its manifest.'),
+        metadata: optional(stringMap, 'Its metadata.'),
+      }),
+    ),
+    'Branches by name.',
+  ),
+  ...nextPage,
+})

@@ -1,0 +1,76 @@
+/** Materialized views. */
+import { caller, newId, onTable, version } from './request-fields.js'
+import {
+  array,
+  boolean,
+  enumeration,
+  integer,
+  json,
+  number,
+  object,
+  optional,
+  record,
+  required,
+  string,
+} from './shape.js'
+
+const chunker = { scalar_udtf: 'chunker' } as const
+
+const viewFunction = object({
+  kind: required(enumeration(['udtf', 'chunker'], chunker), 'Must be that of the view.'),
+  udtf: required(string(), 'The function, base64.'),
+  udtf_sha: required(string(), 'SHA-256 of the function.'),
+  udtf_name: required(string(), 'Its name.'),
+  udtf_version: required(string(), 'Its version.'),
+  input_columns: optional(array(string('nonEmpty')), 'Columns it reads; absent: all.'),
+  partition_by: optional(string('nonEmpty'), 'Column to partition by.'),
+  partition_by_indexed_column: optional(string('nonEmpty'), 'Column whose IVF index partitions.'),
+  num_cpus: optional(number, 'Processors it asks for.'),
+  num_gpus: optional(number, 'Graphics processors it asks for.'),
+  memory: optional(integer(0), 'Bytes of memory it asks for.'),
+  error_handling: optional(record(json), 'What to do with rows that fail.'),
+  batch: optional(boolean, 'Whether it takes batches of rows.'),
+  manifest: optional(string(), 'Its environment, JSON text.'),
+  manifest_checksum: optional(string(), 'SHA-256 of the manifest.'),
+})
+
+export const createViewRequest = object(
+  {
+    ...caller,
+    id: required(newId, 'Path of the new view; its namespace must exist.'),
+    kind: required(
+      enumeration(['query', 'udtf', 'chunker'], chunker),
+      'What makes the rows: a query, or a function over it.',
+    ),
+    source_query: required(string('nonBlank'), 'The query over the source.'),
+    output_schema: required(string('nonEmpty'), 'Arrow schema of the view, base64.'),
+    udtf_spec: optional(viewFunction, 'The function; needed unless `kind` is `query`.'),
+    with_no_data: optional(boolean, 'Whether to leave the view empty for now; default true.'),
+    auto_refresh: optional(boolean, 'Whether to refresh when the source changes; default false.'),
+  },
+  {
+    check: view =>
+      (view.kind === 'query') === (view.udtf_spec === undefined)
+        ? undefined
+        : view.kind === 'query'
+          ? 'must not have udtf_spec where kind is query'
+          : `needs udtf_spec where kind is ${String(view.kind)}`,
+  },
+)
+
+export const createViewReply = object({
+  version: required(version, 'Version this call committed.'),
+  job_id: optional(string(), 'The first refresh, where `with_no_data` is false.'),
+})
+
+export const refreshViewRequest = object({
+  ...onTable,
+  src_version: optional(version, 'Version of the source; absent: the latest.'),
+  max_rows_per_fragment: optional(integer(1), 'Most rows per fragment of the view.'),
+  concurrency: optional(integer(1), 'Tasks at once.'),
+  intra_applier_concurrency: optional(integer(1), 'Tasks at once within an applier.'),
+  source_task_size: optional(integer(1), 'Source rows per task of a chunker.'),
+  output_limit: optional(integer(1), 'Most rows of the view; chunkers only.'),
+  cluster: optional(string(), 'Where to run.'),
+  manifest: optional(string(), 'Environment for this refresh only.'),
+})

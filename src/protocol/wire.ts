@@ -1,0 +1,171 @@
+/**
+ * How calls travel over HTTP: which part of a request is path, query and body, and what a reply's body is. Read and write
+ * are inverses; both follow the table of operations.
+ *
+ * - `identity` and `context` travel as headers, which are the adapter's business; in a JSON body they are read too.
+ * - What path and body both say must agree; where query and body both give a field, the body wins.
+ */
+import { invalidInput, quote } from '../errors.js'
+import {
+  agreeOnId,
+  decodeSegment,
+  defaultDelimiter,
+  delimiterFor,
+  encodeSegment,
+  formatId,
+  parseId,
+} from './identifiers.js'
+import type { OperationEntry } from './operations.js'
+import { parse } from './parse.js'
+import type { Shape } from './shape.js'
+
+/** The parts of an HTTP request. */
+export interface WireParts {
+  /** Segments that stand for `{placeholders}`, still percent-encoded. */
+  readonly segments: Readonly<Record<string, string>>
+  readonly query: URLSearchParams
+  /** The parsed JSON body; undefined without one. */
+  readonly body: unknown
+}
+
+/** The request in those parts, not yet validated. Throws InvalidInput where they are malformed or contradict each other. */
+export function readRequest(entry: OperationEntry, parts: WireParts): Record<string, unknown> {
+  const request = { ...bodyFields(entry, parts.body) }
+  for (const name of entry.query) {
+    const texts = parts.query.getAll(name)
+    if (texts.length > 0 && (request[name] === undefined || request[name] === null)) {
+      request[name] = fromText(entry.request.fields[name]!.shape, texts)
+    }
+  }
+  if (entry.target !== 'none') request.id = readId(entry, parts, request.id)
+  const index = parts.segments.index_name
+  if (index !== undefined) request.index_name = agreeOnIndex(decodeSegment(index), request.index_name)
+  return request
+}
+
+function bodyFields(entry: OperationEntry, body: unknown): Record<string, unknown> {
+  if (entry.bare !== undefined) return { [entry.bare]: body }
+  if (body === undefined || body === null) return {}
+  if (typeof body !== 'object' || Array.isArray(body)) {
+    throw invalidInput(`the body must be a JSON object, got ${quote(body)}`)
+  }
+  return body as Record<string, unknown>
+}
+
+/** A path without `{id}` names the root. A transaction is named by its path alone: clients put a table into the body. */
+function readId(entry: OperationEntry, parts: WireParts, fromBody: unknown): unknown {
+  const delimiter = parts.query.get('delimiter') ?? defaultDelimiter
+  const path = decodeSegment(parts.segments.id ?? encodeURIComponent(delimiter))
+  if (entry.target === 'transaction' || fromBody === undefined || fromBody === null)
+    return parseId(path, delimiter)
+  const isPath = Array.isArray(fromBody) && fromBody.every(name => typeof name === 'string')
+  return isPath ? agreeOnId(path, fromBody, delimiter) : fromBody
+}
+
+function agreeOnIndex(fromPath: string, fromBody: unknown): string {
+  if (fromBody === undefined || fromBody === null || fromBody === fromPath) return fromPath
+  throw invalidInput(`index_name in the path is ${quote(fromPath)} but in the body ${quote(fromBody)}`)
+}
+
+/** The value a query parameter stands for; text that stands for none is left for validation to refuse. */
+function fromText(shape: Shape, texts: readonly string[]): unknown {
+  switch (shape.kind) {
+    case 'accept':
+    case 'nullable':
+      return fromText(shape.shape, texts)
+    case 'array':
+      return texts
+  }
+  if (texts.length > 1) return texts
+  const text = texts[0]!
+  switch (shape.kind) {
+    case 'boolean':
+      return text === 'true' ? true : text === 'false' ? false : text
+    case 'integer':
+      return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text
+    case 'record':
+      return jsonOr(text)
+    default:
+      return text
+  }
+}
+
+function jsonOr(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+export interface WireRequest {
+  readonly method: 'GET' | 'POST'
+  /** Path and query, percent-encoded. */
+  readonly path: string
+  /** JSON text, or null where the body is Arrow data or nothing. */
+  readonly body: string | null
+}
+
+/** The request, in normal form, as its operation's first route carries it. */
+export function writeRequest(entry: OperationEntry, request: Readonly<Record<string, unknown>>): WireRequest {
+  const [method, template] = entry.routes[0].split(' ') as ['GET' | 'POST', string]
+  const { identity: _, context: __, id, index_name: index, ...fields } = request
+  const names = (id ?? []) as readonly string[]
+  const delimiter = delimiterFor(names)
+  const query = new URLSearchParams()
+  if (entry.target !== 'none' && delimiter !== defaultDelimiter) query.set('delimiter', delimiter)
+  const fitsBody = entry.body === 'json' && entry.bare === undefined
+  const rest: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue
+    if (!fitsBody && entry.query.includes(name)) addText(query, name, value)
+    else rest[name] = value
+  }
+  const path = template
+    .replace('{id}', encodeSegment(formatId(names, delimiter)))
+    .replace('{index_name}', encodeSegment(String(index)))
+  return {
+    method,
+    path: query.size === 0 ? path : `${path}?${query}`,
+    body: bodyText(entry, rest),
+  }
+}
+
+function addText(query: URLSearchParams, name: string, value: unknown): void {
+  if (Array.isArray(value)) for (const item of value) query.append(name, String(item))
+  else query.append(name, typeof value === 'object' ? JSON.stringify(value) : String(value))
+}
+
+function bodyText(entry: OperationEntry, fields: Readonly<Record<string, unknown>>): string | null {
+  if (entry.body === 'arrow' || (entry.body === 'none' && Object.keys(fields).length === 0)) return null
+  return JSON.stringify(withArrays(entry.bare === undefined ? fields : fields[entry.bare]))
+}
+
+/** The value with typed arrays as arrays, which is what JSON can say. */
+function withArrays(value: unknown): unknown {
+  if (ArrayBuffer.isView(value)) return Array.from(value as unknown as ArrayLike<number>)
+  if (Array.isArray(value)) return typeof value[0] === 'number' ? value : value.map(withArrays)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withArrays(item)]))
+}
+
+/** The JSON body of a reply: fields under all their names, or the bare value of an operation that has one. */
+export function writeReply(entry: OperationEntry, reply: unknown): unknown {
+  if (entry.response?.kind !== 'object') return reply
+  const body = { ...(reply as Record<string, unknown>) }
+  if (entry.bare !== undefined) return body[entry.bare]
+  for (const [name, field] of Object.entries(entry.response.fields)) {
+    for (const other of field.also) body[other] = body[name]
+  }
+  return body
+}
+
+/** The reply in a JSON body; a body that is not one is InvalidInput. */
+export function readReply(entry: OperationEntry, body: unknown, name: string): unknown {
+  if (entry.response === null) return undefined
+  return parse(
+    entry.response,
+    entry.bare === undefined ? body : { [entry.bare]: body },
+    `the reply of ${name}`,
+  )
+}

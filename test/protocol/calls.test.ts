@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest'
+import {
+  bindHandlers,
+  type CallOptions,
+  type Handlers,
+  type Operations,
+  type Reply,
+  type Request,
+} from '../../src/protocol/calls.js'
+import { operationNames } from '../../src/protocol/operations.js'
+
+interface Log {
+  readonly calls: unknown[]
+}
+
+/** All unsupported but four, which note how they were called. */
+const handlers = {
+  ...(Object.fromEntries(operationNames.map(name => [name, 'unsupported'])) as {
+    readonly [N in keyof Operations]: 'unsupported'
+  }),
+  countTableRows: async (log: Log, request: Request<'countTableRows'>, options: CallOptions) => {
+    log.calls.push(request, options)
+    return 7
+  },
+  queryTable: async (log: Log, request: Request<'queryTable'>) => {
+    log.calls.push(request)
+    return { version: 3, chunks: [] }
+  },
+  insertIntoTable: async (
+    log: Log,
+    request: Request<'insertIntoTable'>,
+    body: unknown,
+    options: CallOptions,
+  ) => {
+    log.calls.push(request, body, options)
+    return { num_inserted_rows: 1, version: 2 }
+  },
+  tableExists: async () => undefined,
+} satisfies Handlers<Log>
+
+function bound(): { operations: Operations; calls: unknown[] } {
+  const calls: unknown[] = []
+  return { operations: bindHandlers(handlers, { calls }), calls }
+}
+
+test('a handler gets the context, the normal form of the request, and the options', async () => {
+  const { operations, calls } = bound()
+  const options = { dialect: 'lance' } as const
+  expect(await operations.countTableRows({ id: ['', 't'] }, options)).toBe(7)
+  expect(await operations.countTableRows({ id: ['t'], predicate: undefined })).toBe(7)
+  expect(calls).toStrictEqual([{ id: ['t'] }, options, { id: ['t'] }, {}])
+})
+
+test('an operation with Arrow data takes it between request and options', async () => {
+  const { operations, calls } = bound()
+  const bytes = new Uint8Array(3)
+  const options = { idempotencyKey: 'k' }
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    yield bytes
+  }
+  const stream = pieces()
+  await operations.insertIntoTable({ id: ['t'] }, bytes, options)
+  await operations.insertIntoTable({ id: ['t'] }, stream)
+  expect(calls).toStrictEqual([{ id: ['t'] }, bytes, options, { id: ['t'] }, stream, {}])
+  const call = operations.insertIntoTable as (...given: unknown[]) => Promise<unknown>
+  for (const body of [undefined, null, [1], { signal: undefined }]) {
+    await expect(call({ id: ['t'] }, body)).rejects.toThrow(
+      /insertIntoTable: the body must be bytes of Arrow IPC/,
+    )
+  }
+})
+
+test('A-015 a call without id is InvalidInput, named after the operation', async () => {
+  const { operations } = bound()
+  const call = operations.queryTable as (request: unknown) => Promise<unknown>
+  await expect(call({ k: 1, vector: null })).rejects.toMatchObject({
+    code: 13,
+    message: 'queryTable needs id: an array of at least 1 element',
+  })
+  for (const request of [undefined, null, 'docs', []]) {
+    await expect(call(request)).rejects.toMatchObject({
+      code: 13,
+      message: expect.stringContaining('queryTable'),
+    })
+  }
+})
+
+test('A-011 the root is no table', async () => {
+  const { operations } = bound()
+  for (const id of [[], ['']]) {
+    await expect(operations.tableExists({ id })).rejects.toMatchObject({ code: 13, status: 400 })
+  }
+})
+
+test('an operation without handler is unsupported', async () => {
+  const { operations } = bound()
+  await expect(operations.restoreTable({ id: ['t'], version: 1 })).rejects.toMatchObject({
+    code: 0,
+    status: 406,
+    message: 'restoreTable is not supported yet',
+  })
+})
+
+test('an aborted signal rejects with its reason, and no handler runs', async () => {
+  const { operations, calls } = bound()
+  const reason = new Error('enough')
+  await expect(operations.countTableRows({ id: ['t'] }, { signal: AbortSignal.abort(reason) })).rejects.toBe(
+    reason,
+  )
+  expect(calls).toStrictEqual([])
+})
+
+describe('types', () => {
+  test('a missing handler does not compile', () => {
+    const { queryTable: _, ...rest } = handlers
+    // @ts-expect-error queryTable is missing
+    const incomplete: Handlers<Log> = rest
+    expect(incomplete).not.toHaveProperty('queryTable')
+  })
+
+  test('a handler with the wrong reply does not compile', () => {
+    // @ts-expect-error a count is a number
+    const wrong: Handlers<Log> = { ...handlers, countTableRows: async () => ({ count: 7 }) }
+    expect(wrong.countTableRows).toBeTypeOf('function')
+  })
+
+  test('requests and replies have the fields of their shapes', () => {
+    const request: Request<'queryTable'> = { id: ['t'], k: 1, vector: { single_vector: new Float32Array(2) } }
+    // @ts-expect-error k is required
+    const incomplete: Request<'queryTable'> = { id: ['t'] }
+    const reply: Reply<'updateTable'> = { updated_rows: 1, version: 2 }
+    // @ts-expect-error one spelling only
+    const index: Request<'createTableIndex'> = { id: ['t'], column: 'a', index_type: 'btree' }
+    const count: Reply<'countTableRows'> = 5
+    const plan: Reply<'explainTableQueryPlan'> = 'scan'
+    const nothing: Reply<'tableExists'> = undefined
+    expect([request, incomplete, reply, index, count, plan, nothing]).toHaveLength(7)
+  })
+})
