@@ -1,0 +1,187 @@
+/**
+ * How every bench asks its question: contestants do the same work in turn, round after round, so that whatever
+ * else the machine does falls on all of them; each hands back its answer, and the answers' hashes show whether
+ * they did the same work. Figures of different runs are not to be compared; ratios within one run are.
+ */
+import { createHash } from 'node:crypto'
+import { cpus, totalmem } from 'node:os'
+
+/** A question with a small size, which tests run so that it never rots, and a full one. */
+export interface Bench<Parameters> {
+  readonly name: string
+  readonly question: string
+  readonly small: Parameters
+  readonly full: Parameters
+  run(parameters: Parameters): Promise<readonly CaseResult[]>
+}
+
+export interface Contestant {
+  readonly name: string
+  /** Does the work once. What it returns is hashed outside the measured time. */
+  run(): Answer | Promise<Answer>
+}
+
+/** Typed arrays are hashed by their bytes, everything else as JSON. */
+export type Answer = ArrayBufferView | string | number | boolean | null | readonly Answer[] | AnswerObject
+interface AnswerObject {
+  readonly [name: string]: Answer
+}
+
+export interface Race {
+  readonly title: string
+  /** The first one is what the others are held against. */
+  readonly contestants: readonly Contestant[]
+  /** Measured rounds, after `warmups` (default 2) that are not. */
+  readonly rounds: number
+  readonly warmups?: number
+  /** Bytes that one run looks at, for GB/s. */
+  readonly bytes?: number
+}
+
+/** Milliseconds. */
+export interface Times {
+  readonly min: number
+  readonly p50: number
+  readonly p95: number
+}
+
+export interface Entry {
+  readonly name: string
+  readonly milliseconds: Times
+  /** 10^9 bytes per second at the median. */
+  readonly gigabytesPerSecond?: number
+  /** Median over the rounds of this contestant's time divided by the first one's. */
+  readonly relativeTime: number
+  /** First 12 hex digits of the SHA-256 of the answer. */
+  readonly answer: string
+  /** Recall, bytes written, requests sent: what time alone does not say. */
+  readonly figures?: Readonly<Record<string, number>>
+}
+
+export interface CaseResult {
+  readonly title: string
+  readonly entries: readonly Entry[]
+}
+
+export interface Machine {
+  readonly cpu: string
+  readonly cores: number
+  readonly memoryGiB: number
+  readonly platform: string
+  readonly node: string
+}
+
+export interface Report {
+  readonly bench: string
+  readonly question: string
+  readonly startedAt: string
+  readonly machine: Machine
+  readonly parameters: unknown
+  readonly cases: readonly CaseResult[]
+}
+
+/** Asks a bench's question at the given size. */
+export async function runBench<Parameters>(
+  bench: Bench<Parameters>,
+  size: 'small' | 'full',
+): Promise<Report> {
+  const parameters = bench[size]
+  const startedAt = new Date().toISOString()
+  const cases = await bench.run(parameters)
+  return { bench: bench.name, question: bench.question, startedAt, machine: machine(), parameters, cases }
+}
+
+/** Runs the contestants in turn; who begins changes from round to round. Throws when an answer changes. */
+export async function race({ title, contestants, rounds, warmups = 2, bytes }: Race): Promise<CaseResult> {
+  const times = contestants.map(() => new Float64Array(rounds))
+  const answers: string[] = []
+  for (let round = -warmups; round < rounds; round++) {
+    for (let turn = 0; turn < contestants.length; turn++) {
+      const who = (turn + round + warmups) % contestants.length
+      const started = process.hrtime.bigint()
+      const answer = await contestants[who]!.run()
+      const elapsed = Number(process.hrtime.bigint() - started) / 1e6
+      if (round >= 0) times[who]![round] = elapsed
+      const hash = hashOf(answer)
+      answers[who] ??= hash
+      if (answers[who] !== hash)
+        throw new Error(`${title}: ${contestants[who]!.name} answered ${hash} after ${answers[who]}`)
+    }
+  }
+  const entries = contestants.map(({ name }, who): Entry => {
+    const milliseconds = timesOf(times[who]!)
+    return {
+      name,
+      milliseconds,
+      ...(bytes === undefined ? {} : { gigabytesPerSecond: bytes / milliseconds.p50 / 1e6 }),
+      relativeTime: quantile(
+        times[who]!.map((time, round) => time / times[0]![round]!),
+        0.5,
+      ),
+      answer: answers[who]!,
+    }
+  })
+  return { title, entries }
+}
+
+export function hashOf(answer: Answer): string {
+  const hash = createHash('sha256')
+  feed(hash, answer)
+  return hash.digest('hex').slice(0, 12)
+}
+
+export function machine(): Machine {
+  return {
+    cpu: cpus()[0]?.model.trim() ?? 'unknown',
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    platform: `${process.platform} ${process.arch}`,
+    node: process.version,
+  }
+}
+
+/** A report as a person reads it. */
+export function formatReport({ bench, question, machine, parameters, cases }: Report): string {
+  const { cpu, cores, memoryGiB, platform, node } = machine
+  const lines = [
+    `${bench}: ${question}`,
+    `${cpu}, ${cores} cores, ${memoryGiB} GiB, ${platform}, node ${node}`,
+    `${JSON.stringify(parameters)}`,
+  ]
+  for (const { title, entries } of cases) {
+    const widest = Math.max(title.length, ...entries.map(entry => entry.name.length + 2))
+    lines.push('', `${title.padEnd(widest)}       min       p50       p95   GB/s  x first  answer`)
+    for (const entry of entries) {
+      const { min, p50, p95 } = entry.milliseconds
+      const figures = Object.entries(entry.figures ?? {}).map(([name, value]) => `  ${name} ${round(value)}`)
+      lines.push(
+        `  ${entry.name.padEnd(widest - 2)}${[min, p50, p95].map(time => round(time).padStart(10)).join('')}` +
+          `${(entry.gigabytesPerSecond === undefined ? '' : round(entry.gigabytesPerSecond)).padStart(7)}` +
+          `${entry.relativeTime.toFixed(2).padStart(9)}  ${entry.answer}${figures.join('')}`,
+      )
+    }
+  }
+  return lines.join('\n')
+}
+
+function timesOf(times: Float64Array): Times {
+  return { min: quantile(times, 0), p50: quantile(times, 0.5), p95: quantile(times, 0.95) }
+}
+
+/** The nearest-rank quantile. */
+function quantile(values: Float64Array, share: number): number {
+  const sorted = values.slice().sort()
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!
+}
+
+/** Three significant digits, without an exponent. */
+function round(value: number): string {
+  return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(value >= 1 ? 2 : 3)
+}
+
+function feed(hash: ReturnType<typeof createHash>, answer: Answer): void {
+  if (ArrayBuffer.isView(answer))
+    hash.update(new Uint8Array(answer.buffer, answer.byteOffset, answer.byteLength))
+  else if (Array.isArray(answer)) for (const part of answer) feed(hash, part)
+  else hash.update(`${JSON.stringify(answer)}\n`)
+}

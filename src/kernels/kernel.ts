@@ -1,0 +1,111 @@
+/**
+ * The WebAssembly module: compiled once, instantiated once per memory, because its heap state lives in the
+ * instance. A fault inside it becomes a `SheafError`, never the end of the process.
+ */
+import { ErrorCode, SheafError } from '../errors.js'
+import { wasmBase64 } from './wasm.generated.js'
+
+/** The functions of `wasm/module.ts`. All addresses are offsets into the instance's memory. */
+export interface Kernel {
+  measureRange(
+    kind: number,
+    metric: number,
+    first: number,
+    count: number,
+    dim: number,
+    query: number,
+    norm: number,
+    out: number,
+  ): void
+  measureList(
+    kind: number,
+    metric: number,
+    list: number,
+    count: number,
+    dim: number,
+    query: number,
+    norm: number,
+    out: number,
+  ): void
+  search(
+    kind: number,
+    metric: number,
+    rows: number,
+    dim: number,
+    query: number,
+    norm: number,
+    visit: number,
+    bits: number,
+    list: number,
+    distances: number,
+    heap: number,
+    k: number,
+    lower: number,
+    upper: number,
+  ): number
+  sumWords(bytes: number): number
+}
+
+export interface KernelMemory {
+  /** All of it; never grows, so views of it never detach. */
+  readonly buffer: ArrayBuffer
+  readonly kernel: Kernel
+}
+
+/** What we use of the global `WebAssembly`, which some hosts lack. */
+interface WebAssemblyApi {
+  validate(bytes: Uint8Array): boolean
+  readonly Module: new (bytes: Uint8Array) => object
+  readonly Instance: new (module: object, imports: object) => { readonly exports: unknown }
+  readonly Memory: new (pages: { initial: number; maximum: number }) => { readonly buffer: ArrayBuffer }
+}
+
+const pageBytes = 65_536
+
+const api = (globalThis as { WebAssembly?: WebAssemblyApi }).WebAssembly
+let compiled: object | null | undefined
+
+/** A zeroed memory of at least `bytes` with a kernel of its own; null without SIMD or without address space. */
+export function openKernel(bytes: number): KernelMemory | null {
+  const module = compileOnce()
+  if (api === undefined || module === null) return null
+  const pages = Math.ceil(bytes / pageBytes)
+  let memory: { readonly buffer: ArrayBuffer }
+  try {
+    memory = new api.Memory({ initial: pages, maximum: pages })
+  } catch (error) {
+    if (error instanceof RangeError) return null
+    throw error
+  }
+  const { exports } = new api.Instance(module, { env: { memory } })
+  return { buffer: memory.buffer, kernel: guarded(exports as Kernel) }
+}
+
+/** Null where the module does not validate: a host without SIMD. */
+function compileOnce(): object | null {
+  if (compiled === undefined) {
+    const bytes = Buffer.from(wasmBase64, 'base64')
+    compiled = api?.validate(bytes) ? new api.Module(bytes) : null
+  }
+  return compiled
+}
+
+function guarded(kernel: Kernel): Kernel {
+  const guard =
+    <A extends number[], R>(name: string, call: (...args: A) => R) =>
+    (...args: A): R => {
+      try {
+        return call(...args)
+      } catch (error) {
+        throw new SheafError(ErrorCode.Internal, `vector kernel failed in ${name}(${args.join(', ')})`, {
+          cause: error,
+        })
+      }
+    }
+  return {
+    measureRange: guard('measureRange', kernel.measureRange),
+    measureList: guard('measureList', kernel.measureList),
+    search: guard('search', kernel.search),
+    sumWords: guard('sumWords', kernel.sumWords),
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * What a distance is: l2 is the squared Euclidean distance, cosine is 1 - cos, dot is 1 - dot product (rule
+ * A-045). Smaller is nearer.
+ *
+ * Results are float32, and the arithmetic is fixed to the last bit, so that the WebAssembly kernel and the plain
+ * twin, on any machine, rank alike:
+ * - Floats are summed in float32: element i goes to lane i mod 16, and the lanes are folded in the order of
+ *   `fold` in `exact-plain.ts`. Bytes are converted to float32 first.
+ * - Rows of bytes with a query whose elements are all integers of 0..255 are summed exactly, and rounded once.
+ * - Cosine ends in float64 (`cosineDistance`); l2 and dot end in one float32 operation.
+ * - A sum that overflows both ways is no number; such a row's distance is Infinity, it ranks last.
+ */
+export type Metric = 'l2' | 'cosine' | 'dot'
+
+/** Whether every element is an integer of 0..255, so that sums with rows of bytes are exact. */
+export function holdsBytes(query: Float32Array): boolean {
+  for (let i = 0; i < query.length; i++) {
+    const value = query[i]!
+    if (value !== (value & 255)) return false
+  }
+  return true
+}
+
+/**
+ * 1 - cos, from the product of two vectors and their sums of squares: 0..2 whatever rounding does, and exactly
+ * 0 for a vector with itself. A vector of no direction (all zeros, or of a norm beyond float32) has distance 1
+ * from everything.
+ */
+export function cosineDistance(product: number, rowNorm: number, norm: number): number {
+  const norms = rowNorm * norm
+  const ratio = product / Math.sqrt(norms)
+  if (Math.abs(ratio) <= 1) return Math.fround(1 - ratio)
+  if (norms > 0 && ratio > 1) return 0
+  if (norms > 0 && ratio < -1) return 2
+  return 1
+}

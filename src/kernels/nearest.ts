@@ -1,0 +1,76 @@
+/** The k nearest of the rows offered: a bounded binary max-heap ordered by (distance, ordinal). */
+
+/** Found rows in ascending order of (distance, ordinal); both arrays have the same length. */
+export interface Hits {
+  readonly distances: Float32Array
+  /** Row numbers, from 0. */
+  readonly ordinals: Uint32Array
+}
+
+export class Nearest {
+  readonly #distances: Float32Array
+  readonly #ordinals: Uint32Array
+  #size = 0
+
+  constructor(k: number) {
+    this.#distances = new Float32Array(k)
+    this.#ordinals = new Uint32Array(k)
+  }
+
+  /** `distance` is a float32 and not NaN. Rows may come in any order. */
+  offer(distance: number, ordinal: number): void {
+    if (this.#size < this.#distances.length) this.#rise(this.#size++, distance, ordinal)
+    else if (this.#size > 0 && this.#isBelow(distance, ordinal, 0)) this.#sink(0, distance, ordinal)
+  }
+
+  /** What was kept, in ascending order. Empties the heap. */
+  take(): Hits {
+    const found = this.#size
+    while (this.#size > 1) {
+      const last = --this.#size
+      const distance = this.#distances[last]!
+      const ordinal = this.#ordinals[last]!
+      this.#move(0, last)
+      this.#sink(0, distance, ordinal)
+    }
+    this.#size = 0
+    return { distances: this.#distances.slice(0, found), ordinals: this.#ordinals.slice(0, found) }
+  }
+
+  #rise(hole: number, distance: number, ordinal: number): void {
+    while (hole > 0) {
+      const parent = (hole - 1) >>> 1
+      if (this.#isBelow(distance, ordinal, parent)) break
+      this.#move(parent, hole)
+      hole = parent
+    }
+    this.#place(hole, distance, ordinal)
+  }
+
+  #sink(hole: number, distance: number, ordinal: number): void {
+    for (let child = 2 * hole + 1; child < this.#size; child = 2 * hole + 1) {
+      const right = child + 1
+      if (right < this.#size && this.#isBelow(this.#distances[child]!, this.#ordinals[child]!, right))
+        child = right
+      if (!this.#isBelow(distance, ordinal, child)) break
+      this.#move(child, hole)
+      hole = child
+    }
+    this.#place(hole, distance, ordinal)
+  }
+
+  /** Whether a row ranks before the one at `slot`. */
+  #isBelow(distance: number, ordinal: number, slot: number): boolean {
+    const other = this.#distances[slot]!
+    return distance < other || (distance === other && ordinal < this.#ordinals[slot]!)
+  }
+
+  #move(from: number, to: number): void {
+    this.#place(to, this.#distances[from]!, this.#ordinals[from]!)
+  }
+
+  #place(slot: number, distance: number, ordinal: number): void {
+    this.#distances[slot] = distance
+    this.#ordinals[slot] = ordinal
+  }
+}

@@ -1,0 +1,3 @@
+/** Everything JavaScript may call; one module, instantiated once per memory. */
+export { measureList, measureRange } from './distance'
+export { search, sumWords } from './exact'

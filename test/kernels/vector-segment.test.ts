@@ -1,0 +1,101 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { SheafError } from '../../src/errors.js'
+import { searchSegment } from '../../src/kernels/exact.js'
+import { segmentBytes, VectorSegment } from '../../src/kernels/vector-segment.js'
+
+describe('a segment', () => {
+  test('shows the same memory as bytes and as elements, zeros at first', () => {
+    for (const kernelFrom of [0, Infinity]) {
+      const segment = VectorSegment.allocate('f32', 3, 2, kernelFrom)
+      expect([...segment.bytes]).toEqual(new Array(24).fill(0))
+      segment.bytes.set(new Uint8Array(Float32Array.of(1, 2, 3, 4, 5, 6).buffer))
+      expect([...segment.values]).toEqual([1, 2, 3, 4, 5, 6])
+      const bytes = VectorSegment.allocate('u8', 3, 2, kernelFrom)
+      bytes.values.set([1, 2, 3, 4, 5, 255])
+      expect([...bytes.bytes]).toEqual([1, 2, 3, 4, 5, 255])
+    }
+  })
+
+  test('counts all memory it holds, scratch included', () => {
+    const heap = VectorSegment.allocate('f32', 4, 10)
+    expect(heap.byteLength).toBe(160)
+    const kernel = VectorSegment.allocate('f32', 128, 1000)
+    expect(kernel.scratch).not.toBeNull()
+    expect(kernel.byteLength).toBe(kernel.bytes.buffer.byteLength)
+    expect(kernel.byteLength).toBeGreaterThan(128 * 4 * 1000)
+    expect(kernel.byteLength).toBeLessThan(128 * 4 * 1000 + 2 * 65_536)
+  })
+
+  test('goes to the kernel when it is large, fits 64 MiB, and its rows are not too wide', () => {
+    expect(VectorSegment.allocate('u8', 64, 255).scratch).toBeNull()
+    expect(VectorSegment.allocate('u8', 64, 256).scratch).not.toBeNull()
+    expect(VectorSegment.allocate('f32', 128, segmentBytes / 512).scratch).not.toBeNull()
+    expect(VectorSegment.allocate('f32', 128, segmentBytes / 512 + 1).scratch).toBeNull()
+    expect(VectorSegment.allocate('u8', 65_537, 2).scratch).toBeNull()
+  })
+
+  test('may have no rows, or rows of no elements', () => {
+    for (const kernelFrom of [0, Infinity]) {
+      const none = VectorSegment.allocate('f32', 5, 0, kernelFrom)
+      expect(searchSegment(none, new Float32Array(5), { metric: 'l2', k: 3 }).ordinals.length).toBe(0)
+    }
+    const flat = VectorSegment.allocate('f32', 0, 2, 0)
+    const hits = searchSegment(flat, new Float32Array(0), { metric: 'l2', k: 3 })
+    expect([...hits.ordinals]).toEqual([0, 1])
+    expect([...hits.distances]).toEqual([0, 0])
+  })
+
+  test('of more bytes than any machine has is refused with code 17', () => {
+    try {
+      VectorSegment.allocate('f32', 2 ** 20, 2 ** 30)
+      expect.unreachable()
+    } catch (error) {
+      expect(error).toBeInstanceOf(SheafError)
+      expect((error as SheafError).code).toBe(17)
+    }
+  })
+})
+
+describe('on a host', () => {
+  afterEach(() => {
+    vi.unstubAllGlobals()
+    vi.resetModules()
+  })
+
+  async function searchAfresh(): Promise<{ inKernel: boolean; ordinals: number[] }> {
+    vi.resetModules()
+    const { VectorSegment: Segment } = await import('../../src/kernels/vector-segment.js')
+    const { searchSegment: search } = await import('../../src/kernels/exact.js')
+    const segment = Segment.allocate('f32', 2, 4, 0)
+    segment.values.set([3, 3, 1, 1, 2, 2, 0, 0])
+    const { ordinals } = search(segment, new Float32Array(2), { metric: 'l2', k: 3 })
+    return { inKernel: segment.scratch !== null, ordinals: [...ordinals] }
+  }
+
+  test('with WebAssembly SIMD the kernel answers', async () => {
+    expect(await searchAfresh()).toEqual({ inKernel: true, ordinals: [3, 1, 2] })
+  })
+
+  test('without WebAssembly the plain loops answer alike', async () => {
+    vi.stubGlobal('WebAssembly', undefined)
+    expect(await searchAfresh()).toEqual({ inKernel: false, ordinals: [3, 1, 2] })
+  })
+
+  test('without SIMD the plain loops answer alike', async () => {
+    vi.stubGlobal('WebAssembly', { ...WebAssemblyOfHost, validate: () => false })
+    expect(await searchAfresh()).toEqual({ inKernel: false, ordinals: [3, 1, 2] })
+  })
+
+  test('out of address space the plain loops answer alike', async () => {
+    class Memory {
+      constructor() {
+        throw new RangeError('could not allocate memory')
+      }
+    }
+    vi.stubGlobal('WebAssembly', { ...WebAssemblyOfHost, Memory })
+    expect(await searchAfresh()).toEqual({ inKernel: false, ordinals: [3, 1, 2] })
+  })
+})
+
+const host = (globalThis as unknown as { WebAssembly: Record<string, unknown> }).WebAssembly
+const WebAssemblyOfHost = Object.fromEntries(Object.getOwnPropertyNames(host).map(name => [name, host[name]]))
