@@ -1,0 +1,46 @@
+/** Everything a root says, as JSON that can be compared: namespaces, tables, versions, tags, rows, a search. */
+import type { Namespace, Table } from '../src/index.js'
+
+export async function describeRoot(ns: Namespace): Promise<unknown> {
+  const { tables } = await ns.operations.listAllTables({})
+  return {
+    namespaces: await describeNamespaces(ns, []),
+    tables: Object.fromEntries(await Promise.all(tables.map(async id => [id, await describeTable(ns, id)]))),
+  }
+}
+
+async function describeNamespaces(ns: Namespace, id: readonly string[]): Promise<unknown> {
+  const { properties } = await ns.operations.describeNamespace({ id })
+  const children = await Promise.all(
+    (await ns.namespaceNames(id)).map(async name => [name, await describeNamespaces(ns, [...id, name])]),
+  )
+  return { properties, namespaces: Object.fromEntries(children) }
+}
+
+async function describeTable(ns: Namespace, id: string): Promise<unknown> {
+  const table = await ns.openTable(id)
+  const { properties } = await ns.operations.describeTable({ id: table.id })
+  const versions = await Promise.all(
+    (await table.versions()).map(({ version }) => describeVersion(table, version)),
+  )
+  return { properties, tags: Object.fromEntries(await table.tags.list()), versions }
+}
+
+async function describeVersion(table: Table, version: number): Promise<unknown> {
+  const at = await table.checkout(version)
+  const schema = await at.schema()
+  const rows = await at.search().withRowId().toArray({ int64: 'string' })
+  const vector = schema.fields.find(({ type }) => type.kind === 'fixed_size_list')
+  const size = vector?.type.kind === 'fixed_size_list' ? vector.type.size : 0
+  const nearest =
+    size === 0 ? [] : await at.search(new Float32Array(size)).select(['id']).toArray({ int64: 'string' })
+  return { version, schema, rows: rows.map(plain), nearest: nearest.map(plain) }
+}
+
+/** Typed arrays as arrays; everything else is JSON already, or prints as it. */
+function plain(value: unknown): unknown {
+  if (ArrayBuffer.isView(value)) return Array.from(value as unknown as ArrayLike<number>)
+  if (value instanceof Date || typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(plain)
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]))
+}

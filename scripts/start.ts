@@ -1,0 +1,23 @@
+/**
+ * What `npm start` runs: the main job of Sheaf on real input, with timings.
+ *
+ *   npm start               the documentation of the installed packages, which every checkout has
+ *   npm start -- --fashion  60,000 images as vectors of 784 bytes, where SHEAF_DATA has them
+ */
+import { dataPath } from './data.js'
+import { searchDocumentation } from './start/documentation.js'
+import { searchImages } from './start/images.js'
+
+const fashion = ['vectors', 'fashion-mnist'] as const
+
+if (!process.argv.includes('--fashion')) {
+  await searchDocumentation('node_modules', '.sheaf-demo/documentation')
+} else {
+  const folder = dataPath(...fashion)
+  if (folder === null) {
+    console.error(`no Fashion-MNIST here: set SHEAF_DATA to a folder that has ${fashion.join('/')}`)
+    process.exitCode = 1
+  } else {
+    await searchImages(folder, '.sheaf-demo/images')
+  }
+}

@@ -1,0 +1,19 @@
+/** The public surface of Sheaf, and nothing else. */
+export type { DataType, Field, Schema } from './arrow/types.js'
+export { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from './errors.js'
+export { type ConnectOptions, connect } from './namespace/connect.js'
+export {
+  type CreateNamespaceOptions,
+  type CreateTableOptions,
+  type DropNamespaceOptions,
+  type Identifier,
+  Namespace,
+} from './namespace/namespace.js'
+export { type RowsOptions, Search } from './namespace/search.js'
+export { type AddOptions, Table, type VersionInfo } from './namespace/table.js'
+export type { Row, TableData } from './namespace/table-data.js'
+export { Tags } from './namespace/table-tags.js'
+export type { Clock } from './primitives/clock.js'
+export type { ArrowBody, ArrowReply, CallOptions, Operations, Reply, Request } from './protocol/calls.js'
+export type { Parameters, ParameterValue } from './protocol/parameters.js'
+export { Ambiguous, type BlobInfo, type BlobStore } from './storage/blob-store.js'

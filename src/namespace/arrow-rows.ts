@@ -1,0 +1,63 @@
+/**
+ * Rows on their way in or out of an operation. Inside a process they travel as batches; whoever needs bytes (an HTTP
+ * body, a message to a worker) gets them encoded at that moment.
+ */
+import type { Batch } from '../arrow/column.js'
+import { decodeIpc, decodeIpcStream } from '../arrow/decode-ipc.js'
+import { concatChunks, encodeIpcFile, encodeIpcStream } from '../arrow/encode-ipc.js'
+import type { Schema } from '../arrow/types.js'
+import type { ArrowBody, ArrowReply } from '../protocol/calls.js'
+
+/** Rows to write; iterated, an Arrow IPC stream. */
+export class ArrowRows implements AsyncIterable<Uint8Array> {
+  readonly schema: Schema
+  readonly batches: readonly Batch[]
+
+  constructor(schema: Schema, batches: readonly Batch[]) {
+    this.schema = schema
+    this.batches = batches
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    yield* encodeIpcStream(this.schema, this.batches)
+  }
+}
+
+/** Schema and batches of a body, whatever it is. Throws code 13 for bytes that are no Arrow data. */
+export async function readBody(
+  body: ArrowBody,
+): Promise<{ readonly schema: Schema; readonly batches: AsyncIterable<Batch> | Iterable<Batch> }> {
+  if (body instanceof ArrowRows) return body
+  if (body instanceof Uint8Array) return decodeIpc(body)
+  return decodeIpcStream(body)
+}
+
+/** Rows that were read; its chunks are an Arrow IPC file, encoded when first asked for. */
+export class ReadRows implements ArrowReply {
+  readonly version: number
+  readonly schema: Schema
+  readonly batches: readonly Batch[]
+  #chunks: readonly Uint8Array[] | undefined
+
+  constructor(version: number, schema: Schema, batches: readonly Batch[]) {
+    this.version = version
+    this.schema = schema
+    this.batches = batches
+  }
+
+  get chunks(): readonly Uint8Array[] {
+    const chunks = this.#chunks ?? encodeIpcFile(this.schema, this.batches)
+    this.#chunks = chunks
+    return chunks
+  }
+}
+
+/** Schema and batches of a reply, whichever way it came. */
+export function readReply(reply: ArrowReply): {
+  readonly schema: Schema
+  readonly batches: readonly Batch[]
+} {
+  if (reply instanceof ReadRows) return reply
+  const { chunks } = reply
+  return decodeIpc(concatChunks(chunks))
+}

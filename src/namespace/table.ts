@@ -1,0 +1,120 @@
+/** A handle on one table: conveniences over the operations, each a few lines. */
+
+import { schemaFromJson } from '../arrow/schema-json.js'
+import type { Schema } from '../arrow/types.js'
+import { invalidInput } from '../errors.js'
+import type { CallOptions, Operations, Reply } from '../protocol/calls.js'
+import { type Parameters, writeParameters } from '../protocol/parameters.js'
+import type { VectorValues } from '../protocol/shape.js'
+import { Search } from './search.js'
+import { type TableData, tableRows } from './table-data.js'
+import { Tags } from './table-tags.js'
+
+export type VersionInfo = Reply<'describeTableVersion'>['version']
+
+export interface AddOptions extends CallOptions {
+  /** `append` (default) adds the rows, `overwrite` replaces all rows by them. */
+  readonly mode?: 'append' | 'overwrite'
+}
+
+export class Table {
+  /** Its namespace, then its name. */
+  readonly id: readonly string[]
+  readonly tags: Tags
+  readonly #operations: Operations
+  readonly #version: number | undefined
+
+  /** `version`: look at that version only, and refuse writes. */
+  constructor(operations: Operations, id: readonly string[], version?: number) {
+    this.id = id
+    this.tags = new Tags(operations, id)
+    this.#operations = operations
+    this.#version = version
+  }
+
+  /** Adds rows. They take the types of the table's columns; a missing column is null. Throws codes 12 and 20. */
+  async add(
+    data: TableData,
+    options: AddOptions = {},
+  ): Promise<{ readonly version: number; readonly rows: number }> {
+    this.#refuseCheckedOut('add')
+    const { mode = 'append', ...call } = options
+    const rows = await tableRows(data, await this.schema(call))
+    const request = { id: this.id, mode: mode === 'append' ? ('Append' as const) : ('Overwrite' as const) }
+    const reply = await this.#operations.insertIntoTable(request, rows, call)
+    return { version: reply.version, rows: reply.num_inserted_rows }
+  }
+
+  /** Deletes the rows for which `predicate` is true. */
+  async delete(
+    predicate: string,
+    parameters?: Parameters,
+    options: CallOptions = {},
+  ): Promise<{ readonly version: number; readonly rows: number }> {
+    this.#refuseCheckedOut('delete')
+    const request = { id: this.id, predicate, ...(parameters && { parameters: writeParameters(parameters) }) }
+    const reply = await this.#operations.deleteFromTable(request, options)
+    return { version: reply.version, rows: reply.num_deleted_rows }
+  }
+
+  /** Begins a search: by `vector`, or without one a scan in row order. Nothing runs until the rows are asked for. */
+  search(vector?: VectorValues): Search {
+    return new Search(this.#operations, {
+      id: this.id,
+      ...(this.#version !== undefined && { version: this.#version }),
+      ...(vector !== undefined && { vector: { single_vector: vector } }),
+    })
+  }
+
+  /** Counts the rows for which `predicate` is true; all of them without one. */
+  countRows(predicate?: string, parameters?: Parameters, options: CallOptions = {}): Promise<number> {
+    const request = {
+      id: this.id,
+      ...this.#atVersion(),
+      ...(predicate !== undefined && { predicate }),
+      ...(parameters && { parameters: writeParameters(parameters) }),
+    }
+    return this.#operations.countTableRows(request, options)
+  }
+
+  /** The version this handle looks at: the latest, unless it was checked out. */
+  async version(options: CallOptions = {}): Promise<number> {
+    return (await this.#operations.describeTableVersion({ id: this.id, ...this.#atVersion() }, options))
+      .version.version
+  }
+
+  /** All versions, oldest first. */
+  async versions(options: CallOptions = {}): Promise<readonly VersionInfo[]> {
+    return (await this.#operations.listTableVersions({ id: this.id }, options)).versions
+  }
+
+  /** Names and types of the columns. */
+  async schema(options: CallOptions = {}): Promise<Schema> {
+    const request = { id: this.id, load_detailed_metadata: true, ...this.#atVersion() }
+    const reply = await this.#operations.describeTable(request, { ...options, dialect: 'lance' })
+    if (reply.schema === undefined) throw invalidInput(`table ${this.id.join('$')} has no schema yet`)
+    return schemaFromJson(reply.schema)
+  }
+
+  /** The same table at a version, or at the version a tag names now. It never changes, and refuses writes. */
+  async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table> {
+    const version =
+      typeof versionOrTag === 'number' ? versionOrTag : await this.tags.version(versionOrTag, options)
+    await this.#operations.describeTableVersion({ id: this.id, version }, options)
+    return new Table(this.#operations, this.id, version)
+  }
+
+  #atVersion(): { readonly version?: number } {
+    return this.#version === undefined ? {} : { version: this.#version }
+  }
+
+  #refuseCheckedOut(what: string): void {
+    if (this.#version === undefined) return
+    throw invalidInput(
+      `${what} on version ${this.#version} of table ${this.id.join('$')}, which never changes`,
+      {
+        hint: 'open the table again to change it',
+      },
+    )
+  }
+}

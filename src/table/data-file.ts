@@ -1,0 +1,100 @@
+/** Fetches footers and columns of data files: as few reads as there are pieces, each checked against its checksum. */
+import type { Column } from '../arrow/column.js'
+import type { ColumnRange } from '../arrow/file-layout.js'
+import { assembleColumn, type FileLayout, parseFileFooter } from '../arrow/file-reader.js'
+import type { Field } from '../arrow/types.js'
+import { assert, corrupted } from '../errors.js'
+import { VectorSegment } from '../kernels/vector-segment.js'
+import type { StoredFile } from '../manifest/layout.js'
+import { crc32, crcHex } from '../primitives/checksum.js'
+import type { BlobStore } from '../storage/blob-store.js'
+import { type LoadedColumn, loadedColumn } from './loaded-column.js'
+import { elementKind } from './vector-column.js'
+
+/** The last bytes of a file, read on the guess that its footer is among them. */
+const tailGuess = 64 * 1024
+/** Reads and checksums go in pieces of this size, so that no step holds the event loop for long. */
+const pieceBytes = 4 * 1024 * 1024
+
+/** Throws corrupted (code 18) when the file is missing, cut off, or not the one the log speaks of. */
+export async function readFooter(store: BlobStore, path: string, file: StoredFile): Promise<FileLayout> {
+  let length = Math.min(file.bytes, tailGuess)
+  for (;;) {
+    const tail = await store.getRange(path, file.bytes - length, length)
+    const parsed = named(path, () => parseFileFooter(tail, file.bytes, file.crc))
+    if (!('need' in parsed)) return parsed
+    assert(parsed.need > length, `the footer of ${path} needs fewer bytes than were read`)
+    length = parsed.need
+  }
+}
+
+/** One column of one batch. The cells of a vector column go straight into kernel memory. */
+export async function readColumn(
+  store: BlobStore,
+  path: string,
+  footer: FileLayout,
+  batch: number,
+  column: number,
+  field: Field,
+): Promise<LoadedColumn> {
+  const range = footer.batches[batch]?.columns[column]
+  if (range === undefined) throw corrupted(`${path} has no column ${column} in batch ${batch}`)
+  const dictionaries = new Map<number, Column>()
+  for (const { id, field: values, range: where } of range.dictionaries) {
+    const bytes = new Uint8Array(where.bytes)
+    await readVerified(store, path, where, [bytes])
+    dictionaries.set(
+      id,
+      named(path, () => assembleColumn(values, where, bytes, { dictionaries, verified: true })),
+    )
+  }
+  const kind = elementKind(field.type)
+  if (range.cells !== null && kind !== null && field.type.kind === 'fixed_size_list') {
+    const head = new Uint8Array(range.cells.offset)
+    const segment = VectorSegment.allocate(kind, field.type.size, range.nodes[0]!)
+    await readVerified(store, path, range, [head, segment.bytes])
+    const options = { cells: segment.bytes, dictionaries, verified: true }
+    return loadedColumn(
+      named(path, () => assembleColumn(field, range, head, options)),
+      segment,
+    )
+  }
+  const bytes = new Uint8Array(range.bytes)
+  await readVerified(store, path, range, [bytes])
+  return loadedColumn(
+    named(path, () => assembleColumn(field, range, bytes, { dictionaries, verified: true })),
+  )
+}
+
+/** Fills `targets`, which together are the range, and compares the checksum of what came. */
+async function readVerified(
+  store: BlobStore,
+  path: string,
+  range: ColumnRange,
+  targets: readonly Uint8Array[],
+): Promise<void> {
+  let at = range.start
+  let crc = 0
+  for (const target of targets) {
+    for (let from = 0; from < target.length; from += pieceBytes) {
+      const piece = target.subarray(from, Math.min(target.length, from + pieceBytes))
+      await store.readInto(path, at, piece)
+      crc = crc32(piece, crc)
+      at += piece.length
+    }
+  }
+  assert(at === range.start + range.bytes, `a column of ${path} has bytes nobody reads`)
+  if (crc === range.crc) return
+  throw corrupted(
+    `bytes ${range.start} to ${at} of ${path} have checksum ${crcHex(crc)}, written was ${crcHex(range.crc)}`,
+  )
+}
+
+/** Says which file a fault is in. */
+function named<T>(path: string, work: () => T): T {
+  try {
+    return work()
+  } catch (cause) {
+    throw corrupted(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+}

@@ -1,0 +1,30 @@
+/** What reading tables needs of the root they live in. Shared by all tables, so that one byte budget covers them. */
+import type { FileLayout } from '../arrow/file-reader.js'
+import type { Slots } from '../commit/slots.js'
+import type { Bitset } from '../primitives/bitset.js'
+import { ByteCache } from '../primitives/byte-cache.js'
+import type { BlobStore } from '../storage/blob-store.js'
+import type { LoadedColumn } from './loaded-column.js'
+
+/** Data file footers are small; this many bytes of them are kept apart from the columns. */
+const footerBudget = 16 * 1024 * 1024
+
+export interface TableSource {
+  readonly store: BlobStore
+  readonly slots: Slots
+  readonly columns: ByteCache<LoadedColumn>
+  readonly footers: ByteCache<FileLayout>
+  /** Live rows of the batches that have dead ones. */
+  readonly live: ByteCache<Bitset>
+}
+
+/** `cacheBytes`: how many bytes of columns may stay in memory. */
+export function createTableSource(store: BlobStore, slots: Slots, cacheBytes: number): TableSource {
+  return {
+    store,
+    slots,
+    columns: new ByteCache(cacheBytes, loaded => loaded.bytes),
+    footers: new ByteCache(footerBudget, layout => 256 + 256 * layout.batches.length),
+    live: new ByteCache(footerBudget, bits => bits.words.byteLength),
+  }
+}

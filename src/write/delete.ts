@@ -1,0 +1,43 @@
+/** Finds the rows a delete kills. */
+import { Pacer } from '../primitives/pacer.js'
+import { passingRows } from '../query/filter.js'
+import type { BoundExpression } from '../sql/bound.js'
+import type { TableReader } from '../table/table-reader.js'
+
+export interface DeadRows {
+  /** Ascending row offsets by fragment id. */
+  readonly dead: ReadonlyMap<number, Uint32Array>
+  readonly count: number
+}
+
+export async function findDeadRows(
+  reader: TableReader,
+  predicate: BoundExpression,
+  signal?: AbortSignal,
+): Promise<DeadRows> {
+  const pacer = new Pacer(signal)
+  const pieces = new Map<number, Uint32Array[]>()
+  let count = 0
+  for (const part of await reader.parts(signal)) {
+    const passing = await passingRows(reader, part, predicate, signal)
+    const offsets = passing!.toIndices().map(row => part.first + row)
+    await pacer.turn()
+    if (offsets.length === 0) continue
+    count += offsets.length
+    const known = pieces.get(part.fragment.id)
+    if (known === undefined) pieces.set(part.fragment.id, [offsets])
+    else known.push(offsets)
+  }
+  return { dead: new Map([...pieces].map(([fragment, offsets]) => [fragment, joined(offsets)])), count }
+}
+
+function joined(pieces: readonly Uint32Array[]): Uint32Array {
+  if (pieces.length === 1) return pieces[0]!
+  const all = new Uint32Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    all.set(piece, at)
+    at += piece.length
+  }
+  return all
+}

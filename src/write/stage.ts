@@ -1,0 +1,150 @@
+/**
+ * Puts rows where a commit can refer to them: a few ride in the slot as a blob, more go to data files. Nothing
+ * refers to a staged file yet, so nothing is visible and nothing needs to be undone.
+ */
+import type { Batch } from '../arrow/column.js'
+import { concatBatches } from '../arrow/concat.js'
+import { IpcFileWriter } from '../arrow/file-writer.js'
+import { encodeBatch } from '../arrow/inline-batch.js'
+import { batchBytes, columnBytes } from '../arrow/layout.js'
+import { sliceBatch } from '../arrow/slice.js'
+import type { Schema } from '../arrow/types.js'
+import { segmentBytes } from '../kernels/vector-segment.js'
+import type { Clock } from '../primitives/clock.js'
+import { Pacer } from '../primitives/pacer.js'
+import type { BlobStore } from '../storage/blob-store.js'
+
+/** Rows of an entry that are at most this many bytes ride in the slot (STORAGE S11). */
+const inlineBytes = 64 * 1024
+/** Rows of one record batch, unless a column would pass a vector segment. */
+const batchRows = 128 * 1024
+/** Rows of one fragment. */
+const fragmentRows = 1024 * 1024
+
+/** One fragment to be, without the numbers that only the commit can give. */
+export interface Draft {
+  readonly rows: number
+  readonly content:
+    | { readonly blob: Uint8Array }
+    | { readonly file: string; readonly bytes: number; readonly crc: number }
+}
+
+export interface StageTarget {
+  readonly store: BlobStore
+  readonly clock: Clock
+  /** The table's folder. */
+  readonly location: string
+  /** The newest slot the writer knew when it began; goes into file names (STORAGE S7). */
+  readonly birth: number
+}
+
+export interface StagedRows {
+  readonly drafts: readonly Draft[]
+  readonly rows: number
+}
+
+/** Stages batches that already have exactly `schema`. An empty source gives no draft. */
+export async function stageRows(
+  batches: AsyncIterable<Batch> | Iterable<Batch>,
+  schema: Schema,
+  target: StageTarget,
+  signal?: AbortSignal,
+): Promise<StagedRows> {
+  const source = new Rebatcher(batches, new Pacer(signal))
+  const small = await source.drainUpTo(inlineBytes)
+  if (small !== null) {
+    if (small.length === 0) return { drafts: [], rows: 0 }
+    const batch = concatBatches(small)
+    return { drafts: [{ rows: batch.length, content: { blob: encodeBatch(batch) } }], rows: batch.length }
+  }
+  const drafts: Draft[] = []
+  while (!(await source.ended())) drafts.push(await stageFragment(source, schema, target, signal))
+  return { drafts, rows: drafts.reduce((sum, draft) => sum + draft.rows, 0) }
+}
+
+async function stageFragment(
+  source: Rebatcher,
+  schema: Schema,
+  { store, clock, location, birth }: StageTarget,
+  signal?: AbortSignal,
+): Promise<Draft> {
+  const file = `${birth.toString(36)}-${clock.uuid()}`
+  const writer = new IpcFileWriter(schema)
+  let rows = 0
+  let end: { bytes: number; footerCrc: number } | undefined
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    while (rows < fragmentRows) {
+      const pending = await source.take(Math.min(batchRows, fragmentRows - rows))
+      if (pending.length === 0) break
+      const batch = concatBatches(pending)
+      rows += batch.length
+      yield* writer.write(batch)
+    }
+    const { chunks: last, ...totals } = writer.finish()
+    yield* last
+    end = totals
+  }
+  await store.putStream(`${location}/data/${file}.arrow`, chunks(), signal)
+  return { rows, content: { file, bytes: end!.bytes, crc: end!.footerCrc } }
+}
+
+/** Cuts and joins incoming batches of any size; holds at most one batch more than it was asked for. */
+class Rebatcher {
+  readonly #source: AsyncIterator<Batch> | Iterator<Batch>
+  readonly #pacer: Pacer
+  #waiting: Batch[] = []
+
+  constructor(batches: AsyncIterable<Batch> | Iterable<Batch>, pacer: Pacer) {
+    this.#source =
+      Symbol.asyncIterator in batches ? batches[Symbol.asyncIterator]() : batches[Symbol.iterator]()
+    this.#pacer = pacer
+  }
+
+  /** Everything there is, if it is at most `bytes`; else null, and nothing is lost. */
+  async drainUpTo(bytes: number): Promise<Batch[] | null> {
+    let size = 0
+    while (await this.#pull()) {
+      size += batchBytes(this.#waiting.at(-1)!)
+      if (size > bytes) return null
+    }
+    return this.#waiting.splice(0)
+  }
+
+  async ended(): Promise<boolean> {
+    return this.#waiting.length === 0 && !(await this.#pull())
+  }
+
+  /** Batches of together at most `rows` rows, fewer where a column would pass a segment; none at the end. */
+  async take(rows: number): Promise<Batch[]> {
+    const taken: Batch[] = []
+    let count = 0
+    let room = rows
+    while (count < room && !(await this.ended())) {
+      const next = this.#waiting.shift()!
+      room = Math.min(room, Math.max(1, Math.floor(segmentBytes / widestRow(next))))
+      const fits = Math.min(next.length, room - count)
+      if (fits < next.length) this.#waiting.unshift(sliceBatch(next, fits, next.length - fits))
+      if (fits <= 0) break
+      taken.push(fits < next.length ? sliceBatch(next, 0, fits) : next)
+      count += fits
+    }
+    return taken
+  }
+
+  /** Fetches the next batch that has rows; false at the end. */
+  async #pull(): Promise<boolean> {
+    for (;;) {
+      await this.#pacer.turn()
+      const next = await this.#source.next()
+      if (next.done) return false
+      if (next.value.length === 0) continue
+      this.#waiting.push(next.value)
+      return true
+    }
+  }
+}
+
+/** Average bytes per row of the widest column. */
+function widestRow(batch: Batch): number {
+  return batch.columns.reduce((widest, column) => Math.max(widest, columnBytes(column) / batch.length), 1)
+}
