@@ -1,0 +1,44 @@
+/** Bodies as pieces that can be given away. */
+import { invalidInput, quote } from '../src/errors.js'
+
+/** Bytes in all chunks together. */
+export function lengthOf(chunks: readonly Uint8Array[]): number {
+  return chunks.reduce((sum, chunk) => sum + chunk.length, 0)
+}
+
+/** The chunks in one array that shares memory with nothing. */
+export function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(lengthOf(chunks))
+  let offset = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset)
+    offset += chunk.length
+  }
+  return bytes
+}
+
+const pieceBytes = 256 * 1024
+
+/**
+ * The same bytes in pieces of 256 KiB that share memory with nothing: columns come as buffers of any size, many of a few
+ * bytes, and a trip each would cost more than a copy.
+ */
+export async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  let piece = new Uint8Array(pieceBytes)
+  let used = 0
+  for await (const chunk of chunks) {
+    if (!(chunk instanceof Uint8Array))
+      throw invalidInput(`a chunk of the body is not bytes: ${quote(chunk)}`)
+    for (let from = 0; from < chunk.length; ) {
+      const part = chunk.subarray(from, from + pieceBytes - used)
+      piece.set(part, used)
+      from += part.length
+      used += part.length
+      if (used < pieceBytes) continue
+      yield piece
+      piece = new Uint8Array(pieceBytes)
+      used = 0
+    }
+  }
+  if (used > 0) yield piece.slice(0, used)
+}

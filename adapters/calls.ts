@@ -1,0 +1,79 @@
+/** Calls that leave for an engine elsewhere, and calls that arrive from elsewhere. */
+import { ErrorCode, invalidInput, quote, SheafError } from '../src/errors.js'
+import type { ArrowBody, CallOptions, Operations } from '../src/protocol/calls.js'
+import {
+  type OperationEntry,
+  type OperationName,
+  operationNames,
+  operations,
+} from '../src/protocol/operations.js'
+import { parse } from '../src/protocol/parse.js'
+
+/** One call. `body` is there for operations that take Arrow data, and only for them. */
+export interface Call {
+  readonly name: OperationName
+  readonly request: Readonly<Record<string, unknown>>
+  readonly body: ArrowBody | undefined
+  readonly options: CallOptions
+}
+
+/** Carries out a call on `target`. */
+export function carryOut(target: Operations, { name, request, body, options }: Call): Promise<unknown> {
+  const methods = target as unknown as Readonly<Record<string, (...args: unknown[]) => Promise<unknown>>>
+  return body === undefined ? methods[name]!(request, options) : methods[name]!(request, body, options)
+}
+
+export interface Remote {
+  readonly operations: Operations
+  /** Refuses further calls (code 17), and resolves when those that have begun are settled. */
+  drain(): Promise<void>
+}
+
+/**
+ * Operations that `send` carries elsewhere. Requests are checked and brought to their normal form here, so that what travels
+ * is plain, compact, and no longer the caller's. `place` names the other side in messages.
+ */
+export function remoteOperations(place: string, send: (call: Call) => Promise<unknown>): Remote {
+  const pending = new Set<Promise<unknown>>()
+  let closed = false
+
+  const perform = async (name: OperationName, args: unknown[]): Promise<unknown> => {
+    if (closed) throw new SheafError(ErrorCode.ServiceUnavailable, `the connection to ${place} is closed`)
+    const entry: OperationEntry = operations[name]
+    const request = parse(entry.request, args.shift(), name) as Call['request']
+    const body = entry.body === 'arrow' ? arrowBody(args.shift(), name) : undefined
+    const options = (args[0] ?? {}) as CallOptions
+    options.signal?.throwIfAborted()
+    const reply = send({ name, request, body, options })
+    const settled = reply.then(ignore, ignore)
+    pending.add(settled)
+    settled.then(() => pending.delete(settled))
+    return reply
+  }
+
+  return {
+    operations: Object.fromEntries(
+      operationNames.map(name => [name, (...args: unknown[]) => perform(name, args)]),
+    ) as unknown as Operations,
+    async drain() {
+      closed = true
+      await Promise.all(pending)
+    },
+  }
+}
+
+function ignore(): void {}
+
+function arrowBody(value: unknown, name: OperationName): ArrowBody {
+  if (value instanceof Uint8Array) return value
+  if (typeof value === 'object' && value !== null && Symbol.asyncIterator in value) return value as ArrowBody
+  throw invalidInput(
+    `${name}: the body must be bytes of Arrow IPC or an async iterable of them, got ${quote(value)}`,
+  )
+}
+
+/** What callers may see of any failure; of one that is our own fault, only that. */
+export function presentable(cause: unknown): SheafError {
+  if (cause instanceof SheafError) return cause
+  return new SheafError(ErrorCode.Internal, 'the engine met an error of its own', { cause })
+}

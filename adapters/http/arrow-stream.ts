@@ -1,0 +1,24 @@
+/** The IPC stream inside an IPC file: a file is magic, padding, a stream, the footer, its length, and magic again. */
+import { lengthOf } from '../bytes.js'
+
+const headBytes = 8
+/** Length of the footer and magic. */
+const tailBytes = 10
+
+export function streamOfFile(chunks: readonly Uint8Array[]): Uint8Array[] {
+  const length = lengthOf(chunks)
+  const tail = Buffer.concat(range(chunks, length - tailBytes, length))
+  return range(chunks, headBytes, length - tailBytes - tail.readInt32LE(0))
+}
+
+/** Bytes `from .. to` of the chunks, without copying. */
+function range(chunks: readonly Uint8Array[], from: number, to: number): Uint8Array[] {
+  const parts: Uint8Array[] = []
+  let start = 0
+  for (const chunk of chunks) {
+    const part = chunk.subarray(Math.max(0, from - start), Math.max(0, to - start))
+    if (part.length > 0) parts.push(part)
+    start += chunk.length
+  }
+  return parts
+}

@@ -1,0 +1,98 @@
+/** A namespace served over HTTP, as if it were in this process. */
+import { ErrorCode, SheafError } from '../../src/errors.js'
+import { Namespace } from '../../src/index.js'
+import type { ArrowReply } from '../../src/protocol/calls.js'
+import { errorFrom } from '../../src/protocol/errors-wire.js'
+import { readJson } from '../../src/protocol/json.js'
+import { type OperationEntry, operations } from '../../src/protocol/operations.js'
+import { readReply, writeRequest } from '../../src/protocol/wire.js'
+import { joined } from '../bytes.js'
+import { type Call, remoteOperations } from '../calls.js'
+import { type Caller, writeCaller } from './caller.js'
+import { HttpConnection, type Incoming } from './exchange.js'
+import { tableVersion } from './reply.js'
+
+export interface ConnectHttpOptions {
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+/**
+ * The namespace at `url`, base path included. Connects when first called; throws code 13 for what is no http or https URL.
+ * Calls reject with code 17 while the server cannot be reached, and with kind `commit-state-unknown` where the connection
+ * was lost after a write was sent. `signal` gives up a read at any time, a write until it is sent whole.
+ */
+export function connectHttp(url: string, options: ConnectHttpOptions = {}): Namespace {
+  const connection = new HttpConnection(url)
+  const remote = remoteOperations(connection.base, call => send(connection, options.headers, call))
+  return new Namespace(remote.operations, async () => {
+    await remote.drain()
+    connection.close()
+  })
+}
+
+async function send(
+  connection: HttpConnection,
+  headers: ConnectHttpOptions['headers'],
+  { name, request, body, options }: Call,
+): Promise<unknown> {
+  const { signal, identity, context, idempotencyKey, dialect = 'namespace' } = options
+  const entry: OperationEntry = operations[name]
+  const wire = writeRequest(entry, request)
+  const type = body !== undefined ? 'application/vnd.apache.arrow.stream' : wire.body && 'application/json'
+  const reply = await connection.exchange({
+    method: wire.method,
+    path: dialect === 'lance' ? withSlash(wire.path) : wire.path,
+    headers: {
+      ...headers,
+      ...(type && { 'content-type': type }),
+      ...writeCaller({
+        identity: identity ?? (request.identity as Caller['identity']),
+        context: context ?? (request.context as Caller['context']),
+        idempotencyKey,
+      }),
+    },
+    body: body ?? wire.body,
+    access: entry.access,
+    signal,
+  })
+  if (reply.status >= 300) throw errorFrom(reply.status, errorContent(reply))
+  try {
+    return entry.reply === 'arrow' ? arrowReply(reply) : readReply(entry, jsonContent(entry, reply), name)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new SheafError(
+      ErrorCode.Internal,
+      `the reply of ${connection.base} is not as specified: ${reason}`,
+      {
+        cause,
+      },
+    )
+  }
+}
+
+/** A path that ends in a slash asks for the names and shapes of Lance clients; codes of errors stay the same. */
+function withSlash(path: string): string {
+  const query = path.indexOf('?')
+  return query === -1 ? `${path}/` : `${path.slice(0, query)}/${path.slice(query)}`
+}
+
+function arrowReply({ headers, chunks }: Incoming): ArrowReply {
+  const text = headers[tableVersion]
+  if (typeof text !== 'string' || !/^\d+$/.test(text)) throw new Error(`no number in ${tableVersion}`)
+  return { version: Number(text), chunks }
+}
+
+function jsonContent(entry: OperationEntry, { chunks }: Incoming): unknown {
+  return entry.response === null ? undefined : readJson(joined(chunks), Number.POSITIVE_INFINITY)
+}
+
+/** The JSON of an error, or its text where something on the way answered in our place. */
+function errorContent({ chunks }: Incoming): unknown {
+  const bytes = joined(chunks)
+  try {
+    return readJson(bytes, Number.POSITIVE_INFINITY)
+  } catch {
+    return Buffer.from(bytes).toString()
+  }
+}

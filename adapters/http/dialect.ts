@@ -1,0 +1,56 @@
+/**
+ * What differs between the two families of clients, told apart by a trailing slash: LanceDB's remote client sends one,
+ * clients of the namespace specification never do.
+ *
+ * LanceDB's client retries every 409 and takes every 404 for a missing table, so in its dialect both are sent only where
+ * that is true (A-164). It reads tags as a bare map, and knows "already exists" by these words.
+ */
+import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../../src/errors.js'
+import type { CallOptions } from '../../src/protocol/calls.js'
+import type { OperationName } from '../../src/protocol/operations.js'
+
+export type Dialect = NonNullable<CallOptions['dialect']>
+
+export function dialectOf(path: string): Dialect {
+  return path.length > 1 && path.endsWith('/') ? 'lance' : 'namespace'
+}
+
+/** The error for a path no route has (A-005). */
+export function unknownPath(path: string, dialect: Dialect): SheafError {
+  const message = `no operation has the path ${quote(path)}`
+  return dialect === 'lance' ? invalidInput(message) : unsupported(message, { status: 404 })
+}
+
+/** The error as the dialect says it: the same code, perhaps another status and a plainer text. */
+export function errorIn(
+  dialect: Dialect,
+  error: SheafError,
+  operation: OperationName | undefined,
+): { readonly error: SheafError; readonly status: number } {
+  if (dialect === 'namespace') return { error, status: error.status }
+  const { code, message, kind, hint, at, transactionId } = error
+  const status = lanceStatus(error, operation)
+  if (code !== ErrorCode.TableAlreadyExists || message.includes('already exists')) return { error, status }
+  const text = `${message} (it already exists)`
+  return { error: new SheafError(code, text, { status, kind, hint, at, transactionId }), status }
+}
+
+function lanceStatus({ code, status }: SheafError, operation: OperationName | undefined): number {
+  if (status === 409) return code === ErrorCode.ConcurrentModification ? 409 : 400
+  if (status !== 404) return status
+  switch (code) {
+    case ErrorCode.NamespaceNotFound:
+    case ErrorCode.TableNotFound:
+    case ErrorCode.IndexNotFound:
+      return 404
+    case ErrorCode.TableVersionNotFound:
+      return operation === 'describeTable' || operation === 'describeTableVersion' ? 404 : 400
+    default:
+      return 400
+  }
+}
+
+/** The JSON body of a reply as the dialect has it. */
+export function bodyIn(dialect: Dialect, operation: OperationName, body: unknown): unknown {
+  return dialect === 'lance' && operation === 'listTableTags' ? (body as { tags: unknown }).tags : body
+}

@@ -1,0 +1,2 @@
+/** What `sheaf/worker` offers. */
+export { type ConnectWorkerOptions, connectWorker } from './client.js'
