@@ -6,9 +6,10 @@
  *   npm run bench -- query-exact --json  the report as one line of JSON
  */
 import { type Bench, formatReport, runBench } from './harness.js'
+import { bench as openCold } from './open-cold.js'
 import { bench as queryExact } from './query-exact.js'
 
-const benches = [entry(queryExact)]
+const benches = [entry(queryExact), entry(openCold)]
 
 const flags = process.argv.slice(2).filter(argument => argument.startsWith('--'))
 const names = process.argv.slice(2).filter(argument => !argument.startsWith('--'))

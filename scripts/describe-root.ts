@@ -1,4 +1,5 @@
 /** Everything a root says, as JSON that can be compared: namespaces, tables, versions, tags, rows, a search. */
+import { createHash } from 'node:crypto'
 import type { Namespace, Table } from '../src/index.js'
 
 export async function describeRoot(ns: Namespace): Promise<unknown> {
@@ -34,7 +35,13 @@ async function describeVersion(table: Table, version: number): Promise<unknown> 
   const size = vector?.type.kind === 'fixed_size_list' ? vector.type.size : 0
   const nearest =
     size === 0 ? [] : await at.search(new Float32Array(size)).select(['id']).toArray({ int64: 'string' })
-  return { version, schema, rows: rows.map(plain), nearest: nearest.map(plain) }
+  return { version, schema, rows: digest(rows.map(plain)), nearest: nearest.map(plain) }
+}
+
+/** How many rows, the first of them, and a hash of all: enough to compare, little enough to keep. */
+function digest(rows: readonly unknown[]): unknown {
+  const hash = createHash('sha256').update(JSON.stringify(rows)).digest('hex')
+  return { count: rows.length, first: rows[0] ?? null, hash }
 }
 
 /** Typed arrays as arrays; everything else is JSON already, or prints as it. */

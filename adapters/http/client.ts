@@ -9,6 +9,7 @@ import { readReply, writeRequest } from '../../src/protocol/wire.js'
 import { joined } from '../bytes.js'
 import { type Call, remoteOperations } from '../calls.js'
 import { type Caller, writeCaller } from './caller.js'
+import { bodyFrom, pathIn } from './dialect.js'
 import { HttpConnection, type Incoming } from './exchange.js'
 import { tableVersion } from './reply.js'
 
@@ -42,7 +43,7 @@ async function send(
   const type = body !== undefined ? 'application/vnd.apache.arrow.stream' : wire.body && 'application/json'
   const reply = await connection.exchange({
     method: wire.method,
-    path: dialect === 'lance' ? withSlash(wire.path) : wire.path,
+    path: pathIn(dialect, wire.path),
     headers: {
       ...headers,
       ...(type && { 'content-type': type }),
@@ -58,23 +59,14 @@ async function send(
   })
   if (reply.status >= 300) throw errorFrom(reply.status, errorContent(reply))
   try {
-    return entry.reply === 'arrow' ? arrowReply(reply) : readReply(entry, jsonContent(entry, reply), name)
+    if (entry.reply === 'arrow') return arrowReply(reply)
+    if (entry.response === null) return undefined
+    return readReply(entry, bodyFrom(dialect, name, readJson(joined(reply.chunks), Infinity)), name)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new SheafError(
-      ErrorCode.Internal,
-      `the reply of ${connection.base} is not as specified: ${reason}`,
-      {
-        cause,
-      },
-    )
+    const message = `the reply of ${connection.base} is not as specified: ${reason}`
+    throw new SheafError(ErrorCode.Internal, message, { cause })
   }
-}
-
-/** A path that ends in a slash asks for the names and shapes of Lance clients; codes of errors stay the same. */
-function withSlash(path: string): string {
-  const query = path.indexOf('?')
-  return query === -1 ? `${path}/` : `${path.slice(0, query)}/${path.slice(query)}`
 }
 
 function arrowReply({ headers, chunks }: Incoming): ArrowReply {
@@ -83,15 +75,11 @@ function arrowReply({ headers, chunks }: Incoming): ArrowReply {
   return { version: Number(text), chunks }
 }
 
-function jsonContent(entry: OperationEntry, { chunks }: Incoming): unknown {
-  return entry.response === null ? undefined : readJson(joined(chunks), Number.POSITIVE_INFINITY)
-}
-
 /** The JSON of an error, or its text where something on the way answered in our place. */
 function errorContent({ chunks }: Incoming): unknown {
   const bytes = joined(chunks)
   try {
-    return readJson(bytes, Number.POSITIVE_INFINITY)
+    return readJson(bytes, Infinity)
   } catch {
     return Buffer.from(bytes).toString()
   }

@@ -11,8 +11,14 @@ import type { OperationName } from '../../src/protocol/operations.js'
 
 export type Dialect = NonNullable<CallOptions['dialect']>
 
+/** What the path of a request says. */
 export function dialectOf(path: string): Dialect {
   return path.length > 1 && path.endsWith('/') ? 'lance' : 'namespace'
+}
+
+/** The path, with its query, that asks for a dialect. */
+export function pathIn(dialect: Dialect, path: string): string {
+  return dialect === 'lance' ? path.replace(/(?=\?|$)/, '/') : path
 }
 
 /** The error for a path no route has (A-005). */
@@ -53,4 +59,9 @@ function lanceStatus({ code, status }: SheafError, operation: OperationName | un
 /** The JSON body of a reply as the dialect has it. */
 export function bodyIn(dialect: Dialect, operation: OperationName, body: unknown): unknown {
   return dialect === 'lance' && operation === 'listTableTags' ? (body as { tags: unknown }).tags : body
+}
+
+/** The inverse of `bodyIn`. */
+export function bodyFrom(dialect: Dialect, operation: OperationName, body: unknown): unknown {
+  return dialect === 'lance' && operation === 'listTableTags' ? { tags: body } : body
 }

@@ -4,6 +4,7 @@ import https from 'node:https'
 import { urlToHttpOptions } from 'node:url'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { inPieces } from '../bytes.js'
+import { first } from './events.js'
 
 export interface Outgoing {
   readonly method: string
@@ -124,7 +125,7 @@ async function sendBody(request: ClientRequest, body: Outgoing['body']): Promise
   for await (const piece of inPieces(body)) {
     if (request.destroyed) return
     if (request.write(piece)) continue
-    await new Promise(resolve => request.once('drain', resolve).once('close', resolve))
+    await first([request, 'drain'], [request, 'close'])
   }
   request.end()
 }

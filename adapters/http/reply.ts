@@ -1,5 +1,4 @@
 /** Replies: decided as data, then sent. */
-import type { EventEmitter } from 'node:events'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { SheafError } from '../../src/errors.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
@@ -9,6 +8,7 @@ import { writeReply } from '../../src/protocol/wire.js'
 import { lengthOf } from '../bytes.js'
 import { streamOfFile } from './arrow-stream.js'
 import { bodyIn, type Dialect, errorIn } from './dialect.js'
+import { first } from './events.js'
 
 /** Sent with every reply: from 0.3.0 on LanceDB's client sends full-text queries whole, from 0.4.0 on it sends multipart writes. */
 export const serverVersion = { 'phalanx-version': '0.3.0' } as const
@@ -133,15 +133,4 @@ async function discard(request: IncomingMessage): Promise<void> {
     if (left < 0) request.destroy()
   })
   await ended
-}
-
-/** Resolves at the first of these events. */
-function first(...events: readonly (readonly [EventEmitter, string])[]): Promise<void> {
-  return new Promise(resolve => {
-    const happened = () => {
-      for (const [emitter, event] of events) emitter.off(event, happened)
-      resolve()
-    }
-    for (const [emitter, event] of events) emitter.on(event, happened)
-  })
 }

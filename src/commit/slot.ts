@@ -17,6 +17,7 @@ import type { Entry, Genesis, SlotHeader } from './machine.js'
 
 const trailerBytes = 24
 const magic = 'SHEAFLG1'
+const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** A slot in memory. */
 export class Slot {
@@ -156,7 +157,7 @@ function decodeFile(bytes: Uint8Array, number: number) {
   }
   let header: unknown
   try {
-    header = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, headerBytes)))
+    header = JSON.parse(utf8.decode(bytes.subarray(0, headerBytes)))
   } catch (cause) {
     throw corrupted(`slot ${number} is damaged: its header is no JSON`, { cause })
   }

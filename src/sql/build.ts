@@ -106,7 +106,8 @@ export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpa
 /** `operand IN (values and members)`: constants are brought to the type of the operand. */
 export function membership(operand: Bound, members: readonly Bound[], at: SourceSpan): Bound {
   if (members.length === 0) return truthLiteral(false)
-  const values = new Map<unknown, Scalar>()
+  const keys = new Set<unknown>()
+  const values: Scalar[] = []
   const others: Bound[] = []
   let hasNull = false
   for (const member of members) {
@@ -118,21 +119,18 @@ export function membership(operand: Bound, members: readonly Bound[], at: Source
     } else {
       const value = equalValue(operand.type, member)
       if (value === null) throw notComparable(operand, member, at)
-      if (value !== undefined) values.set(keyOf(value), value)
+      if (value === undefined) continue
+      const { size } = keys
+      if (keys.add(keyOf(value)).size > size) values.push(value)
     }
   }
-  if (others.length === 0 && values.size === 0) {
+  if (others.length === 0 && values.length === 0) {
     return hasNull || isNull(operand) ? unknownTruth : neverEqual(operand, members, at)
   }
-  if (values.size === 1 && others.length === 0 && !hasNull) {
-    return compared(
-      '=',
-      operand,
-      { kind: 'literal', type: valueType(operand.type), value: [...values.values()][0]! },
-      at,
-    )
+  if (values.length === 1 && others.length === 0 && !hasNull) {
+    return compared('=', operand, { kind: 'literal', type: valueType(operand.type), value: values[0]! }, at)
   }
-  return fold({ kind: 'in', type: boolType, operand, values: [...values.values()], hasNull, others })
+  return fold({ kind: 'in', type: boolType, operand, values, hasNull, others })
 }
 
 /** No member has a value the operand could take: false, but NULL where the operand is. */
@@ -140,7 +138,9 @@ function neverEqual(operand: Bound, members: readonly Bound[], at: SourceSpan): 
   return compared('=', operand, members[0]!, at)
 }
 
+/** What tells constants of one type apart in a Set; numbers where that is exact, because bigints hash slowly. */
 function keyOf(value: Scalar): unknown {
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value
 }
 

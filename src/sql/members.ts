@@ -7,8 +7,8 @@
 import type { Column } from '../arrow/column.js'
 import type { DataType } from '../arrow/types.js'
 import type { Scalar } from './bound.js'
-import { startsWith } from './compare.js'
 import {
+  type ByteRows,
   byteRowsOf,
   columnOfScalars,
   doublesOf,
@@ -44,7 +44,7 @@ interface ByteTable {
   readonly mask: number
   /** Entry number plus 1 per slot, 0 for an empty one. */
   readonly slots: Int32Array
-  readonly entries: readonly Uint8Array[]
+  readonly entries: ByteRows
   /** Which sizes occur, sizes from 255 on as one. */
   readonly sizes: Uint8Array
 }
@@ -57,11 +57,7 @@ export function membersOf(type: DataType, values: readonly Scalar[]): Members {
   const present = values.filter(value => value !== null)
   const column = columnOfScalars(type, present)
   if (column.type.kind === 'utf8' || column.type.kind === 'binary') {
-    const { bytes, offsets } = byteRowsOf(column)
-    return {
-      kind: 'bytes',
-      table: byteTable(present.map((_, i) => bytes.subarray(offsets[i]!, offsets[i + 1]!))),
-    }
+    return { kind: 'bytes', table: byteTable(byteRowsOf(column), column.length) }
   }
   return { kind: 'pairs', table: pairTable(keyPairsOf(column)) }
 }
@@ -195,18 +191,21 @@ function lookUpInt32s(
   }
 }
 
-function byteTable(entries: readonly Uint8Array[]): ByteTable {
-  const capacity = capacityFor(entries.length)
+function byteTable(entries: ByteRows, count: number): ByteTable {
+  const { bytes, offsets } = entries
+  const capacity = capacityFor(count)
   const mask = capacity - 1
   const sizes = new Uint8Array(256)
-  for (const entry of entries) sizes[Math.min(entry.length, 255)] = 1
+  for (let i = 0; i < count; i++) sizes[Math.min(offsets[i + 1]! - offsets[i]!, 255)] = 1
   for (let seed = 1; ; seed++) {
     const slots = new Int32Array(capacity)
     let longest = 0
-    for (let i = 0; i < entries.length && longest <= longestProbe; i++) {
-      let slot = hashBytes(entries[i]!, 0, entries[i]!.length, seed) & mask
+    for (let i = 0; i < count && longest <= longestProbe; i++) {
+      const start = offsets[i]!
+      const end = offsets[i + 1]!
+      let slot = hashBytes(bytes, start, end, seed) & mask
       let probe = 0
-      while (slots[slot] !== 0 && !sameBytes(entries[slots[slot]! - 1]!, entries[i]!)) {
+      while (slots[slot] !== 0 && !isEntry(entries, slots[slot]! - 1, bytes, start, end)) {
         slot = (slot + 1) & mask
         probe++
       }
@@ -217,8 +216,12 @@ function byteTable(entries: readonly Uint8Array[]): ByteTable {
   }
 }
 
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && startsWith(a, 0, b)
+/** Whether entry `entry` reads as the given range of bytes. */
+function isEntry(entries: ByteRows, entry: number, bytes: Uint8Array, start: number, end: number): boolean {
+  const from = entries.offsets[entry]!
+  if (entries.offsets[entry + 1]! - from !== end - start) return false
+  for (let k = 0; k < end - start; k++) if (entries.bytes[from + k] !== bytes[start + k]) return false
+  return true
 }
 
 /** FNV-1a with the seed in its basis, and a final mix because the low bits choose the slot. */
@@ -245,13 +248,11 @@ function lookUpBytes(
       const row = (w << 5) + 31 - Math.clz32(low)
       const start = offsets[row]!
       const end = offsets[row + 1]!
-      const size = end - start
-      if (sizes[Math.min(size, 255)] === 0) continue
+      if (sizes[Math.min(end - start, 255)] === 0) continue
       let slot = hashBytes(bytes, start, end, seed) & mask
       let entry = slots[slot]!
       while (entry !== 0) {
-        const wanted = entries[entry - 1]!
-        if (wanted.length === size && startsWith(bytes, start, wanted)) {
+        if (isEntry(entries, entry - 1, bytes, start, end)) {
           word |= low
           break
         }

@@ -19,8 +19,8 @@ export type TokenKind =
   | 'symbol'
   | 'end'
 
-/** Longest first, so that `<=` is not `<` and `=`. */
-const symbols = ['<=', '>=', '<>', '!=', '==', '||', '::', ...'()[],.+-*/%=<>']
+const pairs = new Set(['<=', '>=', '<>', '!=', '==', '||', '::'])
+const singles = new Set('()[],.+-*/%=<>')
 
 /** What other dialects allow and this one has no meaning for. */
 const strangers: Readonly<Record<string, string>> = {
@@ -123,11 +123,12 @@ export class Lexer {
   }
 
   #symbol(): void {
-    for (const symbol of symbols) {
-      if (this.text.startsWith(symbol, this.start)) {
-        this.#token('symbol', symbol, this.start + symbol.length)
-        return
-      }
+    const first = this.text[this.start]!
+    const isPair = '<>!=|:'.includes(first) && pairs.has(this.text.slice(this.start, this.start + 2))
+    if (isPair || singles.has(first)) {
+      const end = this.start + (isPair ? 2 : 1)
+      this.#token('symbol', isPair ? this.text.slice(this.start, end) : first, end)
+      return
     }
     const character = String.fromCodePoint(this.text.codePointAt(this.start)!)
     this.#next = this.start + character.length

@@ -4,7 +4,9 @@
  * words, low word first: Arrow's little-endian layout on the platforms Node runs on).
  */
 import { type Column, isValid, type Values } from '../arrow/column.js'
+import { encodeTexts } from '../arrow/encode-text.js'
 import { fromFloat16, toFloat16 } from '../arrow/float16.js'
+import { Place } from '../arrow/place.js'
 import type { DataType } from '../arrow/types.js'
 import { assert } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
@@ -163,7 +165,6 @@ function evenOffsets(length: number, width: number): Int32Array {
   return offsets
 }
 
-const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** A column of the given values, each in the form `Scalar` names for `type`. */
@@ -186,9 +187,10 @@ export function columnOfScalars(declared: DataType, scalars: readonly Scalar[]):
     case 'timestamp':
       return columnOf(type, length, { values: numbersOf(type, scalars) }, valid)
     case 'utf8':
-      return bytesColumn(
+      return columnOf(
         type,
-        scalars.map(text => encoder.encode((text as string | null) ?? '')),
+        length,
+        encodeTexts(scalars as readonly (string | null)[], new Place('expression')),
         valid,
       )
     case 'binary':

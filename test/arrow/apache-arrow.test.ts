@@ -19,7 +19,7 @@ function isBeyondApacheArrow({ schema }: Batches): boolean {
   )
 }
 
-const runs = { numRuns: 3000 }
+const runs = { numRuns: 200 }
 
 function fits(make: () => Uint8Array[]): Uint8Array | null {
   try {

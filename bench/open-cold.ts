@@ -1,0 +1,107 @@
+/** The first answer of a process that has just begun: opening the root, finding the table, reading what the query needs. */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { dataPath } from '../scripts/data.js'
+import { connect, type Schema } from '../src/index.js'
+import { type Bench, type CaseResult, type Contestant, race } from './harness.js'
+import { fillBytes, fillFloats, seededRandom } from './random.js'
+
+interface Parameters {
+  readonly floats: { readonly rows: number; readonly dim: number }
+  /** At full size Fashion-MNIST itself, where it is; else as many random bytes. */
+  readonly bytes: { readonly rows: number; readonly dim: number; readonly fashion: boolean }
+  readonly rounds: number
+}
+
+export const bench: Bench<Parameters> = {
+  name: 'open-cold',
+  question:
+    'how long does a process that has just begun take to its first answer, beyond what a bare node takes?',
+  small: { floats: { rows: 500, dim: 32 }, bytes: { rows: 300, dim: 784, fashion: false }, rounds: 2 },
+  full: { floats: { rows: 10_000, dim: 128 }, bytes: { rows: 60_000, dim: 784, fashion: true }, rounds: 15 },
+  async run({ floats, bytes, rounds }) {
+    const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
+    try {
+      const images = bytes.fashion ? dataPath('vectors', 'fashion-mnist', 'train-images-idx3-ubyte.gz') : null
+      const pixels = images === null ? randomBytes(bytes) : gunzipSync(readFileSync(images)).subarray(16)
+      return [
+        await ask(
+          `${floats.rows} x ${floats.dim} float32`,
+          join(folder, 'floats'),
+          floats.dim,
+          fillFloats(new Float32Array(floats.rows * floats.dim), seededRandom(1)),
+          rounds,
+        ),
+        await ask(
+          `${bytes.rows} x ${bytes.dim} uint8${images === null ? '' : ', Fashion-MNIST'}`,
+          join(folder, 'bytes'),
+          bytes.dim,
+          pixels,
+          rounds,
+        ),
+      ]
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  },
+}
+
+function randomBytes({ rows, dim }: { readonly rows: number; readonly dim: number }): Uint8Array {
+  return fillBytes(new Uint8Array(rows * dim), seededRandom(2))
+}
+
+async function ask(
+  title: string,
+  root: string,
+  dim: number,
+  values: Float32Array | Uint8Array,
+  rounds: number,
+): Promise<CaseResult> {
+  await makeTable(root, dim, values)
+  const file = readdirSync(root, { recursive: true, encoding: 'utf8' }).find(name => name.endsWith('.arrow'))
+  const read = `require('fs').readFileSync(${JSON.stringify(join(root, file!))})`
+  return race({
+    title,
+    contestants: [
+      child('bare node', ['-e', '0']),
+      child('read the data file', ['-e', read]),
+      child('first answer', [resolve('dist/bench/cold-answer.js'), root, String(dim)]),
+    ],
+    rounds,
+  })
+}
+
+async function makeTable(root: string, dim: number, values: Float32Array | Uint8Array): Promise<void> {
+  const cell =
+    values instanceof Float32Array
+      ? ({ kind: 'float', bits: 32 } as const)
+      : ({ kind: 'int', bits: 8, signed: false } as const)
+  const item = { name: 'item', type: cell, nullable: true }
+  const schema: Schema = {
+    fields: [
+      { name: 'id', type: { kind: 'int', bits: 32, signed: true }, nullable: false },
+      { name: 'vector', type: { kind: 'fixed_size_list', size: dim, child: item }, nullable: false },
+    ],
+  }
+  const rows = Array.from({ length: values.length / dim }, (_, id) => {
+    return { id, vector: values.subarray(id * dim, (id + 1) * dim) }
+  })
+  const ns = await connect(root)
+  await ns.createTable('vectors', rows, { schema })
+  await ns.close()
+}
+
+/** A process from its start to its end. */
+function child(name: string, args: readonly string[]): Contestant {
+  return {
+    name,
+    run() {
+      const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+      if (status !== 0) throw new Error(`${name} ended with ${status}: ${stderr}`)
+      return stdout
+    },
+  }
+}

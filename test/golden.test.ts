@@ -1,0 +1,37 @@
+/** Every root in `test/golden/` opens, and reads as it did when it was made. Adding a case is adding a folder. */
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { describeRoot } from '../scripts/describe-root.js'
+import { connect } from '../src/index.js'
+
+const folder = 'test/golden'
+const copies = mkdtempSync(join(tmpdir(), 'sheaf-golden-'))
+afterAll(() => rmSync(copies, { recursive: true, force: true }))
+
+describe.each(readdirSync(folder))('%s', name => {
+  const root = join(folder, name, 'root')
+  const expected = JSON.parse(readFileSync(join(folder, name, 'expected.json'), 'utf8'))
+
+  test('reads as it was written, without writing anything', async () => {
+    const ns = await connect(root, { readOnly: true })
+    expect(JSON.parse(JSON.stringify(await describeRoot(ns)))).toEqual(expected)
+    await ns.close()
+  })
+
+  test('takes further commits', async () => {
+    const copy = join(copies, name)
+    cpSync(root, copy, { recursive: true })
+    const ns = await connect(copy)
+    const [id] = (await ns.operations.listAllTables({})).tables
+    const table = await ns.openTable(id!)
+    const version = await table.version()
+    await table.tags.create('later', version)
+    expect(await table.tags.version('later')).toBe(version)
+    await ns.close()
+    const again = await connect(copy, { create: false })
+    expect(await (await again.openTable(id!)).tags.version('later')).toBe(version)
+    await again.close()
+  })
+})
