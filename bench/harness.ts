@@ -80,6 +80,37 @@ export interface Report {
   readonly cases: readonly CaseResult[]
 }
 
+/** A bench whose parameters nobody needs to know. */
+export interface NamedBench {
+  readonly name: string
+  readonly question: string
+  run(size: 'small' | 'full'): Promise<Report>
+}
+
+export function named<Parameters>(bench: Bench<Parameters>): NamedBench {
+  const { name, question } = bench
+  return { name, question, run: size => runBench(bench, size) }
+}
+
+/**
+ * A command line: names of benches, `--full` for the full size, `--json` for one line of JSON each. Without a
+ * name prints what there is to ask.
+ */
+export async function askBenches(benches: readonly NamedBench[], words: readonly string[]): Promise<void> {
+  const names = words.filter(word => !word.startsWith('--'))
+  if (names.length === 0) for (const { name, question } of benches) console.log(`${name}: ${question}`)
+  for (const name of names) {
+    const bench = benches.find(candidate => candidate.name === name)
+    if (bench === undefined) {
+      console.error(`no bench named ${name}; there is ${benches.map(known => known.name).join(', ')}`)
+      process.exitCode = 2
+      return
+    }
+    const report = await bench.run(words.includes('--full') ? 'full' : 'small')
+    console.log(words.includes('--json') ? JSON.stringify(report) : formatReport(report))
+  }
+}
+
 /** Asks a bench's question at the given size. */
 export async function runBench<Parameters>(
   bench: Bench<Parameters>,

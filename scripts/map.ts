@@ -168,7 +168,7 @@ function printRooms(files: readonly SourceFile[], byPath: ReadonlyMap<string, So
       if (own.length === 0) continue
       const arrows = new Map<string, number>()
       for (const path of own.flatMap(file => file.imports)) {
-        const target = byPath.get(path)?.room ?? (path.startsWith('node:') ? undefined : path)
+        const target = byPath.get(path)?.room ?? (/^(node:|src\/)/.test(path) ? undefined : path)
         if (target !== undefined && target !== room) arrows.set(target, (arrows.get(target) ?? 0) + 1)
       }
       const size = own.reduce((sum, file) => sum + file.lines, 0)

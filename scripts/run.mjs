@@ -61,6 +61,26 @@ function installCompare() {
   run(npm, ['ci', '--prefix', folder, '--no-audit', '--no-fund', '--loglevel=error'], { quiet: true })
 }
 
+/** Runs every property with one seed after another, until the budget is spent: `-- --seconds 600 --seed 1`. */
+function testLong(options) {
+  const option = (name, otherwise) =>
+    options.includes(name) ? Number(options[options.indexOf(name) + 1]) : otherwise
+  const seconds = option('--seconds', 600)
+  const end = Date.now() + seconds * 1000
+  for (let seed = option('--seed', 2); Date.now() < end; seed++) {
+    console.log(`seed ${seed}`)
+    process.env.SHEAF_SEED = String(seed)
+    run(bin('vitest'), [
+      'run',
+      '--reporter=dot',
+      '--exclude',
+      'test/{package,readme}.test.ts',
+      '--exclude',
+      'test/bench/**',
+    ])
+  }
+}
+
 install()
 switch (command) {
   case 'build':
@@ -76,6 +96,10 @@ switch (command) {
     run(process.execPath, ['dist/scripts/map.js'])
     run(bin('vitest'), ['run', ...args])
     break
+  case 'test:long':
+    build()
+    testLong(args)
+    break
   case 'map':
     build()
     run(process.execPath, ['dist/scripts/map.js', ...args])
@@ -90,6 +114,8 @@ switch (command) {
     run(process.execPath, ['bench/compare/run.mjs', ...args])
     break
   default:
-    console.error(`unknown command ${JSON.stringify(command)}: build, start, test, map, bench, bench:compare`)
+    console.error(
+      `unknown command ${JSON.stringify(command)}: build, start, test, test:long, map, bench, bench:compare`,
+    )
     process.exit(2)
 }

@@ -34,7 +34,7 @@ export function readArguments(args: readonly string[]): Command {
   if (directory === undefined) return misuse('serve needs a directory')
   if (rest.length > 0) return misuse(`unexpected argument ${JSON.stringify(rest[0])}`)
   const { port, host } = values
-  if (port !== undefined && !/^\d{1,5}$/.test(port)) {
+  if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) <= 65_535)) {
     return misuse(`--port must be an integer from 0 to 65535, got ${JSON.stringify(port)}`)
   }
   return {

@@ -1,7 +1,7 @@
 /** The program's side: calls that go to a worker, and what becomes of them when it dies. */
 import { MessagePort, type Worker } from 'node:worker_threads'
 import { ErrorCode, invalidInput, SheafError } from '../../src/errors.js'
-import type { Operations } from '../../src/protocol/calls.js'
+import type { ArrowBody, Operations } from '../../src/protocol/calls.js'
 import { operations } from '../../src/protocol/operations.js'
 import { joined } from '../bytes.js'
 import { type Call, type Remote, remoteOperations } from '../calls.js'
@@ -93,22 +93,15 @@ export class WorkerLink {
 
   /** Throws a DataCloneError where the caller's options cannot cross. */
   #postCall(id: number, pending: Pending): void {
-    const { name, request, body: given, options } = pending.call
+    const { name, request, options } = pending.call
     const { signal: _, ...plainOptions } = options
-    const body =
-      given === undefined
-        ? undefined
-        : given instanceof Uint8Array
-          ? joined([given])
-          : offerBody(given, cause => {
-              pending.bodyError = cause
-            })
-    const message: CallMessage = { kind: 'call', id, name, request, body, options: plainOptions }
-    const port = body instanceof MessagePort
+    const { body, transfer } = movable(pending.call.body, cause => {
+      pending.bodyError = cause
+    })
     try {
-      this.#post(message, body === undefined ? [] : [port ? body : body.buffer])
+      this.#post({ kind: 'call', id, name, request, body, options: plainOptions }, transfer)
     } catch (cause) {
-      if (port) body.close()
+      if (body instanceof MessagePort) body.close()
       throw cause
     }
   }
@@ -149,6 +142,20 @@ export class WorkerLink {
     this.#opening.reject(this.#death)
     this.#closing.resolve()
   }
+}
+
+/** The body as something that can be given away; the caller keeps what is the caller's. */
+function movable(
+  body: ArrowBody | undefined,
+  onError: (cause: unknown) => void,
+): { readonly body: CallMessage['body']; readonly transfer: readonly (ArrayBuffer | MessagePort)[] } {
+  if (body === undefined) return { body, transfer: [] }
+  if (body instanceof Uint8Array) {
+    const copy = joined([body])
+    return { body: copy, transfer: [copy.buffer] }
+  }
+  const port = offerBody(body, onError)
+  return { body: port, transfer: [port] }
 }
 
 function outcomeUnknown(message: string, cause: unknown): SheafError {

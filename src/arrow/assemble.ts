@@ -11,6 +11,7 @@ import { decompress } from './decompress.js'
 import type { BodyHeader } from './ipc-message.js'
 import { aligned, cellBytes, isLarge, viewCells } from './layout.js'
 import { sliceColumn } from './slice.js'
+import type { Steps } from './steps.js'
 import type { WireField } from './wire-field.js'
 
 /**
@@ -41,16 +42,21 @@ export interface AssembleOptions {
 }
 
 /**
- * All fields of one body, which must use it up: no node or buffer may be left over.
+ * All fields of one body, in steps of a column or a compressed block. They must use the body
+ * up: no node or buffer may be left over.
  * @throws invalidInput naming column and byte; code 13 status 413 past the budget.
  */
-export function assembleColumns(
+export function* assembleColumns(
   fields: readonly WireField[],
   body: Body,
   options: AssembleOptions,
-): Column[] {
+): Steps<Column[]> {
   const assembler = new Assembler(body, options)
-  const columns = fields.map(field => assembler.column(field))
+  const columns: Column[] = []
+  for (const field of fields) {
+    columns.push(yield* assembler.column(field))
+    yield
+  }
   assembler.finish()
   return columns
 }
@@ -82,43 +88,40 @@ class Assembler {
     }
   }
 
-  column(field: WireField): Column {
+  *column(field: WireField): Steps<Column> {
     const { path, type } = field
     const { length, nulls } = this.#nextNode(field)
     if (type.kind === 'null') {
       this.#options.budget.charge(length * bytesPerEmptyRow, path)
       return plain(field, length, { validity: null, nullCount: length }, null, null)
     }
-    const rows = this.#validity(path, length, nulls)
+    const rows = yield* this.#validity(path, length, nulls)
     switch (type.kind) {
       case 'bool':
-        return plain(field, length, rows, this.#take(path, 'values', bitmapBytes(length)), null)
+        return plain(field, length, rows, yield* this.#take(path, 'values', bitmapBytes(length)), null)
       case 'utf8':
       case 'binary':
-        if (field.view) return this.#views(field, length, rows)
-        return this.#text(field, length, rows)
+        if (field.view) return yield* this.#views(field, length, rows)
+        return yield* this.#text(field, length, rows)
       case 'list':
       case 'map': {
-        const offsets = this.#offsets(field, length)
+        const offsets = yield* this.#offsets(field, length)
         const at = this.#at
-        const child = this.column(field.children[0]!)
+        const child = yield* this.column(field.children[0]!)
         return { ...plain(field, length, rows, null, null), ...this.#cutList(path, offsets, child, at) }
       }
       case 'fixed_size_list': {
         if (type.size === 0) this.#options.budget.charge(length * bytesPerEmptyRow, path)
         return {
           ...plain(field, length, rows, null, null),
-          children: [this.#child(field.children[0]!, length * type.size)],
+          children: [yield* this.#child(field.children[0]!, length * type.size)],
         }
       }
       case 'struct':
         if (type.children.length === 0) this.#options.budget.charge(length * bytesPerEmptyRow, path)
-        return {
-          ...plain(field, length, rows, null, null),
-          children: field.children.map(child => this.#child(child, length)),
-        }
+        return yield* this.#struct(field, length, rows)
       case 'dictionary': {
-        const values = this.#cells(field, length)
+        const values = yield* this.#cells(field, length)
         const at = this.#at
         const column = {
           ...plain(field, length, rows, values, null),
@@ -128,13 +131,19 @@ class Assembler {
         return column
       }
       default:
-        return plain(field, length, rows, this.#cells(field, length), null)
+        return plain(field, length, rows, yield* this.#cells(field, length), null)
     }
   }
 
+  *#struct(field: WireField, length: number, rows: Nulls): Steps<Column> {
+    const children: Column[] = []
+    for (const child of field.children) children.push(yield* this.#child(child, length))
+    return { ...plain(field, length, rows, null, null), children }
+  }
+
   /** A child with the rows its parent needs, which may be fewer than it has. */
-  #child(field: WireField, length: number): Column {
-    const child = this.column(field)
+  *#child(field: WireField, length: number): Steps<Column> {
+    const child = yield* this.column(field)
     if (child.length < length) {
       throw this.#fault(field.path, `has ${child.length} rows, its parent needs ${length}`)
     }
@@ -154,11 +163,11 @@ class Assembler {
     return { offsets, children: [sliceColumn(child, first, count)] }
   }
 
-  #text(field: WireField, length: number, rows: Nulls): Column {
+  *#text(field: WireField, length: number, rows: Nulls): Steps<Column> {
     const { path } = field
-    const { offsets, first } = this.#offsets(field, length)
+    const { offsets, first } = yield* this.#offsets(field, length)
     const at = this.#at
-    const data = this.#take(path, 'values', 0)
+    const data = yield* this.#take(path, 'values', 0)
     const last = first + offsets[length]!
     if (last > data.length) throw fault(path, `offsets reach byte ${last} of ${data.length}`, at)
     const column = plain(field, length, rows, data.subarray(first, last), offsets)
@@ -167,15 +176,15 @@ class Assembler {
   }
 
   /** Views (columnar format, "Variable-size Binary View Layout") as offsets and data. */
-  #views(field: WireField, length: number, rows: Nulls): Column {
+  *#views(field: WireField, length: number, rows: Nulls): Steps<Column> {
     const { path } = field
-    const bytes = this.#take(path, 'views', 16 * length)
+    const bytes = yield* this.#take(path, 'views', 16 * length)
     const viewsAt = this.#at
     const views = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const count = this.#body.header.viewBuffers[this.#viewColumn++]
     if (count === undefined || count < 0) throw this.#fault(path, 'has no count of data buffers')
     const data: Uint8Array[] = []
-    for (let i = 0; i < count; i++) data.push(this.#take(path, 'data', 0))
+    for (let i = 0; i < count; i++) data.push(yield* this.#take(path, 'data', 0))
 
     const offsets = new Int32Array(length + 1)
     let total = 0
@@ -204,17 +213,17 @@ class Assembler {
     return column
   }
 
-  #cells(field: WireField, length: number): Values {
+  *#cells(field: WireField, length: number): Steps<Values> {
     const width = cellBytes(field.type)
     if (width === 0) this.#options.budget.charge(length * bytesPerEmptyRow, field.path)
-    return viewCells(field.type, this.#take(field.path, 'values', width * length), length)
+    return viewCells(field.type, yield* this.#take(field.path, 'values', width * length), length)
   }
 
   /** The offsets of `length` rows from 0 on, and what the first of them was. */
-  #offsets(field: WireField, length: number): Offsets {
+  *#offsets(field: WireField, length: number): Steps<Offsets> {
     const { path, type } = field
     const large = isLarge(type)
-    const bytes = this.#take(path, 'offsets', 0)
+    const bytes = yield* this.#take(path, 'offsets', 0)
     // Writers may leave the offsets of an empty column out.
     if (length === 0 && bytes.length === 0) return { offsets: new Int32Array(1), first: 0 }
     const width = large ? 8 : 4
@@ -254,8 +263,8 @@ class Assembler {
     return out
   }
 
-  #validity(path: string, length: number, nulls: number): Nulls {
-    const bits = this.#take(path, 'validity', 0)
+  *#validity(path: string, length: number, nulls: number): Steps<Nulls> {
+    const bits = yield* this.#take(path, 'validity', 0)
     if (nulls === 0 || (nulls === unknownNulls && bits.length === 0)) return { validity: null, nullCount: 0 }
     if (bits.length < bitmapBytes(length)) {
       throw this.#fault(path, `has ${bits.length} bytes of validity for ${length} rows`)
@@ -298,7 +307,7 @@ class Assembler {
   }
 
   /** The plain bytes of the next buffer, at least `least` of them. */
-  #take(path: string, what: string, least: number): Uint8Array {
+  *#take(path: string, what: string, least: number): Steps<Uint8Array> {
     const { header, bytes, at, replaced } = this.#body
     const index = this.#buffer / 2
     const offset = header.buffers[this.#buffer]
@@ -319,7 +328,7 @@ class Assembler {
       if (this.#bytesLeft < 0) throw this.#fault(path, 'has buffers that overlap others')
       taken = bytes.subarray(offset, offset + length)
       if (header.codec !== null) {
-        taken = decompress(taken, header.codec, this.#options.budget, path, this.#at)
+        taken = yield* decompress(taken, header.codec, this.#options.budget, path, this.#at)
       }
     }
     if (taken.length < least) {

@@ -66,7 +66,7 @@ export function exactBits(bits: Uint8Array, length: number): Uint8Array {
   const exact = bits.subarray(0, bitmapBytes(length))
   const rest = length & 7
   if (rest === 0 || exact[exact.length - 1]! >>> rest === 0) return exact
-  const out = exact.slice()
+  const out = new Uint8Array(exact)
   out[out.length - 1]! &= (1 << rest) - 1
   return out
 }

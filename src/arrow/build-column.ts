@@ -16,8 +16,8 @@ import type { DataType, Field, IntType } from './types.js'
 
 export interface BuildOptions {
   readonly limit: SpreadLimit
-  /** Whether a vector may hold NaN and infinities: yes where a schema asked for it, not where it was guessed. */
-  readonly allowNonFinite: boolean
+  /** Whether the types were inferred: vectors may then hold finite numbers only. */
+  readonly inferred: boolean
 }
 
 /** A value, or null where there is none. */
@@ -480,7 +480,7 @@ function buildNumbers(type: VectorType, lists: Lists, place: Place, options: Bui
     if (out instanceof Float32Array) {
       const fill = fillFloat32(out, size * i, list, size)
       if (fill === 'misfit') return null
-      if (fill === 'non-finite' && !options.allowNonFinite) {
+      if (fill === 'non-finite' && options.inferred) {
         const bad = Array.prototype.find.call(list, number => !Number.isFinite(number))
         throw invalidInput(`row ${place.row(i)}: vector ${quote(place.path)} holds ${bad}`, {
           hint: 'pass a schema to store NaN and infinities',

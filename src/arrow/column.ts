@@ -5,6 +5,7 @@
  * - Buffers are read-only once a column exists. They may be longer than needed, never shorter.
  * - `large` types keep their type but hold 32-bit offsets in memory; a batch whose data passes 2 GiB is
  *   refused at the door.
+ * - A Uint8Array here is never a Buffer, whose `slice` is no copy.
  * - Offsets start at 0 and never decrease; the last one lies within `values`, or is the child's length.
  * - Children have exactly the rows their parent needs: `length` for a struct, `size * length` for a
  *   fixed_size_list, the last offset for a list or map.

@@ -3,6 +3,7 @@
  * from outside. Columns are views of the bytes given wherever the machine can address them as they lie.
  */
 import { invalidInput, quote } from '../errors.js'
+import { Pacer } from '../primitives/pacer.js'
 import { Budget, defaultMaxBytes, tooLarge } from './budget.js'
 import type { Batch } from './column.js'
 import { concatBytes } from './concat.js'
@@ -16,6 +17,8 @@ import {
   type Message,
   prefixBytes,
 } from './ipc-message.js'
+import { asBytes } from './layout.js'
+import { runAtOnce, runPaced } from './steps.js'
 import type { Schema } from './types.js'
 
 export interface DecodeLimits {
@@ -47,7 +50,8 @@ const headBytes = 8
 export function decodeIpc(bytes: Uint8Array, limits: DecodeLimits = {}): Decoded {
   if (bytes.length === 0) throw invalidInput('0 bytes is not an Arrow body')
   const budget = new Budget(limits.maxBytes ?? defaultMaxBytes)
-  return startsAsFile(bytes) ? decodeFile(bytes, budget) : decodeStream(bytes, budget)
+  const plain = asBytes(bytes)
+  return startsAsFile(plain) ? decodeFile(plain, budget) : decodeStream(plain, budget)
 }
 
 function startsAsFile(bytes: Uint8Array): boolean {
@@ -80,8 +84,8 @@ function decodeStream(bytes: Uint8Array, budget: Budget): Decoded {
     if (at + message.bodyBytes > bytes.length) throw cutOff(bytes.length)
     const body = bytes.subarray(at, at + message.bodyBytes)
     if (decoder === null) throw noSchema(start)
-    if (message.kind === 'dictionary') decoder.addDictionary(message, body, at)
-    else batches.push(decoder.batch(message.header, body, at, budget))
+    if (message.kind === 'dictionary') runAtOnce(decoder.addDictionary(message, body, at))
+    else batches.push(runAtOnce(decoder.batch(message.header, body, at, budget)))
     at += message.bodyBytes
   }
   if (decoder === null) throw noSchema(at)
@@ -123,13 +127,13 @@ function decodeFile(bytes: Uint8Array, budget: Budget): Decoded {
     if (met.has(id) && !message.delta)
       throw invalidInput(`broken arrow file: a second dictionary ${id} (byte ${at})`)
     met.add(id)
-    decoder.addDictionary(message, body, at)
+    runAtOnce(decoder.addDictionary(message, body, at))
   }
   const batches = footer.batches.map(block => {
     const { message, body, at } = readBlock(bytes, block)
     if (message.kind !== 'batch')
       throw invalidInput(`broken arrow file: no record batch at byte ${block.offset}`)
-    return decoder.batch(message.header, body, at, budget)
+    return runAtOnce(decoder.batch(message.header, body, at, budget))
   })
   return { schema: decoder.schema, batches }
 }
@@ -170,6 +174,11 @@ function noSchema(at: number) {
   return invalidInput(`broken arrow stream: no schema before byte ${at}`)
 }
 
+export interface DecodeStreamOptions extends DecodeLimits {
+  /** Ends the decoding: what is awaited rejects with `signal.reason`. */
+  readonly signal?: AbortSignal
+}
+
 export interface DecodedStream {
   readonly schema: Schema
   /** To be read once; each batch is decoded when it is asked for. */
@@ -178,36 +187,38 @@ export interface DecodedStream {
 
 /**
  * Decodes an upload as it arrives, from chunks that stay as they are; resolves when the schema has been read. Holds one message at a time, so
- * `limits.maxBytes` bounds each message (as it arrives and as decoded) and the dictionaries, not the whole.
- * A file, whose dictionaries may come last, is gathered first and must fit in `limits.maxBytes`.
+ * `maxBytes` bounds each message (as it arrives and as decoded) and the dictionaries, not the whole. A file,
+ * whose dictionaries may come last, is gathered first and must fit in `maxBytes`. Lets the event loop turn
+ * while it decodes.
  * @throws what `decodeIpc` throws; from `batches` for what comes after the schema.
  */
 export async function decodeIpcStream(
   chunks: AsyncIterable<Uint8Array>,
-  limits: DecodeLimits = {},
+  options: DecodeStreamOptions = {},
 ): Promise<DecodedStream> {
   const source = new ByteSource(chunks)
   try {
-    return await openChunks(source, limits)
+    return await openChunks(source, options)
   } catch (error) {
     await source.close()
     throw error
   }
 }
 
-async function openChunks(source: ByteSource, limits: DecodeLimits): Promise<DecodedStream> {
-  const maxBytes = limits.maxBytes ?? defaultMaxBytes
+async function openChunks(source: ByteSource, options: DecodeStreamOptions): Promise<DecodedStream> {
+  const { maxBytes = defaultMaxBytes, signal } = options
+  const pacer = new Pacer(signal)
   const head = await source.peek(fileMagic.length)
   if (head.length === 0) throw invalidInput('0 bytes is not an Arrow body')
   if (startsAsFile(head)) {
-    const { schema, batches } = decodeIpc(await source.rest(maxBytes), limits)
+    const { schema, batches } = decodeIpc(await source.rest(maxBytes), { maxBytes })
     return { schema, batches: iterate(batches) }
   }
   const start = source.position
   const first = await readMessage(source, maxBytes)
   if (first?.message.kind !== 'schema') throw noSchema(start)
   const decoder = openStream(first.message, null, new Budget(maxBytes), start)
-  return { schema: decoder.schema, batches: streamBatches(source, decoder, maxBytes) }
+  return { schema: decoder.schema, batches: streamBatches(source, decoder, maxBytes, pacer) }
 }
 
 async function* iterate(batches: readonly Batch[]): AsyncGenerator<Batch> {
@@ -218,6 +229,7 @@ async function* streamBatches(
   source: ByteSource,
   decoder: IpcDecoder,
   maxBytes: number,
+  pacer: Pacer,
 ): AsyncGenerator<Batch> {
   try {
     for (;;) {
@@ -225,9 +237,10 @@ async function* streamBatches(
       const next = await readMessage(source, maxBytes)
       if (next === null) return
       const { message, body, at } = next
-      if (message.kind === 'batch') yield decoder.batch(message.header, body, at, new Budget(maxBytes))
-      else if (message.kind === 'dictionary') decoder.addDictionary(message, body, at)
-      else throw invalidInput(`broken arrow stream: a second schema (byte ${start})`)
+      if (message.kind === 'schema')
+        throw invalidInput(`broken arrow stream: a second schema (byte ${start})`)
+      if (message.kind === 'dictionary') await runPaced(decoder.addDictionary(message, body, at), pacer)
+      else yield await runPaced(decoder.batch(message.header, body, at, new Budget(maxBytes)), pacer)
     }
   } finally {
     await source.close()
@@ -327,7 +340,7 @@ class ByteSource {
         throw invalidInput(`an arrow body comes in Uint8Array chunks, got ${quote(typeof next.value)}`)
       }
       if (next.value.length === 0) continue
-      this.#pending.push(next.value)
+      this.#pending.push(asBytes(next.value))
       this.#pendingBytes += next.value.length
       return true
     }

@@ -4,6 +4,7 @@ import { invalidInput, unsupported } from '../errors.js'
 import type { Budget } from './budget.js'
 import type { Codec } from './ipc-message.js'
 import { decodeLz4Frame } from './lz4.js'
+import type { Steps } from './steps.js'
 
 interface Zstd {
   zstdDecompressSync?(bytes: Uint8Array, options: { maxOutputLength: number }): Uint8Array
@@ -15,13 +16,13 @@ interface Zstd {
  * @throws invalidInput for broken frames, code 13 status 413 past the budget, unsupported for ZSTD on a Node
  *   without it.
  */
-export function decompress(
+export function* decompress(
   buffer: Uint8Array,
   codec: Codec,
   budget: Budget,
   path: string,
   at: number,
-): Uint8Array {
+): Steps<Uint8Array> {
   if (buffer.length === 0) return buffer
   if (buffer.length < 8)
     throw invalidInput(`broken arrow body: ${buffer.length} bytes of a length (byte ${at})`)
@@ -33,7 +34,7 @@ export function decompress(
   }
   if (length === 0n) return frame.subarray(0, 0)
   budget.charge(Number(length), path)
-  if (codec === 'lz4') return decodeLz4Frame(frame, Number(length), at + 8)
+  if (codec === 'lz4') return yield* decodeLz4Frame(frame, Number(length), at + 8)
   return decodeZstd(frame, Number(length), at + 8)
 }
 

@@ -2,7 +2,6 @@
  * Writes Arrow IPC streams and files: uncompressed, buffers on multiples of 64 bytes, equal input gives equal
  * bytes. Everything comes as chunks that view the columns' own buffers; nothing is joined.
  */
-import { assert } from '../errors.js'
 import type { Batch } from './column.js'
 import { concatBytes } from './concat.js'
 import { type FlatColumns, flattenColumn } from './flatten.js'
@@ -44,10 +43,7 @@ export function concatChunks(chunks: readonly Uint8Array[]): Uint8Array {
 
 function encodeBodies(schema: Schema, batches: readonly Batch[], writer: IpcWriter) {
   const unifier = new DictionaryUnifier(schema)
-  const rewritten = batches.map(batch => {
-    assert(batch.columns.length === schema.fields.length, 'a batch of another schema')
-    return unifier.add(batch)
-  })
+  const rewritten = batches.map(batch => unifier.add(batch))
   const dictionaries = unifier.dictionaries().map(({ id, values }) => {
     const flat: FlatColumns = { nodes: [], buffers: [] }
     flattenColumn(values, flat)

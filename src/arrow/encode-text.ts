@@ -1,5 +1,6 @@
 /** Many strings as UTF-8, one after the other. */
 import { invalidInput, quote } from '../errors.js'
+import { asBytes } from './layout.js'
 import type { Place } from './place.js'
 
 /**
@@ -35,7 +36,8 @@ export function encodeTexts(
     }
     at = offsets[end]!
   }
-  return { values: at > 0.75 * bytes.length ? bytes.subarray(0, at) : bytes.slice(0, at), offsets }
+  const used = asBytes(bytes).subarray(0, at)
+  return { values: at > 0.75 * bytes.length ? used : used.slice(), offsets }
 }
 
 /** Encodes a group as one string; false when its parts would not have become what the whole became. */

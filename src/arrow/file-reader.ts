@@ -17,6 +17,8 @@ import {
   layoutKey,
 } from './file-layout.js'
 import { type Block, decodeFooter, type Footer, fileMagic } from './ipc-message.js'
+import { asBytes } from './layout.js'
+import { runAtOnce } from './steps.js'
 import type { Field, Schema } from './types.js'
 import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
 
@@ -166,7 +168,7 @@ export function assembleColumn(
     const given = bytes.length + (cells?.length ?? 0)
     throw corrupted(`column ${quote(field.name)} needs ${range.bytes} bytes, got ${given}`)
   }
-  const own = bytes.subarray(0, before)
+  const own = asBytes(bytes).subarray(0, before)
   if (options.verified !== true) {
     const crc = cells === undefined ? crc32(own) : crc32(cells, crc32(own))
     checkCrc(`column ${quote(field.name)} at byte ${range.start}`, crc, range.crc)
@@ -182,22 +184,18 @@ export function assembleColumn(
   }
   const body = { header, bytes: own, at: range.start }
   try {
-    const [column] = assembleColumns(
-      wire,
-      cells ? { ...body, replaced: { buffer: 2, bytes: cells } } : body,
-      {
-        budget: new Budget(Number.POSITIVE_INFINITY),
-        checkText: false,
-        dictionaryOf: ({ dictionaryId }) => {
-          const dictionary = options.dictionaries?.get(dictionaryId)
-          if (dictionary === undefined) {
-            throw corrupted(`column ${quote(field.name)} needs dictionary ${dictionaryId}`)
-          }
-          return dictionary
-        },
+    const steps = assembleColumns(wire, cells ? { ...body, replaced: { buffer: 2, bytes: asBytes(cells) } } : body, {
+      budget: new Budget(Number.POSITIVE_INFINITY),
+      checkText: false,
+      dictionaryOf: ({ dictionaryId }) => {
+        const dictionary = options.dictionaries?.get(dictionaryId)
+        if (dictionary === undefined) {
+          throw corrupted(`column ${quote(field.name)} needs dictionary ${dictionaryId}`)
+        }
+        return dictionary
       },
-    )
-    return column!
+    })
+    return runAtOnce(steps)[0]!
   } catch (error) {
     if (!(error instanceof SheafError)) throw error
     throw corrupted(`column ${quote(field.name)} cannot be read: ${error.message}`, { cause: error })

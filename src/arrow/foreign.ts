@@ -291,7 +291,7 @@ function readValidity(
   const { nullBitmap, offset } = data
   if (!nullBitmap || nullBitmap.length === 0) return none
   if (nullBitmap.length < bitmapBytes(offset + length)) throw broken(path, 'has too few validity bits')
-  const validity = cutBits(nullBitmap, offset, length)
+  const validity = cutBits(asBytes(nullBitmap), offset, length)
   const nullCount = length - countBits(validity, length)
   return nullCount === 0 ? none : { validity, nullCount }
 }

@@ -1,6 +1,6 @@
 /** The type of a column of JavaScript values, from all of them. */
 import { types } from 'node:util'
-import { invalidInput, quote } from '../errors.js'
+import { invalidInput, quote, type SheafError } from '../errors.js'
 import type { Place } from './place.js'
 import { type DataType, type Field, maxTypeDepth } from './types.js'
 
@@ -64,13 +64,18 @@ export class SpreadLimit {
 
   elements(count: number, place: Place): void {
     this.#elements -= count
-    if (this.#elements < 0)
-      throw invalidInput(`column ${quote(place.path)} holds more than ${2 ** 25} list elements`)
+    if (this.#elements < 0) throw tooMany(place)
   }
 
   field(place: Place): void {
     if (--this.#fields < 0) throw invalidInput(`column ${quote(place.path)} is one of more than 10000 fields`)
   }
+}
+
+function tooMany(place: Place): SheafError {
+  return invalidInput(`column ${quote(place.path)} holds more than ${2 ** 25} list elements`, {
+    hint: 'send fewer rows at a time',
+  })
 }
 
 /**
@@ -88,7 +93,7 @@ export function inferType(values: readonly unknown[], place: Place, limit: Sprea
     case 'null':
       return { kind: 'null' }
     case 'number':
-      return { kind: 'float', bits: 64 }
+      return float64
     case 'bigint':
       return { kind: 'int', bits: 64, signed: true }
     case 'boolean':
@@ -142,6 +147,43 @@ function inferList(
   const child = inferType(elements, place.elements(offsets), limit, depth + 1)
   return { kind: 'list', large: false, child: item(child) }
 }
+
+/**
+ * The type of all values when some have the type `a` and the rest the type `b`: what `inferType` would say of
+ * them all. Null where it would refuse them.
+ */
+export function mergeTypes(a: DataType, b: DataType): DataType | null {
+  if (a.kind === 'null') return b
+  if (b.kind === 'null') return a
+  if (a.kind === 'fixed_size_list' && b.kind === 'fixed_size_list' && a.size === b.size) return a
+  const [listA, listB] = [asList(a), asList(b)]
+  if (listA !== null && listB !== null) {
+    const child = mergeTypes(listA.child.type, listB.child.type)
+    return child === null ? null : { ...listA, child: item(child) }
+  }
+  if (a.kind === 'struct' && b.kind === 'struct') return mergeStructs(a.children, b.children)
+  return a.kind === b.kind ? a : null
+}
+
+/** Vectors that do not share one length are lists of numbers. */
+function asList(type: DataType): (DataType & { readonly kind: 'list' }) | null {
+  if (type.kind === 'list') return type
+  return type.kind === 'fixed_size_list' ? { kind: 'list', large: false, child: item(float64) } : null
+}
+
+function mergeStructs(a: readonly Field[], b: readonly Field[]): DataType | null {
+  const merged = new Map(a.map(field => [field.name, field.type]))
+  for (const { name, type } of b) {
+    const known = merged.get(name)
+    const both = known === undefined ? type : mergeTypes(known, type)
+    if (both === null) return null
+    merged.set(name, both)
+  }
+  const children = [...merged].map(([name, type]): Field => ({ name, type, nullable: true }))
+  return { kind: 'struct', children }
+}
+
+const float64: DataType = { kind: 'float', bits: 64 }
 
 function item(type: DataType): Field {
   return { name: 'item', type, nullable: true }

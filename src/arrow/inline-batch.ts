@@ -11,6 +11,8 @@ import { type FlatColumns, flattenColumn } from './flatten.js'
 import { IpcDecoder } from './ipc-decoder.js'
 import { decodeMessage, decodePrefix, prefixBytes } from './ipc-message.js'
 import { DictionaryUnifier, IpcWriter, tightAlignment } from './ipc-writer.js'
+import { asBytes } from './layout.js'
+import { runAtOnce } from './steps.js'
 import type { Schema } from './types.js'
 import { wireFields } from './wire-field.js'
 
@@ -36,7 +38,7 @@ export function encodeBatch(batch: Batch): Uint8Array {
  */
 export function decodeBatch(bytes: Uint8Array, schema: Schema): Batch {
   try {
-    return decodeMessages(bytes, schema)
+    return decodeMessages(asBytes(bytes), schema)
   } catch (error) {
     if (!(error instanceof SheafError)) throw error
     throw corrupted(`inline rows of ${bytes.length} bytes cannot be read: ${error.message}`, { cause: error })
@@ -49,15 +51,15 @@ function decodeMessages(bytes: Uint8Array, schema: Schema): Batch {
   const decoder = new IpcDecoder({ schema, fields }, { dictionaryBudget: budget, checkText: false })
   let at = 0
   while (at + prefixBytes <= bytes.length) {
-    const metadataBytes = decodePrefix(bytes, at, at)
-    at += prefixBytes
-    const message = decodeMessage(bytes.subarray(at, at + metadataBytes), at)
-    at += metadataBytes
+    const metadataAt = at + prefixBytes
+    const bodyAt = metadataAt + decodePrefix(bytes, at, at)
+    const message = decodeMessage(bytes.subarray(metadataAt, bodyAt), metadataAt)
     if (message.kind === 'schema') break
-    const body = bytes.subarray(at, at + message.bodyBytes)
-    if (message.kind === 'batch') return decoder.batch(message.header, body, at, budget)
-    decoder.addDictionary(message, body, at)
-    at += message.bodyBytes
+    at = bodyAt + message.bodyBytes
+    const body = bytes.subarray(bodyAt, at)
+    if (message.kind === 'dictionary') runAtOnce(decoder.addDictionary(message, body, bodyAt))
+    else if (at !== bytes.length) break
+    else return runAtOnce(decoder.batch(message.header, body, bodyAt, budget))
   }
-  throw corrupted('they end before a record batch')
+  throw corrupted('they do not end with a record batch')
 }

@@ -9,6 +9,7 @@ import type { BodyHeader, Message } from './ipc-message.js'
 import type { DecodedSchema } from './ipc-schema.js'
 import { columnBytes } from './layout.js'
 import { equalTypes } from './same-type.js'
+import type { Steps } from './steps.js'
 import type { Schema } from './types.js'
 import { dictionaryFields, type WireField } from './wire-field.js'
 
@@ -44,21 +45,29 @@ export class IpcDecoder {
   }
 
   /** Takes in a dictionary batch. @throws invalidInput. */
-  addDictionary(message: Message & { readonly kind: 'dictionary' }, body: Uint8Array, at: number): void {
+  *addDictionary(
+    message: Message & { readonly kind: 'dictionary' },
+    body: Uint8Array,
+    at: number,
+  ): Steps<void> {
     const { id, delta, header } = message
     const field = this.#dictionaryFields.get(id)
     if (field === undefined) throw invalidInput(`no column uses dictionary ${id} (byte ${at})`)
     const options = this.#assembleOptions(this.#options.dictionaryBudget)
-    const [column] = assembleColumns([field.values!], { header, bytes: body, at }, options)
+    const [column] = yield* assembleColumns([field.values!], { header, bytes: body, at }, options)
     const known = this.#dictionaries.get(id)
     if (delta && known !== undefined) known.push(column!)
     else this.#dictionaries.set(id, [column!])
   }
 
   /** Turns a record batch into columns. @throws invalidInput; code 13 status 413 past the budget. */
-  batch(header: BodyHeader, body: Uint8Array, at: number, budget: Budget): Batch {
+  *batch(header: BodyHeader, body: Uint8Array, at: number, budget: Budget): Steps<Batch> {
     if (this.#fields.length === 0) budget.charge(header.length * 8, '')
-    const columns = assembleColumns(this.#fields, { header, bytes: body, at }, this.#assembleOptions(budget))
+    const columns = yield* assembleColumns(
+      this.#fields,
+      { header, bytes: body, at },
+      this.#assembleOptions(budget),
+    )
     columns.forEach((column, i) => {
       if (column.length === header.length) return
       throw invalidInput(

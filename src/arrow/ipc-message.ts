@@ -12,6 +12,7 @@ import {
   encodeMetadata,
   encodeSchema,
 } from './ipc-schema.js'
+import { asBytes } from './layout.js'
 import type { Schema } from './types.js'
 
 /** First and last bytes of a file. */
@@ -214,7 +215,7 @@ export function encodeFooter(
   out.set(footer)
   out.writeInt32LE(footer.length, footer.length)
   out.write(fileMagic, footer.length + 4, 'latin1')
-  return out
+  return asBytes(out)
 }
 
 function encodeBlocks(blocks: readonly Block[]): Part {
@@ -237,5 +238,5 @@ function encapsulate(part: Part, position: number, alignment: number): Uint8Arra
   out.writeUInt32LE(continuation, 0)
   out.writeInt32LE(padded - prefixBytes, 4)
   out.set(metadata, prefixBytes)
-  return out
+  return asBytes(out)
 }

@@ -97,6 +97,8 @@ export class DictionaryUnifier {
 
   /** The columns of a batch with indices into the dictionaries of all batches so far. */
   add(batch: Batch): readonly Column[] {
+    assert(batch.columns.length === this.#fields.length, 'a batch of another schema')
+    for (const column of batch.columns) assert(column.length === batch.length, 'columns of different lengths')
     if (this.#mergers.size === 0) return batch.columns
     return batch.columns.map((column, i) => this.#rewrite(this.#fields[i]!, column))
   }

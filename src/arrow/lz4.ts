@@ -5,6 +5,7 @@
  * - Checksums, where the frame has them, are verified.
  */
 import { invalidInput, type SheafError, unsupported } from '../errors.js'
+import type { Steps } from './steps.js'
 import { xxh32 } from './xxh32.js'
 
 const magic = 0x184d2204
@@ -21,10 +22,11 @@ const Flag = {
 } as const
 
 /**
- * Decodes one frame of exactly `length` bytes. `at` is where the frame begins in what the caller reads.
+ * Decodes one frame of exactly `length` bytes, a step per block. `at` is where the frame begins in what the
+ * caller reads.
  * @throws invalidInput naming the byte when the frame is cut, broken, or not of that length.
  */
-export function decodeLz4Frame(frame: Uint8Array, length: number, at: number): Uint8Array {
+export function* decodeLz4Frame(frame: Uint8Array, length: number, at: number): Steps<Uint8Array> {
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength)
   const fault = (what: string, position: number): SheafError =>
     invalidInput(`broken lz4 frame: ${what} (byte ${at + position})`)
@@ -80,6 +82,7 @@ export function decodeLz4Frame(frame: Uint8Array, length: number, at: number): U
       done = end
     }
     position += size + trailer
+    yield
   }
   if (done !== length) throw fault(`holds ${done} bytes, ${length} were announced`, position)
   if (flags & Flag.contentChecksum) {
@@ -91,12 +94,21 @@ export function decodeLz4Frame(frame: Uint8Array, length: number, at: number): U
   return out
 }
 
+/** Runs longer than this are moved by the engine's own copy, shorter ones word by word. */
+const shortRun = 64
+
 /**
  * Decodes one block into `out` from `start` on; matches reach back to `window` at most. Returns where the
  * output ends, or the complement (~) of the input position that is wrong.
+ *
+ * Where 4 bytes of room are left, copies go in words of 4 and may write up to 3 bytes too many: what follows
+ * writes over them.
  */
 function decodeBlock(block: Uint8Array, out: Uint8Array, start: number, window: number): number {
   const end = block.length
+  const room = out.length
+  const source = new DataView(block.buffer, block.byteOffset, end)
+  const target = new DataView(out.buffer, out.byteOffset, room)
   let read = 0
   let write = start
   while (read < end) {
@@ -110,14 +122,19 @@ function decodeBlock(block: Uint8Array, out: Uint8Array, start: number, window: 
         literals += more
       }
     }
-    if (read + literals > end || write + literals > out.length) return ~read
-    if (literals > 32) {
+    const literalsEnd = write + literals
+    if (read + literals > end || literalsEnd > room) return ~read
+    if (literals > shortRun) {
       out.set(block.subarray(read, read + literals), write)
-      read += literals
-      write += literals
+    } else if (read + literals + 4 <= end && literalsEnd + 4 <= room) {
+      for (let from = read, to = write; to < literalsEnd; from += 4, to += 4) {
+        target.setUint32(to, source.getUint32(from, true), true)
+      }
     } else {
-      for (const stop = read + literals; read < stop; ) out[write++] = block[read++]!
+      for (let from = read, to = write; to < literalsEnd; ) out[to++] = block[from++]!
     }
+    read += literals
+    write = literalsEnd
     if (read === end) return write
 
     if (read + 2 > end) return ~read
@@ -132,17 +149,21 @@ function decodeBlock(block: Uint8Array, out: Uint8Array, start: number, window: 
         match += more
       }
     }
-    const from = write - distance
-    if (distance === 0 || from < window || write + match > out.length) return ~read
-    if (distance >= match && match > 32) {
+    const matchEnd = write + match
+    let from = write - distance
+    if (distance === 0 || from < window || matchEnd > room) return ~read
+    if (match > shortRun && distance >= match) {
       out.copyWithin(write, from, from + match)
-      write += match
-    } else if (distance === 1) {
-      out.fill(out[from]!, write, write + match)
-      write += match
+    } else if (match > shortRun && distance === 1) {
+      out.fill(out[from]!, write, matchEnd)
+    } else if (distance >= 4 && matchEnd + 4 <= room) {
+      for (let to = write; to < matchEnd; from += 4, to += 4) {
+        target.setUint32(to, target.getUint32(from, true), true)
+      }
     } else {
-      for (let i = from, stop = write + match; write < stop; ) out[write++] = out[i++]!
+      for (let to = write; to < matchEnd; ) out[to++] = out[from++]!
     }
+    write = matchEnd
   }
   return write
 }

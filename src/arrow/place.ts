@@ -5,28 +5,41 @@ export class Place {
   /** What messages call the column: `user.tags[]`. */
   readonly path: string
   readonly #parent: Place | null
-  /** How the values of a list's child came from rows: offsets, or one size for all; null = one for one. */
+  /** Where the values of a list's child came from: its offsets, or one size for all; null = one for one. */
   readonly #origin: Int32Array | number | null
+  /** Of a column: the number of its first row. */
+  readonly #firstRow: number
 
-  constructor(path: string, parent: Place | null = null, origin: Int32Array | number | null = null) {
+  private constructor(
+    path: string,
+    parent: Place | null,
+    origin: Int32Array | number | null,
+    firstRow: number,
+  ) {
     this.path = path
     this.#parent = parent
     this.#origin = origin
+    this.#firstRow = firstRow
+  }
+
+  /** A column whose values begin at row `firstRow`. */
+  static column(name: string, firstRow = 0): Place {
+    return new Place(name, null, null, firstRow)
   }
 
   field(name: string): Place {
-    return new Place(`${this.path}.${name}`, this)
+    return new Place(`${this.path}.${name}`, this, null, 0)
   }
 
   /** The elements of lists that end at `origin[i + 1]`, or are `origin` long each. */
   elements(origin: Int32Array | number): Place {
-    return new Place(`${this.path}[]`, this, origin)
+    return new Place(`${this.path}[]`, this, origin, 0)
   }
 
   /** The row, counted from 0, that the `index`th value belongs to. */
   row(index: number): number {
-    if (this.#parent === null) return index
     const origin = this.#origin
+    if (this.#parent === null) return index + this.#firstRow
     if (origin === null) return this.#parent.row(index)
     if (typeof origin === 'number') return this.#parent.row(Math.floor(index / origin))
     let low = 0

@@ -4,10 +4,8 @@ import { findNamespace } from '../catalog/lookup.js'
 import { decideCreateNamespace, decideDropNamespace } from '../catalog/namespaces.js'
 import { pathKey } from '../catalog/state.js'
 import type { Handler } from '../protocol/calls.js'
-import { type Listing, paginate } from '../protocol/page.js'
+import { namespaceNames, paginate } from '../protocol/page.js'
 import { commit, type Engine, transactionOf } from './engine.js'
-
-const listing: Listing<string> = { name: 'namespaces', key: name => name, startAfterNames: true }
 
 export const createNamespace: Handler<Engine, 'createNamespace'> = async (engine, request, { signal }) => {
   const { id, mode = 'Create', properties = {} } = request
@@ -21,7 +19,7 @@ export const createNamespace: Handler<Engine, 'createNamespace'> = async (engine
 
 export const listNamespaces: Handler<Engine, 'listNamespaces'> = async (engine, request, { signal }) => {
   const node = findNamespace(await engine.committer.refresh(signal), request.id)
-  const { items, ...next } = paginate(sortedNames(node.namespaces), listing, request)
+  const { items, ...next } = paginate(sortedNames(node.namespaces), namespaceNames, request)
   return { namespaces: items, ...next }
 }
 

@@ -1,7 +1,6 @@
 /** A search being put together. Each step gives a new one; the rows come when they are asked for. */
-import type { Table as ArrowTable } from 'apache-arrow'
 import { concatChunks } from '../arrow/encode-ipc.js'
-import { toArrowTable } from '../arrow/to-arrow.js'
+import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
 import { batchToRows, type ReadOptions } from '../arrow/values.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
 import { type Parameters, writeParameters } from '../protocol/parameters.js'

@@ -8,16 +8,14 @@ import { decideDropTable } from '../catalog/tables.js'
 import { arrowSchema } from '../manifest/table-schema.js'
 import type { Handler, Reply } from '../protocol/calls.js'
 import { formatId } from '../protocol/identifiers.js'
-import { type Listing, paginate } from '../protocol/page.js'
+import { paginate, tableNames } from '../protocol/page.js'
 import { commit, type Engine, locationOf, openVersion, transactionOf } from './engine.js'
-
-const listing: Listing<string> = { name: 'tables', key: name => name, startAfterNames: true }
 
 export const listTables: Handler<Engine, 'listTables'> = async (engine, request, { signal }) => {
   const state = await engine.committer.refresh(signal)
   const node = findNamespace(state, request.id)
   const listed = sortedNames(node.tables).filter(name => isListed(state, node.tables.get(name)!, request))
-  const { items, ...next } = paginate(listed, listing, request)
+  const { items, ...next } = paginate(listed, tableNames, request)
   return { tables: items, ...next }
 }
 
@@ -29,7 +27,7 @@ export const listAllTables: Handler<Engine, 'listAllTables'> = async (engine, re
       if (isListed(state, uuid, request)) ids.push(formatId([...node.id, name], request.delimiter))
     }
   }
-  const { items, ...next } = paginate(ids.sort(), listing, request)
+  const { items, ...next } = paginate(ids.sort(), tableNames, request)
   return { tables: items, ...next }
 }
 

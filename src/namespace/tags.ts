@@ -6,14 +6,12 @@ import type { TagOp } from '../catalog/ops.js'
 import type { TableHead } from '../catalog/state.js'
 import { decideCreateTag, decideDeleteTag, decideUpdateTag } from '../catalog/tags.js'
 import type { Handler, Reply } from '../protocol/calls.js'
-import { type Listing, paginate } from '../protocol/page.js'
+import { paginate, tagNames } from '../protocol/page.js'
 import { commit, type Engine, transactionOf } from './engine.js'
-
-const listing: Listing<string> = { name: 'tags', key: name => name }
 
 export const listTableTags: Handler<Engine, 'listTableTags'> = async (engine, request, { signal }) => {
   const head = findTable(await engine.committer.refresh(signal), request.id)
-  const { items, ...next } = paginate(sortedNames(head.tags), listing, request)
+  const { items, ...next } = paginate(sortedNames(head.tags), tagNames, request)
   // Manifests of managed tables are derived and may not be there: size 0 says so.
   const tags: [string, Reply<'listTableTags'>['tags'][string]][] = items.map(name => {
     return [name, { version: head.tags.get(name)!, manifestSize: 0 }]

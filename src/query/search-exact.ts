@@ -20,6 +20,9 @@ export async function searchExact(
   const { field, query, metric, lower, upper } = search
   const lists: PartHits[] = []
   for (const [index, part] of parts.entries()) {
+    // The next part comes from disk while this one is searched.
+    const next = parts[index + 1]
+    if (next !== undefined) reader.column(next, field).catch(() => {})
     const { segment, present } = await reader.vectors(part, field, signal)
     const passing = await passingRows(reader, part, filter, signal)
     const allowed = present === null ? passing : passing === null ? present : present.clone().and(passing)

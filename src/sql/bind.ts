@@ -18,6 +18,7 @@ import {
   describe,
   fold,
   isLiteral,
+  isNull,
   membership,
   negated,
   unknownTruth,
@@ -332,6 +333,7 @@ function arithmetic(
   let type = a.kind === 'float' || b.kind === 'float' ? float64 : int64
   if (type === int64 && isUnsigned(left, a) && isUnsigned(right, b) && (a === uint64 || b === uint64))
     type = uint64
+  if (isNull(left) || isNull(right)) return { kind: 'literal', type, value: null }
   const operands = [left, right].map(side => coerced(side, type) ?? fold(castNode(side, type, false)))
   return fold({ kind: 'arithmetic', type, op, left: operands[0]!, right: operands[1]! })
 }

@@ -34,7 +34,8 @@ export function isLiteral(node: Bound): node is LiteralNode {
   return node.kind === 'literal'
 }
 
-function isNull(node: Bound): boolean {
+/** Whether the node is NULL in every row. */
+export function isNull(node: Bound): boolean {
   return node.type.kind === 'null' || (isLiteral(node) && node.value === null)
 }
 

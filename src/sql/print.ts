@@ -64,7 +64,8 @@ function write(node: Bound): readonly [text: string, level: number] {
       return writeNot(node.operand)
     case 'arithmetic': {
       const own = node.op === '+' || node.op === '-' ? level.sum : level.product
-      return [`${print(node.left, own)} ${node.op} ${print(node.right, own + 1)}`, own]
+      const left = printMeeting(node.left, node.right, own)
+      return [`${left} ${node.op} ${printMeeting(node.right, node.left, own + 1)}`, own]
     }
     case 'cast': {
       const call = node.try ? 'TRY_CAST' : 'CAST'

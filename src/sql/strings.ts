@@ -1,4 +1,5 @@
 /** Functions of text, over UTF-8 bytes. A character is a code point. */
+import { isAscii } from 'node:buffer'
 import type { Column } from '../arrow/column.js'
 import { ByteBuilder, textAt } from './byte-builder.js'
 import type { Call } from './call.js'
@@ -28,7 +29,7 @@ function changeCase(column: Column, first: number, change: (text: string) => str
   const valid = validWords(column)
   const start = offsets[0]!
   const end = offsets[column.length]!
-  if (isAscii(bytes, start, end)) {
+  if (isAscii(bytes.subarray(start, end))) {
     const values = new Uint8Array(end)
     for (let k = start; k < end; k++) values[k] = swapCase(bytes[k]!, first)
     return columnOf(column.type, column.length, { values, offsets }, valid)
@@ -43,11 +44,6 @@ function changeCase(column: Column, first: number, change: (text: string) => str
 
 function swapCase(byte: number, first: number): number {
   return byte >= first && byte < first + 26 ? byte ^ 32 : byte
-}
-
-function isAscii(bytes: Uint8Array, start: number, end: number): boolean {
-  for (let k = start; k < end; k++) if (bytes[k]! >= 128) return false
-  return true
 }
 
 /** `length(text)` in characters, as int32. */

@@ -7,7 +7,7 @@
  *   the root, whoever made them.
  * - A sync that fails may have dropped what it should have saved, and says so only once. Before the link nothing
  *   has happened; after it, this store acknowledges nothing more until it is opened again.
- * - A symbolic link below the root is never followed.
+ * - A symbolic link below the root is never followed (a directory is looked at once per opener).
  * - Several processes may share the directory. What a crash leaves in `_tmp/` harms nobody.
  *
  * Metadata calls and small reads are synchronous: they take microseconds, a trip through the thread pool takes
@@ -390,14 +390,14 @@ export class FileStore implements BlobStore {
     let draft: Draft | null = null
     try {
       makeOne(`${this.#root}/${temporaryDirectory}`)
-      draft = this.#draft(temporaryDirectory)
+      draft = this.#draft(this.name)
       linkSync(draft.path, target)
       linkSync(draft.path, target)
     } catch (error) {
       const code = systemCode(error)
       if (code === 'EEXIST') return
       if (draft === null || code === 'EACCES' || code === 'EROFS') {
-        throw ioError(error, 'write', temporaryDirectory)
+        throw ioError(error, 'write', this.name)
       }
       throw unsupported(`${this.name} lies on a file system without hard links (${code})`, {
         hint: 'writing needs them; move the root to a local file system, or open it with readOnly: true',
@@ -424,7 +424,7 @@ function remember(set: Set<string>, directory: string): void {
 async function makeRoot(path: string): Promise<void> {
   if (statSync(path, quiet) !== undefined) return
   const parent = dirname(path)
-  await makeRoot(parent)
+  if (parent !== path) await makeRoot(parent)
   makeOne(path)
   await syncDirectory(openDirectory(parent))
 }

@@ -535,6 +535,21 @@ describe('a stream in chunks', () => {
     expect(rows).toBe(5_000_000)
   })
 
+  test('stops when the caller has given up', async () => {
+    const controller = new AbortController()
+    const reason = new Error('enough')
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      yield stream.subarray(0, schemaEnd())
+      for (;;) yield stream.subarray(schemaEnd(), -8)
+    }
+    const decoded = await decodeIpcStream(endless(), { signal: controller.signal })
+    const read = async (): Promise<void> => {
+      for await (const part of decoded.batches) if (part.length > 0) controller.abort(reason)
+    }
+    await expect(read()).rejects.toBe(reason)
+    await expect(decodeIpcStream(endless(), { signal: controller.signal })).rejects.toBe(reason)
+  })
+
   test('is let go when the reader stops, or the schema is bad', async () => {
     let closed = 0
     async function* source(first: Uint8Array): AsyncGenerator<Uint8Array> {
@@ -571,6 +586,20 @@ describe('what lies as Sheaf holds it', () => {
     const shifted = new Uint8Array(file.length + 1).subarray(1)
     shifted.set(file)
     expect(decodeIpc(shifted).batches.map(contents)).toEqual([contents(batch)])
+  })
+
+  test('is a plain Uint8Array even where a Buffer came in, and encoding it leaves the Buffer alone', () => {
+    const odd = rowsToBatch([{ a: null, b: true }, { a: 'x', b: false }, { a: null, b: true }])
+    const bytes = Buffer.from(concatChunks(encodeIpcFile(odd.schema, [odd])))
+    // Bits past the last row may be anything.
+    for (let at = 0; at < bytes.length; at++) if (bytes[at] === 2 || bytes[at] === 5) bytes[at]! |= 0x80
+    const before = Buffer.from(bytes)
+    const decoded = outcome(() => decodeIpc(bytes))
+    for (const column of decoded?.batches[0]?.columns ?? []) {
+      expect(Object.getPrototypeOf(column.validity ?? column.values)).toBe(Uint8Array.prototype)
+    }
+    if (decoded !== null) encodeIpcFile(decoded.schema, decoded.batches)
+    expect(bytes.equals(before)).toBe(true)
   })
 
   test('may have no batch at all and still says its schema', () => {

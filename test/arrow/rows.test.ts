@@ -1,7 +1,9 @@
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { rowsToBatch } from '../../src/arrow/rows.js'
+import { inferType, mergeTypes, SpreadLimit } from '../../src/arrow/infer-type.js'
+import { Place } from '../../src/arrow/place.js'
+import { rowsToBatch, rowsToBatches } from '../../src/arrow/rows.js'
 import type { DataType, Field, Schema } from '../../src/arrow/types.js'
 import { batchToRows } from '../../src/arrow/values.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
@@ -395,6 +397,93 @@ describe('with a schema', () => {
       metadata: { k: 'v' },
     }
     expect(rowsToBatch([], schema).schema).toEqual(schema)
+  })
+})
+
+describe('many rows', () => {
+  const values = fc.oneof(
+    fc.constantFrom<unknown>(
+      null,
+      [],
+      [1, 2],
+      [3, 4],
+      [1, 2, 3],
+      [null],
+      [1n],
+      ['a'],
+      [[1, 2]],
+      [[1], [2]],
+      [{ a: 1 }],
+    ),
+    fc.constantFrom<unknown>(
+      { a: 1 },
+      { a: null, b: 'x' },
+      { b: [1, 2] },
+      1,
+      'x',
+      true,
+      new Date(0),
+      Uint8Array.of(1),
+    ),
+  )
+  const outcome = (run: () => unknown): unknown => {
+    try {
+      return run()
+    } catch {
+      return 'refused'
+    }
+  }
+
+  test('types found part by part and merged are those of all rows', () => {
+    fc.assert(
+      fc.property(fc.array(values, { minLength: 1, maxLength: 6 }), list => {
+        const infer = (some: readonly unknown[]): DataType =>
+          inferType(some, Place.column('c'), new SpreadLimit())
+        const merged = outcome(() => {
+          const parts = list.map(value => infer([value]))
+          return (
+            parts.reduce<DataType | null>((a, b) => (a === null ? null : mergeTypes(a, b)), {
+              kind: 'null',
+            }) ?? 'refused'
+          )
+        })
+        expect(merged).toEqual(outcome(() => infer(list)))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('come in batches of one schema', async () => {
+    const rows = Array.from({ length: 2500 }, (_, i) => (i < 2000 ? { id: i } : { id: i, v: [i, 1] }))
+    const { schema, batches } = await rowsToBatches(rows)
+    expect(schema).toEqual(rowsToBatch(rows).schema)
+    expect(batches.map(batch => batch.length)).toEqual([1024, 1024, 452])
+    const whole = batches.flatMap(batch => batchToRows(batch))
+    expect(whole).toEqual(batchToRows(rowsToBatch(rows)))
+    expect(await rowsToBatches([], { schema })).toEqual({ schema, batches: [] })
+  })
+
+  test('name the row that does not fit, wherever it stands', async () => {
+    const mixed = Array.from({ length: 3000 }, (_, i) => ({ id: i === 2100 ? 'x' : i }))
+    const words = /^row 2100: column "id" holds a string, rows before it a number$/
+    await expect(rowsToBatches(mixed)).rejects.toThrow(words)
+    expect(() => rowsToBatch(mixed)).toThrow(words)
+    const schema: Schema = { fields: [{ name: 'id', type: float(64), nullable: false }] }
+    await expect(rowsToBatches(mixed, { schema })).rejects.toThrow(
+      /^row 2100: column "id" is float64, got "x"$/,
+    )
+    const unknown = Array.from({ length: 3000 }, (_, i) => (i === 2999 ? { id: i, no: 1 } : { id: i }))
+    await expect(rowsToBatches(unknown, { schema })).rejects.toThrow(/^row 2999 has the unknown key "no"$/)
+    const nan = Array.from({ length: 1500 }, (_, i) => ({ v: [1, i === 1400 ? Number.NaN : 2] }))
+    await expect(rowsToBatches(nan)).rejects.toThrow(/^row 1400: vector "v" holds NaN$/)
+  })
+
+  test('stop when the caller has given up, and let the event loop turn', async () => {
+    const rows = Array.from({ length: 100_000 }, (_, i) => ({ id: i, text: `row ${i}` }))
+    const controller = new AbortController()
+    const reason = new Error('enough')
+    setImmediate(() => controller.abort(reason))
+    await expect(rowsToBatches(rows, { signal: controller.signal })).rejects.toBe(reason)
   })
 })
 

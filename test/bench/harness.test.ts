@@ -1,5 +1,14 @@
-import { expect, test } from 'vitest'
-import { type Bench, type Contestant, formatReport, hashOf, race, runBench } from '../../bench/harness.js'
+import { expect, test, vi } from 'vitest'
+import {
+  askBenches,
+  type Bench,
+  type Contestant,
+  formatReport,
+  hashOf,
+  named,
+  race,
+  runBench,
+} from '../../bench/harness.js'
 
 test('contestants run in turn, and who begins changes', async () => {
   const order: string[] = []
@@ -73,4 +82,21 @@ test('a report names the machine, the parameters, and every entry with its figur
   expect(text).toContain(process.version)
   expect(text).toContain('{"rows":3}')
   expect(text).toMatch(/us .* 1\.00 +20\.0 +300 +1\.00 {2}cafe {2}recall 0\.750/)
+})
+
+test('the command line lists what there is, and knows a name that is none', async () => {
+  const log = vi.spyOn(console, 'log').mockReturnValue()
+  const error = vi.spyOn(console, 'error').mockReturnValue()
+  const bench = named({ name: 'n', question: 'q?', small: 1, full: 2, run: async () => [] })
+  await askBenches([bench], [])
+  expect(log.mock.lastCall).toEqual(['n: q?'])
+  await askBenches([bench], ['n', '--json'])
+  expect(JSON.parse(log.mock.lastCall![0])).toMatchObject({ bench: 'n', parameters: 1, cases: [] })
+  await askBenches([bench], ['n', '--json', '--full'])
+  expect(JSON.parse(log.mock.lastCall![0])).toMatchObject({ parameters: 2 })
+  await askBenches([bench], ['other'])
+  expect(error.mock.lastCall).toEqual(['no bench named other; there is n'])
+  expect(process.exitCode).toBe(2)
+  process.exitCode = undefined
+  vi.restoreAllMocks()
 })

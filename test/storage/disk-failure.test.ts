@@ -123,7 +123,10 @@ describe('FileStore on a failing disk', () => {
 
   test('a directory that cannot be written is refused on opening', async () => {
     failures.set('openSync', 'EACCES')
-    await expect(open()).rejects.toMatchObject({ code: 15, message: expect.stringContaining('EACCES') })
+    await expect(open()).rejects.toMatchObject({
+      code: 15,
+      message: `cannot write "${path}": permission denied (EACCES)`,
+    })
   })
 
   test('a read that fails says why, and is no missing blob', async () => {

@@ -220,6 +220,14 @@ describe('requests', () => {
     expect(fake.last.request).toEqual({ id: ['t'], mode: 'ExistOk', properties: { a: 'b' } })
   })
 
+  test('a filter of 40 KB fits into the URL', async () => {
+    const { fake, url } = await startEcho()
+    const filter = `source.x = '${'y'.repeat(40_000)}'`
+    const query = new URLSearchParams({ on: 'a', when_matched_update_all_filt: filter })
+    expect((await ask(url, { path: `/v1/table/t/merge_insert/?${query}`, body: 'rows' })).status).toBe(200)
+    expect(fake.last.request.when_matched_update_all_filt).toBe(filter)
+  })
+
   test('A-035 limit and page_token are read from body and query, and the body wins', async () => {
     const { fake, url } = await startEcho()
     const path = '/v1/table/t/version/list?limit=5&page_token=p&descending=true'

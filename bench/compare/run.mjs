@@ -1,0 +1,9 @@
+/**
+ * Runs comparisons by name, at full size unless told `--small`. Needs `npm run build` and the packages of this
+ * folder; `npm run bench:compare -- exact` sees to both.
+ */
+import { askBenches, named } from '../../dist/bench/harness.js'
+import { bench as exact } from './exact.mjs'
+
+const words = process.argv.slice(2)
+await askBenches([named(exact)], words.includes('--small') ? words : ['--full', ...words])

@@ -1,0 +1,12 @@
+/**
+ * Where built modules lie. Workers and programs run from `dist/`, since neither runs TypeScript: `npm test` builds first;
+ * before a test run by hand, `npm run build`.
+ */
+import { fileURLToPath } from 'node:url'
+
+const dist = new URL('../../dist/', import.meta.url)
+
+/** Path of the built form of a TypeScript module, given from the root of the project. */
+export function built(module: string): string {
+  return fileURLToPath(new URL(module.replace(/\.ts$/, '.js'), dist))
+}

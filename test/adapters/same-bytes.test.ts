@@ -1,0 +1,45 @@
+import { resolve } from 'node:path'
+import { expect, test } from 'vitest'
+import { connectHttp } from '../../adapters/http/client.js'
+import { serve } from '../../adapters/http/server.js'
+import { connect, type Namespace } from '../../src/index.js'
+import { temporaryRoots } from '../support/roots.js'
+
+const freshRoot = temporaryRoots()
+const { connectWorker } = await import(resolve('dist/adapters/worker/public.js'))
+
+test('A-076 one query on one version gives the same bytes through every door', async () => {
+  const root = freshRoot()
+  const direct = await connect(root)
+  const rows = Array.from({ length: 3000 }, (_, id) => {
+    return {
+      id,
+      name: id % 3 === 0 ? null : `n${id % 50}`,
+      v: Array.from({ length: 8 }, (_, j) => (id * 7 + j) % 5),
+    }
+  })
+  const table = await direct.createTable('t', rows)
+  await table.add(rows.slice(0, 10))
+  await table.delete('id % 11 = 0')
+  const server = await serve(direct, { port: 0 })
+  const doors: Namespace[] = [direct, connectHttp(server.url), await connectWorker(root), await connect(root)]
+
+  const answers = await Promise.all(
+    doors.map(async ns => {
+      const door = await ns.openTable('t')
+      const queries = [
+        door.search([1, 2, 3, 4, 0, 1, 2, 3]).where("name LIKE 'n1%' OR name IS NULL").limit(40).withRowId(),
+        door.search(new Float32Array(8)).distanceType('cosine').select(['name']).offset(3).limit(500),
+        door.search().where('id BETWEEN 5 AND 2500').limit(100).offset(50),
+        (await door.checkout(1)).search(),
+      ]
+      return Promise.all(queries.map(async query => Buffer.from(await query.toIpc()).toString('base64')))
+    }),
+  )
+  for (const answer of answers.slice(1)) expect(answer).toEqual(answers[0])
+  expect(new Set(answers[0]).size).toBe(4)
+
+  for (const ns of doors.slice(1)) await ns.close()
+  await server.close()
+  await direct.close()
+})

@@ -1,0 +1,57 @@
+/** What only an engine behind a real worker shows; that it answers like any other is told by the suite of namespaces. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import type * as publicModule from '../../../adapters/worker/public.js'
+import { ErrorCode } from '../../../src/errors.js'
+import { temporaryRoots } from '../../support/roots.js'
+import { built } from '../built.js'
+
+const freshRoot = temporaryRoots()
+const module = built('adapters/worker/public.ts')
+const { connectWorker } = (await import(module)) as typeof publicModule
+
+describe('connectWorker', () => {
+  test('what is written is there for the next one', async () => {
+    const root = freshRoot()
+    const writer = await connectWorker(root)
+    await writer.createTable('t', [{ a: 1 }, { a: 2 }])
+    await writer.close()
+    const reader = await connectWorker(root, { readOnly: true })
+    const table = await reader.openTable('t')
+    expect(await table.countRows()).toBe(2)
+    await expect(table.delete('a = 1')).rejects.toMatchObject({ code: ErrorCode.PermissionDenied })
+    await reader.close()
+  })
+
+  test('a root that cannot be opened is the error it would be in process', async () => {
+    const missing = join(freshRoot(), 'missing')
+    await expect(connectWorker(missing, { create: false })).rejects.toMatchObject({
+      name: 'SheafError',
+      code: ErrorCode.NamespaceNotFound,
+    })
+    await expect(connectWorker('')).rejects.toMatchObject({ code: ErrorCode.InvalidInput })
+  })
+
+  test('opening can be given up', async () => {
+    const reason = new Error('enough')
+    await expect(connectWorker(freshRoot(), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+  })
+
+  test('a process ends although its worker was never closed', () => {
+    const root = freshRoot()
+    mkdirSync(root, { recursive: true })
+    const script = join(root, 'forgetful.mjs')
+    const imported = JSON.stringify(pathToFileURL(module).href)
+    writeFileSync(
+      script,
+      `import { connectWorker } from ${imported}
+       const ns = await connectWorker('memory://')
+       await ns.createTable('t', [{ a: 1 }])
+       console.log((await ns.tableNames()).join())`,
+    )
+    expect(execFileSync(process.execPath, [script], { encoding: 'utf8', timeout: 20_000 })).toBe('t\n')
+  })
+})

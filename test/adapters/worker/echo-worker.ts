@@ -1,0 +1,90 @@
+/**
+ * A worker whose operations do what their request says: the first name of the id is the behaviour. Everything the program
+ * cannot see from outside is told in the reply.
+ */
+import { once } from 'node:events'
+import { parentPort } from 'node:worker_threads'
+import { host } from '../../../adapters/worker/host.js'
+import { ErrorCode, SheafError } from '../../../src/errors.js'
+import type { ArrowBody, CallOptions } from '../../../src/protocol/calls.js'
+import type { OperationName } from '../../../src/protocol/operations.js'
+import { withHandler } from '../echo.js'
+import { sampleReply } from '../samples.js'
+
+/** Chunks as an engine has them: views of memory it goes on using. */
+const column = new Uint8Array(1000).fill(7)
+const chunks = [column, column.subarray(10, 20), column]
+
+let waiting: (() => void)[] = []
+let closed = 0
+
+async function handle(
+  name: OperationName,
+  request: Readonly<Record<string, unknown>>,
+  { signal, ...options }: CallOptions,
+  body: ArrowBody | undefined,
+): Promise<unknown> {
+  const behaviour = (request.id as string[] | undefined)?.[0]
+  switch (behaviour) {
+    case 'echo':
+      return { properties: { heard: JSON.stringify({ name, request, options, closed }) } }
+    case 'fail':
+      throw new SheafError(ErrorCode.ServiceUnavailable, 'who knows', {
+        kind: 'commit-state-unknown',
+        hint: 'look',
+        at: { offset: 3, length: 2 },
+        transactionId: 'a-b',
+      })
+    case 'break':
+      throw new TypeError('broken')
+    case 'unclonable':
+      return { properties: { call: () => {} } }
+    case 'rows':
+      return { version: column[0], chunks }
+    case 'until-aborted':
+      await once(signal!, 'abort')
+      throw signal!.reason
+    case 'despite-abort':
+      await once(signal!, 'abort')
+      return { num_deleted_rows: 1, version: 1 }
+    case 'wait':
+      await new Promise<void>(resolve => waiting.push(resolve))
+      return 1
+    case 'release':
+      for (const resolve of waiting) resolve()
+      waiting = []
+      return undefined
+    case 'take':
+      return take(body!, Number((request.id as string[])[1]))
+    case 'exit':
+      process.exit(3)
+      break
+    case 'throw':
+      setImmediate(() => {
+        throw new Error('uncaught')
+      })
+      return new Promise(() => {})
+    default:
+      return sampleReply({ name })
+  }
+}
+
+/** Reads up to `limit` bytes of a body, and tells how many came. */
+async function take(body: ArrowBody, limit: number) {
+  if (body instanceof Uint8Array) return { num_inserted_rows: body.length, version: body[0] ?? 0 }
+  let length = 0
+  let sum = 0
+  for await (const chunk of body) {
+    length += chunk.length
+    for (const byte of chunk) sum += byte
+    if (length >= limit) break
+  }
+  return { num_inserted_rows: length, version: sum }
+}
+
+host(parentPort!, {
+  operations: withHandler(handle),
+  async close() {
+    closed++
+  },
+})

@@ -1,0 +1,259 @@
+import { Worker } from 'node:worker_threads'
+import { afterEach, describe, expect, test } from 'vitest'
+import { WorkerLink } from '../../../adapters/worker/link.js'
+import { ErrorCode, SheafError } from '../../../src/errors.js'
+import type { Operations } from '../../../src/protocol/calls.js'
+import { operationNames } from '../../../src/protocol/operations.js'
+import { built } from '../built.js'
+import { callOf, sampleReply, samplesOf, uncut } from '../samples.js'
+
+const links: WorkerLink[] = []
+
+afterEach(async () => {
+  await Promise.all(links.splice(0).map(link => link.close()))
+})
+
+async function startLink(): Promise<WorkerLink> {
+  const worker = new Worker(built('test/adapters/worker/echo-worker.ts'))
+  const link = await WorkerLink.open(worker, 'the test')
+  links.push(link)
+  return link
+}
+
+async function start(): Promise<Operations> {
+  return (await startLink()).operations
+}
+
+function openPorts(): number {
+  return process.getActiveResourcesInfo().filter(resource => resource === 'MessagePort').length
+}
+
+/** Bytes in chunks of all sizes, with how many were made so far. */
+function counted(chunkBytes: number, count: number) {
+  const state = { made: 0, ended: false }
+  async function* chunks() {
+    try {
+      for (let i = 0; i < count; i++) {
+        state.made++
+        yield new Uint8Array(chunkBytes).fill(1)
+      }
+    } finally {
+      state.ended = true
+    }
+  }
+  return { state, chunks: chunks() }
+}
+
+describe('calls', () => {
+  test('every operation is answered', async () => {
+    const operations = await start()
+    for (const name of operationNames) {
+      const [{ request, body }] = samplesOf(name, 1) as [ReturnType<typeof samplesOf>[number]]
+      const call = { request: 'id' in request ? { ...request, id: ['any'] } : request, body }
+      expect(uncut(await callOf(operations, name, call)), name).toEqual(uncut(sampleReply({ name })))
+    }
+  })
+
+  test('requests and options arrive as they were sent', async () => {
+    const operations = await start()
+    const options = {
+      identity: { api_key: 'k' },
+      context: { A: 'é\n' },
+      idempotencyKey: 'once',
+      dialect: 'lance',
+    }
+    const call = { request: { id: ['echo', 'a$b'], identity: { auth_token: 't' } }, body: undefined }
+    const reply = await callOf(operations, 'describeNamespace', call, options)
+    expect(JSON.parse((reply as { properties: { heard: string } }).properties.heard)).toEqual({
+      name: 'describeNamespace',
+      request: call.request,
+      options,
+      closed: 0,
+    })
+  })
+
+  test('a vector takes only itself along, and stays with the caller', async () => {
+    const operations = await start()
+    const all = new Float32Array(1000).fill(1)
+    const vector = { single_vector: all.subarray(10, 12) }
+    await operations.queryTable({ id: ['rows'], k: 1, vector })
+    expect([all.length, vector.single_vector.length]).toEqual([1000, 2])
+  })
+
+  test('rows are copied out of the memory of the engine, which keeps it', async () => {
+    const operations = await start()
+    for (let i = 0; i < 2; i++) {
+      const reply = await operations.queryTable({ id: ['rows'], k: 1, vector: null })
+      expect(reply.version).toBe(7)
+      expect(Buffer.concat(reply.chunks).equals(Buffer.alloc(2010, 7))).toBe(true)
+    }
+  })
+
+  test('a bad request is refused on this side', async () => {
+    const operations = await start()
+    const call = operations.queryTable({ id: ['rows'], k: -1, vector: null })
+    await expect(call).rejects.toMatchObject({ code: ErrorCode.InvalidInput })
+  })
+
+  test('options that are no plain data are InvalidInput, and nothing is left behind', async () => {
+    const operations = await start()
+    const context = { call: (() => {}) as unknown as string }
+    const { chunks } = counted(1, 1)
+    const ports = openPorts()
+    const call = operations.insertIntoTable({ id: ['take', '1'] }, chunks, { context })
+    await expect(call).rejects.toMatchObject({ code: ErrorCode.InvalidInput })
+    await expect.poll(openPorts).toBe(ports)
+  })
+})
+
+describe('errors', () => {
+  test('an error arrives with all it says', async () => {
+    const operations = await start()
+    const error = await operations.tableExists({ id: ['fail'] }).catch(cause => cause)
+    expect(error).toBeInstanceOf(SheafError)
+    expect(error).toMatchObject({
+      code: ErrorCode.ServiceUnavailable,
+      message: 'who knows',
+      status: 503,
+      kind: 'commit-state-unknown',
+      hint: 'look',
+      at: { offset: 3, length: 2 },
+      transactionId: 'a-b',
+    })
+  })
+
+  test.each([
+    ['break', 'TypeError: broken'],
+    ['unclonable', 'DataCloneError'],
+  ])('a fault of the engine is Internal and says what it was: %s', async (behaviour, message) => {
+    const operations = await start()
+    await expect(operations.describeNamespace({ id: [behaviour] })).rejects.toMatchObject({
+      code: ErrorCode.Internal,
+      message: expect.stringContaining(message),
+    })
+  })
+})
+
+describe('aborting', () => {
+  test('a call is told to give up, and rejects with the reason of its own signal', async () => {
+    const operations = await start()
+    const controller = new AbortController()
+    const call = operations.countTableRows({ id: ['until-aborted'] }, { signal: controller.signal })
+    const reason = new Error('enough')
+    controller.abort(reason)
+    await expect(call).rejects.toBe(reason)
+  })
+
+  test('an outcome that came about all the same is reported', async () => {
+    const operations = await start()
+    const controller = new AbortController()
+    const request = { id: ['despite-abort'], predicate: 'true' }
+    const call = operations.deleteFromTable(request, { signal: controller.signal })
+    controller.abort()
+    expect(await call).toEqual({ num_deleted_rows: 1, version: 1 })
+  })
+
+  test('a call aborted before it began is not sent', async () => {
+    const operations = await start()
+    const call = operations.tableExists({ id: ['exit'] }, { signal: AbortSignal.abort() })
+    await expect(call).rejects.toMatchObject({ name: 'AbortError' })
+    await operations.tableExists({ id: ['any'] })
+  })
+})
+
+describe('bodies', () => {
+  test('bytes are copied once, and stay with the caller', async () => {
+    const operations = await start()
+    const bytes = new Uint8Array(100).fill(9)
+    const reply = await operations.insertIntoTable({ id: ['take', '0'] }, bytes.subarray(10, 40))
+    expect(reply).toMatchObject({ num_inserted_rows: 30, version: 9 })
+    expect(bytes.length).toBe(100)
+  })
+
+  test('a stream arrives whole', async () => {
+    const operations = await start()
+    const { chunks } = counted(100_000, 20)
+    const reply = await operations.insertIntoTable({ id: ['take', 'Infinity'] }, chunks)
+    expect(reply).toMatchObject({ num_inserted_rows: 2_000_000, version: 2_000_000 })
+  })
+
+  test('a stream is drawn no faster than it is read, and ended when the reader has enough', async () => {
+    const operations = await start()
+    const { chunks, state } = counted(256 * 1024, 1000)
+    const reply = await operations.insertIntoTable({ id: ['take', String(512 * 1024)] }, chunks)
+    expect(reply.num_inserted_rows).toBe(512 * 1024)
+    expect(state.made).toBeLessThanOrEqual(3)
+    await expect.poll(() => state.ended).toBe(true)
+  })
+
+  test('a stream nobody reads is not drawn from', async () => {
+    const operations = await start()
+    const { chunks, state } = counted(1, 10)
+    const failed = operations.insertIntoTable({ id: ['fail'] }, chunks)
+    await expect(failed).rejects.toMatchObject({ code: ErrorCode.ServiceUnavailable })
+    expect(state.made).toBe(0)
+  })
+
+  test('a stream that throws fails the call with its own error', async () => {
+    const operations = await start()
+    const mine = new Error('no more rows')
+    async function* rows() {
+      yield new Uint8Array(300_000)
+      throw mine
+    }
+    await expect(operations.insertIntoTable({ id: ['take', 'Infinity'] }, rows())).rejects.toBe(mine)
+  })
+})
+
+describe('the end of the worker', () => {
+  test.each([
+    ['exit', 'exited with code 3'],
+    ['throw', 'Error: uncaught'],
+  ])('its death fails all calls, for writes with an unknown outcome: %s', async (behaviour, reason) => {
+    const operations = await start()
+    const read = operations.countTableRows({ id: ['wait'] })
+    const write = operations.deleteFromTable({ id: ['wait'], predicate: 'true' })
+    const fatal = operations.tableExists({ id: [behaviour] })
+    const dead = { code: ErrorCode.ServiceUnavailable, message: expect.stringContaining(reason) }
+    await expect(read).rejects.toMatchObject({ ...dead, kind: 'service-unavailable' })
+    await expect(write).rejects.toMatchObject({ ...dead, kind: 'commit-state-unknown' })
+    await expect(fatal).rejects.toMatchObject(dead)
+    await expect(operations.tableExists({ id: ['any'] })).rejects.toMatchObject(dead)
+  })
+
+  test('close waits for calls that have begun, and refuses others', async () => {
+    const link = await startLink()
+    const { operations } = link
+    const call = operations.countTableRows({ id: ['wait'] })
+    await operations.tableExists({ id: ['any'] })
+    const release = operations.tableExists({ id: ['release'] })
+    const closed = link.close()
+    await expect(operations.tableExists({ id: ['any'] })).rejects.toMatchObject({
+      code: ErrorCode.ServiceUnavailable,
+      message: expect.stringContaining('is closed'),
+    })
+    await closed
+    expect(await call).toBe(1)
+    await release
+    await link.close()
+  })
+
+  test('a worker that cannot start is an error of its own', async () => {
+    const worker = new Worker(built('test/adapters/worker/no-such-worker.ts'))
+    await expect(WorkerLink.open(worker, 'nothing')).rejects.toMatchObject({
+      code: ErrorCode.ServiceUnavailable,
+      message: expect.stringContaining('the worker of nothing stopped'),
+    })
+  })
+
+  test('opening can be given up', async () => {
+    const reason = new Error('enough')
+    const controller = new AbortController()
+    const worker = new Worker('setInterval(() => {}, 1000)', { eval: true })
+    const opening = WorkerLink.open(worker, 'silence', controller.signal)
+    controller.abort(reason)
+    await expect(opening).rejects.toBe(reason)
+    const late = new Worker('setInterval(() => {}, 1000)', { eval: true })
+    await expect(WorkerLink.open(late, 'silence', controller.signal)).rejects.toBe(reason)
+  })
+})

@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest'
+import { eachOrAborted, orAborted } from '../../src/primitives/abort.js'
+
+const reason = new Error('enough')
+
+describe('waiting that can be given up', () => {
+  test('gives what the promise gives', async () => {
+    const { signal } = new AbortController()
+    expect(await orAborted(Promise.resolve(1), undefined)).toBe(1)
+    expect(await orAborted(Promise.resolve(1), signal)).toBe(1)
+    await expect(orAborted(Promise.reject(reason), signal)).rejects.toBe(reason)
+  })
+
+  test('rejects with the reason while the promise is still pending', async () => {
+    const controller = new AbortController()
+    const waiting = orAborted(new Promise(() => {}), controller.signal)
+    controller.abort(reason)
+    await expect(waiting).rejects.toBe(reason)
+    await expect(orAborted(new Promise(() => {}), controller.signal)).rejects.toBe(reason)
+  })
+})
+
+describe('items that can be given up', () => {
+  async function collect<T>(source: AsyncIterable<T> | Iterable<T>, signal?: AbortSignal): Promise<T[]> {
+    const items: T[] = []
+    for await (const item of eachOrAborted(source, signal)) items.push(item)
+    return items
+  }
+
+  test('are those of the source', async () => {
+    const { signal } = new AbortController()
+    async function* source() {
+      yield 1
+      yield 2
+    }
+    expect(await collect(source(), signal)).toEqual([1, 2])
+    expect(await collect([1, 2])).toEqual([1, 2])
+  })
+
+  test('end with the reason though the source hangs', async () => {
+    const controller = new AbortController()
+    async function* source() {
+      yield 1
+      controller.abort(reason)
+      await new Promise(() => {})
+    }
+    await expect(collect(source(), controller.signal)).rejects.toBe(reason)
+  })
+
+  test('that are not wanted any more close the source', async () => {
+    let closed = false
+    async function* source() {
+      try {
+        yield 1
+        yield 2
+      } finally {
+        closed = true
+      }
+    }
+    for await (const _ of eachOrAborted(source(), undefined)) break
+    expect(closed).toBe(true)
+  })
+})

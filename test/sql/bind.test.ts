@@ -1,0 +1,238 @@
+import { describe, expect, test } from 'vitest'
+import type { DataType, Schema } from '../../src/arrow/types.js'
+import { SheafError } from '../../src/errors.js'
+import { type BindOptions, bindExpression, bindFilter } from '../../src/sql/bind.js'
+import { parseExpression } from '../../src/sql/parse.js'
+import { printExpression } from '../../src/sql/print.js'
+import { misfits, normalForms } from './bind-cases.js'
+
+const utf8: DataType = { kind: 'utf8', large: false }
+const int64: DataType = { kind: 'int', bits: 64, signed: true }
+
+function schemaOf(types: Readonly<Record<string, DataType>>): Schema {
+  return { fields: Object.entries(types).map(([name, type]) => ({ name, type, nullable: true })) }
+}
+
+const schema = schemaOf({
+  i8: { kind: 'int', bits: 8, signed: true },
+  i64: int64,
+  u64: { kind: 'int', bits: 64, signed: false },
+  f16: { kind: 'float', bits: 16 },
+  f32: { kind: 'float', bits: 32 },
+  f64: { kind: 'float', bits: 64 },
+  s: utf8,
+  flag: { kind: 'bool' },
+  day: { kind: 'date', unit: 'day' },
+  ms: { kind: 'timestamp', unit: 'ms', timezone: 'Europe/Paris' },
+  us: { kind: 'timestamp', unit: 'us', timezone: null },
+  bin: { kind: 'binary', large: false },
+  dec: { kind: 'decimal', bits: 128, precision: 10, scale: 2 },
+  nothing: { kind: 'null' },
+  labels: { kind: 'list', large: false, child: { name: 'item', type: utf8, nullable: true } },
+  st: {
+    kind: 'struct',
+    children: [
+      { name: 'n', type: int64, nullable: true },
+      { name: 'a.b', type: int64, nullable: true },
+    ],
+  },
+  'odd name': int64,
+  'tick`ed': int64,
+})
+
+const bind = (text: string, options?: BindOptions, over = schema) =>
+  bindExpression(parseExpression(text), over, options)
+const printed = (text: string, options?: BindOptions) => printExpression(bindFilter(text, schema, options))
+
+function failure(run: () => unknown): SheafError {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof SheafError) return error
+    throw error
+  }
+  throw new Error('nothing was thrown')
+}
+
+describe('the normal form of a condition', () => {
+  test.each(normalForms)('%s', (text, expected) => {
+    const bound = bindFilter(text, schema)
+    expect(printExpression(bound)).toBe(expected)
+    expect(bindFilter(expected, schema).expr).toEqual(bound.expr)
+  })
+})
+
+describe('A-111 types that do not fit are refused with their place', () => {
+  test.each(misfits)('%s', (text, marks, code, message) => {
+    const error = failure(() => bindFilter(text, schema))
+    expect(error.message).toContain(message)
+    expect(error.code).toBe(code)
+    expect(error.at).toEqual({ offset: marks.indexOf('^'), length: marks.trimStart().length })
+  })
+
+  test('a hint says what to write instead', () => {
+    expect(failure(() => bind("i64 = '1'")).hint).toBe('write a number without quotes')
+    expect(failure(() => bind('s = 1')).hint).toBe('put a text in single quotes')
+    expect(failure(() => bindFilter('i64', schema)).hint).toBe('compare it with a value: i64 = ...')
+    expect(failure(() => bind('lowr(s)')).hint).toBe('did you mean lower?')
+  })
+})
+
+describe('names', () => {
+  const people = schemaOf({
+    Name: utf8,
+    name: utf8,
+    camelCase: int64,
+    'a.b': int64,
+    user: { kind: 'struct', children: [{ name: 'Age', type: int64, nullable: true }] },
+  })
+  const path = (text: string, options?: BindOptions) => {
+    const { expr } = bind(text, options, people)
+    return expr.kind === 'column' ? expr.path : expr
+  }
+
+  test('A-057 an unknown column is code 12, with the place, the known names and the nearest', () => {
+    const error = failure(() => bindFilter('camelCase = 1 AND camlCase = 2', people))
+    expect(error).toMatchObject({ code: 12, at: { offset: 18, length: 8 }, hint: 'did you mean "camelCase"?' })
+    expect(error.message).toContain('columns: Name, name, camelCase, a.b, user')
+  })
+
+  test('A-057 an unknown field is code 12, with the fields there are', () => {
+    const error = failure(() => bind('user.agee', {}, people))
+    expect(error).toMatchObject({ code: 12, at: { offset: 5, length: 4 }, hint: 'did you mean "user.Age"?' })
+  })
+
+  test('A-058 a name is its exact column first, else the one that equals it ignoring case', () => {
+    expect(path('Name')).toEqual(['Name'])
+    expect(path('name')).toEqual(['name'])
+    expect(path('CAMELCASE')).toEqual(['camelCase'])
+    expect(path('`camelcase`')).toEqual(['camelCase'])
+    const error = failure(() => path('NAME'))
+    expect(error).toMatchObject({ code: 13, at: { offset: 0, length: 4 } })
+    expect(error.message).toContain('"Name" or "name"')
+  })
+
+  test('A-058 "x" is the column of exactly that name, else the text x with a warning', () => {
+    expect(path('"camelCase"')).toEqual(['camelCase'])
+    expect(bind('"camelCase" = 1', {}, people).warnings).toEqual([])
+    const text = bind('name = "it\'s"', {}, people)
+    expect(printExpression(text)).toBe("name = 'it''s'")
+    expect(text.warnings).toEqual([
+      "no column is named exactly \"it's\": it was read as a text; write 'it''s'",
+    ])
+    expect(path('"CAMELCASE"')).toMatchObject({ kind: 'literal', value: 'CAMELCASE' })
+  })
+
+  test('A-058 where double quotes are identifiers, "x" is never a text', () => {
+    expect(path('"CAMELCASE"', { doubleQuotes: 'identifier' })).toEqual(['camelCase'])
+    expect(failure(() => path('"zzz"', { doubleQuotes: 'identifier' })).code).toBe(12)
+  })
+
+  test('A-058 single quotes are always a text', () => {
+    expect(path("'name'")).toMatchObject({ kind: 'literal', value: 'name' })
+  })
+
+  test('A-059 a path goes into structs, a dot inside backticks is part of a name', () => {
+    expect(path('user.age')).toEqual(['user', 'Age'])
+    expect(path('"user".`Age`')).toEqual(['user', 'Age'])
+    expect(path("user['AGE']")).toEqual(['user', 'Age'])
+    expect(path('`a.b`')).toEqual(['a.b'])
+    expect(failure(() => path('a.b')).code).toBe(12)
+    expect(path('`A.B`')).toEqual(['a.b'])
+  })
+
+  test('the columns a batch must hold are the top-level ones, in order of first use', () => {
+    const { columns } = bind('st.n = 1 OR i64 IN (1, i8) OR i64 = st.n OR lower(s) = s', {})
+    expect(columns).toEqual(['st', 'i64', 'i8', 's'])
+    expect(bind('1 = 1').columns).toEqual([])
+  })
+})
+
+describe('parameters', () => {
+  test('stand for constants, by question mark, number or name', () => {
+    expect(printed('i64 = ? and s = ?', { parameters: [1, "it's"] })).toBe("i64 = 1 AND s = 'it''s'")
+    expect(printed('i64 = $2 and i8 = $1 and u64 = $2', { parameters: [1, 2] })).toBe(
+      'i64 = 2 AND i8 = 1 AND u64 = 2',
+    )
+    expect(printed('s = :who', { parameters: { who: 'me', other: 1 } })).toBe("s = 'me'")
+  })
+
+  test('have the type of their value', () => {
+    const one = (value: unknown) => printExpression(bind('?', { parameters: [value] }))
+    expect([7, 2n ** 63n, 0.5, -0, true, null, 'a', Buffer.from([255])].map(one)).toEqual([
+      '7',
+      '9223372036854775808',
+      '0.5',
+      '-0.0',
+      'TRUE',
+      'NULL',
+      "'a'",
+      "X'ff'",
+    ])
+    expect(one(new Date('2021-01-01T00:00:00.001Z'))).toBe("timestamp(3) '2021-01-01T00:00:00.001'")
+    expect(one(Number.NaN)).toBe("CAST('NaN' AS double)")
+    expect(printed('day = ?', { parameters: [new Date('2021-01-01')] })).toBe("day = date '2021-01-01'")
+    expect(printed('day = ?', { parameters: ['2021-01-01'] })).toBe("day = date '2021-01-01'")
+  })
+
+  test('hold whole lists', () => {
+    expect(printed('i64 in ?', { parameters: [[1, 2n, null]] })).toBe('i64 IN (1, 2, NULL)')
+    expect(printed('i64 in (?, 3)', { parameters: [[1, 2]] })).toBe('i64 IN (1, 2, 3)')
+    expect(printed('i64 in (?)', { parameters: [1] })).toBe('i64 = 1')
+    expect(printed('i64 in ?', { parameters: [[]] })).toBe('FALSE')
+    expect(printed('u64 in ?', { parameters: [BigUint64Array.of(1n, 2n)] })).toBe('u64 IN (1, 2)')
+    expect(printed('array_has_any(labels, ?)', { parameters: [['a']] })).toBe("array_has_any(labels, ['a'])")
+  })
+
+  test.each<readonly [string, BindOptions['parameters'], string]>([
+    ['i64 = ?', undefined, 'no value is given for parameter 1'],
+    ['i64 = ?', [], 'no value is given for parameter 1'],
+    ['i64 = ?', [1, 2], '2 parameters are given, the expression uses 1'],
+    ['i64 = 1', [1], '1 parameters are given, the expression uses 0'],
+    ['i64 = $2', [1], 'no value is given for parameter 2'],
+    ['i64 = :a', { b: 1 }, 'no value is given for :a'],
+    ['i64 = :toString', {}, 'no value is given for :toString'],
+    ['i64 = :a', [1], 'parameters are given as an array; :a needs an object'],
+    ['i64 = ?', { a: 1 }, 'parameters are given as an object; parameter 1 needs an array'],
+    ['i64 = ? or i64 = $1', [1], 'parameters are written ? and $ in one expression'],
+    ['i64 = ?', [undefined], 'parameter 1 is undefined, which is no value'],
+    ['i64 = ?', [() => 1], 'parameter 1 is a function'],
+    ['i64 = ?', [new Date(Number.NaN)], 'parameter 1 is an invalid Date'],
+    ['i64 = ?', [{ a: 1 }], 'parameter 1 is {"a":1}'],
+    ['i64 in ?', [[1, {}]], 'element 1 of parameter 1 is {}'],
+    ['i64 in ?', [1], 'IN with a parameter needs an array'],
+    ['s = ?', ['\ud800'], 'parameter 1 holds half of a surrogate pair'],
+  ])('%s with %j: %s', (text, parameters, message) => {
+    const error = failure(() => bindFilter(text, schema, { parameters }))
+    expect(error.code).toBe(13)
+    expect(error.message).toContain(message)
+  })
+})
+
+describe('types of values', () => {
+  test.each([
+    ['1', 'int64'],
+    ['9223372036854775808', 'uint64'],
+    ['99999999999999999999', 'float64'],
+    ['1.0', 'float64'],
+    ["'a'", 'utf8'],
+    ['i8', 'int8'],
+    ['i8 + i8', 'int64'],
+    ['u64 + 1', 'uint64'],
+    ['u64 - i64', 'int64'],
+    ['i64 + f32', 'float64'],
+    ['coalesce(i8, i64)', 'int64'],
+    ['coalesce(day, us)', 'timestamp(us)'],
+    ['length(s)', 'int32'],
+    ['labels[1]', 'utf8'],
+    ['cast(1 as tinyint unsigned)', 'uint8'],
+    ["date '2021-01-01'", 'date32'],
+    ["timestamp '2021-01-01'", 'timestamp(us)'],
+    ['[1, 2.5]', 'list<float64>'],
+    ['null', 'null'],
+    ['i64 = 1', 'bool'],
+  ])('%s is %s', async (text, name) => {
+    const { typeName } = await import('../../src/arrow/type-name.js')
+    expect(typeName(bind(text).type)).toBe(name)
+  })
+})
