@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { dataPath } from '../scripts/data.js'
 import { connect, type Schema } from '../src/index.js'
@@ -62,13 +63,15 @@ async function ask(
 ): Promise<CaseResult> {
   await makeTable(root, dim, values)
   const file = readdirSync(root, { recursive: true, encoding: 'utf8' }).find(name => name.endsWith('.arrow'))
+  const plain = pathToFileURL('dist/src/index.js').href
   const read = `require('fs').readFileSync(${JSON.stringify(join(root, file!))})`
   return race({
     title,
     contestants: [
       child('bare node', ['-e', '0']),
       child('read the data file', ['-e', read]),
-      child('first answer', [resolve('dist/bench/cold-answer.js'), root, String(dim)]),
+      child('first answer', [resolve('bench/cold-answer.mjs'), 'sheaf', root, String(dim)]),
+      child('first answer, unbundled', [resolve('bench/cold-answer.mjs'), plain, root, String(dim)]),
     ],
     rounds,
   })

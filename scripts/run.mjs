@@ -48,6 +48,7 @@ function sameLock(installed) {
 function build() {
   run(process.execPath, ['scripts/build-kernels.mjs'])
   run(bin('tsc'), ['-p', 'tsconfig.json'])
+  run(process.execPath, ['scripts/bundle.mjs'])
 }
 
 /** Benches that stand beside other engines keep those engines' packages to themselves. */

@@ -57,7 +57,7 @@ describe('shell', () => {
     const serve = commands.find(text => text.startsWith('npx sheaf serve'))!
     const curl = commands.find(text => text.startsWith('curl'))!
     const [, , ...args] = serve.trim().replace('2333', '0').split(' ')
-    const server = spawn(process.execPath, [resolve('dist/adapters/cli/main.js'), ...args], { cwd: folder })
+    const server = spawn(process.execPath, [resolve('dist/lib/cli.js'), ...args], { cwd: folder })
     try {
       const address = await new Promise<string>((found, failed) => {
         server.on('exit', code => failed(new Error(`the server ended with ${code}`)))

@@ -41,8 +41,9 @@ async function serveDirectory(command: Extract<Command, { kind: 'serve' }>): Pro
   console.log(`listening on ${server.url}`)
 }
 
+/** The program runs from `dist/lib/`. */
 function packageVersion(): string {
-  const manifest = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   return (JSON.parse(manifest) as { version: string }).version
 }
 

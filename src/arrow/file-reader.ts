@@ -184,17 +184,21 @@ export function assembleColumn(
   }
   const body = { header, bytes: own, at: range.start }
   try {
-    const steps = assembleColumns(wire, cells ? { ...body, replaced: { buffer: 2, bytes: asBytes(cells) } } : body, {
-      budget: new Budget(Number.POSITIVE_INFINITY),
-      checkText: false,
-      dictionaryOf: ({ dictionaryId }) => {
-        const dictionary = options.dictionaries?.get(dictionaryId)
-        if (dictionary === undefined) {
-          throw corrupted(`column ${quote(field.name)} needs dictionary ${dictionaryId}`)
-        }
-        return dictionary
+    const steps = assembleColumns(
+      wire,
+      cells ? { ...body, replaced: { buffer: 2, bytes: asBytes(cells) } } : body,
+      {
+        budget: new Budget(Number.POSITIVE_INFINITY),
+        checkText: false,
+        dictionaryOf: ({ dictionaryId }) => {
+          const dictionary = options.dictionaries?.get(dictionaryId)
+          if (dictionary === undefined) {
+            throw corrupted(`column ${quote(field.name)} needs dictionary ${dictionaryId}`)
+          }
+          return dictionary
+        },
       },
-    })
+    )
     return runAtOnce(steps)[0]!
   } catch (error) {
     if (!(error instanceof SheafError)) throw error

@@ -106,7 +106,7 @@ function calculateSafe(
     else if (code === 2) result = x * y
     else if (y === 0) return i
     else if (code === 3) result = Math.trunc(x / y)
-    else result = x % y
+    else result = x - Math.trunc(x / y) * y
     if (result <= least || result >= safeLimit) return i
     out[2 * i] = result
     out[2 * i + 1] = Math.floor(result / 2 ** 32)

@@ -77,7 +77,7 @@ interface Frame {
  */
 export function selectRows(filter: BoundExpression, batch: Batch, within?: Bitset): Bitset {
   const { isTrue } = truthOf(filter.expr, frameOf(batch, within))
-  const selected = new Bitset(batch.length, isTrue.slice())
+  const selected = new Bitset(batch.length, isTrue)
   return within === undefined ? selected : selected.and(within)
 }
 

@@ -132,7 +132,7 @@ function pairTable(keys: Int32Array): PairTable {
 }
 
 /** The finalizer of MurmurHash3 over both words. */
-function hashPair(low: number, high: number, seed: number): number {
+export function hashPair(low: number, high: number, seed: number): number {
   let hash = Math.imul(low ^ Math.imul(seed, 0x9e3779b1), 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 15) ^ high, 0xc2b2ae35)
   return hash ^ (hash >>> 16)

@@ -190,7 +190,7 @@ export function columnOfScalars(declared: DataType, scalars: readonly Scalar[]):
       return columnOf(
         type,
         length,
-        encodeTexts(scalars as readonly (string | null)[], new Place('expression')),
+        encodeTexts(scalars as readonly (string | null)[], Place.column('expression')),
         valid,
       )
     case 'binary':

@@ -6,7 +6,12 @@ import { fileURLToPath } from 'node:url'
 
 const dist = new URL('../../dist/', import.meta.url)
 
-/** Path of the built form of a TypeScript module, given from the root of the project. */
+/** Path of one of the files that the package ships: `index`, `http`, `worker`, `cli`. */
+export function shipped(entry: string): string {
+  return fileURLToPath(new URL(`lib/${entry}.js`, dist))
+}
+
+/** Path of the compiled form of a TypeScript module, given from the root of the project. */
 export function built(module: string): string {
   return fileURLToPath(new URL(module.replace(/\.ts$/, '.js'), dist))
 }

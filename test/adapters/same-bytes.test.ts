@@ -1,12 +1,12 @@
-import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { connectHttp } from '../../adapters/http/client.js'
 import { serve } from '../../adapters/http/server.js'
 import { connect, type Namespace } from '../../src/index.js'
 import { temporaryRoots } from '../support/roots.js'
+import { shipped } from './built.js'
 
 const freshRoot = temporaryRoots()
-const { connectWorker } = await import(resolve('dist/adapters/worker/public.js'))
+const { connectWorker } = await import(shipped('worker'))
 
 test('A-076 one query on one version gives the same bytes through every door', async () => {
   const root = freshRoot()

@@ -67,7 +67,7 @@ const stream = concatChunks(encodeIpcStream(schema, [batch, batch]))
 const file = concatChunks(encodeIpcFile(schema, [batch, batch]))
 
 async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += 100) yield bytes.subarray(at, at + 100)
+  for (let at = 0; at < bytes.length; at += 1000) yield bytes.subarray(at, at + 1000)
 }
 
 /** Decodes and reads everything: only a SheafError may come out of it, and no lasting work go in. */
@@ -107,9 +107,10 @@ describe('what comes from outside', () => {
   })
 
   test('with any single byte changed never does worse than a SheafError', async () => {
-    for (const whole of [stream, file]) {
+    for (const encode of [encodeIpcStream, encodeIpcFile]) {
+      const whole = concatChunks(encode(schema, [batch]))
       for (let at = 0; at < whole.length; at++) {
-        for (const value of [0, 0xff, whole[at]! ^ 1, whole[at]! ^ 0x80]) {
+        for (const value of [0xff, whole[at]! ^ 1]) {
           const changed = whole.slice()
           changed[at] = value
           await survives(changed)
@@ -150,20 +151,22 @@ describe('what comes from outside', () => {
 
   test('and a footer with any byte changed is read, or refused as corrupted', () => {
     const writer = new IpcFileWriter(schema)
-    const start = concatChunks(writer.write(batch)).length
+    const chunks = writer.write(batch)
     const rest = writer.finish()
-    const bytes = start + concatChunks(rest.chunks).length
-    const tail = rest.chunks.at(-1)!
-    for (let at = 0; at < tail.length; at++) {
-      for (const value of [0, 0xff, tail[at]! ^ 1]) {
-        const changed = tail.slice()
+    const whole = concatChunks([...chunks, ...rest.chunks])
+    const footer = whole.length - rest.chunks.at(-1)!.length
+    const corrupted = expect.objectContaining({ name: 'SheafError', code: ErrorCode.Internal })
+    for (let at = footer; at < whole.length; at++) {
+      for (const value of [0, 0xff, whole[at]! ^ 1]) {
+        if (value === whole[at]) continue
+        const changed = whole.slice()
         changed[at] = value
         try {
-          parseFileFooter(changed, bytes)
+          parseFileFooter(changed, changed.length)
         } catch (error) {
-          expect(error).toMatchObject({ name: 'SheafError', code: ErrorCode.Internal })
+          expect(error).toEqual(corrupted)
         }
-        if (value !== tail[at]) expect(() => parseFileFooter(changed, bytes, rest.footerCrc)).toThrow()
+        expect(() => parseFileFooter(changed, changed.length, rest.footerCrc)).toThrow(corrupted)
       }
     }
   })

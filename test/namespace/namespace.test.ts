@@ -1,7 +1,7 @@
-import { resolve } from 'node:path'
 import { connectHttp } from '../../adapters/http/client.js'
 import { serve } from '../../adapters/http/server.js'
 import { connect } from '../../src/index.js'
+import { shipped } from '../adapters/built.js'
 import { namespaceSuite } from '../suites/namespace.js'
 import { temporaryRoots } from '../support/roots.js'
 
@@ -29,8 +29,8 @@ namespaceSuite('over HTTP', async () => {
   return { ns, close }
 })
 
-/** A worker cannot run TypeScript, so this is the built adapter; `npm test` builds first. */
-const { connectWorker } = await import(resolve('dist/adapters/worker/public.js'))
+/** A worker cannot run TypeScript, so this is the adapter as it ships; `npm test` builds first. */
+const { connectWorker } = await import(shipped('worker'))
 
 namespaceSuite('in a worker', async () => {
   const ns = await connectWorker(freshRoot())

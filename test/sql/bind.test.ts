@@ -93,7 +93,11 @@ describe('names', () => {
 
   test('A-057 an unknown column is code 12, with the place, the known names and the nearest', () => {
     const error = failure(() => bindFilter('camelCase = 1 AND camlCase = 2', people))
-    expect(error).toMatchObject({ code: 12, at: { offset: 18, length: 8 }, hint: 'did you mean "camelCase"?' })
+    expect(error).toMatchObject({
+      code: 12,
+      at: { offset: 18, length: 8 },
+      hint: 'did you mean "camelCase"?',
+    })
     expect(error.message).toContain('columns: Name, name, camelCase, a.b, user')
   })
 

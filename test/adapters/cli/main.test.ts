@@ -11,10 +11,10 @@ import { encodeIpcStream } from '../../../src/arrow/encode-ipc.js'
 import { rowsToBatch } from '../../../src/arrow/rows.js'
 import { dial } from '../../support/http.js'
 import { temporaryRoots } from '../../support/roots.js'
-import { built } from '../built.js'
+import { shipped } from '../built.js'
 
 const freshRoot = temporaryRoots()
-const program = built('adapters/cli/main.ts')
+const program = shipped('cli')
 
 function run(...args: string[]): { status: number | null; stdout: string; stderr: string } {
   return spawnSync(process.execPath, [program, ...args], { encoding: 'utf8', timeout: 20_000 })

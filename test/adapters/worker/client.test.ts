@@ -7,10 +7,10 @@ import { describe, expect, test } from 'vitest'
 import type * as publicModule from '../../../adapters/worker/public.js'
 import { ErrorCode } from '../../../src/errors.js'
 import { temporaryRoots } from '../../support/roots.js'
-import { built } from '../built.js'
+import { shipped } from '../built.js'
 
 const freshRoot = temporaryRoots()
-const module = built('adapters/worker/public.ts')
+const module = shipped('worker')
 const { connectWorker } = (await import(module)) as typeof publicModule
 
 describe('connectWorker', () => {

@@ -1,0 +1,9 @@
+/** One question to a root in a process of its own: what `open-cold` measures. Arguments: module, root, dimension. */
+const [module, root, dimension] = process.argv.slice(2)
+const { connect } = await import(module)
+const ns = await connect(root, { create: false })
+const table = await ns.openTable('vectors')
+const query = new Float32Array(Number(dimension)).fill(0.5)
+const hits = await table.search(query).select(['id']).limit(10).toArray()
+await ns.close()
+process.stdout.write(JSON.stringify(hits.map(hit => hit.id)))

@@ -1,0 +1,470 @@
+import { describe, expect, test } from 'vitest'
+import type { Batch, Column } from '../../src/arrow/column.js'
+import { rowsToBatch } from '../../src/arrow/rows.js'
+import { sliceBatch } from '../../src/arrow/slice.js'
+import type { DataType, Schema } from '../../src/arrow/types.js'
+import { columnValues } from '../../src/arrow/values.js'
+import { SheafError } from '../../src/errors.js'
+import { Bitset } from '../../src/primitives/bitset.js'
+import { bindExpression, bindFilter } from '../../src/sql/bind.js'
+import { evaluate, selectRows } from '../../src/sql/evaluate.js'
+import { parseExpression } from '../../src/sql/parse.js'
+
+const utf8: DataType = { kind: 'utf8', large: false }
+const int = (bits: 8 | 16 | 32 | 64, signed = true) => ({ kind: 'int', bits, signed }) as const
+
+/** One column `x` of the type. */
+function column(type: DataType, values: readonly unknown[]): Batch {
+  return batch(
+    { x: type },
+    values.map(x => ({ x })),
+  )
+}
+
+function batch(types: Readonly<Record<string, DataType>>, rows: readonly object[]): Batch {
+  const schema: Schema = {
+    fields: Object.entries(types).map(([name, type]) => ({ name, type, nullable: true })),
+  }
+  return rowsToBatch(rows, schema)
+}
+
+function select(text: string, from: Batch, within?: Bitset): number[] {
+  return [...selectRows(bindFilter(text, from.schema), from, within).toIndices()]
+}
+
+function values(text: string, from: Batch): unknown[] {
+  return columnValues(evaluate(bindExpression(parseExpression(text), from.schema), from), { int64: 'bigint' })
+}
+
+function failure(run: () => unknown): SheafError {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof SheafError) return error
+    throw error
+  }
+  throw new Error('nothing was thrown')
+}
+
+describe('comparison', () => {
+  const extremes = [
+    -(2n ** 63n),
+    -(2n ** 53n) - 1n,
+    -1n,
+    0n,
+    1n,
+    2n ** 32n,
+    2n ** 53n,
+    2n ** 53n + 1n,
+    2n ** 63n - 1n,
+  ]
+
+  test('int64 is exact at every boundary, against constants of every kind', () => {
+    const from = column(int(64), extremes)
+    for (const limit of extremes) {
+      const expected = (holds: (value: bigint) => boolean) =>
+        extremes.flatMap((v, i) => (holds(v) ? [i] : []))
+      expect(select(`x = ${limit}`, from)).toEqual(expected(v => v === limit))
+      expect(select(`x <> ${limit}`, from)).toEqual(expected(v => v !== limit))
+      expect(select(`x < ${limit}`, from)).toEqual(expected(v => v < limit))
+      expect(select(`x <= ${limit}`, from)).toEqual(expected(v => v <= limit))
+      expect(select(`x > ${limit}`, from)).toEqual(expected(v => v > limit))
+      expect(select(`x >= ${limit}`, from)).toEqual(expected(v => v >= limit))
+      expect(select(`x IN (${limit}, 77)`, from)).toEqual(expected(v => v === limit))
+    }
+    expect(select('x > 9007199254740992.0', from)).toEqual([7, 8])
+    expect(select('x = 9007199254740993.0', from)).toEqual([6])
+  })
+
+  test('uint64 orders past int64', () => {
+    const from = batch({ u: int(64, false), i: int(64) }, [
+      { u: 2n ** 64n - 1n, i: -1n },
+      { u: 2n ** 63n, i: 2n ** 63n - 1n },
+      { u: 5n, i: 5n },
+    ])
+    expect(select('u > 9223372036854775807', from)).toEqual([0, 1])
+    expect(select('u >= 9223372036854775808', from)).toEqual([0, 1])
+    expect(select('u > i', from)).toEqual([0, 1])
+    expect(select('i = u', from)).toEqual([2])
+    expect(select('u IN (18446744073709551615)', from)).toEqual([0])
+  })
+
+  test('int64 and float64 columns compare as numbers, not as doubles', () => {
+    const from = batch({ i: int(64), f: { kind: 'float', bits: 64 } }, [
+      { i: 2n ** 53n + 1n, f: 2 ** 53 },
+      { i: 2n ** 53n, f: 2 ** 53 },
+      { i: 2n ** 63n - 1n, f: 2 ** 63 },
+      { i: 0n, f: Number.NaN },
+      { i: 0n, f: -0 },
+    ])
+    expect(select('i > f', from)).toEqual([0])
+    expect(select('i = f', from)).toEqual([1, 4])
+    expect(select('f > i', from)).toEqual([2, 3])
+  })
+
+  test('NaN equals NaN and is greater than everything; -0 equals 0', () => {
+    for (const bits of [32, 64] as const) {
+      const from = column({ kind: 'float', bits }, [Number.NaN, Infinity, 1, 0, -0, -Infinity, null])
+      expect(select("x = 'NaN'::double", from)).toEqual([0])
+      expect(select("x >= 'NaN'::double", from)).toEqual([0])
+      expect(select("x < 'NaN'::double", from)).toEqual([1, 2, 3, 4, 5])
+      expect(select("x <= 'NaN'::double", from)).toEqual([0, 1, 2, 3, 4, 5])
+      expect(select("x > 'inf'::double", from)).toEqual([0])
+      expect(select("x <= 'inf'::double", from)).toEqual([1, 2, 3, 4, 5])
+      expect(select("x <= '-inf'::double", from)).toEqual([5])
+      expect(select("x > '-inf'::double", from)).toEqual([0, 1, 2, 3, 4])
+      expect(select('x > 1', from)).toEqual([0, 1])
+      expect(select('x = 0', from)).toEqual([3, 4])
+      expect(select('x < 0', from)).toEqual([5])
+      expect(select('x <= -0.0', from)).toEqual([3, 4, 5])
+      expect(select("x IN (0, 'NaN'::double, 5)", from)).toEqual([0, 3, 4])
+      expect(select('x = x', from)).toEqual([0, 1, 2, 3, 4, 5])
+    }
+  })
+
+  test('float16 columns compare by value', () => {
+    const from = column({ kind: 'float', bits: 16 }, [1.5, -2, 65504, Number.NaN, null])
+    expect(select('x > 1', from)).toEqual([0, 2, 3])
+    expect(select('x = 1.5', from)).toEqual([0])
+    expect(select('x IN (-2, 65504)', from)).toEqual([1, 2])
+  })
+
+  test.each([int(8), int(16), int(32), int(8, false), int(16, false), int(32, false)])(
+    'small integers: %j',
+    type => {
+      const from = column(type, [0, 1, 127, null])
+      expect(select('x >= 1', from)).toEqual([1, 2])
+      expect(select('x <> 1', from)).toEqual([0, 2])
+      expect(select('x IN (0, 127, 1000)', from)).toEqual([0, 2])
+      expect(select('x < 1.5', from)).toEqual([0, 1])
+      expect(select('x = x + 0', from)).toEqual([0, 1, 2])
+    },
+  )
+
+  test('an int32 column takes constants at the ends of its range', () => {
+    const from = column(int(32), [-(2 ** 31), 2 ** 31 - 1])
+    expect(select('x <= 2147483647', from)).toEqual([0, 1])
+    expect(select('x > 2147483647', from)).toEqual([])
+    expect(select('x >= -2147483648', from)).toEqual([0, 1])
+  })
+
+  test('texts order by code point, beyond the first 65,536 too', () => {
+    const from = column(utf8, ['\uffff', '𐀀', 'a', '', null, 'ab'])
+    expect(select("x < '𐀀'", from)).toEqual([0, 2, 3, 5])
+    expect(select("x >= 'a'", from)).toEqual([0, 1, 2, 5])
+    expect(select("x = ''", from)).toEqual([3])
+    expect(select("x > ''", from)).toEqual([0, 1, 2, 5])
+    expect(select("x <= 'a'", from)).toEqual([2, 3])
+  })
+
+  test('bytes, of fixed size or not', () => {
+    const rows = [Buffer.from([1, 255]), Buffer.from([1, 2]), null]
+    for (const type of [
+      { kind: 'binary', large: false },
+      { kind: 'fixed_size_binary', width: 2 },
+    ] as const) {
+      const from = column(type, rows)
+      expect(select("x = X'0102'", from)).toEqual([1])
+      expect(select("x > X'0102'", from)).toEqual([0])
+      expect(select("x IN (X'01ff', X'01')", from)).toEqual([0])
+      expect(select("x = X'01'", from)).toEqual([])
+      expect(select('x = x', from)).toEqual([0, 1])
+    }
+  })
+
+  test('dates and times of different units meet as points in time', () => {
+    const types = {
+      day: { kind: 'date', unit: 'day' },
+      wide: { kind: 'date', unit: 'ms' },
+      s: { kind: 'timestamp', unit: 's', timezone: null },
+      ns: { kind: 'timestamp', unit: 'ns', timezone: 'UTC' },
+    } as const
+    const from = batch(types, [
+      { day: 1, wide: 86_400_000n, s: 86_400n, ns: 86_400_000_000_000n },
+      { day: 1, wide: 0n, s: 86_401n, ns: 86_400_000_000_001n },
+      { day: -1, wide: -86_400_000n, s: -86_400n, ns: -86_400_000_000_001n },
+    ])
+    expect(select('day = wide', from)).toEqual([0, 2])
+    expect(select('day = s', from)).toEqual([0, 2])
+    expect(select('ns > day', from)).toEqual([1])
+    expect(select('ns < s', from)).toEqual([1, 2])
+    expect(select("wide >= '1970-01-02'", from)).toEqual([0])
+    expect(select("ns > timestamp '1970-01-02'", from)).toEqual([1])
+    expect(select("s BETWEEN '1970-01-01' AND '1970-01-02T00:00:00Z'", from)).toEqual([0])
+    expect(select("day IN ('1970-01-02', '1970-01-02T12:00:00')", from)).toEqual([0, 1])
+  })
+
+  test('times of day and durations compare with their own kind', () => {
+    const from = batch(
+      {
+        a: { kind: 'time', unit: 's' },
+        b: { kind: 'time', unit: 's' },
+        c: { kind: 'duration', unit: 'us' },
+        d: { kind: 'duration', unit: 'us' },
+      },
+      [{ a: '01:00:00', b: '02:00:00', c: 5n, d: -5n }],
+    )
+    expect(select('a < b', from)).toEqual([0])
+    expect(select('c > d', from)).toEqual([0])
+  })
+
+  test('a column of nulls is NULL in every condition', () => {
+    const from = column({ kind: 'null' }, [null, null])
+    expect(select('x = 1 OR x IS NOT NULL', from)).toEqual([])
+    expect(select('x IS NULL', from)).toEqual([0, 1])
+    expect(select('x IN (1)', from)).toEqual([])
+  })
+})
+
+describe('A-056 three truth values', () => {
+  const from = batch({ n: int(64), flag: { kind: 'bool' } }, [
+    { n: 1, flag: true },
+    { n: 2, flag: false },
+    { n: null, flag: null },
+  ])
+
+  test.each([
+    ['NOT (n = 1)', [1]],
+    ['n <> 1', [1]],
+    ['n NOT IN (1, NULL)', []],
+    ['n IN (1, NULL)', [0]],
+    ['n NOT IN (1)', [1]],
+    ['n = NULL', []],
+    ['NOT (n = NULL)', []],
+    ['NULL', []],
+    ['n IS NULL', [2]],
+    ['(n = 1) IS NULL', [2]],
+    ['(n = 1) IS NOT TRUE', [1, 2]],
+    ['(n = 1) IS FALSE', [1]],
+    ['flag', [0]],
+    ['NOT flag', [1]],
+    ['flag IS NOT FALSE', [0, 2]],
+    ['flag OR n IS NULL', [0, 2]],
+    ['flag AND NULL', []],
+    ['(flag AND NULL) IS NULL', [0, 2]],
+    ['(flag OR NULL) IS NULL', [1, 2]],
+    ['n BETWEEN NULL AND 1', []],
+    ['n NOT BETWEEN NULL AND 1', [1]],
+  ])('%s', (text, rows) => {
+    expect(select(text, from)).toEqual(rows)
+  })
+})
+
+describe('errors of rows', () => {
+  const from = batch({ a: int(64), b: int(64), s: utf8 }, [
+    { a: 6n, b: 3n, s: '1' },
+    { a: 1n, b: 0n, s: 'x' },
+    { a: null, b: 0n, s: '3' },
+    { a: 2n ** 63n - 1n, b: null, s: null },
+  ])
+
+  test('name the fault, the expression and the values, as code 13', () => {
+    expect(failure(() => select('a / b = 2', from))).toMatchObject({
+      code: 13,
+      message: 'division by zero in a / b: 1 / 0',
+      hint: 'exclude the rows with a zero divisor, or divide by a double',
+    })
+    expect(failure(() => select('a % b = 2', from)).message).toBe('division by zero in a % b: 1 % 0')
+    expect(failure(() => select('a + 1 = 2', from)).message).toBe(
+      'int64 overflow in a + 1: 9223372036854775807 + 1',
+    )
+    expect(failure(() => select('a * a = 2', from)).message).toMatch('int64 overflow in a * a')
+    expect(failure(() => select('CAST(s AS int) = 2', from)).message).toBe(
+      '"x" is not a value of int32, in CAST(s AS int)',
+    )
+  })
+
+  test('an operand of AND or OR protects the others, on either side of it', () => {
+    for (const text of ['b <> 0 AND a / b = 2', 'a / b = 2 AND b <> 0', 'NOT (b = 0 OR a / b <> 2)']) {
+      expect(select(text, from)).toEqual([0])
+    }
+    expect(select("s <> 'x' AND CAST(s AS int) = 1", from)).toEqual([0])
+    expect(select('coalesce(b, a + 1) = 3', sliceBatch(from, 0, 3))).toEqual([0])
+  })
+
+  test('a null operand is no fault, nor is a row outside of the subset asked for', () => {
+    expect(select('a / b IS NULL', sliceBatch(from, 2, 2))).toEqual([0, 1])
+    const within = Bitset.full(4)
+    within.remove(1)
+    expect(select('a / b = 2', from, within)).toEqual([0])
+    expect(
+      columnValues(
+        evaluate(
+          bindExpression(parseExpression('6 / b'), from.schema),
+          from,
+          Bitset.fromBytes(Uint8Array.of(1), 4),
+        ),
+        { int64: 'bigint' },
+      )[0],
+    ).toBe(2n)
+  })
+
+  test('a float divided by zero follows IEEE 754', () => {
+    expect(values('b / 0.0', from).slice(0, 2)).toEqual([Infinity, Number.NaN])
+  })
+})
+
+describe('dictionaries', () => {
+  const type: DataType = { kind: 'dictionary', index: int(8), value: utf8, ordered: false }
+  const words = ['b', 'a', null, 'b', 'ccc', 'a']
+  const from = column(type, words)
+
+  test('conditions and functions see the values', () => {
+    expect(select("x = 'a'", from)).toEqual([1, 5])
+    expect(select("x IN ('a', 'ccc')", from)).toEqual([1, 4, 5])
+    expect(select("x NOT LIKE 'c%'", from)).toEqual([0, 1, 3, 5])
+    expect(select('length(x) = 3', from)).toEqual([4])
+    expect(select("coalesce(x, 'z') >= 'b'", from)).toEqual([0, 2, 3, 4])
+    expect(select('x IS NULL', from)).toEqual([2])
+    expect(select('(x = x) IS NULL', from)).toEqual([2])
+    expect(values("upper(x) || '!'", from)).toEqual(['B!', 'A!', null, 'B!', 'CCC!', 'A!'])
+    expect(values("coalesce(x, 'none')", from)).toEqual(['b', 'a', 'none', 'b', 'ccc', 'a'])
+  })
+
+  test('a bare column stays a dictionary', () => {
+    expect(evaluate(bindExpression(parseExpression('x'), from.schema), from).type).toEqual(type)
+  })
+
+  test('an entry that is null is null in every row that points to it', () => {
+    const dictionary: Column = column(utf8, ['a', null]).columns[0]!
+    const plain = column(type, ['a', 'b', 'a']).columns[0]!
+    const odd: Batch = { ...column(type, ['a', 'b', 'a']), columns: [{ ...plain, dictionary }] }
+    expect(select('x IS NULL', odd)).toEqual([1])
+    expect(select("x <> 'z'", odd)).toEqual([0, 2])
+    expect(values('lower(x)', odd)).toEqual(['a', null, 'a'])
+  })
+
+  test('an entry that no row uses cannot fail; one larger than the batch is read row by row', () => {
+    const numbers = column(type, ['1', 'x', '2', '1'])
+    const [first] = [sliceBatch(numbers, 2, 2)]
+    expect(first!.columns[0]!.dictionary!.length).toBe(3)
+    expect(values('CAST(x AS int)', first!)).toEqual([2, 1])
+    const used: Batch = {
+      ...numbers,
+      columns: [{ ...numbers.columns[0]!, values: Int8Array.of(0, 2, 2, 0) }],
+    }
+    expect(values('CAST(x AS int)', used)).toEqual([1, 2, 2, 1])
+    expect(failure(() => values('CAST(x AS int)', numbers)).message).toMatch('"x" is not a value of int32')
+  })
+})
+
+describe('nested columns', () => {
+  const from = batch(
+    {
+      st: {
+        kind: 'struct',
+        children: [
+          {
+            name: 'in',
+            type: { kind: 'struct', children: [{ name: 'c', type: int(64), nullable: true }] },
+            nullable: true,
+          },
+          {
+            name: 'w',
+            type: { kind: 'dictionary', index: int(8), value: utf8, ordered: false },
+            nullable: true,
+          },
+        ],
+      },
+      vec: {
+        kind: 'fixed_size_list',
+        size: 2,
+        child: { name: 'item', type: { kind: 'float', bits: 32 }, nullable: true },
+      },
+    },
+    [
+      { st: { in: { c: 1 }, w: 'a' }, vec: [1, 2] },
+      { st: { in: null, w: 'a' }, vec: null },
+      { st: null, vec: [3, 4] },
+      { st: { in: { c: null }, w: null }, vec: [1, 5] },
+      { st: { in: { c: 2 }, w: 'b' }, vec: [0, 0] },
+    ],
+  )
+
+  test('A-059 a field is null where any struct around it is', () => {
+    expect(select('st.in.c >= 1', from)).toEqual([0, 4])
+    expect(select('st.in.c IS NULL', from)).toEqual([1, 2, 3])
+    expect(select('st.in IS NULL', from)).toEqual([1, 2])
+    expect(select("st.w = 'a'", from)).toEqual([0, 1])
+    expect(values('st.in.c', from)).toEqual([1n, null, null, null, 2n])
+  })
+
+  test('elements of lists of any kind are counted from 1, or back from the end', () => {
+    expect(select('vec[1] = 1', from)).toEqual([0, 3])
+    expect(select('vec[-1] > 3', from)).toEqual([2, 3])
+    expect(values('vec[3]', from)).toEqual([null, null, null, null, null])
+    expect(values('vec[0]', from)).toEqual([null, null, null, null, null])
+    expect(values('vec[st.in.c]', from)).toEqual([1, null, null, null, 0])
+    expect(select('array_length(vec) = 2 AND array_has(vec, 1.0)', from)).toEqual([0, 3])
+  })
+})
+
+describe('batches', () => {
+  test('of no rows give nothing, whatever is asked', () => {
+    const from = column(int(64), [])
+    expect(select('x / 0 = 1 OR x IN (1, 2) OR x IS NULL', from)).toEqual([])
+    expect(evaluate(bindExpression(parseExpression('x + 1'), from.schema), from).length).toBe(0)
+  })
+
+  test('of every length around a word, with buffers longer than needed', () => {
+    const all = column(
+      int(64),
+      Array.from({ length: 100 }, (_, i) => (i % 3 === 0 ? null : i)),
+    )
+    for (const length of [1, 7, 8, 31, 32, 33, 63, 64, 65, 99]) {
+      const part = sliceBatch(all, 0, length)
+      const expected = Array.from({ length }, (_, i) => i).filter(i => i % 3 !== 0 && i < 50)
+      expect(select('x < 50', part)).toEqual(expected)
+      expect(select('NOT (x >= 50)', part)).toEqual(expected)
+      expect(select('x IS NULL OR x IS NOT NULL', part).length).toBe(length)
+      expect(select('true', part).length).toBe(length)
+    }
+  })
+
+  test('are asked by name: columns may come in any order, and more of them', () => {
+    const filter = bindFilter('b = 2', batch({ a: int(64), b: int(64) }, []).schema)
+    const other = batch({ z: utf8, b: int(64) }, [{ z: 'x', b: 2 }])
+    expect([...selectRows(filter, other).toIndices()]).toEqual([0])
+  })
+
+  test('a result is of the bound type and length, constants included', () => {
+    const from = column(int(64), [1, 2, 3])
+    expect(values("'a'", from)).toEqual(['a', 'a', 'a'])
+    expect(values('NULL', from)).toEqual([null, null, null])
+    expect(values('[1, 2]', from)).toEqual([
+      [1n, 2n],
+      [1n, 2n],
+      [1n, 2n],
+    ])
+    expect(values('x = 2', from)).toEqual([false, true, false])
+    expect(values('x = 2 OR NULL', from)).toEqual([null, true, null])
+  })
+})
+
+describe('long lists', () => {
+  test('100,000 constants are looked up, not compared one by one', () => {
+    const count = 100_000
+    const from = batch(
+      { i: int(64), n: int(32), s: utf8 },
+      Array.from({ length: 5000 }, (_, k) => ({ i: BigInt(k) * 2n ** 33n, n: k, s: `key-${k}` })),
+    )
+    const odd = Array.from({ length: count }, (_, k) => 2 * k + 1)
+    const isOdd = Array.from({ length: 2500 }, (_, k) => 2 * k + 1)
+    const check = (text: string, list: readonly unknown[]) =>
+      expect([
+        ...selectRows(bindFilter(text, from.schema, { parameters: [list] }), from).toIndices(),
+      ]).toEqual(isOdd)
+    const started = process.cpuUsage()
+    check('n IN ?', odd)
+    check(
+      'i IN ?',
+      odd.map(k => BigInt(k) * 2n ** 33n),
+    )
+    check(
+      's IN ?',
+      odd.map(k => `key-${k}`),
+    )
+    expect(select(`n IN (${odd.join(',')})`, from)).toEqual(isOdd)
+    expect(process.cpuUsage(started).user / 1e6).toBeLessThan(10)
+  })
+})
