@@ -8,5 +8,6 @@
 import { askBenches, named } from './harness.js'
 import { bench as openCold } from './open-cold.js'
 import { bench as queryExact } from './query-exact.js'
+import { bench as queryTable } from './query-table.js'
 
-await askBenches([named(queryExact), named(openCold)], process.argv.slice(2))
+await askBenches([named(queryExact), named(queryTable), named(openCold)], process.argv.slice(2))

@@ -46,7 +46,7 @@ export class Namespace implements AsyncDisposable {
   async createTable(id: Identifier, data: TableData, options: CreateTableOptions = {}): Promise<Table> {
     const { mode, schema, properties, createParents, ...call } = options
     const path = pathOf(id)
-    const rows = await tableRows(data, schema)
+    const rows = await tableRows(data, schema, call.signal)
     if (createParents === true) {
       for (let depth = 1; depth < path.length; depth++) {
         await this.operations.createNamespace({ id: path.slice(0, depth), mode: 'ExistOk' }, call)

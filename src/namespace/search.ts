@@ -1,7 +1,9 @@
 /** A search being put together. Each step gives a new one; the rows come when they are asked for. */
 import { concatChunks } from '../arrow/encode-ipc.js'
+import { sliceBatch } from '../arrow/slice.js'
 import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
 import { batchToRows, type ReadOptions } from '../arrow/values.js'
+import { Pacer } from '../primitives/pacer.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
 import { type Parameters, writeParameters } from '../protocol/parameters.js'
 import { readReply } from './arrow-rows.js'
@@ -10,6 +12,9 @@ type QueryRequest = Request<'queryTable'>
 
 /** Rows a search returns when no limit is given and there is a vector, as LanceDB does. */
 const defaultLimit = 10
+
+/** Rows made into objects between two looks at the clock. */
+const rowsAtOnce = 1024
 
 export interface RowsOptions extends CallOptions, Pick<ReadOptions, 'int64'> {}
 
@@ -74,7 +79,16 @@ export class Search {
   async toArray(options: RowsOptions = {}): Promise<Record<string, unknown>[]> {
     const { int64, ...call } = options
     const { batches } = readReply(await this.#run(call))
-    return batches.flatMap(batch => batchToRows(batch, int64 === undefined ? {} : { int64 }))
+    const pacer = new Pacer(call.signal)
+    const rows: Record<string, unknown>[] = []
+    for (const batch of batches) {
+      for (let from = 0; from < batch.length; from += rowsAtOnce) {
+        const piece = sliceBatch(batch, from, Math.min(rowsAtOnce, batch.length - from))
+        for (const row of batchToRows(piece, int64 === undefined ? {} : { int64 })) rows.push(row)
+        await pacer.turn()
+      }
+    }
+    return rows
   }
 
   /** The rows as a table of apache-arrow. */

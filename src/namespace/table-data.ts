@@ -1,7 +1,7 @@
 /** What callers may hand in as rows, and how it becomes Arrow. */
 import { decodeIpc } from '../arrow/decode-ipc.js'
 import { fromForeignArrow } from '../arrow/foreign.js'
-import { rowsToBatch } from '../arrow/rows.js'
+import { rowsToBatches } from '../arrow/rows.js'
 import type { Schema } from '../arrow/types.js'
 import { invalidInput, quote } from '../errors.js'
 import { ArrowRows } from './arrow-rows.js'
@@ -18,7 +18,7 @@ export type TableData = Iterable<Row> | AsyncIterable<Row> | Uint8Array | object
  * The rows as Arrow. `schema` gives the types of plain objects; without it they are inferred over all rows.
  * Throws code 13 for what is no rows, 20 for rows that do not fit the schema or each other.
  */
-export async function tableRows(data: TableData, schema?: Schema): Promise<ArrowRows> {
+export async function tableRows(data: TableData, schema?: Schema, signal?: AbortSignal): Promise<ArrowRows> {
   if (data instanceof Uint8Array) {
     const decoded = decodeIpc(data)
     return new ArrowRows(decoded.schema, decoded.batches)
@@ -29,8 +29,8 @@ export async function tableRows(data: TableData, schema?: Schema): Promise<Arrow
   if (!(Symbol.iterator in data) && !(Symbol.asyncIterator in data)) throw noRows(data)
   const rows: Row[] = Array.isArray(data) ? data : []
   if (!Array.isArray(data)) for await (const row of data as AsyncIterable<Row>) rows.push(row)
-  const batch = rowsToBatch(rows, schema)
-  return new ArrowRows(batch.schema, [batch])
+  const converted = await rowsToBatches(rows, { ...(schema && { schema }), ...(signal && { signal }) })
+  return new ArrowRows(converted.schema, converted.batches)
 }
 
 function noRows(data: unknown) {

@@ -39,7 +39,7 @@ export class Table {
   ): Promise<{ readonly version: number; readonly rows: number }> {
     this.#refuseCheckedOut('add')
     const { mode = 'append', ...call } = options
-    const rows = await tableRows(data, await this.schema(call))
+    const rows = await tableRows(data, await this.schema(call), call.signal)
     const request = { id: this.id, mode: mode === 'append' ? ('Append' as const) : ('Overwrite' as const) }
     const reply = await this.#operations.insertIntoTable(request, rows, call)
     return { version: reply.version, rows: reply.num_inserted_rows }

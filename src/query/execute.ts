@@ -46,7 +46,10 @@ export async function executePlan(
   return { schema, batches }
 }
 
-/** Matching rows in row order, one group a part; stops as soon as there are enough. */
+/** Rows of a group of a scan, so that fetching one column of one group is short. */
+const groupRows = 16 * 1024
+
+/** Matching rows in row order, in groups of one part each; stops as soon as there are enough. */
 async function* scan(
   plan: Plan,
   reader: TableReader,
@@ -63,8 +66,11 @@ async function* scan(
     const offsets = matched.subarray(Math.min(skip, matched.length), Math.min(matched.length, skip + want))
     skip = Math.max(0, skip - matched.length)
     want -= offsets.length
-    yield { parts: new Uint32Array(offsets.length).fill(index), offsets, distances: null }
-    await pacer.turn()
+    for (let from = 0; from < offsets.length; from += groupRows) {
+      const group = offsets.subarray(from, from + groupRows)
+      yield { parts: new Uint32Array(group.length).fill(index), offsets: group, distances: null }
+      await pacer.turn()
+    }
   }
 }
 

@@ -452,6 +452,7 @@ function truthOfEntries(node: Bound, frame: Frame, column: Column): Truth {
   const isTrue = new Uint32Array(wordCount(frame.length))
   const isNull = new Uint32Array(isTrue.length)
   for (let w = 0, base = 0; base < frame.length; w++, base += 32) {
+    if (frame.rows !== null && frame.rows[w] === 0) continue
     const count = Math.min(32, frame.length - base)
     let yes = 0
     let unknown = 0

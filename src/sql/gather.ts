@@ -11,9 +11,10 @@ export function decoded(column: Column): Column {
   return decoded(takeColumn(column.dictionary, dictionaryRows(column)))
 }
 
-/** The dictionary entry of every row, -1 for null. */
+/** The dictionary entry of every row, -1 for null; not to be written to. */
 export function dictionaryRows(column: Column): Int32Array {
   const { values, length } = column
+  if (values instanceof Int32Array && column.validity === null) return values.subarray(0, length)
   const rows = new Int32Array(length)
   if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
     for (let i = 0; i < length; i++) rows[i] = Number(values[i])

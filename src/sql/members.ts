@@ -7,6 +7,7 @@
 import type { Column } from '../arrow/column.js'
 import type { DataType } from '../arrow/types.js'
 import type { Scalar } from './bound.js'
+import { matchShort, type ShortKeys, shortKeysOf } from './short-bytes.js'
 import {
   type ByteRows,
   byteRowsOf,
@@ -30,6 +31,7 @@ export type Members =
   | { readonly kind: 'bits'; readonly hasFalse: boolean; readonly hasTrue: boolean }
   | { readonly kind: 'pairs'; readonly table: PairTable }
   | { readonly kind: 'bytes'; readonly table: ByteTable }
+  | { readonly kind: 'short'; readonly keys: ShortKeys }
 
 interface PairTable {
   readonly seed: number
@@ -57,7 +59,11 @@ export function membersOf(type: DataType, values: readonly Scalar[]): Members {
   const present = values.filter(value => value !== null)
   const column = columnOfScalars(type, present)
   if (column.type.kind === 'utf8' || column.type.kind === 'binary') {
-    return { kind: 'bytes', table: byteTable(byteRowsOf(column), column.length) }
+    const entries = byteRowsOf(column)
+    const keys = shortKeysOf(entries, column.length)
+    return keys === null
+      ? { kind: 'bytes', table: byteTable(entries, column.length) }
+      : { kind: 'short', keys }
   }
   return { kind: 'pairs', table: pairTable(keyPairsOf(column)) }
 }
@@ -71,6 +77,8 @@ export function memberRows(members: Members, column: Column, length: number, row
       out[w] = (members.hasTrue ? bits[w]! : 0) | (members.hasFalse ? ~bits[w]! : 0)
     }
     if (out.length > 0) out[out.length - 1]! &= tailMask(length)
+  } else if (members.kind === 'short') {
+    matchShort(members.keys, byteRowsOf(column), out, length, rows)
   } else if (members.kind === 'bytes') {
     lookUpBytes(members.table, column, out, length, rows)
   } else if (fitsInt32(column.type)) {

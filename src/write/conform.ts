@@ -5,7 +5,8 @@
 import { type Batch, type Column, isValid } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
 import { equalTypes } from '../arrow/same-type.js'
-import { type JsonArrowDataType, typeToJson } from '../arrow/schema-json.js'
+import { sliceBatch } from '../arrow/slice.js'
+import { typeName } from '../arrow/type-name.js'
 import type { Field, Schema } from '../arrow/types.js'
 import { columnNotFound, quote, schemaMismatch } from '../errors.js'
 
@@ -25,6 +26,9 @@ export function conformBatch(batch: Batch, schema: Schema, firstRow: number): Ba
   return { schema, length: batch.length, columns }
 }
 
+/** Rows looked at in one go, between two turns of whoever reads the batches. */
+const rowsAtOnce = 8 * 1024
+
 /** `conformBatch` over a whole source; rows count on from batch to batch. */
 export async function* conformBatches(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
@@ -32,8 +36,11 @@ export async function* conformBatches(
 ): AsyncGenerator<Batch> {
   let firstRow = 0
   for await (const batch of batches) {
-    yield conformBatch(batch, schema, firstRow)
-    firstRow += batch.length
+    for (let from = 0; from < batch.length; from += rowsAtOnce) {
+      const piece = sliceBatch(batch, from, Math.min(rowsAtOnce, batch.length - from))
+      yield conformBatch(piece, schema, firstRow)
+      firstRow += piece.length
+    }
   }
 }
 
@@ -59,8 +66,7 @@ function conformColumn(batch: Batch, field: Field, firstRow: number): Column {
   const fits = equalTypes(column.type, field.type)
   if (!fits && column.type.kind !== 'null') {
     throw schemaMismatch(
-      `column ${quote(field.name)} is ${typeText(typeToJson(field.type, 'lance'))}, ` +
-        `the rows bring ${typeText(typeToJson(column.type, 'lance'))}`,
+      `column ${quote(field.name)} is ${typeName(field.type)}, the rows bring ${typeName(column.type)}`,
     )
   }
   const conformed = fits ? column : nullColumn(field.type, batch.length)
@@ -71,12 +77,6 @@ function conformColumn(batch: Batch, field: Field, firstRow: number): Column {
   }
   if (field.type.kind === 'fixed_size_list') checkFinite(conformed, field.type.size, field.name, firstRow)
   return conformed
-}
-
-function typeText({ type, length, fields }: JsonArrowDataType): string {
-  const size = length === undefined ? '' : `[${length}]`
-  const children = fields?.map(field => typeText(field.type)).join(', ')
-  return children === undefined ? type + size : `${type}${size}<${children}>`
 }
 
 function firstNull(column: Column): number {
