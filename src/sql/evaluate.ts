@@ -10,26 +10,18 @@
 import type { Batch, Column } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
 import { takeColumn } from '../arrow/take.js'
-import type { DataType } from '../arrow/types.js'
 import { assert } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
 import { calculate } from './arithmetic.js'
-import type {
-  Bound,
-  BoundExpression,
-  CallNode,
-  ColumnNode,
-  InNode,
-  LikeNode,
-  LogicNode,
-  Scalar,
-} from './bound.js'
-import { operandsOf } from './bound.js'
+import { columnAt, soleColumn } from './batch-columns.js'
+import type { Bound, BoundExpression, CallNode, InNode, LikeNode, LogicNode, Scalar } from './bound.js'
 import type { Call } from './call.js'
-import { castColumn, isLossless } from './cast.js'
+import { castColumn } from './cast.js'
 import { compareOperands } from './compare.js'
+import { costOf, inOrder } from './cost.js'
+import { decoded, dictionaryRows, truthPerRow } from './dictionary.js'
 import { functionNamed } from './functions.js'
-import { choose, decoded, dictionaryRows, spread } from './gather.js'
+import { choose, spread } from './gather.js'
 import { compileLike, type LikePattern, likeRows, matches } from './like.js'
 import { listElement } from './lists.js'
 import { type Members, memberRows, membersOf } from './members.js'
@@ -44,7 +36,6 @@ import {
   not,
   or,
   strictTruth,
-  strictValidity,
   type Truth,
   truthOfColumn,
   undecided,
@@ -53,7 +44,6 @@ import { valueType } from './types.js'
 import {
   bitAt,
   byteRowsOf,
-  bytesOfWords,
   columnOfScalars,
   type Operand,
   type RowMask,
@@ -228,87 +218,6 @@ function logic(node: LogicNode, frame: Frame): Truth {
   return result
 }
 
-interface Cost {
-  readonly weight: number
-  readonly mayFail: boolean
-}
-
-const costs = new WeakMap<Bound, Cost>()
-const orders = new WeakMap<LogicNode, readonly Bound[]>()
-
-/** The operands of an AND or OR as they are run: what cannot fail first, then what is cheap. */
-function inOrder(node: LogicNode): readonly Bound[] {
-  let order = orders.get(node)
-  if (order === undefined) {
-    order = [...node.operands].sort((a, b) => {
-      const x = costOf(a)
-      const y = costOf(b)
-      return x.mayFail === y.mayFail ? x.weight - y.weight : Number(x.mayFail) - Number(y.mayFail)
-    })
-    orders.set(node, order)
-  }
-  return order
-}
-
-/** Rough cost per row, relative to comparing a number with a constant. */
-function costOf(node: Bound): Cost {
-  let cost = costs.get(node)
-  if (cost === undefined) {
-    let weight = ownWeight(node)
-    let mayFail = canFail(node)
-    for (const operand of operandsOf(node)) {
-      weight += costOf(operand).weight
-      mayFail ||= costOf(operand).mayFail
-    }
-    cost = { weight, mayFail }
-    costs.set(node, cost)
-  }
-  return cost
-}
-
-function ownWeight(node: Bound): number {
-  switch (node.kind) {
-    case 'literal':
-    case 'column':
-    case 'and':
-    case 'or':
-    case 'not':
-    case 'is':
-      return 0
-    case 'compare':
-    case 'between':
-      return isBytes(operandsOf(node)[0]!.type) ? 4 : 1
-    case 'in':
-      return isBytes(node.operand.type) ? 6 : 3
-    case 'arithmetic':
-      return 4
-    case 'like':
-      return node.ignoreCase ? 20 : 8
-    case 'cast':
-    case 'element':
-    case 'call':
-      return 10
-  }
-}
-
-function isBytes(type: DataType): boolean {
-  const { kind } = valueType(type)
-  return kind === 'utf8' || kind === 'binary' || kind === 'fixed_size_binary'
-}
-
-function canFail(node: Bound): boolean {
-  switch (node.kind) {
-    case 'arithmetic':
-      return node.type.kind === 'int'
-    case 'cast':
-      return !node.try && !isLossless(valueType(node.operand.type), node.type)
-    case 'call':
-      return functionNamed(node.name)!.mayFail === true
-    default:
-      return false
-  }
-}
-
 const memberSets = new WeakMap<InNode, Members>()
 
 function isMember(node: InNode, frame: Frame): Truth {
@@ -365,51 +274,6 @@ function likeEach(text: Column, wanted: Column, escapeCharacter: string, rows: R
   return out
 }
 
-function columnAt(batch: Batch, path: readonly string[]): Column {
-  const index = batch.schema.fields.findIndex(field => field.name === path[0])
-  assert(index !== -1, `the batch holds the column ${path[0]}`)
-  let column = batch.columns[index]!
-  for (const name of path.slice(1)) column = fieldOf(column, name)
-  return column
-}
-
-/** A field of a struct column; null where the struct is. */
-function fieldOf(struct: Column, name: string): Column {
-  assert(struct.type.kind === 'struct', `${struct.type.kind} is a struct`)
-  const index = struct.type.children.findIndex(field => field.name === name)
-  assert(index !== -1, `the struct holds the field ${name}`)
-  const field = struct.children[index]!
-  const valid = strictValidity(
-    [struct, field].map(column => ({ column, constant: false })),
-    struct.length,
-  )
-  if (valid === null || struct.validity === null) return field
-  const nullCount = struct.length - new Bitset(struct.length, valid).count()
-  return { ...field, validity: bytesOfWords(valid), nullCount }
-}
-
-const soleColumns = new WeakMap<Bound, ColumnNode | null>()
-
-/** The one column a node reads, however often; null for none or several. */
-function soleColumn(node: Bound): ColumnNode | null {
-  if (node.kind === 'column') return node
-  let sole = soleColumns.get(node)
-  if (sole === undefined) {
-    sole = null
-    for (const operand of operandsOf(node)) {
-      if (operand.kind === 'literal') continue
-      const column = soleColumn(operand)
-      if (column === null || (sole !== null && column.path.join('\0') !== sole.path.join('\0'))) {
-        sole = null
-        break
-      }
-      sole = column
-    }
-    soleColumns.set(node, sole)
-  }
-  return sole
-}
-
 /** `finish` on the dictionary column the node depends on, or null when it does not or that would cost more. */
 function overDictionary<T>(
   node: Bound,
@@ -445,31 +309,7 @@ function truthOfEntries(node: Bound, frame: Frame, column: Column): Truth {
   const entryOf = dictionaryRows(column)
   const truth = test(node, frameOfEntries(node, frame, entries, entryOf))
   const ofNull = column.nullCount === 0 ? null : test(node, frameOfNull(frame, entries))
-  // Bit 0: TRUE, bit 1: NULL; the last one is for rows without an entry.
-  const codes = new Uint8Array(entries.length + 1)
-  for (let e = 0; e < entries.length; e++) codes[e] = codeAt(truth, e)
-  if (ofNull !== null) codes[entries.length] = codeAt(ofNull, 0)
-  const isTrue = new Uint32Array(wordCount(frame.length))
-  const isNull = new Uint32Array(isTrue.length)
-  for (let w = 0, base = 0; base < frame.length; w++, base += 32) {
-    if (frame.rows !== null && frame.rows[w] === 0) continue
-    const count = Math.min(32, frame.length - base)
-    let yes = 0
-    let unknown = 0
-    for (let bit = 0; bit < count; bit++) {
-      const entry = entryOf[base + bit]!
-      const code = codes[entry === -1 ? entries.length : entry]!
-      yes |= (code & 1) << bit
-      unknown |= (code >>> 1) << bit
-    }
-    isTrue[w] = yes
-    isNull[w] = unknown
-  }
-  return { length: frame.length, isTrue, isNull }
-}
-
-function codeAt({ isTrue, isNull }: Truth, index: number): number {
-  return Number(bitAt(isTrue, index)) | (isNull !== null && bitAt(isNull, index) ? 2 : 0)
+  return truthPerRow(truth, ofNull, entryOf, frame.length, frame.rows)
 }
 
 function columnOfEntries(node: Bound, frame: Frame, column: Column): Operand {

@@ -3,28 +3,7 @@ import type { Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { takeColumn } from '../arrow/take.js'
 import type { DataType } from '../arrow/types.js'
-import { bitAt, type Operand, validWords } from './vector.js'
-
-/** A dictionary column as a column of its values; any other column as it is. */
-export function decoded(column: Column): Column {
-  if (column.dictionary === null) return column
-  return decoded(takeColumn(column.dictionary, dictionaryRows(column)))
-}
-
-/** The dictionary entry of every row, -1 for null; not to be written to. */
-export function dictionaryRows(column: Column): Int32Array {
-  const { values, length } = column
-  if (values instanceof Int32Array && column.validity === null) return values.subarray(0, length)
-  const rows = new Int32Array(length)
-  if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
-    for (let i = 0; i < length; i++) rows[i] = Number(values[i])
-  } else {
-    rows.set((values as Int32Array).subarray(0, length))
-  }
-  const valid = validWords(column)
-  if (valid !== null) for (let i = 0; i < length; i++) if (!bitAt(valid, i)) rows[i] = -1
-  return rows
-}
+import type { Operand } from './vector.js'
 
 /** The operand with one row for each of `length` rows. */
 export function spread({ column, constant }: Operand, length: number): Column {
