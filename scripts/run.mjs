@@ -9,6 +9,12 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const [command, ...args] = process.argv.slice(2)
+const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
+/**
+ * By the lock file, and without touching it. Not `npm ci`: that refuses a lock file made where the registry had only
+ * some platforms of an optional package.
+ */
+const installArguments = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']
 const bin = name => join(root, 'node_modules', '.bin', process.platform === 'win32' ? `${name}.cmd` : name)
 
 /** Runs a program in the foreground; its failure is ours. */
@@ -28,13 +34,7 @@ function install() {
   const installed = join(root, 'node_modules', '.package-lock.json')
   if (existsSync(installed) && sameLock(installed)) return
   console.log('installing dependencies ...')
-  run(
-    process.platform === 'win32' ? 'npm.cmd' : 'npm',
-    ['ci', '--no-audit', '--no-fund', '--loglevel=error'],
-    {
-      quiet: true,
-    },
-  )
+  run(npm, installArguments, { quiet: true })
 }
 
 function sameLock(installed) {
@@ -58,8 +58,7 @@ function installCompare() {
   const manifest = join(folder, 'package.json')
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(manifest).mtimeMs) return
   console.log('installing the engines to compare with ...')
-  const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
-  run(npm, ['ci', '--prefix', folder, '--no-audit', '--no-fund', '--loglevel=error'], { quiet: true })
+  run(npm, [...installArguments, '--prefix', folder], { quiet: true })
 }
 
 /** Runs every property with one seed after another, until the budget is spent: `-- --seconds 600 --seed 1`. */
