@@ -1,0 +1,53 @@
+/** From the paths of an expression to the columns of a batch. */
+import type { Batch, Column } from '../arrow/column.js'
+import { assert } from '../errors.js'
+import { Bitset } from '../primitives/bitset.js'
+import { type Bound, type ColumnNode, operandsOf } from './bound.js'
+import { strictValidity } from './truth.js'
+import { bytesOfWords } from './vector.js'
+
+/** The column of a batch, or the field inside a struct column, that a path names. */
+export function columnAt(batch: Batch, path: readonly string[]): Column {
+  const index = batch.schema.fields.findIndex(field => field.name === path[0])
+  assert(index !== -1, `the batch holds the column ${path[0]}`)
+  let column = batch.columns[index]!
+  for (const name of path.slice(1)) column = fieldOf(column, name)
+  return column
+}
+
+/** A field of a struct column; null where the struct is. */
+function fieldOf(struct: Column, name: string): Column {
+  assert(struct.type.kind === 'struct', `${struct.type.kind} is a struct`)
+  const index = struct.type.children.findIndex(field => field.name === name)
+  assert(index !== -1, `the struct holds the field ${name}`)
+  const field = struct.children[index]!
+  const valid = strictValidity(
+    [struct, field].map(column => ({ column, constant: false })),
+    struct.length,
+  )
+  if (valid === null || struct.validity === null) return field
+  const nullCount = struct.length - new Bitset(struct.length, valid).count()
+  return { ...field, validity: bytesOfWords(valid), nullCount }
+}
+
+const soleColumns = new WeakMap<Bound, ColumnNode | null>()
+
+/** The one column a node reads, however often; null for none or several. */
+export function soleColumn(node: Bound): ColumnNode | null {
+  if (node.kind === 'column') return node
+  let sole = soleColumns.get(node)
+  if (sole === undefined) {
+    sole = null
+    for (const operand of operandsOf(node)) {
+      if (operand.kind === 'literal') continue
+      const column = soleColumn(operand)
+      if (column === null || (sole !== null && column.path.join('\0') !== sole.path.join('\0'))) {
+        sole = null
+        break
+      }
+      sole = column
+    }
+    soleColumns.set(node, sole)
+  }
+  return sole
+}
