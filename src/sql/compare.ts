@@ -13,6 +13,7 @@ import { equalTypes } from '../arrow/same-type.js'
 import { assert } from '../errors.js'
 import { spread } from './gather.js'
 import { stepDouble } from './literal.js'
+import { matchShort, shortKeysOf } from './short-bytes.js'
 import type { CompareOp } from './syntax.js'
 import { nanosPerUnit } from './temporal.js'
 import { allRows, constantTruth, invert, strictTruth, type Truth } from './truth.js'
@@ -113,7 +114,9 @@ function compareWithConstant(
   } else {
     const { bytes, offsets } = byteRowsOf(constant)
     const wanted = bytes.subarray(offsets[0]!, offsets[1]!)
-    if (isEquality) equalBytes(byteRowsOf(column), wanted, out, length, rows)
+    const keys = isEquality ? shortKeysOf(byteRowsOf(constant), 1) : null
+    if (keys !== null) matchShort(keys, byteRowsOf(column), out, length, rows)
+    else if (isEquality) equalBytes(byteRowsOf(column), wanted, out, length, rows)
     else lessBytes(byteRowsOf(column), wanted, orEqual, out, length, rows)
   }
   return inverted ? invert(out, length) : out

@@ -1,35 +1,43 @@
 /**
- * Looking rows up among a few short byte strings, without a branch per row: a string of up to 8 bytes is two
- * words, read at once and masked to its size.
+ * Looking rows up among a few short byte strings, with one branch per row: a string of up to 8 bytes is two
+ * words, read at once and masked to the size of what it is compared with.
  */
 import { type ByteRows, type RowMask, tailMask } from './vector.js'
 
 const maxSize = 8
 const maxKeys = 8
 
-/** A few strings of at most 8 bytes: their size, and their bytes as two little-endian words padded with zeros. */
+/**
+ * A few strings of at most 8 bytes: their sizes, their bytes as two little-endian words padded with zeros, and
+ * which bits of those words are theirs.
+ */
 export interface ShortKeys {
   readonly sizes: Int32Array
   readonly low: Int32Array
   readonly high: Int32Array
+  readonly lowMask: Int32Array
+  readonly highMask: Int32Array
 }
-
-// By size, 0 to 8 and longer: the bits of each word that belong to the string.
-const lowMask = Int32Array.of(0, 0xff, 0xffff, 0xffffff, -1, -1, -1, -1, -1, 0)
-const highMask = Int32Array.of(0, 0, 0, 0, 0, 0xff, 0xffff, 0xffffff, -1, 0)
 
 /** The strings as keys, or null when there are more than 8 or one is longer than 8 bytes. */
 export function shortKeysOf({ bytes, offsets }: ByteRows, count: number): ShortKeys | null {
   if (count > maxKeys) return null
-  const keys = { sizes: new Int32Array(count), low: new Int32Array(count), high: new Int32Array(count) }
+  const words = () => new Int32Array(count)
+  const keys = { sizes: words(), low: words(), high: words(), lowMask: words(), highMask: words() }
   for (let i = 0; i < count; i++) {
-    const size = offsets[i + 1]! - offsets[i]!
+    const start = offsets[i]!
+    const size = offsets[i + 1]! - start
     if (size > maxSize) return null
-    const padded = new DataView(new ArrayBuffer(maxSize))
-    for (let k = 0; k < size; k++) padded.setUint8(k, bytes[offsets[i]! + k]!)
+    const padded = new DataView(new ArrayBuffer(2 * maxSize))
+    for (let k = 0; k < size; k++) {
+      padded.setUint8(k, bytes[start + k]!)
+      padded.setUint8(maxSize + k, 0xff)
+    }
     keys.sizes[i] = size
     keys.low[i] = padded.getInt32(0, true)
     keys.high[i] = padded.getInt32(4, true)
+    keys.lowMask[i] = padded.getInt32(8, true)
+    keys.highMask[i] = padded.getInt32(12, true)
   }
   return keys
 }
@@ -48,7 +56,7 @@ export function matchShort(
   tail.set(bytes.subarray(safe))
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const tailView = new DataView(tail.buffer)
-  const { sizes, low, high } = keys
+  const { sizes, low, high, lowMask, highMask } = keys
   const count = sizes.length
   for (let w = 0; w < out.length; w++) {
     let pending = rows === null ? (w === out.length - 1 ? tailMask(length) : 0xffffffff) : rows[w]!
@@ -56,20 +64,22 @@ export function matchShort(
     while (pending !== 0) {
       const lowest = pending & -pending
       pending ^= lowest
-      const bit = 31 - Math.clz32(lowest)
-      const start = offsets[(w << 5) + bit]!
-      const size = offsets[(w << 5) + bit + 1]! - start
-      const masked = Math.min(size, maxSize + 1)
+      const row = (w << 5) + 31 - Math.clz32(lowest)
+      const start = offsets[row]!
+      const size = offsets[row + 1]! - start
       const isSafe = start < safe
       const from = isSafe ? view : tailView
       const at = isSafe ? start : start - safe
-      const first = from.getInt32(at, true) & lowMask[masked]!
-      const second = from.getInt32(at + 4, true) & highMask[masked]!
+      const first = from.getInt32(at, true)
+      const second = from.getInt32(at + 4, true)
       let hit = 0
       for (let k = 0; k < count; k++) {
-        hit |= Number(first === low[k]) & Number(second === high[k]) & Number(size === sizes[k])
+        hit |=
+          Number((first & lowMask[k]!) === low[k]) &
+          Number((second & highMask[k]!) === high[k]) &
+          Number(size === sizes[k])
       }
-      word |= hit << bit
+      if (hit !== 0) word |= lowest
     }
     out[w] = word
   }
