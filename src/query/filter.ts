@@ -18,8 +18,8 @@ export async function passingRows(
 ): Promise<Bitset | null> {
   const live = await reader.live(part, signal)
   if (filter === null) return live
-  const passing = selectRows(filter, await filterBatch(reader, part, filter, signal))
-  return live === null ? passing : passing.and(live)
+  // Dead rows are no rows: what they hold must not make the filter fail.
+  return selectRows(filter, await filterBatch(reader, part, filter, signal), live ?? undefined)
 }
 
 /** The columns of a part that a filter reads. */

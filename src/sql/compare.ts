@@ -11,9 +11,9 @@
 import type { Column } from '../arrow/column.js'
 import { equalTypes } from '../arrow/same-type.js'
 import { assert } from '../errors.js'
+import { equalBytes } from './equal-bytes.js'
 import { spread } from './gather.js'
 import { stepDouble } from './literal.js'
-import { matchShort, shortKeysOf } from './short-bytes.js'
 import type { CompareOp } from './syntax.js'
 import { nanosPerUnit } from './temporal.js'
 import { allRows, constantTruth, invert, strictTruth, type Truth } from './truth.js'
@@ -114,9 +114,7 @@ function compareWithConstant(
   } else {
     const { bytes, offsets } = byteRowsOf(constant)
     const wanted = bytes.subarray(offsets[0]!, offsets[1]!)
-    const keys = isEquality ? shortKeysOf(byteRowsOf(constant), 1) : null
-    if (keys !== null) matchShort(keys, byteRowsOf(column), out, length, rows)
-    else if (isEquality) equalBytes(byteRowsOf(column), wanted, out, length, rows)
+    if (isEquality) equalBytes(byteRowsOf(column), wanted, out, length, rows)
     else lessBytes(byteRowsOf(column), wanted, orEqual, out, length, rows)
   }
   return inverted ? invert(out, length) : out
@@ -313,34 +311,6 @@ function lessPair(
     }
     out[w] = word
   }
-}
-
-function equalBytes(
-  { bytes, offsets }: ByteRows,
-  wanted: Uint8Array,
-  out: Uint32Array,
-  length: number,
-  rows: RowMask,
-): void {
-  const size = wanted.length
-  for (let w = 0; w < out.length; w++) {
-    let pending = rows === null ? (w === out.length - 1 ? tailMask(length) : 0xffffffff) : rows[w]!
-    let word = 0
-    while (pending !== 0) {
-      const low = pending & -pending
-      pending ^= low
-      const row = (w << 5) + 31 - Math.clz32(low)
-      const start = offsets[row]!
-      if (offsets[row + 1]! - start === size && startsWith(bytes, start, wanted)) word |= low
-    }
-    out[w] = word
-  }
-}
-
-/** Whether `bytes` reads `wanted` from `start` on; there are enough bytes. */
-export function startsWith(bytes: Uint8Array, start: number, wanted: Uint8Array): boolean {
-  for (let k = 0; k < wanted.length; k++) if (bytes[start + k] !== wanted[k]) return false
-  return true
 }
 
 function lessBytes(

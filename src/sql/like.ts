@@ -6,7 +6,7 @@
  * looked for once, leftmost, from where the one before ended: no backtracking. A segment without `_` is found
  * by Knuth-Morris-Pratt in time linear in the text; one with `_` takes at most text x segment steps.
  */
-import { startsWith } from './compare.js'
+import { startsWith } from './equal-bytes.js'
 import { type ByteRows, type RowMask, tailMask, wordCount } from './vector.js'
 
 const anyCharacter = -1

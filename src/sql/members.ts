@@ -7,7 +7,7 @@
 import type { Column } from '../arrow/column.js'
 import type { DataType } from '../arrow/types.js'
 import type { Scalar } from './bound.js'
-import { matchShort, type ShortKeys, shortKeysOf } from './short-bytes.js'
+import { equalBytes } from './equal-bytes.js'
 import {
   type ByteRows,
   byteRowsOf,
@@ -26,12 +26,15 @@ import {
 /** Steps a lookup may take before its table is built anew. */
 const longestProbe = 128
 
+/** Byte strings up to this many are compared one by one, which is faster than looking rows up. */
+const maxFew = 3
+
 /** The constants of one list, ready for lookups; made by `membersOf`. */
 export type Members =
   | { readonly kind: 'bits'; readonly hasFalse: boolean; readonly hasTrue: boolean }
   | { readonly kind: 'pairs'; readonly table: PairTable }
   | { readonly kind: 'bytes'; readonly table: ByteTable }
-  | { readonly kind: 'short'; readonly keys: ShortKeys }
+  | { readonly kind: 'few'; readonly entries: readonly Uint8Array[] }
 
 interface PairTable {
   readonly seed: number
@@ -60,10 +63,9 @@ export function membersOf(type: DataType, values: readonly Scalar[]): Members {
   const column = columnOfScalars(type, present)
   if (column.type.kind === 'utf8' || column.type.kind === 'binary') {
     const entries = byteRowsOf(column)
-    const keys = shortKeysOf(entries, column.length)
-    return keys === null
-      ? { kind: 'bytes', table: byteTable(entries, column.length) }
-      : { kind: 'short', keys }
+    if (column.length > maxFew) return { kind: 'bytes', table: byteTable(entries, column.length) }
+    const { bytes, offsets } = entries
+    return { kind: 'few', entries: present.map((_, i) => bytes.subarray(offsets[i]!, offsets[i + 1]!)) }
   }
   return { kind: 'pairs', table: pairTable(keyPairsOf(column)) }
 }
@@ -77,8 +79,8 @@ export function memberRows(members: Members, column: Column, length: number, row
       out[w] = (members.hasTrue ? bits[w]! : 0) | (members.hasFalse ? ~bits[w]! : 0)
     }
     if (out.length > 0) out[out.length - 1]! &= tailMask(length)
-  } else if (members.kind === 'short') {
-    matchShort(members.keys, byteRowsOf(column), out, length, rows)
+  } else if (members.kind === 'few') {
+    for (const entry of members.entries) equalBytes(byteRowsOf(column), entry, out, length, rows)
   } else if (members.kind === 'bytes') {
     lookUpBytes(members.table, column, out, length, rows)
   } else if (fitsInt32(column.type)) {

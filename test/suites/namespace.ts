@@ -347,6 +347,13 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         })
       })
 
+      test('a filter fails for the rows it looks at, not for deleted ones', async () => {
+        const zeros = await ns.createTable('zeros', [{ n: 0n }, { n: 4n }])
+        expect(await failure(zeros.countRows('8 / n = 2'))).toMatchObject({ code: 13, status: 400 })
+        await zeros.delete('n = 0')
+        expect(await zeros.countRows('8 / n = 2')).toBe(1)
+      })
+
       test('a filter takes parameters, so that values need no quoting', async () => {
         expect(await ids(table.search().where('name = ?', ["D'Arcy"]).toArray())).toEqual([4])
         expect(await ids(table.search().where('id IN ($1, $2)', [1, 3]).toArray())).toEqual([1, 3])
