@@ -31,7 +31,8 @@ export interface ConnectOptions {
 }
 
 /**
- * Opens the namespace at `path`: a local directory, or `memory://` for one that lives as long as the connection.
+ * Opens the namespace at `path`: a local directory, `memory://` for one that lives as long as the connection, or
+ * `memory://name` for one that all who open that name share until the process ends.
  * Several processes may open one directory. Throws code 1 for a directory that is missing and not to be created,
  * 13 for a path that is none, 15 or 17 for one that cannot be used, 18 for a damaged log.
  */
@@ -65,7 +66,7 @@ async function openStore(
   if (typeof path !== 'string' || path === '') {
     throw invalidInput(`path must be a directory or memory://, got ${quote(path)}`)
   }
-  if (path === 'memory://') return new MemoryStore()
+  if (path.startsWith('memory://')) return MemoryStore.open(path)
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(path)) {
     throw invalidInput(`no store knows ${quote(path)}`, { hint: 'use a local directory or memory://' })
   }
