@@ -21,11 +21,10 @@ function fieldOf(struct: Column, name: string): Column {
   const index = struct.type.children.findIndex(field => field.name === name)
   assert(index !== -1, `the struct holds the field ${name}`)
   const field = struct.children[index]!
-  const valid = strictValidity(
-    [struct, field].map(column => ({ column, constant: false })),
-    struct.length,
-  )
-  if (valid === null || struct.validity === null) return field
+  if (struct.validity === null) return field
+  const both = [struct, field].map(column => ({ column, constant: false }))
+  const valid = strictValidity(both, struct.length)
+  assert(valid !== null, 'a struct with a bitmap has one')
   const nullCount = struct.length - new Bitset(struct.length, valid).count()
   return { ...field, validity: bytesOfWords(valid), nullCount }
 }

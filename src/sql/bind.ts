@@ -5,6 +5,7 @@
  * Errors carry the place in the text: code 12 for an unknown column, 20 for types that do not fit, 0 for what
  * exists in SQL but not here, 13 for anything else.
  */
+import { equalTypes } from '../arrow/same-type.js'
 import { typeName } from '../arrow/type-name.js'
 import type { DataType, Schema } from '../arrow/types.js'
 import { invalidInput, nearestName, quote, schemaMismatch, unsupported } from '../errors.js'
@@ -258,8 +259,8 @@ class Binder {
     if (!castable(from, type)) {
       throw schemaMismatch(`cannot cast ${describe(operand)} to ${typeName(type)}`, { at: expr.at })
     }
-    const unchanged = coerced(operand, type)
-    if (from.kind === 'null' || (unchanged !== null && unchanged === operand)) return unchanged!
+    if (isNull(operand)) return { kind: 'literal', type, value: null }
+    if (equalTypes(operand.type, type)) return operand
     const bound = fold(castNode(operand, type, expr.try))
     if (!isLiteral(operand) || isLiteral(bound)) return bound
     const written = typeof operand.value === 'string' ? `'${operand.value}'` : describe(operand)

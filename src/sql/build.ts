@@ -79,9 +79,7 @@ export function combined(kind: 'and' | 'or', conditions: readonly Bound[]): Boun
 
 export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpan): Bound {
   if (isLiteral(left) && !isLiteral(right)) return compared(mirrored[op], right, left, at)
-  if (left.type.kind === 'null' || isNull(right) || isNull(left)) {
-    return unknownTruth
-  }
+  if (isNull(left) || isNull(right)) return unknownTruth
   if (!isLiteral(right)) {
     if (!areComparable(left.type, right.type)) throw notComparable(left, right, at)
     return { kind: 'compare', type: boolType, op, left, right }
@@ -96,8 +94,8 @@ export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpa
   const fitted = fitComparison(left.type, op, right)
   if (fitted === null) {
     // Two constants: the one on the left may be the text that is read as the other's date.
-    if (isLiteral(left) && fitComparison(right.type, op, left) !== null)
-      return compared(mirrored[op], right, left, at)
+    const isMirrored = isLiteral(left) && fitComparison(right.type, op, left) !== null
+    if (isMirrored) return compared(mirrored[op], right, left, at)
     throw notComparable(left, right, at)
   }
   const constant: LiteralNode = { kind: 'literal', type: valueType(left.type), value: fitted.value }
@@ -184,12 +182,13 @@ function notComparable(left: Bound, right: Bound, at: SourceSpan): SheafError {
       at,
     })
   }
-  const hint =
-    isNumeric(a) && typeof (right as LiteralNode).value === 'string'
+  const hint = !isLiteral(right)
+    ? 'CAST one of them'
+    : isNumeric(a) && b.kind === 'utf8'
       ? 'write a number without quotes'
-      : a.kind === 'utf8' && isLiteral(right)
+      : a.kind === 'utf8'
         ? 'put a text in single quotes'
-        : 'CAST one of them'
+        : undefined
   return schemaMismatch(`cannot compare ${describe(left)} with ${describe(right)}`, { hint, at })
 }
 

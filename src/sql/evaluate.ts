@@ -122,9 +122,9 @@ function test(node: Bound, frame: Frame): Truth {
     case 'like':
       return isLike(node, frame)
     case 'is':
-      if (valueType(node.operand.type).kind === 'bool')
-        return isTruth(truthOf(node.operand, frame), node.what)
-      return isMissing(plain(node.operand, frame), length)
+      return valueType(node.operand.type).kind === 'bool'
+        ? isTruth(truthOf(node.operand, frame), node.what)
+        : isMissing(plain(node.operand, frame), length)
     default: {
       const result = call(node as CallNode, frame)
       return 'isTrue' in result ? result : truthOfColumn({ column: result, constant: false }, length)
@@ -266,10 +266,9 @@ function likeEach(text: Column, wanted: Column, escapeCharacter: string, rows: R
   for (let i = 0; i < text.length; i++) {
     const pattern = rows === null || bitAt(rows, i) ? scalarAt(wanted, i) : null
     if (pattern === null) continue
-    const start = texts.offsets[i]!
-    const end = texts.offsets[i + 1]!
-    if (matches(compileLike(pattern as string, escapeCharacter), texts.bytes, start, end))
-      out[i >>> 5]! |= 1 << (i & 31)
+    const compiled = compileLike(pattern as string, escapeCharacter)
+    const isHit = matches(compiled, texts.bytes, texts.offsets[i]!, texts.offsets[i + 1]!)
+    if (isHit) out[i >>> 5]! |= 1 << (i & 31)
   }
   return out
 }

@@ -15,6 +15,8 @@ import { elementKind } from './vector-column.js'
 const tailGuess = 64 * 1024
 /** Reads and checksums go in pieces of this size, so that no step holds the event loop for long. */
 const pieceBytes = 4 * 1024 * 1024
+/** Pieces under way while one is checked: enough to keep two cores busy with copying. */
+const readAhead = 2
 
 /** Throws corrupted (code 18) when the file is missing, cut off, or not the one the log speaks of. */
 export async function readFooter(store: BlobStore, path: string, file: StoredFile): Promise<FileLayout> {
@@ -73,21 +75,32 @@ async function readVerified(
   range: ColumnRange,
   targets: readonly Uint8Array[],
 ): Promise<void> {
+  const pieces = targets.flatMap(cut)
+  const reads: Promise<void>[] = []
+  let begun = 0
   let at = range.start
   let crc = 0
-  for (const target of targets) {
-    for (let from = 0; from < target.length; from += pieceBytes) {
-      const piece = target.subarray(from, Math.min(target.length, from + pieceBytes))
-      await store.readInto(path, at, piece)
-      crc = crc32(piece, crc)
-      at += piece.length
+  for (const [i, piece] of pieces.entries()) {
+    // The next pieces come while this one is checked.
+    for (; begun < pieces.length && begun <= i + readAhead; begun++) {
+      const read = store.readInto(path, at, pieces[begun]!)
+      read.catch(() => {})
+      reads.push(read)
+      at += pieces[begun]!.length
     }
+    await reads[i]
+    crc = crc32(piece, crc)
   }
   assert(at === range.start + range.bytes, `a column of ${path} has bytes nobody reads`)
   if (crc === range.crc) return
   throw corrupted(
     `bytes ${range.start} to ${at} of ${path} have checksum ${crcHex(crc)}, written was ${crcHex(range.crc)}`,
   )
+}
+
+function cut(target: Uint8Array): Uint8Array[] {
+  const count = Math.ceil(target.length / pieceBytes)
+  return Array.from({ length: count }, (_, i) => target.subarray(i * pieceBytes, (i + 1) * pieceBytes))
 }
 
 /** Says which file a fault is in. */

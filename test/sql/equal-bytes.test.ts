@@ -31,3 +31,12 @@ test('finds exactly the rows that are the string, short or long, up to the last 
     { numRuns: 3000 },
   )
 })
+
+test.each([31, 32, 33, 64, 70])('%i rows of one byte each, with nothing behind them', length => {
+  const offsets = Int32Array.from({ length: length + 1 }, (_, i) => i)
+  const out = new Uint32Array((length + 31) >>> 5)
+  equalBytes({ bytes: new Uint8Array(length).fill(97), offsets }, Uint8Array.of(97), out, length, null)
+  for (let row = 0; row < out.length * 32; row++) {
+    expect(((out[row >>> 5]! >>> (row & 31)) & 1) === 1).toBe(row < length)
+  }
+})

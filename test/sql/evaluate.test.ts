@@ -344,6 +344,8 @@ describe('dictionaries', () => {
       columns: [{ ...numbers.columns[0]!, values: Int8Array.of(0, 2, 2, 0) }],
     }
     expect(values('CAST(x AS int)', used)).toEqual([1, 2, 2, 1])
+    const within = Bitset.fromBytes(Uint8Array.of(0b1101), 4)
+    expect(select('CAST(x AS int) = 1', numbers, within)).toEqual([0, 3])
     expect(failure(() => values('CAST(x AS int)', numbers)).message).toMatch('"x" is not a value of int32')
   })
 })
@@ -387,6 +389,23 @@ describe('nested columns', () => {
     expect(select('st.in IS NULL', from)).toEqual([1, 2])
     expect(select("st.w = 'a'", from)).toEqual([0, 1])
     expect(values('st.in.c', from)).toEqual([1n, null, null, null, 2n])
+  })
+
+  test('A-059 what stands under a null struct is not looked at', () => {
+    const [st, vec] = from.columns as [Column, Column]
+    const inner = st.children[0]!
+    const bare = { ...inner.children[0]!, validity: null, nullCount: 0 }
+    const changed: Batch = {
+      ...from,
+      columns: [
+        { ...st, children: [{ ...inner, validity: null, nullCount: 0, children: [bare] }, st.children[1]!] },
+        vec,
+      ],
+    }
+    expect(select('st.in.c IS NULL', changed)).toEqual([2])
+    expect(select('st.in.c > 0', changed)).toEqual([0, 4])
+    expect(values('st.in.c', changed)[2]).toBe(null)
+    expect(evaluate(bindExpression(parseExpression('st.in.c'), from.schema), changed).nullCount).toBe(1)
   })
 
   test('elements of lists of any kind are counted from 1, or back from the end', () => {
