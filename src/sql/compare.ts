@@ -27,6 +27,7 @@ import {
   type Operand,
   pairsOf,
   type RowMask,
+  rowsOfWord,
   tailMask,
   widePairsOf,
   wordCount,
@@ -323,7 +324,7 @@ function lessBytes(
 ): void {
   const bound = orEqual ? 1 : 0
   for (let w = 0; w < out.length; w++) {
-    let pending = rows === null ? (w === out.length - 1 ? tailMask(length) : 0xffffffff) : rows[w]!
+    let pending = rowsOfWord(rows, w, length)
     let word = 0
     while (pending !== 0) {
       const low = pending & -pending

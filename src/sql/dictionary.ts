@@ -2,7 +2,7 @@
 import type { Column } from '../arrow/column.js'
 import { takeColumn } from '../arrow/take.js'
 import type { Truth } from './truth.js'
-import { bitAt, type RowMask, tailMask, validWords, wordCount } from './vector.js'
+import { bitAt, type RowMask, rowsOfWord, validWords, wordCount } from './vector.js'
 
 /** A dictionary column as a column of its values; any other column as it is. */
 export function decoded(column: Column): Column {
@@ -55,7 +55,7 @@ function bitPerRow(
   for (let e = 0; e < count; e++) byEntry[e + 1] = Number(bitAt(bits, e))
   const out = new Uint32Array(wordCount(length))
   for (let w = 0; w < out.length; w++) {
-    let pending = rows === null ? (w === out.length - 1 ? tailMask(length) : 0xffffffff) : rows[w]!
+    let pending = rowsOfWord(rows, w, length)
     let word = 0
     while (pending !== 0) {
       const lowest = pending & -pending

@@ -1,5 +1,5 @@
 /** Rows equal to one byte string. */
-import { type ByteRows, type RowMask, tailMask } from './vector.js'
+import { type ByteRows, type RowMask, rowsOfWord } from './vector.js'
 
 /** Strings up to this size are compared as two words, read at once and masked: one branch per row. */
 const shortSize = 8
@@ -16,7 +16,7 @@ export function equalBytes(
   const { bytes, offsets } = rows
   const size = wanted.length
   for (let w = from; w < out.length; w++) {
-    let pending = mask === null ? (w === out.length - 1 ? tailMask(length) : 0xffffffff) : mask[w]!
+    let pending = rowsOfWord(mask, w, length)
     let word = 0
     while (pending !== 0) {
       const lowest = pending & -pending
@@ -57,7 +57,7 @@ function equalShort(
   const lastStart = bytes.length - shortSize
   let w = 0
   for (; (w + 1) << 5 <= length && offsets[(w + 1) << 5]! <= lastStart; w++) {
-    let pending = mask === null ? 0xffffffff : mask[w]!
+    let pending = rowsOfWord(mask, w, length)
     let word = 0
     while (pending !== 0) {
       const lowest = pending & -pending

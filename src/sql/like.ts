@@ -7,7 +7,7 @@
  * by Knuth-Morris-Pratt in time linear in the text; one with `_` takes at most text x segment steps.
  */
 import { startsWith } from './equal-bytes.js'
-import { type ByteRows, type RowMask, tailMask, wordCount } from './vector.js'
+import { type ByteRows, type RowMask, rowsOfWord, wordCount } from './vector.js'
 
 const anyCharacter = -1
 
@@ -91,7 +91,7 @@ export function likeRows(pattern: LikePattern, column: ByteRows, length: number,
   const { bytes, offsets } = column
   const out = new Uint32Array(wordCount(length))
   for (let w = 0; w < out.length; w++) {
-    let pending = rows === null ? (w === out.length - 1 ? tailMask(length) : 0xffffffff) : rows[w]!
+    let pending = rowsOfWord(rows, w, length)
     let word = 0
     while (pending !== 0) {
       const low = pending & -pending

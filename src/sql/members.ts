@@ -18,6 +18,7 @@ import {
   isWide,
   pairsOf,
   type RowMask,
+  rowsOfWord,
   tailMask,
   wordCount,
   wordsOf,
@@ -250,7 +251,7 @@ function lookUpBytes(
 ): void {
   const { bytes, offsets } = byteRowsOf(column)
   for (let w = 0; w < out.length; w++) {
-    let pending = rows === null ? (w === out.length - 1 ? tailMask(length) : 0xffffffff) : rows[w]!
+    let pending = rowsOfWord(rows, w, length)
     let word = 0
     while (pending !== 0) {
       const low = pending & -pending

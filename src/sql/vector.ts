@@ -31,6 +31,12 @@ export function tailMask(length: number): number {
   return (length & 31) === 0 ? 0xffffffff : (1 << (length & 31)) - 1
 }
 
+/** The rows of word `w` that matter, as an int32: a loop over its bits must not become one over doubles. */
+export function rowsOfWord(rows: RowMask, w: number, length: number): number {
+  if (rows !== null) return rows[w]! | 0
+  return (w + 1) << 5 > length ? tailMask(length) | 0 : -1
+}
+
 export function bitAt(words: Uint32Array, index: number): boolean {
   return ((words[index >>> 5]! >>> (index & 31)) & 1) === 1
 }
