@@ -2,7 +2,7 @@
 import type { Column } from '../arrow/column.js'
 import { takeColumn } from '../arrow/take.js'
 import type { Truth } from './truth.js'
-import { bitAt, type RowMask, rowsOfWord, validWords, wordCount } from './vector.js'
+import { bitAt, type RowMask, validWords, wordCount } from './vector.js'
 
 /** A dictionary column as a column of its values; any other column as it is. */
 export function decoded(column: Column): Column {
@@ -54,15 +54,12 @@ function bitPerRow(
   byEntry[0] = ofNull === null ? 0 : ofNull[0]! & 1
   for (let e = 0; e < count; e++) byEntry[e + 1] = Number(bitAt(bits, e))
   const out = new Uint32Array(wordCount(length))
-  for (let w = 0; w < out.length; w++) {
-    let pending = rowsOfWord(rows, w, length)
+  // A lookup is cheaper than finding out which rows of a word need one.
+  for (let w = 0, base = 0; base < length; w++, base += 32) {
+    if (rows !== null && rows[w] === 0) continue
+    const end = Math.min(32, length - base)
     let word = 0
-    while (pending !== 0) {
-      const lowest = pending & -pending
-      pending ^= lowest
-      const bit = 31 - Math.clz32(lowest)
-      word |= byEntry[entryOf[(w << 5) + bit]! + 1]! << bit
-    }
+    for (let bit = 0; bit < end; bit++) word |= byEntry[entryOf[base + bit]! + 1]! << bit
     out[w] = word
   }
   return out
