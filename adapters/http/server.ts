@@ -64,6 +64,9 @@ export async function serve(
   options: ServeOptions = {},
 ): Promise<HttpServer> {
   const { port = 2333, host = '127.0.0.1', maxBodyBytes = 2 ** 30, logger } = options
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw invalidInput(`port must be an integer of 0 to 65535, got ${quote(port)}`)
+  }
   if (!(maxBodyBytes > 0)) throw invalidInput(`maxBodyBytes must be a number > 0, got ${quote(maxBodyBytes)}`)
   const basePath = `/${options.basePath ?? ''}`.replace(/\/+/g, '/').replace(/\/$/, '')
   const answering = new Map<IncomingMessage, Exchange>()

@@ -6,13 +6,14 @@
  * `children`, `dictionary`, `variadicBuffers`. Of a slice, values, offsets and children are cut already;
  * `offset` counts only for bitmaps (validity and bool values).
  */
-import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
+import { invalidInput, quote, type SheafError, schemaMismatch, unsupported } from '../errors.js'
 import { bitmapBytes, countBits, cutBits } from './bits.js'
 import type { Batch, Column } from './column.js'
 import { concatColumns } from './concat.js'
 import { isDecimal } from './decimal.js'
 import { emptyColumn, nullColumn } from './fill.js'
 import { asBytes, cellBytes, hasCells, hasOffsets, viewCells } from './layout.js'
+import { equalSchemas } from './same-type.js'
 import { sliceColumn } from './slice.js'
 import { childFields, type DataType, type Field, type IntType, maxTypeDepth, type Schema } from './types.js'
 
@@ -58,7 +59,7 @@ export interface ForeignBatches {
 /**
  * A Table, a RecordBatch, or an array of either (of one schema: the first one's names); null when the value is
  * none of these. Buffers are taken over, not copied, wherever they lie as Sheaf holds them.
- * @throws unsupported for types Sheaf does not hold; invalidInput for data that contradicts its own type.
+ * @throws unsupported for types Sheaf does not hold; schemaMismatch (code 20) for parts of different schemas; invalidInput for data that contradicts its own type.
  */
 export function fromForeignArrow(value: unknown): ForeignBatches | null {
   const parts: readonly unknown[] = Array.isArray(value) ? value : [value]
@@ -67,6 +68,9 @@ export function fromForeignArrow(value: unknown): ForeignBatches | null {
   const first = readSchema(known[0]!.schema)
   const batches: Batch[] = []
   for (const part of known) {
+    if (!equalSchemas(readSchema(part.schema), first)) {
+      throw schemaMismatch('the Arrow tables or batches given together have different schemas')
+    }
     for (const batch of isTable(part) ? part.batches : [part]) batches.push(readBatch(batch, first))
   }
   return { schema: first, batches }

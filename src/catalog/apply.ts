@@ -7,7 +7,14 @@ import { assert, unreachable } from '../errors.js'
 import type { Change } from '../manifest/change.js'
 import { PersistentMap } from '../primitives/persistent-map.js'
 import type { CatalogOp, DeclareOp, DropOp, NamespaceOp, TagOp } from './ops.js'
-import { type CatalogState, emptyState, type NamespaceNode, pathKey, type TableHead } from './state.js'
+import {
+  type CatalogState,
+  emptyState,
+  type NamespaceNode,
+  newTable,
+  pathKey,
+  type TableHead,
+} from './state.js'
 
 /** The catalog as the meaning of a log. */
 export const catalogMachine: Machine<CatalogState> = {
@@ -54,18 +61,7 @@ function applyDeclare(state: CatalogState, { t, id, location, props }: DeclareOp
   assert(name !== undefined, `table ${t} has no name`)
   const parent = namespaceAt(state, id.slice(0, -1))
   assert(!parent.tables.has(name) && !state.tables.has(t), `table ${t} exists already`)
-  const head: TableHead = {
-    uuid: t,
-    id,
-    kind: 'declared',
-    location,
-    props,
-    mark: 0,
-    latest: null,
-    next: { row: 0, frag: 0, field: 0 },
-    schemaId: 0,
-    tags: PersistentMap.empty(),
-  }
+  const head: TableHead = { ...newTable(t, id, props), location }
   return withHead(withNode(state, { ...parent, tables: parent.tables.set(name, t) }), head)
 }
 

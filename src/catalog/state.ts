@@ -47,6 +47,26 @@ export function pathKey(id: readonly string[]): string {
   return id.join('\0')
 }
 
+/** A table as its declaration makes it: no version yet. */
+export function newTable(
+  uuid: string,
+  id: readonly string[],
+  props: Readonly<Record<string, string>>,
+): TableHead {
+  return {
+    uuid,
+    id,
+    kind: 'declared',
+    location: `tables/${uuid}`,
+    props,
+    mark: 0,
+    latest: null,
+    next: { row: 0, frag: 0, field: 0 },
+    schemaId: 0,
+    tags: PersistentMap.empty(),
+  }
+}
+
 export function emptyState(root: string): CatalogState {
   const rootNode: NamespaceNode = {
     id: [],

@@ -2,7 +2,7 @@
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import { findNamespace, findTable, idText } from './lookup.js'
 import type { DeclareOp, DropOp } from './ops.js'
-import type { CatalogState } from './state.js'
+import { type CatalogState, newTable } from './state.js'
 
 /** Throws code 5 when the name is taken, code 1 when its namespace is missing. */
 export function decideDeclareTable(
@@ -16,7 +16,7 @@ export function decideDeclareTable(
   if (findNamespace(state, id.slice(0, -1)).tables.has(name)) {
     throw new SheafError(ErrorCode.TableAlreadyExists, `table ${idText(id)} already exists`)
   }
-  return { op: 'declare', t: uuid, id, location: `tables/${uuid}`, props }
+  return { op: 'declare', t: uuid, id, location: newTable(uuid, id, props).location, props }
 }
 
 export function decideDropTable(state: CatalogState, id: readonly string[]): DropOp {

@@ -6,6 +6,7 @@ import { Committer } from '../commit/committer.js'
 import { invalidInput, quote } from '../errors.js'
 import { LayoutStore } from '../manifest/layout-store.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
+import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import { bindHandlers } from '../protocol/calls.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { FileStore } from '../storage/file-store.js'
@@ -55,6 +56,7 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
     layouts: new LayoutStore(committer.slots),
     source: createTableSource(store, committer.slots, cacheBytes),
     clock,
+    turns: new KeyedMutex(),
   }
   return new Namespace(bindHandlers(handlers, engine), () => committer.close())
 }
@@ -63,7 +65,7 @@ async function openStore(
   path: string,
   options: { readonly create: boolean; readonly readOnly: boolean; readonly clock: Clock },
 ): Promise<BlobStore> {
-  if (typeof path !== 'string' || path === '') {
+  if (typeof path !== 'string' || path === '' || path.includes('\0')) {
     throw invalidInput(`path must be a directory or memory://, got ${quote(path)}`)
   }
   if (path.startsWith('memory://')) return MemoryStore.open(path)

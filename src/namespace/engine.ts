@@ -9,6 +9,7 @@ import type { Layout } from '../manifest/layout.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
 import type { VersionRecord } from '../manifest/version.js'
 import type { Clock } from '../primitives/clock.js'
+import type { KeyedMutex } from '../primitives/keyed-mutex.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { TableReader } from '../table/table-reader.js'
 import type { TableSource } from '../table/table-source.js'
@@ -21,6 +22,8 @@ export interface Engine {
   readonly layouts: LayoutStore
   readonly source: TableSource
   readonly clock: Clock
+  /** By table path: calls that depend on a table's newest version take turns within this process. */
+  readonly turns: KeyedMutex
 }
 
 /** What a decision comes to: operations in order, the blobs they refer to, what they were decided on. */
@@ -61,7 +64,8 @@ const maxAttempts = 20
 
 /**
  * Commits a change that was worked out on the table's newest version, and only if that is still the newest: else it
- * is worked out again. `prepare` may read; `decide` numbers what it found. Throws code 14 after 20 lost races.
+ * is worked out again. `prepare` may read; `decide` numbers what it found. Throws code 14 after 20 lost races; a
+ * caller that holds the table's turn (`Engine.turns`) loses only to appends and to other processes.
  */
 export async function commitOnNewest<P>(
   engine: Engine,
@@ -91,7 +95,7 @@ export async function commitOnNewest<P>(
           { hint: 'try again' },
         )
       }
-      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempt, 6), signal)
+      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempt, 6), signal, true)
     }
   }
 }

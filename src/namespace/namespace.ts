@@ -6,6 +6,9 @@
 import type { Schema } from '../arrow/types.js'
 import type { CallOptions, Operations } from '../protocol/calls.js'
 import { parseId } from '../protocol/identifiers.js'
+import { checkFits, conformBatch } from '../write/conform.js'
+import { ArrowRows } from './arrow-rows.js'
+import { wireWord } from './options.js'
 import { Table } from './table.js'
 import { type TableData, tableRows } from './table-data.js'
 
@@ -44,15 +47,15 @@ export class Namespace implements AsyncDisposable {
 
   /** Creates a table from rows, or an empty one from a schema. Throws code 5 when it exists, 20 for rows that do not fit. */
   async createTable(id: Identifier, data: TableData, options: CreateTableOptions = {}): Promise<Table> {
-    const { mode, schema, properties, createParents, ...call } = options
+    const { mode = 'create', schema, properties, createParents, ...call } = options
     const path = pathOf(id)
-    const rows = await tableRows(data, schema, call.signal)
+    const rows = withSchema(await tableRows(data, schema, call.signal), schema)
     if (createParents === true) {
       for (let depth = 1; depth < path.length; depth++) {
         await this.operations.createNamespace({ id: path.slice(0, depth), mode: 'ExistOk' }, call)
       }
     }
-    const request = { id: path, ...(mode && { mode: createModes[mode] }), ...(properties && { properties }) }
+    const request = { id: path, mode: wireWord('mode', mode, createModes), ...(properties && { properties }) }
     await this.operations.createTable(request, rows, call)
     return new Table(this.operations, path)
   }
@@ -74,10 +77,10 @@ export class Namespace implements AsyncDisposable {
   }
 
   async createNamespace(id: Identifier, options: CreateNamespaceOptions = {}): Promise<void> {
-    const { mode, properties, ...call } = options
+    const { mode = 'create', properties, ...call } = options
     const request = {
       id: pathOf(id),
-      ...(mode && { mode: createModes[mode] }),
+      mode: wireWord('mode', mode, createModes),
       ...(properties && { properties }),
     }
     await this.operations.createNamespace(request, call)
@@ -87,8 +90,8 @@ export class Namespace implements AsyncDisposable {
     const { mode = 'fail', behavior = 'restrict', ...call } = options
     const request = {
       id: pathOf(id),
-      mode: mode === 'fail' ? ('Fail' as const) : ('Skip' as const),
-      behavior: behavior === 'restrict' ? ('Restrict' as const) : ('Cascade' as const),
+      mode: wireWord('mode', mode, { fail: 'Fail', skip: 'Skip' }),
+      behavior: wireWord('behavior', behavior, { restrict: 'Restrict', cascade: 'Cascade' }),
     }
     await this.operations.dropNamespace(request, call)
   }
@@ -109,6 +112,19 @@ export class Namespace implements AsyncDisposable {
 }
 
 const createModes = { create: 'Create', exist_ok: 'ExistOk', overwrite: 'Overwrite' } as const
+
+/** Rows that came as Arrow take the types that were asked for, where they fit. */
+function withSchema(rows: ArrowRows, schema: Schema | undefined): ArrowRows {
+  if (schema === undefined || rows.schema === schema) return rows
+  checkFits(rows.schema, schema)
+  let firstRow = 0
+  const batches = rows.batches.map(batch => {
+    const conformed = conformBatch(batch, schema, firstRow)
+    firstRow += batch.length
+    return conformed
+  })
+  return new ArrowRows(schema, batches)
+}
 
 function pathOf(id: Identifier): readonly string[] {
   return typeof id === 'string' ? parseId(id) : id

@@ -1,20 +1,21 @@
 /** Handlers of the namespace operations. */
 import { sortedNames } from '../catalog/listing.js'
 import { findNamespace } from '../catalog/lookup.js'
-import { decideCreateNamespace, decideDropNamespace } from '../catalog/namespaces.js'
-import { pathKey } from '../catalog/state.js'
+import { decideCreateNamespace, decideDropNamespace, type Properties } from '../catalog/namespaces.js'
+import { type CatalogState, pathKey } from '../catalog/state.js'
 import type { Handler } from '../protocol/calls.js'
 import { namespaceNames, paginate } from '../protocol/page.js'
 import { commit, type Engine, transactionOf } from './engine.js'
 
 export const createNamespace: Handler<Engine, 'createNamespace'> = async (engine, request, { signal }) => {
   const { id, mode = 'Create', properties = {} } = request
-  const decide = (state: Parameters<typeof decideCreateNamespace>[0]) => {
+  let kept: Properties | undefined
+  const decide = (state: CatalogState) => {
+    kept = state.namespaces.get(pathKey(id))?.props
     return { ops: decideCreateNamespace(state, id, mode, properties) }
   }
   const committed = await commit(engine, decide, signal)
-  const state = committed?.state ?? (await engine.committer.refresh(signal))
-  return { properties: findNamespace(state, id).props, ...transactionOf(committed) }
+  return { properties: committed === null ? kept! : properties, ...transactionOf(committed) }
 }
 
 export const listNamespaces: Handler<Engine, 'listNamespaces'> = async (engine, request, { signal }) => {
@@ -37,14 +38,14 @@ export const namespaceExists: Handler<Engine, 'namespaceExists'> = async (engine
 
 export const dropNamespace: Handler<Engine, 'dropNamespace'> = async (engine, request, { signal }) => {
   const { id, mode = 'Fail', behavior = 'Restrict' } = request
-  const before = (await engine.committer.refresh(signal)).namespaces.get(pathKey(id))
-  const committed = await commit(
-    engine,
-    state => ({ ops: decideDropNamespace(state, id, mode, behavior) }),
-    signal,
-  )
+  let dropped: Properties = {}
+  const decide = (state: CatalogState) => {
+    dropped = state.namespaces.get(pathKey(id))?.props ?? {}
+    return { ops: decideDropNamespace(state, id, mode, behavior) }
+  }
+  const committed = await commit(engine, decide, signal)
   return {
-    properties: before?.props ?? {},
+    properties: dropped,
     ...(committed === null ? {} : { transaction_id: [committed.transactionId] }),
   }
 }

@@ -2,19 +2,18 @@
 import type { Batch } from '../arrow/column.js'
 import type { Schema } from '../arrow/types.js'
 import { findNamespace, findTable, idText } from '../catalog/lookup.js'
-import { type CatalogState, pathKey, type TableHead } from '../catalog/state.js'
+import { type CatalogState, newTable, pathKey, type TableHead } from '../catalog/state.js'
 import { decideDeclareTable } from '../catalog/tables.js'
 import type { Json } from '../commit/machine.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
-import { ErrorCode, SheafError } from '../errors.js'
+import { ErrorCode, invalidInput, SheafError, unsupported } from '../errors.js'
 import { countRows } from '../manifest/layout.js'
 import { arrowSchema, numberFields } from '../manifest/table-schema.js'
-import type { VersionRecord } from '../manifest/version.js'
-import type { Handler, Reply } from '../protocol/calls.js'
+import type { ArrowBody, Handler, Reply, Request } from '../protocol/calls.js'
 import { countMatching } from '../query/count.js'
 import { settleFilter } from '../query/settle.js'
 import { buildChange } from '../write/build-change.js'
-import { checkSchema, conformBatches } from '../write/conform.js'
+import { checkFits, conformBatches, schemaOfTable } from '../write/conform.js'
 import { findDeadRows } from '../write/delete.js'
 import { type StagedRows, stageRows } from '../write/stage.js'
 import { readBody } from './arrow-rows.js'
@@ -31,24 +30,38 @@ import {
 
 // ---- create
 
-export const createTable: Handler<Engine, 'createTable'> = async (engine, request, body, { signal }) => {
-  const { id, mode = 'Create', properties = {} } = request
+export const createTable: Handler<Engine, 'createTable'> = (engine, request, body, { signal }) => {
+  return engine.turns.run(pathKey(request.id), () => createInTurn(engine, request, body, signal))
+}
+
+async function createInTurn(
+  engine: Engine,
+  request: Request<'createTable'>,
+  body: ArrowBody,
+  signal: AbortSignal | undefined,
+): Promise<Reply<'createTable'>> {
+  const { id, mode = 'Create', properties } = request
   const before = tableAt(await engine.committer.refresh(signal), id)
   if (before?.latest != null) {
     if (mode === 'Create') throw alreadyExists(id)
-    if (mode === 'ExistOk') return describeCreated(engine, before, before.latest)
+    if (mode === 'ExistOk') return describeCreated(engine, before, before.latest.version)
+    if (properties !== undefined) throw unsupported('properties of a table that exists cannot be changed yet')
   }
   if (before === undefined) findNamespace(engine.committer.state, id.slice(0, -1))
   const uuid = before?.uuid ?? engine.clock.uuid()
-  const { schema, batches } = await readBody(body)
-  checkSchema(schema)
+  const { schema: incoming, batches } = await readBody(body)
+  const schema = schemaOfTable(incoming)
   const staged = await stage(engine, uuid, schema, conformBatches(batches, schema), signal)
+  let created: TableHead | undefined
   const decide = (state: CatalogState, open: OpenTable | null, firstBlob: number): Decision => {
     const head = tableAt(state, id)
     // The rows lie in the folder of the table that was, or was not, there when the call began.
-    if (head?.uuid !== before?.uuid) throw head === undefined ? changedMeanwhile(id) : alreadyExists(id)
+    if (head?.uuid !== before?.uuid)
+      throw mode === 'Create' && head !== undefined ? alreadyExists(id) : changedMeanwhile(id)
     if (mode !== 'Overwrite' && head?.latest != null) throw alreadyExists(id)
-    const base = head ?? { uuid, mark: 0, latest: null, next: { row: 0, frag: 0, field: 0 }, schemaId: 0 }
+    const declare = head === undefined ? [decideDeclareTable(state, id, uuid, properties ?? {})] : []
+    const base = head ?? newTable(uuid, id, properties ?? {})
+    created = base
     const numbered = numberFields(schema, base.schemaId + 1, base.next.field)
     const parts = {
       kind: base.latest === null ? ('create' as const) : ('overwrite' as const),
@@ -58,7 +71,6 @@ export const createTable: Handler<Engine, 'createTable'> = async (engine, reques
       schema: numbered,
     }
     const { change, blobs } = buildChange(base, parts, firstBlob)
-    const declare = head === undefined ? [decideDeclareTable(state, id, uuid, properties)] : []
     return { ops: [...declare, change], blobs, req: requirementsOf(head) }
   }
   const { committed } = await commitOnNewest(
@@ -68,17 +80,14 @@ export const createTable: Handler<Engine, 'createTable'> = async (engine, reques
     (state, open, at) => decide(state, open, at.firstBlob),
     signal,
   )
-  const head = findTable(committed!.state, id)
-  return { ...describeCreated(engine, head, head.latest!), ...transactionOf(committed) }
+  return {
+    ...describeCreated(engine, created!, versionIn(committed!.entry.ops)),
+    ...transactionOf(committed),
+  }
 }
 
-function describeCreated(engine: Engine, head: TableHead, record: VersionRecord): Reply<'createTable'> {
-  return {
-    location: locationOf(engine, head),
-    version: record.version,
-    storage_options: {},
-    properties: head.props,
-  }
+function describeCreated(engine: Engine, head: TableHead, version: number): Reply<'createTable'> {
+  return { location: locationOf(engine, head), version, storage_options: {}, properties: head.props }
 }
 
 // ---- insert
@@ -87,9 +96,10 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
   const { id, mode = 'Append' } = request
   const { signal } = options
   const { head, layout } = await openTable(engine, id, undefined, signal)
-  const { batches } = await readBody(body)
+  const incoming = await readBody(body)
   const schema = arrowSchema(layout.schema)
-  const staged = await stage(engine, head.uuid, schema, conformBatches(batches, schema), signal)
+  checkFits(incoming.schema, schema)
+  const staged = await stage(engine, head.uuid, schema, conformBatches(incoming.batches, schema), signal)
   const fields = layout.schema.fields.map(field => field.id)
   const find = (state: CatalogState): TableHead => {
     const now = findTable(state, id)
@@ -107,12 +117,14 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
     mode === 'Append'
       ? await commit(engine, (state, at) => append(state, [], at.firstBlob), signal)
       : (
-          await commitOnNewest(
-            engine,
-            find,
-            async open => open!.layout.fragments.map(fragment => fragment.id),
-            (state, drop, at) => append(state, drop, at.firstBlob),
-            signal,
+          await engine.turns.run(pathKey(id), () =>
+            commitOnNewest(
+              engine,
+              find,
+              async open => open!.layout.fragments.map(fragment => fragment.id),
+              (state, drop, at) => append(state, drop, at.firstBlob),
+              signal,
+            ),
           )
         ).committed
   const version = versionIn(committed!.entry.ops)
@@ -123,27 +135,24 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
 
 export const deleteFromTable: Handler<Engine, 'deleteFromTable'> = async (engine, request, { signal }) => {
   const { id, predicate, parameters } = request
-  const { prepared, committed } = await commitOnNewest(
-    engine,
-    state => findTable(state, id),
-    async open => {
-      const { reader, record } = open ?? (await openTable(engine, id, undefined, signal))
-      return {
-        record,
-        ...(await findDeadRows(reader, settleFilter(predicate, reader.schema, parameters), signal)),
-      }
-    },
-    (state, { dead }, at) => {
-      if (dead.size === 0) return { ops: [] }
-      const head = findTable(state, id)
-      const { change, blobs } = buildChange(
-        head,
-        { kind: 'delete', drafts: [], fields: [], dead },
-        at.firstBlob,
-      )
-      return { ops: [change], blobs, req: requirementsOf(head) }
-    },
-    signal,
+  const { prepared, committed } = await engine.turns.run(pathKey(id), () =>
+    commitOnNewest(
+      engine,
+      state => findTable(state, id),
+      async open => {
+        const { reader, record } = open ?? (await openTable(engine, id, undefined, signal))
+        const filter = settleFilter(predicate, reader.schema, parameters)
+        return { record, ...(await findDeadRows(reader, filter, signal)) }
+      },
+      (state, { dead, drop }, at) => {
+        if (dead.size === 0 && drop.length === 0) return { ops: [] }
+        const head = findTable(state, id)
+        const parts = { kind: 'delete' as const, drafts: [], fields: [], dead, drop }
+        const { change, blobs } = buildChange(head, parts, at.firstBlob)
+        return { ops: [change], blobs, req: requirementsOf(head) }
+      },
+      signal,
+    ),
   )
   const { record, count } = prepared
   // Nothing matched: no new version, and the answer names the commit that made the current one (rule A-110).
@@ -159,7 +168,10 @@ export const deleteFromTable: Handler<Engine, 'deleteFromTable'> = async (engine
 export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, request, { signal }) => {
   const { id, version, predicate, parameters } = request
   const { layout, reader } = await openTable(engine, id, version, signal)
-  if (predicate === undefined) return countRows(layout)
+  if (predicate === undefined) {
+    if (parameters !== undefined) throw invalidInput('parameters are given, but no predicate')
+    return countRows(layout)
+  }
   return countMatching(reader, settleFilter(predicate, reader.schema, parameters), signal)
 }
 
@@ -202,6 +214,6 @@ function alreadyExists(id: readonly string[]): SheafError {
 }
 
 function changedMeanwhile(id: readonly string[]): SheafError {
-  const message = `table ${idText(id)} was replaced or given another schema while rows were being written`
+  const message = `table ${idText(id)} was dropped, replaced or given another schema while rows were being written`
   return new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
 }

@@ -7,6 +7,7 @@ import { Pacer } from '../primitives/pacer.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
 import { type Parameters, writeParameters } from '../protocol/parameters.js'
 import { readReply } from './arrow-rows.js'
+import { wireWord } from './options.js'
 
 type QueryRequest = Request<'queryTable'>
 
@@ -27,9 +28,14 @@ export class Search {
     this.#request = request
   }
 
-  /** Only rows for which `filter` (SQL) is true; `?`, `$1` and `:name` in it take their values from `parameters`. */
+  /**
+   * Only rows for which `filter` (SQL) is true; `?`, `$1` and `:name` in it take their values from `parameters`.
+   * A second `where` takes the place of the first.
+   */
   where(filter: string, parameters?: Parameters): Search {
-    return this.#with({ filter, ...(parameters && { parameters: writeParameters(parameters) }) })
+    const { parameters: _, ...others } = this.#request
+    const written = parameters && { parameters: writeParameters(parameters) }
+    return new Search(this.#operations, { ...others, filter, ...written })
   }
 
   /** Columns to return, in this order; default all. `_distance` follows where there is one. */
@@ -77,14 +83,15 @@ export class Search {
 
   /** The rows as objects. int64 values beyond 2^53 throw unless `int64` says how to give them. */
   async toArray(options: RowsOptions = {}): Promise<Record<string, unknown>[]> {
-    const { int64, ...call } = options
+    const { int64 = 'number', ...call } = options
+    wireWord('int64', int64, { number: 'number', bigint: 'bigint', string: 'string' })
     const { batches } = readReply(await this.#run(call))
     const pacer = new Pacer(call.signal)
     const rows: Record<string, unknown>[] = []
     for (const batch of batches) {
       for (let from = 0; from < batch.length; from += rowsAtOnce) {
         const piece = sliceBatch(batch, from, Math.min(rowsAtOnce, batch.length - from))
-        for (const row of batchToRows(piece, int64 === undefined ? {} : { int64 })) rows.push(row)
+        for (const row of batchToRows(piece, { int64 })) rows.push(row)
         await pacer.turn()
       }
     }

@@ -1,4 +1,5 @@
 /** What callers may hand in as rows, and how it becomes Arrow. */
+import { checkSchemaShape } from '../arrow/check-schema.js'
 import { decodeIpc } from '../arrow/decode-ipc.js'
 import { fromForeignArrow } from '../arrow/foreign.js'
 import { rowsToBatches } from '../arrow/rows.js'
@@ -19,6 +20,7 @@ export type TableData = Iterable<Row> | AsyncIterable<Row> | Uint8Array | object
  * Throws code 13 for what is no rows, 20 for rows that do not fit the schema or each other.
  */
 export async function tableRows(data: TableData, schema?: Schema, signal?: AbortSignal): Promise<ArrowRows> {
+  if (schema !== undefined) checkSchemaShape(schema)
   if (data instanceof Uint8Array) {
     const decoded = decodeIpc(data)
     return new ArrowRows(decoded.schema, decoded.batches)

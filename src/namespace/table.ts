@@ -6,6 +6,7 @@ import { invalidInput } from '../errors.js'
 import type { CallOptions, Operations, Reply } from '../protocol/calls.js'
 import { type Parameters, writeParameters } from '../protocol/parameters.js'
 import type { VectorValues } from '../protocol/shape.js'
+import { wireWord } from './options.js'
 import { Search } from './search.js'
 import { type TableData, tableRows } from './table-data.js'
 import { Tags } from './table-tags.js'
@@ -40,7 +41,10 @@ export class Table {
     this.#refuseCheckedOut('add')
     const { mode = 'append', ...call } = options
     const rows = await tableRows(data, await this.schema(call), call.signal)
-    const request = { id: this.id, mode: mode === 'append' ? ('Append' as const) : ('Overwrite' as const) }
+    const request = {
+      id: this.id,
+      mode: wireWord('mode', mode, { append: 'Append', overwrite: 'Overwrite' }),
+    }
     const reply = await this.#operations.insertIntoTable(request, rows, call)
     return { version: reply.version, rows: reply.num_inserted_rows }
   }
@@ -96,7 +100,7 @@ export class Table {
     return schemaFromJson(reply.schema)
   }
 
-  /** The same table at a version, or at the version a tag names now. It never changes, and refuses writes. */
+  /** The same table at a version, or at the version a tag names now: never changes, refuses writes of rows. */
   async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table> {
     const version =
       typeof versionOrTag === 'number' ? versionOrTag : await this.tags.version(versionOrTag, options)

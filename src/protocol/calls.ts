@@ -36,7 +36,7 @@ export interface CallOptions {
   readonly identity?: Identity | undefined
   /** Handed to hooks as it is; never changes a result. */
   readonly context?: Readonly<Record<string, string>> | undefined
-  /** At most one commit is made per key; asked again, the call gets the same reply. */
+  /** Names the call when it is sent again. Carried through, not acted on yet: two calls with one key commit twice. */
   readonly idempotencyKey?: string | undefined
   /** Whose names of types replies use: those of the specification (default) or of Lance. */
   readonly dialect?: 'namespace' | 'lance' | undefined

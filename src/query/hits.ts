@@ -51,8 +51,9 @@ interface Cursor {
 }
 
 function precedes(a: Cursor, b: Cursor): boolean {
-  const difference = a.list.distances[a.at]! - b.list.distances[b.at]!
-  if (difference !== 0) return difference < 0
+  const near = a.list.distances[a.at]!
+  const far = b.list.distances[b.at]!
+  if (near !== far) return near < far
   return a.list.firstRowId + a.list.offsets[a.at]! < b.list.firstRowId + b.list.offsets[b.at]!
 }
 

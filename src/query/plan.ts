@@ -10,10 +10,10 @@ export interface VectorSearch {
   readonly field: TableField
   readonly query: Float32Array
   readonly metric: Metric
-  /** Smallest distance that counts (inclusive); -Infinity for none. */
-  readonly lower: number
-  /** Distance from which on a row no longer counts (exclusive); Infinity for none. */
-  readonly upper: number
+  /** Smallest distance that counts (inclusive). */
+  readonly lower: number | undefined
+  /** Distance from which on a row no longer counts (exclusive). */
+  readonly upper: number | undefined
 }
 
 export type OutputColumn =

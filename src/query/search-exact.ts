@@ -19,6 +19,7 @@ export async function searchExact(
 ): Promise<RowHits> {
   const { field, query, metric, lower, upper } = search
   const lists: PartHits[] = []
+  if (limit === 0) return mergeHits(lists, 0, pacer)
   for (const [index, part] of parts.entries()) {
     // The next part comes from disk while this one is searched.
     const next = parts[index + 1]
@@ -29,8 +30,8 @@ export async function searchExact(
     const found = searchSegment(segment, query, {
       metric,
       k: Math.min(limit, part.rows),
-      lower,
-      upper,
+      ...(lower === undefined ? {} : { lower }),
+      ...(upper === undefined ? {} : { upper }),
       ...(allowed === null ? {} : { allowed }),
     })
     const firstRowId = reader.firstRowId(part)

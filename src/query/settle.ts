@@ -18,6 +18,9 @@ import { distanceField, rowIdField } from './system-columns.js'
 export function settleQuery(request: QueryRequest, schema: TableSchema): Plan {
   refuseUnsupported(request)
   const search = settleVector(request, schema)
+  if (request.filter === undefined && request.parameters !== undefined) {
+    throw invalidInput('parameters are given, but no filter')
+  }
   const filter =
     request.filter === undefined ? null : settleFilter(request.filter, schema, request.parameters)
   return {
@@ -53,7 +56,12 @@ function refuseUnsupported(request: QueryRequest): void {
 // ---- vector
 
 function settleVector(request: QueryRequest, schema: TableSchema): VectorSearch | null {
-  if (request.vector == null) return null
+  if (request.vector == null) {
+    const names = ['vector_column', 'distance_type', 'lower_bound', 'upper_bound'] as const
+    const given = names.find(name => request[name] !== undefined)
+    if (given !== undefined) throw invalidInput(`${given} is given, but no vector to search by`)
+    return null
+  }
   const given = request.vector.single_vector
   if (given === undefined) throw unsupported('vector.multi_vector is not supported yet')
   const query = Float32Array.from(given)
@@ -62,9 +70,7 @@ function settleVector(request: QueryRequest, schema: TableSchema): VectorSearch 
     throw invalidInput(`vector holds ${given[overflow]} at ${overflow}, which is no finite 32-bit float`)
   }
   const field = vectorField(request.vector_column, query.length, schema)
-  const lower = request.lower_bound ?? -Infinity
-  const upper = request.upper_bound ?? Infinity
-  return { field, query, metric: metricOf(request), lower, upper }
+  return { field, query, metric: metricOf(request), lower: request.lower_bound, upper: request.upper_bound }
 }
 
 function metricOf(request: QueryRequest): Metric {

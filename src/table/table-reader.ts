@@ -73,8 +73,14 @@ export class TableReader {
     if (loaded.segment !== null) return { segment: loaded.segment, present }
     const file = fileOf(part, field)
     const key = file === undefined ? null : `${this.#keyOf(file, part, field)}/vectors`
-    const convert = async () => loadedColumn(loaded.column, vectorSegment(loaded.column))
-    const { segment } = await (key === null ? convert() : this.#source.columns.get(key, convert))
+    const convert = async () => {
+      const segment = vectorSegment(loaded.column)
+      return { column: loaded.column, segment, bytes: loaded.bytes + segment.byteLength }
+    }
+    const { segment } = await orAborted(
+      key === null ? convert() : this.#source.columns.get(key, convert),
+      signal,
+    )
     return { segment: segment!, present }
   }
 
@@ -82,7 +88,8 @@ export class TableReader {
   async live(part: Part, signal?: AbortSignal): Promise<Bitset | null> {
     const { fragment, batch } = part
     if (fragment.dead.count === 0) return null
-    const key = `${this.layout.table}/${fragment.id}/${fragment.dead.parts.length}/${batch}`
+    const newest = fragment.dead.parts.at(-1)!
+    const key = `${this.layout.table}/${fragment.id}/${newest.slot}/${newest.blob}/${batch}`
     return orAborted(
       this.#source.live.get(key, () => this.#loadLive(part)),
       signal,

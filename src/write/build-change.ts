@@ -16,12 +16,9 @@ export interface ChangeParts {
   readonly schema?: { readonly schema: TableSchema; readonly nextField: number }
 }
 
-/** What numbering needs of a table's head; of a new table, all zero. */
-export type ChangeBase = Pick<TableHead, 'uuid' | 'mark' | 'latest' | 'next'>
-
 /** `firstBlob`: the number the first of `blobs` will have in the slot. */
 export function buildChange(
-  head: ChangeBase,
+  head: TableHead,
   parts: ChangeParts,
   firstBlob: number,
 ): { readonly change: Change; readonly blobs: readonly Uint8Array[] } {

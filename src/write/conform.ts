@@ -3,25 +3,41 @@
  * where none may be, no NaN or infinity inside a vector.
  */
 import { type Batch, type Column, isValid } from '../arrow/column.js'
-import { nullColumn } from '../arrow/fill.js'
-import { equalTypes } from '../arrow/same-type.js'
+import { emptyColumn, nullColumn } from '../arrow/fill.js'
+import { fromFloat16 } from '../arrow/float16.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { typeName } from '../arrow/type-name.js'
-import type { Field, Schema } from '../arrow/types.js'
-import { columnNotFound, quote, schemaMismatch } from '../errors.js'
+import type { DataType, Field, Schema } from '../arrow/types.js'
+import { columnNotFound, quote, type SheafError, schemaMismatch } from '../errors.js'
+import { fitColumn } from './fit.js'
+
+/**
+ * Refuses what can be told from the schemas alone: unknown columns (code 12); columns given twice, of another type,
+ * or missing where the table allows no null (code 20).
+ */
+export function checkFits(incoming: Schema, schema: Schema): void {
+  checkNames(incoming)
+  for (const { name, type } of incoming.fields) {
+    const field = schema.fields.find(known => known.name === name)
+    if (field === undefined) {
+      throw columnNotFound(
+        name,
+        schema.fields.map(known => known.name),
+      )
+    }
+    if (fitColumn(emptyColumn(type), field.type) === null) throw otherType(field, type)
+  }
+  for (const { name, nullable } of schema.fields) {
+    if (nullable || incoming.fields.some(field => field.name === name)) continue
+    throw schemaMismatch(`column ${quote(name)} is missing, and may not be null`)
+  }
+}
 
 /**
  * `batch` with exactly the fields of `schema`; a nullable field that is missing is null.
- * `firstRow` is what row 0 of the batch is called in messages. Throws code 12 or 20.
+ * `firstRow` is what row 0 of the batch is called in messages. Throws code 20.
  */
 export function conformBatch(batch: Batch, schema: Schema, firstRow: number): Batch {
-  for (const field of batch.schema.fields) {
-    if (schema.fields.some(known => known.name === field.name)) continue
-    throw columnNotFound(
-      field.name,
-      schema.fields.map(known => known.name),
-    )
-  }
   const columns = schema.fields.map(field => conformColumn(batch, field, firstRow))
   return { schema, length: batch.length, columns }
 }
@@ -44,8 +60,20 @@ export async function* conformBatches(
   }
 }
 
-/** Names in a table are unique and not empty, and its own columns keep clear of ours. Throws code 20. */
-export function checkSchema(schema: Schema): void {
+/**
+ * The schema of a table made from rows of `incoming`: the same, but a column of nulls may be null whatever it says.
+ * Throws code 20 for names a table cannot have.
+ */
+export function schemaOfTable(incoming: Schema): Schema {
+  checkNames(incoming)
+  const fields = incoming.fields.map(field =>
+    field.type.kind === 'null' ? { ...field, nullable: true } : field,
+  )
+  return { ...incoming, fields }
+}
+
+/** Names are unique and not empty, and keep clear of the columns that queries compute. */
+function checkNames(schema: Schema): void {
   const seen = new Set<string>()
   for (const { name } of schema.fields) {
     if (name === '') throw schemaMismatch('a column has an empty name')
@@ -63,13 +91,8 @@ const reservedNames = new Set(['_rowid', '_rowoffset', '_distance', '_score', '_
 function conformColumn(batch: Batch, field: Field, firstRow: number): Column {
   const index = batch.schema.fields.findIndex(known => known.name === field.name)
   const column = batch.columns[index] ?? nullColumn(field.type, batch.length)
-  const fits = equalTypes(column.type, field.type)
-  if (!fits && column.type.kind !== 'null') {
-    throw schemaMismatch(
-      `column ${quote(field.name)} is ${typeName(field.type)}, the rows bring ${typeName(column.type)}`,
-    )
-  }
-  const conformed = fits ? column : nullColumn(field.type, batch.length)
+  const conformed = fitColumn(column, field.type)
+  if (conformed === null) throw otherType(field, column.type)
   if (!field.nullable && conformed.nullCount > 0) {
     throw schemaMismatch(
       `column ${quote(field.name)} may not be null, row ${firstRow + firstNull(conformed)} is`,
@@ -79,17 +102,33 @@ function conformColumn(batch: Batch, field: Field, firstRow: number): Column {
   return conformed
 }
 
+function otherType(field: Field, type: DataType): SheafError {
+  const wanted = typeName(field.type)
+  const given = typeName(type)
+  const nulls = wanted === given ? ', with nulls where the column allows none' : ''
+  return schemaMismatch(`column ${quote(field.name)} is ${wanted}, the rows bring ${given}${nulls}`, {
+    hint: 'convert the rows, or give them as plain objects, which take the types of the table',
+  })
+}
+
 function firstNull(column: Column): number {
   for (let row = 0; row < column.length; row++) if (!isValid(column, row)) return row
   return column.length
 }
 
+function float16Values(child: Column, count: number): Float32Array {
+  const bits = child.values as Uint16Array
+  const values = new Float32Array(count)
+  for (let i = 0; i < count; i++) values[i] = fromFloat16(bits[i]!)
+  return values
+}
+
 /** A vector that holds NaN or infinity has no distance to anything. */
 function checkFinite(vectors: Column, size: number, name: string, firstRow: number): void {
   const child = vectors.children[0]!
-  const values = child.values
-  if (!(values instanceof Float32Array || values instanceof Float64Array)) return
   const used = vectors.length * size
+  if (child.type.kind !== 'float') return
+  const values = child.type.bits === 16 ? float16Values(child, used) : (child.values as Float32Array)
   for (let i = 0; i < used; i++) {
     const value = values[i]!
     if (value - value === 0) continue

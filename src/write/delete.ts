@@ -5,8 +5,10 @@ import type { BoundExpression } from '../sql/bound.js'
 import type { TableReader } from '../table/table-reader.js'
 
 export interface DeadRows {
-  /** Ascending row offsets by fragment id. */
+  /** Ascending row offsets by fragment id, of fragments that keep some rows. */
   readonly dead: ReadonlyMap<number, Uint32Array>
+  /** Ids of fragments that lose all their rows: they leave the table whole. */
+  readonly drop: readonly number[]
   readonly count: number
 }
 
@@ -28,7 +30,15 @@ export async function findDeadRows(
     if (known === undefined) pieces.set(part.fragment.id, [offsets])
     else known.push(offsets)
   }
-  return { dead: new Map([...pieces].map(([fragment, offsets]) => [fragment, joined(offsets)])), count }
+  const dead = new Map<number, Uint32Array>()
+  const drop: number[] = []
+  for (const { id, rows, dead: before } of reader.layout.fragments) {
+    const offsets = joined(pieces.get(id) ?? [])
+    if (offsets.length === 0) continue
+    if (offsets.length + before.count === rows) drop.push(id)
+    else dead.set(id, offsets)
+  }
+  return { dead, drop, count }
 }
 
 function joined(pieces: readonly Uint32Array[]): Uint32Array {

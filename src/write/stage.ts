@@ -51,6 +51,19 @@ export async function stageRows(
   signal?: AbortSignal,
 ): Promise<StagedRows> {
   const source = new Rebatcher(batches, new Pacer(signal))
+  try {
+    return await stageFrom(source, schema, target, signal)
+  } finally {
+    await source.close()
+  }
+}
+
+async function stageFrom(
+  source: Rebatcher,
+  schema: Schema,
+  target: StageTarget,
+  signal?: AbortSignal,
+): Promise<StagedRows> {
   const small = await source.drainUpTo(inlineBytes)
   if (small !== null) {
     if (small.length === 0) return { drafts: [], rows: 0 }
@@ -108,6 +121,11 @@ class Rebatcher {
       if (size > bytes) return null
     }
     return this.#waiting.splice(0)
+  }
+
+  /** Tells the source that no more is wanted; after its end that does nothing. */
+  async close(): Promise<void> {
+    await this.#source.return?.()
   }
 
   async ended(): Promise<boolean> {

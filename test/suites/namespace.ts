@@ -87,6 +87,48 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
       })
     })
 
+    describe('options', () => {
+      test('a word that is no option is refused, never taken for another', async () => {
+        await ns.createNamespace('n')
+        const calls = [
+          () => table.add([{ id: 9 }], { mode: 'Append' as never }),
+          () => ns.createTable('t', people, { mode: 'Overwrite' as never }),
+          () => ns.createNamespace('m', { mode: 'Create' as never }),
+          () => ns.dropNamespace('n', { behavior: 'Restrict' as never }),
+          () => ns.dropNamespace('missing', { mode: 'Fail' as never }),
+          () => table.search().toArray({ int64: 'bogus' as never }),
+        ]
+        for (const call of calls) expect(await failure(call())).toMatchObject({ code: 13 })
+        expect(await table.countRows()).toBe(5)
+        expect(await ns.namespaceNames()).toEqual(['n'])
+      })
+
+      test('what asks for nothing is refused: bounds without a vector, parameters without a filter', async () => {
+        expect(await failure(table.search().distanceRange(1, 2).toArray())).toMatchObject({ code: 13 })
+        expect(await failure(table.search().column('vector').toArray())).toMatchObject({ code: 13 })
+        expect(await failure(table.countRows(undefined, [1]))).toMatchObject({ code: 13 })
+        const query = { id: ['people'], k: 1, vector: { single_vector: near }, parameters: [1] }
+        expect(await failure(ns.operations.queryTable(query))).toMatchObject({ code: 13 })
+      })
+
+      test('a second where takes the place of the first, parameters and all', async () => {
+        expect(await ids(table.search().where('id > ?', [1]).where('id < 3').toArray())).toEqual([1, 2])
+      })
+
+      test('a malformed schema says which field is wrong', async () => {
+        const bad = [
+          {},
+          { fields: [{ name: 'a' }] },
+          { fields: [{ name: 'a', nullable: true, type: { kind: 'zork' } }] },
+        ]
+        for (const schema of bad) {
+          expect(await failure(ns.createTable('t', [], { schema: schema as never }))).toMatchObject({
+            code: 20,
+          })
+        }
+      })
+    })
+
     describe('tables', () => {
       test('describe tells version, schema and location', async () => {
         const described = await ns.operations.describeTable({ id: ['people'], load_detailed_metadata: true })
@@ -147,6 +189,22 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         expect(await (await ns.openTable('race')).countRows()).toBe(1)
       })
 
+      test('creating what may exist already succeeds for everybody who races', async () => {
+        const create = (mode: 'exist_ok' | 'overwrite') =>
+          Promise.all(Array.from({ length: 6 }, (_, i) => ns.createTable(mode, [{ id: i }], { mode })))
+        await create('exist_ok')
+        await create('overwrite')
+        expect(await (await ns.openTable('exist_ok')).version()).toBe(1)
+        expect(await (await ns.openTable('overwrite')).version()).toBe(6)
+      })
+
+      test('a call that committed says so, even if the next one in line undid it', async () => {
+        const created = ns.operations.createNamespace({ id: ['x'], properties: { a: 'b' } })
+        const dropped = ns.operations.dropNamespace({ id: ['x'] })
+        expect((await created).properties).toEqual({ a: 'b' })
+        await dropped.catch(error => expect(error).toMatchObject({ code: 1 }))
+      })
+
       test('an empty table has its schema and takes rows', async () => {
         const schema: Schema = {
           fields: [{ name: 'n', type: { kind: 'int', bits: 64, signed: true }, nullable: true }],
@@ -205,6 +263,15 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         await table.delete('true')
         expect(await table.countRows()).toBe(0)
         expect(await failure(table.delete(' '))).toMatchObject({ code: 13 })
+      })
+
+      test('many deletes at the same time all succeed', async () => {
+        const many = await ns.createTable(
+          'many',
+          Array.from({ length: 100 }, (_, id) => ({ id })),
+        )
+        await Promise.all(Array.from({ length: 60 }, (_, id) => many.delete(`id = ${id}`)))
+        expect(await many.countRows()).toBe(40)
       })
 
       test('deletes at the same time each count what they killed', async () => {
@@ -390,6 +457,16 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         expect(await ids(old.search(near).limit(2).toArray())).toEqual([2, 3])
         expect(await failure(table.checkout(9))).toMatchObject({ code: 11, status: 404 })
         expect(await failure(old.add([{ id: 1 }]))).toMatchObject({ code: 13 })
+      })
+
+      test('a row too far for a 32-bit float is found last, not lost', async () => {
+        const far = await ns.createTable('far', [
+          { id: 1, v: [1e20, 0] },
+          { id: 2, v: [-1e20, 0] },
+          { id: 3, v: [1, 1] },
+        ])
+        expect(await ids(far.search([0, 0]).toArray())).toEqual([3, 1, 2])
+        expect(await ids(far.search([0, 0]).distanceRange(0, 10).toArray())).toEqual([3])
       })
 
       test('A-071 A-073 no rows is an answer, with the schema', async () => {

@@ -1,0 +1,96 @@
+import * as arrow from 'apache-arrow'
+import { expect, test } from 'vitest'
+import { fromForeignArrow } from '../../src/arrow/foreign.js'
+import { rowsToBatch } from '../../src/arrow/rows.js'
+import type { DataType, Schema } from '../../src/arrow/types.js'
+import { batchToRows } from '../../src/arrow/values.js'
+import { checkFits, conformBatch, schemaOfTable } from '../../src/write/conform.js'
+
+const utf8: DataType = { kind: 'utf8', large: false }
+const float32: DataType = { kind: 'float', bits: 32 }
+const schema: Schema = {
+  fields: [
+    { name: 'id', type: { kind: 'int', bits: 32, signed: true }, nullable: false },
+    { name: 'word', type: utf8, nullable: true },
+    {
+      name: 'v',
+      type: { kind: 'fixed_size_list', size: 2, child: { name: 'item', type: float32, nullable: true } },
+      nullable: true,
+    },
+  ],
+}
+const conform = (table: arrow.Table) => {
+  const { schema: incoming, batches } = fromForeignArrow(table)!
+  checkFits(incoming, schema)
+  return batchToRows(conformBatch(batches[0]!, schema, 0))
+}
+
+test('columns are matched by name, dictionaries give their values, what is missing is null', () => {
+  const table = arrow.tableFromArrays({ word: ['x', 'y', 'x'], id: Int32Array.of(1, 2, 3) })
+  expect(conform(table)).toEqual([
+    { id: 1, word: 'x', v: null },
+    { id: 2, word: 'y', v: null },
+    { id: 3, word: 'x', v: null },
+  ])
+})
+
+test('a child that holds no null fits one that may', () => {
+  const child = new arrow.Field('item', new arrow.Float32(), false)
+  const v = arrow.makeData({
+    type: new arrow.FixedSizeList(2, child),
+    length: 1,
+    child: arrow.makeData({ type: new arrow.Float32(), data: Float32Array.of(1, 2) }),
+  })
+  const table = new arrow.Table({
+    id: arrow.vectorFromArray([1], new arrow.Int32()),
+    v: new arrow.Vector([v]),
+  })
+  expect(conform(table)).toEqual([{ id: 1, word: null, v: Float32Array.of(1, 2) }])
+})
+
+test('what does not fit is told from the schema, rows or none', () => {
+  const empty = (columns: Record<string, arrow.Vector>) => () => conform(new arrow.Table(columns))
+  const ints = arrow.vectorFromArray([] as number[], new arrow.Int32())
+  expect(empty({ id: ints, wrod: ints })).toThrow(
+    expect.objectContaining({ code: 12, hint: expect.stringContaining('word') }),
+  )
+  expect(empty({ id: ints, word: ints })).toThrow(
+    expect.objectContaining({ code: 20, message: expect.stringContaining('utf8') }),
+  )
+  expect(empty({ word: arrow.vectorFromArray([] as string[], new arrow.Utf8()) })).toThrow(
+    expect.objectContaining({ code: 20, message: expect.stringContaining('"id" is missing') }),
+  )
+  const twice = { fields: [schema.fields[0]!, schema.fields[0]!] }
+  expect(() => checkFits(twice, schema)).toThrow(expect.objectContaining({ code: 20 }))
+})
+
+test('a table cannot have empty, equal or reserved names', () => {
+  for (const names of [[''], ['a', 'a'], ['_rowid'], ['_distance']]) {
+    const fields = names.map(name => ({ name, type: utf8, nullable: true }))
+    expect(() => schemaOfTable({ fields })).toThrow(expect.objectContaining({ code: 20 }))
+  }
+})
+
+test('NaN and infinity in vectors of any width of float are refused, in rows that are null they are not', () => {
+  for (const bits of [16, 32, 64] as const) {
+    const type: DataType = {
+      kind: 'fixed_size_list',
+      size: 2,
+      child: { name: 'item', type: { kind: 'float', bits }, nullable: true },
+    }
+    const own: Schema = { fields: [{ name: 'v', type, nullable: true }] }
+    const rows = [{ v: [1, 2] }, { v: null }, { v: [3, Number.NaN] }]
+    expect(() => conformBatch(rowsToBatch(rows, own), own, 10)).toThrow(
+      expect.objectContaining({ code: 20, message: expect.stringMatching(/"v".*row 12, element 1/) }),
+    )
+    expect(conformBatch(rowsToBatch(rows.slice(0, 2), own), own, 0).length).toBe(2)
+  }
+})
+
+test('batches of different schemas cannot be given as one', () => {
+  const batches = [
+    ...arrow.tableFromArrays({ c: Int32Array.of(1, 2) }).batches,
+    ...arrow.tableFromArrays({ c: Float64Array.of(3.5, 4) }).batches,
+  ]
+  expect(() => fromForeignArrow(batches)).toThrow(expect.objectContaining({ code: 20 }))
+})
