@@ -150,15 +150,8 @@ export async function serve(
 
   const stop = async () => {
     closing = true
-    // What has arrived but was not read yet has begun, too.
-    await turnOfLoop()
     const closed = new Promise(resolve => server.close(resolve))
-    do {
-      while (answering.size > 0) {
-        await Promise.all([...answering.values()].map(({ answered }) => answered))
-      }
-      await turnOfLoop()
-    } while (answering.size > 0)
+    while (answering.size > 0) await Promise.all([...answering.values()].map(({ answered }) => answered))
     server.closeAllConnections()
     await closed
   }
@@ -170,11 +163,6 @@ export async function serve(
       return stopped
     },
   }
-}
-
-/** Resolves when everything that sockets hold at this moment has been handed to its request. */
-async function turnOfLoop(): Promise<void> {
-  for (let i = 0; i < 2; i++) await new Promise(resolve => setImmediate(resolve))
 }
 
 const unknown: Found = { kind: 'unknown' }
