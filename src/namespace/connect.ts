@@ -57,6 +57,7 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
     source: createTableSource(store, committer.slots, cacheBytes),
     clock,
     turns: new KeyedMutex(),
+    creations: new KeyedMutex(),
   }
   return new Namespace(bindHandlers(handlers, engine), () => committer.close())
 }

@@ -1,7 +1,7 @@
 /** One opened root: what handlers work on, and the few steps all of them share. */
 import { findTable, versionOf } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
-import type { CatalogState, TableHead } from '../catalog/state.js'
+import { type CatalogState, pathKey, type TableHead } from '../catalog/state.js'
 import type { Committer } from '../commit/committer.js'
 import type { Committed, Json, ProposalPosition } from '../commit/machine.js'
 import { ErrorCode, SheafError } from '../errors.js'
@@ -22,8 +22,10 @@ export interface Engine {
   readonly layouts: LayoutStore
   readonly source: TableSource
   readonly clock: Clock
-  /** By table path: calls that depend on a table's newest version take turns within this process. */
+  /** By table path: calls of this process that work on a table's newest version take turns; none waits for a client. */
   readonly turns: KeyedMutex
+  /** By table path: calls of this process that create a table which is not there yet take turns, uploads included. */
+  readonly creations: KeyedMutex
 }
 
 /** What a decision comes to: operations in order, the blobs they refer to, what they were decided on. */
@@ -64,16 +66,33 @@ const maxAttempts = 20
 
 /**
  * Commits a change that was worked out on the table's newest version, and only if that is still the newest: else it
- * is worked out again. `prepare` may read; `decide` numbers what it found. Throws code 14 after 20 lost races; a
- * caller that holds the table's turn (`Engine.turns`) loses only to appends and to other processes.
+ * is worked out again. `prepare` may read; `decide` numbers what it found. Calls on one table
+ * take turns, so they lose only to appends and to other processes. Throws code 14 after 20 lost races.
  */
-export async function commitOnNewest<P>(
+export function commitOnNewest<P>(
+  engine: Engine,
+  id: readonly string[],
+  find: (state: CatalogState) => TableHead | undefined,
+  prepare: (open: OpenTable | null) => Promise<P>,
+  decide: (state: CatalogState, prepared: P, at: ProposalPosition) => Decision,
+  signal?: AbortSignal,
+): Promise<OnNewest<P>> {
+  return engine.turns.run(pathKey(id), () => tryOnNewest(engine, find, prepare, decide, signal), signal)
+}
+
+export interface OnNewest<P> {
+  readonly prepared: P
+  /** Null: there was nothing to do. */
+  readonly committed: Committed<CatalogState> | null
+}
+
+async function tryOnNewest<P>(
   engine: Engine,
   find: (state: CatalogState) => TableHead | undefined,
   prepare: (open: OpenTable | null) => Promise<P>,
   decide: (state: CatalogState, prepared: P, at: ProposalPosition) => Decision,
   signal?: AbortSignal,
-): Promise<{ readonly prepared: P; readonly committed: Committed<CatalogState> | null }> {
+): Promise<OnNewest<P>> {
   for (let attempt = 1; ; attempt++) {
     const head = find(await engine.committer.refresh(signal))
     const prepared = await prepare(

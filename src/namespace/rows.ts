@@ -30,11 +30,14 @@ import {
 
 // ---- create
 
-export const createTable: Handler<Engine, 'createTable'> = (engine, request, body, { signal }) => {
-  return engine.turns.run(pathKey(request.id), () => createInTurn(engine, request, body, signal))
+export const createTable: Handler<Engine, 'createTable'> = async (engine, request, body, { signal }) => {
+  const create = () => createOrReplace(engine, request, body, signal)
+  // Who makes a new table stages its rows in a folder of their own; the next in line must find that table.
+  const isNew = tableAt(await engine.committer.refresh(signal), request.id) === undefined
+  return isNew ? engine.creations.run(pathKey(request.id), create, signal) : create()
 }
 
-async function createInTurn(
+async function createOrReplace(
   engine: Engine,
   request: Request<'createTable'>,
   body: ArrowBody,
@@ -75,6 +78,7 @@ async function createInTurn(
   }
   const { committed } = await commitOnNewest(
     engine,
+    id,
     state => tableAt(state, id),
     async open => open,
     (state, open, at) => decide(state, open, at.firstBlob),
@@ -117,14 +121,13 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
     mode === 'Append'
       ? await commit(engine, (state, at) => append(state, [], at.firstBlob), signal)
       : (
-          await engine.turns.run(pathKey(id), () =>
-            commitOnNewest(
-              engine,
-              find,
-              async open => open!.layout.fragments.map(fragment => fragment.id),
-              (state, drop, at) => append(state, drop, at.firstBlob),
-              signal,
-            ),
+          await commitOnNewest(
+            engine,
+            id,
+            find,
+            async open => open!.layout.fragments.map(fragment => fragment.id),
+            (state, drop, at) => append(state, drop, at.firstBlob),
+            signal,
           )
         ).committed
   const version = versionIn(committed!.entry.ops)
@@ -135,24 +138,23 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
 
 export const deleteFromTable: Handler<Engine, 'deleteFromTable'> = async (engine, request, { signal }) => {
   const { id, predicate, parameters } = request
-  const { prepared, committed } = await engine.turns.run(pathKey(id), () =>
-    commitOnNewest(
-      engine,
-      state => findTable(state, id),
-      async open => {
-        const { reader, record } = open ?? (await openTable(engine, id, undefined, signal))
-        const filter = settleFilter(predicate, reader.schema, parameters)
-        return { record, ...(await findDeadRows(reader, filter, signal)) }
-      },
-      (state, { dead, drop }, at) => {
-        if (dead.size === 0 && drop.length === 0) return { ops: [] }
-        const head = findTable(state, id)
-        const parts = { kind: 'delete' as const, drafts: [], fields: [], dead, drop }
-        const { change, blobs } = buildChange(head, parts, at.firstBlob)
-        return { ops: [change], blobs, req: requirementsOf(head) }
-      },
-      signal,
-    ),
+  const { prepared, committed } = await commitOnNewest(
+    engine,
+    id,
+    state => findTable(state, id),
+    async open => {
+      const { reader, record } = open ?? (await openTable(engine, id, undefined, signal))
+      const filter = settleFilter(predicate, reader.schema, parameters)
+      return { record, ...(await findDeadRows(reader, filter, signal)) }
+    },
+    (state, { dead, drop }, at) => {
+      if (dead.size === 0 && drop.length === 0) return { ops: [] }
+      const head = findTable(state, id)
+      const parts = { kind: 'delete' as const, drafts: [], fields: [], dead, drop }
+      const { change, blobs } = buildChange(head, parts, at.firstBlob)
+      return { ops: [change], blobs, req: requirementsOf(head) }
+    },
+    signal,
   )
   const { record, count } = prepared
   // Nothing matched: no new version, and the answer names the commit that made the current one (rule A-110).

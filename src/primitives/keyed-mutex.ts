@@ -1,21 +1,28 @@
 /** One at a time per key, first come first served: for work that would otherwise race itself within a process. */
+import { orAborted } from './abort.js'
+
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 
-  /** Runs `work` once everything queued before it under `key` has ended, well or badly. */
-  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key)
+  /**
+   * Runs `work` once everything queued before it under `key` has ended, well or badly. Rejects with `signal.reason`
+   * when aborted while it waits; whoever comes after still waits for whoever came before.
+   */
+  async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const before = this.#last.get(key) ?? Promise.resolve()
     let release!: () => void
     const done = new Promise<void>(resolve => {
       release = resolve
     })
     this.#last.set(key, done)
     try {
-      await before
+      await orAborted(before, signal)
       return await work()
     } finally {
-      if (this.#last.get(key) === done) this.#last.delete(key)
-      release()
+      before.then(() => {
+        if (this.#last.get(key) === done) this.#last.delete(key)
+        release()
+      })
     }
   }
 }

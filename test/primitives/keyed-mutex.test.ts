@@ -21,6 +21,29 @@ test('work of one key runs one at a time and in order, other keys do not wait', 
   expect(log.indexOf('c begins')).toBeLessThan(log.indexOf('a ends'))
 })
 
+test('who gives up waiting leaves the line in order', async () => {
+  const mutex = new KeyedMutex()
+  let finish!: () => void
+  const log: string[] = []
+  const first = mutex.run(
+    'k',
+    () =>
+      new Promise<void>(resolve => {
+        finish = resolve
+      }),
+  )
+  const controller = new AbortController()
+  const second = mutex.run('k', async () => log.push('second'), controller.signal)
+  const third = mutex.run('k', async () => log.push('third'))
+  controller.abort(new Error('enough'))
+  await expect(second).rejects.toThrow('enough')
+  await new Promise(resolve => setImmediate(resolve))
+  expect(log).toEqual([])
+  finish()
+  await Promise.all([first, third])
+  expect(log).toEqual(['third'])
+})
+
 test('work that fails lets the next begin', async () => {
   const mutex = new KeyedMutex()
   const failing = mutex.run('k', async () => {
