@@ -1,8 +1,10 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // Real clients have packages, and a run, of their own: npm run test:peers.
+    exclude: [...configDefaults.exclude, 'test/peers/**'],
     setupFiles: ['test/setup.ts'],
     pool: 'forks',
     testTimeout: 60_000,

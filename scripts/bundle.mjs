@@ -20,7 +20,7 @@ const entries = {
 
 const bundle = await rolldown({
   input: entries,
-  external: [/^node:/, 'apache-arrow'],
+  external: [/^node:/, 'apache-arrow', 'p-queue'],
   platform: 'node',
   logLevel: 'warn',
 })

@@ -1,6 +1,7 @@
 /** Everything a root says, as JSON that can be compared: namespaces, tables, versions, tags, rows, a search. */
 import { createHash } from 'node:crypto'
 import type { Namespace, Table } from '../src/index.js'
+import type { VersionInfo } from '../src/namespace/table.js'
 
 export async function describeRoot(ns: Namespace): Promise<unknown> {
   const { tables } = await ns.operations.listAllTables({})
@@ -20,11 +21,18 @@ async function describeNamespaces(ns: Namespace, id: readonly string[]): Promise
 
 async function describeTable(ns: Namespace, id: string): Promise<unknown> {
   const table = await ns.openTable(id)
-  const { properties } = await ns.operations.describeTable({ id: table.id })
+  const { properties, schema, version } = await ns.operations.describeTable({ id: table.id })
+  const records = version === undefined ? [] : await table.versions()
+  const ofSheaf = schema !== undefined
   const versions = await Promise.all(
-    (await table.versions()).map(({ version }) => describeVersion(table, version)),
+    records.map(record => (ofSheaf ? describeVersion(table, record.version) : describeRecord(record))),
   )
   return { properties, tags: Object.fromEntries(await table.tags.list()), versions }
+}
+
+/** A version whose rows are elsewhere; where its table lies depends on where the root does. */
+function describeRecord({ manifest_path, ...record }: VersionInfo): unknown {
+  return { ...record, manifest: manifest_path.replace(/^.*(?=tables\/)/, '') }
 }
 
 async function describeVersion(table: Table, version: number): Promise<unknown> {

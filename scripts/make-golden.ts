@@ -1,14 +1,27 @@
 /**
- * Makes a golden root: a small directory of every record the format has, and what it must read as. Run once per
- * format: `node dist/scripts/make-golden.js test/golden/<name>`. Every later version must open it (test/golden.test.ts).
+ * Makes a golden root: a small directory of records the format has, and what it must read as. Run once, when the format has
+ * something new: `node dist/scripts/make-golden.js rows|catalog test/golden/<name>`. Every later version must open it
+ * (test/golden.test.ts).
  */
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { connect, type Row, type Schema } from '../src/index.js'
+import { catalogMachine } from '../src/catalog/apply.js'
+import { BlobLog } from '../src/commit/blob-log.js'
+import { Checkpoints } from '../src/commit/checkpoints.js'
+import { Committer } from '../src/commit/committer.js'
+import type { Json } from '../src/commit/machine.js'
+import type { Slot } from '../src/commit/slot.js'
+import { connect, type Namespace, type Row, type Schema } from '../src/index.js'
+import { History } from '../src/manifest/history.js'
+import { systemClock } from '../src/primitives/clock.js'
+import { manifestName } from '../src/protocol/manifest-name.js'
+import { FileStore } from '../src/storage/file-store.js'
 import { describeRoot } from './describe-root.js'
 
-const folder = process.argv[2]
-if (folder === undefined) throw new Error('usage: node dist/scripts/make-golden.js <folder>')
+const [, , what, folder] = process.argv
+if (folder === undefined || (what !== 'rows' && what !== 'catalog')) {
+  throw new Error('usage: node dist/scripts/make-golden.js rows|catalog <folder>')
+}
 const root = join(folder, 'root')
 
 const schema: Schema = {
@@ -72,21 +85,92 @@ function rows(from: number, count: number): Row[] {
   })
 }
 
+/** Everything a data file, an inline blob and a schema can hold. */
+async function makeRows(ns: Namespace): Promise<void> {
+  await ns.createNamespace('kept', { properties: { owner: 'golden' } })
+  await ns.createNamespace('kept$empty')
+  await ns.createNamespace('gone')
+  const stored = await ns.createTable('kept$stored', rows(0, 600), { schema, properties: { a: 'b' } })
+  await stored.tags.create('first', 1)
+  await stored.add(rows(600, 3))
+  await stored.delete('id % 100 = 7 OR id = 601')
+  await stored.tags.create('moved', 1)
+  await stored.tags.update('moved', 3)
+  const inline = await ns.createTable('inline', rows(0, 4), { schema })
+  await inline.add(rows(50, 2), { mode: 'overwrite' })
+  await ns.createTable('inline', [{ other: true }], { mode: 'overwrite' })
+  await ns.createTable('gone$table', rows(0, 1), { schema })
+  await ns.dropNamespace('gone', { behavior: 'cascade' })
+  await ns.createTable('empty', [], { schema })
+}
+
+/** Every operation of the log, a checkpoint with a page of the history, and a stored layout. */
+async function makeCatalog(ns: Namespace): Promise<void> {
+  const { operations } = ns
+  await ns.createNamespace('n', { properties: { owner: 'golden' } })
+  const long = await ns.createTable('long', [{ a: 0 }], { properties: { a: 'b' } })
+  for (let i = 1; i < 66; i++) await long.add([{ a: i }])
+  await long.restore(3)
+  await operations.updateTableSchemaMetadata({ id: ['long'], metadata: { made: 'golden' } })
+  await operations.batchDeleteTableVersions({ id: ['long'], ranges: [{ start_version: 5, end_version: 60 }] })
+  await long.tags.create('old', 4)
+  await ns.renameTable('long', 'n$renamed')
+  await ns.createTable('away', [{ b: 1 }])
+  const { location } = await operations.deregisterTable({ id: ['away'] })
+  await operations.declareTable({ id: ['declared'], properties: { c: 'd' } })
+  await operations.batchCommitTables(
+    {
+      operations: [
+        { declare_table: { id: ['n', 'pointer'] } },
+        { create_table_version: { id: ['n', 'pointer'], version: 0, manifest_path: 's3://elsewhere/0' } },
+        {
+          create_table_version: {
+            id: ['n', 'pointer'],
+            version: 7,
+            manifest_path: 's3://elsewhere/7',
+            e_tag: 'seven',
+            metadata: { score: '1' },
+          },
+        },
+      ],
+    },
+    { idempotencyKey: 'once' },
+  )
+  const lance = await operations.declareTable({ id: ['lance'] })
+  const name = manifestName(1, 'V2')
+  const staged = `${name}-00000000-0000-4000-8000-000000000001`
+  mkdirSync(join(lance.location, '_versions'), { recursive: true })
+  writeFileSync(join(lance.location, '_versions', staged), 'stands for a manifest LANC')
+  const { transaction_id } = await operations.createTableVersion({
+    id: ['lance'],
+    version: 1,
+    manifest_path: `${lance.location}/_versions/${staged}`,
+  })
+  const note = { setPropertyAction: { key: 'reviewed', value: 'yes' } }
+  await operations.alterTransaction({ id: [transaction_id!], actions: [note] })
+  await ns.dropTable((await ns.createTable('dropped', [{ c: 1 }])).id)
+  await keepCheckpoint()
+  await operations.registerTable({ id: ['back'], location })
+  await operations.createTableVersion({ id: ['n', 'pointer'], version: 8, manifest_path: 's3://elsewhere/8' })
+}
+
+/** As upkeep does when the log is long enough. */
+async function keepCheckpoint(): Promise<void> {
+  const store = await FileStore.open(root, { create: false, readOnly: false })
+  const history = new History(store)
+  const options = {
+    clock: systemClock,
+    create: false,
+    readOnly: true,
+    onApplied: (slot: Slot) => history.note(slot),
+  }
+  const { fold } = await Committer.open(new BlobLog(store), catalogMachine, options)
+  const pages = await history.writePage(fold.slot)
+  const checkpoints = new Checkpoints(store, catalogMachine, systemClock)
+  await checkpoints.write(fold, { pages } as unknown as Json)
+}
+
 const ns = await connect(root)
-await ns.createNamespace('kept', { properties: { owner: 'golden' } })
-await ns.createNamespace('kept$empty')
-await ns.createNamespace('gone')
-const stored = await ns.createTable('kept$stored', rows(0, 600), { schema, properties: { a: 'b' } })
-await stored.tags.create('first', 1)
-await stored.add(rows(600, 3))
-await stored.delete('id % 100 = 7 OR id = 601')
-await stored.tags.create('moved', 1)
-await stored.tags.update('moved', 3)
-const inline = await ns.createTable('inline', rows(0, 4), { schema })
-await inline.add(rows(50, 2), { mode: 'overwrite' })
-await ns.createTable('inline', [{ other: true }], { mode: 'overwrite' })
-await ns.createTable('gone$table', rows(0, 1), { schema })
-await ns.dropNamespace('gone', { behavior: 'cascade' })
-await ns.createTable('empty', [], { schema })
+await (what === 'rows' ? makeRows(ns) : makeCatalog(ns))
 writeFileSync(join(folder, 'expected.json'), `${JSON.stringify(await describeRoot(ns), null, 1)}\n`)
 await ns.close()

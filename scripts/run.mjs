@@ -3,7 +3,7 @@
  * Plain JavaScript, because it runs on a checkout where nothing is installed yet.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -17,32 +17,45 @@ const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 const installArguments = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']
 const bin = name => join(root, 'node_modules', '.bin', process.platform === 'win32' ? `${name}.cmd` : name)
 
-/** Runs a program in the foreground; its failure is ours. */
-function run(program, programArgs, { quiet = false } = {}) {
+function spawn(program, programArgs, { cwd = root, quiet = false } = {}) {
   const result = spawnSync(program, programArgs, {
-    cwd: root,
+    cwd,
     stdio: ['ignore', quiet ? 'ignore' : 'inherit', 'inherit'],
     shell: process.platform === 'win32' && program.endsWith('.cmd'),
   })
   if (result.error) throw result.error
   if (result.signal) process.kill(process.pid, result.signal)
-  if (result.status !== 0) process.exit(result.status ?? 1)
+  return result.status ?? 1
 }
 
-/** `node_modules` holds its own lock file; it is stale when ours is newer or says something else. */
-function install() {
-  const installed = join(root, 'node_modules', '.package-lock.json')
-  if (existsSync(installed) && sameLock(installed)) return
-  console.log('installing dependencies ...')
-  run(npm, installArguments, { quiet: true })
+/** Runs a program in the foreground; its failure is ours. */
+function run(program, programArgs, options) {
+  const status = spawn(program, programArgs, options)
+  if (status !== 0) process.exit(status)
 }
 
-function sameLock(installed) {
-  const wanted = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages
-  const present = JSON.parse(readFileSync(installed, 'utf8')).packages
+/** Installs what the lock file of a folder says; gives npm's exit status. */
+function install(folder, what, ...extra) {
+  if (isInstalled(folder)) return 0
+  console.log(`installing ${what} ...`)
+  return spawn(npm, [...installArguments, ...extra, '--prefix', folder], { quiet: true })
+}
+
+/** `node_modules` holds its own lock file; it is stale when ours says something else. */
+function isInstalled(folder) {
+  const lock = join(folder, 'node_modules', '.package-lock.json')
+  if (!existsSync(lock)) return false
+  const wanted = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')).packages
+  const present = JSON.parse(readFileSync(lock, 'utf8')).packages
   return Object.entries(wanted).every(
     ([path, { version, optional }]) => path === '' || optional || present[path]?.version === version,
   )
+}
+
+/** Exits where the packages of a folder cannot be installed. */
+function need(folder, what) {
+  const status = install(folder, what)
+  if (status !== 0) process.exit(status)
 }
 
 function build() {
@@ -51,14 +64,26 @@ function build() {
   run(process.execPath, ['scripts/bundle.mjs'])
 }
 
-/** Benches that stand beside other engines keep those engines' packages to themselves. */
-function installCompare() {
-  const folder = join(root, 'bench', 'compare')
-  const installed = join(folder, 'node_modules', '.package-lock.json')
-  const manifest = join(folder, 'package.json')
-  if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(manifest).mtimeMs) return
-  console.log('installing the engines to compare with ...')
-  run(npm, [...installArguments, '--prefix', folder], { quiet: true })
+/**
+ * Runs the tests with real clients, which keep their packages to themselves. Where those cannot be had, for want of a
+ * network or of a build for this platform, that is said, counted, and no failure.
+ */
+function testPeers(options) {
+  const folder = join(root, 'test', 'peers')
+  const clients = Object.keys(
+    JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).dependencies,
+  ).filter(name => name.includes('lancedb'))
+  const load = `await Promise.all(${JSON.stringify(clients)}.map(name => import(name)))`
+  const have =
+    install(folder, 'the clients to test with', '--fetch-retries=1') === 0 &&
+    spawn(process.execPath, ['--input-type=module', '-e', load], { cwd: folder }) === 0
+  if (!have) {
+    console.log(`peers: 0 clients tested, ${clients.length} skipped: they cannot be installed or loaded here`)
+    return
+  }
+  run(bin('tsc'), ['-p', folder])
+  run(bin('vitest'), ['run', '--config', join(folder, 'vitest.config.ts'), ...options])
+  console.log(`peers: ${clients.length} clients tested, 0 skipped`)
 }
 
 /** Runs every property with one seed after another, until the budget is spent: `-- --seconds 600 --seed 1`. */
@@ -66,6 +91,7 @@ function testLong(options) {
   const option = (name, otherwise) =>
     options.includes(name) ? Number(options[options.indexOf(name) + 1]) : otherwise
   const seconds = option('--seconds', 600)
+  process.env.SHEAF_CRASH_SECONDS = String(Math.min(60, Math.max(10, seconds / 10)))
   const end = Date.now() + seconds * 1000
   for (let seed = option('--seed', 2); Date.now() < end; seed++) {
     console.log(`seed ${seed}`)
@@ -81,7 +107,7 @@ function testLong(options) {
   }
 }
 
-install()
+need(root, 'dependencies')
 switch (command) {
   case 'build':
     build()
@@ -95,10 +121,19 @@ switch (command) {
     run(bin('biome'), ['check', '.'])
     run(process.execPath, ['dist/scripts/map.js'])
     run(bin('vitest'), ['run', ...args])
+    console.log('not part of this: npm run test:peers (real clients), npm run test:long (more seeds)')
+    break
+  case 'test:peers':
+    build()
+    testPeers(args)
     break
   case 'test:long':
     build()
     testLong(args)
+    break
+  case 'story':
+    build()
+    run(process.execPath, ['dist/test/simulation/story.js', ...args])
     break
   case 'map':
     build()
@@ -110,12 +145,12 @@ switch (command) {
     break
   case 'bench:compare':
     build()
-    installCompare()
+    need(join(root, 'bench', 'compare'), 'the engines to compare with')
     run(process.execPath, ['bench/compare/run.mjs', ...args])
     break
   default:
     console.error(
-      `unknown command ${JSON.stringify(command)}: build, start, test, test:long, map, bench, bench:compare`,
+      `unknown command ${JSON.stringify(command)}: build, start, test, test:peers, test:long, story, map, bench, bench:compare`,
     )
     process.exit(2)
 }

@@ -37,7 +37,7 @@ async function send(
   headers: ConnectHttpOptions['headers'],
   { name, request, body, options }: Call,
 ): Promise<unknown> {
-  const { signal, identity, context, idempotencyKey, dialect = 'namespace' } = options
+  const { signal, identity, context, idempotencyKey, table, dialect = 'namespace' } = options
   const entry: OperationEntry = operations[name]
   const wire = writeRequest(entry, request)
   const type = body !== undefined ? 'application/vnd.apache.arrow.stream' : wire.body && 'application/json'
@@ -51,6 +51,7 @@ async function send(
         identity: identity ?? (request.identity as Caller['identity']),
         context: context ?? (request.context as Caller['context']),
         idempotencyKey,
+        table,
       }),
     },
     body: body ?? wire.body,

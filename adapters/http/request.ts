@@ -23,7 +23,9 @@ export function readTarget(url: string, basePath: string): Target {
   const [path, query] = splitOnce(url, '?')
   const dialect = dialectOf(path)
   const inside = path === basePath || path.startsWith(`${basePath}/`)
-  const route = inside ? path.slice(basePath.length, dialect === 'lance' ? -1 : undefined) : null
+  const rest = inside ? path.slice(basePath.length, dialect === 'lance' ? -1 : undefined) : null
+  // Lance's namespace client encodes paths as it would a form; its remote client sends a plus sign as it is.
+  const route = dialect === 'namespace' && rest !== null ? rest.replaceAll('+', '%20') : rest
   return { path, route, query, dialect }
 }
 

@@ -112,7 +112,7 @@ export async function serve(
     const query = readQuery(target.query)
     const upload = entry.body === 'arrow' ? readUpload(request, maxBodyBytes) : undefined
     const body = upload === undefined ? await readJsonBody(request, maxBodyBytes) : undefined
-    const { identity, context, idempotencyKey } = readCaller(request.headers)
+    const { identity, context, idempotencyKey, table } = readCaller(request.headers)
     const fields = {
       ...readRequest(entry, { segments: found.segments, query, body }),
       ...(identity && { identity }),
@@ -122,6 +122,7 @@ export async function serve(
       identity,
       context,
       idempotencyKey,
+      table,
       dialect: target.dialect,
       ...(entry.access === 'read' && { signal: untilGone(request, response) }),
     }

@@ -3,14 +3,32 @@
  * The writer proved every entry valid before its slot was appended, so a failed assertion here is corruption.
  */
 import type { Entry, Genesis, Machine, Position } from '../commit/machine.js'
-import { assert, unreachable } from '../errors.js'
+import { formatTransactionId } from '../commit/transaction-id.js'
+import { assert, quote, unsupported } from '../errors.js'
+import { type JobEndedOp, type JobOp, jobAfter } from '../jobs/job-op.js'
 import type { Change } from '../manifest/change.js'
-import { PersistentMap } from '../primitives/persistent-map.js'
-import type { CatalogOp, DeclareOp, DropOp, NamespaceOp, TagOp } from './ops.js'
+import { lastOf, union, withNext, without } from '../manifest/runs.js'
+import type { RegisterOp, VersionOp } from '../manifest/version.js'
+import { loadState, saveState } from './checkpoint.js'
+import type {
+  AttachOp,
+  CatalogOp,
+  DeclareOp,
+  DropOp,
+  DroppedOp,
+  ExpireOp,
+  NamespaceOp,
+  PropsOp,
+  RenameOp,
+  TagOp,
+  TxnOp,
+} from './ops.js'
 import {
   type CatalogState,
   emptyState,
+  isUnused,
   type NamespaceNode,
+  newNamespace,
   newTable,
   pathKey,
   type TableHead,
@@ -20,26 +38,77 @@ import {
 export const catalogMachine: Machine<CatalogState> = {
   features: new Set(),
   initial: (genesis: Genesis) => emptyState(genesis.root),
-  apply: (state, entry, at) =>
-    (entry.ops as unknown as readonly CatalogOp[]).reduce((next, op) => applyOp(next, op, entry, at), state),
+  apply(state, entry, at) {
+    const applied = applyOps(state, entry.ops as unknown as readonly CatalogOp[], entry.txn, at)
+    return entry.key === undefined ? applied : withKey(applied, entry, at)
+  },
+  save: saveState,
+  load: loadState,
 }
 
-function applyOp(state: CatalogState, op: CatalogOp, entry: Entry, at: Position): CatalogState {
+/** The state after `ops` of transaction `txn`. */
+export function applyOps(
+  state: CatalogState,
+  ops: readonly CatalogOp[],
+  txn: string,
+  at: Position,
+): CatalogState {
+  return ops.reduce((next, op) => applyOp(next, op, txn, at), state)
+}
+
+/** Enough rewriting of fragments that the next layout is better read from a stored one (STORAGE S19). */
+const changesPerLayout = 64
+
+function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position): CatalogState {
   switch (op.op) {
     case 'namespace':
       return applyNamespace(state, op)
     case 'declare':
       return applyDeclare(state, op)
+    case 'register':
+      return applyRegister(state, op)
+    case 'attach':
+      return applyAttach(state, op)
+    case 'deregister':
+      return applyDeregister(state, op.t)
     case 'drop':
-      return applyDrop(state, op)
+      return applyDrop(state, op, at)
+    case 'dropped':
+      return applyDropped(state, op)
+    case 'rename':
+      return applyRename(state, op)
+    case 'props':
+      return applyProps(state, op)
     case 'tag':
       return applyTag(state, op)
+    case 'expire':
+      return applyExpire(state, op)
+    case 'version':
+      return applyVersion(state, op)
     case 'change':
-      return applyTableChange(state, op, entry, at)
+      return applyTableChange(state, op)
+    case 'txn':
+      return applyTxn(state, op, at)
+    case 'job':
+      return applyJob(state, op, txn, at)
     default:
-      return unreachable(op)
+      throw unknownOperation(op)
   }
 }
+
+function unknownOperation(op: never): Error {
+  const name = quote((op as { readonly op?: unknown }).op)
+  return unsupported(`the log holds the operation ${name}, which this version of Sheaf does not know`, {
+    hint: 'open this root with the version of Sheaf that wrote it, or a later one',
+  })
+}
+
+function withKey(state: CatalogState, { key, hash }: Entry, { slot, entry, ts }: Position): CatalogState {
+  assert(hash !== undefined, `the key ${quote(key)} comes without a fingerprint`)
+  return { ...state, keys: state.keys.set(key!, { hash, slot, entry }, ts) }
+}
+
+// ---- names
 
 function applyNamespace(state: CatalogState, { id, props }: NamespaceOp): CatalogState {
   const name = id.at(-1)
@@ -52,24 +121,73 @@ function applyNamespace(state: CatalogState, { id, props }: NamespaceOp): Catalo
   }
   const known = state.namespaces.get(key)
   if (known !== undefined) return withNode(state, { ...known, props })
-  const node = { id, props, namespaces: PersistentMap.empty<true>(), tables: PersistentMap.empty<string>() }
-  return withNode(withNode(state, node), { ...parent, namespaces: parent.namespaces.set(name, true) })
+  const made = withNode(state, newNamespace(id, props))
+  return withNode(made, { ...parent, namespaces: parent.namespaces.set(name, true) })
 }
 
 function applyDeclare(state: CatalogState, { t, id, location, props }: DeclareOp): CatalogState {
-  const name = id.at(-1)
-  assert(name !== undefined, `table ${t} has no name`)
-  const parent = namespaceAt(state, id.slice(0, -1))
-  assert(!parent.tables.has(name) && !state.tables.has(t), `table ${t} exists already`)
-  const head: TableHead = { ...newTable(t, id, props), location }
-  return withHead(withNode(state, { ...parent, tables: parent.tables.set(name, t) }), head)
+  return withTable(state, newTable(t, id, props, location))
 }
 
-function applyDrop(state: CatalogState, { t }: DropOp): CatalogState {
+function applyRegister(state: CatalogState, op: RegisterOp): CatalogState {
+  const live = union(op.versions.map(([version]) => [[version, version]]))
+  const head = newTable(op.t, op.id, op.props, op.location)
+  const mark = lastOf(live) ?? 0
+  return withTable(state, { ...head, kind: live.length === 0 ? 'declared' : 'lance', live, mark })
+}
+
+function applyAttach(state: CatalogState, { t, location, id, props }: AttachOp): CatalogState {
+  const head = state.detached.get(location)
+  assert(head?.uuid === t, `table ${t} is not deregistered`)
+  return withTable({ ...state, detached: state.detached.delete(location) }, { ...head, id, props })
+}
+
+function applyDeregister(state: CatalogState, t: string): CatalogState {
   const head = tableAt(state, t)
+  const without = withoutTable(state, head)
+  return { ...without, detached: without.detached.set(head.location, head) }
+}
+
+function applyDrop(state: CatalogState, { t }: DropOp, { ts }: Position): CatalogState {
+  const head = tableAt(state, t)
+  const without = withoutTable(state, head)
+  return head.external
+    ? { ...without, external: without.external.delete(head.location) }
+    : { ...without, drops: without.drops.set(head.location, { uuid: t, ts }) }
+}
+
+function applyDropped(state: CatalogState, { location }: DroppedOp): CatalogState {
+  assert(state.drops.has(location), `${location} is not in the queue of drops`)
+  return { ...state, drops: state.drops.delete(location) }
+}
+
+function applyRename(state: CatalogState, { t, id }: RenameOp): CatalogState {
+  const head = tableAt(state, t)
+  return withTable(withoutTable(state, head), { ...head, id })
+}
+
+/** A table under its name. */
+function withTable(state: CatalogState, head: TableHead): CatalogState {
+  const name = head.id.at(-1)
+  assert(name !== undefined, `table ${head.uuid} has no name`)
   const parent = namespaceAt(state, head.id.slice(0, -1))
-  const without = withNode(state, { ...parent, tables: parent.tables.delete(head.id.at(-1)!) })
-  return { ...without, tables: state.tables.delete(t), drops: state.drops.set(head.location, true) }
+  assert(!parent.tables.has(name) && !state.tables.has(head.uuid), `table ${head.uuid} exists already`)
+  const named = withNode(state, { ...parent, tables: parent.tables.set(name, head.uuid) })
+  const listed = head.external ? { ...named, external: named.external.set(head.location, head.uuid) } : named
+  return withHead(listed, head)
+}
+
+function withoutTable(state: CatalogState, head: TableHead): CatalogState {
+  const parent = namespaceAt(state, head.id.slice(0, -1))
+  const unnamed = withNode(state, { ...parent, tables: parent.tables.delete(head.id.at(-1)!) })
+  return { ...unnamed, tables: unnamed.tables.delete(head.uuid) }
+}
+
+// ---- tables
+
+function applyProps(state: CatalogState, { t, set }: PropsOp): CatalogState {
+  const head = tableAt(state, t)
+  return withHead(state, { ...head, props: { ...head.props, ...set } })
 }
 
 function applyTag(state: CatalogState, { t, name, v }: TagOp): CatalogState {
@@ -77,31 +195,72 @@ function applyTag(state: CatalogState, { t, name, v }: TagOp): CatalogState {
   return withHead(state, { ...head, tags: v === null ? head.tags.delete(name) : head.tags.set(name, v) })
 }
 
-function applyTableChange(state: CatalogState, change: Change, entry: Entry, at: Position): CatalogState {
+function applyExpire(state: CatalogState, { t, runs }: ExpireOp): CatalogState {
+  const head = tableAt(state, t)
+  const live = runs.reduce((rest, [first, last]) => without(rest, first, last), head.live)
+  return withHead(state, { ...head, live })
+}
+
+function applyVersion(state: CatalogState, { t, v, kind }: VersionOp): CatalogState {
+  const head = tableAt(state, t)
+  assert(isUnused(head, v), `version ${v} of table ${t} was used before`)
+  return withHead(state, { ...head, kind, mark: v, live: withNext(head.live, v) })
+}
+
+function applyTableChange(state: CatalogState, change: Change): CatalogState {
   const head = tableAt(state, change.t)
+  const latest = lastOf(head.live) ?? 0
+  assert(change.base === latest, `version ${change.v} of table ${change.t} has another base`)
   assert(
-    change.base === (head.latest?.version ?? 0),
-    `version ${change.v} of table ${change.t} has another base`,
+    (change.start ?? head.start) === head.start,
+    `version ${change.v} of table ${change.t} starts elsewhere`,
   )
-  assert(change.v > head.mark, `version ${change.v} of table ${change.t} was used before`)
-  const latest = {
-    version: change.v,
-    slot: at.slot,
-    entry: at.entry,
-    ts: at.ts,
-    txn: entry.txn,
-    kind: change.kind,
-    previous: head.latest,
-  }
+  assert(change.v === head.mark + 1, `version ${change.v} of table ${change.t} is out of order`)
+  const fragments = change.restore?.fragments ?? head.fragments + change.add.length - change.drop.length
+  const storesLayout = change.v - head.start >= Math.max(changesPerLayout, fragments / 4)
   return withHead(state, {
     ...head,
     kind: 'sheaf',
     mark: change.v,
-    latest,
+    live: withNext(head.live, change.v),
     next: change.next,
     schemaId: change.schema?.id ?? head.schemaId,
+    start: storesLayout ? change.v : head.start,
+    fragments,
   })
 }
+
+// ---- transactions
+
+function applyTxn(state: CatalogState, { id, set, unset }: TxnOp, { ts }: Position): CatalogState {
+  const removed = new Set(unset)
+  const change = (props: TableHead['props']) =>
+    Object.fromEntries(Object.entries({ ...props, ...set }).filter(([key]) => !removed.has(key)))
+  const job = state.jobs.get(id)
+  if (job !== undefined) return { ...state, jobs: state.jobs.set(id, { ...job, props: change(job.props) }) }
+  const note = state.notes.get(id) ?? { status: 'Succeeded' as const, props: {} }
+  return { ...state, notes: state.notes.set(id, { ...note, props: change(note.props) }, ts) }
+}
+
+function applyJob(state: CatalogState, op: JobOp, txn: string, { slot, ts }: Position): CatalogState {
+  const id = op.id ?? formatTransactionId(slot, txn)
+  const before = state.jobs.get(id)
+  const after = jobAfter(before, op, id)
+  const props = before?.props ?? {}
+  if (after !== null) return { ...state, jobs: state.jobs.set(id, { ...after, props }) }
+  const { kind, table } = before!
+  const { state: status, reason } = op as JobEndedOp
+  const note = {
+    status,
+    props,
+    kind,
+    ...(table !== null && { table }),
+    ...(reason !== undefined && { reason }),
+  }
+  return { ...state, jobs: state.jobs.delete(id), notes: state.notes.set(id, note, ts) }
+}
+
+// ---- access
 
 function namespaceAt(state: CatalogState, id: readonly string[]): NamespaceNode {
   const node = state.namespaces.get(pathKey(id))

@@ -1,7 +1,14 @@
 /** Finds things by name in one state, or says precisely what is missing. */
-import { ErrorCode, nearestName, quote, SheafError } from '../errors.js'
-import { findVersion, type VersionRecord } from '../manifest/version.js'
-import { type CatalogState, type NamespaceNode, pathKey, type TableHead } from './state.js'
+import { ErrorCode, nearestName, quote, SheafError, unsupported } from '../errors.js'
+import { hasNumber } from '../manifest/runs.js'
+import {
+  type CatalogState,
+  isUnused,
+  latestOf,
+  type NamespaceNode,
+  pathKey,
+  type TableHead,
+} from './state.js'
 
 /** How an identifier reads in a message: its parts joined by the default delimiter, the root as `$`. */
 export function idText(id: readonly string[]): string {
@@ -15,33 +22,56 @@ export function findNamespace(state: CatalogState, id: readonly string[]): Names
   throw new SheafError(ErrorCode.NamespaceNotFound, `no namespace ${idText(id)}`)
 }
 
-/** Throws code 4 when there is no such table, with the nearest name beside it as hint. */
-export function findTable(state: CatalogState, id: readonly string[]): TableHead {
+/**
+ * The table of that name; or, for a handle bound to `uuid`, that very table, whatever it is called now. Throws code 4
+ * when there is none, with the nearest name beside it as hint.
+ */
+export function findTable(state: CatalogState, id: readonly string[], uuid?: string): TableHead {
+  if (uuid !== undefined) {
+    const head = state.tables.get(uuid)
+    if (head !== undefined) return head
+    throw new SheafError(ErrorCode.TableNotFound, `table ${idText(id)} was dropped`, {
+      hint: 'a table that has its name since is another one: open it',
+    })
+  }
+  const named = tableNamed(state, id)
+  if (named !== undefined) return named
   const siblings = state.namespaces.get(pathKey(id.slice(0, -1)))?.tables
-  const uuid = siblings?.get(id.at(-1) ?? '')
-  if (uuid !== undefined) return tableByUuid(state, uuid, id)
   const near = siblings === undefined ? undefined : nearestName(id.at(-1) ?? '', [...siblings.keys()])
   throw new SheafError(ErrorCode.TableNotFound, `no table ${idText(id)}`, {
     hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
   })
 }
 
-/** The table a handle is bound to. Throws code 4 once it was dropped, even if its name is taken again. */
-export function tableByUuid(state: CatalogState, uuid: string, id: readonly string[]): TableHead {
-  const head = state.tables.get(uuid)
-  if (head !== undefined) return head
-  throw new SheafError(ErrorCode.TableNotFound, `table ${idText(id)} was dropped`)
+/** The table of that name, if there is one. */
+export function tableNamed(state: CatalogState, id: readonly string[]): TableHead | undefined {
+  const uuid = state.namespaces.get(pathKey(id.slice(0, -1)))?.tables.get(id.at(-1) ?? '')
+  return uuid === undefined ? undefined : state.tables.get(uuid)
 }
 
 /** A version of a table, the newest when `version` is absent. Throws code 11. */
-export function versionOf(head: TableHead, version?: number): VersionRecord {
-  const record = version === undefined ? head.latest : findVersion(head.latest, version)
-  if (record != null) return record
-  const what = version === undefined ? 'has no version yet' : `has no version ${version}`
+export function versionOf(head: TableHead, version?: number): number {
+  const latest = latestOf(head)
+  if (version === undefined ? latest !== undefined : hasNumber(head.live, version)) return version ?? latest!
+  const what =
+    version === undefined
+      ? 'has no version'
+      : `has no version ${version}${isUnused(head, version) ? '' : ' any more: it was deleted'}`
   throw new SheafError(ErrorCode.TableVersionNotFound, `table ${idText(head.id)} ${what}`, {
-    hint:
-      head.latest === null ? 'it is only declared; insert rows first' : `latest is ${head.latest.version}`,
+    hint: latest === undefined ? 'it is only declared; insert rows first' : `latest is ${latest}`,
   })
+}
+
+/** Refuses tables whose rows are not ours (code 0): they are read and written by whoever keeps them. */
+export function checkRows(head: TableHead): void {
+  if (head.kind === 'lance') {
+    throw unsupported(`the rows of table ${idText(head.id)} are kept by a Lance engine, not by Sheaf`, {
+      hint: 'open it with a Lance client that uses this catalog as its namespace',
+    })
+  }
+  if (head.kind === 'pointer') {
+    throw unsupported(`table ${idText(head.id)} has versions that point elsewhere, and no rows of its own`)
+  }
 }
 
 /** The version a tag names. Throws code 8. */

@@ -2,11 +2,10 @@
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import { subtree } from './listing.js'
 import { findNamespace, idText } from './lookup.js'
-import type { CatalogOp, NamespaceOp } from './ops.js'
+import type { CatalogOp, NamespaceOp, Properties } from './ops.js'
 import { type CatalogState, type NamespaceNode, pathKey } from './state.js'
 
 export type NamespaceMode = 'Create' | 'ExistOk' | 'Overwrite'
-export type Properties = Readonly<Record<string, string>>
 
 /** No operations: the namespace is as asked already. */
 export function decideCreateNamespace(

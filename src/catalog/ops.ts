@@ -1,26 +1,67 @@
 /** What a commit does to the catalog, as it stands in a slot (docs/format.md). Plain data. */
+import type { JobOp } from '../jobs/job-op.js'
 import type { Change } from '../manifest/change.js'
+import type { Runs } from '../manifest/runs.js'
+import type { RegisterOp, VersionOp } from '../manifest/version.js'
+
+export type Properties = Readonly<Record<string, string>>
 
 /** Creates a namespace or replaces its properties; `props: null` removes it. */
 export interface NamespaceOp {
   readonly op: 'namespace'
   readonly id: readonly string[]
-  readonly props: Readonly<Record<string, string>> | null
+  readonly props: Properties | null
 }
 
-/** A new table: a name, a fresh uuid and location, no version yet. */
+/** A new table: a name, a fresh uuid, no version yet. */
 export interface DeclareOp {
   readonly op: 'declare'
   readonly t: string
   readonly id: readonly string[]
+  /** `tables/<t>`, or a folder the caller chose. */
   readonly location: string
-  readonly props: Readonly<Record<string, string>>
+  readonly props: Properties
 }
 
-/** The table and its name are gone; its location waits in the queue of drops. */
+/** A deregistered table is back, under this name and with these properties. */
+export interface AttachOp {
+  readonly op: 'attach'
+  readonly t: string
+  readonly location: string
+  readonly id: readonly string[]
+  readonly props: Properties
+}
+
+/** The name is gone; the table waits at its location to be attached again. */
+export interface DeregisterOp {
+  readonly op: 'deregister'
+  readonly t: string
+}
+
+/** The table and its name are gone; a location of ours waits in the queue of drops. */
 export interface DropOp {
   readonly op: 'drop'
   readonly t: string
+}
+
+/** The files at a dropped location are gone. */
+export interface DroppedOp {
+  readonly op: 'dropped'
+  readonly location: string
+}
+
+/** The table has another name, perhaps in another namespace. */
+export interface RenameOp {
+  readonly op: 'rename'
+  readonly t: string
+  readonly id: readonly string[]
+}
+
+/** Properties of a table, merged by key. */
+export interface PropsOp {
+  readonly op: 'props'
+  readonly t: string
+  readonly set: Properties
 }
 
 /** Points a tag at a version; `v: null` removes it. */
@@ -31,4 +72,34 @@ export interface TagOp {
   readonly v: number | null
 }
 
-export type CatalogOp = NamespaceOp | DeclareOp | DropOp | TagOp | Change
+/** Versions that no longer exist. */
+export interface ExpireOp {
+  readonly op: 'expire'
+  readonly t: string
+  readonly runs: Runs
+}
+
+/** Notes on a transaction. */
+export interface TxnOp {
+  readonly op: 'txn'
+  readonly id: string
+  readonly set: Properties
+  readonly unset: readonly string[]
+}
+
+export type CatalogOp =
+  | NamespaceOp
+  | DeclareOp
+  | RegisterOp
+  | AttachOp
+  | DeregisterOp
+  | DropOp
+  | DroppedOp
+  | RenameOp
+  | PropsOp
+  | TagOp
+  | ExpireOp
+  | TxnOp
+  | JobOp
+  | VersionOp
+  | Change

@@ -1,35 +1,84 @@
 /**
  * What exists: the fold of the log. Immutable; a newer state shares all that did not change with the older.
+ *
+ * It grows with what exists, not with what happened: of a table's past it knows which version numbers are alive; their
+ * records lie in the history (manifest/history), which never changes.
  */
+import type { OpenJob } from '../jobs/job-op.js'
 import type { Counters } from '../manifest/change.js'
-import type { VersionRecord } from '../manifest/version.js'
+import { lastOf, type Runs } from '../manifest/runs.js'
 import { PersistentMap } from '../primitives/persistent-map.js'
+import type { TransactionStatus } from '../protocol/transaction-shapes.js'
+import type { Properties } from './ops.js'
+import { Window } from './window.js'
 
 export interface NamespaceNode {
   readonly id: readonly string[]
-  readonly props: Readonly<Record<string, string>>
+  readonly props: Properties
   /** Names of the namespaces right below. */
   readonly namespaces: PersistentMap<true>
   /** Table name to uuid. */
   readonly tables: PersistentMap<string>
 }
 
+/**
+ * `declared` until the first version decides what the table is: rows written here (`sheaf`), a manifest staged by a
+ * Lance engine (`lance`), or any other path (`pointer`).
+ */
+export type TableKind = 'declared' | 'sheaf' | 'lance' | 'pointer'
+
 export interface TableHead {
   readonly uuid: string
   readonly id: readonly string[]
-  /** `declared` until the first version decides what the table is (STORAGE S5). */
-  readonly kind: 'declared' | 'sheaf'
+  readonly kind: TableKind
   /** Folder of its files, relative to the root; never used by another table. */
   readonly location: string
-  readonly props: Readonly<Record<string, string>>
+  /** The caller chose the location: its files are not ours to delete. */
+  readonly external: boolean
+  readonly props: Properties
   /** The highest version number ever used. */
   readonly mark: number
-  readonly latest: VersionRecord | null
+  /** The versions there are. */
+  readonly live: Runs
   readonly next: Counters
   /** Id of the current schema; 0 before there is one. */
   readonly schemaId: number
+  /** The version whose stored layout the newest one's is folded from; 0: from nothing. */
+  readonly start: number
+  /** How many fragments the newest version has. */
+  readonly fragments: number
   /** Tag name to version. */
   readonly tags: PersistentMap<number>
+}
+
+/** A location whose files wait to be deleted. */
+export interface Dropped {
+  readonly uuid: string
+  /** When it was dropped, milliseconds since 1970. */
+  readonly ts: number
+}
+
+/** A commit that carried an idempotency key. */
+export interface KeyedCommit {
+  readonly hash: string
+  readonly slot: number
+  readonly entry: number
+}
+
+/** Work that is waiting or under way. Its id is the transaction id of the commit that queued it. */
+export interface Job extends OpenJob {
+  /** What callers noted on it. */
+  readonly props: Properties
+}
+
+/** What is known of a transaction beyond its entry: how a job ended, what was noted on it. */
+export interface TransactionNote {
+  readonly status: TransactionStatus
+  readonly props: Properties
+  /** Of a job. */
+  readonly kind?: string
+  readonly table?: string
+  readonly reason?: string
 }
 
 export interface CatalogState {
@@ -38,46 +87,85 @@ export interface CatalogState {
   readonly namespaces: PersistentMap<NamespaceNode>
   /** By uuid. */
   readonly tables: PersistentMap<TableHead>
+  /** Deregistered tables, by location. */
+  readonly detached: PersistentMap<TableHead>
+  /** Locations of tables, attached or not, that callers chose; to the table's uuid. */
+  readonly external: PersistentMap<string>
   /** Locations of dropped tables whose files are still there. */
-  readonly drops: PersistentMap<true>
+  readonly drops: PersistentMap<Dropped>
+  readonly keys: Window<KeyedCommit>
+  /** Open jobs, by id. */
+  readonly jobs: PersistentMap<Job>
+  /** Ended jobs and transactions with notes, by transaction id. */
+  readonly notes: Window<TransactionNote>
 }
 
-/** A namespace path as a map key. Names hold no control character (A-120), so NUL separates. */
+/**
+ * A namespace path as a map key. Names hold no control character (A-120), so NUL separates; a path with a name that does
+ * gets the key of none.
+ */
 export function pathKey(id: readonly string[]): string {
-  return id.join('\0')
+  return id.some(name => name.includes('\0')) ? '\0' : id.join('\0')
+}
+
+/** The newest version there is. */
+export function latestOf(head: TableHead): number | undefined {
+  return lastOf(head.live)
+}
+
+/** Whether a version may still get the number `v`. Numbers are used once; 0 only by a table's first version. */
+export function isUnused(head: TableHead, v: number): boolean {
+  return v > head.mark || (v === 0 && head.kind === 'declared')
+}
+
+const noTags = PersistentMap.empty<number>()
+const noNames = PersistentMap.empty<true>()
+const noTables = PersistentMap.empty<string>()
+const noCounters: Counters = { row: 0, frag: 0, field: 0 }
+
+/** Where the files of a table lie unless its creator says otherwise. */
+export function ownLocation(uuid: string): string {
+  return `tables/${uuid}`
 }
 
 /** A table as its declaration makes it: no version yet. */
 export function newTable(
   uuid: string,
   id: readonly string[],
-  props: Readonly<Record<string, string>>,
+  props: Properties,
+  location: string = ownLocation(uuid),
 ): TableHead {
   return {
     uuid,
     id,
     kind: 'declared',
-    location: `tables/${uuid}`,
+    location,
+    external: location !== ownLocation(uuid),
     props,
     mark: 0,
-    latest: null,
-    next: { row: 0, frag: 0, field: 0 },
+    live: [],
+    next: noCounters,
     schemaId: 0,
-    tags: PersistentMap.empty(),
+    start: 0,
+    fragments: 0,
+    tags: noTags,
   }
 }
 
+export function newNamespace(id: readonly string[], props: Properties): NamespaceNode {
+  return { id, props, namespaces: noNames, tables: noTables }
+}
+
 export function emptyState(root: string): CatalogState {
-  const rootNode: NamespaceNode = {
-    id: [],
-    props: {},
-    namespaces: PersistentMap.empty(),
-    tables: PersistentMap.empty(),
-  }
   return {
     root,
-    namespaces: PersistentMap.empty<NamespaceNode>().set(pathKey([]), rootNode),
+    namespaces: PersistentMap.empty<NamespaceNode>().set(pathKey([]), newNamespace([], {})),
     tables: PersistentMap.empty(),
+    detached: PersistentMap.empty(),
+    external: PersistentMap.empty(),
     drops: PersistentMap.empty(),
+    keys: Window.empty(),
+    jobs: PersistentMap.empty(),
+    notes: Window.empty(),
   }
 }

@@ -13,13 +13,13 @@ export function decideCreateTag(head: TableHead, name: string, version: number):
       { hint: 'update the tag to move it' },
     )
   }
-  return { op: 'tag', t: head.uuid, name, v: versionOf(head, version).version }
+  return { op: 'tag', t: head.uuid, name, v: versionOf(head, version) }
 }
 
 /** Throws code 8 when there is no such tag, code 11 when there is no such version. */
 export function decideUpdateTag(head: TableHead, name: string, version: number): TagOp {
   tagOf(head, name)
-  return { op: 'tag', t: head.uuid, name, v: versionOf(head, version).version }
+  return { op: 'tag', t: head.uuid, name, v: versionOf(head, version) }
 }
 
 export function decideDeleteTag(head: TableHead, name: string): TagOp {

@@ -1,11 +1,13 @@
 /**
  * Decides what happened: turns proposals into slots, and slots into state.
  *
- * - `state` is the fold of slots 1..head, each checked to name its predecessor's checksum. It only moves forward,
- *   a whole slot at a time.
+ * - `state` is the fold of slots 1..head, each checked to name its predecessor's checksum: of all of them, or of a
+ *   checkpoint and what follows it. It only moves forward, a whole slot at a time.
  * - A proposal is decided on exactly the state its entry will be applied to: the fold up to head, then the
  *   earlier entries of its own slot. Winning slot head+1 proves that nothing came between.
  * - While one append is under way everything queued waits for the next slot, and shares it.
+ * - Who has lost a slot to another writer lets those go first who have waited longer (turns.ts), and looks before it
+ *   tries again. A writer that meets no other never waits.
  * - A slot that is taken may still be ours: a lost reply is told from a lost race by reading the slot back.
  * - Bytes whose outcome is unknown are only ever offered again to the same slot, so no transaction lands twice.
  *   Other bytes may be offered to that slot too: whichever comes first, the store refuses the other.
@@ -17,9 +19,10 @@ import { orAborted } from '../primitives/abort.js'
 import { crcHex } from '../primitives/checksum.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
+import type { Idempotency } from '../protocol/calls.js'
 import { Ambiguous } from '../storage/blob-store.js'
 import type { CommitLog } from './commit-log.js'
-import type { Committed, Entry, Genesis, Machine, Proposal, Propose } from './machine.js'
+import type { Committed, Entry, Fold, Genesis, Machine, Proposal, Propose, SlotHeader } from './machine.js'
 import {
   type DecodedGenesis,
   decodeGenesis,
@@ -31,6 +34,7 @@ import {
 } from './slot.js'
 import { Slots } from './slots.js'
 import { formatTransactionId } from './transaction-id.js'
+import { Turns } from './turns.js'
 
 export interface CommitterOptions {
   readonly clock: Clock
@@ -40,17 +44,43 @@ export interface CommitterOptions {
   readonly readOnly: boolean
   /** How long an append with an unknown outcome is offered again, milliseconds. Default 30,000. */
   readonly unknownAfterMs?: number
+  /** Where slots that were read are kept, when others share it. Default: its own. */
+  readonly slots?: Slots
+  /** Told of every slot that is applied, in order, right after `state` shows it. Must not throw. */
+  readonly onApplied?: (slot: Slot) => void
+}
+
+export interface OpenOptions<S> extends CommitterOptions {
+  /** Where to begin instead of slot 0: what a checkpoint held. */
+  readonly base?: Fold<S> | undefined
+}
+
+export interface CommitOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Stands in the entry. Whether the key was used before is for `propose` to see in the state. */
+  readonly idempotency?: Idempotency | undefined
 }
 
 /** One entry: JSON and blobs. */
 const entryBytesMax = 8 * 1024 * 1024
-/** A group of entries ends at the first of these three; one larger entry goes alone. */
+/**
+ * A group of entries ends at the first of these four; one larger entry goes alone. The texts are what whoever replays
+ * the log must parse in one go: 256 KB take about 4 ms.
+ */
 const groupEntriesMax = 1000
 const groupBytesMax = 1024 * 1024
+const groupTextMax = 256 * 1024
 const groupDecideMs = 5
 /** Slots a caller loses to other writers before it is told so. */
 const lostSlotsMax = 20
+/** Slots a writer loses though it was its turn, before it draws lots. */
+const lostInTurnMax = 12
+/** For as many slots' time after the last sign of another writer turns are kept. */
+const contendedSlots = 32
+/** Slots asked for at a time where each answer is a trip over a network. */
 const readAheadMax = 64
+/** A slot of more bytes gets a slice of time of its own. */
+const largeSlotBytes = 64 * 1024
 const pauseMsMax = 1000
 const unknownAfterMs = 30_000
 
@@ -58,6 +88,7 @@ const unknownAfterMs = 30_000
 interface Ticket<S> {
   readonly txn: string
   readonly propose: Propose<S>
+  readonly idempotency: Idempotency | undefined
   readonly signal: AbortSignal | undefined
   /** Takes the ticket out of the queue; does nothing once its bytes are on their way. */
   readonly abort: () => void
@@ -69,6 +100,8 @@ interface Ticket<S> {
 /** A slot on its way to the log. */
 interface Group<S> extends EncodedSlot {
   readonly tickets: readonly Ticket<S>[]
+  /** Refused because of entries before them in this slot: told when those are committed, decided again when not. */
+  readonly refused: readonly { readonly ticket: Ticket<S>; readonly error: unknown }[]
   /** The state after it. */
   readonly state: S
   /** Its number was seen to hold something else. */
@@ -89,13 +122,19 @@ export class Committer<S> {
   readonly #clock: Clock
   readonly #readOnly: boolean
   readonly #unknownAfterMs: number
+  readonly #onApplied: ((slot: Slot) => void) | undefined
   /** The nonce of everything this committer writes. */
   readonly #by: string
-  #head = 0
+  #head: number
   /** Checksum and time of slot head. */
   #crc: number
   #ts: number
   #state: S
+  readonly #turns = new Turns()
+  /** About how long an append takes, milliseconds. */
+  #slotMs = 1
+  /** Until then others are taken to want slots too. */
+  #contendedUntil = 0
   readonly #queue: Ticket<S>[] = []
   /** The one append under way. */
   #group: Group<S> | null = null
@@ -109,39 +148,45 @@ export class Committer<S> {
     log: CommitLog,
     machine: Machine<S>,
     options: CommitterOptions,
-    { genesis, crc, ts }: DecodedGenesis,
+    { genesis, slot, crc, ts, state }: Fold<S>,
   ) {
     this.genesis = genesis
-    this.slots = new Slots(log, machine.features)
+    this.#head = slot
+    this.slots = options.slots ?? new Slots(log, machine.features)
     this.#log = log
     this.#machine = machine
     this.#clock = options.clock
     this.#readOnly = options.readOnly
     this.#unknownAfterMs = options.unknownAfterMs ?? unknownAfterMs
+    this.#onApplied = options.onApplied
     this.#by = options.clock.uuid()
     this.#crc = crc
     this.#ts = ts
-    this.#state = machine.initial(genesis)
+    this.#state = state
   }
 
   /**
-   * Replays a log to its end, writing slot 0 first if it is empty and `create` is set. Throws NamespaceNotFound
-   * (code 1) for an empty log otherwise, corrupted (18) when slots are missing, damaged or do not follow each
-   * other, and unsupported (0) when a newer Sheaf wrote them.
+   * Replays a log to its end, from `base` or from slot 0, which is written first if the log is empty and `create` is
+   * set. Throws NamespaceNotFound (code 1) for an empty log otherwise, corrupted (18) when slots are missing, damaged
+   * or do not follow each other, or the base is not of this log, and unsupported (0) when a newer Sheaf wrote them.
    */
   static async open<S>(
     log: CommitLog,
     machine: Machine<S>,
-    options: CommitterOptions,
+    options: OpenOptions<S>,
     signal?: AbortSignal,
   ): Promise<Committer<S>> {
+    const { base } = options
     let first = await log.read(0, signal)
     if (first === null) {
       const last = await log.last(signal)
-      first = last < 0 ? await found(log, options) : await log.read(0, signal)
-      if (first === null) throw missing(0, last)
+      first = last < 0 && base === undefined ? await found(log, options) : await log.read(0, signal)
+      if (first === null) throw base === undefined ? missing(0, last) : foreign(base, 'slot 0 is not there')
     }
-    const committer = new Committer(log, machine, options, decodeGenesis(first, machine.features))
+    const start = decodeGenesis(first, machine.features)
+    if (base !== undefined) await checkBase(base, start, log, machine, signal)
+    const fold = base ?? { ...start, slot: 0, state: machine.initial(start.genesis) }
+    const committer = new Committer(log, machine, options, fold)
     await committer.#advance(readAheadMax, signal)
     const last = await log.last(signal, committer.#head)
     if (last > committer.#head) {
@@ -160,6 +205,11 @@ export class Committer<S> {
   /** The newest slot applied. */
   get head(): number {
     return this.#head
+  }
+
+  /** `state` and where it stands, for a checkpoint. */
+  get fold(): Fold<S> {
+    return { genesis: this.genesis, slot: this.#head, crc: this.#crc, ts: this.#ts, state: this.#state }
   }
 
   /**
@@ -191,9 +241,9 @@ export class Committer<S> {
    *   a later refresh or commit shows it. It must not be committed again before that.
    * - PermissionDenied (15) when read-only, ServiceUnavailable (17) when closed or the store refuses.
    */
-  commit(propose: Propose<S>, options: { readonly signal?: AbortSignal } = {}): Promise<Committed<S>> {
+  commit(propose: Propose<S>, options: CommitOptions = {}): Promise<Committed<S>> {
     return new Promise((resolve, reject) => {
-      const { signal } = options
+      const { signal, idempotency } = options
       this.#checkOpen()
       if (this.#readOnly) throw new SheafError(ErrorCode.PermissionDenied, 'this root is opened read-only')
       signal?.throwIfAborted()
@@ -206,6 +256,7 @@ export class Committer<S> {
       const ticket: Ticket<S> = {
         txn: this.#clock.uuid(),
         propose,
+        idempotency,
         signal,
         abort,
         resolve,
@@ -257,25 +308,36 @@ export class Committer<S> {
   }
 
   /**
-   * Applies slots until one is missing, reading ahead in windows that double while it is behind. Several may run
-   * at the same time: a slot another one has applied is passed over.
+   * Applies slots until one is missing. Where reading is a trip over a network, reads ahead in windows that double
+   * while it is behind. Several may run at the same time: a slot another one has applied is passed over.
    */
   async #advance(window: number, signal?: AbortSignal): Promise<void> {
     const pacer = new Pacer(signal, this.#clock)
     for (;;) {
       const first = this.#head + 1
-      const found = await Promise.all(
-        Array.from({ length: window }, (_, i) => this.#log.read(first + i, signal)),
-      )
+      const found = await this.#readFrom(first, window, signal)
       for (const [i, bytes] of found.entries()) {
         const number = first + i
         const present = bytes ?? (await this.#readAgain(number, found.slice(i + 1), signal))
         if (present === null) return
-        if (number === this.#head + 1) this.#apply(present, number)
-        await pacer.turn()
+        if (number === this.#head + 1) await this.#apply(present, number, pacer)
       }
       window = Math.min(2 * window, readAheadMax)
     }
+  }
+
+  /** Slots `first` and following: one, and whether there is a next, where the log can peek; else a window. */
+  async #readFrom(
+    first: number,
+    window: number,
+    signal: AbortSignal | undefined,
+  ): Promise<(Uint8Array | null)[]> {
+    const log = this.#log
+    if (log.peek === undefined) {
+      return Promise.all(Array.from({ length: window }, (_, i) => log.read(first + i, signal)))
+    }
+    if (log.peek(first)) return [await log.read(first, signal)]
+    return log.peek(first + 1) ? [null, await log.read(first + 1, signal)] : [null]
   }
 
   /** A missing slot before one that is there was either written meanwhile, or lost. */
@@ -291,22 +353,33 @@ export class Committer<S> {
     return bytes
   }
 
-  #apply(bytes: Uint8Array, number: number): void {
+  async #apply(bytes: Uint8Array, number: number, pacer: Pacer): Promise<void> {
+    if (bytes.length > largeSlotBytes || pacer.due()) await pacer.pause()
+    if (number !== this.#head + 1) return
+    const slot = this.#orStop(() => {
+      const decoded = decodeSlot(bytes, number, this.#machine.features)
+      this.#checkSuccessor(decoded)
+      return decoded
+    })
+    const state = await this.#fold(slot, pacer)
+    if (number !== this.#head + 1) return
+    const group = this.#group?.slot.header.slot === number ? this.#group : null
+    const ours = group !== null && isSameSlot(slot, group.slot)
+    if (group !== null) group.lost = !ours
+    this.#install(slot, ours ? group.state : state)
+  }
+
+  #orStop<T>(run: () => T): T {
     try {
-      const slot = decodeSlot(bytes, number, this.#machine.features)
-      this.#checkSuccessor(slot)
-      const group = this.#group?.slot.header.slot === number ? this.#group : null
-      const ours = group !== null && isSameSlot(slot, group.slot)
-      if (group !== null) group.lost = !ours
-      this.#install(slot, ours ? group.state : this.#fold(slot))
+      return run()
     } catch (error) {
       throw this.#stop(error)
     }
   }
 
   #checkSuccessor({ header }: Slot): void {
-    const expected = crcHex(this.#crc)
-    if (header.prev !== expected) {
+    if (Number.parseInt(header.prev, 16) !== this.#crc) {
+      const expected = crcHex(this.#crc)
       throw corrupted(
         `slot ${header.slot} does not follow slot ${this.#head}: it was written after one with checksum ` +
           `${header.prev}, slot ${this.#head} has ${expected}`,
@@ -318,15 +391,12 @@ export class Committer<S> {
     }
   }
 
-  #fold({ header }: Slot): S {
+  /** The state after a slot. `state` may only be set to it if it has not moved meanwhile. */
+  async #fold({ header }: Slot, pacer: Pacer): Promise<S> {
     let state = this.#state
     for (const [index, entry] of header.entries.entries()) {
-      try {
-        state = this.#machine.apply(state, entry, { slot: header.slot, entry: index, ts: header.ts })
-      } catch (cause) {
-        const what = cause instanceof Error ? cause.message : String(cause)
-        throw corrupted(`slot ${header.slot}, entry ${index} cannot be applied: ${what}`, { cause })
-      }
+      if (pacer.due()) await pacer.pause()
+      state = this.#orStop(() => applyEntry(this.#machine, state, entry, header, index))
     }
     return state
   }
@@ -336,7 +406,9 @@ export class Committer<S> {
     this.#crc = slot.crc
     this.#ts = slot.header.ts
     this.#state = state
+    this.#turns.note(slot.header.by, slot.header.slot)
     this.slots.keep(slot)
+    this.#onApplied?.(slot)
   }
 
   // --- writing -------------------------------------------------------------------------------------------
@@ -345,10 +417,37 @@ export class Committer<S> {
     while (this.#queue.length > 0) {
       // Callers that the last slot woke get to queue their next commit: measured 3-6 times the throughput.
       await this.#clock.yield()
+      if (this.#clock.elapsed() < this.#contendedUntil) await this.#letOthersGoFirst()
       const group = this.#gather()
       if (group !== null) await this.#land(group)
     }
     this.#writing = null
+  }
+
+  /**
+   * Waits for as long as those before this writer need for a slot each, and again if some came but not all. Whoever
+   * lets a slot's time pass without using it is not waited for.
+   */
+  async #letOthersGoFirst(): Promise<void> {
+    let waited = false
+    try {
+      for (;;) {
+        const head = this.#head
+        await this.#advance(1)
+        if (this.#head > head) this.#expectOthers()
+        else if (waited) return
+        const before = this.#turns.before(this.#by)
+        if (before === 0 || this.#queue.length === 0) return
+        await this.#clock.sleep(Math.min((before - 0.5) * this.#slotMs, pauseMsMax), undefined, true)
+        waited = true
+      }
+    } catch {
+      // The append tells, or the queue was emptied.
+    }
+  }
+
+  #expectOthers(): void {
+    this.#contendedUntil = this.#clock.elapsed() + contendedSlots * this.#slotMs
   }
 
   /** The next slot out of the queue; null when nobody in it had anything to commit. */
@@ -357,19 +456,23 @@ export class Committer<S> {
     const ts = Math.max(this.#ts, Math.floor(this.#clock.now()))
     const until = this.#clock.elapsed() + groupDecideMs
     const tickets: Ticket<S>[] = []
+    const refused: { ticket: Ticket<S>; error: unknown }[] = []
     const entries: Entry[] = []
     const texts: string[] = []
     const blobs: Uint8Array[] = []
     let bytes = 0
+    let textBytes = 0
     let state = this.#state
     while (tickets.length < groupEntriesMax && this.#clock.elapsed() <= until) {
       const ticket = this.#queue.shift()
       if (ticket === undefined) break
       try {
         const at = { slot, entry: tickets.length, ts }
-        const proposal = ticket.propose(state, { ...at, firstBlob: blobs.length })
-        const written = writeEntry(ticket.txn, proposal)
-        if (tickets.length > 0 && bytes + written.bytes > groupBytesMax) {
+        const transactionId = formatTransactionId(slot, ticket.txn)
+        const proposal = ticket.propose(state, { ...at, transactionId, firstBlob: blobs.length })
+        const written = writeEntry(ticket.txn, ticket.idempotency, proposal)
+        const full = bytes + written.bytes > groupBytesMax || textBytes + written.textBytes > groupTextMax
+        if (tickets.length > 0 && full) {
           this.#queue.unshift(ticket)
           break
         }
@@ -379,22 +482,25 @@ export class Committer<S> {
         texts.push(written.text)
         blobs.push(...(proposal.blobs ?? []))
         bytes += written.bytes
+        textBytes += written.textBytes
       } catch (error) {
-        refuse(ticket, error)
+        if (tickets.length === 0) refuse(ticket, error)
+        else refused.push({ ticket, error })
       }
     }
     if (tickets.length === 0) return null
     const header = { need: [], slot, prev: crcHex(this.#crc), by: this.#by, ts, entries }
-    return { ...encodeSlot(header, texts, blobs), tickets, state, lost: false }
+    return { ...encodeSlot(header, texts, blobs), tickets, refused, state, lost: false }
   }
 
   async #land(group: Group<S>): Promise<void> {
-    const { slot, tickets } = group
+    const { slot, tickets, refused } = group
     const number = slot.header.slot
     const started = this.#clock.elapsed()
     this.#group = group
     const outcome = await this.#offer(group)
     this.#group = null
+    const now = this.#clock.elapsed()
     switch (outcome.kind) {
       case 'won':
         if (group.lost) {
@@ -402,23 +508,30 @@ export class Committer<S> {
             corrupted(`slot ${number} was won here, but holds another writer's entries`),
           )
           for (const ticket of tickets) refuse(ticket, error)
+          for (const { ticket } of refused) refuse(ticket, error)
           return
         }
         if (this.#head < number) this.#install(slot, group.state)
+        this.#slotMs += (Math.min(now - started, 2 * this.#slotMs) - this.#slotMs) / 4
         tickets.forEach((ticket, entry) => {
           accept(ticket, group, entry)
         })
+        for (const { ticket, error } of refused) refuse(ticket, error)
         return
       case 'lost':
-        this.#requeue(tickets)
-        // About as long as the winner needs for one more slot, then twice that, ...
-        await this.#pause((this.#clock.elapsed() - started) * 2 ** (tickets[0]!.lostSlots - 1))
+        this.#requeue([...tickets, ...refused.map(({ ticket }) => ticket)])
+        this.#slotMs = Math.max(this.#slotMs, Math.min(now - started, 2 * this.#slotMs))
+        this.#expectOthers()
+        // Many writers without a slot yet all see themselves as first.
+        if (tickets[0]!.lostSlots > lostInTurnMax) await this.#pause(this.#turns.writers * this.#slotMs)
         return
       case 'refused':
         for (const ticket of tickets) refuse(ticket, outcome.error)
+        this.#requeue(refused.map(({ ticket }) => ticket))
         return
       case 'unknown':
         for (const ticket of tickets) refuse(ticket, unknown(ticket.txn, number, outcome.cause))
+        this.#requeue(refused.map(({ ticket }) => ticket))
     }
   }
 
@@ -479,19 +592,25 @@ interface WrittenEntry {
   /** Read back from `text`. */
   readonly entry: Entry
   readonly text: string
+  readonly textBytes: number
   /** What it adds to a slot, about. */
   readonly bytes: number
 }
 
-function writeEntry(txn: string, { ops, req = [], res, blobs = [] }: Proposal): WrittenEntry {
+function writeEntry(
+  txn: string,
+  idempotency: Idempotency | undefined,
+  { ops, req = [], res, blobs = [] }: Proposal,
+): WrittenEntry {
   assert(ops.length > 0, 'a proposal without operations')
   let text: string
   try {
-    text = JSON.stringify({ txn, req, ops, res })
+    text = JSON.stringify({ txn, ...idempotency, req, ops, res })
   } catch (cause) {
     throw invalidInput('the change cannot be written as JSON', { cause })
   }
-  let bytes = Buffer.byteLength(text)
+  const textBytes = Buffer.byteLength(text)
+  let bytes = textBytes
   for (const blob of blobs) bytes += blob.length + 24 // the range of a blob in the header
   if (bytes > entryBytesMax) {
     throw invalidInput(`the change takes ${bytes} bytes in the log, more than ${entryBytesMax}`, {
@@ -499,7 +618,7 @@ function writeEntry(txn: string, { ops, req = [], res, blobs = [] }: Proposal): 
       hint: 'split it into several commits',
     })
   }
-  return { entry: JSON.parse(text) as Entry, text, bytes }
+  return { entry: JSON.parse(text) as Entry, text, textBytes, bytes }
 }
 
 function accept<S>(ticket: Ticket<S>, { slot, state }: Group<S>, index: number): void {
@@ -517,6 +636,41 @@ function accept<S>(ticket: Ticket<S>, { slot, state }: Group<S>, index: number):
 function refuse<S>(ticket: Ticket<S>, reason: unknown): void {
   ticket.signal?.removeEventListener('abort', ticket.abort)
   ticket.reject(reason)
+}
+
+function applyEntry<S>(
+  machine: Machine<S>,
+  state: S,
+  entry: Entry,
+  { slot, ts }: SlotHeader,
+  index: number,
+): S {
+  try {
+    return machine.apply(state, entry, { slot, entry: index, ts })
+  } catch (cause) {
+    if (cause instanceof SheafError && cause.code === ErrorCode.Unsupported) throw cause
+    const what = cause instanceof Error ? cause.message : String(cause)
+    throw corrupted(`slot ${slot}, entry ${index} cannot be applied: ${what}`, { cause })
+  }
+}
+
+/** Throws unless the slot that `base` ends with is in the log as it was when the base was made. */
+async function checkBase<S>(
+  base: Fold<S>,
+  start: DecodedGenesis,
+  log: CommitLog,
+  machine: Machine<S>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (base.genesis.root !== start.genesis.root) throw foreign(base, 'it is of another root')
+  const bytes = base.slot === 0 ? null : await log.read(base.slot, signal)
+  if (base.slot > 0 && bytes === null) {
+    throw foreign(base, `the log ends with slot ${await log.last(signal)}`)
+  }
+  const { crc } = bytes === null ? start : decodeSlot(bytes, base.slot, machine.features)
+  if (crc !== base.crc) {
+    throw foreign(base, `the checksum of that slot is ${crcHex(crc)}, not ${crcHex(base.crc)}`)
+  }
 }
 
 /** Writes slot 0, or finds that somebody else has. */
@@ -552,6 +706,12 @@ async function found(log: CommitLog, options: CommitterOptions): Promise<Uint8Ar
 function missing(slot: number, later: number): SheafError {
   return corrupted(`slot ${slot} is missing, though slot ${later} is there`, {
     hint: 'part of the log was lost; restore a backup',
+  })
+}
+
+function foreign<S>(base: Fold<S>, what: string): SheafError {
+  return corrupted(`the checkpoint of slot ${base.slot} does not belong to this log: ${what}`, {
+    hint: 'part of the log was lost or comes from another copy of the root; restore a backup',
   })
 }
 

@@ -8,6 +8,9 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 /** One caller's atomic change inside a slot. Field names are those on disk (docs/format.md). */
 export interface Entry {
   readonly txn: string
+  /** The caller's idempotency key, and the fingerprint of the request it came with. */
+  readonly key?: string
+  readonly hash?: string
   /** What the commit depended on, for readers of the log and for audits. */
   readonly req: readonly Json[]
   readonly ops: readonly Json[]
@@ -53,7 +56,33 @@ export interface Machine<S> {
   /** Features of `need` this build understands. */
   readonly features: ReadonlySet<string>
   initial(genesis: Genesis): S
+  /** Throws Unsupported for an operation that only a newer build knows. */
   apply(state: S, entry: Entry, at: Position): S
+  /**
+   * A state as texts without line breaks, a few KB each, in an order that depends on its contents alone: equal
+   * states give equal texts. Lazy, so that whoever writes them can pause between two.
+   */
+  save(state: S): Iterable<string>
+  /** Puts a state together again from the texts of `save`. */
+  load(genesis: Genesis): Loader<S>
+}
+
+export interface Loader<S> {
+  /** Throws Unsupported for what only a newer build knows. */
+  add(text: string): void
+  /** After the last text. Throws corrupted when something is missing. */
+  end(): S
+}
+
+/** A state, and where in the log it stands: all it takes to go on from there. */
+export interface Fold<S> {
+  readonly genesis: Genesis
+  /** The newest slot in it. */
+  readonly slot: number
+  /** The checksum and the time of that slot. */
+  readonly crc: number
+  readonly ts: number
+  readonly state: S
 }
 
 /** What a caller wants to commit, decided on the very state it will follow. */
@@ -65,6 +94,8 @@ export interface Proposal {
 }
 
 export interface ProposalPosition extends Position {
+  /** What the entry's transaction id will be. */
+  readonly transactionId: string
   /** The index the proposal's first blob will have in the slot. */
   readonly firstBlob: number
 }

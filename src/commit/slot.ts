@@ -42,6 +42,11 @@ export class Slot {
     return this.#file.subarray(start, start + range[1])
   }
 
+  /** The size of the file. */
+  get bytes(): number {
+    return this.#file.length
+  }
+
   /** About how many bytes of memory this takes: the objects of a header measured five times its text. */
   get memory(): number {
     return this.#file.length + 5 * this.#headerBytes
@@ -206,11 +211,13 @@ function isEntry(value: unknown): value is Entry {
   )
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+/** Whether a parsed JSON value is an object. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function isCount(value: unknown): value is number {
+/** Whether a parsed JSON value is an integer from 0 to 2^53 - 1. */
+export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0
 }
 

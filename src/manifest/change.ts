@@ -39,7 +39,7 @@ export interface Counters {
   readonly field: number
 }
 
-export type ChangeKind = 'create' | 'append' | 'overwrite' | 'delete'
+export type ChangeKind = 'create' | 'append' | 'overwrite' | 'delete' | 'restore' | 'schema'
 
 export interface Change {
   readonly op: 'change'
@@ -47,7 +47,11 @@ export interface Change {
   readonly v: number
   /** The version it was decided on: the one before `v`; 0 for the first. */
   readonly base: number
+  /** The version whose stored layout (manifest/layout-store) the fold up to `v` begins with; 0 or absent: with nothing. */
+  readonly start?: number
   readonly kind: ChangeKind
+  /** Of a restore: the version whose fragments the new one has, and how many those are. */
+  readonly restore?: { readonly version: number; readonly fragments: number }
   readonly add: readonly AddedFragment[]
   readonly dead: readonly AddedDead[]
   /** Ids of fragments that leave the table. */

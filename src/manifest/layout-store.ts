@@ -1,62 +1,237 @@
 /**
  * Finds the layout of any version of any table, by folding its changes out of the slots that carry them.
  *
- * A layout is immutable, so what was built once serves every reader; the next version's costs one change.
+ * - A layout is immutable, so what was built once serves every reader; the next version's costs one change.
+ * - The fold begins with the nearest of: a layout that is still in memory, the base of the version's start, nothing. A
+ *   base that is missing or damaged costs time, never truth: the fold begins further back, and writes it again.
  */
-
+import type { Slot } from '../commit/slot.js'
 import type { Slots } from '../commit/slots.js'
-import { assert } from '../errors.js'
+import { assert, ErrorCode, SheafError } from '../errors.js'
+import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import { Pacer } from '../primitives/pacer.js'
+import type { BlobStore } from '../storage/blob-store.js'
 import type { Change } from './change.js'
-import { applyChange, type Layout } from './layout.js'
-import type { VersionRecord } from './version.js'
+import type { History } from './history.js'
+import { type Layout, LayoutBuilder } from './layout.js'
+import { baseKey, decodeBase, encodeBase } from './layout-base.js'
 
-/** How many layouts are kept; one is ~300 bytes per fragment. */
-const keptLayouts = 256
+/** Where a table is. */
+export interface TablePlace {
+  readonly uuid: string
+  readonly location: string
+}
+
+export interface LayoutStoreOptions {
+  /** Write no bases. */
+  readonly readOnly: boolean
+}
+
+/** Bytes of layouts that are kept, fragments shared between them counted each time. */
+const budgetBytes = 64 * 1024 * 1024
+/** Slots that are read at the same time. */
+const readAhead = 16
+
+/** A change to apply, and where it stands. */
+interface Step {
+  readonly version: number
+  readonly slot: number
+  readonly entry: number
+}
+
+/** How to come by a layout. */
+interface Trail {
+  /** Null: from nothing. */
+  readonly from: Layout | null
+  /** In the order they are applied. */
+  readonly steps: readonly Step[]
+  /** The newest base that should have been there. */
+  readonly lost: LostBase | null
+}
+
+interface LostBase {
+  readonly version: number
+  /** In its place are bytes that were it once; otherwise nothing, or what is not ours to touch. */
+  readonly damaged: boolean
+}
+
+interface Kept {
+  readonly layout: Layout
+  readonly memory: number
+}
 
 export class LayoutStore {
   readonly #slots: Slots
-  readonly #known = new Map<string, Layout>()
+  readonly #history: History
+  readonly #store: BlobStore
+  readonly #readOnly: boolean
+  /** Least recently used first. */
+  readonly #kept = new Map<string, Kept>()
+  #keptBytes = 0
+  /** Who wants what another is folding waits for it. */
+  readonly #turns = new KeyedMutex()
 
-  constructor(slots: Slots) {
+  constructor(slots: Slots, history: History, store: BlobStore, { readOnly }: LayoutStoreOptions) {
     this.#slots = slots
+    this.#history = history
+    this.#store = store
+    this.#readOnly = readOnly
   }
 
-  /** The layout of `record`'s version of `table`. */
-  async at(table: string, record: VersionRecord, signal?: AbortSignal): Promise<Layout> {
-    const todo: VersionRecord[] = []
-    let layout: Layout | undefined
-    for (let at: VersionRecord | null = record; at !== null; at = at.previous) {
-      layout = this.#known.get(keyOf(table, at.version))
-      if (layout !== undefined) break
-      todo.push(at)
-    }
+  /** The layout of a version of a sheaf table that was committed, whether it was expired since or not. */
+  async at(table: TablePlace, version: number, signal?: AbortSignal): Promise<Layout> {
+    signal?.throwIfAborted()
+    const known = this.#use(table.uuid, version)
+    if (known !== undefined) return known
+    const work = async () => this.#use(table.uuid, version) ?? (await this.#fold(table, version, signal))
+    return this.#turns.run(keyOf(table.uuid, version), work, signal)
+  }
+
+  /** Writes the base of a version, unless it is there. Does nothing in a root that is read-only. */
+  async writeBase(table: TablePlace, version: number, signal?: AbortSignal): Promise<void> {
+    const key = baseKey(table.location, version)
+    if (this.#readOnly || (await this.#store.stat(key, signal)) !== null) return
+    const layout = await this.at(table, version, signal)
+    await this.#store.putIfAbsent(key, await encodeBase(layout, new Pacer(signal)), signal)
+  }
+
+  async #fold(table: TablePlace, version: number, signal: AbortSignal | undefined): Promise<Layout> {
+    const { from, steps, lost } = await this.#trace(table, version, signal)
+    const builder = new LayoutBuilder(from)
     const pacer = new Pacer(signal)
-    let current = layout ?? null
-    for (const next of todo.reverse()) {
-      const slot = await this.#slots.get(next.slot, signal)
-      const change = slot.header.entries[next.entry]?.ops.find(op => isChangeOf(op, table, next.version))
-      assert(change !== undefined, `slot ${next.slot} holds no version ${next.version} of table ${table}`)
-      current = applyChange(current, change as unknown as Change, next.slot)
+    for (let i = 0; i < steps.length; i += readAhead) {
+      const some = steps.slice(i, i + readAhead)
+      const slots = await Promise.all(some.map(({ slot }) => this.#slots.get(slot, signal)))
+      for (const [k, step] of some.entries()) {
+        builder.apply(changeIn(slots[k]!, table.uuid, step), step.slot)
+        if (step.version === lost?.version) await this.#mend(table, builder.layout(), lost)
+        if (pacer.due()) await pacer.pause()
+      }
+    }
+    const layout = builder.layout()
+    this.#keep(keyOf(table.uuid, version), layout)
+    return layout
+  }
+
+  /** Goes back from a version to a layout that is known, from start to start. */
+  async #trace(table: TablePlace, version: number, signal: AbortSignal | undefined): Promise<Trail> {
+    const pacer = new Pacer(signal)
+    const steps: Step[] = []
+    let lost: LostBase | null = null
+    let isStart = false
+    for (let at = version; ; ) {
+      const known = at === 0 ? null : this.#use(table.uuid, at)
+      if (known !== undefined) return { from: known, steps: steps.reverse(), lost }
+      if (isStart) {
+        const base = await this.#readBase(table, at, signal)
+        if ('fragments' in base) return { from: base, steps: steps.reverse(), lost }
+        lost ??= base
+      }
+      const record = await this.#history.find(table.uuid, at, signal)
+      const start = record?.start
+      assert(record !== null && start !== undefined && start < at, `table ${table.uuid} has no version ${at}`)
+      const before = await this.#back(table, at, start, steps, signal)
+      isStart = before === start
+      at = before
       await pacer.turn()
     }
-    assert(current !== null, `table ${table} has no version ${record.version}`)
-    this.#keep(keyOf(table, record.version), current)
-    return current
+  }
+
+  /**
+   * Adds the steps from a version back to `start`, or to a version whose layout is known, or to a restore, which makes
+   * all before it indifferent. Gives the version they are applied to.
+   */
+  async #back(
+    table: TablePlace,
+    version: number,
+    start: number,
+    steps: Step[],
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    let before = version - 1
+    while (before > start && !this.#kept.has(keyOf(table.uuid, before))) before--
+    const records = await this.#history.range(table.uuid, before + 1, version, signal)
+    assert(records.length === version - before, `table ${table.uuid} has a gap below version ${version}`)
+    for (const record of records.reverse()) {
+      steps.push({ version: record.version, slot: record.slot, entry: record.entry })
+      if (record.kind !== 'restore') continue
+      const slot = await this.#slots.get(record.slot, signal)
+      const { restore } = changeIn(slot, table.uuid, record)
+      assert(restore !== undefined && restore.version < record.version, `version ${version} restores nothing`)
+      return restore.version
+    }
+    return before
+  }
+
+  async #readBase(
+    table: TablePlace,
+    version: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Layout | LostBase> {
+    const key = baseKey(table.location, version)
+    try {
+      const bytes = await this.#store.get(key, signal)
+      if (bytes === null) return { version, damaged: false }
+      return await decodeBase(bytes, table.uuid, version, key, new Pacer(signal))
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (!(error instanceof SheafError)) throw error
+      return { version, damaged: error.code === ErrorCode.Internal }
+    }
+  }
+
+  /** Writes a lost base again. A failure is for the next reader to mend. */
+  async #mend(table: TablePlace, layout: Layout, { damaged }: LostBase): Promise<void> {
+    if (this.#readOnly) return
+    const key = baseKey(table.location, layout.version)
+    const bytes = await encodeBase(layout, new Pacer())
+    try {
+      if (damaged) await this.#store.delete(key)
+      await this.#store.putIfAbsent(key, bytes)
+    } catch {
+      // The fold that needed it has it.
+    }
+  }
+
+  #use(uuid: string, version: number): Layout | undefined {
+    const key = keyOf(uuid, version)
+    const kept = this.#kept.get(key)
+    if (kept === undefined) return undefined
+    this.#kept.delete(key)
+    this.#kept.set(key, kept)
+    return kept.layout
   }
 
   #keep(key: string, layout: Layout): void {
-    this.#known.delete(key)
-    this.#known.set(key, layout)
-    if (this.#known.size > keptLayouts) this.#known.delete(this.#known.keys().next().value!)
+    const memory = memoryOf(layout)
+    this.#kept.set(key, { layout, memory })
+    this.#keptBytes += memory
+    for (const [oldest, { memory }] of this.#kept) {
+      if (this.#keptBytes <= budgetBytes || oldest === key) return
+      this.#kept.delete(oldest)
+      this.#keptBytes -= memory
+    }
   }
 }
 
-function keyOf(table: string, version: number): string {
-  return `${table}@${version}`
+function keyOf(uuid: string, version: number): string {
+  return `${uuid}@${version}`
 }
 
-function isChangeOf(op: unknown, table: string, version: number): boolean {
+/** About how many bytes a layout takes. */
+function memoryOf({ fragments }: Layout): number {
+  let bytes = 1000
+  for (const { files, dead } of fragments) bytes += 200 + 150 * files.length + 50 * dead.parts.length
+  return bytes
+}
+
+function changeIn({ header }: Slot, uuid: string, { slot, entry, version }: Step): Change {
+  const change = header.entries[entry]?.ops.find(op => isChangeOf(op, uuid, version))
+  assert(change !== undefined, `slot ${slot} holds no version ${version} of table ${uuid}`)
+  return change as unknown as Change
+}
+
+function isChangeOf(op: unknown, uuid: string, version: number): boolean {
   const { op: kind, t, v } = op as { op?: unknown; t?: unknown; v?: unknown }
-  return kind === 'change' && t === table && v === version
+  return kind === 'change' && t === uuid && v === version
 }

@@ -1,4 +1,8 @@
-/** What the catalog knows of a version without reading anything: a link in the table's chain of versions. */
+/**
+ * What is known of a version without reading its data. A number is used once per table and never again, so the record
+ * of (table, version) never changes; whether the version still exists is for the table's head to say.
+ */
+import type { NamingScheme } from '../protocol/manifest-name.js'
 import type { ChangeKind } from './change.js'
 
 export interface VersionRecord {
@@ -8,21 +12,44 @@ export interface VersionRecord {
   /** Milliseconds since 1970; never decreases along a table's versions. */
   readonly ts: number
   readonly txn: string
-  readonly kind: ChangeKind
-  /** The version before it; null for the first. */
-  readonly previous: VersionRecord | null
+  /** What made it: a change of rows, a manifest committed by a Lance engine, a path to somewhere, or found when registered. */
+  readonly kind: ChangeKind | 'lance' | 'pointer' | 'register'
+  /** Of a sheaf version: `Change.start`. */
+  readonly start?: number
+  /** Of every other version. */
+  readonly manifest?: ManifestFile
 }
 
-/** Versions from the newest to the oldest. */
-export function* newestFirst(latest: VersionRecord | null): Generator<VersionRecord> {
-  for (let record = latest; record !== null; record = record.previous) yield record
+/** The manifest of a version whose rows are not ours. */
+export interface ManifestFile {
+  /** Of a lance table: the key of its final place in the store. Of a pointer: what the caller said, never opened. */
+  readonly path: string
+  readonly scheme: NamingScheme
+  /** UUID of the staging file it came as. */
+  readonly staged?: string
+  readonly size?: number
+  /** CRC-32 of its bytes, where they were seen. */
+  readonly crc?: number
+  readonly etag?: string
+  readonly meta: Readonly<Record<string, string>>
 }
 
-/** The record of one version, or undefined. */
-export function findVersion(latest: VersionRecord | null, version: number): VersionRecord | undefined {
-  for (const record of newestFirst(latest)) {
-    if (record.version === version) return record
-    if (record.version < version) return undefined
-  }
-  return undefined
+/** A version of a lance or pointer table, as it stands in a slot. */
+export interface VersionOp {
+  readonly op: 'version'
+  readonly t: string
+  readonly v: number
+  readonly kind: 'lance' | 'pointer'
+  readonly manifest: ManifestFile
+}
+
+/** A table found at a location, as it stands in a slot: its versions and the size of each manifest, ascending. */
+export interface RegisterOp {
+  readonly op: 'register'
+  readonly t: string
+  readonly id: readonly string[]
+  readonly location: string
+  readonly props: Readonly<Record<string, string>>
+  readonly scheme: NamingScheme
+  readonly versions: readonly (readonly [version: number, size: number])[]
 }

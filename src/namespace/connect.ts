@@ -1,21 +1,32 @@
 /** Opens a root: store, log, state, and the operations on them. */
 import { resolve } from 'node:path'
 import { catalogMachine } from '../catalog/apply.js'
+import type { CatalogState } from '../catalog/state.js'
 import { BlobLog } from '../commit/blob-log.js'
+import { Checkpoints } from '../commit/checkpoints.js'
 import { Committer } from '../commit/committer.js'
+import type { Slot } from '../commit/slot.js'
+import { Slots } from '../commit/slots.js'
 import { invalidInput, quote } from '../errors.js'
+import type { JobKind } from '../jobs/job-kind.js'
+import { JobRunner } from '../jobs/job-runner.js'
+import { History } from '../manifest/history.js'
+import { LanceManifests } from '../manifest/lance-manifests.js'
 import { LayoutStore } from '../manifest/layout-store.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
-import { bindHandlers } from '../protocol/calls.js'
+import type { CallOptions } from '../protocol/calls.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { FileStore } from '../storage/file-store.js'
 import { MemoryStore } from '../storage/memory-store.js'
 import { selfTest } from '../storage/self-test.js'
 import { createTableSource } from '../table/table-source.js'
 import type { Engine } from './engine.js'
-import { handlers } from './handlers.js'
+import { bindOperations } from './handlers.js'
 import { Namespace } from './namespace.js'
+import { frozenAt } from './snapshot.js'
+import { pagesOf, Tail, Upkeep, type Warn } from './upkeep.js'
+import { watchRoot } from './watch.js'
 
 export interface ConnectOptions {
   /** Whether to make the root when it is not there. Default true. */
@@ -28,6 +39,11 @@ export interface ConnectOptions {
   readonly cacheBytes?: number
   /** Source of time and randomness, for tests that replay. */
   readonly clock?: Clock
+  /**
+   * Told of what no call fails of, but somebody should know: a checkpoint that is damaged, upkeep that has to be tried again.
+   * Default: a warning of the process.
+   */
+  readonly onWarning?: (message: string, cause: unknown) => void
   readonly signal?: AbortSignal
 }
 
@@ -43,23 +59,103 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
   const store = options.store ?? (await openStore(path, { create, readOnly, clock }))
   // Our own stores prove themselves when they are opened, or need no proof.
   if (options.store !== undefined && !readOnly) await selfTest(store, clock, signal)
+  const location = store instanceof FileStore ? resolve(path) : path
+  const { onWarning: warn = emitWarning } = options
+  const settings = { location, create, readOnly, cacheBytes, clock, warn }
+  const { engine, close } = await openEngine(store, settings, signal)
+  return new Namespace(bindOperations(engine), close, {
+    snapshot: (call = {}) => takeSnapshot(engine, call),
+    watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
+  })
+}
+
+interface EngineOptions {
+  readonly location: string
+  readonly create: boolean
+  readonly readOnly: boolean
+  readonly cacheBytes: number
+  readonly clock: Clock
+  readonly warn: Warn
+  /** Kinds of work that can be queued. */
+  readonly jobKinds?: readonly JobKind<CatalogState>[]
+}
+
+export interface OpenedEngine {
+  readonly engine: Engine
+  readonly close: () => Promise<void>
+}
+
+/** The newest checkpoint, what follows it in the log, and everything that works on them. */
+export async function openEngine(
+  store: BlobStore,
+  { location, create, readOnly, cacheBytes, clock, warn, jobKinds = [] }: EngineOptions,
+  signal?: AbortSignal,
+): Promise<OpenedEngine> {
+  const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
+    warn(`${key} is passed over: the root is opened from an older checkpoint`, error)
+  })
+  const opened = await checkpoints.newest(signal)
+  const log = new BlobLog(store)
+  const slots = new Slots(log, catalogMachine.features)
+  const history = new History(store, opened === null ? [] : pagesOf(opened), slots)
+  const tail = new Tail()
+  let jobs: JobRunner<CatalogState> | null = null
+  const onApplied = (slot: Slot) => {
+    history.note(slot)
+    tail.note(slot)
+    jobs?.observe(committer.state)
+  }
   const committer = await Committer.open(
-    new BlobLog(store),
+    log,
     catalogMachine,
-    { clock, create, readOnly },
+    { clock, create, readOnly, slots, onApplied, base: opened ?? undefined },
     signal,
   )
-  const engine: Engine = {
-    location: store instanceof FileStore ? resolve(path) : path,
+  const layouts = new LayoutStore(slots, history, store, { readOnly })
+  const upkeep = new Upkeep({ committer, checkpoints, history, layouts, store, clock, warn, opened }, tail)
+  jobs = new JobRunner({
+    log: {
+      jobs: state => state.jobs,
+      refresh: called => committer.refresh(called),
+      commit: propose => committer.commit(propose),
+    },
     store,
-    committer,
-    layouts: new LayoutStore(committer.slots),
-    source: createTableSource(store, committer.slots, cacheBytes),
+    clock,
+    kinds: jobKinds,
+  })
+  if (!readOnly) jobs.observe(committer.state)
+  const engine: Engine = {
+    location,
+    store,
+    root: committer,
+    slots,
+    history,
+    layouts,
+    lance: new LanceManifests(store, readOnly),
+    jobs,
+    upkeep,
+    source: createTableSource(store, slots, cacheBytes),
     clock,
     turns: new KeyedMutex(),
     creations: new KeyedMutex(),
   }
-  return new Namespace(bindHandlers(handlers, engine), () => committer.close())
+  const close = async () => {
+    await jobs.close()
+    await upkeep.close()
+    await committer.close()
+  }
+  return { engine, close }
+}
+
+function emitWarning(message: string, cause: unknown): void {
+  const detail = cause instanceof Error ? cause.message : String(cause)
+  process.emitWarning(`sheaf: ${message}`, { detail })
+}
+
+async function takeSnapshot(engine: Engine, { signal }: CallOptions): Promise<Namespace> {
+  const state = await engine.root.refresh(signal)
+  const unpin = engine.upkeep.pin(state)
+  return new Namespace(bindOperations(frozenAt(engine, state, engine.root.head)), async () => unpin())
 }
 
 async function openStore(

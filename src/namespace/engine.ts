@@ -1,25 +1,45 @@
 /** One opened root: what handlers work on, and the few steps all of them share. */
-import { findTable, versionOf } from '../catalog/lookup.js'
+import { checkRows, findTable, idText, versionOf } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
-import { type CatalogState, pathKey, type TableHead } from '../catalog/state.js'
-import type { Committer } from '../commit/committer.js'
-import type { Committed, Json, ProposalPosition } from '../commit/machine.js'
-import { ErrorCode, SheafError } from '../errors.js'
+import { type CatalogState, latestOf, pathKey, type TableHead } from '../catalog/state.js'
+import type { CommitOptions } from '../commit/committer.js'
+import type { Committed, Json, Proposal, ProposalPosition, Propose } from '../commit/machine.js'
+import type { Slots } from '../commit/slots.js'
+import { assert, ErrorCode, quote, SheafError } from '../errors.js'
+import type { JobRunner } from '../jobs/job-runner.js'
+import type { History } from '../manifest/history.js'
+import type { LanceManifests } from '../manifest/lance-manifests.js'
 import type { Layout } from '../manifest/layout.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
 import type { VersionRecord } from '../manifest/version.js'
 import type { Clock } from '../primitives/clock.js'
 import type { KeyedMutex } from '../primitives/keyed-mutex.js'
+import type { HandlerOptions } from '../protocol/calls.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { TableReader } from '../table/table-reader.js'
 import type { TableSource } from '../table/table-source.js'
+import type { Upkeep } from './upkeep.js'
+
+/** The log as handlers see it: the committer's, or one that stands still (a snapshot). */
+export interface Root {
+  readonly state: CatalogState
+  /** The newest slot in `state`. */
+  readonly head: number
+  refresh(signal?: AbortSignal): Promise<CatalogState>
+  commit(propose: Propose<CatalogState>, options?: CommitOptions): Promise<Committed<CatalogState>>
+}
 
 export interface Engine {
   /** Where the root lies, for `location` in answers: an absolute path, or `memory://`. */
   readonly location: string
   readonly store: BlobStore
-  readonly committer: Committer<CatalogState>
+  readonly root: Root
+  readonly slots: Slots
+  readonly history: History
   readonly layouts: LayoutStore
+  readonly lance: LanceManifests
+  readonly jobs: JobRunner<CatalogState>
+  readonly upkeep: Upkeep
   readonly source: TableSource
   readonly clock: Clock
   /** By table path: calls of this process that work on a table's newest version take turns; none waits for a client. */
@@ -28,34 +48,86 @@ export interface Engine {
   readonly creations: KeyedMutex
 }
 
-/** What a decision comes to: operations in order, the blobs they refer to, what they were decided on. */
-export interface Decision {
+// ---- commits
+
+/** What a decision comes to: operations in order, the blobs they refer to, what they were decided on, what to answer. */
+export interface Decision<R> {
+  /** None: there is nothing to do. */
   readonly ops: readonly CatalogOp[]
   readonly blobs?: readonly Uint8Array[]
   readonly req?: readonly Json[]
+  /** The whole reply of the call, its transaction id included: a call sent again is answered with it. */
+  readonly reply: R
 }
 
-export type Decide = (state: CatalogState, at: ProposalPosition) => Decision
+export type Decide<R> = (state: CatalogState, at: ProposalPosition) => Decision<R>
+
+export interface Outcome<R> {
+  readonly reply: R
+  /** Null: there was nothing to do. */
+  readonly committed: Committed<CatalogState> | null
+}
+
+/** The call was committed before, under its key. */
+export class AlreadyCommitted extends Error {
+  override readonly name = 'AlreadyCommitted'
+  readonly slot: number
+  readonly entry: number
+
+  constructor(slot: number, entry: number) {
+    super('committed before')
+    this.slot = slot
+    this.entry = entry
+  }
+}
+
+/** Throws `AlreadyCommitted` for a key that was committed with the same request, code 19 for another request. */
+export function checkKey(state: CatalogState, { idempotency }: HandlerOptions): void {
+  if (idempotency === undefined) return
+  const known = state.keys.get(idempotency.key)
+  if (known === undefined) return
+  if (known.hash === idempotency.hash) throw new AlreadyCommitted(known.slot, known.entry)
+  throw new SheafError(
+    ErrorCode.InvalidTableState,
+    `the idempotency key ${quote(idempotency.key)} was used for another request`,
+    { hint: 'use a fresh key for every new request' },
+  )
+}
 
 /**
- * Commits what `decide` decides on the state the entry will follow. Null: there was nothing to do. `decide` runs
- * again after a lost race, so all it knows of the state it must take from its argument.
+ * Commits what `decide` decides on the state the entry will follow. `decide` runs again after a lost race, so all it
+ * knows of the state it must take from its argument.
  */
-export async function commit(
+export async function commit<R>(
   engine: Engine,
-  decide: Decide,
-  signal?: AbortSignal,
-): Promise<Committed<CatalogState> | null> {
-  const propose = (state: CatalogState, at: ProposalPosition) => {
-    const { ops, blobs, req } = decide(state, at)
+  decide: Decide<R>,
+  options: HandlerOptions = {},
+): Promise<Outcome<R>> {
+  let decision: Decision<R> | undefined
+  const propose = (state: CatalogState, at: ProposalPosition): Proposal => {
+    checkKey(state, options)
+    decision = decide(state, at)
+    const { ops, blobs, req, reply } = decision
     if (ops.length === 0) throw nothingToDo
-    return { ops: ops as unknown as readonly Json[], blobs: blobs ?? [], req: req ?? [] }
+    return {
+      ops: ops as unknown as readonly Json[],
+      blobs: blobs ?? [],
+      req: req ?? [],
+      ...(options.idempotency !== undefined && { res: reply as Json }),
+    }
   }
-  try {
-    return await engine.committer.commit(propose, signal === undefined ? {} : { signal })
-  } catch (error) {
-    if (error === nothingToDo) return null
-    throw error
+  const { signal, idempotency } = options
+  for (;;) {
+    try {
+      const committed = await engine.root.commit(propose, { signal, idempotency })
+      engine.upkeep.afterCommit(committed)
+      return { reply: decision!.reply, committed }
+    } catch (error) {
+      if (error === nothingToDo) return { reply: decision!.reply, committed: null }
+      // Its twin stands in a slot that is still on its way: whether that lands is known before the next one is filled.
+      if (error instanceof AlreadyCommitted && error.slot > engine.root.head) continue
+      throw error
+    }
   }
 }
 
@@ -64,47 +136,49 @@ const nothingToDo = new Error('nothing to do')
 /** Times a call starts over on a newer version before it gives up. */
 const maxAttempts = 20
 
+/** A change that is worked out on the newest version of a table. */
+export interface WorkOnNewest<P, R> {
+  /** Names the table among the turns of this process. */
+  readonly id: readonly string[]
+  /** The table, on any state; may throw. */
+  readonly find: (state: CatalogState) => TableHead | undefined
+  /** May read. */
+  readonly prepare: (open: OpenTable | null) => Promise<P>
+  /** Numbers what `prepare` found. */
+  readonly decide: (state: CatalogState, prepared: P, at: ProposalPosition) => Decision<R>
+}
+
 /**
- * Commits a change that was worked out on the table's newest version, and only if that is still the newest: else it
- * is worked out again. `prepare` may read; `decide` numbers what it found. Calls on one table
- * take turns, so they lose only to appends and to other processes. Throws code 14 after 20 lost races.
+ * Commits a change only if the version it was worked out on is still the newest: else it is worked out again. Calls on
+ * one table take turns, so they lose only to appends and to other processes. Throws code 14 after 20 lost races.
  */
-export function commitOnNewest<P>(
+export function commitOnNewest<P, R>(
   engine: Engine,
-  id: readonly string[],
-  find: (state: CatalogState) => TableHead | undefined,
-  prepare: (open: OpenTable | null) => Promise<P>,
-  decide: (state: CatalogState, prepared: P, at: ProposalPosition) => Decision,
-  signal?: AbortSignal,
-): Promise<OnNewest<P>> {
-  return engine.turns.run(pathKey(id), () => tryOnNewest(engine, find, prepare, decide, signal), signal)
+  work: WorkOnNewest<P, R>,
+  options: HandlerOptions = {},
+): Promise<Outcome<R>> {
+  return engine.turns.run(pathKey(work.id), () => tryOnNewest(engine, work, options), options.signal)
 }
 
-export interface OnNewest<P> {
-  readonly prepared: P
-  /** Null: there was nothing to do. */
-  readonly committed: Committed<CatalogState> | null
-}
-
-async function tryOnNewest<P>(
+async function tryOnNewest<P, R>(
   engine: Engine,
-  find: (state: CatalogState) => TableHead | undefined,
-  prepare: (open: OpenTable | null) => Promise<P>,
-  decide: (state: CatalogState, prepared: P, at: ProposalPosition) => Decision,
-  signal?: AbortSignal,
-): Promise<OnNewest<P>> {
+  { find, prepare, decide }: WorkOnNewest<P, R>,
+  options: HandlerOptions,
+): Promise<Outcome<R>> {
+  const { signal } = options
   for (let attempt = 1; ; attempt++) {
-    const head = find(await engine.committer.refresh(signal))
+    const head = find(await engine.root.refresh(signal))
+    const latest = head && latestOf(head)
     const prepared = await prepare(
-      head?.latest == null ? null : await openVersion(engine, head, head.latest, signal),
+      latest === undefined ? null : await openVersion(engine, head!, latest, signal),
     )
-    const decideIfNewest: Decide = (state, at) => {
+    const decideIfNewest: Decide<R> = (state, at) => {
       const now = find(state)
       if (now?.uuid !== head?.uuid || now?.mark !== head?.mark) throw overtaken
       return decide(state, prepared, at)
     }
     try {
-      return { prepared, committed: await commit(engine, decideIfNewest, signal) }
+      return await commit(engine, decideIfNewest, options)
     } catch (error) {
       if (error !== overtaken) throw error
       if (attempt === maxAttempts) {
@@ -121,51 +195,64 @@ async function tryOnNewest<P>(
 
 const overtaken = new Error('overtaken')
 
-/** `transaction_id` of a reply, where something was committed. */
-export function transactionOf(committed: Committed<CatalogState> | null): { transaction_id?: string } {
-  return committed === null ? {} : { transaction_id: committed.transactionId }
-}
+// ---- reads
 
 /** A table at one version: what the catalog says, where the rows lie, and a reader of them. */
 export interface OpenTable {
   readonly head: TableHead
-  readonly record: VersionRecord
+  readonly version: number
   readonly layout: Layout
   readonly reader: TableReader
 }
 
-/** The newest state, then the table in it, at `version` or its latest. Throws codes 4 and 11. */
+/** The newest state, then the table in it, at `version` or its latest. Throws codes 0, 4 and 11. */
 export async function openTable(
   engine: Engine,
   id: readonly string[],
-  version?: number,
-  signal?: AbortSignal,
+  version: number | undefined,
+  { signal, table }: HandlerOptions,
 ): Promise<OpenTable> {
-  const head = findTable(await engine.committer.refresh(signal), id)
+  const head = findTable(await engine.root.refresh(signal), id, table)
+  checkRows(head)
   return openVersion(engine, head, versionOf(head, version), signal)
 }
 
 export async function openVersion(
   engine: Engine,
   head: TableHead,
-  record: VersionRecord,
+  version: number,
   signal?: AbortSignal,
 ): Promise<OpenTable> {
-  const layout = await engine.layouts.at(head.uuid, record, signal)
+  const layout = await engine.layouts.at(head, version, signal)
   let reader = readers.get(layout)
   if (reader === undefined) {
     reader = new TableReader(engine.source, head.location, layout)
     readers.set(layout, reader)
   }
-  return { head, record, layout, reader }
+  return { head, version, layout, reader }
 }
 
 /** A layout is immutable and its reader keeps what it learned of its files, so they live as long as each other. */
 const readers = new WeakMap<Layout, TableReader>()
 
+/** The record of a version that the state says there is. */
+export async function recordOf(
+  engine: Engine,
+  head: TableHead,
+  version: number,
+  signal?: AbortSignal,
+): Promise<VersionRecord> {
+  const record = await engine.history.find(head.uuid, version, signal)
+  assert(record !== null, `version ${version} of table ${idText(head.id)} has no record`)
+  return record
+}
+
 /** The folder of a table as callers see it. */
-export function locationOf(engine: Engine, head: TableHead): string {
-  return engine.location.endsWith('/')
-    ? engine.location + head.location
-    : `${engine.location}/${head.location}`
+export function locationOf(engine: Engine, head: Pick<TableHead, 'location'>): string {
+  return pathOf(engine, head.location)
+}
+
+/** A key of the store as callers see it. */
+export function pathOf(engine: Engine, key: string): string {
+  return engine.location.endsWith('/') ? engine.location + key : `${engine.location}/${key}`
 }

@@ -1,7 +1,9 @@
 /** One handler per operation. What is not built yet says so. */
-import type { Handlers } from '../protocol/calls.js'
+import { SheafError } from '../errors.js'
+import { bindHandlers, type HandlerOptions, type Handlers, type Operations } from '../protocol/calls.js'
 import { type OperationName, operationNames } from '../protocol/operations.js'
-import type { Engine } from './engine.js'
+import { batchCommitTables, batchCreateTableVersions } from './batch.js'
+import { AlreadyCommitted, checkKey, type Engine } from './engine.js'
 import {
   createNamespace,
   describeNamespace,
@@ -10,12 +12,37 @@ import {
   namespaceExists,
 } from './namespaces.js'
 import { queryTable } from './query.js'
-import { countTableRows, createTable, deleteFromTable, insertIntoTable } from './rows.js'
-import { describeTable, dropTable, listAllTables, listTables, tableExists } from './tables.js'
+import {
+  countTableRows,
+  createTable,
+  deleteFromTable,
+  insertIntoTable,
+  restoreTable,
+  updateTableSchemaMetadata,
+} from './rows.js'
+import {
+  declareTable,
+  deregisterTable,
+  describeTable,
+  dropTable,
+  getTableStats,
+  listAllTables,
+  listTables,
+  registerTable,
+  renameTable,
+  tableExists,
+} from './tables.js'
 import { createTableTag, deleteTableTag, getTableTagVersion, listTableTags, updateTableTag } from './tags.js'
-import { describeTableVersion, listTableVersions } from './versions.js'
+import { alterTransaction, describeTransaction } from './transactions.js'
+import {
+  batchDeleteTableVersions,
+  createTableVersion,
+  describeTableVersion,
+  finaliseNew,
+  listTableVersions,
+} from './versions.js'
 
-export const handlers: Handlers<Engine> = {
+const handlers: Handlers<Engine> = {
   createNamespace,
   listNamespaces,
   describeNamespace,
@@ -23,14 +50,14 @@ export const handlers: Handlers<Engine> = {
   namespaceExists,
   listTables,
   listAllTables,
-  registerTable: 'unsupported',
-  declareTable: 'unsupported',
+  registerTable,
+  declareTable,
   describeTable,
   tableExists,
-  renameTable: 'unsupported',
+  renameTable,
   dropTable,
-  deregisterTable: 'unsupported',
-  getTableStats: 'unsupported',
+  deregisterTable,
+  getTableStats,
   createTable,
   insertIntoTable,
   mergeInsertIntoTable: 'unsupported',
@@ -45,19 +72,19 @@ export const handlers: Handlers<Engine> = {
   alterTableDropColumns: 'unsupported',
   alterTableBackfillColumns: 'unsupported',
   updateFieldMetadata: 'unsupported',
-  updateTableSchemaMetadata: 'unsupported',
+  updateTableSchemaMetadata,
   createTableIndex: 'unsupported',
   createTableScalarIndex: 'unsupported',
   listTableIndices: 'unsupported',
   describeTableIndexStats: 'unsupported',
   dropTableIndex: 'unsupported',
   listTableVersions,
-  createTableVersion: 'unsupported',
+  createTableVersion,
   describeTableVersion,
-  batchDeleteTableVersions: 'unsupported',
-  restoreTable: 'unsupported',
-  batchCreateTableVersions: 'unsupported',
-  batchCommitTables: 'unsupported',
+  batchDeleteTableVersions,
+  restoreTable,
+  batchCreateTableVersions,
+  batchCommitTables,
   listTableTags,
   getTableTagVersion,
   createTableTag,
@@ -66,11 +93,46 @@ export const handlers: Handlers<Engine> = {
   listTableBranches: 'unsupported',
   createTableBranch: 'unsupported',
   deleteTableBranch: 'unsupported',
-  describeTransaction: 'unsupported',
-  alterTransaction: 'unsupported',
+  describeTransaction,
+  alterTransaction,
   createMaterializedView: 'unsupported',
   refreshMaterializedView: 'unsupported',
 }
+
+/** The operations on a root. */
+export function bindOperations(engine: Engine): Operations {
+  return bindHandlers(onceEach, engine)
+}
+
+type AnyHandler = (engine: Engine, ...rest: unknown[]) => Promise<unknown>
+
+/** Answers a call that was committed under its key before with what was recorded then (rule A-166). */
+function once(handler: AnyHandler): AnyHandler {
+  return async (engine, ...rest) => {
+    const options = rest.at(-1) as HandlerOptions
+    if (options.idempotency === undefined) return handler(engine, ...rest)
+    try {
+      checkKey(await engine.root.refresh(options.signal), options)
+      return await handler(engine, ...rest).catch(error => {
+        // Its twin may have been first, and be what made it fail.
+        if (error instanceof SheafError) checkKey(engine.root.state, options)
+        throw error
+      })
+    } catch (error) {
+      if (!(error instanceof AlreadyCommitted)) throw error
+      const { header } = await engine.slots.get(error.slot, options.signal)
+      const entry = header.entries[error.entry]!
+      await finaliseNew(engine, engine.root.state, entry)
+      return entry.res
+    }
+  }
+}
+
+const onceEach = Object.fromEntries(
+  Object.entries(handlers).map(([name, handler]) => {
+    return [name, handler === 'unsupported' ? handler : once(handler as AnyHandler)]
+  }),
+) as unknown as Handlers<Engine>
 
 /** Names of the operations with a handler, and of those without. */
 export function servedOperations(): {

@@ -4,6 +4,7 @@
  */
 
 import type { Schema } from '../arrow/types.js'
+import { unsupported } from '../errors.js'
 import type { CallOptions, Operations } from '../protocol/calls.js'
 import { parseId } from '../protocol/identifiers.js'
 import { checkFits, conformBatch } from '../write/conform.js'
@@ -35,14 +36,23 @@ export interface DropNamespaceOptions extends CallOptions {
   readonly behavior?: 'restrict' | 'cascade'
 }
 
+/** What needs the root itself, not only its operations. */
+export interface LocalFeatures {
+  readonly snapshot: (options?: CallOptions) => Promise<Namespace>
+  readonly watch: (options?: CallOptions) => AsyncIterable<number>
+}
+
 export class Namespace implements AsyncDisposable {
   /** Every operation of the specification, with its wire names. */
   readonly operations: Operations
   readonly #close: () => Promise<void>
+  readonly #local: LocalFeatures | undefined
 
-  constructor(operations: Operations, close: () => Promise<void>) {
+  /** `local`: what only the process that has the root open can do. */
+  constructor(operations: Operations, close: () => Promise<void>, local?: LocalFeatures) {
     this.operations = operations
     this.#close = close
+    this.#local = local
   }
 
   /** Creates a table from rows, or an empty one from a schema. Throws code 5 when it exists, 20 for rows that do not fit. */
@@ -51,20 +61,36 @@ export class Namespace implements AsyncDisposable {
     const path = pathOf(id)
     const rows = withSchema(await tableRows(data, schema, call.signal), schema)
     if (createParents === true) {
+      // The key names the creation of the table; what exists already needs none.
+      const { idempotencyKey: _, ...parents } = call
       for (let depth = 1; depth < path.length; depth++) {
-        await this.operations.createNamespace({ id: path.slice(0, depth), mode: 'ExistOk' }, call)
+        await this.operations.createNamespace({ id: path.slice(0, depth), mode: 'ExistOk' }, parents)
       }
     }
     const request = { id: path, mode: wireWord('mode', mode, createModes), ...(properties && { properties }) }
-    await this.operations.createTable(request, rows, call)
-    return new Table(this.operations, path)
+    const { uuid } = await this.operations.createTable(request, rows, call)
+    return new Table(this.operations, path, { uuid })
   }
 
-  /** A table that exists. Throws code 4 when it does not. */
+  /**
+   * A table that exists. The handle stays with it when it is renamed, and fails with code 4 once it was dropped, whatever
+   * has its name then. Throws code 4 when there is none.
+   */
   async openTable(id: Identifier, options: CallOptions = {}): Promise<Table> {
     const path = pathOf(id)
-    await this.operations.tableExists({ id: path }, options)
-    return new Table(this.operations, path)
+    const { uuid } = await this.operations.describeTable({ id: path }, options)
+    return new Table(this.operations, path, { uuid })
+  }
+
+  /** Gives a table another name, or moves it into another namespace. Throws codes 1, 4 and 5. */
+  async renameTable(from: Identifier, to: Identifier, options: CallOptions = {}): Promise<void> {
+    const target = pathOf(to)
+    const request = {
+      id: pathOf(from),
+      new_table_name: target.at(-1) ?? '',
+      new_namespace_id: target.slice(0, -1),
+    }
+    await this.operations.renameTable(request, options)
   }
 
   async dropTable(id: Identifier, options: CallOptions = {}): Promise<void> {
@@ -99,6 +125,27 @@ export class Namespace implements AsyncDisposable {
   /** Names of the namespaces below one (default: the root), sorted. */
   async namespaceNames(namespace: Identifier = [], options: CallOptions = {}): Promise<readonly string[]> {
     return (await this.operations.listNamespaces({ id: pathOf(namespace) }, options)).namespaces
+  }
+
+  /**
+   * All tables, tags and versions as they are now, for reading: nothing that happens later shows in it, and what it shows
+   * stays readable until it is closed. Throws code 0 where the root is open in another process.
+   */
+  async snapshot(options: CallOptions = {}): Promise<Namespace> {
+    return this.#here('a snapshot').snapshot(options)
+  }
+
+  /**
+   * A number that grows with every commit, by this process or any other: the current one at once, then each time it is
+   * another. Ends with `signal.reason`. Throws code 0 where the root is open in another process.
+   */
+  watch(options: CallOptions = {}): AsyncIterable<number> {
+    return this.#here('watching').watch(options)
+  }
+
+  #here(what: string): LocalFeatures {
+    if (this.#local !== undefined) return this.#local
+    throw unsupported(`${what} is only to be had in a process that has the root open itself`)
   }
 
   /** Lets commits that have begun end, then refuses further ones. */

@@ -1,25 +1,29 @@
 /** Handlers of the namespace operations. */
 import { sortedNames } from '../catalog/listing.js'
 import { findNamespace } from '../catalog/lookup.js'
-import { decideCreateNamespace, decideDropNamespace, type Properties } from '../catalog/namespaces.js'
-import { type CatalogState, pathKey } from '../catalog/state.js'
-import type { Handler } from '../protocol/calls.js'
+import { decideCreateNamespace, decideDropNamespace } from '../catalog/namespaces.js'
+import { pathKey } from '../catalog/state.js'
+import type { Handler, Reply } from '../protocol/calls.js'
 import { namespaceNames, paginate } from '../protocol/page.js'
-import { commit, type Engine, transactionOf } from './engine.js'
+import { commit, type Engine } from './engine.js'
 
-export const createNamespace: Handler<Engine, 'createNamespace'> = async (engine, request, { signal }) => {
+export const createNamespace: Handler<Engine, 'createNamespace'> = async (engine, request, options) => {
   const { id, mode = 'Create', properties = {} } = request
-  let kept: Properties | undefined
-  const decide = (state: CatalogState) => {
-    kept = state.namespaces.get(pathKey(id))?.props
-    return { ops: decideCreateNamespace(state, id, mode, properties) }
-  }
-  const committed = await commit(engine, decide, signal)
-  return { properties: committed === null ? kept! : properties, ...transactionOf(committed) }
+  const { reply } = await commit<Reply<'createNamespace'>>(
+    engine,
+    (state, { transactionId }) => {
+      const ops = decideCreateNamespace(state, id, mode, properties)
+      return ops.length === 0
+        ? { ops, reply: { properties: findNamespace(state, id).props } }
+        : { ops, reply: { properties, transaction_id: transactionId } }
+    },
+    options,
+  )
+  return reply
 }
 
 export const listNamespaces: Handler<Engine, 'listNamespaces'> = async (engine, request, { signal }) => {
-  const node = findNamespace(await engine.committer.refresh(signal), request.id)
+  const node = findNamespace(await engine.root.refresh(signal), request.id)
   const { items, ...next } = paginate(sortedNames(node.namespaces), namespaceNames, request)
   return { namespaces: items, ...next }
 }
@@ -29,23 +33,26 @@ export const describeNamespace: Handler<Engine, 'describeNamespace'> = async (
   request,
   { signal },
 ) => {
-  return { properties: findNamespace(await engine.committer.refresh(signal), request.id).props }
+  return { properties: findNamespace(await engine.root.refresh(signal), request.id).props }
 }
 
 export const namespaceExists: Handler<Engine, 'namespaceExists'> = async (engine, request, { signal }) => {
-  findNamespace(await engine.committer.refresh(signal), request.id)
+  findNamespace(await engine.root.refresh(signal), request.id)
 }
 
-export const dropNamespace: Handler<Engine, 'dropNamespace'> = async (engine, request, { signal }) => {
+export const dropNamespace: Handler<Engine, 'dropNamespace'> = async (engine, request, options) => {
   const { id, mode = 'Fail', behavior = 'Restrict' } = request
-  let dropped: Properties = {}
-  const decide = (state: CatalogState) => {
-    dropped = state.namespaces.get(pathKey(id))?.props ?? {}
-    return { ops: decideDropNamespace(state, id, mode, behavior) }
-  }
-  const committed = await commit(engine, decide, signal)
-  return {
-    properties: dropped,
-    ...(committed === null ? {} : { transaction_id: [committed.transactionId] }),
-  }
+  const { reply } = await commit<Reply<'dropNamespace'>>(
+    engine,
+    (state, { transactionId }) => {
+      const properties = state.namespaces.get(pathKey(id))?.props ?? {}
+      const ops = decideDropNamespace(state, id, mode, behavior)
+      return {
+        ops,
+        reply: ops.length === 0 ? { properties } : { properties, transaction_id: [transactionId] },
+      }
+    },
+    options,
+  )
+  return reply
 }

@@ -1,15 +1,16 @@
-/** Handlers of the operations that write, delete and count rows. */
+/** Handlers of the operations that write, delete, restore and count rows. */
 import type { Batch } from '../arrow/column.js'
 import type { Schema } from '../arrow/types.js'
-import { findNamespace, findTable, idText } from '../catalog/lookup.js'
-import { type CatalogState, newTable, pathKey, type TableHead } from '../catalog/state.js'
-import { decideDeclareTable } from '../catalog/tables.js'
-import type { Json } from '../commit/machine.js'
+import { checkRows, findNamespace, findTable, idText, tableNamed, versionOf } from '../catalog/lookup.js'
+import type { CatalogOp } from '../catalog/ops.js'
+import { type CatalogState, latestOf, newTable, pathKey, type TableHead } from '../catalog/state.js'
+import { decideDeclareTable, decideProps } from '../catalog/tables.js'
+import type { Json, ProposalPosition } from '../commit/machine.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
-import { ErrorCode, invalidInput, SheafError, unsupported } from '../errors.js'
-import { countRows } from '../manifest/layout.js'
-import { arrowSchema, numberFields } from '../manifest/table-schema.js'
-import type { ArrowBody, Handler, Reply, Request } from '../protocol/calls.js'
+import { ErrorCode, invalidInput, SheafError } from '../errors.js'
+import { countRows, type Layout } from '../manifest/layout.js'
+import { arrowSchema, numberFields, type TableSchema } from '../manifest/table-schema.js'
+import type { ArrowBody, Handler, HandlerOptions, Reply, Request } from '../protocol/calls.js'
 import { countMatching } from '../query/count.js'
 import { settleFilter } from '../query/settle.js'
 import { buildChange } from '../write/build-change.js'
@@ -25,73 +26,101 @@ import {
   locationOf,
   type OpenTable,
   openTable,
-  transactionOf,
+  openVersion,
+  recordOf,
+  type WorkOnNewest,
 } from './engine.js'
 
 // ---- create
 
-export const createTable: Handler<Engine, 'createTable'> = async (engine, request, body, { signal }) => {
-  const create = () => createOrReplace(engine, request, body, signal)
+export const createTable: Handler<Engine, 'createTable'> = async (engine, request, body, options) => {
+  const { id } = request
+  const create = async (): Promise<Reply<'createTable'>> => {
+    const head = tableNamed(await engine.root.refresh(options.signal), id)
+    const latest = head && latestOf(head)
+    if (latest !== undefined && request.mode === 'ExistOk') {
+      return describeCreated(engine, head!, latest, head!.props)
+    }
+    return createOrReplace(engine, request, body, options, ({ head, version, props, transaction_id }) => {
+      return { ...describeCreated(engine, head, version, props), transaction_id }
+    })
+  }
   // Who makes a new table stages its rows in a folder of their own; the next in line must find that table.
-  const isNew = tableAt(await engine.committer.refresh(signal), request.id) === undefined
-  return isNew ? engine.creations.run(pathKey(request.id), create, signal) : create()
+  const isNew = tableNamed(await engine.root.refresh(options.signal), id) === undefined
+  return isNew ? engine.creations.run(pathKey(id), create, options.signal) : create()
 }
 
-async function createOrReplace(
+/** What came of it. */
+interface Created {
+  readonly head: TableHead
+  readonly version: number
+  readonly rows: number
+  readonly props: TableHead['props']
+  readonly transaction_id: string
+}
+
+async function createOrReplace<R>(
   engine: Engine,
-  request: Request<'createTable'>,
+  request: Pick<Request<'createTable'>, 'id' | 'mode' | 'properties'>,
   body: ArrowBody,
-  signal: AbortSignal | undefined,
-): Promise<Reply<'createTable'>> {
-  const { id, mode = 'Create', properties } = request
-  const before = tableAt(await engine.committer.refresh(signal), id)
-  if (before?.latest != null) {
-    if (mode === 'Create') throw alreadyExists(id)
-    if (mode === 'ExistOk') return describeCreated(engine, before, before.latest.version)
-    if (properties !== undefined) throw unsupported('properties of a table that exists cannot be changed yet')
-  }
-  if (before === undefined) findNamespace(engine.committer.state, id.slice(0, -1))
+  options: HandlerOptions,
+  reply: (created: Created) => R,
+): Promise<R> {
+  const { id, mode = 'Create', properties = {} } = request
+  const before = tableNamed(await engine.root.refresh(options.signal), id)
+  if (before !== undefined && latestOf(before) !== undefined && mode === 'Create') throw alreadyExists(id)
+  if (before === undefined) findNamespace(engine.root.state, id.slice(0, -1))
+  else checkRows(before)
   const uuid = before?.uuid ?? engine.clock.uuid()
   const { schema: incoming, batches } = await readBody(body)
   const schema = schemaOfTable(incoming)
-  const staged = await stage(engine, uuid, schema, conformBatches(batches, schema), signal)
-  let created: TableHead | undefined
-  const decide = (state: CatalogState, open: OpenTable | null, firstBlob: number): Decision => {
-    const head = tableAt(state, id)
-    // The rows lie in the folder of the table that was, or was not, there when the call began.
-    if (head?.uuid !== before?.uuid)
-      throw mode === 'Create' && head !== undefined ? alreadyExists(id) : changedMeanwhile(id)
-    if (mode !== 'Overwrite' && head?.latest != null) throw alreadyExists(id)
-    const declare = head === undefined ? [decideDeclareTable(state, id, uuid, properties ?? {})] : []
-    const base = head ?? newTable(uuid, id, properties ?? {})
-    created = base
-    const numbered = numberFields(schema, base.schemaId + 1, base.next.field)
-    const parts = {
-      kind: base.latest === null ? ('create' as const) : ('overwrite' as const),
-      drafts: staged.drafts,
-      fields: numbered.schema.fields.map(field => field.id),
-      drop: open?.layout.fragments.map(fragment => fragment.id) ?? [],
-      schema: numbered,
-    }
-    const { change, blobs } = buildChange(base, parts, firstBlob)
-    return { ops: [...declare, change], blobs, req: requirementsOf(head) }
-  }
-  const { committed } = await commitOnNewest(
-    engine,
+  const target = before ?? newTable(uuid, id, properties)
+  const staged = await stage(engine, target, schema, conformBatches(batches, schema), options.signal)
+  const work: WorkOnNewest<OpenTable | null, R> = {
     id,
-    state => tableAt(state, id),
-    async open => open,
-    (state, open, at) => decide(state, open, at.firstBlob),
-    signal,
-  )
-  return {
-    ...describeCreated(engine, created!, versionIn(committed!.entry.ops)),
-    ...transactionOf(committed),
+    find: state => tableNamed(state, id),
+    prepare: async open => open,
+    decide(state, open, { firstBlob, transactionId }) {
+      const head = tableNamed(state, id)
+      // The rows lie in the folder of the table that was, or was not, there when the call began.
+      if (head?.uuid !== before?.uuid)
+        throw mode === 'Create' && head !== undefined ? alreadyExists(id) : changedMeanwhile(id)
+      if (mode !== 'Overwrite' && head !== undefined && latestOf(head) !== undefined) throw alreadyExists(id)
+      if (head !== undefined) checkRows(head)
+      const setup: CatalogOp[] =
+        head === undefined
+          ? [decideDeclareTable(state, id, uuid, properties)]
+          : [...decideProps(head, properties)]
+      const base = head ?? target
+      const numbered = numberFields(schema, base.schemaId + 1, base.next.field)
+      const parts = {
+        kind: latestOf(base) === undefined ? ('create' as const) : ('overwrite' as const),
+        drafts: staged.drafts,
+        fields: numbered.schema.fields.map(field => field.id),
+        drop: open?.layout.fragments.map(fragment => fragment.id) ?? [],
+        schema: numbered,
+      }
+      const { change, blobs } = buildChange(base, parts, firstBlob)
+      const created = {
+        head: base,
+        version: change.v,
+        rows: staged.rows,
+        props: { ...base.props, ...properties },
+        transaction_id: transactionId,
+      }
+      return { ops: [...setup, change], blobs, req: requirementsOf(head), reply: reply(created) }
+    },
   }
+  return (await commitOnNewest(engine, work, options)).reply
 }
 
-function describeCreated(engine: Engine, head: TableHead, version: number): Reply<'createTable'> {
-  return { location: locationOf(engine, head), version, storage_options: {}, properties: head.props }
+function describeCreated(
+  engine: Engine,
+  head: TableHead,
+  version: number,
+  properties: TableHead['props'],
+): Reply<'createTable'> {
+  return { location: locationOf(engine, head), version, storage_options: {}, properties, uuid: head.uuid }
 }
 
 // ---- insert
@@ -99,116 +128,182 @@ function describeCreated(engine: Engine, head: TableHead, version: number): Repl
 export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine, request, body, options) => {
   const { id, mode = 'Append' } = request
   const { signal } = options
-  const { head, layout } = await openTable(engine, id, undefined, signal)
+  const named = findTable(await engine.root.refresh(signal), id, options.table)
+  if (named.kind === 'declared') return insertFirst(engine, named, body, options)
+  const { head, layout } = await openTable(engine, id, undefined, options)
   const incoming = await readBody(body)
   const schema = arrowSchema(layout.schema)
   checkFits(incoming.schema, schema)
-  const staged = await stage(engine, head.uuid, schema, conformBatches(incoming.batches, schema), signal)
+  const staged = await stage(engine, head, schema, conformBatches(incoming.batches, schema), signal)
   const fields = layout.schema.fields.map(field => field.id)
   const find = (state: CatalogState): TableHead => {
-    const now = findTable(state, id)
-    if (now.uuid !== head.uuid || now.schemaId !== layout.schema.id) throw changedMeanwhile(id)
+    const now = findTable(state, id, head.uuid)
+    if (now.schemaId !== layout.schema.id) throw changedMeanwhile(id)
     return now
   }
-  const append = (state: CatalogState, drop: readonly number[], firstBlob: number): Decision => {
+  const insert = (
+    state: CatalogState,
+    drop: readonly number[],
+    { firstBlob, transactionId }: ProposalPosition,
+  ): Decision<Reply<'insertIntoTable'>> => {
     const now = find(state)
     const kind = mode === 'Append' ? 'append' : 'overwrite'
     const { change, blobs } = buildChange(now, { kind, drafts: staged.drafts, fields, drop }, firstBlob)
-    return { ops: [change], blobs, req: requirementsOf(now) }
+    return {
+      ops: [change],
+      blobs,
+      req: requirementsOf(now),
+      reply: { num_inserted_rows: staged.rows, version: change.v, transaction_id: transactionId },
+    }
   }
   // An append follows whatever is there; an overwrite must know every fragment it drops.
-  const committed =
-    mode === 'Append'
-      ? await commit(engine, (state, at) => append(state, [], at.firstBlob), signal)
-      : (
-          await commitOnNewest(
-            engine,
-            id,
-            find,
-            async open => open!.layout.fragments.map(fragment => fragment.id),
-            (state, drop, at) => append(state, drop, at.firstBlob),
-            signal,
-          )
-        ).committed
-  const version = versionIn(committed!.entry.ops)
-  return { num_inserted_rows: staged.rows, version, ...transactionOf(committed) }
+  if (mode === 'Append') return (await commit(engine, (state, at) => insert(state, [], at), options)).reply
+  const work: WorkOnNewest<readonly number[], Reply<'insertIntoTable'>> = {
+    id,
+    find,
+    prepare: async open => open!.layout.fragments.map(fragment => fragment.id),
+    decide: insert,
+  }
+  return (await commitOnNewest(engine, work, options)).reply
+}
+
+/** The first rows of a declared table decide its columns. */
+function insertFirst(
+  engine: Engine,
+  { id }: TableHead,
+  body: ArrowBody,
+  options: HandlerOptions,
+): Promise<Reply<'insertIntoTable'>> {
+  const insert = async () => {
+    try {
+      return await createOrReplace(engine, { id }, body, options, ({ rows, version, transaction_id }) => {
+        return { num_inserted_rows: rows, version, transaction_id }
+      })
+    } catch (error) {
+      const isTaken = error instanceof SheafError && error.code === ErrorCode.TableAlreadyExists
+      throw isTaken ? changedMeanwhile(id) : error
+    }
+  }
+  return engine.creations.run(pathKey(id), insert, options.signal)
 }
 
 // ---- delete
 
-export const deleteFromTable: Handler<Engine, 'deleteFromTable'> = async (engine, request, { signal }) => {
+export const deleteFromTable: Handler<Engine, 'deleteFromTable'> = async (engine, request, options) => {
   const { id, predicate, parameters } = request
-  const { prepared, committed } = await commitOnNewest(
-    engine,
-    id,
-    state => findTable(state, id),
-    async open => {
-      const { reader, record } = open ?? (await openTable(engine, id, undefined, signal))
-      const filter = settleFilter(predicate, reader.schema, parameters)
-      return { record, ...(await findDeadRows(reader, filter, signal)) }
-    },
-    (state, { dead, drop }, at) => {
-      if (dead.size === 0 && drop.length === 0) return { ops: [] }
-      const head = findTable(state, id)
-      const parts = { kind: 'delete' as const, drafts: [], fields: [], dead, drop }
-      const { change, blobs } = buildChange(head, parts, at.firstBlob)
-      return { ops: [change], blobs, req: requirementsOf(head) }
-    },
-    signal,
-  )
-  const { record, count } = prepared
-  // Nothing matched: no new version, and the answer names the commit that made the current one (rule A-110).
-  if (committed === null) {
-    const transaction_id = formatTransactionId(record.slot, record.txn)
-    return { num_deleted_rows: 0, version: record.version, transaction_id }
+  const { signal, table } = options
+  const prepare = async (open: OpenTable | null) => {
+    const { head, version, reader } = open ?? (await openTable(engine, id, undefined, options))
+    const filter = settleFilter(predicate, reader.schema, parameters)
+    const found = await findDeadRows(reader, filter, signal)
+    if (found.dead.size + found.drop.length > 0) return { ...found, version, transaction_id: undefined }
+    // Nothing to delete: no new version, and the answer names the commit that made the current one (rule A-110).
+    const { slot, txn } = await recordOf(engine, head, version, signal)
+    return { ...found, version, transaction_id: formatTransactionId(slot, txn) }
   }
-  return { num_deleted_rows: count, version: versionIn(committed.entry.ops), ...transactionOf(committed) }
+  const work: WorkOnNewest<Awaited<ReturnType<typeof prepare>>, Reply<'deleteFromTable'>> = {
+    id,
+    find(state) {
+      const head = findTable(state, id, table)
+      checkRows(head)
+      return head
+    },
+    prepare,
+    decide(state, { dead, drop, count, version, transaction_id }, { firstBlob, transactionId }) {
+      if (transaction_id !== undefined) {
+        return { ops: [], reply: { num_deleted_rows: 0, version, transaction_id } }
+      }
+      const head = findTable(state, id, table)
+      const parts = { kind: 'delete' as const, drafts: [], fields: [], dead, drop }
+      const { change, blobs } = buildChange(head, parts, firstBlob)
+      const reply = { num_deleted_rows: count, version: change.v, transaction_id: transactionId }
+      return { ops: [change], blobs, req: requirementsOf(head), reply }
+    },
+  }
+  return (await commitOnNewest(engine, work, options)).reply
+}
+
+// ---- restore, schema metadata
+
+export const restoreTable: Handler<Engine, 'restoreTable'> = async (engine, request, options) => {
+  const { id, version } = request
+  const find = (state: CatalogState) => {
+    const head = findTable(state, id, options.table)
+    checkRows(head)
+    versionOf(head, version)
+    return head
+  }
+  const work: WorkOnNewest<Layout, Reply<'restoreTable'>> = {
+    id,
+    find,
+    prepare: async open => (await openVersion(engine, open!.head, version, options.signal)).layout,
+    decide(state, old, { firstBlob, transactionId }) {
+      const head = find(state)
+      // A schema id is never used for another schema, so the one that is back gets a new one.
+      const schema = { schema: { ...old.schema, id: head.schemaId + 1 }, nextField: head.next.field }
+      const restore = { version, fragments: old.fragments.length }
+      const parts = { kind: 'restore' as const, drafts: [], fields: [], restore, schema }
+      const { change } = buildChange(head, parts, firstBlob)
+      return { ops: [change], req: requirementsOf(head), reply: { transaction_id: transactionId } }
+    },
+  }
+  return (await commitOnNewest(engine, work, options)).reply
+}
+
+export const updateTableSchemaMetadata: Handler<Engine, 'updateTableSchemaMetadata'> = async (
+  engine,
+  request,
+  options,
+) => {
+  const { id, metadata } = request
+  const find = (state: CatalogState) => {
+    const head = findTable(state, id, options.table)
+    checkRows(head)
+    versionOf(head)
+    return head
+  }
+  const work: WorkOnNewest<TableSchema, Reply<'updateTableSchemaMetadata'>> = {
+    id,
+    find,
+    prepare: async open => open!.layout.schema,
+    decide(state, current, { firstBlob, transactionId }) {
+      const head = find(state)
+      const schema = { schema: { ...current, id: head.schemaId + 1, metadata }, nextField: head.next.field }
+      const { change } = buildChange(head, { kind: 'schema', drafts: [], fields: [], schema }, firstBlob)
+      return { ops: [change], req: requirementsOf(head), reply: { metadata, transaction_id: transactionId } }
+    },
+  }
+  return (await commitOnNewest(engine, work, options)).reply
 }
 
 // ---- count
 
-export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, request, { signal }) => {
+export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, request, options) => {
   const { id, version, predicate, parameters } = request
-  const { layout, reader } = await openTable(engine, id, version, signal)
+  const { layout, reader } = await openTable(engine, id, version, options)
   if (predicate === undefined) {
     if (parameters !== undefined) throw invalidInput('parameters are given, but no predicate')
     return countRows(layout)
   }
-  return countMatching(reader, settleFilter(predicate, reader.schema, parameters), signal)
+  return countMatching(reader, settleFilter(predicate, reader.schema, parameters), options.signal)
 }
 
 // ---- shared
 
 function stage(
   engine: Engine,
-  uuid: string,
+  { location }: TableHead,
   schema: Schema,
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   signal: AbortSignal | undefined,
 ): Promise<StagedRows> {
-  const { store, clock, committer } = engine
-  return stageRows(
-    batches,
-    schema,
-    { store, clock, location: `tables/${uuid}`, birth: committer.head },
-    signal,
-  )
-}
-
-function tableAt(state: CatalogState, id: readonly string[]): TableHead | undefined {
-  const uuid = state.namespaces.get(pathKey(id.slice(0, -1)))?.tables.get(id.at(-1)!)
-  return uuid === undefined ? undefined : state.tables.get(uuid)
+  const { store, clock, root } = engine
+  return stageRows(batches, schema, { store, clock, location, birth: root.head }, signal)
 }
 
 /** What the entry was decided on, for audits of the log. */
 function requirementsOf(head: TableHead | undefined): readonly Json[] {
-  return head === undefined ? [] : [{ table: head.uuid, version: head.latest?.version ?? 0 }]
-}
-
-/** The version the first change among `ops` makes. */
-function versionIn(ops: readonly Json[]): number {
-  const change = ops.find(op => (op as { op?: unknown }).op === 'change')
-  return (change as { v: number }).v
+  return head === undefined ? [] : [{ table: head.uuid, version: latestOf(head) ?? 0 }]
 }
 
 function alreadyExists(id: readonly string[]): SheafError {

@@ -4,6 +4,7 @@ import { schemaFromJson } from '../arrow/schema-json.js'
 import type { Schema } from '../arrow/types.js'
 import { invalidInput } from '../errors.js'
 import type { CallOptions, Operations, Reply } from '../protocol/calls.js'
+import { operationNames, operations } from '../protocol/operations.js'
 import { type Parameters, writeParameters } from '../protocol/parameters.js'
 import type { VectorValues } from '../protocol/shape.js'
 import { wireWord } from './options.js'
@@ -18,19 +19,28 @@ export interface AddOptions extends CallOptions {
   readonly mode?: 'append' | 'overwrite'
 }
 
+/** What a handle is bound to. */
+export interface TableBinding {
+  /** The table, whatever it is called; absent: whichever has the name. */
+  readonly uuid?: string | undefined
+  /** Look at that version only, and refuse writes. */
+  readonly version?: number | undefined
+}
+
 export class Table {
-  /** Its namespace, then its name. */
+  /** The name it was opened by: its namespace, then its own. */
   readonly id: readonly string[]
   readonly tags: Tags
   readonly #operations: Operations
   readonly #version: number | undefined
+  readonly #uuid: string | undefined
 
-  /** `version`: look at that version only, and refuse writes. */
-  constructor(operations: Operations, id: readonly string[], version?: number) {
+  constructor(namespace: Operations, id: readonly string[], bound: TableBinding = {}) {
     this.id = id
-    this.tags = new Tags(operations, id)
-    this.#operations = operations
-    this.#version = version
+    this.#operations = bound.uuid === undefined ? namespace : onTable(namespace, bound.uuid)
+    this.tags = new Tags(this.#operations, id)
+    this.#version = bound.version
+    this.#uuid = bound.uuid
   }
 
   /** Adds rows. They take the types of the table's columns; a missing column is null. Throws codes 12 and 20. */
@@ -100,12 +110,18 @@ export class Table {
     return schemaFromJson(reply.schema)
   }
 
+  /** Makes a new version with the rows and the columns of an old one. Throws code 11 when that does not exist. */
+  async restore(version: number, options: CallOptions = {}): Promise<void> {
+    this.#refuseCheckedOut('restore')
+    await this.#operations.restoreTable({ id: this.id, version }, options)
+  }
+
   /** The same table at a version, or at the version a tag names now: never changes, refuses writes of rows. */
   async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table> {
     const version =
       typeof versionOrTag === 'number' ? versionOrTag : await this.tags.version(versionOrTag, options)
     await this.#operations.describeTableVersion({ id: this.id, version }, options)
-    return new Table(this.#operations, this.id, version)
+    return new Table(this.#operations, this.id, { uuid: this.#uuid, version })
   }
 
   #atVersion(): { readonly version?: number } {
@@ -121,4 +137,20 @@ export class Table {
       },
     )
   }
+}
+
+/** The operations, each about the table `uuid` whatever it is called by then. */
+function onTable(named: Operations, uuid: string): Operations {
+  const bound = operationNames.map(name => {
+    const call = named[name] as (...args: unknown[]) => Promise<unknown>
+    const takesRows = operations[name].body === 'arrow'
+    return [
+      name,
+      takesRows
+        ? (request: unknown, rows: unknown, options?: CallOptions) =>
+            call(request, rows, { ...options, table: uuid })
+        : (request: unknown, options?: CallOptions) => call(request, { ...options, table: uuid }),
+    ]
+  })
+  return Object.fromEntries(bound) as Operations
 }

@@ -1,18 +1,30 @@
 /** Handlers of the operations on tables as catalog entries. */
-import { pathToFileURL } from 'node:url'
 import { schemaToJson } from '../arrow/schema-json.js'
 import { sortedNames, subtree } from '../catalog/listing.js'
-import { findNamespace, findTable, tagOf, versionOf } from '../catalog/lookup.js'
-import type { CatalogState, TableHead } from '../catalog/state.js'
-import { decideDropTable } from '../catalog/tables.js'
+import { checkRows, findNamespace, findTable, tableNamed, tagOf, versionOf } from '../catalog/lookup.js'
+import { type CatalogState, latestOf, ownLocation, type TableHead } from '../catalog/state.js'
+import {
+  decideDeclareTable,
+  decideDropTable,
+  decideRegisterTable,
+  decideRenameTable,
+  type FoundVersions,
+  merged,
+} from '../catalog/tables.js'
+import { invalidInput, quote } from '../errors.js'
+import { countRows } from '../manifest/layout.js'
 import { arrowSchema } from '../manifest/table-schema.js'
-import type { Handler, Reply } from '../protocol/calls.js'
+import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import { formatId } from '../protocol/identifiers.js'
+import { detectNamingScheme, parseManifestName } from '../protocol/manifest-name.js'
 import { paginate, tableNames } from '../protocol/page.js'
-import { commit, type Engine, locationOf, openVersion, transactionOf } from './engine.js'
+import { commit, type Engine, locationOf, openTable, openVersion, recordOf } from './engine.js'
+import { folderAt, uriOf } from './locations.js'
+
+// ---- listing
 
 export const listTables: Handler<Engine, 'listTables'> = async (engine, request, { signal }) => {
-  const state = await engine.committer.refresh(signal)
+  const state = await engine.root.refresh(signal)
   const node = findNamespace(state, request.id)
   const listed = sortedNames(node.tables).filter(name => isListed(state, node.tables.get(name)!, request))
   const { items, ...next } = paginate(listed, tableNames, request)
@@ -20,7 +32,7 @@ export const listTables: Handler<Engine, 'listTables'> = async (engine, request,
 }
 
 export const listAllTables: Handler<Engine, 'listAllTables'> = async (engine, request, { signal }) => {
-  const state = await engine.committer.refresh(signal)
+  const state = await engine.root.refresh(signal)
   const ids: string[] = []
   for (const node of subtree(state, findNamespace(state, []))) {
     for (const [name, uuid] of node.tables) {
@@ -36,16 +48,18 @@ function isListed(
   uuid: string,
   request: { include_declared?: boolean | undefined },
 ): boolean {
-  return request.include_declared !== false || state.tables.get(uuid)!.latest !== null
+  return request.include_declared !== false || state.tables.get(uuid)!.kind !== 'declared'
 }
 
-export const tableExists: Handler<Engine, 'tableExists'> = async (engine, request, { signal }) => {
-  const head = findTable(await engine.committer.refresh(signal), request.id)
+// ---- looking
+
+export const tableExists: Handler<Engine, 'tableExists'> = async (engine, request, options) => {
+  const head = findTable(await engine.root.refresh(options.signal), request.id, options.table)
   if (request.version !== undefined) versionOf(head, request.version)
 }
 
 export const describeTable: Handler<Engine, 'describeTable'> = async (engine, request, options) => {
-  const head = findTable(await engine.committer.refresh(options.signal), request.id)
+  const head = findTable(await engine.root.refresh(options.signal), request.id, options.table)
   const location = locationOf(engine, head)
   const asked = request.tag === undefined ? request.version : tagOf(head, request.tag)
   const entry = {
@@ -55,44 +69,177 @@ export const describeTable: Handler<Engine, 'describeTable'> = async (engine, re
     properties: head.props,
     storage_options: {},
     managed_versioning: true,
-    is_only_declared: head.latest === null,
-    ...(request.with_table_uri === true ? { table_uri: uriOf(location) } : {}),
+    is_only_declared: head.kind === 'declared',
+    uuid: head.uuid,
+    ...(request.with_table_uri === true && { table_uri: uriOf(location) }),
   }
-  if (head.latest === null && asked === undefined) return entry
-  return { ...entry, ...(await describeVersion(engine, head, asked, options.dialect, options.signal)) }
+  // Clients of the Lance dialect need a schema, and take a reply without one for a broken server.
+  if (options.dialect === 'lance') checkRows(head)
+  if (latestOf(head) === undefined && asked === undefined) return entry
+  return { ...entry, ...(await describeVersion(engine, head, asked, options)) }
 }
 
+/** Of a table whose rows are not ours only the number is known. */
 async function describeVersion(
   engine: Engine,
   head: TableHead,
-  version: number | undefined,
-  dialect: 'namespace' | 'lance' | undefined,
-  signal: AbortSignal | undefined,
+  asked: number | undefined,
+  { dialect, signal }: HandlerOptions,
 ): Promise<Pick<Reply<'describeTable'>, 'version' | 'schema' | 'stats' | 'metadata'>> {
-  const { layout } = await openVersion(engine, head, versionOf(head, version), signal)
+  const version = versionOf(head, asked)
+  if (head.kind !== 'sheaf') {
+    if (version === latestOf(head)) {
+      await engine.lance.finalise(head, await recordOf(engine, head, version, signal), signal)
+    }
+    return { version }
+  }
+  const { layout } = await openVersion(engine, head, version, signal)
   const deleted = layout.fragments.reduce((sum, fragment) => sum + fragment.dead.count, 0)
   return {
-    version: layout.version,
+    version,
     schema: schemaToJson(arrowSchema(layout.schema), dialect ?? 'namespace'),
     stats: { num_deleted_rows: deleted, num_fragments: layout.fragments.length },
     metadata: layout.schema.metadata ?? {},
   }
 }
 
-function uriOf(location: string): string {
-  return /^[a-z0-9+.-]+:\/\//i.test(location) ? location : pathToFileURL(location).href
+/** Fragments with fewer rows are small, as LanceDB counts them. */
+const smallFragmentRows = 100_000
+
+export const getTableStats: Handler<Engine, 'getTableStats'> = async (engine, request, options) => {
+  const { layout } = await openTable(engine, request.id, undefined, options)
+  const { fragments } = layout
+  const lengths = fragments.map(({ rows, dead }) => rows - dead.count).sort((a, b) => a - b)
+  const quantile = (part: number) => lengths[Math.ceil(part * lengths.length) - 1] ?? 0
+  const bytes = fragments.flatMap(({ files }) => files.map(file => file.bytes))
+  return {
+    total_bytes: bytes.reduce((sum, size) => sum + size, 0),
+    num_rows: countRows(layout),
+    num_indices: 0,
+    fragment_stats: {
+      num_fragments: fragments.length,
+      num_small_fragments: lengths.filter(rows => rows < smallFragmentRows).length,
+      lengths: {
+        min: lengths[0] ?? 0,
+        max: lengths.at(-1) ?? 0,
+        mean: Math.floor(lengths.reduce((sum, rows) => sum + rows, 0) / Math.max(1, lengths.length)),
+        p25: quantile(0.25),
+        p50: quantile(0.5),
+        p75: quantile(0.75),
+        p99: quantile(0.99),
+      },
+    },
+  }
 }
 
-export const dropTable: Handler<Engine, 'dropTable'> = async (engine, request, { signal }) => {
-  let dropped: TableHead | undefined
-  const committed = await commit(
+// ---- changing
+
+export const declareTable: Handler<Engine, 'declareTable'> = async (engine, request, options) => {
+  const { id, location, properties = {} } = request
+  const uuid = engine.clock.uuid()
+  const folder = location === undefined ? ownLocation(uuid) : folderAt(engine.location, location)
+  const { reply } = await commit(
     engine,
-    state => {
-      dropped = findTable(state, request.id)
-      return { ops: [decideDropTable(state, request.id)] }
-    },
-    signal,
+    (state, { transactionId }) => ({
+      ops: [decideDeclareTable(state, id, uuid, properties, folder)],
+      reply: declared(engine, folder, properties, transactionId),
+    }),
+    options,
   )
-  const { id, props } = dropped!
-  return { id, location: locationOf(engine, dropped!), properties: props, ...transactionOf(committed) }
+  return reply
+}
+
+/** What is answered to a declaration. Local stores need no options. */
+export function declared(
+  engine: Engine,
+  folder: string,
+  properties: Readonly<Record<string, string>>,
+  transaction_id: string,
+): Reply<'declareTable'> {
+  const location = locationOf(engine, { location: folder })
+  return { location, storage_options: {}, properties, managed_versioning: true, transaction_id }
+}
+
+export const registerTable: Handler<Engine, 'registerTable'> = async (engine, request, options) => {
+  const { id, mode = 'Create', properties = {} } = request
+  const folder = folderAt(engine.location, request.location)
+  const found = await findVersions(engine, folder, options.signal)
+  const uuid = engine.clock.uuid()
+  const { reply } = await commit(
+    engine,
+    (state, { transactionId }) => {
+      const ops = decideRegisterTable(state, id, uuid, folder, mode, properties, found)
+      const named = tableNamed(state, id)
+      const back = state.detached.get(folder) ?? (named?.location === folder ? named : undefined)
+      return {
+        ops,
+        reply: {
+          location: locationOf(engine, { location: folder }),
+          properties: back === undefined ? properties : merged(back, properties),
+          ...(ops.length > 0 && { transaction_id: transactionId }),
+        },
+      }
+    },
+    options,
+  )
+  return reply
+}
+
+/** The versions a Lance engine left at a location: all of one naming scheme, ascending. */
+async function findVersions(engine: Engine, folder: string, signal?: AbortSignal): Promise<FoundVersions> {
+  const manifests = await engine.lance.list({ uuid: '', location: folder }, signal)
+  const scheme = detectNamingScheme(manifests.keys()) ?? 'V2'
+  const versions = [...manifests].map(
+    ([key, size]) => [Number(parseManifestName(key)!.version), size] as const,
+  )
+  const [newest, size] = versions.reduce((a, b) => (b[0] > a[0] ? b : a), [-1, 0] as const)
+  const key = [...manifests.keys()].find(name => Number(parseManifestName(name)!.version) === newest)
+  // Our own stored layouts have such names too; a table of ours comes back only where it was deregistered.
+  if (key === undefined || !(await engine.lance.isManifest(key, size, signal)))
+    return { scheme, versions: [] }
+  if (!Number.isSafeInteger(newest)) throw invalidInput(`${quote(key)} has a version beyond 2^53 - 1`)
+  return { scheme, versions: versions.sort((a, b) => a[0] - b[0]) }
+}
+
+export const deregisterTable: Handler<Engine, 'deregisterTable'> = async (engine, request, options) => {
+  const { reply } = await commit(
+    engine,
+    (state, { transactionId }) => {
+      const head = findTable(state, request.id, options.table)
+      return { ops: [{ op: 'deregister', t: head.uuid }], reply: departed(engine, head, transactionId) }
+    },
+    options,
+  )
+  return reply
+}
+
+export const dropTable: Handler<Engine, 'dropTable'> = async (engine, request, options) => {
+  const { reply } = await commit(
+    engine,
+    (state, { transactionId }) => {
+      const head = findTable(state, request.id, options.table)
+      return { ops: [decideDropTable(head)], reply: departed(engine, head, transactionId) }
+    },
+    options,
+  )
+  return reply
+}
+
+/** What is answered about a table that has just lost its name. */
+export function departed(engine: Engine, head: TableHead, transaction_id: string): Reply<'deregisterTable'> {
+  return { id: head.id, location: locationOf(engine, head), properties: head.props, transaction_id }
+}
+
+export const renameTable: Handler<Engine, 'renameTable'> = async (engine, request, options) => {
+  const { id, new_table_name, new_namespace_id } = request
+  const { reply } = await commit(
+    engine,
+    (state, { transactionId }) => {
+      const head = findTable(state, id, options.table)
+      const ops = decideRenameTable(state, head, new_table_name, new_namespace_id)
+      return { ops, reply: ops.length === 0 ? {} : { transaction_id: transactionId } }
+    },
+    options,
+  )
+  return reply
 }

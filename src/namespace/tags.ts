@@ -1,16 +1,15 @@
 /** Handlers of the tag operations. */
-
 import { sortedNames } from '../catalog/listing.js'
 import { findTable, tagOf } from '../catalog/lookup.js'
 import type { TagOp } from '../catalog/ops.js'
 import type { TableHead } from '../catalog/state.js'
 import { decideCreateTag, decideDeleteTag, decideUpdateTag } from '../catalog/tags.js'
-import type { Handler, Reply } from '../protocol/calls.js'
+import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import { paginate, tagNames } from '../protocol/page.js'
-import { commit, type Engine, transactionOf } from './engine.js'
+import { commit, type Engine } from './engine.js'
 
-export const listTableTags: Handler<Engine, 'listTableTags'> = async (engine, request, { signal }) => {
-  const head = findTable(await engine.committer.refresh(signal), request.id)
+export const listTableTags: Handler<Engine, 'listTableTags'> = async (engine, request, options) => {
+  const head = findTable(await engine.root.refresh(options.signal), request.id, options.table)
   const { items, ...next } = paginate(sortedNames(head.tags), tagNames, request)
   // Manifests of managed tables are derived and may not be there: size 0 says so.
   const tags: [string, Reply<'listTableTags'>['tags'][string]][] = items.map(name => {
@@ -19,31 +18,38 @@ export const listTableTags: Handler<Engine, 'listTableTags'> = async (engine, re
   return { tags: Object.fromEntries(tags), ...next }
 }
 
-export const getTableTagVersion: Handler<Engine, 'getTableTagVersion'> = async (
-  engine,
-  request,
-  { signal },
-) => {
-  return { version: tagOf(findTable(await engine.committer.refresh(signal), request.id), request.tag) }
+export const getTableTagVersion: Handler<Engine, 'getTableTagVersion'> = async (engine, request, options) => {
+  const head = findTable(await engine.root.refresh(options.signal), request.id, options.table)
+  return { version: tagOf(head, request.tag) }
 }
 
-export const createTableTag: Handler<Engine, 'createTableTag'> = (engine, request, { signal }) => {
-  return commitTag(engine, request.id, head => decideCreateTag(head, request.tag, request.version), signal)
+export const createTableTag: Handler<Engine, 'createTableTag'> = (engine, request, options) => {
+  return commitTag(engine, request.id, head => decideCreateTag(head, request.tag, request.version), options)
 }
 
-export const updateTableTag: Handler<Engine, 'updateTableTag'> = (engine, request, { signal }) => {
-  return commitTag(engine, request.id, head => decideUpdateTag(head, request.tag, request.version), signal)
+export const updateTableTag: Handler<Engine, 'updateTableTag'> = (engine, request, options) => {
+  return commitTag(engine, request.id, head => decideUpdateTag(head, request.tag, request.version), options)
 }
 
-export const deleteTableTag: Handler<Engine, 'deleteTableTag'> = (engine, request, { signal }) => {
-  return commitTag(engine, request.id, head => decideDeleteTag(head, request.tag), signal)
+export const deleteTableTag: Handler<Engine, 'deleteTableTag'> = (engine, request, options) => {
+  return commitTag(engine, request.id, head => decideDeleteTag(head, request.tag), options)
 }
 
 async function commitTag(
   engine: Engine,
   id: readonly string[],
   decide: (head: TableHead) => TagOp,
-  signal: AbortSignal | undefined,
-): Promise<{ transaction_id?: string }> {
-  return transactionOf(await commit(engine, state => ({ ops: [decide(findTable(state, id))] }), signal))
+  options: HandlerOptions,
+): Promise<{ transaction_id: string }> {
+  const { reply } = await commit(
+    engine,
+    (state, { transactionId }) => {
+      return {
+        ops: [decide(findTable(state, id, options.table))],
+        reply: { transaction_id: transactionId },
+      }
+    },
+    options,
+  )
+  return reply
 }

@@ -1,4 +1,5 @@
 /** Calling operations in process: the types that follow from the table, and the door that checks requests. */
+import { createHash } from 'node:crypto'
 import { invalidInput, quote, unsupported } from '../errors.js'
 import { type OperationEntry, type OperationName, operationNames, operations } from './operations.js'
 import { parse } from './parse.js'
@@ -36,10 +37,27 @@ export interface CallOptions {
   readonly identity?: Identity | undefined
   /** Handed to hooks as it is; never changes a result. */
   readonly context?: Readonly<Record<string, string>> | undefined
-  /** Names the call when it is sent again. Carried through, not acted on yet: two calls with one key commit twice. */
+  /**
+   * Names the call, so that sending it again does not commit it again: a key that was committed with the same request gives
+   * the recorded reply (rows sent beside the request are not compared), with another request code 19. Keys are kept for at
+   * least 24 hours and 10,000 commits.
+   */
   readonly idempotencyKey?: string | undefined
+  /** UUID of the table the call is about, whatever it is called now; `id` then only says how to call it in messages. */
+  readonly table?: string | undefined
   /** Whose names of types replies use: those of the specification (default) or of Lance. */
   readonly dialect?: 'namespace' | 'lance' | undefined
+}
+
+/** What handlers are given: the options of the call, and its key with the fingerprint of its request. */
+export interface HandlerOptions extends CallOptions {
+  readonly idempotency?: Idempotency | undefined
+}
+
+export interface Idempotency {
+  readonly key: string
+  /** Equal for equal requests of one operation, whoever sends them. */
+  readonly hash: string
 }
 
 /** Every operation as a method. */
@@ -51,8 +69,8 @@ export type Operations = {
 
 /** Carries out one operation; its request is in normal form. */
 export type Handler<C, N extends OperationName> = N extends ArrowOperationName
-  ? (context: C, request: Request<N>, body: ArrowBody, options: CallOptions) => Promise<Reply<N>>
-  : (context: C, request: Request<N>, options: CallOptions) => Promise<Reply<N>>
+  ? (context: C, request: Request<N>, body: ArrowBody, options: HandlerOptions) => Promise<Reply<N>>
+  : (context: C, request: Request<N>, options: HandlerOptions) => Promise<Reply<N>>
 
 /** One handler per operation; a missing one does not compile, one not built yet is stated. */
 export type Handlers<C> = { readonly [N in OperationName]: Handler<C, N> | 'unsupported' }
@@ -79,8 +97,28 @@ function bindHandler(name: OperationName, handler: AnyHandler | 'unsupported', c
     const body = entry.body === 'arrow' ? [arrowBody(rest.shift(), name)] : []
     const options = (rest[0] ?? {}) as CallOptions
     options.signal?.throwIfAborted()
-    return handler(context, parsed, ...body, options)
+    return handler(context, parsed, ...body, handlerOptions(entry, name, parsed, options))
   }
+}
+
+/** Keys longer than this travel as their digest. */
+const keyLengthMax = 128
+
+function handlerOptions(
+  entry: OperationEntry,
+  name: OperationName,
+  request: unknown,
+  options: CallOptions,
+): HandlerOptions {
+  const { idempotencyKey: key } = options
+  if (key === undefined || entry.access === 'read') return options
+  const { identity: _, context: __, ...content } = request as Record<string, unknown>
+  const hash = digest(JSON.stringify([name, options.table, content]))
+  return { ...options, idempotency: { key: key.length > keyLengthMax ? digest(key) : key, hash } }
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }
 
 function arrowBody(value: unknown, name: string): ArrowBody {

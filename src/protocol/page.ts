@@ -37,13 +37,34 @@ export interface Page<T> {
 
 /** The page of sorted `items` that `request` asks for; a token that is not of this kind of list is InvalidInput. */
 export function paginate<T>(items: readonly T[], listing: Listing<T>, request: PageRequest): Page<T> {
-  const after = startKey(items, listing, request.page_token)
-  const from = after === undefined ? 0 : firstBeyond(items, listing, after)
-  const to = Math.min(items.length, from + (request.limit ?? items.length))
-  const page = items.slice(from, to)
-  return to < items.length && page.length > 0
-    ? { items: page, page_token: pageToken(listing.name, listing.key(page.at(-1)!)) }
-    : { items: page }
+  const keyType = items.length === 0 ? undefined : typeof listing.key(items[0]!)
+  return pageOf(listing, request, keyType, (after, count) => {
+    const from = after === undefined ? 0 : firstBeyond(items, listing, after)
+    return items.slice(from, from + count)
+  })
+}
+
+/** As `paginate`, of a list of numbers that need not be there as a whole: `take` gives at most `count` beyond `after`. */
+export function paginateNumbers(
+  listing: Listing<number>,
+  request: PageRequest,
+  take: (after: number | undefined, count: number) => readonly number[],
+): Page<number> {
+  return pageOf(listing, request, 'number', (after, count) => take(after as number | undefined, count))
+}
+
+function pageOf<T>(
+  listing: Listing<T>,
+  request: PageRequest,
+  keyType: string | undefined,
+  take: (after: string | number | undefined, count: number) => readonly T[],
+): Page<T> {
+  const { limit = Number.POSITIVE_INFINITY } = request
+  const found = take(startKey(listing, keyType, request.page_token), limit + 1)
+  const items = found.slice(0, limit)
+  return found.length > items.length && items.length > 0
+    ? { items, page_token: pageToken(listing.name, listing.key(items.at(-1)!)) }
+    : { items }
 }
 
 function pageToken(name: string, key: string | number): string {
@@ -51,14 +72,14 @@ function pageToken(name: string, key: string | number): string {
 }
 
 function startKey<T>(
-  items: readonly T[],
   listing: Listing<T>,
+  keyType: string | undefined,
   token: string | undefined,
 ): string | number | undefined {
   if (token === undefined || token === '') return undefined
   if (!token.startsWith(prefix) && listing.startAfterNames) return token
   const key = readToken(token, listing.name)
-  if (key === undefined || (items.length > 0 && typeof key !== typeof listing.key(items[0]!))) {
+  if (key === undefined || (keyType !== undefined && typeof key !== keyType)) {
     throw invalidInput(`page_token ${quote(token)} is not a token of a list of ${listing.name}`, {
       hint: 'pass the page_token of the previous reply unchanged, or none for the first page',
     })

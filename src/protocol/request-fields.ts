@@ -80,6 +80,14 @@ export const nextPage = {
   page_token: optional(string(), 'Token of the next page; absent: this was the last.'),
 }
 
+/** Beyond the specification, so that a handle keeps meaning the same table. */
+export const tableUuid = {
+  uuid: optional(
+    string(),
+    'Identity of the table; stays when its name changes, and no other table ever has it.',
+  ),
+}
+
 export const transaction = {
   transaction_id: optional(string(), 'The commit, for describeTransaction.'),
 }

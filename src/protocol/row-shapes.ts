@@ -10,6 +10,7 @@ import {
   properties,
   sqlParameters,
   stringMap,
+  tableUuid,
   transaction,
   version,
 } from './request-fields.js'
@@ -44,6 +45,7 @@ export const createTableReply = object({
   version: required(version, 'Version this call committed.'),
   storage_options: optional(stringMap, 'Options to open the data with.'),
   ...properties,
+  ...tableUuid,
   ...transaction,
 })
 

@@ -10,6 +10,7 @@ import {
   properties,
   stringMap,
   tableId,
+  tableUuid,
   transaction,
   version,
 } from './request-fields.js'
@@ -71,6 +72,7 @@ export const describeReply = object({
   ...properties,
   managed_versioning: required(boolean, 'Whether versions are created through this service; always true.'),
   is_only_declared: optional(boolean, 'Whether it has no data yet.'),
+  ...tableUuid,
 })
 
 export const existsRequest = object({ ...onTable, ...onBranch, ...atVersion })

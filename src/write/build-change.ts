@@ -1,5 +1,5 @@
 /** Turns staged rows into a Change: gives every fragment and row its number on the state the entry will follow. */
-import type { TableHead } from '../catalog/state.js'
+import { latestOf, type TableHead } from '../catalog/state.js'
 import type { AddedDead, AddedFragment, Change, ChangeKind } from '../manifest/change.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { Draft } from './stage.js'
@@ -7,6 +7,7 @@ import type { Draft } from './stage.js'
 export interface ChangeParts {
   readonly kind: ChangeKind
   readonly drafts: readonly Draft[]
+  readonly restore?: Change['restore']
   /** The fields the drafts hold, in order. */
   readonly fields: readonly number[]
   readonly drop?: readonly number[]
@@ -43,8 +44,10 @@ export function buildChange(
     op: 'change',
     t: head.uuid,
     v: head.mark + 1,
-    base: head.latest?.version ?? 0,
+    base: latestOf(head) ?? 0,
+    start: head.start,
     kind: parts.kind,
+    ...(parts.restore !== undefined && { restore: parts.restore }),
     add,
     dead,
     drop: parts.drop ?? [],

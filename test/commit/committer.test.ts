@@ -2,10 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { BlobLog } from '../../src/commit/blob-log.js'
 import type { CommitLog } from '../../src/commit/commit-log.js'
 import { Committer, type CommitterOptions } from '../../src/commit/committer.js'
-import type { Json } from '../../src/commit/machine.js'
+import type { Json, Machine } from '../../src/commit/machine.js'
+import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
 import { CountingStore } from '../support/stores.js'
+import { longestGap } from './longest-gap.js'
 import { add, gate, steered, type Tally, tally } from './tally.js'
 
 const clock = new SeededClock(1)
@@ -66,6 +68,34 @@ describe('opening', () => {
     expect(reader.state).toEqual(writer.state)
   })
 
+  test('neither committing large groups nor replaying them holds the event loop', async () => {
+    const log = memoryLog()
+    const machine: Machine<number> = {
+      ...tally,
+      initial: () => 0,
+      apply(state, entry) {
+        // As slow as a real one.
+        for (let i = 0; i < 2_000; i++) state = (state + entry.txn.charCodeAt(i % 36)) & 0xffff
+        return state + 1
+      },
+      save: () => [],
+      load: () => ({ add() {}, end: () => 0 }),
+    }
+    const realTime = { ...options, clock: systemClock }
+    const committer = await Committer.open(log, machine, realTime)
+    const blob = new Uint8Array(500)
+    const commits = Array.from({ length: 5_000 }, (_, i) => {
+      return committer.commit(() => ({ ops: [{ name: 'x'.repeat(500), i }], blobs: [blob] }))
+    })
+    const committed = longestGap()
+    await Promise.all(commits)
+    expect(committed()).toBeLessThan(60)
+    const replayed = longestGap()
+    const reader = await Committer.open(log, machine, realTime)
+    expect(replayed()).toBeLessThan(60)
+    expect(reader.fold).toEqual(committer.fold)
+  })
+
   test('can be given up', async () => {
     const reason = new Error('enough')
     await expect(Committer.open(memoryLog(), tally, options, AbortSignal.abort(reason))).rejects.toBe(reason)
@@ -91,9 +121,11 @@ describe('committing', () => {
   test('tells a proposal where its entry will stand', async () => {
     const committer = await openOn(memoryLog())
     const seen: unknown[] = []
+    const ids: string[] = []
     const propose = (blobs: number) => {
       return committer.commit((state, at) => {
         seen.push([at.slot, at.entry, at.firstBlob])
+        ids.push(at.transactionId)
         return add(1, 'x', Array<Uint8Array>(blobs).fill(Uint8Array.of(1)))(state, at)
       })
     }
@@ -104,7 +136,33 @@ describe('committing', () => {
       [1, 2, 2],
     ])
     expect(placed.map(({ at }) => at.entry)).toEqual([0, 1, 2])
+    expect(placed.map(({ transactionId }) => transactionId)).toEqual(ids)
     expect((await committer.slots.get(1)).header.blobs).toHaveLength(3)
+  })
+
+  test('under an idempotency key writes it, and the hash of the call, into the entry', async () => {
+    const log = memoryLog()
+    const committer = await openOn(log)
+    const idempotency = { key: 'mine', hash: 'abc' }
+    const { entry } = await committer.commit(add(1, 'x'), { idempotency })
+    expect(entry).toMatchObject(idempotency)
+    expect((await (await openOn(log)).slots.get(1)).header.entries).toEqual([entry])
+  })
+
+  test('tells of every slot that is applied, in order, once the state shows it', async () => {
+    const log = memoryLog()
+    const seen: [number, number][] = []
+    const one: Committer<Tally> = await openOn(log, {
+      onApplied: ({ header }) => seen.push([header.slot, one.state.sum]),
+    })
+    const two = await openOn(log)
+    await one.commit(add(1, 'own'))
+    await two.commit(add(1, 'foreign'))
+    await two.commit(add(1, 'foreign'))
+    await one.commit(add(1, 'own again'))
+    await two.commit(add(1, 'foreign'))
+    await one.refresh()
+    expect(seen).toEqual([1, 2, 3, 4, 5].map(n => [n, n]))
   })
 
   test('blobs are read back, from memory and from the log', async () => {
@@ -246,6 +304,18 @@ describe('a group', () => {
     ])
   })
 
+  test('ends at 256 KB of text, except for one larger entry alone', async () => {
+    const committer = await openOn(memoryLog())
+    const kilobytes = (n: number) => committer.commit(add(1, 'x'.repeat(n * 1024)))
+    const places = await Promise.all([kilobytes(200), kilobytes(50), kilobytes(10), kilobytes(900)])
+    expect(places.map(({ at }) => [at.slot, at.entry])).toEqual([
+      [1, 0],
+      [1, 1],
+      [2, 0],
+      [3, 0],
+    ])
+  })
+
   test('takes no entry of more than 8 MB', async () => {
     const committer = await openOn(memoryLog())
     const megabytes = 1024 * 1024
@@ -335,6 +405,54 @@ describe('two committers on one log', () => {
     expect(loser.head).toBe(20)
     rivalry = false
     expect((await loser.commit(add(1, 'loser'))).state.notes).toEqual([...Array(20).fill('rival'), 'loser'])
+  })
+})
+
+describe('many committers on one log', () => {
+  /** Each of `writers` commits `commits` times, as fast as it can; an append takes 1 to 2 ms. Latencies in ms. */
+  async function contend(seed: number, writers: number, commits: number) {
+    const clock = new SeededClock(seed)
+    const inner = memoryLog()
+    const log = steered(inner, {
+      async append(slot, bytes) {
+        if (slot > 0 && inner.peek!(slot)) return 'taken'
+        await clock.sleep(1 + clock.random())
+        return inner.append(slot, bytes)
+      },
+    })
+    const committers: Committer<Tally>[] = []
+    for (let i = 0; i < writers; i++) committers.push(await openOn(log, { clock }))
+    const latencies: number[] = []
+    const began = clock.elapsed()
+    await Promise.all(
+      committers.map(async (committer, w) => {
+        for (let i = 0; i < commits; i++) {
+          const started = clock.elapsed()
+          await committer.commit(add(1, `${w}.${i}`))
+          latencies.push(clock.elapsed() - started)
+        }
+      }),
+    )
+    const total = clock.elapsed() - began
+    expect((await committers[0]!.refresh()).sum).toBe(writers * commits)
+    return { longest: Math.max(...latencies), total }
+  }
+
+  test.each([1, 2, 3, 4, 5])('take turns: none waits long, none is refused (seed %i)', async seed => {
+    const { longest, total } = await contend(seed, 8, 50)
+    expect(longest).toBeLessThan(60)
+    expect(total).toBeLessThan(1000)
+  })
+
+  test.each([1, 2, 3])('that are all new take turns as well (seed %i)', async seed => {
+    const { longest } = await contend(seed, 40, 1)
+    expect(longest).toBeLessThan(200)
+  })
+
+  test('do not slow down one that is alone', async () => {
+    const { longest, total } = await contend(1, 1, 50)
+    expect(longest).toBeLessThan(2)
+    expect(total).toBeLessThan(100)
   })
 })
 

@@ -3,8 +3,8 @@
  * was decided on, so applying one that was decided on another state fails.
  */
 import type { CommitLog } from '../../src/commit/commit-log.js'
-import type { Entry, Json, Machine, Position, Propose } from '../../src/commit/machine.js'
-import { assert } from '../../src/errors.js'
+import type { Entry, Genesis, Json, Machine, Position, Propose } from '../../src/commit/machine.js'
+import { assert, corrupted } from '../../src/errors.js'
 
 export interface Tally {
   readonly sum: number
@@ -24,6 +24,24 @@ export const tally: Machine<Tally> = {
       notes = [...notes, op.note]
     }
     return { sum, notes }
+  },
+  *save({ sum, notes }: Tally): Iterable<string> {
+    yield JSON.stringify({ sum, count: notes.length })
+    for (const note of notes) yield JSON.stringify(note)
+  },
+  load(_genesis: Genesis) {
+    let start: { readonly sum: number; readonly count: number } | null = null
+    const notes: string[] = []
+    return {
+      add(text: string): void {
+        if (start === null) start = JSON.parse(text)
+        else notes.push(JSON.parse(text))
+      },
+      end(): Tally {
+        if (start?.count !== notes.length) throw corrupted(`there are ${notes.length} notes`)
+        return { sum: start.sum, notes }
+      },
+    }
   },
 }
 

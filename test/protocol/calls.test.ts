@@ -54,7 +54,7 @@ test('a handler gets the context, the normal form of the request, and the option
 test('an operation with Arrow data takes it between request and options', async () => {
   const { operations, calls } = bound()
   const bytes = new Uint8Array(3)
-  const options = { idempotencyKey: 'k' }
+  const options = { table: 'uuid' }
   async function* pieces(): AsyncGenerator<Uint8Array> {
     yield bytes
   }
@@ -68,6 +68,24 @@ test('an operation with Arrow data takes it between request and options', async 
       /insertIntoTable: the body must be bytes of Arrow IPC/,
     )
   }
+})
+
+test('a write with a key comes with the fingerprint of its request, whoever sends it; a read does not', async () => {
+  const { operations, calls } = bound()
+  const keyed = { idempotencyKey: 'k' }
+  const hashOf = async (request: { id: readonly string[]; mode?: 'Append' | 'Overwrite' }, more = {}) => {
+    calls.length = 0
+    await operations.insertIntoTable(request, new Uint8Array(), { ...keyed, ...more })
+    return (calls[2] as { idempotency?: { hash: string } }).idempotency!.hash
+  }
+  const hash = await hashOf({ id: ['t'] })
+  expect(await hashOf({ id: ['t'], identity: { api_key: 'x' } } as never)).toBe(hash)
+  expect(await hashOf({ id: ['u'] })).not.toBe(hash)
+  expect(await hashOf({ id: ['t'], mode: 'Overwrite' })).not.toBe(hash)
+  expect(await hashOf({ id: ['t'] }, { table: 'uuid' })).not.toBe(hash)
+  calls.length = 0
+  await operations.countTableRows({ id: ['t'] }, keyed)
+  expect(calls).toStrictEqual([{ id: ['t'] }, keyed])
 })
 
 test('A-015 a call without id is InvalidInput, named after the operation', async () => {

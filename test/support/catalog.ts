@@ -19,6 +19,7 @@ export function emptyChange(table: string, version: number, more: Partial<Change
     t: table,
     v: version,
     base: version - 1,
+    start: 0,
     kind: version === 1 ? 'create' : 'append',
     add: [],
     dead: [],

@@ -6,7 +6,7 @@ import { Ambiguous, type BlobInfo, type BlobStore } from '../../src/storage/blob
 type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
 /** Passes every call on through `around`, which may count, refuse, delay or repeat it. */
-abstract class WrappedStore implements BlobStore {
+export abstract class WrappedStore implements BlobStore {
   readonly name: string
   readonly inner: BlobStore
   /** There when the inner store's is. */
@@ -18,43 +18,48 @@ abstract class WrappedStore implements BlobStore {
     if (inner.peek !== undefined) this.peek = key => inner.peek!(key)
   }
 
-  /** `conditional`: whether the call is a putIfAbsent, whose outcome can be unknown. */
-  protected abstract around<T>(call: string, conditional: boolean, run: () => Promise<T>): Promise<T>
+  /** `conditional`: whether the call is a putIfAbsent, whose outcome can be unknown. `key`: of a list, the prefix. */
+  protected abstract around<T>(
+    call: string,
+    conditional: boolean,
+    run: () => Promise<T>,
+    key: string,
+  ): Promise<T>
 
   get(key: string, signal?: AbortSignal): Promise<Uint8Array | null> {
-    return this.around('get', false, () => this.inner.get(key, signal))
+    return this.around('get', false, () => this.inner.get(key, signal), key)
   }
 
   getRange(key: string, offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array> {
-    return this.around('getRange', false, () => this.inner.getRange(key, offset, length, signal))
+    return this.around('getRange', false, () => this.inner.getRange(key, offset, length, signal), key)
   }
 
   readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void> {
-    return this.around('readInto', false, () => this.inner.readInto(key, offset, target, signal))
+    return this.around('readInto', false, () => this.inner.readInto(key, offset, target, signal), key)
   }
 
   put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
-    return this.around('put', false, () => this.inner.put(key, bytes, signal))
+    return this.around('put', false, () => this.inner.put(key, bytes, signal), key)
   }
 
   putStream(key: string, chunks: Chunks, signal?: AbortSignal): Promise<void> {
-    return this.around('putStream', false, () => this.inner.putStream(key, chunks, signal))
+    return this.around('putStream', false, () => this.inner.putStream(key, chunks, signal), key)
   }
 
   putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
-    return this.around('putIfAbsent', true, () => this.inner.putIfAbsent(key, bytes, signal))
+    return this.around('putIfAbsent', true, () => this.inner.putIfAbsent(key, bytes, signal), key)
   }
 
   stat(key: string, signal?: AbortSignal): Promise<BlobInfo | null> {
-    return this.around('stat', false, () => this.inner.stat(key, signal))
+    return this.around('stat', false, () => this.inner.stat(key, signal), key)
   }
 
   async *list(prefix: string, startAfter?: string, signal?: AbortSignal): AsyncIterable<BlobInfo> {
-    yield* await this.around('list', false, async () => this.inner.list(prefix, startAfter, signal))
+    yield* await this.around('list', false, async () => this.inner.list(prefix, startAfter, signal), prefix)
   }
 
   delete(key: string, signal?: AbortSignal): Promise<void> {
-    return this.around('delete', false, () => this.inner.delete(key, signal))
+    return this.around('delete', false, () => this.inner.delete(key, signal), key)
   }
 }
 

@@ -1,0 +1,107 @@
+/**
+ * A catalog state as texts, for a checkpoint, and back. One text per thing; what can be derived (the names in a
+ * namespace, the locations callers chose) is.
+ */
+import type { Genesis, Loader } from '../commit/machine.js'
+import { assert, corrupted } from '../errors.js'
+import { PersistentMap } from '../primitives/persistent-map.js'
+import type { Properties } from './ops.js'
+import {
+  type CatalogState,
+  type Dropped,
+  emptyState,
+  type Job,
+  type KeyedCommit,
+  type NamespaceNode,
+  newNamespace,
+  pathKey,
+  type TableHead,
+  type TransactionNote,
+} from './state.js'
+
+/** A head as it is stored. */
+interface StoredHead extends Omit<TableHead, 'tags'> {
+  readonly tags: readonly (readonly [string, number])[]
+}
+
+type Item =
+  | { readonly namespace: readonly string[]; readonly props: Properties }
+  | { readonly table: StoredHead }
+  | { readonly detached: StoredHead }
+  | { readonly drop: string; readonly dropped: Dropped }
+  | { readonly key: string; readonly commit: KeyedCommit; readonly ts: number }
+  | { readonly job: Job }
+  | { readonly note: string; readonly content: TransactionNote; readonly ts: number }
+
+export function* saveState(state: CatalogState): Generator<string> {
+  for (const item of items(state)) yield JSON.stringify(item)
+}
+
+function* items(state: CatalogState): Generator<Item> {
+  for (const [, { id, props }] of state.namespaces) if (id.length > 0) yield { namespace: id, props }
+  for (const [, head] of state.tables) yield { table: stored(head) }
+  for (const [, head] of state.detached) yield { detached: stored(head) }
+  for (const [drop, dropped] of state.drops) yield { drop, dropped }
+  for (const [key, commit, ts] of state.keys) yield { key, commit, ts }
+  for (const [, job] of state.jobs) yield { job }
+  for (const [note, content, ts] of state.notes) yield { note, content, ts }
+}
+
+function stored(head: TableHead): StoredHead {
+  return { ...head, tags: [...head.tags] }
+}
+
+/** Puts things together as they come, so that whoever feeds it can pause between two of a hundred thousand. */
+export function loadState(genesis: Genesis): Loader<CatalogState> {
+  const empty = emptyState(genesis.root)
+  const nodes = new Map<string, NamespaceNode>([['', newNamespace([], {})]])
+  /** Names by namespace: a table may come before the namespace it is in. */
+  const tablesIn = new Map<string, PersistentMap<string>>()
+  const namespacesIn = new Map<string, PersistentMap<true>>()
+  let { tables, detached, external, drops, keys, jobs, notes } = empty
+
+  const headOf = (item: StoredHead): TableHead => {
+    if (item.external) external = external.set(item.location, item.uuid)
+    return { ...item, tags: item.tags.reduce((tags, [name, v]) => tags.set(name, v), noTags) }
+  }
+  const add = (text: string) => {
+    const item = JSON.parse(text) as Item
+    if ('table' in item) {
+      const head = headOf(item.table)
+      tables = tables.set(head.uuid, head)
+      addName(tablesIn, head.id, head.uuid)
+    } else if ('namespace' in item) {
+      const { namespace: id, props } = item
+      nodes.set(pathKey(id), newNamespace(id, props))
+      addName(namespacesIn, id, true)
+    } else if ('detached' in item) detached = detached.set(item.detached.location, headOf(item.detached))
+    else if ('drop' in item) drops = drops.set(item.drop, item.dropped)
+    else if ('key' in item) keys = keys.set(item.key, item.commit, item.ts)
+    else if ('job' in item) jobs = jobs.set(item.job.id, item.job)
+    else if ('note' in item) notes = notes.set(item.note, item.content, item.ts)
+    else throw corrupted(`a checkpoint holds an item this version does not know: ${text.slice(0, 80)}`)
+  }
+  const end = (): CatalogState => {
+    for (const parent of [...tablesIn.keys(), ...namespacesIn.keys()]) {
+      assert(nodes.has(parent), 'a checkpoint holds a name in a namespace it does not hold')
+    }
+    let namespaces = empty.namespaces
+    for (const [key, node] of nodes) {
+      const names = {
+        namespaces: namespacesIn.get(key) ?? node.namespaces,
+        tables: tablesIn.get(key) ?? node.tables,
+      }
+      namespaces = namespaces.set(key, { ...node, ...names })
+    }
+    return { ...empty, namespaces, tables, detached, external, drops, keys, jobs, notes }
+  }
+  return { add, end }
+}
+
+/** Adds the last name of a path to those in the namespace before it. */
+function addName<V>(names: Map<string, PersistentMap<V>>, id: readonly string[], value: V): void {
+  const parent = pathKey(id.slice(0, -1))
+  names.set(parent, (names.get(parent) ?? PersistentMap.empty<V>()).set(id.at(-1)!, value))
+}
+
+const noTags = PersistentMap.empty<number>()

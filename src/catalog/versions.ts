@@ -1,0 +1,76 @@
+/** Decides what creating and deleting versions means, by kind of table (STORAGE S4, S5). */
+import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
+import { countNumbers, hasNumber, lastOf, type Runs, union, within, without } from '../manifest/runs.js'
+import type { ManifestFile, VersionOp } from '../manifest/version.js'
+import { idText } from './lookup.js'
+import type { ExpireOp } from './ops.js'
+import { isUnused, type TableHead } from './state.js'
+
+/**
+ * The next version of a lance table, or any new version of a pointer table. The first version decides which of the two
+ * a declared table is: `kind`. Throws code 14 when the number is taken, was taken, or is not the next.
+ */
+export function decideCreateVersion(
+  head: TableHead,
+  v: number,
+  kind: 'lance' | 'pointer',
+  manifest: ManifestFile,
+): VersionOp {
+  const table = `table ${idText(head.id)}`
+  if (head.kind === 'sheaf') {
+    throw unsupported(`${table} holds rows of Sheaf: its versions are made by writing rows`)
+  }
+  if (head.kind === 'lance' && kind === 'pointer') {
+    throw invalidInput(
+      `${table} is kept by a Lance engine: manifest_path ${quote(manifest.path)} must name a staging file`,
+      { hint: 'a staging file is named <final name>.manifest-<uuid>' },
+    )
+  }
+  if (!isUnused(head, v)) {
+    const what = hasNumber(head.live, v) ? 'exists already' : 'was deleted, and its number is not used again'
+    throw conflict(`version ${v} of ${table} ${what}`, head)
+  }
+  const asKind = head.kind === 'declared' ? kind : head.kind
+  if (asKind === 'lance' && v !== head.mark + 1) {
+    throw conflict(`version ${v} of ${table} is not the next one, ${head.mark + 1}`, head)
+  }
+  return { op: 'version', t: head.uuid, v, kind: asKind, manifest }
+}
+
+export interface Deletion {
+  /** Null: nothing to delete. */
+  readonly op: ExpireOp | null
+  readonly count: number
+}
+
+/**
+ * Versions in `ranges` (start inclusive, end exclusive, -1: through the latest) cease to exist. The newest version of a
+ * table with data stays: a Lance engine could never commit again, and ours is the data. Throws code 14 naming the tags
+ * that still point into the ranges.
+ */
+export function decideDeleteVersions(
+  head: TableHead,
+  ranges: readonly { readonly start_version: number; readonly end_version: number }[],
+): Deletion {
+  const asked = ranges.map(({ start_version, end_version }): Runs => {
+    const last = end_version === -1 ? Number.MAX_SAFE_INTEGER : end_version - 1
+    return within(head.live, start_version, last)
+  })
+  const newest = lastOf(head.live)
+  const all = union(asked)
+  const runs = head.kind === 'pointer' || newest === undefined ? all : without(all, newest, newest)
+  const tags = [...head.tags].filter(([, version]) => hasNumber(runs, version)).map(([tag]) => tag)
+  if (tags.length > 0) {
+    throw new SheafError(
+      ErrorCode.InvalidTableState,
+      `versions of table ${idText(head.id)} that have tags cannot be deleted: ${tags.sort().join(', ')}`,
+      { hint: 'delete or move the tags first' },
+    )
+  }
+  const count = countNumbers(runs)
+  return { op: count === 0 ? null : { op: 'expire', t: head.uuid, runs }, count }
+}
+
+function conflict(message: string, head: TableHead): SheafError {
+  return new SheafError(ErrorCode.ConcurrentModification, message, { hint: `the next is ${head.mark + 1}` })
+}

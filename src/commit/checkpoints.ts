@@ -1,0 +1,267 @@
+/**
+ * Folds of the log that are kept, so that opening a root need not begin at slot 0.
+ *
+ * `_ckpt/<2^64-1-slot, 20 digits>-<crc>.json`: the newest first in a listing. Lines of UTF-8, each ended by "\n":
+ *
+ *     header      {"f":1,"need":[],"slot":n,"prev":"<checksum of slot n>","ts":...,"genesis":{...},
+ *                  "state":"<crc32 of the lines of the state>","extra":<what the writer wants back>}
+ *     state       one line per text of `Machine.save`
+ *     checksum    crc32 of all bytes before this line, eight hex digits, as in the name
+ *
+ * - The log is the truth: a checkpoint that is lost or damaged costs time, never data.
+ * - It is a pure function of its fold and `extra`: whoever writes that of a slot writes the same bytes, and of any
+ *   number of writers all succeed.
+ * - `state` tells two builds apart that fold one log differently.
+ * - Neither writing nor reading one holds the event loop, however large it is.
+ */
+import { corrupted, ErrorCode, quote, SheafError, unsupported } from '../errors.js'
+import { crc32, crcHex } from '../primitives/checksum.js'
+import type { Clock } from '../primitives/clock.js'
+import { Pacer } from '../primitives/pacer.js'
+import type { BlobStore } from '../storage/blob-store.js'
+import type { Fold, Genesis, Json, Machine } from './machine.js'
+import { isCount, isRecord } from './slot.js'
+
+export interface Checkpoint<S> extends Fold<S> {
+  readonly extra: Json
+  /** The size of its file. */
+  readonly bytes: number
+}
+
+interface Header {
+  readonly f: 1
+  readonly need: readonly string[]
+  readonly slot: number
+  readonly prev: string
+  readonly ts: number
+  readonly genesis: Genesis
+  readonly state: string
+  readonly extra: Json
+}
+
+/** A file of the folder, as its name tells. */
+interface Named {
+  readonly key: string
+  readonly slot: number
+  /** Eight hex digits. */
+  readonly crc: string
+}
+
+const directory = '_ckpt/'
+const lastSlot = 2n ** 64n - 1n
+const keptSlots = 2
+/** Text is collected, and checksums are taken, this many bytes at a time: well under a millisecond. */
+const pieceBytes = 512 * 1024
+/** The checksum line. */
+const endBytes = 9
+const newline = 0x0a
+
+export class Checkpoints<S> {
+  readonly #store: BlobStore
+  readonly #machine: Machine<S>
+  readonly #clock: Clock
+  readonly #onDamaged: ((key: string, error: SheafError) => void) | undefined
+
+  /** `onDamaged` is told of files passed over because they are not what was written. */
+  constructor(
+    store: BlobStore,
+    machine: Machine<S>,
+    clock: Clock,
+    onDamaged?: (key: string, error: SheafError) => void,
+  ) {
+    this.#store = store
+    this.#machine = machine
+    this.#clock = clock
+    this.#onDamaged = onDamaged
+  }
+
+  /** The slot of the newest checkpoint as its name tells, which nobody has read; null without any. */
+  async newestSlot(signal?: AbortSignal): Promise<number | null> {
+    for await (const { slot } of this.#named(signal)) return slot
+    return null
+  }
+
+  /**
+   * The newest checkpoint after slot `after` (default: any) that is whole; null without any. One that is damaged is
+   * passed over for the next older. Throws unsupported (code 0) when the newest whole one needs a newer Sheaf.
+   */
+  async newest(signal?: AbortSignal, after = -1): Promise<Checkpoint<S> | null> {
+    const passedOver = new Set<string>()
+    for (;;) {
+      let gone = false
+      for await (const named of this.#named(signal)) {
+        if (named.slot <= after) break
+        if (passedOver.has(named.key)) continue
+        try {
+          const bytes = await this.#store.get(named.key, signal)
+          if (bytes !== null) return await this.#decode(named, bytes, signal)
+          // Pruned since it was listed, so there are newer ones; a listing that lies is believed once.
+          gone = true
+        } catch (error) {
+          if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) throw error
+          this.#onDamaged?.(named.key, error)
+        }
+        passedOver.add(named.key)
+        if (gone) break
+      }
+      if (!gone) return null
+    }
+  }
+
+  /** Writes a checkpoint, durably; fine when it is there already. Throws what the store and `Machine.save` throw. */
+  async write(fold: Fold<S>, extra: Json, signal?: AbortSignal): Promise<{ readonly bytes: number }> {
+    const pacer = new Pacer(signal, this.#clock)
+    const pieces = await this.#encodeState(fold.state, pacer)
+    const header: Header = {
+      f: 1,
+      need: [],
+      slot: fold.slot,
+      prev: crcHex(fold.crc),
+      ts: fold.ts,
+      genesis: fold.genesis,
+      state: crcHex(await checksum(pieces, 0, pacer)),
+      extra,
+    }
+    const first = Buffer.from(`${JSON.stringify(header)}\n`)
+    const crc = crcHex(await checksum(pieces, crc32(first), pacer))
+    const bytes = await join([first, ...pieces, Buffer.from(`${crc}\n`)], pacer)
+    await this.#store.putIfAbsent(keyOf(fold.slot, crc), bytes, signal)
+    return { bytes: bytes.length }
+  }
+
+  /** Deletes all but those of the two newest slots. */
+  async prune(signal?: AbortSignal): Promise<void> {
+    const kept = new Set<number>()
+    for await (const { key, slot } of this.#named(signal)) {
+      if (kept.size < keptSlots) kept.add(slot)
+      if (!kept.has(slot)) await this.#store.delete(key, signal)
+    }
+  }
+
+  /** The files whose names are those of checkpoints, the newest slot first. */
+  async *#named(signal: AbortSignal | undefined): AsyncGenerator<Named> {
+    for await (const { key } of this.#store.list(directory, undefined, signal)) {
+      const match = /^(\d{20})-([0-9a-f]{8})\.json$/.exec(key.slice(directory.length))
+      if (match === null) continue
+      const slot = Number(lastSlot - BigInt(match[1]!))
+      if (slot >= 0 && Number.isSafeInteger(slot)) yield { key, slot, crc: match[2]! }
+    }
+  }
+
+  async #encodeState(state: S, pacer: Pacer): Promise<Uint8Array[]> {
+    const pieces: Uint8Array[] = []
+    let piece = Buffer.allocUnsafe(pieceBytes)
+    let end = 0
+    for (const text of this.#machine.save(state)) {
+      const most = 3 * text.length + 1
+      if (end + most > piece.length) {
+        pieces.push(piece.subarray(0, end))
+        piece = Buffer.allocUnsafe(Math.max(pieceBytes, most))
+        end = 0
+      }
+      end += piece.write(text, end)
+      piece[end++] = newline
+      if (pacer.due()) await pacer.pause()
+    }
+    pieces.push(piece.subarray(0, end))
+    return pieces
+  }
+
+  async #decode(
+    { key, slot, crc }: Named,
+    bytes: Uint8Array,
+    signal: AbortSignal | undefined,
+  ): Promise<Checkpoint<S>> {
+    const pacer = new Pacer(signal, this.#clock)
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+    const end = bytes.length - endBytes
+    if (end < 1 || text[end - 1] !== newline || text.toString('latin1', end) !== `${crc}\n`) {
+      throw corrupted(`${key} is torn: it does not end in the checksum of its name`)
+    }
+    const actual = crcHex(await checksum([text.subarray(0, end)], 0, pacer))
+    if (actual !== crc) throw corrupted(`${key} is damaged: its checksum is ${actual}`)
+    const first = text.indexOf(newline) + 1
+    const header = parseHeader(key, text.toString('utf8', 0, first), this.#machine.features)
+    if (header.slot !== slot) throw corrupted(`${key} is foreign: it says it is of slot ${header.slot}`)
+    const state = await this.#load(key, header.genesis, text.subarray(first, end), pacer)
+    const { genesis, ts, prev, extra } = header
+    return { genesis, slot, crc: Number.parseInt(prev, 16), ts, state, extra, bytes: bytes.length }
+  }
+
+  async #load(key: string, genesis: Genesis, lines: Buffer, pacer: Pacer): Promise<S> {
+    const loader = orUnreadable(key, () => this.#machine.load(genesis))
+    for (let at = 0; at < lines.length; ) {
+      if (pacer.due()) await pacer.pause()
+      const end = lines.indexOf(newline, at)
+      orUnreadable(key, () => loader.add(lines.toString('utf8', at, end)))
+      at = end + 1
+    }
+    return orUnreadable(key, () => loader.end())
+  }
+}
+
+function keyOf(slot: number, crc: string): string {
+  return `${directory}${String(lastSlot - BigInt(slot)).padStart(20, '0')}-${crc}.json`
+}
+
+/** The checksum of all pieces together, continuing from `crc`. */
+async function checksum(pieces: readonly Uint8Array[], crc: number, pacer: Pacer): Promise<number> {
+  for (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += pieceBytes) {
+      if (pacer.due()) await pacer.pause()
+      crc = crc32(piece.subarray(at, at + pieceBytes), crc)
+    }
+  }
+  return crc
+}
+
+async function join(pieces: readonly Uint8Array[], pacer: Pacer): Promise<Uint8Array> {
+  const bytes = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    if (pacer.due()) await pacer.pause()
+    bytes.set(piece, at)
+    at += piece.length
+  }
+  return bytes
+}
+
+function parseHeader(key: string, line: string, features: ReadonlySet<string>): Header {
+  const header: unknown = orUnreadable(key, () => JSON.parse(line))
+  if (!isRecord(header)) throw badHeader(key, 'object')
+  const { f, need, slot, prev, ts, genesis, extra } = header
+  if (!isCount(f)) throw badHeader(key, 'f')
+  if (f !== 1) throw tooNew(key, `checkpoint format ${f}`)
+  if (!Array.isArray(need)) throw badHeader(key, 'need')
+  for (const feature of need) {
+    if (!features.has(feature)) throw tooNew(key, `the feature ${quote(feature)}`)
+  }
+  if (!isCount(slot)) throw badHeader(key, 'slot')
+  if (typeof prev !== 'string' || !/^[0-9a-f]{8}$/.test(prev)) throw badHeader(key, 'prev')
+  if (!isCount(ts)) throw badHeader(key, 'ts')
+  if (!isRecord(genesis) || typeof genesis.root !== 'string') throw badHeader(key, 'genesis')
+  if (genesis.format !== 1) throw tooNew(key, `format ${quote(genesis.format)}`)
+  if (extra === undefined) throw badHeader(key, 'extra')
+  return header as unknown as Header
+}
+
+function badHeader(key: string, field: string): SheafError {
+  return corrupted(`${key} is damaged: its header has no valid ${quote(field)}`)
+}
+
+/** The checksum vouches for the bytes: what goes wrong with them is a mistake of the Sheaf that wrote or reads them. */
+function orUnreadable<T>(key: string, run: () => T): T {
+  try {
+    return run()
+  } catch (cause) {
+    if (cause instanceof SheafError && cause.code === ErrorCode.Unsupported) throw cause
+    const what = cause instanceof Error ? cause.message : String(cause)
+    throw corrupted(`${key} cannot be read: ${what}`, { cause })
+  }
+}
+
+function tooNew(key: string, what: string): SheafError {
+  return unsupported(`${key} was written by a newer Sheaf: this one does not know ${what}`, {
+    hint: 'open this root with the version of Sheaf that wrote it, or a later one',
+  })
+}

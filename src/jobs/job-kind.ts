@@ -1,0 +1,58 @@
+/** What a kind of work has to say to be run as a job. */
+import type { Json, Propose } from '../commit/machine.js'
+
+export interface JobKind<S> {
+  readonly name: string
+  /**
+   * Does the work, and returns what is to be committed: its operations stand in the same entry as the end of the job, so
+   * neither is there without the other. It is decided like any proposal (commit/machine), but only while the job is
+   * still this run's; with no operations the job ends without having changed anything. What `run` or the decision throws
+   * ends the job as Failed.
+   *
+   * May run more than once for a job, but lands at most once. Must come to an end soon after `signal` fires.
+   */
+  run(job: JobRun): Promise<Propose<S>>
+  /** What becomes of a job whose process is gone or closes: it fails, or somebody begins it anew. */
+  readonly onOrphan: 'fail' | 'requeue'
+}
+
+/** A job, as the process sees it that runs it. */
+export interface JobRun {
+  /** The transaction id of the commit that queued it. */
+  readonly id: string
+  readonly spec: Json
+  /** The table it works on. */
+  readonly table: string | null
+  /** Fires with a `JobStopped` when going on is of no use. */
+  readonly signal: AbortSignal
+  /** Says how far the work is: of `total` steps of any unit, `done`. Costs nothing; others see it within ten seconds. */
+  progress(done: number, total: number, phase: string): void
+}
+
+export interface Progress {
+  readonly done: number
+  readonly total: number
+  readonly phase: string
+}
+
+/**
+ * Why a run was told to stop: somebody ended the job (most likely canceled it), another process took it over, or this
+ * one closes.
+ */
+export type StopCause = 'ended' | 'taken over' | 'closing'
+
+export class JobStopped extends Error {
+  override readonly name = 'JobStopped'
+  readonly why: StopCause
+
+  constructor(id: string, why: StopCause) {
+    super(`job ${id} is stopped: ${messages[why]}`)
+    this.why = why
+  }
+}
+
+const messages: Readonly<Record<StopCause, string>> = {
+  ended: 'it was canceled or ended by somebody else',
+  'taken over': 'another process runs it',
+  closing: 'the root is being closed',
+}

@@ -1,0 +1,440 @@
+/**
+ * Runs jobs: work that outlives the request that asked for it. One runner per opened root; any number of processes.
+ *
+ * - A job is run by the process whose claim, `Running{owner, epoch}`, stands in the log; the order of slots decides.
+ * - What a run did and `Succeeded` are one entry, decided on a state in which the job is still that claim's. So a
+ *   process that was suspended, and overtaken, lands nothing; and nothing lands twice.
+ * - Finish against cancel, finish against takeover: the order of slots decides.
+ * - An owner that leaves no sign of life for a minute is taken for lost, and its job fails or waits again.
+ * - Nothing here keeps the process alive but the work itself, and calls somebody waits for.
+ */
+import type PQueue from 'p-queue'
+import type { Json, Proposal, Propose } from '../commit/machine.js'
+import { parseTransactionId } from '../commit/transaction-id.js'
+import { assert, ErrorCode, quote, SheafError } from '../errors.js'
+import { orAborted } from '../primitives/abort.js'
+import type { Clock } from '../primitives/clock.js'
+import type { PersistentMap } from '../primitives/persistent-map.js'
+import type { BlobStore } from '../storage/blob-store.js'
+import { type JobKind, JobStopped, type Progress, type StopCause } from './job-kind.js'
+import type { JobLog } from './job-log.js'
+import { claimedOp, endedOp, type JobOp, type OpenJob, queuedAgainOp, queuedOp } from './job-op.js'
+import { deleteLease, keepLease, leaseMs, listLeases, newestLeases, readProgress } from './lease.js'
+import { Sightings } from './sightings.js'
+
+export interface JobRunnerOptions<S> {
+  readonly log: JobLog<S>
+  readonly store: BlobStore
+  readonly clock: Clock
+  /** Jobs of other kinds are left to processes that know them. */
+  readonly kinds: readonly JobKind<S>[]
+  /** Jobs run at the same time. Default 1. */
+  readonly concurrency?: number
+}
+
+/** Between two looks for what other processes committed, while something here depends on it, milliseconds. */
+const pollMs = 1000
+const pauseMsMax = 10_000
+const reasonMax = 2000
+
+/** A job this process runs, or is about to claim. */
+interface Own {
+  readonly id: string
+  /** As claimed; null before that. */
+  claim: OpenJob | null
+  /** Stops the run. */
+  readonly stop: AbortController
+  progress: Progress | null
+}
+
+type Outcome<S> =
+  | { readonly kind: 'done'; readonly propose: Propose<S> }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  /** It was told to stop before it began. */
+  | { readonly kind: 'not begun' }
+
+/** Thrown by proposals that have nothing to do any more. */
+const notNeeded = new Error('not needed')
+
+/** What the decision of a run threw, as opposed to what the log did. */
+class Refused {
+  readonly error: unknown
+
+  constructor(error: unknown) {
+    this.error = error
+  }
+}
+
+export class JobRunner<S> {
+  readonly #log: JobLog<S>
+  readonly #store: BlobStore
+  readonly #clock: Clock
+  readonly #kinds: ReadonlyMap<string, JobKind<S>>
+  readonly #concurrency: number
+  /** The nonce of every claim of this runner. */
+  readonly #owner: string
+  readonly #closing = new AbortController()
+  #pool: Promise<PQueue> | null = null
+  /** Ids that wait in the pool. */
+  readonly #offered = new Set<string>()
+  readonly #own = new Map<string, Own>()
+  /** Of the newest state observed. */
+  #jobs: PersistentMap<OpenJob> | null = null
+  /** Those that were last looked through. */
+  #scanned: PersistentMap<OpenJob> | null = null
+  /** Wake those who wait for a job to end. */
+  readonly #waiters = new Set<() => void>()
+  #polling = false
+  #watching: Promise<void> | null = null
+
+  constructor(options: JobRunnerOptions<S>) {
+    this.#log = options.log
+    this.#store = options.store
+    this.#clock = options.clock
+    this.#kinds = new Map(options.kinds.map(kind => [kind.name, kind]))
+    this.#concurrency = options.concurrency ?? 1
+    this.#owner = options.clock.uuid()
+  }
+
+  /**
+   * To be told the newest state at the start, and after every slot that is applied. Cheap: a comparison when no job
+   * changed.
+   */
+  observe(state: S): void {
+    const jobs = this.#log.jobs(state)
+    if (jobs === this.#jobs) return
+    this.#jobs = jobs
+    for (const own of this.#own.values()) this.#check(own)
+    this.#wake()
+    if (this.#offered.size === 0) this.#scan()
+  }
+
+  /**
+   * Queues a job and returns its id. What `also` decides stands in the same entry: throws what it throws, and what
+   * `Committer.commit` does.
+   */
+  async queue(
+    kind: string,
+    spec: Json,
+    options: { readonly table?: string; readonly also?: Propose<S> } = {},
+  ): Promise<string> {
+    assert(this.#kinds.has(kind), `no kind of job is named ${kind}`)
+    this.#checkOpen()
+    await this.#openPool()
+    const op = asJson(queuedOp(kind, spec, options.table))
+    const { transactionId } = await this.#log.commit((state, at) => {
+      const also = options.also?.(state, at)
+      return { ...also, ops: [...(also?.ops ?? []), op] }
+    })
+    return transactionId
+  }
+
+  /**
+   * Waits until a job is no longer open, and returns a state in which it is not. Rejects with `signal.reason`, and with
+   * ServiceUnavailable (17) when the runner closes before that.
+   */
+  async settled(id: string, signal?: AbortSignal): Promise<S> {
+    for (;;) {
+      this.#checkOpen()
+      const state = await this.#log.refresh(signal)
+      if (!this.#log.jobs(state).has(id)) return state
+      await this.#change(signal)
+    }
+  }
+
+  /** How far a job is, as last heard: from this process at once, from others about every ten seconds. */
+  async progressOf(id: string, signal?: AbortSignal): Promise<Progress | null> {
+    const own = this.#own.get(id)
+    return own?.claim == null ? readProgress(this.#store, id, signal) : own.progress
+  }
+
+  /** Begins nothing new, stops what runs, and waits for it: what did not finish fails or waits again, as its kind says. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    for (const own of this.#own.values()) stop(own, 'closing')
+    this.#wake()
+    const pool = await this.#pool?.catch(() => null)
+    await pool?.onIdle()
+    await this.#watching
+  }
+
+  get #closed(): boolean {
+    return this.#closing.signal.aborted
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new SheafError(ErrorCode.ServiceUnavailable, 'this root is closed')
+  }
+
+  // --- what is there to do ---------------------------------------------------------------------------------
+
+  /** Offers queued jobs to the pool, and looks after those that others run. */
+  #scan(): void {
+    const jobs = this.#jobs
+    if (this.#closed || jobs === null || jobs === this.#scanned) return
+    this.#scanned = jobs
+    for (const [id, job] of jobs) {
+      if (!this.#kinds.has(job.kind) || this.#own.has(id)) continue
+      if (job.status === 'Running') this.#watching ??= this.#watch()
+      else if (!this.#offered.has(id)) this.#offer(id)
+    }
+  }
+
+  /** The pool takes the oldest first. */
+  #offer(id: string): void {
+    this.#offered.add(id)
+    const priority = -(parseTransactionId(id)?.slot ?? 0)
+    this.#openPool()
+      .then(pool => pool.add(() => this.#take(id), { priority }))
+      .catch(() => this.#offered.delete(id))
+  }
+
+  /** The first job there is pays for loading p-queue, and for clearing away what processes that died left behind. */
+  #openPool(): Promise<PQueue> {
+    if (this.#pool === null) {
+      this.#pool = import('p-queue').then(({ default: Pool }) => new Pool({ concurrency: this.#concurrency }))
+      this.#watching ??= this.#watch()
+    }
+    return this.#pool
+  }
+
+  /** Never rejects. */
+  async #take(id: string): Promise<void> {
+    this.#offered.delete(id)
+    if (this.#closed) return
+    const own: Own = { id, claim: null, stop: new AbortController(), progress: null }
+    this.#own.set(id, own)
+    if (this.#offered.size === 0) this.#scan()
+    const claim = await this.#claim(id).catch(() => null)
+    if (claim !== null) await this.#carryOut(own, claim)
+    this.#own.delete(id)
+    // It may have been queued again and was passed over, being ours.
+    if (claim !== null && this.#jobs?.get(id)?.status === 'Queued') this.#offer(id)
+  }
+
+  // --- one job, from claim to end --------------------------------------------------------------------------
+
+  /** Null when the job is not to be had any more. */
+  async #claim(id: string): Promise<OpenJob | null> {
+    await this.#persist(state => {
+      const job = this.#log.jobs(state).get(id)
+      if (job?.status !== 'Queued') throw notNeeded
+      return { ops: [asJson(claimedOp(job, this.#owner))], req: [asDependency(job)] }
+    })
+    // Ours also when there was no need to claim it: an attempt whose outcome was unknown has landed.
+    const job = this.#jobs?.get(id)
+    return job?.owner === this.#owner ? job : null
+  }
+
+  async #carryOut(own: Own, claim: OpenJob): Promise<void> {
+    const kind = this.#kinds.get(claim.kind)
+    assert(kind !== undefined, `no kind of job is named ${claim.kind}`)
+    own.claim = claim
+    if (!this.#polling) this.#poll()
+    const ended = new AbortController()
+    const lease = keepLease(this.#store, this.#clock, claim, () => own.progress, ended.signal)
+    const outcome = await run(kind, own, claim)
+    // What the log refuses now is seen to by whoever notices that the lease stands still.
+    await this.#conclude(own, claim, kind, outcome).catch(() => {})
+    ended.abort()
+    await lease
+  }
+
+  async #conclude(own: Own, claim: OpenJob, kind: JobKind<S>, outcome: Outcome<S>): Promise<void> {
+    if (outcome.kind === 'done') return this.#land(claim, outcome.propose)
+    switch (stopCause(own)) {
+      case 'closing':
+        return this.#giveBack(claim, outcome.kind === 'failed' ? kind.onOrphan : 'requeue', 'owner closed')
+      case null:
+        assert(outcome.kind === 'failed', 'a job that nobody stopped has begun')
+        return this.#fail(claim, outcome.error)
+    }
+  }
+
+  /** Commits a result, or that it could not be committed. */
+  async #land(claim: OpenJob, propose: Propose<S>): Promise<void> {
+    try {
+      await this.#whileClaimed(claim, (state, at) => {
+        const result = decided(propose, state, at)
+        return { ...result, ops: [...result.ops, asJson(endedOp(claim.id, 'Succeeded'))] }
+      })
+    } catch (error) {
+      if (error instanceof Refused) await this.#fail(claim, error.error)
+      else if (isTransient(error)) throw error
+      else await this.#fail(claim, error)
+    }
+  }
+
+  #fail(claim: OpenJob, error: unknown): Promise<void> {
+    return this.#whileClaimed(claim, () => ({ ops: [asJson(endedOp(claim.id, 'Failed', reasonOf(error)))] }))
+  }
+
+  /** A claim ends without a result. */
+  #giveBack(claim: OpenJob, onOrphan: JobKind<S>['onOrphan'], reason: string): Promise<void> {
+    const op = onOrphan === 'requeue' ? queuedAgainOp(claim) : endedOp(claim.id, 'Failed', reason)
+    return this.#whileClaimed(claim, () => ({ ops: [asJson(op)] }))
+  }
+
+  /** Commits `propose` if the claim still holds. */
+  #whileClaimed(claim: OpenJob, propose: Propose<S>): Promise<void> {
+    return this.#persist((state, at) => {
+      if (!isClaim(this.#log.jobs(state).get(claim.id), claim)) throw notNeeded
+      const proposal = propose(state, at)
+      return { ...proposal, req: [...(proposal.req ?? []), asDependency(claim)] }
+    })
+  }
+
+  /**
+   * Commits, however long the log is crowded or silent, unless the runner is closing. Committing anew what may have
+   * landed is safe because the proposals here find out, and throw `notNeeded`.
+   */
+  async #persist(propose: Propose<S>): Promise<void> {
+    for (let tries = 0; ; tries++) {
+      try {
+        await this.#log.commit(propose)
+        return
+      } catch (error) {
+        if (error === notNeeded) return
+        if (!isTransient(error) || this.#closed) throw error
+      }
+      const pauseMs = this.#clock.random() * Math.min(100 * 2 ** tries, pauseMsMax)
+      await this.#clock.sleep(pauseMs, this.#closing.signal).catch(() => {})
+    }
+  }
+
+  /** Stops a run whose claim no longer holds. */
+  #check(own: Own): void {
+    if (own.claim === null) return
+    const job = this.#jobs?.get(own.id)
+    if (job === undefined) stop(own, 'ended')
+    else if (!isClaim(job, own.claim)) stop(own, 'taken over')
+  }
+
+  // --- other processes -------------------------------------------------------------------------------------
+
+  /** Looks for what others committed for as long as something runs here: they may cancel it. Never rejects. */
+  async #poll(): Promise<void> {
+    this.#polling = true
+    while (this.#own.size > 0 && !this.#closed) {
+      try {
+        await this.#clock.sleep(pollMs, this.#closing.signal)
+        await this.#log.refresh(this.#closing.signal)
+      } catch {
+        // Closing, or a log that does not answer now.
+      }
+      this.#scan()
+    }
+    this.#polling = false
+  }
+
+  /** Looks after what others run for as long as they do. Never rejects. */
+  async #watch(): Promise<void> {
+    const sightings = new Sightings()
+    while (!this.#closed) {
+      const left = await this.#lookAfterOthers(sightings).catch(() => true)
+      if (!left) break
+      await this.#clock.sleep(leaseMs, this.#closing.signal).catch(() => {})
+    }
+    this.#watching = null
+    // Somebody may have begun while the last look was under way.
+    this.#scanned = null
+    this.#scan()
+  }
+
+  /** Ends claims whose owners are lost, and removes leases nobody keeps. False when nobody else runs anything. */
+  async #lookAfterOthers(sightings: Sightings): Promise<boolean> {
+    const { signal } = this.#closing
+    // In this order: whoever left a lease had claimed the job before.
+    const leases = await listLeases(this.#store, signal)
+    const jobs = this.#log.jobs(await this.#log.refresh(signal))
+    const others: OpenJob[] = []
+    for (const [id, job] of jobs) {
+      if (job.status === 'Running' && this.#kinds.has(job.kind) && !this.#own.has(id)) others.push(job)
+    }
+    for (const job of sightings.look(others, newestLeases(leases), this.#clock.elapsed())) {
+      await this.#giveBack(job, this.#kinds.get(job.kind)!.onOrphan, 'owner lost')
+    }
+    for (const { key, job: id } of leases) {
+      if (!jobs.has(id)) await deleteLease(this.#store, key)
+    }
+    return others.length > 0
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiters) wake()
+  }
+
+  /** Until jobs change, or a little while. Keeps the process alive: somebody waits. */
+  async #change(signal: AbortSignal | undefined): Promise<void> {
+    const over = new AbortController()
+    let wake = () => {}
+    const woken = new Promise<void>(resolve => {
+      wake = resolve
+    })
+    this.#waiters.add(wake)
+    try {
+      await orAborted(Promise.race([woken, this.#clock.sleep(pollMs, over.signal, true)]), signal)
+    } finally {
+      this.#waiters.delete(wake)
+      over.abort()
+    }
+  }
+}
+
+async function run<S>(kind: JobKind<S>, own: Own, { id, spec, table }: OpenJob): Promise<Outcome<S>> {
+  const { signal } = own.stop
+  if (signal.aborted) return { kind: 'not begun' }
+  const progress = (done: number, total: number, phase: string) => {
+    own.progress = { done, total, phase }
+  }
+  try {
+    return { kind: 'done', propose: await kind.run({ id, spec, table, signal, progress }) }
+  } catch (error) {
+    return { kind: 'failed', error }
+  }
+}
+
+function decided<S>(propose: Propose<S>, ...on: Parameters<Propose<S>>): Proposal {
+  try {
+    return propose(...on)
+  } catch (error) {
+    throw new Refused(error)
+  }
+}
+
+/** The first cause counts. */
+function stop(own: Own, why: StopCause): void {
+  own.stop.abort(new JobStopped(own.id, why))
+}
+
+function stopCause(own: Own): StopCause | null {
+  const { aborted, reason } = own.stop.signal
+  return aborted ? (reason as JobStopped).why : null
+}
+
+/** No two claims of a job have the same epoch. */
+function isClaim(job: OpenJob | undefined, claim: OpenJob): boolean {
+  return job?.status === 'Running' && job.epoch === claim.epoch
+}
+
+/** Nothing is wrong with the change itself. */
+function isTransient(error: unknown): boolean {
+  if (!(error instanceof SheafError)) return false
+  const { code } = error
+  return code === ErrorCode.ServiceUnavailable || code === ErrorCode.ConcurrentModification
+}
+
+/** A job as what an entry depends on. */
+function asDependency({ id, epoch }: OpenJob): Json {
+  return { job: id, epoch }
+}
+
+function asJson(op: JobOp): Json {
+  return op as unknown as Json
+}
+
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : quote(error)
+  const hint = error instanceof SheafError ? error.hint : undefined
+  return (hint === undefined ? message : `${message}; ${hint}`).slice(0, reasonMax)
+}

@@ -1,0 +1,214 @@
+/**
+ * One history page as bytes.
+ *
+ *     blocks     each one line of JSON: an array of records of one table, ascending by version
+ *     footer     one line of JSON per block: [table, first version, last version, offset, bytes, checksum]
+ *     trailer    bytes of the footer u32 | bytes of the file u64 | "SHEAFHP1"
+ *
+ * A record is [version, slot, entry, ts, txn, kind, start], or with the manifest in the last place. Blocks are in order
+ * of (table, version), tables compared by UTF-16 units. A block ends with the record that is its 1,000th or makes it
+ * 64 K characters. Numbers in the trailer are little-endian. The CRC-32 of footer and trailer stands in the page's name:
+ * with the checksums of the blocks in the footer that is every byte.
+ */
+import { corrupted, quote } from '../errors.js'
+import { crc32, crcHex } from '../primitives/checksum.js'
+import type { Pacer } from '../primitives/pacer.js'
+import type { ManifestFile, VersionRecord } from './version.js'
+
+/** A page: `_hist/<name>`, the records of slots `from..to`. */
+export interface PageInfo {
+  readonly from: number
+  readonly to: number
+  /** `<from, 20 digits>-<to, 20 digits>-<checksum>.page` */
+  readonly name: string
+  /** 0 for a page without records, which has no file. */
+  readonly bytes: number
+}
+
+export interface Block {
+  /** Versions of its first and last record. */
+  readonly first: number
+  readonly last: number
+  readonly offset: number
+  readonly bytes: number
+  readonly crc: number
+}
+
+export interface EncodedPage {
+  readonly bytes: Uint8Array
+  readonly crc: number
+}
+
+const trailerBytes = 20
+const magic = Buffer.from('SHEAFHP1')
+const newline = 0x0a
+const blockRecords = 1000
+const blockChars = 64 * 1024
+/** Footer lines are put into bytes this many characters at a time. */
+const sliceChars = 64 * 1024
+
+export function pageKey(page: PageInfo): string {
+  return `_hist/${page.name}`
+}
+
+export function pageInfo(from: number, to: number, { bytes, crc }: EncodedPage): PageInfo {
+  const digits = (slot: number) => String(slot).padStart(20, '0')
+  return { from, to, name: `${digits(from)}-${digits(to)}-${crcHex(crc)}.page`, bytes: bytes.length }
+}
+
+/** The page of some tables, which come in order. No bytes and checksum 0 when there is no record. */
+export async function encodePage(
+  tables: Iterable<readonly [table: string, records: readonly VersionRecord[]]>,
+  pacer: Pacer,
+): Promise<EncodedPage> {
+  const parts: Uint8Array[] = []
+  const footer: Uint8Array[] = []
+  let offset = 0
+  let lines = ''
+  for (const [table, records] of tables) {
+    for (let at = 0; at < records.length; ) {
+      const first = at
+      let text = '['
+      do {
+        if (at > first) text += ','
+        text += JSON.stringify(rowOf(records[at++]!))
+      } while (at < records.length && at - first < blockRecords && text.length < blockChars)
+      const block = Buffer.from(`${text}]\n`)
+      const versions = [records[first]!.version, records[at - 1]!.version]
+      lines += `${JSON.stringify([table, ...versions, offset, block.length, crcHex(crc32(block))])}\n`
+      parts.push(block)
+      offset += block.length
+      if (lines.length >= sliceChars) {
+        footer.push(Buffer.from(lines))
+        lines = ''
+      }
+      if (pacer.due()) await pacer.pause()
+    }
+  }
+  if (parts.length === 0) return { bytes: new Uint8Array(0), crc: 0 }
+  footer.push(Buffer.from(lines))
+  const footerBytes = footer.reduce((sum, part) => sum + part.length, 0)
+  const trailer = Buffer.alloc(trailerBytes)
+  trailer.writeUInt32LE(footerBytes, 0)
+  trailer.writeBigUInt64LE(BigInt(offset + footerBytes + trailerBytes), 4)
+  magic.copy(trailer, 12)
+  footer.push(trailer)
+  let crc = 0
+  for (const part of footer) {
+    crc = crc32(part, crc)
+    parts.push(part)
+  }
+  return { bytes: await joined(parts, offset + footerBytes + trailerBytes, pacer), crc }
+}
+
+/** How many bytes the end of a page must have for `decodeFooter`. `end`: its last bytes, 20 at least. */
+export function endBytes(end: Uint8Array, page: PageInfo): number {
+  const at = end.length - trailerBytes
+  const trailer = Buffer.from(end.buffer, end.byteOffset + at, trailerBytes)
+  const bytes = trailer.readUInt32LE(0) + trailerBytes
+  const total = trailer.readBigUInt64LE(4)
+  if (!trailer.subarray(12).equals(magic)) throw damaged(page, 'it does not end in SHEAFHP1')
+  if (total !== BigInt(page.bytes) || bytes > page.bytes) throw damaged(page, `it is not ${page.bytes} bytes`)
+  return bytes
+}
+
+/** The lines of the footer, out of the last `endBytes` bytes of a page. */
+export function decodeFooter(end: Uint8Array, page: PageInfo): Uint8Array {
+  const crc = crcHex(crc32(end))
+  if (!page.name.endsWith(`-${crc}.page`)) throw damaged(page, `the checksum of its footer is ${crc}`)
+  return end.subarray(0, -trailerBytes)
+}
+
+/** The blocks that hold versions of a table in `first..last`, in order; they lie next to each other. */
+export function findBlocks(footer: Uint8Array, table: string, first: number, last: number): Block[] {
+  const found: Block[] = []
+  for (let at = seek(footer, table, first); at < footer.length; ) {
+    const end = footer.indexOf(newline, at) + 1
+    const line = lineAt(footer, at, end)
+    if (line[0] !== table || line[1] > last) break
+    found.push({
+      first: line[1],
+      last: line[2],
+      offset: line[3],
+      bytes: line[4],
+      crc: Number(`0x${line[5]}`),
+    })
+    at = end
+  }
+  return found
+}
+
+/** The records of a block. */
+export function decodeBlock(bytes: Uint8Array, block: Block, page: PageInfo): VersionRecord[] {
+  if (crc32(bytes) !== block.crc) {
+    throw damaged(page, `the checksum of its bytes from ${block.offset} on is not ${crcHex(block.crc)}`)
+  }
+  return (JSON.parse(textOf(bytes)) as Row[]).map(recordOf)
+}
+
+type Line = readonly [
+  table: string,
+  first: number,
+  last: number,
+  offset: number,
+  bytes: number,
+  checksum: string,
+]
+
+/** Where the first line of a block begins that is not before (table, version), by binary search. */
+function seek(footer: Uint8Array, table: string, version: number): number {
+  let low = 0
+  let high = footer.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const start = footer.lastIndexOf(newline, middle - 1) + 1
+    const end = footer.indexOf(newline, middle) + 1
+    const [name, , last] = lineAt(footer, start, end)
+    if (name < table || (name === table && last < version)) low = end
+    else high = start
+  }
+  return low
+}
+
+function lineAt(footer: Uint8Array, start: number, end: number): Line {
+  return JSON.parse(textOf(footer.subarray(start, end)))
+}
+
+type Row = readonly [
+  version: number,
+  slot: number,
+  entry: number,
+  ts: number,
+  txn: string,
+  kind: VersionRecord['kind'],
+  more: number | ManifestFile,
+]
+
+function rowOf({ version, slot, entry, ts, txn, kind, start, manifest }: VersionRecord) {
+  return [version, slot, entry, ts, txn, kind, start ?? manifest]
+}
+
+function recordOf([version, slot, entry, ts, txn, kind, more]: Row): VersionRecord {
+  return typeof more === 'number'
+    ? { version, slot, entry, ts, txn, kind, start: more }
+    : { version, slot, entry, ts, txn, kind, manifest: more }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()
+}
+
+async function joined(parts: readonly Uint8Array[], total: number, pacer: Pacer): Promise<Uint8Array> {
+  const all = new Uint8Array(total)
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
+    if (pacer.due()) await pacer.pause()
+  }
+  return all
+}
+
+function damaged(page: PageInfo, what: string) {
+  return corrupted(`${quote(pageKey(page))} is damaged: ${what}`)
+}

@@ -1,0 +1,347 @@
+/**
+ * The records of all versions there ever were: those since the newest checkpoint in memory, the others in pages.
+ *
+ * - A record never changes and is never taken away, so any snapshot of the catalog can be served from one history.
+ * - A page holds the records of a range of slots, sorted by (table, version); pages follow each other without a gap,
+ *   from slot 1 to `sealed`. It is a pure function of those slots: whoever writes it writes the same bytes, and one
+ *   that is lost is made again from them.
+ * - `note` is called once for every slot after `sealed`, in order.
+ */
+import type { Slot } from '../commit/slot.js'
+import type { Slots } from '../commit/slots.js'
+import { assert, ErrorCode, SheafError } from '../errors.js'
+import { orAborted } from '../primitives/abort.js'
+import { ByteCache } from '../primitives/byte-cache.js'
+import { Pacer } from '../primitives/pacer.js'
+import type { BlobStore } from '../storage/blob-store.js'
+import {
+  type Block,
+  decodeBlock,
+  decodeFooter,
+  encodePage,
+  endBytes,
+  findBlocks,
+  type PageInfo,
+  pageInfo,
+  pageKey,
+} from './history-page.js'
+import { eachRecord } from './slot-records.js'
+import type { VersionRecord } from './version.js'
+
+export type { PageInfo } from './history-page.js'
+
+/** What of a page is read first: nearly always its whole footer. */
+const endGuess = 32 * 1024
+const footersBudget = 8 * 1024 * 1024
+const recordsBudget = 16 * 1024 * 1024
+const rebuiltBudget = 32 * 1024 * 1024
+/** Bytes that records take in memory, per byte of their blocks. */
+const memoryPerByte = 3
+/** Pages that are looked at, and slots that are read, at the same time. */
+const readAhead = 16
+
+/** Records of one table, ascending. Those in memory only ever grow at their end. */
+type Records = VersionRecord[]
+
+/** What one page has of versions of a table: some records, and where its blocks with them begin. */
+interface Found {
+  readonly records: readonly VersionRecord[]
+  readonly begins: number
+}
+
+/** Reads bytes of a page, wherever it is. */
+type ReadRange = (offset: number, length: number) => Promise<Uint8Array>
+
+interface ReadRecords {
+  readonly all: Records
+  /** About how many bytes they take. */
+  readonly memory: number
+}
+
+/** A page that was made again, in memory. */
+interface Rebuilt {
+  readonly page: PageInfo
+  readonly bytes: Uint8Array
+}
+
+export class History {
+  readonly #store: BlobStore
+  readonly #slots: Slots | undefined
+  #pages: readonly PageInfo[]
+  /** The last slot taken in. */
+  #noted: number
+  /** Records after `sealed`, by table. */
+  #tail = new Map<string, Records>()
+  /** Pages whose file was found missing or damaged, and how. */
+  readonly #damaged = new Map<string, SheafError>()
+  readonly #footers = new ByteCache<Uint8Array>(footersBudget, footer => footer.length)
+  readonly #blocks = new ByteCache<ReadRecords>(recordsBudget, ({ memory }) => memory)
+  readonly #rebuilt = new ByteCache<Rebuilt>(rebuiltBudget, ({ bytes }) => bytes.length)
+
+  /**
+   * `pages`: those a checkpoint names; in order. `slots`: where the records of a page whose file is missing or
+   * damaged are found again; without it such a page is an error (corrupted) that names the file.
+   */
+  constructor(store: BlobStore, pages: readonly PageInfo[] = [], slots?: Slots) {
+    this.#store = store
+    this.#slots = slots
+    this.#pages = pages
+    this.#noted = lastSlot(pages)
+  }
+
+  /** The last slot whose records lie in pages. */
+  get sealed(): number {
+    return lastSlot(this.#pages)
+  }
+
+  /** Takes in the versions a slot makes. */
+  note(slot: Slot): void {
+    const { slot: number } = slot.header
+    assert(number === this.#noted + 1, `slot ${number} is noted after slot ${this.#noted}`)
+    this.#noted = number
+    eachRecord(slot, (table, record) => addRecord(this.#tail, table, record))
+  }
+
+  /** The record of a version, or null when there never was one. */
+  async find(table: string, version: number, signal?: AbortSignal): Promise<VersionRecord | null> {
+    return (await this.range(table, version, version, signal))[0] ?? null
+  }
+
+  /** The records of versions `first..last` (inclusive) of a table, ascending; one page read per page that has any. */
+  async range(table: string, first: number, last: number, signal?: AbortSignal): Promise<VersionRecord[]> {
+    const pages = this.#pages
+    const tail = this.#tail.get(table) ?? []
+    const newestFirst: (readonly VersionRecord[])[] = [between(tail, first, last)]
+    const pacer = new Pacer(signal)
+    // A table's versions ascend along the slots, so what begins at `first` or before has all that comes after it.
+    let begins = tail[0]?.version ?? Number.POSITIVE_INFINITY
+    for (
+      let end = pages.length, count = 1;
+      end > 0 && begins > first;
+      count = Math.min(2 * count, readAhead)
+    ) {
+      const some = pages.slice(Math.max(0, end - count), end).reverse()
+      for (const found of await Promise.all(
+        some.map(page => this.#inPage(page, table, first, last, signal)),
+      )) {
+        newestFirst.push(found.records)
+        begins = Math.min(begins, found.begins)
+      }
+      end -= some.length
+      await pacer.turn()
+    }
+    return newestFirst.reverse().flat()
+  }
+
+  /**
+   * Writes the records of slots after `sealed` up to `to` as a page. Gives all pages up to `to`, for a checkpoint to
+   * name; changes nothing in memory: `seal` does, once the checkpoint is durable. Where there is no record there is
+   * no file either, only an entry of 0 bytes, one for all such slots in a row.
+   */
+  async writePage(to: number, signal?: AbortSignal): Promise<readonly PageInfo[]> {
+    assert(to <= this.#noted, `a page up to slot ${to} is asked for at slot ${this.#noted}`)
+    const pages = this.#pages
+    const tail = this.#tail
+    const from = lastSlot(pages) + 1
+    if (to < from) return pages
+    const pacer = new Pacer(signal)
+    const encoded = await encodePage(upTo(tail, await sorted(tail.keys(), pacer), to), pacer)
+    const last = pages.at(-1)
+    if (encoded.bytes.length === 0 && last?.bytes === 0) {
+      return [...pages.slice(0, -1), pageInfo(last.from, to, encoded)]
+    }
+    const page = pageInfo(from, to, encoded)
+    if (page.bytes > 0) await this.#store.putIfAbsent(pageKey(page), encoded.bytes, signal)
+    return [...pages, page]
+  }
+
+  /** From now on records up to the last of `pages` are read from them, and no longer kept in memory. */
+  seal(pages: readonly PageInfo[]): void {
+    const sealed = lastSlot(pages)
+    assert(sealed >= this.sealed, `pages up to slot ${sealed} replace those up to ${this.sealed}`)
+    // Calls under way hold the old map, hence a new one.
+    const tail = new Map<string, Records>()
+    for (const [table, records] of this.#tail) {
+      const gone = firstAfter(records, sealed)
+      if (gone < records.length) tail.set(table, gone === 0 ? records : records.slice(gone))
+    }
+    this.#tail = tail
+    this.#pages = pages
+    this.#noted = Math.max(this.#noted, sealed)
+  }
+
+  async #inPage(
+    page: PageInfo,
+    table: string,
+    first: number,
+    last: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Found> {
+    let trouble = this.#damaged.get(page.name)
+    if (trouble === undefined) {
+      const read: ReadRange = (offset, length) => this.#store.getRange(pageKey(page), offset, length)
+      try {
+        return await this.#lookUp(page, page.name, read, table, first, last, signal)
+      } catch (error) {
+        signal?.throwIfAborted()
+        if (!(error instanceof SheafError) || this.#slots === undefined) throw error
+        trouble = error
+        // What the store only refused may be readable the next time.
+        if (error.code === ErrorCode.Internal) this.#damaged.set(page.name, error)
+      }
+    }
+    try {
+      const { page: copy, bytes } = await orAborted(this.#rebuiltOnce(page), signal)
+      const read: ReadRange = async (offset, length) => bytes.subarray(offset, offset + length)
+      return await this.#lookUp(copy, `${page.name} rebuilt`, read, table, first, last, signal)
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw error instanceof SheafError ? trouble : error
+    }
+  }
+
+  /** `key`: what the caches know the bytes by. */
+  async #lookUp(
+    page: PageInfo,
+    key: string,
+    read: ReadRange,
+    table: string,
+    first: number,
+    last: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Found> {
+    if (page.bytes === 0) return nothing
+    const footer = await orAborted(
+      this.#footers.get(key, () => readFooter(page, read)),
+      signal,
+    )
+    const blocks = findBlocks(footer, table, first, last)
+    if (blocks.length === 0) return nothing
+    const records = await orAborted(
+      this.#blocks.get(`${key} ${blocks[0]!.offset} ${blocks.length}`, () => readBlocks(page, read, blocks)),
+      signal,
+    )
+    return { records: between(records.all, first, last), begins: blocks[0]!.first }
+  }
+
+  #rebuiltOnce(page: PageInfo): Promise<Rebuilt> {
+    return this.#rebuilt.get(page.name, () => rebuild(page, this.#slots!))
+  }
+}
+
+const nothing: Found = { records: [], begins: Number.POSITIVE_INFINITY }
+
+async function readFooter(page: PageInfo, read: ReadRange): Promise<Uint8Array> {
+  const guess = Math.min(page.bytes, endGuess)
+  const end = await read(page.bytes - guess, guess)
+  const length = endBytes(end, page)
+  return decodeFooter(
+    length <= guess ? end.slice(guess - length) : await read(page.bytes - length, length),
+    page,
+  )
+}
+
+/** Blocks that lie next to each other, in one read. */
+async function readBlocks(page: PageInfo, read: ReadRange, blocks: readonly Block[]): Promise<ReadRecords> {
+  const pacer = new Pacer()
+  const { offset } = blocks[0]!
+  const last = blocks.at(-1)!
+  const bytes = await read(offset, last.offset + last.bytes - offset)
+  const records: Records[] = []
+  for (const block of blocks) {
+    const start = block.offset - offset
+    records.push(decodeBlock(bytes.subarray(start, start + block.bytes), block, page))
+    await pacer.turn()
+  }
+  return { all: records.flat(), memory: memoryPerByte * bytes.length }
+}
+
+/** A page as whoever wrote it made it. */
+async function rebuild(page: PageInfo, slots: Slots): Promise<Rebuilt> {
+  const tables = new Map<string, Records>()
+  const pacer = new Pacer()
+  for (let first = page.from; first <= page.to; first += readAhead) {
+    const count = Math.min(readAhead, page.to - first + 1)
+    for (const slot of await Promise.all(Array.from({ length: count }, (_, i) => slots.get(first + i)))) {
+      eachRecord(slot, (table, record) => addRecord(tables, table, record))
+      await pacer.turn()
+    }
+  }
+  const encoded = await encodePage(upTo(tables, await sorted(tables.keys(), pacer), page.to), pacer)
+  return { page: pageInfo(page.from, page.to, encoded), bytes: encoded.bytes }
+}
+
+function addRecord(tables: Map<string, Records>, table: string, record: VersionRecord): void {
+  const records = tables.get(table)
+  if (records === undefined) {
+    tables.set(table, [record])
+    return
+  }
+  const { version } = records.at(-1)!
+  assert(record.version > version, `version ${record.version} of table ${table} follows version ${version}`)
+  records.push(record)
+}
+
+/** The records of some tables up to slot `to`, tables in order, those without any left out. */
+function* upTo(
+  tables: ReadonlyMap<string, Records>,
+  order: readonly string[],
+  to: number,
+): Iterable<readonly [table: string, records: readonly VersionRecord[]]> {
+  for (const table of order) {
+    const records = tables.get(table)!
+    const count = firstAfter(records, to)
+    if (count > 0) yield [table, count === records.length ? records : records.slice(0, count)]
+  }
+}
+
+/** Strings by UTF-16 units, in groups of the same first two: sorting 100,000 at once would hold the event loop. */
+async function sorted(texts: Iterable<string>, pacer: Pacer): Promise<string[]> {
+  const groups = new Map<number, string[]>()
+  for (const text of texts) {
+    const start = (text.charCodeAt(0) || 0) * 0x10000 + (text.charCodeAt(1) || 0)
+    const group = groups.get(start)
+    if (group === undefined) groups.set(start, [text])
+    else group.push(text)
+    if (pacer.due()) await pacer.pause()
+  }
+  const all: string[][] = []
+  for (const start of [...groups.keys()].sort((a, b) => a - b)) {
+    all.push(groups.get(start)!.sort())
+    await pacer.turn()
+  }
+  return all.flat()
+}
+
+/** The records of versions `first..last`. */
+function between(records: Records, first: number, last: number): Records {
+  return records.slice(firstFrom(records, first), firstFrom(records, last + 1))
+}
+
+/** How many records come before version `version`. */
+function firstFrom(records: Records, version: number): number {
+  let low = 0
+  let high = records.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (records[middle]!.version < version) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** How many records come from slot `slot` or before. */
+function firstAfter(records: Records, slot: number): number {
+  let low = 0
+  let high = records.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (records[middle]!.slot <= slot) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function lastSlot(pages: readonly PageInfo[]): number {
+  return pages.at(-1)?.to ?? 0
+}

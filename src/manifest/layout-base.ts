@@ -1,0 +1,174 @@
+/**
+ * A layout as bytes: the base of a version, from which the layouts of those that follow are folded.
+ *
+ *     {"f":1,"need":[],"t":uuid,"v":version,"schema":{...},"next":{...},"frags":[
+ *     {"id":3,"rows":65536,"ids":{"row0":0},"files":[...],"dead":{"parts":[...],"count":12}},
+ *     {"id":4,...}
+ *     ]}
+ *     9ac1f00d
+ *
+ * One JSON document, a line per fragment; then the CRC-32 of all that as eight hex digits, and "\n". Its bytes depend on
+ * the layout alone, so whoever writes the base of a version writes the same.
+ */
+import { corrupted, quote, type SheafError, unsupported } from '../errors.js'
+import { crc32, crcHex } from '../primitives/checksum.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { manifestName } from '../protocol/manifest-name.js'
+import type { DataFile, Fragment, Layout } from './layout.js'
+
+/** Fragment lines are written and read about this many characters at a time. */
+const sliceLength = 64 * 1024
+const beginning = Buffer.from('{"f":1,')
+const closing = ']}\n'
+const checksumBytes = 9
+const newline = 0x0a
+const comma = 0x2c
+
+/** Where the base of a version of the table at `location` lies. */
+export function baseKey(location: string, version: number): string {
+  return `${location}/_versions/${manifestName(version, 'V2')}`
+}
+
+export async function encodeBase(layout: Layout, pacer: Pacer): Promise<Uint8Array> {
+  const { table: t, version: v, schema, next, fragments } = layout
+  const { row, frag, field } = next
+  const head = JSON.stringify({ f: 1, need: [], t, v, schema, next: { row, frag, field }, frags: [] })
+  const parts: Uint8Array[] = []
+  let crc = 0
+  const add = (text: string) => {
+    const part = Buffer.from(text)
+    crc = crc32(part, crc)
+    parts.push(part)
+  }
+  let text = `${head.slice(0, -2)}\n`
+  for (const [i, fragment] of fragments.entries()) {
+    text += `${JSON.stringify(plainFragment(fragment))}${i === fragments.length - 1 ? '' : ','}\n`
+    if (text.length < sliceLength) continue
+    add(text)
+    text = ''
+    await pacer.turn()
+  }
+  add(text + closing)
+  parts.push(Buffer.from(`${crcHex(crc)}\n`))
+  return Buffer.concat(parts)
+}
+
+/**
+ * The layout in `bytes`, which were read from `key` as the base of version `version` of `table`. Throws unsupported for
+ * what does not even begin like one: a newer Sheaf's, or a file of somebody else at a location that a caller chose.
+ * Throws corrupted for everything else that is not what was written.
+ */
+export async function decodeBase(
+  bytes: Uint8Array,
+  table: string,
+  version: number,
+  key: string,
+  pacer: Pacer,
+): Promise<Layout> {
+  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  if (bytes.length > 0 && !file.subarray(0, beginning.length).equals(beginning)) {
+    throw unsupported(`${quote(key)} is no stored layout, or one of a newer Sheaf`)
+  }
+  const end = file.length - checksumBytes
+  if (end < beginning.length) throw damaged(key, `it has ${file.length} bytes`)
+  const crc = `${crcHex(crc32(file.subarray(0, end)))}\n`
+  if (file.toString('latin1', end) !== crc) throw damaged(key, 'it does not end in its checksum')
+  const body = file.indexOf(newline) + 1
+  const head = parse(`${file.toString('utf8', 0, body)}]}`, key)
+  const { need, t, v, schema, next } = head as Record<string, unknown>
+  if (!Array.isArray(need) || need.length > 0) {
+    throw unsupported(`${quote(key)} needs ${quote(need)} of a newer Sheaf`)
+  }
+  if (t !== table || v !== version) throw damaged(key, `it is of version ${quote(v)} of table ${quote(t)}`)
+  if (!isSchema(schema) || !isCounters(next)) throw damaged(key, 'it has no schema or no counters')
+  const bodyEnd = end - closing.length
+  if (file.toString('latin1', bodyEnd, end) !== closing) throw damaged(key, 'it ends among its fragments')
+  const fragments: Fragment[] = []
+  for (let at = body; at < bodyEnd; ) {
+    // Whole lines: up to the end of the one the slice ends in.
+    const lineEnd = file.indexOf(newline, Math.min(at + sliceLength, bodyEnd - 1))
+    const textEnd = file[lineEnd - 1] === comma ? lineEnd - 1 : lineEnd
+    for (const fragment of parse(`[${file.toString('utf8', at, textEnd)}]`, key) as readonly unknown[]) {
+      if (!isFragment(fragment)) throw damaged(key, `it has no fragment ${fragments.length}`)
+      fragments.push(fragment)
+    }
+    at = lineEnd + 1
+    await pacer.turn()
+  }
+  return { table, version, schema, fragments, next }
+}
+
+/** In the order the fields have on disk, whatever order they came in. */
+function plainFragment({ id, rows, ids, files, dead }: Fragment) {
+  return {
+    id,
+    rows,
+    ids: { row0: ids.row0 },
+    files: files.map(plainFile),
+    dead: { parts: dead.parts.map(({ slot, blob }) => ({ slot, blob })), count: dead.count },
+  }
+}
+
+function plainFile(data: DataFile) {
+  if ('file' in data) {
+    const { file, bytes, crc, fields } = data
+    return { file, bytes, crc, fields }
+  }
+  const { slot, blob, bytes, fields } = data
+  return { slot, blob, bytes, fields }
+}
+
+function isFragment(value: unknown): value is Fragment {
+  if (!isRecord(value)) return false
+  const { id, rows, ids, files, dead } = value
+  return (
+    areCounts(id, rows) &&
+    isRecord(ids) &&
+    areCounts(ids.row0) &&
+    Array.isArray(files) &&
+    files.every(isFile) &&
+    isRecord(dead) &&
+    areCounts(dead.count) &&
+    Array.isArray(dead.parts) &&
+    dead.parts.every(part => isRecord(part) && areCounts(part.slot, part.blob))
+  )
+}
+
+function isFile(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { file, bytes, crc, slot, blob, fields } = value
+  const placed = typeof file === 'string' ? areCounts(bytes, crc) : areCounts(bytes, slot, blob)
+  return placed && Array.isArray(fields) && fields.every(isCount)
+}
+
+function isSchema(value: unknown): value is Layout['schema'] {
+  return isRecord(value) && areCounts(value.id) && Array.isArray(value.fields)
+}
+
+function isCounters(value: unknown): value is Layout['next'] {
+  return isRecord(value) && areCounts(value.row, value.frag, value.field)
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function areCounts(...values: readonly unknown[]): boolean {
+  return values.every(isCount)
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
+function parse(text: string, key: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw damaged(key, 'it is no JSON', cause)
+  }
+}
+
+function damaged(key: string, what: string, cause?: unknown): SheafError {
+  return corrupted(`${quote(key)} is damaged: ${what}`, { cause })
+}

@@ -1,0 +1,28 @@
+/** The version records a slot makes: a pure function of the slot, so that whoever reads it again gets the same. */
+import type { Slot } from '../commit/slot.js'
+import { manifestName } from '../protocol/manifest-name.js'
+import type { Change } from './change.js'
+import type { RegisterOp, VersionOp, VersionRecord } from './version.js'
+
+/** Calls `take` for each, in the order of the log. */
+export function eachRecord({ header }: Slot, take: (table: string, record: VersionRecord) => void): void {
+  const { slot, ts } = header
+  for (const [entry, { txn, ops }] of header.entries.entries()) {
+    for (const op of ops as unknown as readonly (Change | VersionOp | RegisterOp | { readonly op: null })[]) {
+      switch (op.op) {
+        case 'change':
+          take(op.t, { version: op.v, slot, entry, ts, txn, kind: op.kind, start: op.start ?? 0 })
+          break
+        case 'version':
+          take(op.t, { version: op.v, slot, entry, ts, txn, kind: op.kind, manifest: op.manifest })
+          break
+        case 'register':
+          for (const [version, size] of op.versions) {
+            const path = `${op.location}/_versions/${manifestName(version, op.scheme)}`
+            const manifest = { path, scheme: op.scheme, size, meta: {} }
+            take(op.t, { version, slot, entry, ts, txn, kind: 'register', manifest })
+          }
+      }
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/** Locations as callers write them, and as keys of the store (STORAGE S17). */
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { invalidInput, quote } from '../errors.js'
+import { isKey } from '../storage/key.js'
+
+/** A location as a URI. */
+export function uriOf(location: string): string {
+  return /^[a-z0-9+.-]+:\/\//i.test(location) ? location : pathToFileURL(location).href
+}
+
+/**
+ * The folder of the root at `root` that `location` names: an absolute path, a `file://` URI, or a path relative to the
+ * root. Throws code 13 for a place outside the root, for the root itself, and for folders that Sheaf keeps there.
+ */
+export function folderAt(root: string, location: string): string {
+  const path = plainPath(location).replaceAll('\\', '/').replace(/\/+$/, '')
+  const base = root.replaceAll('\\', '/').replace(/\/+$/, '')
+  const isBelow = path.startsWith(`${base}/`)
+  const isAbsolute = path.startsWith('/') || /^[a-z]:\//i.test(path) || /^[a-z0-9+.-]+:\/\//i.test(path)
+  if (isAbsolute && !isBelow) {
+    throw invalidInput(`location ${quote(location)} is not a folder below the root ${quote(root)}`, {
+      hint: 'tables lie below the root; leave location out to have one chosen',
+    })
+  }
+  // The root `memory://` ends in slashes of its own.
+  const folder = isBelow ? path.slice(base.length).replace(/^\/+/, '') : path
+  if (!isKey(folder) || folder.startsWith('_')) {
+    throw invalidInput(`location ${quote(location)} does not name a folder that can hold a table`, {
+      hint: 'use plain names without . and .., not starting with _',
+    })
+  }
+  return folder
+}
+
+function plainPath(location: string): string {
+  if (!location.toLowerCase().startsWith('file:')) return location
+  try {
+    return fileURLToPath(location)
+  } catch (cause) {
+    throw invalidInput(`location ${quote(location)} is not a file URI of this machine`, { cause })
+  }
+}

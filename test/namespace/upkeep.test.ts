@@ -1,0 +1,175 @@
+/** What is done in the background, as seen in the store and by who opens the root next. */
+import { expect, test } from 'vitest'
+import { connect, type Namespace } from '../../src/index.js'
+import type { BlobStore } from '../../src/storage/blob-store.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
+import { SeededClock } from '../support/clock.js'
+import { CountingStore, CrashingStore } from '../support/stores.js'
+
+/** Enough log for a checkpoint, in a few slots. */
+async function fillLog(ns: Namespace, from: number): Promise<void> {
+  for (let i = from; i < from + 5; i++) {
+    await ns.createNamespace(`n${i}`, { properties: { p: 'x'.repeat(60_000) } })
+  }
+}
+
+async function keysIn(store: BlobStore, prefix: string): Promise<string[]> {
+  const keys: string[] = []
+  for await (const { key } of store.list(prefix)) keys.push(key)
+  return keys
+}
+
+test('a long log gets a checkpoint, and who opens the root then reads the log from there on', async () => {
+  const store = new MemoryStore('memory://')
+  const ns = await connect('memory://', { store })
+  await ns.createTable('t', [{ a: 1 }])
+  await fillLog(ns, 0)
+  await ns.close()
+  expect(await keysIn(store, '_ckpt/')).toHaveLength(1)
+  expect(await keysIn(store, '_hist/')).toHaveLength(1)
+  const counting = new CountingStore(store)
+  const next = await connect('memory://', { store: counting, readOnly: true })
+  // One for the listing's checkpoint, one for slot 0 or the checkpoint's own slot, and what came after.
+  expect(counting.calls.get('get')).toBeLessThan(8)
+  expect(await next.namespaceNames()).toHaveLength(5)
+  expect(await (await next.openTable('t')).search().toArray()).toEqual([{ a: 1 }])
+  expect(await (await next.openTable('t')).versions()).toMatchObject([
+    { version: 1, metadata: { operation: 'create' } },
+  ])
+  await next.close()
+})
+
+test('checkpoints grow apart with the state, and the two newest are kept', async () => {
+  const store = new MemoryStore('memory://')
+  for (let i = 0; i < 60; i += 5) {
+    const ns = await connect('memory://', { store })
+    await fillLog(ns, i)
+    await ns.close()
+  }
+  expect(await keysIn(store, '_ckpt/')).toHaveLength(2)
+  const pages = (await keysIn(store, '_hist/')).length
+  expect(pages).toBeLessThan(9)
+})
+
+test('of two processes one writes the checkpoint, and both go on from it', async () => {
+  const store = new MemoryStore('memory://')
+  const a = await connect('memory://', { store })
+  const b = await connect('memory://', { store })
+  await fillLog(a, 0)
+  await a.close()
+  await b.createTable('t', [{ a: 1 }])
+  await fillLog(b, 5)
+  await b.close()
+  expect((await keysIn(store, '_ckpt/')).length).toBeLessThanOrEqual(2)
+  const next = await connect('memory://', { store })
+  expect(await next.namespaceNames()).toHaveLength(10)
+  expect(await (await next.openTable('t')).version()).toBe(1)
+  await next.close()
+})
+
+test('the 64th version of a table is stored as a layout, and older ones are read without it too', async () => {
+  const store = new MemoryStore('memory://')
+  const ns = await connect('memory://', { store })
+  const table = await ns.createTable('t', [{ a: 1 }])
+  for (let i = 2; i <= 70; i++) await table.add([{ a: i }])
+  await ns.close()
+  const bases = (await keysIn(store, 'tables/')).filter(key => key.includes('/_versions/'))
+  expect(bases).toHaveLength(1)
+  for (const lost of [false, true]) {
+    if (lost) await store.delete(bases[0]!)
+    const next = await connect('memory://', { store })
+    const opened = await next.openTable('t')
+    expect(await opened.countRows()).toBe(70)
+    expect(await (await opened.checkout(65)).countRows()).toBe(65)
+    expect(await (await opened.checkout(3)).countRows()).toBe(3)
+    await next.close()
+  }
+})
+
+test('files of a dropped table go after ten minutes, unless a snapshot still shows it', async () => {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('memory://', clock)
+  const ns = await connect('memory://', { store, clock })
+  const rows = Array.from({ length: 20_000 }, (_, i) => ({ a: i, b: `row ${i}` }))
+  await ns.createTable('t', rows)
+  const filesOf = async () => (await keysIn(store, 'tables/')).length
+  expect(await filesOf()).toBe(1)
+  const snapshot = await ns.snapshot()
+  await ns.dropTable('t')
+  const later = async (name: string) => {
+    clock.advance(11 * 60 * 1000)
+    await ns.createNamespace(name)
+    await clock.sleep(1000)
+  }
+  await later('a')
+  expect(await filesOf()).toBe(1)
+  expect(await (await snapshot.openTable('t')).countRows()).toBe(20_000)
+  await snapshot.close()
+  await later('b')
+  expect(await filesOf()).toBe(0)
+  await ns.close()
+})
+
+test('upkeep that fails is told of, and done later', async () => {
+  const warnings: string[] = []
+  const inner = new MemoryStore('memory://')
+  let refuse = true
+  const store = new Proxy(inner, {
+    get(target, name) {
+      if (name === 'putIfAbsent') {
+        return (key: string, bytes: Uint8Array) => {
+          if (refuse && key.startsWith('_ckpt/')) throw new Error('disk full')
+          return target.putIfAbsent(key, bytes)
+        }
+      }
+      const value = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const ns = await connect('memory://', { store, onWarning: message => warnings.push(message) })
+  await fillLog(ns, 0)
+  await ns.createNamespace('more')
+  await new Promise(resolve => setImmediate(resolve))
+  expect(warnings.length).toBeGreaterThan(0)
+  refuse = false
+  await ns.createNamespace('again')
+  await ns.close()
+  expect(await keysIn(inner, '_ckpt/')).toHaveLength(1)
+})
+
+test('a process that dies at any step of upkeep leaves a root that opens with everything in it', async () => {
+  const origin = new MemoryStore('memory://')
+  const first = await connect('memory://', { store: origin })
+  await fillLog(first, 0)
+  const table = await first.createTable('t', [{ a: 1 }])
+  for (let i = 2; i < 64; i++) await table.add([{ a: i }])
+  await first.close()
+  for (let survives = 0; survives < 40; survives++) {
+    for (const lastLands of [false, true]) {
+      const store = await copyOf(origin)
+      const dying = new CrashingStore(store, survives, lastLands)
+      let acknowledged = 63
+      try {
+        const ns = await connect('memory://', { store: dying, onWarning: () => {} })
+        const opened = await ns.openTable('t')
+        await opened.add([{ a: 64 }])
+        acknowledged = 64
+        await fillLog(ns, 5)
+        await ns.close()
+      } catch (error) {
+        if (!dying.dead) throw error
+      }
+      const next = await connect('memory://', { store })
+      const rows = await (await next.openTable('t')).countRows()
+      expect(rows).toBeGreaterThanOrEqual(acknowledged)
+      expect(rows).toBeLessThanOrEqual(64)
+      await next.close()
+    }
+  }
+})
+
+async function copyOf(store: MemoryStore): Promise<MemoryStore> {
+  const copy = new MemoryStore('memory://')
+  for (const key of await keysIn(store, '')) await copy.put(key, (await store.get(key))!)
+  return copy
+}
