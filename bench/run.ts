@@ -5,9 +5,13 @@
  *   npm run bench -- query-exact           one question, at full size (--small: as the tests do)
  *   npm run bench -- query-exact --json    the report as one line of JSON
  */
+import { bench as commit } from './commit.js'
 import { askBenches, named } from './harness.js'
 import { bench as openCold } from './open-cold.js'
 import { bench as queryExact } from './query-exact.js'
 import { bench as queryTable } from './query-table.js'
 
-await askBenches([named(queryExact), named(queryTable), named(openCold)], process.argv.slice(2))
+await askBenches(
+  [named(queryExact), named(queryTable), named(openCold), named(commit)],
+  process.argv.slice(2),
+)

@@ -3,7 +3,8 @@
  * folder; `npm run bench:compare -- exact` sees to both.
  */
 import { askBenches, named } from '../../dist/bench/harness.js'
+import { bench as commit } from './commit.mjs'
 import { bench as exact } from './exact.mjs'
 
 const words = process.argv.slice(2)
-await askBenches([named(exact)], words.includes('--small') ? words : ['--full', ...words])
+await askBenches([named(exact), named(commit)], words.includes('--small') ? words : ['--full', ...words])

@@ -429,11 +429,15 @@ export class Committer<S> {
    * lets a slot's time pass without using it is not waited for.
    */
   async #letOthersGoFirst(): Promise<void> {
+    // Who has just lost, and has not paused since, has just looked.
+    const lost = this.#queue[0]?.lostSlots ?? 0
+    let looked = lost > 0 && lost <= lostInTurnMax
     let waited = false
     try {
       for (;;) {
         const head = this.#head
-        await this.#advance(1)
+        if (!looked) await this.#advance(1)
+        looked = false
         if (this.#head > head) this.#expectOthers()
         else if (waited) return
         const before = this.#turns.before(this.#by)

@@ -14,6 +14,9 @@ import type { OpenJob } from './job-op.js'
 /** Between two signs of life, milliseconds. */
 export const leaseMs = 10_000
 
+/** Before the first: jobs that are over by then leave none. */
+const firstMs = 1000
+
 const directory = '_jobs/'
 const pattern = /^_jobs\/(.+)-(\d{1,15})-(\d{1,15})$/
 const leaseBytesMax = 4096
@@ -35,7 +38,9 @@ export async function keepLease(
   signal: AbortSignal,
 ): Promise<void> {
   const written: string[] = []
-  for (let counter = 0; !signal.aborted; counter++) {
+  for (let counter = 0; ; counter++) {
+    await clock.sleep(counter === 0 ? firstMs : leaseMs, signal).catch(() => {})
+    if (signal.aborted) break
     const key = `${directory}${id}-${epoch}-${counter}`
     written.push(key)
     try {
@@ -47,7 +52,6 @@ export async function keepLease(
     } catch {
       // The next one may fare better.
     }
-    await clock.sleep(leaseMs, signal).catch(() => {})
   }
   for (const key of written) await deleteLease(store, key)
 }

@@ -7,7 +7,7 @@ import { Checkpoints } from '../commit/checkpoints.js'
 import { Committer } from '../commit/committer.js'
 import type { Slot } from '../commit/slot.js'
 import { Slots } from '../commit/slots.js'
-import { invalidInput, quote } from '../errors.js'
+import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import type { JobKind } from '../jobs/job-kind.js'
 import { JobRunner } from '../jobs/job-runner.js'
 import { History } from '../manifest/history.js'
@@ -15,7 +15,6 @@ import { LanceManifests } from '../manifest/lance-manifests.js'
 import { LayoutStore } from '../manifest/layout-store.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
-import type { CallOptions } from '../protocol/calls.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { FileStore } from '../storage/file-store.js'
 import { MemoryStore } from '../storage/memory-store.js'
@@ -24,7 +23,7 @@ import { createTableSource } from '../table/table-source.js'
 import type { Engine } from './engine.js'
 import { bindOperations } from './handlers.js'
 import { Namespace } from './namespace.js'
-import { frozenAt } from './snapshot.js'
+import { takeSnapshot } from './snapshot.js'
 import { pagesOf, Tail, Upkeep, type Warn } from './upkeep.js'
 import { watchRoot } from './watch.js'
 
@@ -63,10 +62,14 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
   const { onWarning: warn = emitWarning } = options
   const settings = { location, create, readOnly, cacheBytes, clock, warn }
   const { engine, close } = await openEngine(store, settings, signal)
-  return new Namespace(bindOperations(engine), close, {
+  return new Namespace(bindOperations(engine, readOnly ? isReadOnly : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),
     watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
   })
+}
+
+function isReadOnly(): SheafError {
+  return new SheafError(ErrorCode.PermissionDenied, 'this root is opened read-only')
 }
 
 interface EngineOptions {
@@ -121,9 +124,9 @@ export async function openEngine(
     },
     store,
     clock,
-    kinds: jobKinds,
+    kinds: readOnly ? [] : jobKinds,
   })
-  if (!readOnly) jobs.observe(committer.state)
+  jobs.observe(committer.state)
   const engine: Engine = {
     location,
     store,
@@ -150,12 +153,6 @@ export async function openEngine(
 function emitWarning(message: string, cause: unknown): void {
   const detail = cause instanceof Error ? cause.message : String(cause)
   process.emitWarning(`sheaf: ${message}`, { detail })
-}
-
-async function takeSnapshot(engine: Engine, { signal }: CallOptions): Promise<Namespace> {
-  const state = await engine.root.refresh(signal)
-  const unpin = engine.upkeep.pin(state)
-  return new Namespace(bindOperations(frozenAt(engine, state, engine.root.head)), async () => unpin())
 }
 
 async function openStore(

@@ -1,7 +1,7 @@
 /** One handler per operation. What is not built yet says so. */
 import { SheafError } from '../errors.js'
 import { bindHandlers, type HandlerOptions, type Handlers, type Operations } from '../protocol/calls.js'
-import { type OperationName, operationNames } from '../protocol/operations.js'
+import { type OperationName, operationNames, operations } from '../protocol/operations.js'
 import { batchCommitTables, batchCreateTableVersions } from './batch.js'
 import { AlreadyCommitted, checkKey, type Engine } from './engine.js'
 import {
@@ -99,9 +99,17 @@ const handlers: Handlers<Engine> = {
   refreshMaterializedView: 'unsupported',
 }
 
-/** The operations on a root. */
-export function bindOperations(engine: Engine): Operations {
-  return bindHandlers(onceEach, engine)
+/** The operations on a root; where `refusal` is given, writes are refused with it before they do anything. */
+export function bindOperations(engine: Engine, refusal?: () => SheafError): Operations {
+  if (refusal === undefined) return bindHandlers(onceEach, engine)
+  const refuse = async () => {
+    throw refusal()
+  }
+  const reading = Object.entries(handlers).map(([name, handler]) => {
+    const isWrite = handler !== 'unsupported' && operations[name as OperationName].access === 'write'
+    return [name, isWrite ? refuse : handler]
+  })
+  return bindHandlers(Object.fromEntries(reading) as Handlers<Engine>, engine)
 }
 
 type AnyHandler = (engine: Engine, ...rest: unknown[]) => Promise<unknown>

@@ -1,22 +1,49 @@
 /** A root that stands still: all tables, tags and versions as they were at one slot. */
 import type { CatalogState } from '../catalog/state.js'
-import { ErrorCode, SheafError } from '../errors.js'
+import { assert, ErrorCode, SheafError } from '../errors.js'
+import type { CallOptions } from '../protocol/calls.js'
 import type { Engine, Root } from './engine.js'
+import { bindOperations } from './handlers.js'
+import { Namespace } from './namespace.js'
 
-/** An engine on which nothing changes. */
-export function frozenAt(engine: Engine, state: CatalogState, head: number): Engine {
-  const root: Root = {
-    state,
-    head,
-    async refresh(signal) {
-      signal?.throwIfAborted()
-      return state
-    },
-    async commit() {
-      throw new SheafError(ErrorCode.PermissionDenied, 'a snapshot never changes', {
-        hint: 'write through the namespace it was taken of',
-      })
-    },
+/** The namespace as it is now. What it shows is kept until it is closed; then it refuses calls. */
+export async function takeSnapshot(engine: Engine, { signal }: CallOptions): Promise<Namespace> {
+  const state = await engine.root.refresh(signal)
+  const root = new FrozenRoot(state, engine.root.head)
+  const unpin = engine.upkeep.pin(state)
+  return new Namespace(bindOperations({ ...engine, root }, neverChanges), async () => {
+    root.close()
+    unpin()
+  })
+}
+
+class FrozenRoot implements Root {
+  readonly state: CatalogState
+  readonly head: number
+  #closed = false
+
+  constructor(state: CatalogState, head: number) {
+    this.state = state
+    this.head = head
   }
-  return { ...engine, root }
+
+  async refresh(signal?: AbortSignal): Promise<CatalogState> {
+    signal?.throwIfAborted()
+    if (this.#closed) throw new SheafError(ErrorCode.ServiceUnavailable, 'this snapshot is closed')
+    return this.state
+  }
+
+  async commit(): Promise<never> {
+    assert(false, 'no handler that writes is bound to a snapshot')
+  }
+
+  close(): void {
+    this.#closed = true
+  }
+}
+
+function neverChanges(): SheafError {
+  return new SheafError(ErrorCode.PermissionDenied, 'a snapshot never changes', {
+    hint: 'write through the namespace it was taken of',
+  })
 }

@@ -62,9 +62,18 @@ export class ByteCache<V> {
     if (this.#entries.get(key) !== entry) return
     entry.bytes = this.#sizeOf(value)
     this.#bytes += entry.bytes
+    if (this.#bytes > this.#budget) this.#evict(key)
+  }
+
+  /**
+   * Lets the least recently used go until the rest fits. A walk of a Map passes the places of all that were deleted
+   * since it last grew, so it makes room for some more at once.
+   */
+  #evict(arrived: string): void {
+    const enough = this.#budget - this.#budget / 16
     for (const [oldest, { bytes }] of this.#entries) {
-      if (this.#bytes <= this.#budget) return
-      if (bytes === 0 && oldest !== key) continue
+      if (this.#bytes <= enough) return
+      if (bytes === 0 && oldest !== arrived) continue
       this.#entries.delete(oldest)
       this.#bytes -= bytes
     }

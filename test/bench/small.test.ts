@@ -1,5 +1,6 @@
 /** Every bench runs at its small size, so that none rots. Answers are compared, times are not. */
 import { expect, test } from 'vitest'
+import { bench as commit } from '../../bench/commit.js'
 import { runBench } from '../../bench/harness.js'
 import { bench as openCold } from '../../bench/open-cold.js'
 import { bench as queryTable } from '../../bench/query-table.js'
@@ -17,4 +18,17 @@ test('open-cold: joined and plain modules give the same first answer', async () 
     expect(shipped!.answer).toBe(plain!.answer)
     expect(shipped!.answer).not.toBe(entries[0]!.answer)
   }
+})
+
+test('commit: everything asked about is committed, listed and opened', async () => {
+  const { cases } = await runBench(commit, 'small')
+  const titled = (part: string) => cases.find(({ title }) => title.includes(part))!.entries
+  const [parsed, listed] = titled('records')
+  expect(listed!.answer).toBe(parsed!.answer)
+  const [looked, refreshed] = titled('looking')
+  expect(refreshed!.answer).toBe(looked!.answer)
+  for (const { figures } of titled('version creations, from'))
+    expect(figures!.bytesPerCommit).toBeGreaterThan(100)
+  for (const { figures } of titled('heap')) expect(figures!.bytesEach).toBeTypeOf('number')
+  expect(titled('checkpoint')[0]!.figures!.bytes).toBeGreaterThan(1000)
 })
