@@ -7,7 +7,7 @@ import { formatTransactionId } from '../commit/transaction-id.js'
 import { assert, quote, unsupported } from '../errors.js'
 import { type JobEndedOp, type JobOp, jobAfter } from '../jobs/job-op.js'
 import type { Change } from '../manifest/change.js'
-import { lastOf, union, withNext, without } from '../manifest/runs.js'
+import { lastOf, union, without } from '../manifest/runs.js'
 import type { RegisterOp, VersionOp } from '../manifest/version.js'
 import { loadState, saveState } from './checkpoint.js'
 import type {
@@ -32,6 +32,8 @@ import {
   newTable,
   pathKey,
   type TableHead,
+  withTables,
+  withVersion,
 } from './state.js'
 
 /** The catalog as the meaning of a log. */
@@ -204,7 +206,7 @@ function applyExpire(state: CatalogState, { t, runs }: ExpireOp): CatalogState {
 function applyVersion(state: CatalogState, { t, v, kind }: VersionOp): CatalogState {
   const head = tableAt(state, t)
   assert(isUnused(head, v), `version ${v} of table ${t} was used before`)
-  return withHead(state, { ...head, kind, mark: v, live: withNext(head.live, v) })
+  return withHead(state, withVersion(head, kind, v))
 }
 
 function applyTableChange(state: CatalogState, change: Change): CatalogState {
@@ -218,16 +220,13 @@ function applyTableChange(state: CatalogState, change: Change): CatalogState {
   assert(change.v === head.mark + 1, `version ${change.v} of table ${change.t} is out of order`)
   const fragments = change.restore?.fragments ?? head.fragments + change.add.length - change.drop.length
   const storesLayout = change.v - head.start >= Math.max(changesPerLayout, fragments / 4)
-  return withHead(state, {
-    ...head,
-    kind: 'sheaf',
-    mark: change.v,
-    live: withNext(head.live, change.v),
+  const layout = {
     next: change.next,
     schemaId: change.schema?.id ?? head.schemaId,
     start: storesLayout ? change.v : head.start,
     fragments,
-  })
+  }
+  return withHead(state, withVersion(head, 'sheaf', change.v, layout))
 }
 
 // ---- transactions
@@ -279,5 +278,5 @@ function withNode(state: CatalogState, node: NamespaceNode): CatalogState {
 }
 
 function withHead(state: CatalogState, head: TableHead): CatalogState {
-  return { ...state, tables: state.tables.set(head.uuid, head) }
+  return withTables(state, state.tables.set(head.uuid, head))
 }

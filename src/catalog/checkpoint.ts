@@ -47,8 +47,23 @@ function* items(state: CatalogState): Generator<Item> {
   for (const [note, content, ts] of state.notes) yield { note, content, ts }
 }
 
+/** Every field by name: see `withVersion` (catalog/state). */
 function stored(head: TableHead): StoredHead {
-  return { ...head, tags: [...head.tags] }
+  return {
+    uuid: head.uuid,
+    id: head.id,
+    kind: head.kind,
+    location: head.location,
+    external: head.external,
+    props: head.props,
+    mark: head.mark,
+    live: head.live,
+    next: head.next,
+    schemaId: head.schemaId,
+    start: head.start,
+    fragments: head.fragments,
+    tags: head.tags.size === 0 ? [] : [...head.tags],
+  }
 }
 
 /** Puts things together as they come, so that whoever feeds it can pause between two of a hundred thousand. */
