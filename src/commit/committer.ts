@@ -95,13 +95,21 @@ interface Ticket<S> {
   readonly resolve: (committed: Committed<S>) => void
   readonly reject: (reason: unknown) => void
   lostSlots: number
+  /** The log was looked at since it was queued. */
+  isFresh: boolean
+}
+
+/** A ticket whose proposal, or entry, was refused. */
+interface Refusal<S> {
+  readonly ticket: Ticket<S>
+  readonly error: unknown
 }
 
 /** A slot on its way to the log. */
 interface Group<S> extends EncodedSlot {
   readonly tickets: readonly Ticket<S>[]
   /** Refused because of entries before them in this slot: told when those are committed, decided again when not. */
-  readonly refused: readonly { readonly ticket: Ticket<S>; readonly error: unknown }[]
+  readonly refused: readonly Refusal<S>[]
   /** The state after it. */
   readonly state: S
   /** Its number was seen to hold something else. */
@@ -233,7 +241,8 @@ export class Committer<S> {
   /**
    * Commits what `propose` decides, durably, in one slot with whatever else is waiting. Rejects with
    *
-   * - what `propose` throws, and what applying its entry throws: nothing was written;
+   * - what `propose` throws, and what applying its entry throws, on a state that holds everything committed before this
+   *   call: nothing was written;
    * - `signal.reason`, as long as the bytes are not on their way to the log; from then on the outcome is awaited;
    * - invalidInput with status 413 for an entry of more than 8 MB;
    * - ConcurrentModification (14) after losing 20 slots to other writers: try again;
@@ -262,6 +271,7 @@ export class Committer<S> {
         resolve,
         reject,
         lostSlots: 0,
+        isFresh: false,
       }
       signal?.addEventListener('abort', abort, { once: true })
       this.#queue.push(ticket)
@@ -418,8 +428,9 @@ export class Committer<S> {
       // Callers that the last slot woke get to queue their next commit: measured 3-6 times the throughput.
       await this.#clock.yield()
       if (this.#clock.elapsed() < this.#contendedUntil) await this.#letOthersGoFirst()
-      const group = this.#gather()
-      if (group !== null) await this.#land(group)
+      const gathered = this.#gather()
+      if ('tickets' in gathered) await this.#land(gathered)
+      else await this.#refuse(gathered.refused)
     }
     this.#writing = null
   }
@@ -454,13 +465,13 @@ export class Committer<S> {
     this.#contendedUntil = this.#clock.elapsed() + contendedSlots * this.#slotMs
   }
 
-  /** The next slot out of the queue; null when nobody in it had anything to commit. */
-  #gather(): Group<S> | null {
+  /** The next slot out of the queue, or who was refused when nobody had anything to commit. */
+  #gather(): Group<S> | { readonly refused: readonly Refusal<S>[] } {
     const slot = this.#head + 1
     const ts = Math.max(this.#ts, Math.floor(this.#clock.now()))
     const until = this.#clock.elapsed() + groupDecideMs
     const tickets: Ticket<S>[] = []
-    const refused: { ticket: Ticket<S>; error: unknown }[] = []
+    const refused: Refusal<S>[] = []
     const entries: Entry[] = []
     const texts: string[] = []
     const blobs: Uint8Array[] = []
@@ -488,13 +499,36 @@ export class Committer<S> {
         bytes += written.bytes
         textBytes += written.textBytes
       } catch (error) {
-        if (tickets.length === 0) refuse(ticket, error)
-        else refused.push({ ticket, error })
+        refused.push({ ticket, error })
       }
     }
-    if (tickets.length === 0) return null
+    if (tickets.length === 0) return { refused }
     const header = { need: [], slot, prev: crcHex(this.#crc), by: this.#by, ts, entries }
     return { ...encodeSlot(header, texts, blobs), tickets, refused, state, lost: false }
+  }
+
+  /**
+   * Tells a refusal once the state it was decided on is known to hold everything committed before the call. (A slot that
+   * was won proves that by itself.) Where there is more, the proposal is decided again.
+   */
+  async #refuse(refusals: readonly Refusal<S>[]): Promise<void> {
+    const head = this.#head
+    const log = this.#log
+    try {
+      const isFresh = refusals.every(({ ticket }) => ticket.isFresh)
+      if (!isFresh && (log.peek === undefined || log.peek(head + 1))) await this.#advance(1)
+    } catch (error) {
+      for (const { ticket } of refusals) refuse(ticket, error)
+      return
+    }
+    const again: Ticket<S>[] = []
+    for (const { ticket, error } of refusals) {
+      if (this.#head === head || ticket.isFresh) refuse(ticket, error)
+      else if (ticket.signal?.aborted) refuse(ticket, ticket.signal.reason)
+      else again.push(ticket)
+      ticket.isFresh = true
+    }
+    this.#queue.unshift(...again)
   }
 
   async #land(group: Group<S>): Promise<void> {
@@ -574,6 +608,7 @@ export class Committer<S> {
     const again: Ticket<S>[] = []
     for (const ticket of tickets) {
       ticket.lostSlots++
+      ticket.isFresh = true
       if (this.#fatal !== null) refuse(ticket, this.#fatal)
       else if (ticket.signal?.aborted) refuse(ticket, ticket.signal.reason)
       else if (ticket.lostSlots >= lostSlotsMax) refuse(ticket, contended())

@@ -16,7 +16,7 @@ import { declared, departed } from './tables.js'
 import {
   checkPreparedOn,
   deleteVersions,
-  finaliseNew,
+  finaliseCommitted,
   finaliseNewest,
   newVersion,
   prepareVersion,
@@ -86,8 +86,7 @@ async function commitBatch<R>(
   try {
     const outcome = await commit(engine, decide, options)
     if (outcome.committed !== null) {
-      const { state, entry } = outcome.committed
-      await finaliseNew(engine, state, entry)
+      await finaliseCommitted(engine, outcome.committed)
     }
     return outcome.reply
   } catch (error) {

@@ -117,17 +117,13 @@ export async function commit<R>(
     }
   }
   const { signal, idempotency } = options
-  for (;;) {
-    try {
-      const committed = await engine.root.commit(propose, { signal, idempotency })
-      engine.upkeep.afterCommit(committed)
-      return { reply: decision!.reply, committed }
-    } catch (error) {
-      if (error === nothingToDo) return { reply: decision!.reply, committed: null }
-      // Its twin stands in a slot that is still on its way: whether that lands is known before the next one is filled.
-      if (error instanceof AlreadyCommitted && error.slot > engine.root.head) continue
-      throw error
-    }
+  try {
+    const committed = await engine.root.commit(propose, { signal, idempotency })
+    engine.upkeep.afterCommit(committed)
+    return { reply: decision!.reply, committed }
+  } catch (error) {
+    if (error === nothingToDo) return { reply: decision!.reply, committed: null }
+    throw error
   }
 }
 

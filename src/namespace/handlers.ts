@@ -123,7 +123,8 @@ function once(handler: AnyHandler): AnyHandler {
       checkKey(await engine.root.refresh(options.signal), options)
       return await handler(engine, ...rest).catch(error => {
         // Its twin may have been first, and be what made it fail.
-        if (error instanceof SheafError) checkKey(engine.root.state, options)
+        if (error instanceof SheafError && error.kind !== 'commit-state-unknown')
+          checkKey(engine.root.state, options)
         throw error
       })
     } catch (error) {

@@ -78,15 +78,19 @@ async function createOrReplace<R>(
   const staged = await stage(engine, target, schema, conformBatches(batches, schema), options.signal)
   const work: WorkOnNewest<OpenTable | null, R> = {
     id,
-    find: state => tableNamed(state, id),
+    find(state) {
+      const head = tableNamed(state, id)
+      const isThere = head !== undefined && latestOf(head) !== undefined
+      if (isThere && mode === 'Create') throw alreadyExists(id)
+      if (isThere && mode === 'ExistOk') throw changedMeanwhile(id)
+      // The rows lie in the folder of the table that was, or was not, there when the call began.
+      if (head?.uuid !== before?.uuid) throw changedMeanwhile(id)
+      if (head !== undefined) checkRows(head)
+      return head
+    },
     prepare: async open => open,
     decide(state, open, { firstBlob, transactionId }) {
       const head = tableNamed(state, id)
-      // The rows lie in the folder of the table that was, or was not, there when the call began.
-      if (head?.uuid !== before?.uuid)
-        throw mode === 'Create' && head !== undefined ? alreadyExists(id) : changedMeanwhile(id)
-      if (mode !== 'Overwrite' && head !== undefined && latestOf(head) !== undefined) throw alreadyExists(id)
-      if (head !== undefined) checkRows(head)
       const setup: CatalogOp[] =
         head === undefined
           ? [decideDeclareTable(state, id, uuid, properties)]

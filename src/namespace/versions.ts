@@ -3,7 +3,7 @@ import { findTable, idText, versionOf } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, isUnused, latestOf, type TableHead } from '../catalog/state.js'
 import { decideCreateVersion, decideDeleteVersions } from '../catalog/versions.js'
-import type { Entry, ProposalPosition } from '../commit/machine.js'
+import type { Committed, Entry, ProposalPosition } from '../commit/machine.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { ErrorCode, SheafError } from '../errors.js'
 import type { FinalManifest, StagedManifest } from '../manifest/lance-manifests.js'
@@ -126,9 +126,10 @@ export const createTableVersion: Handler<Engine, 'createTableVersion'> = async (
       return { ops: [op], reply: { version: record, transaction_id: at.transactionId } }
     }
     const { reply, committed } = await commit(engine, decide, options)
-    await finaliseNew(engine, committed!.state, committed!.entry)
+    await finaliseCommitted(engine, committed!)
     return reply
   } catch (error) {
+    if (error instanceof SheafError && error.kind === 'commit-state-unknown') throw error
     const now = engine.root.state.tables.get(head.uuid)
     if (!(error instanceof SheafError) || now === undefined) throw error
     // Its twin may have been first, and have taken the staging file away.
@@ -221,6 +222,23 @@ export function checkPreparedOn(prepared: TableHead, state: CatalogState): void 
   if (now?.mark === prepared.mark || now?.kind === 'pointer') return
   const message = `table ${idText(prepared.id)} was changed by another while its version was being committed`
   throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
+}
+
+/** `finaliseNew`, after a commit: what goes wrong with the names is no failure of the commit. Send it again, or look at the table. */
+export async function finaliseCommitted(engine: Engine, committed: Committed<CatalogState>): Promise<void> {
+  const { transactionId, state, entry } = committed
+  try {
+    await finaliseNew(engine, state, entry)
+  } catch (cause) {
+    const message = `transaction ${transactionId} is committed, but its manifests have no final names yet`
+    const hint = 'send the call again'
+    throw new SheafError(ErrorCode.ServiceUnavailable, message, {
+      kind: 'commit-state-unknown',
+      transactionId,
+      hint,
+      cause,
+    })
+  }
 }
 
 /** Gives the manifests of versions that an entry made their final names. */

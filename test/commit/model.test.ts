@@ -105,6 +105,8 @@ async function run({ seed, processes, faults, canPeek }: World): Promise<void> {
       if (error === failure) call.outcome = 'not committed'
       else if (!(error instanceof SheafError)) throw error
       else if (error.code === ErrorCode.ConcurrentModification) call.outcome = 'not committed'
+      // A refusal could not be confirmed, because the log was not to be read.
+      else if (error.kind === 'service-unavailable') call.outcome = 'not committed'
       else expect(error.kind).toBe('commit-state-unknown')
     }
     if (call.outcome !== 'unknown') call.ended = moment++

@@ -1,0 +1,115 @@
+/** Draws a world from a seed: who lives in it, what they want, what befalls them. */
+import { randomFrom } from '../support/clock.js'
+import type { Path } from './calls.js'
+import type { Fate, NetworkFaults } from './process.js'
+
+/** One thing a caller wants; `pick` chooses among what it then finds. */
+export interface Action {
+  readonly kind: ActionKind
+  readonly pauseMs: number
+  readonly pick: number
+  /** Sent with an idempotency key, and sent again with it while the outcome is unknown. */
+  readonly keyed: boolean
+  /** Given up after so many milliseconds; 0: never. */
+  readonly abortMs: number
+}
+
+export const actionKinds = [
+  'transfer',
+  'audit',
+  'look',
+  'query',
+  'createNamespace',
+  'dropNamespace',
+  'createTable',
+  'insert',
+  'delete',
+  'dropTable',
+  'declare',
+  'rename',
+  'move',
+  'restore',
+  'tag',
+  'point',
+  'lance',
+  'expire',
+  'batch',
+  'note',
+] as const
+export type ActionKind = (typeof actionKinds)[number]
+
+export interface ProcessPlan {
+  readonly peeks: boolean
+  readonly skewMs: number
+  /** How often a look at its clock shows that time has passed meanwhile. */
+  readonly slowness: number
+  /** One per life; the last one survives. */
+  readonly fates: readonly Fate[]
+  readonly callers: readonly (readonly Action[])[]
+}
+
+export interface Plan {
+  readonly seed: number
+  readonly faults: NetworkFaults
+  /** 0: nobody cares for money. */
+  readonly accounts: number
+  /** Characters of metadata that each new version carries: much of it makes checkpoints due. */
+  readonly padding: number
+  readonly processes: readonly ProcessPlan[]
+}
+
+/** Names that are fought over. */
+export const namespaces: readonly Path[] = [['a'], ['a', 'c']]
+export const tables: readonly Path[] = [['t'], ['a', 't'], ['t'], ['a', 'u']]
+export const tags = ['x', 'y'] as const
+
+export function drawPlan(seed: number): Plan {
+  // Not the numbers that the world itself will draw.
+  const random = randomFrom(seed ^ 0x5eaf)
+  const of = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
+  const upTo = (n: number) => 1 + Math.floor(random() * n)
+  const chance = (odds: number) => random() < odds
+  const small = chance(0.85)
+  const calm = chance(0.25)
+  const odds = () => (calm ? 0 : of([0, 0, 0, 0.05, 0.3]))
+  const faults: NetworkFaults = {
+    refused: calm ? 0 : of([0, 0, 0.03]),
+    lostRequest: odds(),
+    late: odds(),
+    lostReply: odds(),
+    twice: odds(),
+    slow: odds(),
+    travels: of([0.1, 0.5, 1]),
+  }
+  // Each world cares for some kinds of actions, so that they meet.
+  const kinds = Array.from({ length: upTo(3) }, () => of(actionKinds))
+  if (chance(0.4)) kinds.push('transfer', 'transfer')
+  if (chance(0.3)) kinds.push('createTable', 'createNamespace')
+  const action = (): Action => ({
+    kind: of(kinds),
+    pauseMs: of([0, 0, 0, 5, 50, 2000, 700_000]),
+    pick: Math.floor(random() * 2 ** 30),
+    keyed: chance(0.3),
+    abortMs: chance(0.05) ? upTo(50) : 0,
+  })
+  const fate = (dies: boolean): Fate => ({
+    diesAt: dies ? upTo(of([10, 100])) : 0,
+    lastLands: chance(0.5),
+    suspendedAt: chance(0.1) ? upTo(of([10, 100])) : 0,
+    suspendedMs: of([100, 10_000, 100_000]),
+  })
+  const processes = Array.from({ length: small ? of([1, 2, 2, 2]) : of([2, 3, 4]) }, (): ProcessPlan => {
+    const deaths = calm ? 0 : of([0, 0, 1, 1, 2])
+    return {
+      peeks: chance(0.7),
+      skewMs: of([0, 0, 0, -5000, 5000]),
+      slowness: of([0, 0, 0, 0.05]),
+      fates: Array.from({ length: deaths + 1 }, (_, life) => fate(life < deaths)),
+      callers: Array.from({ length: small ? of([1, 1, 2]) : upTo(3) }, () =>
+        Array.from({ length: small ? upTo(2) : upTo(5) }, action),
+      ),
+    }
+  })
+  const accounts = kinds.includes('transfer') || kinds.includes('audit') ? upTo(3) : 0
+  return { seed, faults, accounts, padding: chance(0.005) ? 60_000 : 0, processes }
+}

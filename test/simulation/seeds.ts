@@ -1,0 +1,20 @@
+/** The seeds of a test run: `SHEAF_SEED` picks ten thousand others. */
+import { simulate } from './simulate.js'
+
+export const seedsPerRun = 10_000
+
+/** Runs the `part`-th of `parts` shares of this run's seeds. Throws the first violation, and names other seeds that fail. */
+export async function runSeeds(part: number, parts: number): Promise<void> {
+  const first = (Number(process.env.SHEAF_SEED ?? 1) - 1) * seedsPerRun
+  const failed: number[] = []
+  let violation: unknown
+  for (let seed = first + part; seed < first + seedsPerRun && failed.length < 10; seed += parts) {
+    await simulate(seed).catch(error => {
+      violation ??= error
+      failed.push(seed)
+    })
+    // A world runs on ticks and promises alone; the event loop gets its turn now and then.
+    if (seed % 16 < parts) await new Promise(resolve => setImmediate(resolve))
+  }
+  if (failed.length > 0) throw new Error(`seeds that fail: ${failed.join(', ')}`, { cause: violation })
+}

@@ -1,0 +1,46 @@
+/** One seed, one world, one audit. */
+
+import { systemClock } from '../../src/primitives/clock.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
+import { selfTest } from '../../src/storage/self-test.js'
+import { audit } from './audit.js'
+import { drawPlan } from './draw.js'
+import type { ProcessClock } from './time.js'
+import { type Call, Disk, Violation, World } from './world.js'
+
+export interface SimulationOptions {
+  /** Told what happens, line by line. */
+  readonly tell?: (line: string) => void
+  /** The disk, for worlds in which it breaks its promises. */
+  readonly makeDisk?: (clock: ProcessClock) => Disk
+}
+
+const diskName = 'memory://simulation'
+/** Done once per process for each name of a store, so it must not be part of a world. */
+const passed = selfTest(new MemoryStore(diskName), systemClock)
+
+/** Runs the world of a seed and audits it. Throws `Violation`, with the way to see it again. */
+export async function simulate(seed: number, options: SimulationOptions = {}): Promise<readonly Call[]> {
+  const { tell, makeDisk = clock => new Disk(diskName, clock) } = options
+  await passed
+  // Most errors in a world are answers, and where they were made is not asked: half of the cost of one.
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  // Work that paces itself by the machine's own clock would stop now and then, and seeds would not repeat.
+  const { now } = performance
+  performance.now = () => 0
+  try {
+    const world = new World(drawPlan(seed), tell, makeDisk)
+    const history = await world.run()
+    await audit(history)
+    return history.calls
+  } catch (error) {
+    if (!(error instanceof Violation)) throw error
+    throw new Violation(`seed ${seed}: ${error.message}\nsee it happen: npm run story -- --seed ${seed}`, {
+      cause: error,
+    })
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
+    performance.now = now
+  }
+}

@@ -1,0 +1,336 @@
+/**
+ * A simulated world: a disk that loses nothing, processes that open the root on it over a bad network, die, are suspended
+ * and come back, callers that want things of them. One seed draws it all; what happened is a `History`, for the audit.
+ */
+import { connect, type Namespace, SheafError } from '../../src/index.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
+import { act } from './actions.js'
+import { type Answer, finalKey, lastName, type Op, send } from './calls.js'
+import type { Action, Plan, ProcessPlan } from './draw.js'
+import { dead, isInjected, SimulatedProcess, type Tell } from './process.js'
+import { ProcessClock, SimulatedTime } from './time.js'
+
+/** A promise of the engine was broken. */
+export class Violation extends Error {
+  override readonly name = 'Violation'
+}
+
+export type Outcome =
+  | { readonly kind: 'done'; readonly answer: Answer; readonly transaction: string | undefined }
+  | { readonly kind: 'refused'; readonly code: number; readonly message: string }
+  /** Given up by its caller, or failed by the network: nothing was committed. */
+  | { readonly kind: 'aborted' | 'failed'; readonly message: string }
+  /** It may have been committed, or be still. */
+  | { readonly kind: 'unknown' }
+
+export interface Call {
+  readonly number: number
+  readonly process: string
+  readonly op: Op
+  readonly key: string | undefined
+  /** The newest slot when it began. */
+  readonly floor: number
+  /** The newest slot when it was answered. */
+  ceiling: number
+  /** How many calls had begun when it was answered. */
+  endedBefore: number
+  outcome: Outcome
+}
+
+/** Bytes that are there for good, and which slot was written last. */
+export class Disk extends MemoryStore {
+  head = 0
+
+  /** Of what was acknowledged nothing is lost. */
+  processDied(): void {}
+
+  override async putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
+    if (key.startsWith('_log/') && !this.peek(key)) this.head = Number(key.slice('_log/'.length))
+    return super.putIfAbsent(key, bytes, signal)
+  }
+}
+
+export interface History {
+  readonly plan: Plan
+  readonly disk: Disk
+  readonly calls: readonly Call[]
+  /** Who asked for a transaction, by its id in the log. */
+  readonly callOf: ReadonlyMap<string, Call>
+  readonly hosts: readonly Host[]
+  readonly time: SimulatedTime
+  readonly tell: Tell
+}
+
+export const bank = 'bank'
+export const startBalance = 100
+/** Longer than anything is late or waits. */
+const restMs = 1_000_000
+
+export function accountsOf(plan: Plan): readonly (readonly string[])[] {
+  return Array.from({ length: plan.accounts }, (_, i) => [bank, `account-${i}`])
+}
+
+export class World {
+  readonly plan: Plan
+  readonly time: SimulatedTime
+  readonly disk: Disk
+  readonly tell: Tell
+  readonly calls: Call[] = []
+  readonly callOf = new Map<string, Call>()
+  readonly #callers: ProcessClock
+
+  constructor(
+    plan: Plan,
+    tell: ((line: string) => void) | undefined,
+    makeDisk: (clock: ProcessClock) => Disk,
+  ) {
+    this.plan = plan
+    this.time = new SimulatedTime(plan.seed)
+    this.#callers = new ProcessClock(this.time)
+    this.disk = makeDisk(new ProcessClock(this.time))
+    this.tell =
+      tell &&
+      ((process, text) =>
+        tell(`${this.time.elapsed.toFixed(0).padStart(8)} ms  ${process.padEnd(8)} ${text}`))
+  }
+
+  /** A UUID for what callers make up. */
+  uuid(): string {
+    return this.#callers.uuid()
+  }
+
+  /** From an empty disk to the moment when nothing is under way any more. */
+  async run(): Promise<History> {
+    const hosts = this.plan.processes.map((plan, i) => new Host(this, 'ABCD'[i]!, plan))
+    const founder = new Host(this, 'founder', { peeks: true, skewMs: 0, slowness: 0, fates: [], callers: [] })
+    await this.#found(founder)
+    const callers = hosts.flatMap(host =>
+      host.plan.callers.map((actions, caller) => this.#live(host, caller, actions)),
+    )
+    await Promise.all(callers)
+    for (const host of hosts) await host.atPeace()
+    await this.time.sleep(restMs)
+    // By then the files of dropped tables may go; whoever commits next sees to it.
+    await founder.call({ kind: 'createNamespace', id: ['end'], mode: 'Create' })
+    await this.time.sleep(restMs)
+    const { plan, disk, calls, callOf, time, tell } = this
+    return { plan, disk, calls, callOf, hosts: [...hosts, founder], time, tell }
+  }
+
+  async #found(founder: Host): Promise<void> {
+    const accounts = accountsOf(this.plan)
+    if (accounts.length === 0) return
+    await founder.call({ kind: 'createNamespace', id: [bank], mode: 'Create' })
+    const parts = accounts.flatMap(id => [
+      { kind: 'declare' as const, id },
+      { kind: 'createVersion' as const, id, version: 1, balance: startBalance },
+    ])
+    await founder.call({ kind: 'batchCommit', parts })
+  }
+
+  async #live(host: Host, caller: number, actions: readonly Action[]): Promise<void> {
+    for (const [i, action] of actions.entries()) {
+      await this.time.sleep(action.pauseMs)
+      await act(this, host, `${host.name}${caller}${i}`, action)
+    }
+  }
+}
+
+export interface CallChoices {
+  readonly key?: string | undefined
+  readonly abortMs?: number
+}
+
+/** A machine on which a process runs, and another one after its death. */
+export class Host {
+  readonly name: string
+  readonly plan: ProcessPlan
+  readonly #world: World
+  #lives = 0
+  #process!: SimulatedProcess
+  /** The root as the living process has it open. */
+  #opened: Promise<Namespace>
+  /** Which call the running code belongs to, for as long as it is sure. */
+  #current: Call | null = null
+
+  constructor(world: World, name: string, plan: ProcessPlan) {
+    this.name = name
+    this.plan = plan
+    this.#world = world
+    this.#opened = watched(this.#open())
+  }
+
+  /** Takes all faults away and opens what has died. */
+  async atPeace(): Promise<Namespace> {
+    const opened = await this.#opened
+    const { store } = this.#process
+    store.faults = null
+    store.fate = null
+    return opened
+  }
+
+  /** The root as it is now, held still; null when the network or death came between. */
+  async snapshot(): Promise<Namespace | null> {
+    const ns = await this.#opened
+    return this.race(ns.snapshot())
+  }
+
+  /** What a call that changes nothing gives; null when the network or death came between. */
+  async race<T>(reading: Promise<T>): Promise<T | null> {
+    try {
+      const read = await Promise.race([reading, this.#process.death])
+      return read === dead ? null : read
+    } catch (error) {
+      if (isInjected(error)) return null
+      throw new Violation(`a reading failed: ${textOfError(error)}`, { cause: error })
+    }
+  }
+
+  /** Sends `op` from the living process and waits for its outcome. */
+  async call(op: Op, { key, abortMs = 0 }: CallChoices = {}): Promise<Call> {
+    const ns = await this.#opened
+    const world = this.#world
+    const process = this.#process
+    const call: Call = {
+      number: world.calls.length,
+      process: process.name,
+      op,
+      key,
+      floor: world.disk.head,
+      ceiling: Number.POSITIVE_INFINITY,
+      endedBefore: Number.POSITIVE_INFINITY,
+      outcome: { kind: 'unknown' },
+    }
+    world.calls.push(call)
+    process.tell(() => `call ${call.number}: ${JSON.stringify(op)}${key === undefined ? '' : ` key ${key}`}`)
+    const controller = new AbortController()
+    const givenUp = new Error('given up')
+    if (abortMs > 0) world.time.sleep(abortMs).then(() => controller.abort(givenUp))
+    const options = { signal: this.#attributing(controller.signal, call), idempotencyKey: key }
+    try {
+      const sent = await Promise.race([send(ns, op, options), process.death])
+      if (sent !== dead) call.outcome = { kind: 'done', answer: sent.answer, transaction: sent.transaction }
+    } catch (error) {
+      call.outcome = outcomeOf(error, givenUp)
+    }
+    if (call.outcome.kind !== 'unknown') {
+      call.ceiling = world.disk.head
+      call.endedBefore = world.calls.length
+    }
+    process.tell(() => `call ${call.number}: ${describeOutcome(call.outcome)}`)
+    this.#checkManifest(call)
+    return call
+  }
+
+  /** A manifest that an answer names is there to be opened. */
+  #checkManifest({ op, outcome, number }: Call): void {
+    if (op.kind !== 'commitManifest' || outcome.kind !== 'done') return
+    const final = finalKey(op.uuid, op.version)
+    if (outcome.answer.path !== lastName(final) || this.#world.disk.peek(final)) return
+    throw new Violation(`call ${number} was answered with ${final}, which is not there`)
+  }
+
+  /**
+   * A committer looks at a call's signal and then, without a pause, takes a transaction id from the clock: that is how
+   * the world learns whose transaction it is.
+   */
+  #attributing(signal: AbortSignal, call: Call): AbortSignal {
+    signal.throwIfAborted = () => {
+      this.#current = call
+      queueMicrotask(() => {
+        this.#current = null
+      })
+      if (signal.aborted) throw signal.reason
+    }
+    return signal
+  }
+
+  async #open(): Promise<Namespace> {
+    const world = this.#world
+    for (;;) {
+      const life = this.#lives++
+      const process = new SimulatedProcess(
+        `${this.name}${life === 0 ? '' : life + 1}`,
+        world.time,
+        world.disk,
+        {
+          ...this.plan,
+          fate: this.plan.fates[life] ?? null,
+          faults: this.name === 'founder' ? null : world.plan.faults,
+          tell: world.tell,
+        },
+      )
+      process.clock.onUuid = uuid => {
+        if (this.#current !== null) world.callOf.set(uuid, this.#current)
+      }
+      this.#process = process
+      const opened = await Promise.race([this.#connect(process), process.death])
+      if (opened !== dead) {
+        process.tell(() => 'has opened the root')
+        process.death.then(() => {
+          world.disk.processDied()
+          this.#opened = watched(this.#reopen())
+        })
+        return opened
+      }
+      await world.time.sleep(3000 * world.time.random())
+    }
+  }
+
+  async #reopen(): Promise<Namespace> {
+    await this.#world.time.sleep(3000 * this.#world.time.random())
+    return this.#open()
+  }
+
+  async #connect(process: SimulatedProcess): Promise<Namespace> {
+    const { store, clock } = process
+    for (let tries = 1; ; tries++) {
+      try {
+        return await connect('memory://', {
+          store,
+          clock,
+          cacheBytes: 1 << 20,
+          onWarning: (message, cause) => process.tell(() => `${message}: ${textOfError(cause)}`),
+        })
+      } catch (error) {
+        if (!isInjected(error))
+          throw new Violation(`${process.name} cannot open the root: ${textOfError(error)}`)
+        process.tell(() => `cannot open the root: ${textOfError(error)}`)
+      }
+      await clock.sleep(1000)
+      if (tries === 5) store.faults = null
+    }
+  }
+}
+
+/** Whoever needs it will await it; until then a failure is no unhandled one. */
+function watched<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {})
+  return promise
+}
+
+function outcomeOf(error: unknown, givenUp: unknown): Outcome {
+  const message = textOfError(error)
+  if (error === givenUp) return { kind: 'aborted', message }
+  if (error instanceof SheafError && error.kind === 'commit-state-unknown') return { kind: 'unknown' }
+  if (isInjected(error)) return { kind: 'failed', message }
+  if (error instanceof SheafError) return { kind: 'refused', code: error.code, message }
+  throw new Violation(`a call failed with no error of Sheaf: ${message}`, { cause: error })
+}
+
+function textOfError(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+export function describeOutcome(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case 'done':
+      return `done ${JSON.stringify(outcome.answer)} ${outcome.transaction ?? ''}`
+    case 'refused':
+      return `refused, code ${outcome.code}: ${outcome.message}`
+    case 'unknown':
+      return 'unknown'
+    default:
+      return `${outcome.kind}: ${outcome.message}`
+  }
+}
