@@ -197,10 +197,14 @@ function list(names: readonly string[]): string {
   return names.length > 20 ? `${shown} and ${names.length - 20} more` : shown
 }
 
+/** Nobody mistypes more letters than this. */
+const typingMistakes = 3
+
 /** The known name with the smallest edit distance, if it is near enough to be a typing mistake. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined
-  let bestDistance = Math.max(name.length > 3 ? 2 : 1, Math.floor(name.length / 3)) + 1
+  let bestDistance =
+    Math.min(typingMistakes, Math.max(name.length > 3 ? 2 : 1, Math.floor(name.length / 3))) + 1
   for (const candidate of known) {
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase(), bestDistance)
     if (distance < bestDistance) {

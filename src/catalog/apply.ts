@@ -7,7 +7,7 @@ import { formatTransactionId } from '../commit/transaction-id.js'
 import { assert, quote, unsupported } from '../errors.js'
 import { type JobEndedOp, type JobOp, jobAfter } from '../jobs/job-op.js'
 import type { Change } from '../manifest/change.js'
-import { lastOf, union, without } from '../manifest/runs.js'
+import { difference, lastOf, union } from '../manifest/runs.js'
 import type { RegisterOp, VersionOp } from '../manifest/version.js'
 import { loadState, saveState } from './checkpoint.js'
 import type {
@@ -199,8 +199,7 @@ function applyTag(state: CatalogState, { t, name, v }: TagOp): CatalogState {
 
 function applyExpire(state: CatalogState, { t, runs }: ExpireOp): CatalogState {
   const head = tableAt(state, t)
-  const live = runs.reduce((rest, [first, last]) => without(rest, first, last), head.live)
-  return withHead(state, { ...head, live })
+  return withHead(state, { ...head, live: difference(head.live, runs) })
 }
 
 function applyVersion(state: CatalogState, { t, v, kind }: VersionOp): CatalogState {

@@ -1,6 +1,7 @@
 /** Finds things by name in one state, or says precisely what is missing. */
 import { ErrorCode, nearestName, quote, SheafError, unsupported } from '../errors.js'
 import { hasNumber } from '../manifest/runs.js'
+import type { PersistentMap } from '../primitives/persistent-map.js'
 import {
   type CatalogState,
   isUnused,
@@ -30,14 +31,14 @@ export function findTable(state: CatalogState, id: readonly string[], uuid?: str
   if (uuid !== undefined) {
     const head = state.tables.get(uuid)
     if (head !== undefined) return head
-    throw new SheafError(ErrorCode.TableNotFound, `table ${idText(id)} was dropped`, {
+    throw new SheafError(ErrorCode.TableNotFound, `table ${idText(id)} was dropped or deregistered`, {
       hint: 'a table that has its name since is another one: open it',
     })
   }
   const named = tableNamed(state, id)
   if (named !== undefined) return named
   const siblings = state.namespaces.get(pathKey(id.slice(0, -1)))?.tables
-  const near = siblings === undefined ? undefined : nearestName(id.at(-1) ?? '', [...siblings.keys()])
+  const near = siblings && nearestKey(id.at(-1) ?? '', siblings)
   throw new SheafError(ErrorCode.TableNotFound, `no table ${idText(id)}`, {
     hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
   })
@@ -56,10 +57,21 @@ export function versionOf(head: TableHead, version?: number): number {
   const what =
     version === undefined
       ? 'has no version'
-      : `has no version ${version}${isUnused(head, version) ? '' : ' any more: it was deleted'}`
+      : `has no version ${version}${isUnused(head, version) ? '' : ': it was deleted or passed over'}`
   throw new SheafError(ErrorCode.TableVersionNotFound, `table ${idText(head.id)} ${what}`, {
-    hint: latest === undefined ? 'it is only declared; insert rows first' : `latest is ${latest}`,
+    hint: latest === undefined ? hintWithoutVersions(head) : `latest is ${latest}`,
   })
+}
+
+function hintWithoutVersions({ kind }: TableHead): string {
+  return kind === 'declared' ? 'it is only declared; insert rows first' : 'all of them were deleted'
+}
+
+/** Among more names than this none is suggested: looking at all of them takes longer than a suggestion is worth. */
+const suggestedAmong = 1000
+
+function nearestKey(name: string, names: PersistentMap<unknown>): string | undefined {
+  return names.size > suggestedAmong ? undefined : nearestName(name, [...names.keys()])
 }
 
 /** Refuses tables whose rows are not ours (code 0): they are read and written by whoever keeps them. */
@@ -78,7 +90,7 @@ export function checkRows(head: TableHead): void {
 export function tagOf(head: TableHead, tag: string): number {
   const version = head.tags.get(tag)
   if (version !== undefined) return version
-  const near = nearestName(tag, [...head.tags.keys()])
+  const near = nearestKey(tag, head.tags)
   throw new SheafError(ErrorCode.TagNotFound, `table ${idText(head.id)} has no tag ${quote(tag)}`, {
     hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
   })

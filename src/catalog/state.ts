@@ -31,9 +31,9 @@ export interface TableHead {
   readonly uuid: string
   readonly id: readonly string[]
   readonly kind: TableKind
-  /** Folder of its files, relative to the root; never used by another table. */
+  /** Folder of its files, relative to the root. */
   readonly location: string
-  /** The caller chose the location: its files are not ours to delete. */
+  /** The caller chose the location: its files are not ours to delete. One of our own is never used by another table. */
   readonly external: boolean
   readonly props: Properties
   /** The highest version number ever used. */

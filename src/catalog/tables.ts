@@ -28,7 +28,8 @@ export interface FoundVersions {
 }
 
 /**
- * A table that was deregistered is back as it was; anything else is a new table with the versions that were found.
+ * A table that was deregistered is back as it was; anything else is a new table with the versions that were found. `found` is
+ * null where nobody looked, because the state knew the table; throws code 14 where it does not any more.
  * Throws code 5 when the name is taken, unless it is to be overwritten: then the table it names is dropped.
  */
 export function decideRegisterTable(
@@ -38,7 +39,7 @@ export function decideRegisterTable(
   location: string,
   mode: 'Create' | 'Overwrite',
   props: Properties,
-  found: FoundVersions,
+  found: FoundVersions | null,
 ): readonly CatalogOp[] {
   const known = tableNamed(state, id)
   if (known !== undefined && mode === 'Overwrite') {
@@ -58,13 +59,17 @@ function registration(
   uuid: string,
   location: string,
   props: Properties,
-  { scheme, versions }: FoundVersions,
+  found: FoundVersions | null,
 ): readonly CatalogOp[] {
   const detached = state.detached.get(location)
   if (detached !== undefined) {
     return [{ op: 'attach', t: detached.uuid, location, id, props: merged(detached, props) }]
   }
-  return [{ op: 'register', t: uuid, id, location, props, scheme, versions }]
+  if (found === null) {
+    const message = `the table at location ${quote(location)} was registered or dropped by another call meanwhile`
+    throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
+  }
+  return [{ op: 'register', t: uuid, id, location, props, ...found }]
 }
 
 export function decideDropTable(head: TableHead): DropOp {

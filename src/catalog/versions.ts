@@ -1,6 +1,14 @@
 /** Decides what creating and deleting versions means, by kind of table (STORAGE S4, S5). */
 import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
-import { countNumbers, hasNumber, lastOf, type Runs, union, within, without } from '../manifest/runs.js'
+import {
+  countNumbers,
+  difference,
+  hasNumber,
+  intersection,
+  lastOf,
+  type Runs,
+  union,
+} from '../manifest/runs.js'
 import type { ManifestFile, VersionOp } from '../manifest/version.js'
 import { idText } from './lookup.js'
 import type { ExpireOp } from './ops.js'
@@ -27,7 +35,9 @@ export function decideCreateVersion(
     )
   }
   if (!isUnused(head, v)) {
-    const what = hasNumber(head.live, v) ? 'exists already' : 'was deleted, and its number is not used again'
+    const what = hasNumber(head.live, v)
+      ? 'exists already'
+      : 'was deleted or passed over: numbers only go up, and each is used once'
     throw conflict(`version ${v} of ${table} ${what}`, head)
   }
   const asKind = head.kind === 'declared' ? kind : head.kind
@@ -45,7 +55,7 @@ export interface Deletion {
 
 /**
  * Versions in `ranges` (start inclusive, end exclusive, -1: through the latest) cease to exist. The newest version of a
- * table with data stays: a Lance engine could never commit again, and ours is the data. Throws code 14 naming the tags
+ * table with data stays: a Lance engine could never commit again, and ours is the data. Throws code 19 naming the tags
  * that still point into the ranges.
  */
 export function decideDeleteVersions(
@@ -54,16 +64,17 @@ export function decideDeleteVersions(
 ): Deletion {
   const asked = ranges.map(({ start_version, end_version }): Runs => {
     const last = end_version === -1 ? Number.MAX_SAFE_INTEGER : end_version - 1
-    return within(head.live, start_version, last)
+    return start_version <= last ? [[start_version, last]] : []
   })
   const newest = lastOf(head.live)
-  const all = union(asked)
-  const runs = head.kind === 'pointer' || newest === undefined ? all : without(all, newest, newest)
+  const all = intersection(head.live, union(asked))
+  const runs = head.kind === 'pointer' || newest === undefined ? all : difference(all, [[newest, newest]])
   const tags = [...head.tags].filter(([, version]) => hasNumber(runs, version)).map(([tag]) => tag)
   if (tags.length > 0) {
+    const some = tags.sort().slice(0, 20).join(', ')
     throw new SheafError(
       ErrorCode.InvalidTableState,
-      `versions of table ${idText(head.id)} that have tags cannot be deleted: ${tags.sort().join(', ')}`,
+      `${tags.length} versions of table ${idText(head.id)} have tags and cannot be deleted: ${some}`,
       { hint: 'delete or move the tags first' },
     )
   }
@@ -72,5 +83,7 @@ export function decideDeleteVersions(
 }
 
 function conflict(message: string, head: TableHead): SheafError {
-  return new SheafError(ErrorCode.ConcurrentModification, message, { hint: `the next is ${head.mark + 1}` })
+  const next = head.mark + 1
+  const hint = Number.isSafeInteger(next) ? `the next is ${next}` : 'the table has used up all numbers'
+  return new SheafError(ErrorCode.ConcurrentModification, message, { hint })
 }

@@ -8,6 +8,7 @@
 import type { Slot } from '../commit/slot.js'
 import type { Slots } from '../commit/slots.js'
 import { assert, ErrorCode, SheafError } from '../errors.js'
+import { orAborted } from '../primitives/abort.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -101,7 +102,7 @@ export class LayoutStore {
     const pacer = new Pacer(signal)
     for (let i = 0; i < steps.length; i += readAhead) {
       const some = steps.slice(i, i + readAhead)
-      const slots = await Promise.all(some.map(({ slot }) => this.#slots.get(slot, signal)))
+      const slots = await orAborted(Promise.all(some.map(({ slot }) => this.#slots.get(slot))), signal)
       for (const [k, step] of some.entries()) {
         builder.apply(changeIn(slots[k]!, table.uuid, step), step.slot)
         if (step.version === lost?.version) await this.#mend(table, builder.layout(), lost)

@@ -21,29 +21,40 @@ export function countNumbers(runs: Runs): number {
 /** `runs` and a number larger than all of them. */
 export function withNext(runs: Runs, n: number): Runs {
   const last = runs.at(-1)
-  return last !== undefined && last[1] === n - 1 ? [...runs.slice(0, -1), [last[0], n]] : [...runs, [n, n]]
+  // Copied by slice and concat, which take a microsecond for a thousand runs.
+  if (last?.[1] !== n - 1) return runs.concat([[n, n]])
+  const longer = runs.slice()
+  longer[runs.length - 1] = [last[0], n]
+  return longer
 }
 
-/** The part of `runs` in `first..last`, which is nothing when `first` is the larger. */
-export function within(runs: Runs, first: number, last: number): Runs {
-  if (first > last) return []
-  const found: Run[] = []
-  for (let i = firstEndingAt(runs, first); i < runs.length && runs[i]![0] <= last; i++) {
-    found.push([Math.max(first, runs[i]![0]), Math.min(last, runs[i]![1])])
+/** The numbers in both sets. */
+export function intersection(a: Runs, b: Runs): Runs {
+  const both: Run[] = []
+  for (let i = 0, k = 0; i < a.length && k < b.length; ) {
+    const first = Math.max(a[i]![0], b[k]![0])
+    const last = Math.min(a[i]![1], b[k]![1])
+    if (first <= last) both.push([first, last])
+    if (a[i]![1] < b[k]![1]) i++
+    else k++
   }
-  return found
+  return both
 }
 
-/** `runs` without `first..last`, which is nothing when `first` is the larger. */
-export function without(runs: Runs, first: number, last: number): Runs {
-  if (first > last) return runs
-  return runs.flatMap(([from, to]): Run[] => {
-    if (to < first || from > last) return [[from, to]]
-    const rest: Run[] = []
-    if (from < first) rest.push([from, first - 1])
-    if (to > last) rest.push([last + 1, to])
-    return rest
-  })
+/** The numbers of `runs` that are not among `others`. */
+export function difference(runs: Runs, others: Runs): Runs {
+  const rest: Run[] = []
+  let k = 0
+  for (const [first, last] of runs) {
+    let from = first
+    while (k < others.length && others[k]![1] < from) k++
+    for (let i = k; i < others.length && others[i]![0] <= last; i++) {
+      if (others[i]![0] > from) rest.push([from, others[i]![0] - 1])
+      from = Math.max(from, others[i]![1] + 1)
+    }
+    if (from <= last) rest.push([from, last])
+  }
+  return rest
 }
 
 /** The numbers of several sets, as one. */

@@ -39,6 +39,9 @@ export const batchCommitTables: Handler<Engine, 'batchCommitTables'> = (engine, 
   })
 }
 
+/** They are decided and applied in one go, which nothing else can interrupt. */
+const operationsMax = 10_000
+
 /** What an operation of a batch needs from outside the state, looked up before the commit. */
 interface Prepared {
   /** The table a new version was prepared for; undefined when there was none of that name yet. */
@@ -58,6 +61,11 @@ async function commitBatch<R>(
   reply: (results: readonly BatchResult[], transaction: { transaction_id?: string }) => R,
 ): Promise<R> {
   const { signal } = options
+  if (operations.length > operationsMax) {
+    throw invalidInput(`${field} has ${operations.length} elements, more than ${operationsMax}`, {
+      hint: 'split them into several commits',
+    })
+  }
   const before = await engine.root.refresh(signal)
   const prepared: Prepared[] = []
   for (const [index, operation] of operations.entries()) {

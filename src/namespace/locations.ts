@@ -3,6 +3,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { invalidInput, quote } from '../errors.js'
 import { isKey } from '../storage/key.js'
 
+/** Characters of a location, so that the names of files in it fit. */
+const locationMax = 512
+
 /** A location as a URI. */
 export function uriOf(location: string): string {
   return /^[a-z0-9+.-]+:\/\//i.test(location) ? location : pathToFileURL(location).href
@@ -24,9 +27,9 @@ export function folderAt(root: string, location: string): string {
   }
   // The root `memory://` ends in slashes of its own.
   const folder = isBelow ? path.slice(base.length).replace(/^\/+/, '') : path
-  if (!isKey(folder) || folder.startsWith('_')) {
+  if (!isKey(folder) || folder.startsWith('_') || folder.length > locationMax) {
     throw invalidInput(`location ${quote(location)} does not name a folder that can hold a table`, {
-      hint: 'use plain names without . and .., not starting with _',
+      hint: 'use plain names without . and .., not starting with _, 512 characters at most',
     })
   }
   return folder

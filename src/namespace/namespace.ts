@@ -128,8 +128,9 @@ export class Namespace implements AsyncDisposable {
   }
 
   /**
-   * All tables, tags and versions as they are now, for reading: nothing that happens later shows in it, and what it shows
-   * stays readable until it is closed. Throws code 0 where the root is open in another process.
+   * All tables, tags and versions as they are now, for reading: nothing that happens later shows in it. Until it is closed
+   * this process deletes nothing that it shows; another one may delete the files of a dropped table ten minutes after.
+   * Throws code 0 where the root is open in another process.
    */
   async snapshot(options: CallOptions = {}): Promise<Namespace> {
     return this.#here('a snapshot').snapshot(options)
@@ -145,7 +146,7 @@ export class Namespace implements AsyncDisposable {
 
   #here(what: string): LocalFeatures {
     if (this.#local !== undefined) return this.#local
-    throw unsupported(`${what} is only to be had in a process that has the root open itself`)
+    throw unsupported(`${what} is only to be had of a namespace that connect() gave in this process`)
   }
 
   /** Lets commits that have begun end, then refuses further ones. */

@@ -1,5 +1,5 @@
 /** Handlers of the namespace operations. */
-import { sortedNames } from '../catalog/listing.js'
+import { namespaceNamesIn } from '../catalog/listing.js'
 import { findNamespace } from '../catalog/lookup.js'
 import { decideCreateNamespace, decideDropNamespace } from '../catalog/namespaces.js'
 import { pathKey } from '../catalog/state.js'
@@ -23,8 +23,13 @@ export const createNamespace: Handler<Engine, 'createNamespace'> = async (engine
 }
 
 export const listNamespaces: Handler<Engine, 'listNamespaces'> = async (engine, request, { signal }) => {
-  const node = findNamespace(await engine.root.refresh(signal), request.id)
-  const { items, ...next } = paginate(sortedNames(node.namespaces), namespaceNames, request)
+  const state = await engine.root.refresh(signal)
+  const node = findNamespace(state, request.id)
+  const { items, ...next } = paginate(
+    namespaceNamesIn(state, node),
+    { ...namespaceNames, scope: pathKey(request.id) },
+    request,
+  )
   return { namespaces: items, ...next }
 }
 

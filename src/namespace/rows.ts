@@ -35,15 +35,31 @@ import {
 
 export const createTable: Handler<Engine, 'createTable'> = async (engine, request, body, options) => {
   const { id } = request
-  const create = async (): Promise<Reply<'createTable'>> => {
+  const existing = async (): Promise<Reply<'createTable'> | null> => {
     const head = tableNamed(await engine.root.refresh(options.signal), id)
     const latest = head && latestOf(head)
-    if (latest !== undefined && request.mode === 'ExistOk') {
-      return describeCreated(engine, head!, latest, head!.props)
+    return latest === undefined ? null : describeCreated(engine, head!, latest, head!.props)
+  }
+  const create = async (): Promise<Reply<'createTable'>> => {
+    const isFine = request.mode === 'ExistOk'
+    const before = isFine ? await existing() : null
+    if (before !== null) return before
+    try {
+      return await createOrReplace(
+        engine,
+        request,
+        body,
+        options,
+        ({ head, version, props, transaction_id }) => {
+          return { ...describeCreated(engine, head, version, props), transaction_id }
+        },
+      )
+    } catch (error) {
+      // Somebody else was first: then it exists.
+      const now = isFine && error instanceof SheafError && error.status === 409 ? await existing() : null
+      if (now === null) throw error
+      return now
     }
-    return createOrReplace(engine, request, body, options, ({ head, version, props, transaction_id }) => {
-      return { ...describeCreated(engine, head, version, props), transaction_id }
-    })
   }
   // Who makes a new table stages its rows in a folder of their own; the next in line must find that table.
   const isNew = tableNamed(await engine.root.refresh(options.signal), id) === undefined
@@ -61,13 +77,15 @@ interface Created {
 
 async function createOrReplace<R>(
   engine: Engine,
-  request: Pick<Request<'createTable'>, 'id' | 'mode' | 'properties'>,
+  /** `table`: the one that must have the name, and have no version yet. */
+  request: Pick<Request<'createTable'>, 'id' | 'mode' | 'properties'> & { readonly table?: string },
   body: ArrowBody,
   options: HandlerOptions,
   reply: (created: Created) => R,
 ): Promise<R> {
   const { id, mode = 'Create', properties = {} } = request
   const before = tableNamed(await engine.root.refresh(options.signal), id)
+  if (request.table !== undefined && before?.uuid !== request.table) throw changedMeanwhile(id)
   if (before !== undefined && latestOf(before) !== undefined && mode === 'Create') throw alreadyExists(id)
   if (before === undefined) findNamespace(engine.root.state, id.slice(0, -1))
   else checkRows(before)
@@ -81,7 +99,9 @@ async function createOrReplace<R>(
     find(state) {
       const head = tableNamed(state, id)
       const isThere = head !== undefined && latestOf(head) !== undefined
-      if (isThere && mode === 'Create') throw alreadyExists(id)
+      if (isThere && mode === 'Create') {
+        throw request.table === undefined ? alreadyExists(id) : changedMeanwhile(id)
+      }
       if (isThere && mode === 'ExistOk') throw changedMeanwhile(id)
       // The rows lie in the folder of the table that was, or was not, there when the call began.
       if (head?.uuid !== before?.uuid) throw changedMeanwhile(id)
@@ -133,7 +153,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
   const { id, mode = 'Append' } = request
   const { signal } = options
   const named = findTable(await engine.root.refresh(signal), id, options.table)
-  if (named.kind === 'declared') return insertFirst(engine, named, body, options)
+  if (named.kind === 'declared') return insertFirst(engine, named, request, body, options)
   const { head, layout } = await openTable(engine, id, undefined, options)
   const incoming = await readBody(body)
   const schema = arrowSchema(layout.schema)
@@ -171,24 +191,26 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
   return (await commitOnNewest(engine, work, options)).reply
 }
 
-/** The first rows of a declared table decide its columns. */
+/** The first rows of a declared table decide its columns. Several first inserts take turns; the next in line appends. */
 function insertFirst(
   engine: Engine,
-  { id }: TableHead,
+  declared: TableHead,
+  request: Request<'insertIntoTable'>,
   body: ArrowBody,
   options: HandlerOptions,
 ): Promise<Reply<'insertIntoTable'>> {
-  const insert = async () => {
-    try {
-      return await createOrReplace(engine, { id }, body, options, ({ rows, version, transaction_id }) => {
-        return { num_inserted_rows: rows, version, transaction_id }
-      })
-    } catch (error) {
-      const isTaken = error instanceof SheafError && error.code === ErrorCode.TableAlreadyExists
-      throw isTaken ? changedMeanwhile(id) : error
+  const { uuid } = declared
+  const insert = async (): Promise<Reply<'insertIntoTable'>> => {
+    const now = findTable(await engine.root.refresh(options.signal), request.id, uuid)
+    if (now.kind !== 'declared') {
+      return insertIntoTable(engine, request, body, { ...options, table: uuid })
     }
+    const target = { id: now.id, table: uuid }
+    return createOrReplace(engine, target, body, options, ({ rows, version, transaction_id }) => {
+      return { num_inserted_rows: rows, version, transaction_id }
+    })
   }
-  return engine.creations.run(pathKey(id), insert, options.signal)
+  return engine.creations.run(pathKey(declared.id), insert, options.signal)
 }
 
 // ---- delete

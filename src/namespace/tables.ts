@@ -1,8 +1,8 @@
 /** Handlers of the operations on tables as catalog entries. */
 import { schemaToJson } from '../arrow/schema-json.js'
-import { sortedNames, subtree } from '../catalog/listing.js'
+import { tableNamesIn, tablePaths } from '../catalog/listing.js'
 import { checkRows, findNamespace, findTable, tableNamed, tagOf, versionOf } from '../catalog/lookup.js'
-import { type CatalogState, latestOf, ownLocation, type TableHead } from '../catalog/state.js'
+import { type CatalogState, latestOf, ownLocation, pathKey, type TableHead } from '../catalog/state.js'
 import {
   decideDeclareTable,
   decideDropTable,
@@ -17,38 +17,55 @@ import { arrowSchema } from '../manifest/table-schema.js'
 import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import { formatId } from '../protocol/identifiers.js'
 import { detectNamingScheme, parseManifestName } from '../protocol/manifest-name.js'
-import { paginate, tableNames } from '../protocol/page.js'
-import { commit, type Engine, locationOf, openTable, openVersion, recordOf } from './engine.js'
+import { type Listing, paginate, tableNames } from '../protocol/page.js'
+import { commit, type Engine, locationOf, openTable, openVersion } from './engine.js'
 import { folderAt, uriOf } from './locations.js'
+import { finaliseNewest } from './versions.js'
 
 // ---- listing
 
 export const listTables: Handler<Engine, 'listTables'> = async (engine, request, { signal }) => {
   const state = await engine.root.refresh(signal)
   const node = findNamespace(state, request.id)
-  const listed = sortedNames(node.tables).filter(name => isListed(state, node.tables.get(name)!, request))
-  const { items, ...next } = paginate(listed, tableNames, request)
+  const names = tableNamesIn(state, node)
+  const listed =
+    request.include_declared === false
+      ? names.filter(name => state.tables.get(node.tables.get(name)!)!.kind !== 'declared')
+      : names
+  const { items, ...next } = paginate(listed, { ...tableNames, scope: pathKey(request.id) }, request)
   return { tables: items, ...next }
 }
 
 export const listAllTables: Handler<Engine, 'listAllTables'> = async (engine, request, { signal }) => {
   const state = await engine.root.refresh(signal)
-  const ids: string[] = []
-  for (const node of subtree(state, findNamespace(state, []))) {
-    for (const [name, uuid] of node.tables) {
-      if (isListed(state, uuid, request)) ids.push(formatId([...node.id, name], request.delimiter))
-    }
-  }
-  const { items, ...next } = paginate(ids.sort(), tableNames, request)
-  return { tables: items, ...next }
+  const all = tableIds(state, request.delimiter)
+  const listed = request.include_declared === false ? all.filter(({ path }) => !isDeclared(state, path)) : all
+  const listing: Listing<TableId> = { ...tableNames, key: ({ id }) => id }
+  const { items, ...next } = paginate(listed, listing, request)
+  return { tables: items.map(({ id }) => id), ...next }
 }
 
-function isListed(
-  state: CatalogState,
-  uuid: string,
-  request: { include_declared?: boolean | undefined },
-): boolean {
-  return request.include_declared !== false || state.tables.get(uuid)!.kind !== 'declared'
+interface TableId {
+  readonly id: string
+  readonly path: readonly string[]
+}
+
+const idsOf = new WeakMap<readonly (readonly string[])[], Map<string | undefined, readonly TableId[]>>()
+
+/** Identifiers of all tables, sorted once per delimiter and set of names. */
+function tableIds(state: CatalogState, delimiter: string | undefined): readonly TableId[] {
+  const paths = tablePaths(state)
+  const known = idsOf.get(paths) ?? new Map<string | undefined, readonly TableId[]>()
+  let ids = known.get(delimiter)
+  if (ids === undefined) {
+    ids = paths.map(path => ({ id: formatId(path, delimiter), path })).sort((a, b) => (a.id < b.id ? -1 : 1))
+    idsOf.set(paths, known.set(delimiter, ids))
+  }
+  return ids
+}
+
+function isDeclared(state: CatalogState, path: readonly string[]): boolean {
+  return tableNamed(state, path)!.kind === 'declared'
 }
 
 // ---- looking
@@ -88,9 +105,7 @@ async function describeVersion(
 ): Promise<Pick<Reply<'describeTable'>, 'version' | 'schema' | 'stats' | 'metadata'>> {
   const version = versionOf(head, asked)
   if (head.kind !== 'sheaf') {
-    if (version === latestOf(head)) {
-      await engine.lance.finalise(head, await recordOf(engine, head, version, signal), signal)
-    }
+    if (version === latestOf(head)) await finaliseNewest(engine, head, signal)
     return { version }
   }
   const { layout } = await openVersion(engine, head, version, signal)
@@ -163,7 +178,10 @@ export function declared(
 export const registerTable: Handler<Engine, 'registerTable'> = async (engine, request, options) => {
   const { id, mode = 'Create', properties = {} } = request
   const folder = folderAt(engine.location, request.location)
-  const found = await findVersions(engine, folder, options.signal)
+  const before = await engine.root.refresh(options.signal)
+  // A table that is known here is as the log says, whatever else may lie at its location.
+  const isKnown = before.detached.has(folder) || tableNamed(before, id)?.location === folder
+  const found = isKnown ? null : await findVersions(engine, folder, options.signal)
   const uuid = engine.clock.uuid()
   const { reply } = await commit(
     engine,
@@ -185,20 +203,36 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
   return reply
 }
 
-/** The versions a Lance engine left at a location: all of one naming scheme, ascending. */
+/**
+ * The versions a Lance engine left at a location: all of one naming scheme, ascending. Throws code 13 where there are none,
+ * or the newest is no Lance manifest: our own stored layouts have such names too.
+ */
 async function findVersions(engine: Engine, folder: string, signal?: AbortSignal): Promise<FoundVersions> {
   const manifests = await engine.lance.list({ uuid: '', location: folder }, signal)
-  const scheme = detectNamingScheme(manifests.keys()) ?? 'V2'
-  const versions = [...manifests].map(
-    ([key, size]) => [Number(parseManifestName(key)!.version), size] as const,
+  const versions = [...manifests].map(([key, size]) => {
+    return { key, size, version: Number(parseManifestName(key)!.version) }
+  })
+  const newest = versions.reduce<(typeof versions)[number] | null>(
+    (a, b) => (a && a.version > b.version ? a : b),
+    null,
   )
-  const [newest, size] = versions.reduce((a, b) => (b[0] > a[0] ? b : a), [-1, 0] as const)
-  const key = [...manifests.keys()].find(name => Number(parseManifestName(name)!.version) === newest)
-  // Our own stored layouts have such names too; a table of ours comes back only where it was deregistered.
-  if (key === undefined || !(await engine.lance.isManifest(key, size, signal)))
-    return { scheme, versions: [] }
-  if (!Number.isSafeInteger(newest)) throw invalidInput(`${quote(key)} has a version beyond 2^53 - 1`)
-  return { scheme, versions: versions.sort((a, b) => a[0] - b[0]) }
+  if (newest === null) {
+    throw invalidInput(`there is no table at location ${quote(folder)}`, {
+      hint: 'declare a table to make one there',
+    })
+  }
+  const { key, size, version } = newest
+  if (!Number.isSafeInteger(version)) throw invalidInput(`${quote(key)} has a version beyond 2^53 - 1`)
+  if (!(await engine.lance.isManifest(key, size, signal))) {
+    throw invalidInput(
+      `${quote(key)} is no Lance manifest, so what lies at ${quote(folder)} cannot be registered`,
+    )
+  }
+  const ascending = versions.sort((a, b) => a.version - b.version)
+  return {
+    scheme: detectNamingScheme(manifests.keys()) ?? 'V2',
+    versions: ascending.map(each => [each.version, each.size] as const),
+  }
 }
 
 export const deregisterTable: Handler<Engine, 'deregisterTable'> = async (engine, request, options) => {

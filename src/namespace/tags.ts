@@ -6,15 +6,22 @@ import type { TableHead } from '../catalog/state.js'
 import { decideCreateTag, decideDeleteTag, decideUpdateTag } from '../catalog/tags.js'
 import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import { paginate, tagNames } from '../protocol/page.js'
-import { commit, type Engine } from './engine.js'
+import { commit, type Engine, recordOf } from './engine.js'
 
 export const listTableTags: Handler<Engine, 'listTableTags'> = async (engine, request, options) => {
   const head = findTable(await engine.root.refresh(options.signal), request.id, options.table)
-  const { items, ...next } = paginate(sortedNames(head.tags), tagNames, request)
-  // Manifests of managed tables are derived and may not be there: size 0 says so.
-  const tags: [string, Reply<'listTableTags'>['tags'][string]][] = items.map(name => {
-    return [name, { version: head.tags.get(name)!, manifestSize: 0 }]
-  })
+  const { items, ...next } = paginate(
+    sortedNames(`tags ${head.uuid}`, head.tags),
+    { ...tagNames, scope: head.uuid },
+    request,
+  )
+  const tags: [string, Reply<'listTableTags'>['tags'][string]][] = []
+  for (const name of items) {
+    const version = head.tags.get(name)!
+    // Manifests of tables with rows of Sheaf are derived and may not be there: size 0 says so.
+    const record = head.kind === 'sheaf' ? null : await recordOf(engine, head, version, options.signal)
+    tags.push([name, { version, manifestSize: record?.manifest?.size ?? 0 }])
+  }
   return { tags: Object.fromEntries(tags), ...next }
 }
 

@@ -62,6 +62,11 @@ async function factsOf(
   const { header } = await engine.slots.get(place.slot, signal)
   const entry = header.entries.find(({ txn }) => txn === place.txn)
   if (entry === undefined || formatTransactionId(place.slot, entry.txn) !== id) throw unknownTransaction(id)
+  // How a job ended long ago is forgotten; it must not look like a commit that succeeded.
+  const isJob = (entry.ops as unknown as readonly CatalogOp[]).some(
+    op => op.op === 'job' && op.state === 'Queued' && op.id === undefined,
+  )
+  if (isJob && !state.jobs.has(id) && state.notes.get(id) === undefined) throw unknownTransaction(id)
   return {
     uuid: place.txn,
     timestamp_millis: String(header.ts),
@@ -103,5 +108,7 @@ async function factsOfJob(
 }
 
 function unknownTransaction(id: string): SheafError {
-  return new SheafError(ErrorCode.TransactionNotFound, `no transaction ${quote(id)}`)
+  return new SheafError(ErrorCode.TransactionNotFound, `no transaction ${quote(id)}`, {
+    hint: 'use an id that a call returned; jobs that ended long ago are forgotten',
+  })
 }

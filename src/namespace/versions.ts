@@ -5,7 +5,7 @@ import { type CatalogState, isUnused, latestOf, type TableHead } from '../catalo
 import { decideCreateVersion, decideDeleteVersions } from '../catalog/versions.js'
 import type { Committed, Entry, ProposalPosition } from '../commit/machine.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
-import { ErrorCode, SheafError } from '../errors.js'
+import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import type { FinalManifest, StagedManifest } from '../manifest/lance-manifests.js'
 import { numbersFrom } from '../manifest/runs.js'
 import type { ManifestFile, VersionOp, VersionRecord } from '../manifest/version.js'
@@ -22,7 +22,12 @@ export const listTableVersions: Handler<Engine, 'listTableVersions'> = async (en
   const head = findTable(await engine.root.refresh(signal), request.id, options.table)
   await finaliseNewest(engine, head, signal)
   const descending = request.descending ?? false
-  const listing: Listing<number> = { name: 'versions', key: version => version, descending }
+  const listing: Listing<number> = {
+    name: 'versions',
+    key: version => version,
+    descending,
+    scope: head.uuid,
+  }
   const { items, ...next } = paginateNumbers(listing, request, (after, count) =>
     numbersFrom(head.live, after, count, descending),
   )
@@ -73,14 +78,15 @@ export const describeTableVersion: Handler<Engine, 'describeTableVersion'> = asy
 export async function finaliseNewest(engine: Engine, head: TableHead, signal?: AbortSignal): Promise<void> {
   const latest = latestOf(head)
   if (head.kind !== 'lance' || latest === undefined || engine.lance.isFinal(head, latest)) return
-  const together = [await recordOf(engine, head, latest, signal)]
-  for (;;) {
-    const { version, txn } = together[0]!
-    const before = await engine.history.find(head.uuid, version - 1, signal)
-    if (before?.txn !== txn) break
-    together.unshift(before)
+  const newest = await recordOf(engine, head, latest, signal)
+  if (newest.manifest?.staged === undefined) return
+  const together = [newest]
+  for (let version = latest - 1; ; version--) {
+    const before = await engine.history.find(head.uuid, version, signal)
+    if (before?.txn !== newest.txn) break
+    together.push(before)
   }
-  for (const record of together) await engine.lance.finalise(head, record, signal)
+  for (const record of together.reverse()) await engine.lance.finalise(head, record, signal)
 }
 
 type WireRecord = Reply<'describeTableVersion'>['version']
@@ -169,9 +175,26 @@ export async function prepareVersion(
   await finaliseNewest(engine, head, signal)
   if (!isUnused(head, version)) return unwinnable(manifest_path)
   const staged = await engine.lance.staged(head, version, manifest_path, manifest_size, signal)
+  await checkScheme(engine, head, staged, signal)
   const final = await engine.lance.final(head, version, staged.scheme, signal)
   if (final !== null && final.crc !== staged.crc) await adopt(engine, head, version, final)
   return staged
+}
+
+/** The manifests of a table all have names of one scheme (rule A-129). */
+async function checkScheme(
+  engine: Engine,
+  head: TableHead,
+  { scheme, staged }: StagedManifest,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const latest = latestOf(head)
+  if (latest === undefined) return
+  const { manifest } = await recordOf(engine, head, latest, signal)
+  if (manifest === undefined || manifest.scheme === scheme) return
+  throw invalidInput(
+    `the manifest staged as ${staged} has a name of scheme ${scheme}, those of table ${idText(head.id)} are of ${manifest.scheme}`,
+  )
 }
 
 /** A number that was used cannot be won: its file, which its writer may have taken away, is not looked at. */
@@ -231,7 +254,8 @@ export async function finaliseCommitted(engine: Engine, committed: Committed<Cat
     await finaliseNew(engine, state, entry)
   } catch (cause) {
     const message = `transaction ${transactionId} is committed, but its manifests have no final names yet`
-    const hint = 'send the call again'
+    const hint =
+      'look at the table, which gives them their names; or send the call again under an idempotency key'
     throw new SheafError(ErrorCode.ServiceUnavailable, message, {
       kind: 'commit-state-unknown',
       transactionId,

@@ -71,6 +71,17 @@ export class PersistentMap<V> implements Iterable<readonly [string, V]> {
     return new PersistentMap(remove(this.#root, hashOf(key), key, 0), this.size - 1)
   }
 
+  /**
+   * Keys that are in one of the two maps only. What they share costs nothing, so of an older and a newer state of one map
+   * it costs what changed in between.
+   */
+  keysThatDiffer(other: PersistentMap<V>): { readonly gone: string[]; readonly added: string[] } {
+    const gone: string[] = []
+    const added: string[] = []
+    differ(this.#root, other.#root, gone, added)
+    return { gone, added }
+  }
+
   /** In an order that depends only on the keys, not on how the map came to be. */
   *[Symbol.iterator](): Iterator<readonly [string, V]> {
     if (this.#root !== null) yield* walk(this.#root)
@@ -140,6 +151,27 @@ function* walk<V>(node: Node<V>): Generator<readonly [string, V]> {
   if (isLeaf(node)) yield [node.key, node.value]
   else if (isCollision(node)) for (const leaf of node.leaves) yield [leaf.key, leaf.value]
   else for (const slot of node.slots) yield* walk(slot)
+}
+
+function differ<V>(a: Node<V> | null, b: Node<V> | null, onlyA: string[], onlyB: string[]): void {
+  if (a === b) return
+  if (a !== null && b !== null && !isLeaf(a) && !isLeaf(b) && !isCollision(a) && !isCollision(b)) {
+    for (let place = 0; place < 32; place++) {
+      const bit = 1 << place
+      const inA = (a.bitmap & bit) === 0 ? null : a.slots[slotOf(a.bitmap, bit)]!
+      const inB = (b.bitmap & bit) === 0 ? null : b.slots[slotOf(b.bitmap, bit)]!
+      differ(inA, inB, onlyA, onlyB)
+    }
+    return
+  }
+  const keysOfA = new Set(a === null ? [] : leafKeys(a))
+  const keysOfB = new Set(b === null ? [] : leafKeys(b))
+  for (const key of keysOfA) if (!keysOfB.has(key)) onlyA.push(key)
+  for (const key of keysOfB) if (!keysOfA.has(key)) onlyB.push(key)
+}
+
+function* leafKeys<V>(node: Node<V>): Generator<string> {
+  for (const [key] of walk(node)) yield key
 }
 
 /** Position of `bit` among the set bits of `bitmap`. */

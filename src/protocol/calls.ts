@@ -112,9 +112,18 @@ function handlerOptions(
 ): HandlerOptions {
   const { idempotencyKey: key } = options
   if (key === undefined || entry.access === 'read') return options
+  if (typeof key !== 'string')
+    throw invalidInput(`${name}: idempotencyKey must be a string, got ${quote(key)}`)
   const { identity: _, context: __, ...content } = request as Record<string, unknown>
-  const hash = digest(JSON.stringify([name, options.table, content]))
+  const hash = digest(JSON.stringify([name, options.table, content], inOrder))
   return { ...options, idempotency: { key: key.length > keyLengthMax ? digest(key) : key, hash } }
+}
+
+/** Objects with their keys in order: which comes first means nothing. */
+function inOrder(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || ArrayBuffer.isView(value))
+    return value
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 function digest(text: string): string {

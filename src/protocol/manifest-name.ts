@@ -42,7 +42,7 @@ export function parseManifestName(path: string): ManifestName | null {
   const match = pattern.exec(path.slice(path.lastIndexOf('/') + 1))
   if (match === null) return null
   const digits = match[1]!
-  const staging = match[2]?.toLowerCase() ?? null
+  const staging = match[2] ?? null
   if (digits.length < 20) return { version: BigInt(digits), scheme: 'V1', staging }
   const inverted = BigInt(digits)
   return inverted > maxVersion ? null : { version: maxVersion - inverted, scheme: 'V2', staging }

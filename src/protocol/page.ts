@@ -12,6 +12,8 @@ export interface Listing<T> {
   /** What the items are sorted by, unique: names by code unit (`<`), or numbers. */
   readonly key: (item: T) => string | number
   readonly descending?: boolean
+  /** Which list of this kind it is; a token of another one is refused. Default: there is only one. */
+  readonly scope?: string
   /** Whether a token that is not ours is the name to start after, as one client sends it. */
   readonly startAfterNames?: boolean
 }
@@ -63,12 +65,12 @@ function pageOf<T>(
   const found = take(startKey(listing, keyType, request.page_token), limit + 1)
   const items = found.slice(0, limit)
   return found.length > items.length && items.length > 0
-    ? { items, page_token: pageToken(listing.name, listing.key(items.at(-1)!)) }
+    ? { items, page_token: pageToken(listing, listing.key(items.at(-1)!)) }
     : { items }
 }
 
-function pageToken(name: string, key: string | number): string {
-  return prefix + Buffer.from(JSON.stringify([name, key])).toString('base64url')
+function pageToken<T>({ name, scope = '', descending = false }: Listing<T>, key: string | number): string {
+  return prefix + Buffer.from(JSON.stringify([name, scope, descending, key])).toString('base64url')
 }
 
 function startKey<T>(
@@ -78,9 +80,9 @@ function startKey<T>(
 ): string | number | undefined {
   if (token === undefined || token === '') return undefined
   if (!token.startsWith(prefix) && listing.startAfterNames) return token
-  const key = readToken(token, listing.name)
+  const key = readToken(token, listing)
   if (key === undefined || (keyType !== undefined && typeof key !== keyType)) {
-    throw invalidInput(`page_token ${quote(token)} is not a token of a list of ${listing.name}`, {
+    throw invalidInput(`page_token ${quote(token)} is not a token of this list of ${listing.name}`, {
       hint: 'pass the page_token of the previous reply unchanged, or none for the first page',
     })
   }
@@ -88,7 +90,7 @@ function startKey<T>(
 }
 
 /** The key in a token that `pageToken` made for this kind of list. */
-function readToken(token: string, name: string): string | number | undefined {
+function readToken<T>(token: string, listing: Listing<T>): string | number | undefined {
   let content: unknown
   try {
     content = JSON.parse(Buffer.from(token.slice(prefix.length), 'base64url').toString())
@@ -96,9 +98,9 @@ function readToken(token: string, name: string): string | number | undefined {
     return undefined
   }
   if (!Array.isArray(content)) return undefined
-  const key: unknown = content[1]
-  if (typeof key !== 'string' && typeof key !== 'number') return undefined
-  return token === pageToken(name, key) ? key : undefined
+  const key: unknown = content.at(-1)
+  if (typeof key !== 'string' && !(Number.isSafeInteger(key) && (key as number) >= 0)) return undefined
+  return token === pageToken(listing, key as string | number) ? (key as string | number) : undefined
 }
 
 /** Index of the first item after `key` in the order of the list, by binary search. */

@@ -1,5 +1,5 @@
 /** Fields that many requests share. */
-import { unsupported } from '../errors.js'
+import { invalidInput, unsupported } from '../errors.js'
 import { canonicalId, checkName } from './identifiers.js'
 import {
   accept,
@@ -39,7 +39,13 @@ function idOf(min: number, check?: (text: string, where: string) => void): Shape
 
 export const namespaceId = idOf(0)
 export const tableId = idOf(1)
-export const newId = idOf(1, checkName)
+/** Names in the path of something new. */
+const depthMax = 64
+
+export const newId = accept(idOf(1, checkName), '', value => {
+  if (!Array.isArray(value) || canonicalId(value).length <= depthMax) return value
+  throw invalidInput(`id has ${value.length} names, more than ${depthMax}`)
+})
 
 /** Branches do not exist yet: every name but that of the trunk is 406. */
 export const branch = string('any', (name, where) => {

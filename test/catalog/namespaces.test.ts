@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sortedNames } from '../../src/catalog/listing.js'
+import { namespaceNamesIn } from '../../src/catalog/listing.js'
 import { findNamespace } from '../../src/catalog/lookup.js'
 import { decideCreateNamespace, decideDropNamespace } from '../../src/catalog/namespaces.js'
 import type { CatalogState } from '../../src/catalog/state.js'
@@ -13,8 +13,8 @@ function create(state: CatalogState, ...id: string[]): CatalogState {
 test('a namespace is found under its parent, with its properties', () => {
   const state = create(create(emptyCatalog, 'a'), 'a', 'b')
   expect(findNamespace(state, ['a', 'b']).props).toEqual({ owner: 'a/b' })
-  expect(sortedNames(findNamespace(state, ['a']).namespaces)).toEqual(['b'])
-  expect(sortedNames(findNamespace(state, []).namespaces)).toEqual(['a'])
+  expect(namespaceNamesIn(state, findNamespace(state, ['a']))).toEqual(['b'])
+  expect(namespaceNamesIn(state, findNamespace(state, []))).toEqual(['a'])
 })
 
 test('a namespace without its parent is refused', () => {

@@ -3,14 +3,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   countNumbers,
+  difference,
   hasNumber,
+  intersection,
   lastOf,
   numbersFrom,
   type Runs,
   union,
-  within,
   withNext,
-  without,
 } from '../../src/manifest/runs.js'
 
 const numbers = fc
@@ -53,16 +53,28 @@ describe('runs', () => {
     ])
   })
 
-  test('cut to a range, or with a range cut out, are what is in it and what is not, even if it is empty', () => {
+  test('cut by other runs are what is in those and what is not', () => {
     fc.assert(
-      fc.property(numbers, bound, bound, (all, first, last) => {
-        const inside = within(runsOf(all), first, last)
-        const outside = without(runsOf(all), first, last)
-        expect(numbersOf(inside)).toEqual(all.filter(n => n >= first && n <= last))
-        expect(numbersOf(outside)).toEqual(all.filter(n => n < first || n > last))
+      fc.property(numbers, numbers, (all, others) => {
+        const inside = intersection(runsOf(all), runsOf(others))
+        const outside = difference(runsOf(all), runsOf(others))
+        expect(numbersOf(inside)).toEqual(all.filter(n => others.includes(n)))
+        expect(numbersOf(outside)).toEqual(all.filter(n => !others.includes(n)))
         expect(isNormal(inside) && isNormal(outside)).toBe(true)
       }),
     )
+  })
+
+  test('of a hundred thousand sparse numbers are made, cut and joined at once', () => {
+    const begun = performance.now()
+    const sparse: Runs = Array.from({ length: 100_000 }, (_, i) => [2 * i, 2 * i])
+    const many = union(Array.from({ length: 10_000 }, () => [[0, 300_000]] as const))
+    expect(difference(sparse, intersection(sparse, many))).toEqual([])
+    let grown: Runs = []
+    for (let n = 0; n < 5000; n++) grown = withNext(grown, 2 * n)
+    expect(countNumbers(grown)).toBe(5000)
+    // What compares every run with every other takes minutes.
+    expect(performance.now() - begun).toBeLessThan(2000)
   })
 
   test('of several sets are their union', () => {

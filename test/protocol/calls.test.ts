@@ -81,6 +81,8 @@ test('a write with a key comes with the fingerprint of its request, whoever send
   const hash = await hashOf({ id: ['t'] })
   expect(await hashOf({ id: ['t'], identity: { api_key: 'x' } } as never)).toBe(hash)
   expect(await hashOf({ id: ['u'] })).not.toBe(hash)
+  const bad = operations.insertIntoTable({ id: ['t'] }, new Uint8Array(), { idempotencyKey: 5 as never })
+  await expect(bad).rejects.toThrow(/idempotencyKey must be a string/)
   expect(await hashOf({ id: ['t'], mode: 'Overwrite' })).not.toBe(hash)
   expect(await hashOf({ id: ['t'] }, { table: 'uuid' })).not.toBe(hash)
   calls.length = 0

@@ -128,3 +128,21 @@ describe('A-034 tokens', () => {
     )
   })
 })
+
+test('A-034 a token serves its own list alone: same kind, same scope, same direction, a key that can be', () => {
+  const numbers: Listing<number> = { name: 'versions', key: n => n, scope: 'table 1' }
+  const { page_token } = paginate([1, 2, 3], numbers, { limit: 1 })
+  expect(paginate([1, 2, 3], numbers, { page_token }).items).toEqual([2, 3])
+  const refused = expect.objectContaining({ code: 13 })
+  for (const other of [
+    { ...numbers, scope: 'table 2' },
+    { ...numbers, descending: true },
+    { ...numbers, name: 'tags' as const },
+  ]) {
+    expect(() => paginate([1, 2, 3], other, { page_token })).toThrow(refused)
+  }
+  for (const key of [2.5, -1, 2 ** 60, null, true, [1]]) {
+    const forged = `~1.${Buffer.from(JSON.stringify(['versions', 'table 1', false, key])).toString('base64url')}`
+    expect(() => paginate([1, 2, 3], numbers, { page_token: forged }), String(key)).toThrow(refused)
+  }
+})
