@@ -7,6 +7,8 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, 'test/peers/**'],
     setupFiles: ['test/setup.ts'],
     pool: 'forks',
+    // Also on two cores: most of the time goes into waiting and single-threaded work.
+    maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

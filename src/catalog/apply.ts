@@ -64,7 +64,7 @@ const changesPerLayout = 64
 function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position): CatalogState {
   switch (op.op) {
     case 'namespace':
-      return applyNamespace(state, op)
+      return applyNamespace(state, op, at)
     case 'declare':
       return applyDeclare(state, op)
     case 'register':
@@ -112,19 +112,36 @@ function withKey(state: CatalogState, { key, hash }: Entry, { slot, entry, ts }:
 
 // ---- names
 
-function applyNamespace(state: CatalogState, { id, props }: NamespaceOp): CatalogState {
+function applyNamespace(state: CatalogState, { id, props }: NamespaceOp, at: Position): CatalogState {
   const name = id.at(-1)
   assert(name !== undefined, 'the root namespace is not created or removed')
   const key = pathKey(id)
   const parent = namespaceAt(state, id.slice(0, -1))
   if (props === null) {
-    const namespaces = state.namespaces.delete(key)
-    return withNode({ ...state, namespaces }, { ...parent, namespaces: parent.namespaces.delete(name) })
+    return withNode(withoutSubtree(state, id, at), { ...parent, namespaces: parent.namespaces.delete(name) })
   }
   const known = state.namespaces.get(key)
   if (known !== undefined) return withNode(state, { ...known, props })
   const made = withNode(state, newNamespace(id, props))
   return withNode(made, { ...parent, namespaces: parent.namespaces.set(name, true) })
+}
+
+/** Without a namespace and everything below it. */
+function withoutSubtree(state: CatalogState, top: readonly string[], { ts }: Position): CatalogState {
+  let { namespaces, tables, external, drops } = state
+  const waiting = [top]
+  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+    const node = namespaceAt(state, id)
+    for (const [, uuid] of node.tables) {
+      const head = tableAt(state, uuid)
+      tables = tables.delete(uuid)
+      if (head.external) external = external.delete(head.location)
+      else drops = drops.set(head.location, { uuid, ts })
+    }
+    for (const name of node.namespaces.keys()) waiting.push([...id, name])
+    namespaces = namespaces.delete(pathKey(id))
+  }
+  return { ...state, namespaces, tables, external, drops }
 }
 
 function applyDeclare(state: CatalogState, { t, id, location, props }: DeclareOp): CatalogState {

@@ -1,9 +1,8 @@
 /** Decides what a change of namespaces means: a request and a state in, operations out, nothing done. */
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
-import { subtree } from './listing.js'
 import { findNamespace, idText } from './lookup.js'
 import type { CatalogOp, NamespaceOp, Properties } from './ops.js'
-import { type CatalogState, type NamespaceNode, pathKey } from './state.js'
+import { type CatalogState, pathKey } from './state.js'
 
 export type NamespaceMode = 'Create' | 'ExistOk' | 'Overwrite'
 
@@ -24,7 +23,7 @@ export function decideCreateNamespace(
     return [create]
   }
   if (mode === 'ExistOk') return []
-  if (mode === 'Overwrite') return [...dropSubtree(state, known), create]
+  if (mode === 'Overwrite') return [{ op: 'namespace', id, props: null }, create]
   throw new SheafError(ErrorCode.NamespaceAlreadyExists, `namespace ${idText(id)} already exists`)
 }
 
@@ -45,12 +44,5 @@ export function decideDropNamespace(
       { hint: 'drop them first, or use behavior Cascade' },
     )
   }
-  return dropSubtree(state, node)
-}
-
-function dropSubtree(state: CatalogState, top: NamespaceNode): readonly CatalogOp[] {
-  return [...subtree(state, top)].reverse().flatMap((node): CatalogOp[] => {
-    const tables = [...node.tables].map(([, uuid]): CatalogOp => ({ op: 'drop', t: uuid }))
-    return [...tables, { op: 'namespace', id: node.id, props: null }]
-  })
+  return [{ op: 'namespace', id, props: null }]
 }

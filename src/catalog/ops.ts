@@ -6,7 +6,7 @@ import type { RegisterOp, VersionOp } from '../manifest/version.js'
 
 export type Properties = Readonly<Record<string, string>>
 
-/** Creates a namespace or replaces its properties; `props: null` removes it. */
+/** Creates a namespace or replaces its properties; `props: null` drops it with everything below. */
 export interface NamespaceOp {
   readonly op: 'namespace'
   readonly id: readonly string[]

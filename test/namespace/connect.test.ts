@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -97,6 +98,26 @@ test('time and identity come from the clock that was given', async () => {
     return bytes
   }
   expect(await open('seeded one')).toEqual(await open('seeded two'))
+})
+
+test('however much there is to read, few listen to a signal at a time', async () => {
+  const store = new MemoryStore('listened')
+  const writer = await connect('listened', { store })
+  const table = await writer.createTable('t', [{ id: 0 }])
+  for (let id = 1; id < 50; id++) await table.add([{ id }])
+  const { signal } = new AbortController()
+  const add = signal.addEventListener.bind(signal)
+  let most = 0
+  signal.addEventListener = (...args: Parameters<AbortSignal['addEventListener']>) => {
+    add(...args)
+    most = Math.max(most, getEventListeners(signal, 'abort').length)
+  }
+  const reader = await connect('listened', { store })
+  const again = await reader.openTable('t', { signal })
+  expect(await again.countRows('id >= 0', undefined, { signal })).toBe(50)
+  expect(await again.versions({ signal })).toHaveLength(50)
+  // Node warns of a leak above ten.
+  expect(most).toBeLessThanOrEqual(10)
 })
 
 test('a store that lets a second conditional write through is refused', async () => {

@@ -1,0 +1,82 @@
+/**
+ * A-134 A-166: a process dies at any point of any write. Whoever opens the root next finds all of the write or nothing, and the
+ * same call under the same key then commits it once.
+ */
+import { expect, test } from 'vitest'
+import { connect, type Namespace } from '../../src/index.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
+import { samples, written } from '../suites/idempotency.js'
+import { SeededClock } from '../support/clock.js'
+import { CrashingStore } from '../support/stores.js'
+
+const options = { idempotencyKey: 'k' }
+
+/** A root with what the operation needs, and its call. */
+async function prepared(name: (typeof written)[number]) {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('root', clock)
+  const ns = await connect('root', { store, clock })
+  const source = await ns.createTable(
+    'source',
+    Array.from({ length: 3000 }, (_, id) => ({ id, text: `${id}` })),
+  )
+  const rows = await source.search().toIpc()
+  const { call } = await samples[name]!({ ops: ns.operations, store, at: [], rows })
+  await ns.close()
+  return { clock, store, call }
+}
+
+/** Everything there is, as text; only what tells one history from another. */
+async function contentsOf({ operations: ops }: Namespace): Promise<string> {
+  const { tables } = await ops.listAllTables({})
+  const shown = await Promise.all(
+    tables.map(async name => {
+      const { version, properties, metadata } = await ops.describeTable({ id: [name] })
+      const { versions } = await ops.listTableVersions({ id: [name] })
+      const { tags } = await ops.listTableTags({ id: [name] })
+      const paths = versions.map(({ manifest_path }) => manifest_path.replace(/[0-9a-f-]{36}/, ''))
+      const rows = metadata === undefined ? null : await ops.countTableRows({ id: [name] })
+      return { name, version, properties, metadata, paths, tags, rows }
+    }),
+  )
+  return JSON.stringify([await ops.listNamespaces({ id: [] }), shown])
+}
+
+test.each(written)(
+  'A-134 A-166 %s, interrupted anywhere, happened or did not, and can be sent again',
+  async name => {
+    const undisturbed = await prepared(name)
+    const ns = await connect('root', undisturbed)
+    const before = await contentsOf(ns)
+    const counting = new CrashingStore(undisturbed.store, Number.MAX_SAFE_INTEGER, true)
+    const counted = await connect('root', { store: counting, clock: undisturbed.clock })
+    const opening = counting.operations
+    await undisturbed.call(counted.operations, options)
+    const after = await contentsOf(ns)
+    if (name !== 'alterTransaction') expect(after).not.toBe(before)
+
+    let died = true
+    for (let survives = opening; died; survives++) {
+      for (const lastLands of [false, true]) {
+        const { clock, store, call } = await prepared(name)
+        const crashing = new CrashingStore(store, survives, lastLands)
+        const dying = await connect('root', { store: crashing, clock })
+        const outcome = await call(dying.operations, options).catch(error => error)
+        died = crashing.dead
+        const next = await connect('root', { store, clock })
+        const found = await contentsOf(next)
+        expect([before, after]).toContain(found)
+        const reply = await call(next.operations, options)
+        expect(await contentsOf(next)).toBe(after)
+        expect(await call(next.operations, options)).toEqual(reply)
+        if (!(outcome instanceof Error)) expect(reply).toEqual(outcome)
+        const slots = []
+        for await (const { key } of store.list('_log/')) slots.push(key)
+        const committed = await Promise.all(slots.slice(1).map(key => store.get(key)))
+        const entries = committed.map(bytes => JSON.parse(Buffer.from(bytes!).toString().split('\n')[0]!))
+        expect(entries.flatMap(({ entries }) => entries).filter(({ key }) => key === 'k')).toHaveLength(1)
+        await next.close()
+      }
+    }
+  },
+)

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { connect } from '../../src/index.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
+import { snapshotsSuite } from '../suites/snapshots.js'
+import { SeededClock } from '../support/clock.js'
+import { doors } from '../support/doors.js'
+import { folderOf } from '../support/lance.js'
+import { temporaryRoots } from '../support/roots.js'
+
+for (const door of doors(temporaryRoots())) snapshotsSuite(door)
+
+test('files of a dropped table stay while a snapshot shows it, and go when nobody does', async () => {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('memory://', clock)
+  const ns = await connect('memory://', { store, clock })
+  const table = await ns.createTable(
+    't',
+    Array.from({ length: 9000 }, (_, id) => ({ id, text: `row ${id}` })),
+  )
+  const { location } = await ns.operations.describeTable({ id: ['t'] })
+  const files = async () => {
+    const keys = []
+    for await (const { key } of store.list(`${folderOf(location)}/`)) keys.push(key)
+    return keys
+  }
+  expect(await files()).toHaveLength(1)
+  const snapshot = await ns.snapshot()
+  await ns.dropTable('t')
+  /** Eleven minutes later somebody commits, which is when files are looked after; a few turns let that end. */
+  const later = async (name: string) => {
+    clock.advance(11 * 60_000)
+    await ns.createNamespace(name)
+    for (let turn = 0; turn < 20; turn++) await clock.yield()
+  }
+  await later('a')
+  await expect(table.countRows()).rejects.toMatchObject({ code: 4 })
+  expect(await (await snapshot.openTable('t')).countRows('id % 2 = 0')).toBe(4500)
+  expect(await files()).toHaveLength(1)
+  await snapshot.close()
+  await later('b')
+  expect(await files()).toEqual([])
+  await ns.close()
+})

@@ -1,0 +1,350 @@
+/**
+ * A-166: a write that is sent again under its key commits once. `samples` has a call of every operation that writes and is
+ * served; one that is missing here fails the first test.
+ */
+import { randomUUID } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { servedOperations } from '../../src/namespace/handlers.js'
+import type { CallOptions, Operations } from '../../src/protocol/calls.js'
+import { type OperationName, operations } from '../../src/protocol/operations.js'
+import type { BlobStore } from '../../src/storage/blob-store.js'
+import { forceCheckpoint } from '../support/checkpoints.js'
+import type { Door, OpenedRoot } from '../support/doors.js'
+import { failure } from '../support/failure.js'
+import { stage } from '../support/lance.js'
+
+/** What a call is sent to, and the namespace it shall keep to. */
+interface Place {
+  readonly ops: Operations
+  readonly store: BlobStore
+  readonly at: readonly string[]
+  /** Rows as Arrow. */
+  readonly rows: Uint8Array
+}
+
+type Send = (ops: Operations, options: CallOptions) => Promise<unknown>
+
+interface Sample {
+  /** The call, and one of another request. */
+  readonly call: Send
+  readonly other: Send
+}
+
+/** Made for a place once; the calls can then be sent any number of times, to any opener of the root. */
+type Prepare = (place: Place) => Promise<Sample>
+
+export const samples: Partial<Record<OperationName, Prepare>> = {
+  async createNamespace({ at }) {
+    return {
+      call: (ops, options) => ops.createNamespace({ id: [...at, 'n'], properties: { a: 'b' } }, options),
+      other: (ops, options) => ops.createNamespace({ id: [...at, 'm'] }, options),
+    }
+  },
+  async dropNamespace({ ops, at }) {
+    for (const name of ['n', 'm']) await ops.createNamespace({ id: [...at, name] })
+    return {
+      call: (ops, options) => ops.dropNamespace({ id: [...at, 'n'] }, options),
+      other: (ops, options) => ops.dropNamespace({ id: [...at, 'm'] }, options),
+    }
+  },
+  async declareTable({ at }) {
+    return {
+      call: (ops, options) => ops.declareTable({ id: [...at, 't'], properties: { a: 'b' } }, options),
+      other: (ops, options) => ops.declareTable({ id: [...at, 't'], properties: { a: 'c' } }, options),
+    }
+  },
+  async registerTable({ ops, at, rows }) {
+    await ops.createTable({ id: [...at, 't'] }, rows)
+    const { location } = await ops.deregisterTable({ id: [...at, 't'] })
+    return {
+      call: (ops, options) => ops.registerTable({ id: [...at, 'u'], location }, options),
+      other: (ops, options) => ops.registerTable({ id: [...at, 'v'], location }, options),
+    }
+  },
+  async deregisterTable({ ops, at, rows }) {
+    for (const name of ['t', 'u']) await ops.createTable({ id: [...at, name] }, rows)
+    return {
+      call: (ops, options) => ops.deregisterTable({ id: [...at, 't'] }, options),
+      other: (ops, options) => ops.deregisterTable({ id: [...at, 'u'] }, options),
+    }
+  },
+  async dropTable({ ops, at, rows }) {
+    for (const name of ['t', 'u']) await ops.createTable({ id: [...at, name] }, rows)
+    return {
+      call: (ops, options) => ops.dropTable({ id: [...at, 't'] }, options),
+      other: (ops, options) => ops.dropTable({ id: [...at, 'u'] }, options),
+    }
+  },
+  async renameTable({ ops, at, rows }) {
+    for (const name of ['t', 'u']) await ops.createTable({ id: [...at, name] }, rows)
+    return {
+      call: (ops, options) => ops.renameTable({ id: [...at, 't'], new_table_name: 'x' }, options),
+      other: (ops, options) => ops.renameTable({ id: [...at, 'u'], new_table_name: 'y' }, options),
+    }
+  },
+  async createTable({ at, rows }) {
+    return {
+      call: (ops, options) => ops.createTable({ id: [...at, 't'] }, rows, options),
+      other: (ops, options) => ops.createTable({ id: [...at, 't'], mode: 'Overwrite' }, rows, options),
+    }
+  },
+  async insertIntoTable({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    return {
+      call: (ops, options) => ops.insertIntoTable({ id }, rows, options),
+      other: (ops, options) => ops.insertIntoTable({ id, mode: 'Overwrite' }, rows, options),
+    }
+  },
+  async deleteFromTable({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    return {
+      call: (ops, options) => ops.deleteFromTable({ id, predicate: 'id = 1' }, options),
+      other: (ops, options) => ops.deleteFromTable({ id, predicate: 'id = 2' }, options),
+    }
+  },
+  async updateTableSchemaMetadata({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    return {
+      call: (ops, options) => ops.updateTableSchemaMetadata({ id, metadata: { a: 'b' } }, options),
+      other: (ops, options) => ops.updateTableSchemaMetadata({ id, metadata: { a: 'c' } }, options),
+    }
+  },
+  async createTableVersion({ ops, store, at }) {
+    const id = [...at, 't']
+    const { location } = await ops.declareTable({ id })
+    const { version, manifest_path } = await stage(store, location, 1)
+    const request = { id, version, manifest_path }
+    return {
+      call: (ops, options) => ops.createTableVersion(request, options),
+      other: (ops, options) => ops.createTableVersion({ ...request, e_tag: 'other' }, options),
+    }
+  },
+  async batchDeleteTableVersions({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    for (let i = 0; i < 3; i++) await ops.insertIntoTable({ id }, rows)
+    const range = (start_version: number) => ({ id, ranges: [{ start_version, end_version: 3 }] })
+    return {
+      call: (ops, options) => ops.batchDeleteTableVersions(range(1), options),
+      other: (ops, options) => ops.batchDeleteTableVersions(range(2), options),
+    }
+  },
+  async restoreTable({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    await ops.insertIntoTable({ id }, rows)
+    return {
+      call: (ops, options) => ops.restoreTable({ id, version: 1 }, options),
+      other: (ops, options) => ops.restoreTable({ id, version: 2 }, options),
+    }
+  },
+  async batchCreateTableVersions({ ops, at }) {
+    for (const name of ['t', 'u']) await ops.declareTable({ id: [...at, name] })
+    const entries = (manifest_path: string) => ({
+      entries: ['t', 'u'].map(name => ({ id: [...at, name], version: 1, manifest_path })),
+    })
+    return {
+      call: (ops, options) => ops.batchCreateTableVersions(entries('x'), options),
+      other: (ops, options) => ops.batchCreateTableVersions(entries('y'), options),
+    }
+  },
+  async batchCommitTables({ at }) {
+    const declarations = (...names: string[]) => ({
+      operations: names.map(name => ({ declare_table: { id: [...at, name] } })),
+    })
+    return {
+      call: (ops, options) => ops.batchCommitTables(declarations('t', 'u'), options),
+      other: (ops, options) => ops.batchCommitTables(declarations('v'), options),
+    }
+  },
+  async createTableTag({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    return {
+      call: (ops, options) => ops.createTableTag({ id, tag: 'a', version: 1 }, options),
+      other: (ops, options) => ops.createTableTag({ id, tag: 'b', version: 1 }, options),
+    }
+  },
+  async updateTableTag({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    await ops.insertIntoTable({ id }, rows)
+    await ops.createTableTag({ id, tag: 'a', version: 1 })
+    return {
+      call: (ops, options) => ops.updateTableTag({ id, tag: 'a', version: 2 }, options),
+      other: (ops, options) => ops.updateTableTag({ id, tag: 'a', version: 1 }, options),
+    }
+  },
+  async deleteTableTag({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    for (const tag of ['a', 'b']) await ops.createTableTag({ id, tag, version: 1 })
+    return {
+      call: (ops, options) => ops.deleteTableTag({ id, tag: 'a' }, options),
+      other: (ops, options) => ops.deleteTableTag({ id, tag: 'b' }, options),
+    }
+  },
+  async alterTransaction({ ops, at, rows }) {
+    const { transaction_id } = await ops.createTable({ id: [...at, 't'] }, rows)
+    const actions = (value: string) => ({
+      id: [transaction_id!],
+      actions: [{ setPropertyAction: { key: 'note', value, mode: 'Fail' as const } }],
+    })
+    return {
+      call: (ops, options) => ops.alterTransaction(actions('x'), options),
+      other: (ops, options) => ops.alterTransaction(actions('y'), options),
+    }
+  },
+}
+
+/** The operations in `samples`. */
+export const written = Object.keys(samples) as OperationName[]
+const usedKey = { code: 19, status: 409 }
+
+export function idempotencySuite({ name, open }: Door): void {
+  describe(name, () => {
+    let opened: OpenedRoot
+    let ops: Operations
+    let key: string
+    let rows: Uint8Array
+
+    beforeEach(async () => {
+      opened = await open()
+      ops = opened.ns.operations
+      key = randomUUID()
+      const source = await opened.ns.createTable('source', [{ id: 1 }, { id: 2 }])
+      rows = await source.search().toIpc()
+    })
+    afterEach(() => opened.close())
+
+    /** A fresh place for one operation. */
+    const prepared = async (name: OperationName): Promise<Sample> => {
+      const at = [`for-${name}`]
+      await ops.createNamespace({ id: at })
+      return samples[name]!({ ops, store: opened.store, at, rows })
+    }
+    const commits = async (): Promise<number> => {
+      let count = 0
+      for await (const _ of opened.store.list('_log/')) count++
+      return count
+    }
+
+    test('A-166 every operation that writes has its sample', () => {
+      const writes = servedOperations().served.filter(name => operations[name].access === 'write')
+      expect([...written].sort()).toEqual([...writes].sort())
+    })
+
+    describe.each(written)('%s', name => {
+      let sample: Sample
+      let before: number
+      const send = (to: Operations = ops) => sample.call(to, { idempotencyKey: key })
+      beforeEach(async () => {
+        sample = await prepared(name)
+        before = await commits()
+      })
+
+      test('A-166 sent again it gives the recorded reply; another request under its key is refused', async () => {
+        const reply = await send()
+        expect(await send()).toEqual(reply)
+        expect(await commits()).toBe(before + 1)
+        expect(await failure(sample.other(ops, { idempotencyKey: key }))).toMatchObject(usedKey)
+        expect(await commits()).toBe(before + 1)
+        // Whatever becomes of the same request under another key, this one's reply stays.
+        await sample.call(ops, { idempotencyKey: `${key}2` }).catch(() => {})
+        expect(await send()).toEqual(reply)
+      })
+
+      test('A-166 sent several times at once, here and by another process, it commits once', async () => {
+        const other = await opened.another()
+        const [here, there, ...again] = await Promise.all([
+          send(),
+          send(other.operations),
+          send(),
+          send(other.operations),
+        ])
+        expect(again).toEqual([here, there])
+        // One reply has less to it on the wire.
+        expect(there).toMatchObject(here as object)
+        expect(await commits()).toBe(before + 1)
+      })
+    })
+
+    test('A-166 a restart and a checkpoint later every reply is still known', async () => {
+      const sent: { name: OperationName; sample: Sample; reply: unknown }[] = []
+      for (const name of written) {
+        const sample = await prepared(name)
+        sent.push({ name, sample, reply: await sample.call(ops, { idempotencyKey: `${key} ${name}` }) })
+      }
+      const check = async (to: Operations) => {
+        const before = await commits()
+        for (const { name, sample, reply } of sent) {
+          const options = { idempotencyKey: `${key} ${name}` }
+          expect([name, await sample.call(to, options)]).toEqual([name, reply])
+          expect([name, await failure(sample.other(to, options))]).toMatchObject([name, usedKey])
+        }
+        expect(await commits()).toBe(before)
+      }
+      await check((await opened.reopen()).operations)
+      await forceCheckpoint(opened.ns, opened.store)
+      await check((await opened.reopen()).operations)
+    })
+
+    test('A-166 long keys are as good as short ones, to their last character', async () => {
+      const long = key + 'x'.repeat(5000)
+      const create = (name: string, idempotencyKey: string) =>
+        ops.createNamespace({ id: [name] }, { idempotencyKey })
+      const reply = await create('a', long)
+      expect(await create('a', long)).toEqual(reply)
+      expect(await failure(create('b', long))).toMatchObject(usedKey)
+      await create('b', `${long}y`)
+      for (const length of [127, 128, 129]) await create(`n${length}`, `${length}${key}`.padEnd(length, 'z'))
+      expect(await opened.ns.namespaceNames()).toEqual(['a', 'b', 'n127', 'n128', 'n129'])
+    })
+
+    test('A-166 a failed call does not use up its key, nor does one that had nothing to do', async () => {
+      const options = { idempotencyKey: key }
+      expect(await failure(ops.dropTable({ id: ['t'] }, options))).toMatchObject({ code: 4 })
+      expect(await failure(ops.createNamespace({ id: ['no', 'n'] }, options))).toMatchObject({ code: 1 })
+      expect(await ops.dropNamespace({ id: ['n'], mode: 'Skip' }, options)).toEqual({ properties: {} })
+      const body = new Uint8Array(3)
+      expect(await failure(ops.createTable({ id: ['t'] }, body, options))).toMatchObject({ status: 400 })
+      const reply = await ops.declareTable({ id: ['t'] }, options)
+      expect(await ops.declareTable({ id: ['t'] }, options)).toEqual(reply)
+    })
+
+    test('A-166 reads pay no attention to keys', async () => {
+      const options = { idempotencyKey: key }
+      await ops.createNamespace({ id: ['n'] }, options)
+      expect((await ops.listTables({ id: [] }, options)).tables).toEqual(['source'])
+      expect(await ops.countTableRows({ id: ['source'] }, options)).toBe(2)
+      expect(await ops.countTableRows({ id: ['source'], predicate: 'id = 1' }, options)).toBe(1)
+      expect(await failure(ops.describeTable({ id: ['no'] }, options))).toMatchObject({ code: 4 })
+    })
+
+    test('A-166 who calls is no part of the request, what is bound is', async () => {
+      const options = { idempotencyKey: key }
+      const request = { id: ['t'], properties: { a: 'b' } }
+      const reply = await ops.declareTable(request, { ...options, context: { a: 'b' } })
+      const identity = { api_key: 'k' }
+      expect(await ops.declareTable(request, { ...options, identity })).toEqual(reply)
+      const { uuid } = await ops.describeTable({ id: ['source'] })
+      const drop = { idempotencyKey: `${key}-drop`, table: uuid }
+      const gone = await ops.dropTable({ id: ['source'] }, drop)
+      expect(await ops.dropTable({ id: ['source'] }, drop)).toEqual(gone)
+      const unbound = ops.dropTable({ id: ['source'] }, { idempotencyKey: drop.idempotencyKey })
+      expect(await failure(unbound)).toMatchObject(usedKey)
+    })
+
+    test('A-166 handles take keys too', async () => {
+      const options = { idempotencyKey: key }
+      const table = await opened.ns.openTable('source')
+      expect(await table.add([{ id: 3 }], options)).toEqual({ version: 2, rows: 1 })
+      expect(await table.add([{ id: 3 }], options)).toEqual({ version: 2, rows: 1 })
+      expect(await failure(table.delete('true', undefined, options))).toMatchObject(usedKey)
+      expect(await table.countRows()).toBe(3)
+    })
+  })
+}
