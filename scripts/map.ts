@@ -69,7 +69,9 @@ function readSources(): SourceFile[] {
     .sort()
     .map(name => {
       const text = readFileSync(join(src, name), 'utf8')
-      const specifiers = [...text.matchAll(/(?<![.\w])(?:from|import)\s*\(?\s*'([^']+)'/g)].map(match => match[1]!)
+      const specifiers = [...text.matchAll(/(?<![.\w])(?:from|import)\s*\(?\s*'([^']+)'/g)].map(
+        match => match[1]!,
+      )
       return {
         path: `src/${name}`,
         room: roomOf(name),
