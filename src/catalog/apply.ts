@@ -127,7 +127,7 @@ function applyNamespace(state: CatalogState, { id, props }: NamespaceOp, at: Pos
 }
 
 /** Without a namespace and everything below it. */
-function withoutSubtree(state: CatalogState, top: readonly string[], { ts }: Position): CatalogState {
+function withoutSubtree(state: CatalogState, top: readonly string[], { slot, ts }: Position): CatalogState {
   let { namespaces, tables, external, drops } = state
   const waiting = [top]
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
@@ -136,7 +136,7 @@ function withoutSubtree(state: CatalogState, top: readonly string[], { ts }: Pos
       const head = tableAt(state, uuid)
       tables = tables.delete(uuid)
       if (head.external) external = external.delete(head.location)
-      else drops = drops.set(head.location, { uuid, ts })
+      else drops = drops.set(head.location, { uuid, slot, ts })
     }
     for (const name of node.namespaces.keys()) waiting.push([...id, name])
     namespaces = namespaces.delete(pathKey(id))
@@ -167,12 +167,12 @@ function applyDeregister(state: CatalogState, t: string): CatalogState {
   return { ...without, detached: without.detached.set(head.location, head) }
 }
 
-function applyDrop(state: CatalogState, { t }: DropOp, { ts }: Position): CatalogState {
+function applyDrop(state: CatalogState, { t }: DropOp, { slot, ts }: Position): CatalogState {
   const head = tableAt(state, t)
   const without = withoutTable(state, head)
   return head.external
     ? { ...without, external: without.external.delete(head.location) }
-    : { ...without, drops: without.drops.set(head.location, { uuid: t, ts }) }
+    : { ...without, drops: without.drops.set(head.location, { uuid: t, slot, ts }) }
 }
 
 function applyDropped(state: CatalogState, { location }: DroppedOp): CatalogState {

@@ -54,6 +54,7 @@ export interface TableHead {
 /** A location whose files wait to be deleted. */
 export interface Dropped {
   readonly uuid: string
+  readonly slot: number
   /** When it was dropped, milliseconds since 1970. */
   readonly ts: number
 }

@@ -20,6 +20,7 @@ import { FileStore } from '../storage/file-store.js'
 import { MemoryStore } from '../storage/memory-store.js'
 import { selfTest } from '../storage/self-test.js'
 import { createTableSource } from '../table/table-source.js'
+import { Pins } from '../write/pins.js'
 import type { Engine } from './engine.js'
 import { bindOperations } from './handlers.js'
 import { Namespace } from './namespace.js'
@@ -115,7 +116,11 @@ export async function openEngine(
     signal,
   )
   const layouts = new LayoutStore(slots, history, store, { readOnly })
-  const upkeep = new Upkeep({ committer, checkpoints, history, layouts, store, clock, warn, opened }, tail)
+  const pins = new Pins(store, clock, readOnly)
+  const upkeep = new Upkeep(
+    { committer, checkpoints, history, layouts, store, clock, pins, warn, opened },
+    tail,
+  )
   jobs = new JobRunner({
     log: {
       jobs: state => state.jobs,
@@ -137,6 +142,7 @@ export async function openEngine(
     lance: new LanceManifests(store, readOnly),
     jobs,
     upkeep,
+    pins,
     source: createTableSource(store, slots, cacheBytes),
     clock,
     turns: new KeyedMutex(),
@@ -144,6 +150,7 @@ export async function openEngine(
   }
   const close = async () => {
     await jobs.close()
+    await pins.close()
     await upkeep.close()
     await committer.close()
   }

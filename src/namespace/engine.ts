@@ -18,6 +18,7 @@ import type { HandlerOptions } from '../protocol/calls.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { TableReader } from '../table/table-reader.js'
 import type { TableSource } from '../table/table-source.js'
+import type { Pins } from '../write/pins.js'
 import type { Upkeep } from './upkeep.js'
 
 /** The log as handlers see it: the committer's, or one that stands still (a snapshot). */
@@ -40,6 +41,7 @@ export interface Engine {
   readonly lance: LanceManifests
   readonly jobs: JobRunner<CatalogState>
   readonly upkeep: Upkeep
+  readonly pins: Pins
   readonly source: TableSource
   readonly clock: Clock
   /** By table path: calls of this process that work on a table's newest version take turns; none waits for a client. */

@@ -129,7 +129,7 @@ export class Namespace implements AsyncDisposable {
 
   /**
    * All tables, tags and versions as they are now, for reading: nothing that happens later shows in it. Until it is closed
-   * this process deletes nothing that it shows; another one may delete the files of a dropped table ten minutes after.
+   * no process deletes what it shows, as long as this one lives.
    * Throws code 0 where the root is open in another process.
    */
   async snapshot(options: CallOptions = {}): Promise<Namespace> {

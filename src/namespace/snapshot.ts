@@ -8,12 +8,14 @@ import { Namespace } from './namespace.js'
 
 /** The namespace as it is now. What it shows is kept until it is closed; then it refuses calls. */
 export async function takeSnapshot(engine: Engine, { signal }: CallOptions): Promise<Namespace> {
-  const state = await engine.root.refresh(signal)
-  const root = new FrozenRoot(state, engine.root.head)
-  const unpin = engine.upkeep.pin(state)
+  await engine.root.refresh(signal)
+  // Taken together: what is awaited may be overtaken by a commit.
+  const { state, head } = engine.root
+  const root = new FrozenRoot(state, head)
+  const unpin = await engine.pins.hold(head, signal)
   return new Namespace(bindOperations({ ...engine, root }, neverChanges), async () => {
     root.close()
-    unpin()
+    await unpin()
   })
 }
 

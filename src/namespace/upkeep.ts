@@ -4,7 +4,7 @@
  * Whatever fails is tried again after a later commit: truth is in the log.
  */
 import type { CatalogOp } from '../catalog/ops.js'
-import type { CatalogState, Dropped } from '../catalog/state.js'
+import type { CatalogState } from '../catalog/state.js'
 import type { Checkpoint, Checkpoints } from '../commit/checkpoints.js'
 import type { Committer } from '../commit/committer.js'
 import type { Committed, Json } from '../commit/machine.js'
@@ -14,6 +14,7 @@ import type { LayoutStore } from '../manifest/layout-store.js'
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { deleteTableFiles } from '../write/delete-table-files.js'
+import type { Pins } from '../write/pins.js'
 
 /** A checkpoint is due when the log after the newest one has this many bytes, and half as many as that one has; */
 const tailBytesMin = 256 * 1024
@@ -31,6 +32,7 @@ export interface UpkeepOptions {
   readonly layouts: LayoutStore
   readonly store: BlobStore
   readonly clock: Clock
+  readonly pins: Pins
   readonly warn: Warn
   /** The checkpoint the root was opened from. */
   readonly opened: Checkpoint<CatalogState> | null
@@ -58,8 +60,6 @@ export class Upkeep {
   readonly #options: UpkeepOptions
   readonly #tail: Tail
   #closed = false
-  /** Snapshots that are open: what they can see stays. */
-  readonly #pins = new Set<CatalogState>()
   #checkpointSlot: number
   #checkpointBytes: number
   #dropsLookedAt = Number.NEGATIVE_INFINITY
@@ -82,13 +82,6 @@ export class Upkeep {
       this.#layoutsToStore.set(op.t, { uuid: op.t, version: op.v })
     }
     this.#begin()
-  }
-
-  /** Keeps what `state` shows until the returned function is called. */
-  pin(state: CatalogState): () => void {
-    const own = { ...state }
-    this.#pins.add(own)
-    return () => this.#pins.delete(own)
   }
 
   /** Begins nothing more, and waits for what is under way. */
@@ -172,11 +165,15 @@ export class Upkeep {
   }
 
   async #emptyDrops(): Promise<void> {
-    const { committer, store, clock } = this.#options
+    const { committer, store, clock, pins } = this.#options
     this.#dropsLookedAt = clock.elapsed()
-    for (const [location, dropped] of committer.state.drops) {
+    const due = [...committer.state.drops].filter(([, { ts }]) => clock.now() - ts >= droppedMs)
+    if (due.length === 0) return
+    const pinned = await pins.oldest()
+    for (const [location, { slot }] of due) {
       if (this.#closed) return
-      if (clock.now() - dropped.ts < droppedMs || this.#isPinned(dropped)) continue
+      // Whoever pins an earlier slot sees the table.
+      if (pinned < slot) continue
       await deleteTableFiles(store, location)
       await this.#forgetDrop(location)
     }
@@ -192,11 +189,6 @@ export class Upkeep {
     } catch (error) {
       if (error !== alreadyDone) throw error
     }
-  }
-
-  #isPinned({ uuid }: Dropped): boolean {
-    for (const state of this.#pins) if (state.tables.has(uuid)) return true
-    return false
   }
 }
 

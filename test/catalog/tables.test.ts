@@ -62,7 +62,7 @@ test('a handle bound to a uuid is gone after a drop, even when the name is back'
   const again = commit(dropped, 3, decideDeclareTable(dropped, ['t'], 'uuid-2', {}))
   expect(findTable(again, ['t']).uuid).toBe('uuid-2')
   expect(() => findTable(again, ['t'], 'uuid-1')).toThrow(expect.objectContaining({ code: 4 }))
-  expect([...again.drops]).toEqual([['tables/uuid-1', { uuid: 'uuid-1', ts: 1002 }]])
+  expect([...again.drops]).toEqual([['tables/uuid-1', { uuid: 'uuid-1', slot: 2, ts: 1002 }]])
 })
 
 test('a misspelt name gets the nearest one as hint', () => {

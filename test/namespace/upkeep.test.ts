@@ -110,6 +110,34 @@ test('files of a dropped table go after ten minutes, unless a snapshot still sho
   await ns.close()
 })
 
+test('what a snapshot in another process shows stays as well', async () => {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('memory://', clock)
+  const [reader, writer] = [
+    await connect('memory://', { store, clock }),
+    await connect('memory://', { store, clock }),
+  ]
+  await reader.createTable(
+    't',
+    Array.from({ length: 20_000 }, (_, i) => ({ a: i, b: `row ${i}` })),
+  )
+  const snapshot = await reader.snapshot()
+  await writer.dropTable('t')
+  for (let i = 0; i < 3; i++) {
+    await clock.sleep(5 * 60 * 1000)
+    await writer.createNamespace(`n${i}`)
+  }
+  await clock.sleep(1000)
+  expect(await (await snapshot.openTable('t')).countRows('a >= 0')).toBe(20_000)
+  await snapshot.close()
+  await clock.sleep(5 * 60 * 1000)
+  await writer.createNamespace('later')
+  await clock.sleep(1000)
+  expect(await keysIn(store, 'tables/')).toEqual([])
+  await reader.close()
+  await writer.close()
+})
+
 test('upkeep that fails is told of, and done later', async () => {
   const warnings: string[] = []
   const inner = new MemoryStore('memory://')

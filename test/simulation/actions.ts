@@ -216,12 +216,15 @@ async function auditBank(world: World, host: Host): Promise<void> {
   const snapshot = await host.snapshot()
   if (snapshot === null) return
   let sum = 0
-  for (const id of accountsOf(world.plan)) {
-    const sent = await host.race(send(snapshot, { kind: 'listVersions', id }, {}))
-    if (sent === null) return
-    sum += newestOf(id, sent.answer)!.balance
+  try {
+    for (const id of accountsOf(world.plan)) {
+      const sent = await host.race(send(snapshot, { kind: 'listVersions', id }, {}))
+      if (sent === null) return
+      sum += newestOf(id, sent.answer)!.balance
+    }
+  } finally {
+    await host.race(snapshot.close())
   }
-  await snapshot.close()
   if (sum !== startBalance * world.plan.accounts)
     throw new Violation(`the accounts hold ${sum} in a snapshot`)
 }
