@@ -1,4 +1,5 @@
 /** Names in order: that of UTF-16 units. A list is kept, and brought up to date where little has changed. */
+import { partitionPoint } from '../primitives/partition-point.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 import { type CatalogState, type NamespaceNode, pathKey } from './state.js'
 
@@ -41,14 +42,7 @@ function patched({ names: old, list }: Sorted, names: PersistentMap<unknown>): r
 
 /** Where a name stands, or would. */
 function placeOf(list: readonly string[], name: string): number {
-  let low = 0
-  let high = list.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (list[middle]! < name) low = middle + 1
-    else high = middle
-  }
-  return low
+  return partitionPoint(list.length, i => list[i]! < name)
 }
 
 export function tableNamesIn(state: CatalogState, node: NamespaceNode): readonly string[] {

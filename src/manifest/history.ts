@@ -13,6 +13,7 @@ import { assert, ErrorCode, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
 import { ByteCache } from '../primitives/byte-cache.js'
 import { Pacer } from '../primitives/pacer.js'
+import { partitionPoint } from '../primitives/partition-point.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import {
   type Block,
@@ -320,26 +321,12 @@ function between(records: Records, first: number, last: number): Records {
 
 /** How many records come before version `version`. */
 function firstFrom(records: Records, version: number): number {
-  let low = 0
-  let high = records.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (records[middle]!.version < version) low = middle + 1
-    else high = middle
-  }
-  return low
+  return partitionPoint(records.length, i => records[i]!.version < version)
 }
 
 /** How many records come from slot `slot` or before. */
 function firstAfter(records: Records, slot: number): number {
-  let low = 0
-  let high = records.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (records[middle]!.slot <= slot) low = middle + 1
-    else high = middle
-  }
-  return low
+  return partitionPoint(records.length, i => records[i]!.slot <= slot)
 }
 
 function lastSlot(pages: readonly PageInfo[]): number {

@@ -1,4 +1,5 @@
 /** Sets of version numbers as ascending, disjoint, non-adjacent inclusive ranges: a long history is one pair. */
+import { partitionPoint } from '../primitives/partition-point.js'
 
 export type Run = readonly [first: number, last: number]
 export type Runs = readonly Run[]
@@ -100,12 +101,5 @@ export function numbersFrom(
 
 /** Index of the first run that ends at `n` or later. */
 function firstEndingAt(runs: Runs, n: number): number {
-  let low = 0
-  let high = runs.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (runs[middle]![1] >= n) high = middle
-    else low = middle + 1
-  }
-  return low
+  return partitionPoint(runs.length, i => runs[i]![1] < n)
 }

@@ -9,6 +9,7 @@ import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import type { FinalManifest, StagedManifest } from '../manifest/lance-manifests.js'
 import { numbersFrom } from '../manifest/runs.js'
 import type { ManifestFile, VersionOp, VersionRecord } from '../manifest/version.js'
+import { Pacer } from '../primitives/pacer.js'
 import type { Handler, Reply } from '../protocol/calls.js'
 import { manifestName, parseManifestName } from '../protocol/manifest-name.js'
 import { type Listing, paginateNumbers } from '../protocol/page.js'
@@ -16,6 +17,9 @@ import type { CreateVersionRequest } from '../protocol/version-shapes.js'
 import { commit, type Decision, type Engine, pathOf, recordOf } from './engine.js'
 
 // ---- looking
+
+/** Records described between two looks at the clock. */
+const describedAtOnce = 256
 
 export const listTableVersions: Handler<Engine, 'listTableVersions'> = async (engine, request, options) => {
   const { signal } = options
@@ -32,7 +36,13 @@ export const listTableVersions: Handler<Engine, 'listTableVersions'> = async (en
     numbersFrom(head.live, after, count, descending),
   )
   const records = await recordsOf(engine, head, items, signal)
-  return { versions: records.map(record => describeRecord(engine, head, record)), ...next }
+  const versions: WireRecord[] = []
+  const pacer = new Pacer(signal, engine.clock)
+  for (const [i, record] of records.entries()) {
+    versions.push(describeRecord(engine, head, record))
+    if (i % describedAtOnce === 0) await pacer.turn()
+  }
+  return { versions, ...next }
 }
 
 /** The records of versions, in the order given, but for those whose manifests a Lance engine has deleted meanwhile. */

@@ -3,6 +3,7 @@
  * neither repeat nor hide others.
  */
 import { invalidInput, quote } from '../errors.js'
+import { partitionPoint } from '../primitives/partition-point.js'
 
 const prefix = '~1.'
 
@@ -105,13 +106,8 @@ function readToken<T>(token: string, listing: Listing<T>): string | number | und
 
 /** Index of the first item after `key` in the order of the list, by binary search. */
 function firstBeyond<T>(items: readonly T[], listing: Listing<T>, key: string | number): number {
-  let low = 0
-  let high = items.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    const here = listing.key(items[middle]!)
-    if (listing.descending ? here < key : here > key) high = middle
-    else low = middle + 1
-  }
-  return low
+  return partitionPoint(items.length, i => {
+    const here = listing.key(items[i]!)
+    return listing.descending ? here >= key : here <= key
+  })
 }
