@@ -77,7 +77,7 @@ async function factsOf(
 
 function factsOfEntry({ ops }: Entry): Record<string, string> {
   const done = ops as unknown as readonly CatalogOp[]
-  const kinds = new Set(done.map(op => ('kind' in op ? op.kind : op.op)))
+  const kinds = new Set(done.map(op => (op.op !== 'version' && 'kind' in op ? op.kind : op.op)))
   const facts: Record<string, string> = { operation: [...kinds].join(' ') }
   for (const op of done) {
     if (!('t' in op) || op.t === undefined || facts.table !== undefined) continue
