@@ -81,7 +81,7 @@ async function commitBatch<R>(
       const { table, staged } = prepared[index]!
       try {
         const decision = decideOperation(engine, now, operation, prepared[index]!, at)
-        if (table !== undefined && staged) checkPreparedOn(table, state)
+        if (table !== undefined && staged) checkPreparedOn(table, state.tables.get(table.uuid))
         now = applyOps(now, decision.ops, at.transactionId, at)
         ops.push(...decision.ops)
         results.push(decision.reply)

@@ -161,8 +161,8 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
   const staged = await stage(engine, head, schema, conformBatches(incoming.batches, schema), signal)
   const fields = layout.schema.fields.map(field => field.id)
   const find = (state: CatalogState): TableHead => {
-    const now = findTable(state, id, head.uuid)
-    if (now.schemaId !== layout.schema.id) throw changedMeanwhile(id)
+    const now = findTable(state, id, options.table)
+    if (now.uuid !== head.uuid || now.schemaId !== layout.schema.id) throw changedMeanwhile(id)
     return now
   }
   const insert = (

@@ -136,9 +136,9 @@ export const createTableVersion: Handler<Engine, 'createTableVersion'> = async (
   try {
     const staged = await prepareVersion(engine, head, request, signal)
     const decide = (state: CatalogState, at: ProposalPosition) => {
-      const now = findTable(state, request.id, head.uuid)
+      const now = findTable(state, request.id, options.table)
       const { op, record } = newVersion(engine, now, request, staged, at)
-      if (staged !== null) checkPreparedOn(head, state)
+      if (staged !== null) checkPreparedOn(head, now)
       return { ops: [op], reply: { version: record, transaction_id: at.transactionId } }
     }
     const { reply, committed } = await commit(engine, decide, options)
@@ -248,12 +248,11 @@ export function newVersion(
 
 /**
  * Who makes a version has seen to it that the one before has its final name; so nobody may come between. Throws code 14 when
- * a lance table is not as it was when its next version was prepared.
+ * a lance table is not as it was when its next version was prepared, or another one has its name.
  */
-export function checkPreparedOn(prepared: TableHead, state: CatalogState): void {
-  const now = state.tables.get(prepared.uuid)
-  if (now?.mark === prepared.mark || now?.kind === 'pointer') return
-  const message = `table ${idText(prepared.id)} was changed by another while its version was being committed`
+export function checkPreparedOn(prepared: TableHead, now: TableHead | undefined): void {
+  if (now?.uuid === prepared.uuid && (now.mark === prepared.mark || now.kind === 'pointer')) return
+  const message = `table ${idText(prepared.id)} was changed or replaced while its version was being committed`
   throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
 }
 
