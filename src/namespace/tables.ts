@@ -179,8 +179,9 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
   const { id, mode = 'Create', properties = {} } = request
   const folder = folderAt(engine.location, request.location)
   const before = await engine.root.refresh(options.signal)
-  // A table that is known here is as the log says, whatever else may lie at its location.
-  const isKnown = before.detached.has(folder) || tableNamed(before, id)?.location === folder
+  // What is known of a location here is as the log says, whatever else may lie there.
+  const isKnown =
+    before.detached.has(folder) || before.external.has(folder) || folder.startsWith(ownLocation(''))
   const found = isKnown ? null : await findVersions(engine, folder, options.signal)
   const uuid = engine.clock.uuid()
   const { reply } = await commit(
