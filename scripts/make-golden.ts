@@ -113,29 +113,26 @@ async function makeCatalog(ns: Namespace): Promise<void> {
   await long.restore(3)
   await operations.updateTableSchemaMetadata({ id: ['long'], metadata: { made: 'golden' } })
   await operations.batchDeleteTableVersions({ id: ['long'], ranges: [{ start_version: 5, end_version: 60 }] })
-  await long.tags.create('old', 4)
+  await long.tags.create('old', 4, { idempotencyKey: 'before' })
   await ns.renameTable('long', 'n$renamed')
   await ns.createTable('away', [{ b: 1 }])
   const { location } = await operations.deregisterTable({ id: ['away'] })
   await operations.declareTable({ id: ['declared'], properties: { c: 'd' } })
-  await operations.batchCommitTables(
-    {
-      operations: [
-        { declare_table: { id: ['n', 'pointer'] } },
-        { create_table_version: { id: ['n', 'pointer'], version: 0, manifest_path: 's3://elsewhere/0' } },
-        {
-          create_table_version: {
-            id: ['n', 'pointer'],
-            version: 7,
-            manifest_path: 's3://elsewhere/7',
-            e_tag: 'seven',
-            metadata: { score: '1' },
-          },
+  await operations.batchCommitTables({
+    operations: [
+      { declare_table: { id: ['n', 'pointer'] } },
+      { create_table_version: { id: ['n', 'pointer'], version: 0, manifest_path: 's3://elsewhere/0' } },
+      {
+        create_table_version: {
+          id: ['n', 'pointer'],
+          version: 7,
+          manifest_path: 's3://elsewhere/7',
+          e_tag: 'seven',
+          metadata: { score: '1' },
         },
-      ],
-    },
-    { idempotencyKey: 'once' },
-  )
+      },
+    ],
+  })
   const lance = await operations.declareTable({ id: ['lance'] })
   const name = manifestName(1, 'V2')
   const staged = `${name}-00000000-0000-4000-8000-000000000001`
@@ -151,7 +148,9 @@ async function makeCatalog(ns: Namespace): Promise<void> {
   await ns.dropTable((await ns.createTable('dropped', [{ c: 1 }])).id)
   await keepCheckpoint()
   await operations.registerTable({ id: ['back'], location })
-  await operations.createTableVersion({ id: ['n', 'pointer'], version: 8, manifest_path: 's3://elsewhere/8' })
+  const next = { id: ['n', 'pointer'], version: 8, manifest_path: 's3://elsewhere/8' }
+  // Not a call whose recorded reply names a location: that is a path of the machine this ran on.
+  await operations.createTableVersion(next, { idempotencyKey: 'after' })
 }
 
 /** As upkeep does when the log is long enough. */
