@@ -20,7 +20,7 @@ const entries = {
 
 const bundle = await rolldown({
   input: entries,
-  external: [/^node:/, 'apache-arrow', 'p-queue'],
+  external: [/^node:/, 'apache-arrow', 'p-queue', 're2js'],
   platform: 'node',
   logLevel: 'warn',
 })

@@ -6,11 +6,19 @@
 import type { DataType } from '../arrow/types.js'
 import type { ArithmeticOp, CompareOp } from './syntax.js'
 
+/** A span of the calendar. Its parts are not converted into each other: a month has no fixed number of days. */
+export interface Interval {
+  readonly months: number
+  readonly days: number
+  readonly nanos: bigint
+}
+
 /**
- * One value: bool as boolean; every integer, date and timestamp (in units of its type) as bigint; floats as
- * number; utf8 as string; binary as bytes; a list as an array.
+ * One value: bool as boolean; every integer, date, time, timestamp and duration (in units of its type) as bigint; a
+ * decimal as the bigint that its scale divides; floats as number; utf8 as string; binary as bytes; a list as an array.
+ * Structs and maps have no constants.
  */
-export type Scalar = null | boolean | bigint | number | string | Uint8Array | readonly Scalar[]
+export type Scalar = null | boolean | bigint | number | string | Uint8Array | Interval | readonly Scalar[]
 
 interface Typed {
   readonly type: DataType
@@ -19,6 +27,8 @@ interface Typed {
 export interface LiteralNode extends Typed {
   readonly kind: 'literal'
   readonly value: Scalar
+  /** A decimal number as it was written, where `value` is the double nearest to it; decimals it meets take all digits. */
+  readonly text?: string
 }
 
 /** A top-level column (one segment) or a field inside a struct. `type` may be a dictionary. */
@@ -76,7 +86,7 @@ export interface NotNode extends Typed {
   readonly operand: Bound
 }
 
-/** Both sides and the result are of one type: int64, uint64 or float64. */
+/** Types as `arithmeticSignature` (arithmetic.ts) has them. */
 export interface ArithmeticNode extends Typed {
   readonly kind: 'arithmetic'
   readonly op: ArithmeticOp
@@ -96,6 +106,26 @@ export interface ElementNode extends Typed {
   readonly kind: 'element'
   readonly operand: Bound
   readonly index: Bound
+}
+
+/** The result of the first condition that is TRUE, else `otherwise`; all of one type. */
+export interface CaseNode extends Typed {
+  readonly kind: 'case'
+  readonly branches: readonly { readonly when: Bound; readonly then: Bound }[]
+  readonly otherwise: Bound
+}
+
+/** A list of values that are not all constants; all of the type of its elements. */
+export interface ListNode extends Typed {
+  readonly kind: 'list'
+  readonly elements: readonly Bound[]
+}
+
+/** Field number `index` of a struct that is no column (a field of a column is a `column`). */
+export interface FieldNode extends Typed {
+  readonly kind: 'field'
+  readonly operand: Bound
+  readonly index: number
 }
 
 /** A function of functions.ts under its own name, arguments in the types it declares. */
@@ -118,6 +148,9 @@ export type Bound =
   | ArithmeticNode
   | CastNode
   | ElementNode
+  | CaseNode
+  | ListNode
+  | FieldNode
   | CallNode
 
 export interface BoundExpression {
@@ -127,6 +160,8 @@ export interface BoundExpression {
   readonly columns: readonly string[]
   /** What was understood differently from how it may have been meant. */
   readonly warnings: readonly string[]
+  /** Uniform in [0, 1); what `random()` is made of. */
+  readonly random: () => number
 }
 
 /** The operands of a node, in the order they are written. */
@@ -153,6 +188,12 @@ export function operandsOf(node: Bound): readonly Bound[] {
     case 'and':
     case 'or':
       return node.operands
+    case 'case':
+      return [...node.branches.flatMap(({ when, then }) => [when, then]), node.otherwise]
+    case 'list':
+      return node.elements
+    case 'field':
+      return [node.operand]
     case 'call':
       return node.args
   }

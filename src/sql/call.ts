@@ -13,6 +13,8 @@ export interface Call {
   readonly rows: RowMask
   /** The call as text, for messages. */
   readonly describe: () => string
+  /** Uniform in [0, 1). */
+  readonly random: () => number
 }
 
 /** Computes rows `0 .. length-1`; a predicate gives a `Truth`. */

@@ -110,11 +110,35 @@ export interface LikeExpr extends Node {
   readonly escape: Expr | null
 }
 
+/** `unknown` is `null` asked of a condition. */
 export interface IsExpr extends Node {
   readonly kind: 'is'
   readonly negated: boolean
   readonly operand: Expr
-  readonly what: 'null' | 'true' | 'false'
+  readonly what: 'null' | 'true' | 'false' | 'unknown'
+}
+
+/** `left IS [NOT] DISTINCT FROM right`: whether they differ, where two NULLs are equal; never NULL itself. */
+export interface DistinctExpr extends Node {
+  readonly kind: 'distinct'
+  readonly negated: boolean
+  readonly left: Expr
+  readonly right: Expr
+}
+
+/** `operand`: what every `when` is compared with; null where they are conditions. */
+export interface CaseExpr extends Node {
+  readonly kind: 'case'
+  readonly operand: Expr | null
+  readonly branches: readonly { readonly when: Expr; readonly then: Expr }[]
+  readonly otherwise: Expr | null
+}
+
+/** `INTERVAL '1' DAY`: `unit` is the word after the text in lower case, '' without one (`INTERVAL '1 day'`). */
+export interface IntervalExpr extends Node {
+  readonly kind: 'interval'
+  readonly text: string
+  readonly unit: string
 }
 
 /** Also `date '..'`, `timestamp(3) '..'`: a cast of the string. */
@@ -126,10 +150,17 @@ export interface CastExpr extends Node {
   readonly type: TypeName
 }
 
+/**
+ * What has a syntax of its own in SQL is a call as well: `EXTRACT(year FROM x)` is `date_part('year', x)`,
+ * `TRIM(LEADING 'x' FROM s)` is `ltrim(s, 'x')`, `SUBSTRING(s FROM 2 FOR 3)` is `substr(s, 2, 3)`, `POSITION(a IN s)` is
+ * `strpos(s, a)`, `s ~ p` is `regexp_like(s, p)`.
+ */
 export interface CallExpr extends Node {
   readonly kind: 'call'
   readonly name: string
   readonly args: readonly Expr[]
+  /** What only aggregates take: `sum(DISTINCT x)`, or `count(*)`, which has no arguments. */
+  readonly modifier: 'distinct' | 'star' | null
 }
 
 export interface ArrayExpr extends Node {
@@ -160,3 +191,6 @@ export type Expr =
   | CallExpr
   | ArrayExpr
   | ElementExpr
+  | DistinctExpr
+  | CaseExpr
+  | IntervalExpr
