@@ -9,11 +9,18 @@ export {
   type Identifier,
   Namespace,
 } from './namespace/namespace.js'
-export { type RowsOptions, Search } from './namespace/search.js'
+export {
+  type ArrowBatch,
+  type BatchesOptions,
+  type Order,
+  type RowsOptions,
+  Search,
+} from './namespace/search.js'
 export { type AddOptions, Table, type VersionInfo } from './namespace/table.js'
 export type { Row, TableData } from './namespace/table-data.js'
 export { Tags } from './namespace/table-tags.js'
 export type { Clock } from './primitives/clock.js'
 export type { ArrowBody, ArrowReply, CallOptions, Operations, Reply, Request } from './protocol/calls.js'
 export type { Parameters, ParameterValue } from './protocol/parameters.js'
+export { type SqlFragment, sql } from './sql/tag.js'
 export { Ambiguous, type BlobInfo, type BlobStore } from './storage/blob-store.js'

@@ -4,6 +4,7 @@
  * All numbers in it are final: the writer assigned version, fragment, row and field ids on the very prefix the
  * entry follows, so applying it computes nothing anew.
  */
+import type { ZoneRecord } from '../sql/zone.js'
 import type { TableSchema } from './table-schema.js'
 
 /** Row ids of a fragment's rows, in row order. */
@@ -22,11 +23,15 @@ export type AddedFile =
     }
   | { readonly blob: number; readonly bytes: number; readonly fields: readonly number[] }
 
+/** Between which values the rows of a field lie, by field id; nothing is known of a field that is missing. */
+export type ZoneRecords = Readonly<Record<string, ZoneRecord>>
+
 export interface AddedFragment {
   readonly id: number
   readonly rows: number
   readonly ids: RowIds
   readonly files: readonly AddedFile[]
+  readonly zones?: ZoneRecords
 }
 
 /** [fragment, blob of ascending u32 row offsets, how many]: rows that die. Disjoint from those already dead. */

@@ -2,7 +2,7 @@
  * A layout as bytes: the base of a version, from which the layouts of those that follow are folded.
  *
  *     {"f":1,"need":[],"t":uuid,"v":version,"schema":{...},"next":{...},"frags":[
- *     {"id":3,"rows":65536,"ids":{"row0":0},"files":[...],"dead":{"parts":[...],"count":12}},
+ *     {"id":3,"rows":65536,"ids":{"row0":0},"files":[...],"dead":{"parts":[...],"count":12},"zones":{...}},
  *     {"id":4,...}
  *     ]}
  *     9ac1f00d
@@ -99,13 +99,15 @@ export async function decodeBase(
 }
 
 /** In the order the fields have on disk, whatever order they came in. */
-function plainFragment({ id, rows, ids, files, dead }: Fragment) {
+function plainFragment({ id, rows, ids, files, dead, zones }: Fragment) {
   return {
     id,
     rows,
     ids: { row0: ids.row0 },
     files: files.map(plainFile),
     dead: { parts: dead.parts.map(({ slot, blob }) => ({ slot, blob })), count: dead.count },
+    // Keys that are numbers come in their order from whatever object.
+    ...(zones !== undefined && { zones }),
   }
 }
 
@@ -120,7 +122,7 @@ function plainFile(data: DataFile) {
 
 function isFragment(value: unknown): value is Fragment {
   if (!isRecord(value)) return false
-  const { id, rows, ids, files, dead } = value
+  const { id, rows, ids, files, dead, zones } = value
   return (
     areCounts(id, rows) &&
     isRecord(ids) &&
@@ -130,7 +132,8 @@ function isFragment(value: unknown): value is Fragment {
     isRecord(dead) &&
     areCounts(dead.count) &&
     Array.isArray(dead.parts) &&
-    dead.parts.every(part => isRecord(part) && areCounts(part.slot, part.blob))
+    dead.parts.every(part => isRecord(part) && areCounts(part.slot, part.blob)) &&
+    (zones === undefined || isRecord(zones))
   )
 }
 

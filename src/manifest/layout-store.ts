@@ -222,7 +222,10 @@ function keyOf(uuid: string, version: number): string {
 /** About how many bytes a layout takes. */
 function memoryOf({ fragments }: Layout): number {
   let bytes = 1000
-  for (const { files, dead } of fragments) bytes += 200 + 150 * files.length + 50 * dead.parts.length
+  for (const { files, dead, zones } of fragments) {
+    bytes += 200 + 150 * files.length + 50 * dead.parts.length
+    if (zones !== undefined) for (const { fields } of files) bytes += 150 * fields.length
+  }
   return bytes
 }
 

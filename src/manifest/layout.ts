@@ -2,7 +2,7 @@
  * A Layout: where the rows of one version of a table lie. The fold of its changes, and nothing else.
  */
 import { assert } from '../errors.js'
-import type { AddedFile, Change, Counters, RowIds } from './change.js'
+import type { AddedFile, Change, Counters, RowIds, ZoneRecords } from './change.js'
 import type { TableSchema } from './table-schema.js'
 
 /** Columns in a file of the table's data folder; `crc` is that of the file's footer. */
@@ -36,6 +36,8 @@ export interface Fragment {
   readonly ids: RowIds
   readonly files: readonly DataFile[]
   readonly dead: { readonly parts: readonly DeadPart[]; readonly count: number }
+  /** Of all rows, dead ones included. */
+  readonly zones?: ZoneRecords
 }
 
 export interface Layout {
@@ -99,12 +101,12 @@ export class LayoutBuilder {
       this.#count--
     }
     for (const [id, { blob }, count] of change.dead) this.#kill(this.#placeOf(id, v), { slot, blob }, count)
-    for (const { id, rows, ids, files } of change.add) {
-      const place = this.#fragments.length
-      this.#places?.set(id, place)
-      const dead = { parts: [], count: 0 }
+    for (const { id, rows, ids, files: added, zones } of change.add) {
+      this.#places?.set(id, this.#fragments.length)
       this.#count++
-      this.#fragments.push({ id, rows, ids, files: files.map(file => located(file, slot)), dead })
+      const files = added.map(file => located(file, slot))
+      const dead = { parts: [], count: 0 }
+      this.#fragments.push({ id, rows, ids, files, dead, ...(zones !== undefined && { zones }) })
     }
   }
 

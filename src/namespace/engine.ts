@@ -19,6 +19,7 @@ import type { BlobStore } from '../storage/blob-store.js'
 import { TableReader } from '../table/table-reader.js'
 import type { TableSource } from '../table/table-source.js'
 import type { Pins } from '../write/pins.js'
+import { withoutRoot } from './locations.js'
 import type { Upkeep } from './upkeep.js'
 
 /** The log as handlers see it: the committer's, or one that stands still (a snapshot). */
@@ -115,7 +116,7 @@ export async function commit<R>(
       ops: ops as unknown as readonly Json[],
       blobs: blobs ?? [],
       req: req ?? [],
-      ...(options.idempotency !== undefined && { res: reply as Json }),
+      ...(options.idempotency !== undefined && { res: withoutRoot(reply as Json, engine.location) }),
     }
   }
   const { signal, idempotency } = options

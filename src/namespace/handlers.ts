@@ -4,6 +4,7 @@ import { bindHandlers, type HandlerOptions, type Handlers, type Operations } fro
 import { type OperationName, operationNames, operations } from '../protocol/operations.js'
 import { batchCommitTables, batchCreateTableVersions } from './batch.js'
 import { AlreadyCommitted, checkKey, type Engine } from './engine.js'
+import { withRoot } from './locations.js'
 import {
   createNamespace,
   describeNamespace,
@@ -11,7 +12,7 @@ import {
   listNamespaces,
   namespaceExists,
 } from './namespaces.js'
-import { queryTable } from './query.js'
+import { explainTableQueryPlan, queryTable } from './query.js'
 import {
   countTableRows,
   createTable,
@@ -65,7 +66,7 @@ const handlers: Handlers<Engine> = {
   deleteFromTable,
   countTableRows,
   queryTable,
-  explainTableQueryPlan: 'unsupported',
+  explainTableQueryPlan,
   analyzeTableQueryPlan: 'unsupported',
   alterTableAddColumns: 'unsupported',
   alterTableAlterColumns: 'unsupported',
@@ -132,7 +133,7 @@ function once(handler: AnyHandler): AnyHandler {
       const { header } = await engine.slots.get(error.slot, options.signal)
       const entry = header.entries[error.entry]!
       await finaliseNew(engine, engine.root.state, entry)
-      return entry.res
+      return withRoot(entry.res!, engine.location)
     }
   }
 }

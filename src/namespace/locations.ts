@@ -1,5 +1,6 @@
 /** Locations as callers write them, and as keys of the store (STORAGE S17). */
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Json } from '../commit/machine.js'
 import { invalidInput, quote } from '../errors.js'
 import { isKey } from '../storage/key.js'
 
@@ -42,4 +43,34 @@ function plainPath(location: string): string {
   } catch (cause) {
     throw invalidInput(`location ${quote(location)} is not a file URI of this machine`, { cause })
   }
+}
+
+/** Fields of a reply whose text may be a place in the root, and those whose content is the caller's own. */
+const placeFields = new Set(['location', 'manifest_path'])
+const foreignFields = new Set(['properties', 'metadata', 'storage_options'])
+
+/** A reply with its places told from the root on, so that it holds wherever the root is moved to. */
+export function withoutRoot(reply: Json, root: string): Json {
+  return mapPlaces(reply, place => {
+    return typeof place === 'string' && place.startsWith(root) ? { $root: place.slice(root.length) } : place
+  })
+}
+
+/** What `withoutRoot` was given, in the root as it lies now. */
+export function withRoot(reply: Json, root: string): Json {
+  return mapPlaces(reply, place => {
+    const isBelow = typeof place === 'object' && place !== null && '$root' in place
+    return isBelow ? `${root}${place.$root}` : place
+  })
+}
+
+function mapPlaces(value: Json, change: (place: Json) => Json): Json {
+  if (Array.isArray(value)) return value.map(item => mapPlaces(item, change))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, content]) => {
+      if (placeFields.has(name)) return [name, change(content)]
+      return [name, foreignFields.has(name) ? content : mapPlaces(content, change)]
+    }),
+  )
 }

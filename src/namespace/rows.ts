@@ -220,7 +220,7 @@ export const deleteFromTable: Handler<Engine, 'deleteFromTable'> = async (engine
   const { signal, table } = options
   const prepare = async (open: OpenTable | null) => {
     const { head, version, reader } = open ?? (await openTable(engine, id, undefined, options))
-    const filter = settleFilter(predicate, reader.schema, parameters)
+    const filter = settleFilter(predicate, reader.schema, parameters, engine.clock)
     const found = await findDeadRows(reader, filter, signal)
     if (found.dead.size + found.drop.length > 0) return { ...found, version, transaction_id: undefined }
     // Nothing to delete: no new version, and the answer names the commit that made the current one (rule A-110).
@@ -311,7 +311,11 @@ export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, 
     if (parameters !== undefined) throw invalidInput('parameters are given, but no predicate')
     return countRows(layout)
   }
-  return countMatching(reader, settleFilter(predicate, reader.schema, parameters), options.signal)
+  return countMatching(
+    reader,
+    settleFilter(predicate, reader.schema, parameters, engine.clock),
+    options.signal,
+  )
 }
 
 // ---- shared

@@ -3,11 +3,15 @@ import { concatChunks } from '../arrow/encode-ipc.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
 import { batchToRows, type ReadOptions } from '../arrow/values.js'
+import { invalidInput, quote } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
-import { type Parameters, writeParameters } from '../protocol/parameters.js'
+import type { Parameters } from '../protocol/parameters.js'
+import type { SqlFragment } from '../sql/tag.js'
 import { readReply } from './arrow-rows.js'
+import { filterFields } from './filter-fields.js'
 import { wireWord } from './options.js'
+import { isScan, scanPages } from './scan-pages.js'
 
 type QueryRequest = Request<'queryTable'>
 
@@ -17,7 +21,26 @@ const defaultLimit = 10
 /** Rows made into objects between two looks at the clock. */
 const rowsAtOnce = 1024
 
+/** Rows of a batch where the caller does not say. */
+const batchRows = 8 * 1024
+
+/** A batch of apache-arrow. */
+export type ArrowBatch = ArrowTable['batches'][number]
+
+export interface BatchesOptions extends CallOptions {
+  /** Rows of a batch at most; default 8,192. */
+  readonly rows?: number | undefined
+}
+
 export interface RowsOptions extends CallOptions, Pick<ReadOptions, 'int64'> {}
+
+export interface Order {
+  readonly column: string
+  /** Smallest first; default true. */
+  readonly ascending?: boolean | undefined
+  /** NULL before all values; default false. */
+  readonly nullsFirst?: boolean | undefined
+}
 
 export class Search {
   readonly #operations: Operations
@@ -29,18 +52,53 @@ export class Search {
   }
 
   /**
-   * Only rows for which `filter` (SQL) is true; `?`, `$1` and `:name` in it take their values from `parameters`.
-   * A second `where` takes the place of the first.
+   * Only rows for which `filter` is true: SQL, in which `?`, `$1` and `:name` take their values from `parameters`, or
+   * what the tag `sql` makes. A second `where` takes the place of the first.
    */
-  where(filter: string, parameters?: Parameters): Search {
+  where(filter: string | SqlFragment, parameters?: Parameters): Search {
     const { parameters: _, ...others } = this.#request
-    const written = parameters && { parameters: writeParameters(parameters) }
-    return new Search(this.#operations, { ...others, filter, ...written })
+    return new Search(this.#operations, { ...others, ...filterFields(filter, parameters) })
   }
 
-  /** Columns to return, in this order; default all. `_distance` follows where there is one. */
-  select(columns: readonly string[]): Search {
-    return this.#with({ columns: { column_names: columns } })
+  /**
+   * What to return, in this order; default all columns. Names of columns, or expressions (SQL) by the names they get:
+   * `{ id: 'id', total: 'price * amount' }`. `_distance` follows where there is one. Expressions may read `_rowid`,
+   * `_rowoffset` (rows of the version before this one) and `_distance`, and take `$1` and `:name` from the parameters of
+   * `where`. With `count`, `sum`, `min`, `max` or `avg` in one of them the answer has a row per group (see `groupBy`).
+   */
+  select(columns: readonly string[] | Readonly<Record<string, string>>): Search {
+    return this.#with({ columns: isNames(columns) ? { column_names: columns } : { column_aliases: columns } })
+  }
+
+  /**
+   * One row for all rows that are equal in these columns or expressions (NULL equals NULL), in the order in which they are
+   * met; without any, one row for all. Goes with a `select` of the keys and aggregates:
+   * `.groupBy('city').select({ city: 'city', mean: 'avg(price)' })`.
+   */
+  groupBy(...keys: readonly string[]): Search {
+    return this.#with({ group_by: keys })
+  }
+
+  /** Equal rows of the answer come once. */
+  distinct(): Search {
+    return this.#with({ distinct: true })
+  }
+
+  /**
+   * The order of the rows, by the first key, equal ones by the next: columns of the answer or of the table. NULL is last
+   * unless `nullsFirst` says otherwise, NaN the greatest number, text in the order of its code points. Equal rows stay in
+   * row order.
+   */
+  orderBy(...keys: readonly (string | Order)[]): Search {
+    const order_by = keys.map(key => {
+      const { column, ascending, nullsFirst }: Order = typeof key === 'string' ? { column: key } : key
+      return {
+        column_name: column,
+        ...(ascending !== undefined && { ascending }),
+        ...(nullsFirst !== undefined && { nulls_first: nullsFirst }),
+      }
+    })
+    return this.#with({ order_by })
   }
 
   /** How many rows at most: default 10 by vector, else all. */
@@ -110,16 +168,55 @@ export class Search {
     return concatChunks(chunks)
   }
 
-  #run(options: CallOptions) {
+  /**
+   * The rows as record batches of apache-arrow, one after the other: of a plain scan never more than one is in memory,
+   * however large the table is, and all are of the version that was the latest when the first one was read. A search by
+   * vector, with groups, distinct rows or an order has its answer as a whole, and hands it out piece by piece.
+   */
+  async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
+    const { rows = batchRows, ...call } = options
+    if (!Number.isSafeInteger(rows) || rows < 1)
+      throw invalidInput(`rows must be at least 1, got ${quote(rows)}`)
+    const request = this.#settled()
+    const pages = isScan(request) ? scanPages(this.#operations, request, rows, call) : [await this.#run(call)]
+    for await (const page of pages) {
+      const { schema, batches } = readReply(page)
+      for (const batch of batches) {
+        for (let from = 0; from < batch.length; from += rows) {
+          const piece = sliceBatch(batch, from, Math.min(rows, batch.length - from))
+          for (const each of (await toArrowTable(schema, [piece])).batches) yield each
+        }
+      }
+    }
+  }
+
+  /** What would be done, step by step, the filter as it is understood. Nothing is read but what is known of the table. */
+  explain(options: CallOptions = {}): Promise<string> {
+    const { id, version, ...query } = this.#settled()
+    const request = { id, query: { ...query, ...(version !== undefined && { version }) } }
+    return this.#operations.explainTableQueryPlan(request, options)
+  }
+
+  #settled(): QueryRequest {
     const {
       vector = null,
       k = vector === null ? Number.MAX_SAFE_INTEGER : defaultLimit,
       ...rest
     } = this.#request
-    return this.#operations.queryTable({ ...rest, vector, k }, options)
+    return { ...rest, vector, k }
+  }
+
+  #run(options: CallOptions) {
+    return this.#operations.queryTable(this.#settled(), options)
   }
 
   #with(more: Partial<QueryRequest>): Search {
     return new Search(this.#operations, { ...this.#request, ...more })
   }
+}
+
+function isNames(
+  columns: readonly string[] | Readonly<Record<string, string>>,
+): columns is readonly string[] {
+  return Array.isArray(columns)
 }

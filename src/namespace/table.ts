@@ -5,8 +5,10 @@ import type { Schema } from '../arrow/types.js'
 import { invalidInput } from '../errors.js'
 import type { CallOptions, Operations, Reply } from '../protocol/calls.js'
 import { operationNames, operations } from '../protocol/operations.js'
-import { type Parameters, writeParameters } from '../protocol/parameters.js'
+import type { Parameters } from '../protocol/parameters.js'
 import type { VectorValues } from '../protocol/shape.js'
+import type { SqlFragment } from '../sql/tag.js'
+import { filterFields } from './filter-fields.js'
 import { wireWord } from './options.js'
 import { Search } from './search.js'
 import { type TableData, tableRows } from './table-data.js'
@@ -61,13 +63,16 @@ export class Table {
 
   /** Deletes the rows for which `predicate` is true. */
   async delete(
-    predicate: string,
+    predicate: string | SqlFragment,
     parameters?: Parameters,
     options: CallOptions = {},
   ): Promise<{ readonly version: number; readonly rows: number }> {
     this.#refuseCheckedOut('delete')
-    const request = { id: this.id, predicate, ...(parameters && { parameters: writeParameters(parameters) }) }
-    const reply = await this.#operations.deleteFromTable(request, options)
+    const { filter, ...values } = filterFields(predicate, parameters)
+    const reply = await this.#operations.deleteFromTable(
+      { id: this.id, predicate: filter, ...values },
+      options,
+    )
     return { version: reply.version, rows: reply.num_deleted_rows }
   }
 
@@ -81,14 +86,18 @@ export class Table {
   }
 
   /** Counts the rows for which `predicate` is true; all of them without one. */
-  countRows(predicate?: string, parameters?: Parameters, options: CallOptions = {}): Promise<number> {
-    const request = {
-      id: this.id,
-      ...this.#atVersion(),
-      ...(predicate !== undefined && { predicate }),
-      ...(parameters && { parameters: writeParameters(parameters) }),
+  async countRows(
+    predicate?: string | SqlFragment,
+    parameters?: Parameters,
+    options: CallOptions = {},
+  ): Promise<number> {
+    const all = { id: this.id, ...this.#atVersion() }
+    if (predicate === undefined) {
+      if (parameters !== undefined) throw invalidInput('parameters are given, but no predicate')
+      return this.#operations.countTableRows(all, options)
     }
-    return this.#operations.countTableRows(request, options)
+    const { filter, ...values } = filterFields(predicate, parameters)
+    return this.#operations.countTableRows({ ...all, predicate: filter, ...values }, options)
   }
 
   /** The version this handle looks at: the latest, unless it was checked out. */

@@ -42,6 +42,18 @@ export class Bitset {
     return total
   }
 
+  /** How many bits are set before each word: what `rank` needs. */
+  ranks(): Uint32Array {
+    const ranks = new Uint32Array(this.words.length)
+    for (let w = 1; w < ranks.length; w++) ranks[w] = ranks[w - 1]! + popcount(this.words[w - 1]!)
+    return ranks
+  }
+
+  /** How many bits are set before `index`. */
+  rank(index: number, ranks: Uint32Array): number {
+    return ranks[index >>> 5]! + popcount(this.words[index >>> 5]! & ((1 << (index & 31)) - 1))
+  }
+
   clone(): Bitset {
     return new Bitset(this.length, this.words.slice())
   }

@@ -19,6 +19,11 @@ export class Pacer {
     this.#until = clock.elapsed() + sliceMs
   }
 
+  /** Milliseconds from an arbitrary start, for who wants to know what a step took. */
+  elapsed(): number {
+    return this.#clock.elapsed()
+  }
+
   due(): boolean {
     return this.#clock.elapsed() >= this.#until
   }

@@ -225,8 +225,17 @@ const queryFields = {
   ...sqlParameters,
   prefilter: optional(boolean, 'Whether to filter before the search (default) or after it.'),
   columns: optional(selection, 'What to return; absent: all columns.'),
+  group_by: optional(
+    array(string('nonBlank')),
+    'Columns or SQL expressions: one row for all rows equal in them, with aggregates in `columns`. An extension of Sheaf.',
+  ),
+  distinct: optional(boolean, 'Whether equal rows come once; default false. An extension of Sheaf.'),
   with_row_id: optional(boolean, 'Whether to return `_rowid`; default false.'),
   offset: optional(saturatingInteger(0), 'Rows to skip; default 0.'),
+  resume_at: optional(
+    saturatingInteger(0),
+    'Where a scan goes on: passes over that many rows of the version, and adds `_rowoffset`. An extension of Sheaf.',
+  ),
   order_by: optional(array(order), 'Order of the rows; absent: by distance or score, then row id.'),
   version: optional(version, 'Version to look at; absent: the latest.'),
   lower_bound: optional(number, 'Least distance, inclusive.'),

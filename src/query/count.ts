@@ -2,7 +2,8 @@
 import { Pacer } from '../primitives/pacer.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { TableReader } from '../table/table-reader.js'
-import { passingRows } from './filter.js'
+import { candidates, passingRows } from './filter.js'
+import { RowSource } from './source.js'
 
 export async function countMatching(
   reader: TableReader,
@@ -10,10 +11,11 @@ export async function countMatching(
   signal?: AbortSignal,
 ): Promise<number> {
   const pacer = new Pacer(signal)
+  const source = new RowSource(reader, signal)
   let count = 0
-  for (const part of await reader.parts(signal)) {
-    const passing = await passingRows(reader, part, filter, signal)
-    count += passing === null ? part.rows : passing.count()
+  for await (const candidate of candidates(source, filter, [], signal)) {
+    const passing = await passingRows(source, candidate, pacer, signal)
+    count += passing === null ? candidate.part.rows : passing.count()
     await pacer.turn()
   }
   return count

@@ -1,46 +1,175 @@
-/** Which rows of a part a filter lets through. */
-import type { Batch, Column } from '../arrow/column.js'
-import type { Field } from '../arrow/types.js'
-import { assert } from '../errors.js'
-import type { TableField } from '../manifest/table-schema.js'
-import type { Bitset } from '../primitives/bitset.js'
-import type { BoundExpression } from '../sql/bound.js'
+/**
+ * Which rows pass a filter: fragments and parts that cannot hold one are passed over by what is known of their
+ * columns, the others evaluated a slice at a time.
+ */
+import { sliceBatch } from '../arrow/slice.js'
+import type { Fragment } from '../manifest/layout.js'
+import { Bitset } from '../primitives/bitset.js'
+import type { Pacer } from '../primitives/pacer.js'
+import type { BoundExpression, ColumnNode } from '../sql/bound.js'
+import { costOf } from '../sql/cost.js'
 import { selectRows } from '../sql/evaluate.js'
-import type { Part, TableReader } from '../table/table-reader.js'
-import { rowIdColumn, rowIdField } from './system-columns.js'
+import { possibleTruth } from '../sql/prune.js'
+import type { Zone } from '../sql/zone.js'
+import type { Part } from '../table/table-reader.js'
+import { type RowSource, rowIdField, rowOffsetField } from './source.js'
 
-/** Live rows of a part for which `filter` is true; null when that is all of them. */
-export async function passingRows(
-  reader: TableReader,
-  part: Part,
-  filter: BoundExpression | null,
-  signal?: AbortSignal,
-): Promise<Bitset | null> {
-  const live = await reader.live(part, signal)
-  if (filter === null) return live
-  // Dead rows are no rows: what they hold must not make the filter fail.
-  return selectRows(filter, await filterBatch(reader, part, filter, signal), live ?? undefined)
+/** Part of a table that may hold rows which pass. */
+export interface Candidate {
+  readonly part: Part
+  /** Null: every living row passes. */
+  readonly filter: BoundExpression | null
 }
 
-/** The columns of a part that a filter reads. */
-async function filterBatch(
-  reader: TableReader,
-  part: Part,
-  filter: BoundExpression,
+/**
+ * Parts that may hold rows for which `filter` is true, in row order. Footers are read as they are come to. `names`: further
+ * columns that will be read of every part.
+ */
+export async function* candidates(
+  source: RowSource,
+  filter: BoundExpression | null,
+  names: readonly string[],
   signal?: AbortSignal,
-): Promise<Batch> {
-  const fields: Field[] = []
-  const columns: Column[] = []
-  for (const name of filter.columns) {
-    if (name === rowIdField.name) {
-      fields.push(rowIdField)
-      columns.push(rowIdColumn(part.rows, row => reader.firstRowId(part) + row))
-    } else {
-      const field: TableField | undefined = reader.schema.fields.find(known => known.name === name)
-      assert(field !== undefined, `filter reads ${name}, which is not in the schema`)
-      fields.push(field)
-      columns.push((await reader.column(part, field, signal)).column)
+): AsyncGenerator<Candidate> {
+  for (const fragment of source.reader.layout.fragments) {
+    const left = filter === null ? null : remaining(source, filter, fragment, null)
+    if (left === 'none') continue
+    const parts = await source.reader.partsOf(fragment, signal)
+    for (const [i, part] of parts.entries()) {
+      const rest = left === null ? null : remaining(source, left, fragment, part)
+      if (rest === 'none') continue
+      // The next part comes from disk while this one is looked at.
+      const next = parts[i + 1]
+      if (next !== undefined) source.prefetch(next, [...(rest?.columns ?? []), ...names])
+      yield { part, filter: rest }
     }
   }
-  return { schema: { fields }, length: part.rows, columns }
+}
+
+/** Whether a fragment may hold rows for which `filter` is true. */
+export function mayPass(source: RowSource, filter: BoundExpression | null, fragment: Fragment): boolean {
+  return filter === null || remaining(source, filter, fragment, null) !== 'none'
+}
+
+/** What must still be asked of the rows of a fragment, or of a part of it; `none` when no row can pass. */
+function remaining(
+  source: RowSource,
+  filter: BoundExpression,
+  fragment: Fragment,
+  part: Part | null,
+): BoundExpression | null | 'none' {
+  const known = (column: ColumnNode) => {
+    const zone = zoneOf(source, column, fragment, part)
+    return zone === null ? null : { zone, rows: fragment.rows }
+  }
+  const { isTrue, isFalse, isNull } = possibleTruth(filter.expr, known)
+  if (!isTrue) return 'none'
+  return isFalse || isNull ? filter : null
+}
+
+/** What is known of a column in a fragment holds for its parts too. */
+function zoneOf(source: RowSource, { path }: ColumnNode, fragment: Fragment, part: Part | null): Zone | null {
+  const [name] = path
+  const field = source.field(name!)
+  if (field !== undefined) return path.length === 1 ? source.reader.zone(fragment, field) : null
+  const rows = part?.rows ?? fragment.rows
+  const first = part?.first ?? 0
+  if (name === rowIdField.name) return wholeNumbers(fragment.ids.row0 + first, rows)
+  if (name !== rowOffsetField.name) return null
+  // Dead rows before a part bring its rows further to the front, by as many as there are at most.
+  const before = source.liveBefore(fragment)
+  const least = before + Math.max(0, first - fragment.dead.count)
+  return wholeNumbers(least, before + first + rows - least)
+}
+
+function wholeNumbers(first: number, count: number): Zone {
+  return { least: BigInt(first), greatest: BigInt(first + count - 1), nulls: 0 }
+}
+
+/** Nanoseconds that evaluating one slice may take, as estimated. */
+const sliceCost = 3_000_000
+/** Milliseconds from which on the next slices are made shorter than the estimate. */
+const longSlice = 6
+
+/** Rows of a slice by filter, where the estimate was wrong. */
+const shorterSlices = new WeakMap<BoundExpression, number>()
+
+/** Rows of a slice: a multiple of 32, so that bitmaps are cut at words. */
+function sliceRows(filter: BoundExpression): number {
+  return shorterSlices.get(filter) ?? wholeWords(sliceCost / Math.max(1, costOf(filter.expr).weight))
+}
+
+function wholeWords(rows: number): number {
+  return Math.max(32, Math.floor(rows / 32) * 32)
+}
+
+/** Living rows of a part for which `filter` is true; null when that is all of them. */
+export async function passingRows(
+  source: RowSource,
+  { part, filter }: Candidate,
+  pacer: Pacer,
+  signal?: AbortSignal,
+): Promise<Bitset | null> {
+  if (filter === null) return source.reader.live(part, signal)
+  const passing = new Bitset(part.rows)
+  for await (const { from, rows } of slices(source, { part, filter }, pacer, signal)) {
+    passing.words.set(rows.words, from >>> 5)
+  }
+  return passing
+}
+
+/** The same, as ascending row numbers of the part, a slice at a time: who has enough need not go on. */
+export async function* matchingRows(
+  source: RowSource,
+  candidate: Candidate,
+  pacer: Pacer,
+  signal?: AbortSignal,
+): AsyncGenerator<Uint32Array> {
+  const { part, filter } = candidate
+  if (filter === null) {
+    const live = await source.reader.live(part, signal)
+    yield live === null ? numbersUpTo(part.rows) : live.toIndices()
+    return
+  }
+  for await (const { from, rows } of slices(source, { part, filter }, pacer, signal)) {
+    const numbers = rows.toIndices()
+    if (numbers.length === 0) continue
+    if (from > 0) for (let i = 0; i < numbers.length; i++) numbers[i]! += from
+    yield numbers
+  }
+}
+
+/** Evaluates a filter slice by slice, and lets others run between them. */
+async function* slices(
+  source: RowSource,
+  { part, filter }: { readonly part: Part; readonly filter: BoundExpression },
+  pacer: Pacer,
+  signal?: AbortSignal,
+): AsyncGenerator<{ readonly from: number; readonly rows: Bitset }> {
+  // Dead rows are no rows: what they hold must not make the filter fail.
+  const live = await source.reader.live(part, signal)
+  const batch = await source.partBatch(part, filter.columns)
+  let step = sliceRows(filter)
+  let length: number
+  for (let from = 0; from < part.rows; from += length) {
+    length = Math.min(step, part.rows - from)
+    const piece = length === part.rows ? batch : sliceBatch(batch, from, length)
+    const within =
+      live === null ? undefined : new Bitset(length, live.words.slice(from >>> 5, (from + length + 31) >>> 5))
+    const begun = pacer.elapsed()
+    const rows = selectRows(filter, piece, within)
+    const took = pacer.elapsed() - begun
+    if (took > longSlice && step > 32) {
+      step = wholeWords((length * longSlice) / 2 / took)
+      shorterSlices.set(filter, step)
+    }
+    yield { from, rows }
+    await pacer.turn()
+  }
+}
+
+function numbersUpTo(count: number): Uint32Array {
+  const rows = new Uint32Array(count)
+  for (let row = 0; row < count; row++) rows[row] = row
+  return rows
 }

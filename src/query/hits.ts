@@ -1,15 +1,40 @@
 /** Rows an operator found, in the order of the answer, and the merge that keeps that order over many parts. */
 import type { Pacer } from '../primitives/pacer.js'
+import type { Part } from '../table/table-reader.js'
 
-/** Row `i` is row `offsets[i]` of part `parts[i]`. */
+/** Row `i` is row `offsets[i]` of part `parts[partOf[i]]`. */
 export interface RowHits {
-  readonly parts: Uint32Array
+  readonly parts: readonly Part[]
+  /** Null: all rows are of the first part, ascending. */
+  readonly partOf: Uint32Array | null
   readonly offsets: Uint32Array
   /** Null where nothing was measured. */
   readonly distances: Float32Array | null
 }
 
-/** What one part contributes: ascending by (distance, offset). */
+/** Some of the hits, by their number, in that order. */
+export function pickHits(hits: RowHits, rows: Uint32Array): RowHits {
+  const { parts, partOf, offsets, distances } = hits
+  return {
+    parts,
+    partOf: partOf === null ? new Uint32Array(rows.length) : rows.map(row => partOf[row]!),
+    offsets: rows.map(row => offsets[row]!),
+    distances: distances === null ? null : Float32Array.from(rows, row => distances[row]!),
+  }
+}
+
+/** Hits `from .. to`. */
+export function sliceHits(hits: RowHits, from: number, to: number): RowHits {
+  const { parts, partOf, offsets, distances } = hits
+  return {
+    parts,
+    partOf: partOf?.subarray(from, to) ?? null,
+    offsets: offsets.subarray(from, to),
+    distances: distances?.subarray(from, to) ?? null,
+  }
+}
+
+/** What part number `part` contributes: ascending by (distance, offset). */
 export interface PartHits {
   readonly part: number
   readonly firstRowId: number
@@ -18,13 +43,19 @@ export interface PartHits {
 }
 
 /** The `limit` nearest of all parts, ties by row id: a merge of sorted lists with a heap of their heads. */
-export async function mergeHits(lists: readonly PartHits[], limit: number, pacer: Pacer): Promise<RowHits> {
+export async function mergeHits(
+  parts: readonly Part[],
+  lists: readonly PartHits[],
+  limit: number,
+  pacer: Pacer,
+): Promise<RowHits> {
   const total = Math.min(
     limit,
     lists.reduce((sum, list) => sum + list.offsets.length, 0),
   )
   const merged = {
-    parts: new Uint32Array(total),
+    parts,
+    partOf: new Uint32Array(total),
     offsets: new Uint32Array(total),
     distances: new Float32Array(total),
   }
@@ -32,7 +63,7 @@ export async function mergeHits(lists: readonly PartHits[], limit: number, pacer
   for (let i = heap.length >>> 1; i-- > 0; ) sink(heap, i)
   for (let n = 0; n < total; n++) {
     const { list, at } = heap[0]!
-    merged.parts[n] = list.part
+    merged.partOf[n] = list.part
     merged.offsets[n] = list.offsets[at]!
     merged.distances[n] = list.distances[at]!
     if (++heap[0]!.at === list.offsets.length) {

@@ -1,9 +1,14 @@
 /**
  * A Plan: everything decided about a query on one version of a table, as data. `settle.ts` makes it from a request,
- * `execute.ts` carries it out.
+ * `execute.ts` carries it out, `explain.ts` prints it.
+ *
+ * The steps, in this order: rows that pass the filter or are nearest; groups of them; the columns of the answer;
+ * each row of it once; its order; which rows of it are asked for.
  */
+import type { Field } from '../arrow/types.js'
 import type { Metric } from '../kernels/metric.js'
 import type { TableField } from '../manifest/table-schema.js'
+import type { AggregateFunction } from '../sql/aggregates.js'
 import type { BoundExpression } from '../sql/bound.js'
 
 export interface VectorSearch {
@@ -16,10 +21,34 @@ export interface VectorSearch {
   readonly upper: number | undefined
 }
 
-export type OutputColumn =
-  | { readonly kind: 'field'; readonly field: TableField }
-  | { readonly kind: 'distance' }
-  | { readonly kind: 'rowid' }
+/** A column of the answer: one that is there as it is, or an expression over those that are there. */
+export interface OutputColumn {
+  readonly field: Field
+  /** Reads the columns of the source (`source.ts`), or of the groups where there are some. */
+  readonly value: BoundExpression
+}
+
+export interface Aggregate {
+  readonly fn: AggregateFunction
+  /** Whether equal values count once. */
+  readonly distinct: boolean
+  /** Null: `count(*)`. */
+  readonly arg: BoundExpression | null
+  readonly field: Field
+}
+
+/** One row for all rows with equal keys (NULL equals NULL); without keys one row in any case. */
+export interface Grouping {
+  readonly keys: readonly { readonly field: Field; readonly value: BoundExpression }[]
+  readonly aggregates: readonly Aggregate[]
+}
+
+export interface OrderKey {
+  /** Reads what the columns of the answer read; with `distinct`, the columns of the answer. */
+  readonly value: BoundExpression
+  readonly ascending: boolean
+  readonly nullsFirst: boolean
+}
 
 export interface Plan {
   readonly filter: BoundExpression | null
@@ -27,8 +56,14 @@ export interface Plan {
   readonly filterFirst: boolean
   /** Null for a plain scan in row order. */
   readonly search: VectorSearch | null
+  /** Null where every row is one of the answer. */
+  readonly grouping: Grouping | null
+  readonly output: readonly OutputColumn[]
+  /** Whether equal rows of the answer come once. */
+  readonly distinct: boolean
+  /** None: by distance, else in row order (groups: as they are met). */
+  readonly order: readonly OrderKey[]
   readonly offset: number
   /** Rows after the offset; may be larger than any table. */
   readonly limit: number
-  readonly output: readonly OutputColumn[]
 }

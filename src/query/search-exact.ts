@@ -2,30 +2,30 @@
 import { searchSegment } from '../kernels/exact.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { BoundExpression } from '../sql/bound.js'
-import type { Part, TableReader } from '../table/table-reader.js'
-import { passingRows } from './filter.js'
+import type { Part } from '../table/table-reader.js'
+import { candidates, passingRows } from './filter.js'
 import { mergeHits, type PartHits, type RowHits } from './hits.js'
 import type { VectorSearch } from './plan.js'
+import type { RowSource } from './source.js'
 
 /** The `limit` nearest rows that are alive, pass `filter`, have a vector, and lie within the bounds. */
 export async function searchExact(
   search: VectorSearch,
   filter: BoundExpression | null,
   limit: number,
-  reader: TableReader,
-  parts: readonly Part[],
+  source: RowSource,
   pacer: Pacer,
   signal?: AbortSignal,
 ): Promise<RowHits> {
   const { field, query, metric, lower, upper } = search
+  const { reader } = source
+  const parts: Part[] = []
   const lists: PartHits[] = []
-  if (limit === 0) return mergeHits(lists, 0, pacer)
-  for (const [index, part] of parts.entries()) {
-    // The next part comes from disk while this one is searched.
-    const next = parts[index + 1]
-    if (next !== undefined) reader.column(next, field).catch(() => {})
+  if (limit === 0) return mergeHits(parts, lists, 0, pacer)
+  for await (const candidate of candidates(source, filter, [field.name], signal)) {
+    const { part } = candidate
     const { segment, present } = await reader.vectors(part, field, signal)
-    const passing = await passingRows(reader, part, filter, signal)
+    const passing = await passingRows(source, candidate, pacer, signal)
     const allowed = present === null ? passing : passing === null ? present : present.clone().and(passing)
     const found = searchSegment(segment, query, {
       metric,
@@ -35,8 +35,9 @@ export async function searchExact(
       ...(allowed === null ? {} : { allowed }),
     })
     const firstRowId = reader.firstRowId(part)
-    lists.push({ part: index, firstRowId, offsets: found.ordinals, distances: found.distances })
+    const number = parts.push(part) - 1
+    lists.push({ part: number, firstRowId, offsets: found.ordinals, distances: found.distances })
     await pacer.turn()
   }
-  return mergeHits(lists, limit, pacer)
+  return mergeHits(parts, lists, limit, pacer)
 }

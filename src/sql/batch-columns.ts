@@ -1,5 +1,6 @@
 /** From the paths of an expression to the columns of a batch. */
 import type { Batch, Column } from '../arrow/column.js'
+import { typeName } from '../arrow/type-name.js'
 import { assert } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
 import { type Bound, type ColumnNode, operandsOf } from './bound.js'
@@ -11,16 +12,20 @@ export function columnAt(batch: Batch, path: readonly string[]): Column {
   const index = batch.schema.fields.findIndex(field => field.name === path[0])
   assert(index !== -1, `the batch holds the column ${path[0]}`)
   let column = batch.columns[index]!
-  for (const name of path.slice(1)) column = fieldOf(column, name)
+  for (const name of path.slice(1)) {
+    assert(column.type.kind === 'struct', `${column.type.kind} is a struct`)
+    column = fieldOf(
+      column,
+      column.type.children.findIndex(field => field.name === name),
+    )
+  }
   return column
 }
 
 /** A field of a struct column; null where the struct is. */
-function fieldOf(struct: Column, name: string): Column {
-  assert(struct.type.kind === 'struct', `${struct.type.kind} is a struct`)
-  const index = struct.type.children.findIndex(field => field.name === name)
-  assert(index !== -1, `the struct holds the field ${name}`)
-  const field = struct.children[index]!
+export function fieldOf(struct: Column, index: number): Column {
+  const field = struct.children[index]
+  assert(field !== undefined, `${typeName(struct.type)} has a field ${index}`)
   if (struct.validity === null) return field
   const both = [struct, field].map(column => ({ column, constant: false }))
   const valid = strictValidity(both, struct.length)

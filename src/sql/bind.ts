@@ -5,64 +5,66 @@
  * Errors carry the place in the text: code 12 for an unknown column, 20 for types that do not fit, 0 for what
  * exists in SQL but not here, 13 for anything else.
  */
-import { equalTypes } from '../arrow/same-type.js'
+
 import { typeName } from '../arrow/type-name.js'
-import type { DataType, Schema } from '../arrow/types.js'
-import { invalidInput, nearestName, quote, schemaMismatch, unsupported } from '../errors.js'
-import { type Bound, type BoundExpression, type LiteralNode, operandsOf, type Scalar } from './bound.js'
+import type { Schema } from '../arrow/types.js'
+import { invalidInput, quote, type SourceSpan, schemaMismatch, unsupported } from '../errors.js'
+import { type Clock, systemClock } from '../primitives/clock.js'
+import { aggregateNamed } from './aggregates.js'
+import { type Bound, type BoundExpression, columnsOf, type LiteralNode } from './bound.js'
 import {
+  arithmetic,
+  asked,
   between,
-  castNode,
-  coerced,
-  combined,
+  cast,
   compared,
   describe,
   fold,
-  isLiteral,
-  isNull,
   membership,
-  negated,
-  unknownTruth,
+  membershipOfMany,
+  same,
+  unified,
+  withoutText,
 } from './build.js'
-import { castable } from './cast.js'
-import { computedType, functionNamed, functionNames, listOf, type SqlFunction } from './functions.js'
+import { called, knownFunction } from './calls.js'
+import { costOf } from './cost.js'
+import { functionNamed } from './functions.js'
+import { parseInterval } from './interval.js'
 import { integerLiteral, literalOf } from './literal.js'
+import { combined, conditional, isLiteral, negated, truthLiteral, unknownTruth } from './logic.js'
 import { hasColumn, resolveColumn } from './names.js'
+import { element, list } from './nested.js'
 import { ParameterList, type Parameters } from './parameters.js'
 import { parseExpression } from './parse.js'
+import { bareCalls, type RewriteCall, rewritten } from './rewrites.js'
 import type {
-  ArrayExpr,
   BinaryExpr,
   CallExpr,
-  CastExpr,
+  CaseExpr,
   ColumnExpr,
   DecimalExpr,
-  ElementExpr,
+  DistinctExpr,
   Expr,
   InExpr,
+  IntervalExpr,
+  IsExpr,
   LikeExpr,
+  LogicExpr,
 } from './syntax.js'
-import {
-  boolType,
-  commonType,
-  elementType,
-  float64,
-  int64,
-  nullType,
-  typeOfName,
-  uint64,
-  valueType,
-} from './types.js'
+import { boolType, intervalType, typeOfName, valueType } from './types.js'
 
 export type { Parameters } from './parameters.js'
 
 export interface BindOptions {
-  readonly parameters?: Parameters | undefined
+  /** Values, or a list that several expressions share; its owner checks that all of it was used. */
+  readonly parameters?: Parameters | ParameterList | undefined
   /**
    * What `"x"` means when no column has exactly that name: `string-fallback` (default) the string, with a
    * warning; `identifier` an unknown column.
    */
   readonly doubleQuotes?: 'string-fallback' | 'identifier' | undefined
+  /** What `now()` and `random()` ask; the system's by default. */
+  readonly clock?: Clock | undefined
 }
 
 /** Binds a parsed expression to the columns of `schema`. */
@@ -74,25 +76,36 @@ export function bindExpression(expr: Expr, schema: Schema, options: BindOptions 
 /** Parses and binds a condition. Throws code 20 when the expression is no condition; NULL is one. */
 export function bindFilter(text: string, schema: Schema, options: BindOptions = {}): BoundExpression {
   const expr = parseExpression(text)
-  const binder = new Binder(schema, options)
+  const binder = new Binder(schema, options, true)
   return binder.finish(binder.condition(expr, 'a filter is a condition'))
 }
+
+const nanosPerMilli = 1_000_000n
 
 class Binder {
   readonly #schema: Schema
   readonly #parameters: ParameterList
+  readonly #ownsParameters: boolean
   readonly #quotesAreNames: boolean
+  readonly #clock: Clock
+  readonly #isFilter: boolean
   readonly #warnings: string[] = []
+  #now: bigint | null = null
 
-  constructor(schema: Schema, options: BindOptions) {
+  constructor(schema: Schema, { parameters, doubleQuotes, clock }: BindOptions, isFilter = false) {
     this.#schema = schema
-    this.#parameters = new ParameterList(options.parameters)
-    this.#quotesAreNames = options.doubleQuotes === 'identifier'
+    this.#isFilter = isFilter
+    this.#ownsParameters = !(parameters instanceof ParameterList)
+    this.#parameters = parameters instanceof ParameterList ? parameters : new ParameterList(parameters)
+    this.#quotesAreNames = doubleQuotes === 'identifier'
+    this.#clock = clock ?? systemClock
   }
 
-  finish(expr: Bound): BoundExpression {
-    this.#parameters.checkUsed()
-    return { expr, type: expr.type, columns: columnsOf(expr), warnings: this.#warnings }
+  finish(bound: Bound): BoundExpression {
+    if (this.#ownsParameters) this.#parameters.checkUsed()
+    const expr = withoutText(bound)
+    const random = () => this.#clock.random()
+    return { expr, type: expr.type, columns: columnsOf(expr), warnings: this.#warnings, random }
   }
 
   bind(expr: Expr): Bound {
@@ -100,25 +113,26 @@ class Binder {
       case 'literal':
         return literalOf(expr.value)
       case 'decimal':
-        return literalOf(numberOf(expr))
+        return numberLiteral(expr.text, expr)
       case 'column':
         return this.#column(expr)
       case 'parameter': {
         const value = this.#parameters.take(expr)
-        return 'kind' in value ? value : listLiteral(value, expr)
+        return 'kind' in value ? value : list(value, expr.at)
       }
       case 'not':
         return negated(this.condition(expr.operand, 'NOT takes a condition'))
       case 'negate':
-        return this.#negate(expr.operand, expr)
+        return this.#negate(expr.operand, expr.at)
       case 'binary':
         return this.#binary(expr)
       case 'and':
       case 'or': {
         const message = `${expr.kind.toUpperCase()} joins conditions`
+        const operands = flattened(expr.kind, expr.operands)
         return combined(
           expr.kind,
-          expr.operands.map(operand => this.condition(operand, message)),
+          operands.map(operand => this.condition(operand, message)),
         )
       }
       case 'in':
@@ -130,21 +144,31 @@ class Binder {
       }
       case 'like':
         return this.#like(expr)
-      case 'is': {
-        const { what, negated: isNegated } = expr
-        const message = `IS ${what.toUpperCase()} asks about a condition`
-        const operand = what === 'null' ? this.bind(expr.operand) : this.condition(expr.operand, message)
-        const bound = fold({ kind: 'is', type: boolType, operand, what })
-        return isNegated ? negated(bound) : bound
-      }
+      case 'is':
+        return this.#is(expr)
+      case 'distinct':
+        return this.#distinct(expr)
+      case 'case':
+        return this.#case(expr)
+      case 'interval':
+        return this.#interval(expr)
       case 'cast':
-        return this.#cast(expr)
+        return cast(this.bind(expr.operand), typeOfName(expr.type), expr.try, expr.at)
       case 'call':
         return this.#call(expr)
       case 'array':
-        return this.#array(expr)
+        return list(
+          expr.elements.map(part => this.bind(part)),
+          expr.at,
+        )
       case 'element':
-        return this.#element(expr)
+        return element(
+          this.bind(expr.operand),
+          this.bind(expr.index),
+          this.#schema,
+          expr.operand.at,
+          expr.index.at,
+        )
     }
   }
 
@@ -154,6 +178,10 @@ class Binder {
     const { kind } = valueType(bound.type)
     if (kind === 'null') return unknownTruth
     if (kind === 'bool') return bound
+    // Where Lance wants a condition it takes a match for one, which is never NULL.
+    if (bound.kind === 'call' && bound.name === 'regexp_match') {
+      return asked(called(functionNamed('regexp_like')!, bound.args, expr.at), 'true')
+    }
     throw schemaMismatch(`${message}, not ${describe(bound)}`, {
       hint: bound.kind === 'column' ? `compare it with a value: ${bound.path.join('.')} = ...` : undefined,
       at: expr.at,
@@ -174,13 +202,18 @@ class Binder {
       )
       return literalOf(name)
     }
+    const folded = first!.name.toLowerCase()
+    const isCall = path.length === 1 && first!.quote === '' && bareCalls.includes(folded)
+    if (isCall && !this.#schema.fields.some(field => field.name.toLowerCase() === folded)) {
+      return rewritten(folded, this.#rewriteCall([], at))!
+    }
     return resolveColumn(path, this.#schema, at)
   }
 
-  #negate(operand: Expr, expr: Expr): Bound {
+  #negate(operand: Expr, at: SourceSpan): Bound {
     if (operand.kind === 'literal' && typeof operand.value === 'bigint') return integerLiteral(-operand.value)
-    if (operand.kind === 'decimal') return literalOf(-numberOf(operand))
-    return arithmetic('*', this.bind(operand), integerLiteral(-1n), '-', expr)
+    if (operand.kind === 'decimal') return numberLiteral(`-${operand.text}`, operand)
+    return arithmetic('*', this.bind(operand), integerLiteral(-1n), '-', at)
   }
 
   #binary(expr: BinaryExpr): Bound {
@@ -188,39 +221,55 @@ class Binder {
     const right = this.bind(expr.right)
     switch (expr.op) {
       case '||':
-        return called(functionNamed('||')!, [left, right], expr)
+        return called(functionNamed('||')!, [left, right], expr.at)
       case '+':
       case '-':
       case '*':
       case '/':
       case '%':
-        return arithmetic(expr.op, left, right, expr.op, expr)
+        return arithmetic(expr.op, left, right, expr.op, expr.at)
       default:
-        return compared(expr.op, left, right, expr.at)
+        return compared(
+          expr.op,
+          this.#beside(right, expr.left) ?? left,
+          this.#beside(left, expr.right) ?? right,
+          expr.at,
+        )
     }
+  }
+
+  /** Arithmetic of numbers that meets a float is done in floats, as Lance does it: `x = 1 / 2` asks for a half. */
+  #beside(other: Bound, written: Expr): Bound | null {
+    const isArithmetic =
+      written.kind === 'binary' || (written.kind === 'negate' && written.operand.kind !== 'literal')
+    if (!isArithmetic || valueType(other.type).kind !== 'float') return null
+    const inFloats = asDecimals(written)
+    return inFloats === null ? null : this.bind(inFloats)
   }
 
   #in(expr: InExpr): Bound {
     const operand = this.bind(expr.operand)
-    const members: Bound[] = []
-    if ('kind' in expr.list) {
-      const values = this.#parameters.take(expr.list)
-      if ('kind' in values) {
-        throw invalidInput('IN with a parameter needs an array as its value', {
-          hint: 'write IN (?) for a single value',
-          at: expr.list.at,
-        })
-      }
-      members.push(...values)
-    } else {
-      for (const member of expr.list) {
+    const bound = this.#membership(operand, expr)
+    return expr.negated ? negated(bound) : bound
+  }
+
+  #membership(operand: Bound, { list: written, at }: InExpr): Bound {
+    if (!('kind' in written)) {
+      const members: Bound[] = []
+      for (const member of written) {
         const values = member.kind === 'parameter' ? this.#parameters.take(member) : this.bind(member)
         if ('kind' in values) members.push(values)
         else for (const value of values) members.push(value)
       }
+      return membership(operand, members, at)
     }
-    const bound = membership(operand, members, expr.at)
-    return expr.negated ? negated(bound) : bound
+    const values = written.kind === 'constants' ? written : this.#parameters.takeMembers(written)
+    if (!('kind' in values)) return membership(operand, values, at)
+    if (values.kind === 'constants') return membershipOfMany(operand, values.values, at)
+    throw invalidInput('IN with a parameter needs an array as its value', {
+      hint: 'write IN (?) for a single value',
+      at: written.at,
+    })
   }
 
   #like(expr: LikeExpr): Bound {
@@ -252,145 +301,131 @@ class Binder {
     throw invalidInput('ESCAPE takes a text of one character', { at: expr.at })
   }
 
-  #cast(expr: CastExpr): Bound {
-    const operand = this.bind(expr.operand)
-    const type = typeOfName(expr.type)
-    const from = valueType(operand.type)
-    if (!castable(from, type)) {
-      throw schemaMismatch(`cannot cast ${describe(operand)} to ${typeName(type)}`, { at: expr.at })
+  #is({ operand: written, what, negated: isNegated }: IsExpr): Bound {
+    const message = `IS ${what.toUpperCase()} asks about a condition`
+    const operand = what === 'null' ? this.bind(written) : this.condition(written, message)
+    if (this.#isFilter && what === 'null' && operand.kind === 'call' && operand.name === 'regexp_match') {
+      this.#warnings.push(
+        'regexp_match in a filter is a condition that is never NULL, as Lance has it; regexp_like asks whether a text matches',
+      )
+      return truthLiteral(isNegated)
     }
-    if (isNull(operand)) return { kind: 'literal', type, value: null }
-    if (equalTypes(operand.type, type)) return operand
-    const bound = fold(castNode(operand, type, expr.try))
-    if (!isLiteral(operand) || isLiteral(bound)) return bound
-    const written = typeof operand.value === 'string' ? `'${operand.value}'` : describe(operand)
-    throw invalidInput(`${written} is not a value of ${typeName(type)}`, { at: expr.at })
+    const bound = asked(operand, what === 'unknown' ? 'null' : what)
+    return isNegated ? negated(bound) : bound
   }
 
-  #call(expr: CallExpr): Bound {
-    const callee = functionNamed(expr.name)
-    if (callee === undefined) {
-      const near = nearestName(expr.name, functionNames)
-      throw invalidInput(`no function named ${quote(expr.name)}`, {
-        hint: near === undefined ? `the functions are ${functionNames.join(', ')}` : `did you mean ${near}?`,
+  #distinct(expr: DistinctExpr): Bound {
+    const bound = same(this.bind(expr.left), this.bind(expr.right), expr.at)
+    return expr.negated ? bound : negated(bound)
+  }
+
+  #case(expr: CaseExpr): Bound {
+    const subject = expr.operand === null ? null : this.bind(expr.operand)
+    if (subject !== null && costOf(subject).isVolatile) {
+      throw unsupported(`CASE would compute ${describe(subject)} anew for each WHEN`, {
+        hint: 'write CASE WHEN with whole conditions',
+        at: expr.operand!.at,
+      })
+    }
+    const conditions = expr.branches.map(({ when }) =>
+      subject === null
+        ? this.condition(when, 'WHEN takes a condition')
+        : compared('=', subject, this.bind(when), when.at),
+    )
+    const written = expr.branches.map(({ then }) => this.bind(then))
+    written.push(expr.otherwise === null ? literalOf(null) : this.bind(expr.otherwise))
+    const results = unified(written)
+    if (results === null) {
+      const types = [...new Set(written.map(result => typeName(result.type)))].filter(name => name !== 'null')
+      throw schemaMismatch(`CASE gives values of one type, not ${types.join(' and ')}`, {
+        hint: 'CAST them to one',
         at: expr.at,
       })
     }
-    return called(
-      callee,
-      expr.args.map(arg => this.bind(arg)),
-      expr,
-    )
+    // biome-ignore lint/suspicious/noThenProperty: a branch is never awaited
+    const branches = conditions.map((when, i) => ({ when, then: results.nodes[i]! }))
+    return conditional(results.type, branches, results.nodes.at(-1)!)
   }
 
-  #array(expr: ArrayExpr): Bound {
-    const elements = expr.elements.map(element => this.bind(element))
-    if (elements.every(isLiteral)) return listLiteral(elements, expr)
-    throw unsupported('the elements of a list are constants here', { at: expr.at })
-  }
-
-  #element(expr: ElementExpr): Bound {
-    const operand = this.bind(expr.operand)
-    const index = this.bind(expr.index)
-    const type = valueType(operand.type)
-    if (
-      type.kind === 'struct' &&
-      operand.kind === 'column' &&
-      isLiteral(index) &&
-      typeof index.value === 'string'
-    ) {
-      const parts = [...operand.path, index.value].map(name => ({ name, quote: '`', at: expr.at }) as const)
-      return resolveColumn(parts, this.#schema, expr.at)
-    }
-    const element = elementType(type)
-    if (element === null) throw schemaMismatch(`${describe(operand)} is not a list`, { at: expr.operand.at })
-    const position = valueType(index.type).kind === 'int' ? coerced(index, int64) : null
-    if (position === null) {
-      throw schemaMismatch(`a list is indexed by an integer, not ${describe(index)}`, { at: expr.index.at })
-    }
-    return fold({ kind: 'element', type: element, operand, index: position })
-  }
-}
-
-function numberOf({ text, at }: DecimalExpr): number {
-  const value = Number(text)
-  if (Number.isFinite(value)) return value
-  throw invalidInput(`the number ${text.slice(0, 40)} is outside the range of a double`, { at })
-}
-
-/** `written`: the operator as it stands in the text. */
-function arithmetic(
-  op: '+' | '-' | '*' | '/' | '%',
-  left: Bound,
-  right: Bound,
-  written: string,
-  { at }: Expr,
-): Bound {
-  const [a, b] = [left, right].map(side => {
-    const type = computedType(valueType(side.type))
-    if (type !== null) return type
-    throw schemaMismatch(`${written} takes numbers, not ${describe(side)}`, { at })
-  }) as [DataType, DataType]
-  let type = a.kind === 'float' || b.kind === 'float' ? float64 : int64
-  if (type === int64 && isUnsigned(left, a) && isUnsigned(right, b) && (a === uint64 || b === uint64))
-    type = uint64
-  if (isNull(left) || isNull(right)) return { kind: 'literal', type, value: null }
-  const operands = [left, right].map(side => coerced(side, type) ?? fold(castNode(side, type, false)))
-  return fold({ kind: 'arithmetic', type, op, left: operands[0]!, right: operands[1]! })
-}
-
-/** Whether all its values are uint64: a constant that is not negative counts. */
-function isUnsigned(node: Bound, type: DataType): boolean {
-  return type === uint64 || (isLiteral(node) && typeof node.value === 'bigint' && node.value >= 0n)
-}
-
-function called(callee: SqlFunction, args: readonly Bound[], { at }: Expr): Bound {
-  const signature = callee.sign(args.map(arg => valueType(arg.type)))
-  const types = args.map(arg => typeName(arg.type)).join(', ')
-  const mismatch = () =>
-    schemaMismatch(`${callee.name} does not take (${types})`, { hint: `write ${callee.usage}`, at })
-  if (signature === null) throw mismatch()
-  if (callee.constant !== undefined && !isLiteral(args[callee.constant]!)) {
-    throw unsupported(`argument ${callee.constant + 1} of ${callee.name} is a constant`, {
-      hint: `write ${callee.usage}`,
+  #interval({ text, unit, at }: IntervalExpr): Bound {
+    const value = parseInterval(text, unit)
+    if (value !== null) return { kind: 'literal', type: intervalType, value }
+    throw invalidInput(`${quote(text)} is not an interval`, {
+      hint: "write INTERVAL '1 month 2 days' or INTERVAL '3' hour",
       at,
     })
   }
-  const fitted = args.map((arg, i) => {
-    const bound = coerced(arg, signature.args[i]!)
-    if (bound === null) throw mismatch()
-    return bound
-  })
-  return fold({ kind: 'call', name: callee.name, type: signature.result, args: fitted })
-}
 
-function listLiteral(elements: readonly LiteralNode[], { at }: Expr): Bound {
-  let type: DataType = nullType
-  for (const element of elements) {
-    const common = commonType(type, element.type)
-    if (common === null) {
-      const [first, second] = [type, element.type].map(typeName)
-      throw schemaMismatch(`a list holds values of one type, not ${first} and ${second}`, { at })
+  #call(expr: CallExpr): Bound {
+    const { name, modifier, at } = expr
+    if (aggregateNamed(name) !== undefined) {
+      throw invalidInput(`${name} is an aggregate: use it in select with groupBy`, { at })
     }
-    type = common
+    const args = expr.args.map(arg => this.bind(arg))
+    const replaced = modifier === null ? rewritten(name, this.#rewriteCall(args, at)) : null
+    if (replaced !== null) return replaced
+    const callee = knownFunction(name, at)
+    if (modifier !== null) {
+      const written = modifier === 'star' ? `${name}(*)` : 'DISTINCT'
+      throw invalidInput(`${written} is for aggregates, and ${name} is none`, {
+        hint: `write ${callee.usage}`,
+        at,
+      })
+    }
+    return called(callee, args, at)
   }
-  const values: Scalar[] = []
-  for (const element of elements) {
-    const value = coerced(element, type)
-    if (value === null || !isLiteral(value))
-      throw schemaMismatch(`${describe(element)} is no ${typeName(type)}`, { at })
-    values.push(value.value)
+
+  #rewriteCall(args: readonly Bound[], at: SourceSpan): RewriteCall {
+    return {
+      args,
+      at,
+      now: () => {
+        this.#now ??= BigInt(Math.floor(this.#clock.now())) * nanosPerMilli
+        return this.#now
+      },
+      list: elements => list(elements, at),
+      element: (operand, index) => element(operand, index, this.#schema, at, at),
+    }
   }
-  return { kind: 'literal', type: listOf(type), value: values }
 }
 
-/** Top-level columns in order of first use. */
-function columnsOf(expr: Bound): readonly string[] {
-  const names = new Set<string>()
-  const visit = (node: Bound): void => {
-    if (node.kind === 'column') names.add(node.path[0]!)
-    else operandsOf(node).forEach(visit)
+/** The operands of AND in AND (OR in OR) as one list, in their order. */
+function flattened(kind: 'and' | 'or', operands: readonly Expr[]): readonly Expr[] {
+  if (!operands.some(operand => operand.kind === kind)) return operands
+  const out: Expr[] = []
+  const visit = (operand: Expr): void => {
+    if (operand.kind !== kind) out.push(operand)
+    else for (const below of (operand as LogicExpr).operands) visit(below)
   }
-  visit(expr)
-  return [...names]
+  operands.forEach(visit)
+  return out
+}
+
+/** A number with a point or an exponent, or one too long for an integer. */
+function numberLiteral(text: string, { at }: DecimalExpr): LiteralNode {
+  const value = Number(text)
+  if (Number.isFinite(value)) return { ...literalOf(value), text }
+  throw invalidInput(`the number ${text.slice(0, 40)} is outside the range of a double`, { at })
+}
+
+/** Arithmetic of number literals alone with all of them as decimal numbers; null for anything else. */
+function asDecimals(expr: Expr): Expr | null {
+  switch (expr.kind) {
+    case 'decimal':
+      return expr
+    case 'literal':
+      return typeof expr.value === 'bigint'
+        ? { kind: 'decimal', text: String(expr.value), at: expr.at }
+        : null
+    case 'negate': {
+      const operand = asDecimals(expr.operand)
+      return operand && { ...expr, operand }
+    }
+    case 'binary': {
+      const [left, right] = [asDecimals(expr.left), asDecimals(expr.right)]
+      return left && right && { ...expr, left, right }
+    }
+    default:
+      return null
+  }
 }

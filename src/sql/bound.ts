@@ -198,3 +198,51 @@ export function operandsOf(node: Bound): readonly Bound[] {
       return node.args
   }
 }
+
+/** The node over other operands, as many as `operandsOf` gave, of the same types. */
+export function withOperands(node: Bound, operands: readonly Bound[]): Bound {
+  const [first, second, third] = operands as [Bound, Bound, Bound]
+  switch (node.kind) {
+    case 'literal':
+    case 'column':
+      return node
+    case 'compare':
+    case 'arithmetic':
+      return { ...node, left: first, right: second }
+    case 'between':
+      return { ...node, operand: first, low: second, high: third }
+    case 'in':
+      return { ...node, operand: first, others: operands.slice(1) }
+    case 'like':
+      return { ...node, operand: first, pattern: second }
+    case 'is':
+    case 'not':
+    case 'cast':
+    case 'field':
+      return { ...node, operand: first }
+    case 'element':
+      return { ...node, operand: first, index: second }
+    case 'and':
+    case 'or':
+      return { ...node, operands }
+    case 'case': {
+      const branches = node.branches.map((_, i) => ({ when: operands[2 * i]!, then: operands[2 * i + 1]! }))
+      return { ...node, branches, otherwise: operands.at(-1)! }
+    }
+    case 'list':
+      return { ...node, elements: operands }
+    case 'call':
+      return { ...node, args: operands }
+  }
+}
+
+/** Top-level columns that a node reads, in order of first use. */
+export function columnsOf(expr: Bound): readonly string[] {
+  const names = new Set<string>()
+  const visit = (node: Bound): void => {
+    if (node.kind === 'column') names.add(node.path[0]!)
+    else operandsOf(node).forEach(visit)
+  }
+  visit(expr)
+  return [...names]
+}

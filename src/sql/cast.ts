@@ -1,228 +1,223 @@
 /**
- * CAST and TRY_CAST between bool, numbers, utf8, dates and timestamps.
+ * CAST and TRY_CAST.
  *
- * - What does not fit, and a fraction where an integer is asked for, is an error (null under TRY_CAST).
- * - A number becomes the nearest float. A time loses what is finer than its new unit, toward the past.
- * - bool is 0 and 1; a number other than 0 is true. An integer is a timestamp in units of its type.
+ * - What does not fit, a fraction where an integer is asked for, digits a decimal has no place for, and bytes that are
+ *   no UTF-8 where a text is asked for are errors (null under TRY_CAST).
+ * - A number becomes the nearest float; a float with a fraction becomes the decimal that its shortest digits say. A time
+ *   loses what is finer than its new unit, toward the past.
+ * - bool is 0 and 1; a number other than 0 is true. An integer is a date, time, timestamp or duration in units of its
+ *   type.
+ * - A timestamp that gets or loses a zone keeps what the clocks there show; one that changes its zone stays the instant.
  */
 import type { Column } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
 import { equalTypes } from '../arrow/same-type.js'
-import { typeName } from '../arrow/type-name.js'
+import { takeColumn } from '../arrow/take.js'
 import type { DataType } from '../arrow/types.js'
-import { invalidInput, quote } from '../errors.js'
-import type { Scalar } from './bound.js'
+import { invalidInput } from '../errors.js'
+import type { Interval, Scalar } from './bound.js'
 import { ByteBuilder, textAt } from './byte-builder.js'
-import { integerRange, place, roundFloat } from './literal.js'
-import { floorDivide, formatInstant, nanosPerUnit } from './temporal.js'
+import { castBytes } from './cast-bytes.js'
+import { castNumbers, changeSign, decimalRow, numbersOf } from './cast-numbers.js'
+import { type Cast, castRows, castValues, reject } from './cast-rows.js'
+import { readText, writeText } from './cast-text.js'
+import { asDecimalType } from './decimals.js'
+import { decoded } from './dictionary.js'
+import { checked, intervalNanos } from './interval.js'
+import { integerRange } from './literal.js'
+import { floorDivide, instantNanos, localNanos, nanosPerCount, nanosPerDay } from './temporal.js'
+import { zoneNamed } from './time-zone.js'
 import { allRows } from './truth.js'
-import { int32, int64, isNumeric, utf8 } from './types.js'
+import { elementType, int32, int64, valueType, zoneOf } from './types.js'
 import {
   bitAt,
-  bytesOfWords,
   columnOf,
-  columnOfScalars,
-  doublesOf,
   isWide,
-  narrowArray,
-  pairsOf,
+  listOffsetsOf,
   type RowMask,
   scalarAt,
   validWords,
   wordCount,
-  wordsOf,
 } from './vector.js'
 
-/** Whether a CAST from one type to the other has a meaning. Dictionaries are cast as their values. */
-export function castable(from: DataType, to: DataType): boolean {
+export { writeFloat } from './floats.js'
+
+/** What types are to a cast: those of one family are cast among each other. */
+type Family = 'number' | 'text' | 'bytes' | 'instant' | 'time' | 'span' | 'list' | 'other'
+
+const familyOf: Readonly<Record<DataType['kind'], Family>> = {
+  bool: 'number',
+  int: 'number',
+  float: 'number',
+  decimal: 'number',
+  utf8: 'text',
+  binary: 'bytes',
+  fixed_size_binary: 'bytes',
+  date: 'instant',
+  timestamp: 'instant',
+  time: 'time',
+  duration: 'span',
+  interval: 'span',
+  list: 'list',
+  fixed_size_list: 'list',
+  null: 'other',
+  struct: 'other',
+  map: 'other',
+  dictionary: 'other',
+}
+
+/**
+ * Whether a CAST from one type to the other has a meaning. Dictionaries are cast as their values. Throws code 13 for a
+ * zone that does not exist.
+ */
+export function castable(declaredFrom: DataType, declaredTo: DataType): boolean {
+  const [from, to] = [valueType(declaredFrom), valueType(declaredTo)]
   if (from.kind === 'null' || equalTypes(from, to)) return true
-  const isInstant = (type: DataType) => type.kind === 'date' || type.kind === 'timestamp'
-  const isPlain = (type: DataType) => type.kind === 'bool' || isNumeric(type) || isInstant(type)
-  if (from.kind === 'utf8') return isPlain(to) || to.kind === 'utf8'
-  if (to.kind === 'utf8') return isPlain(from)
-  if (isInstant(from)) return isInstant(to) || to.kind === 'int'
-  if (isInstant(to)) return from.kind === 'int'
-  return isPlain(from) && isPlain(to)
+  const [a, b] = [familyOf[from.kind], familyOf[to.kind]]
+  const zone = zoneOf(to)
+  if (zone !== null) zoneNamed(zone)
+  if (to.kind === 'interval' && to.unit !== 'month_day_nano') return false
+  if (a === 'list' && b === 'list') return castable(elementType(from)!, elementType(to)!)
+  if (a === 'list' || b === 'list' || a === 'other' || b === 'other') return false
+  if (a === b || a === 'text' || b === 'text') return true
+  if (from.kind === 'int') return to.kind !== 'interval' && b !== 'bytes'
+  if (to.kind === 'int') return from.kind !== 'interval' && a !== 'bytes'
+  return from.kind === 'timestamp' && to.kind === 'time'
 }
 
-/** One cast under way. */
-interface Cast {
-  readonly column: Column
-  readonly to: DataType
-  /** Rows whose value is asked for. */
-  readonly wanted: Uint32Array
-  /** Rows that have a value in the end; `reject` takes them out. */
-  readonly valid: Uint32Array
-  readonly isTry: boolean
-  readonly describe: () => string
-}
-
-/** `column` in the type `to`; `castable(column.type, to)` holds. */
+/** `column`, no dictionary, with values of the type `declared`, decoded if that is a dictionary; the two are `castable`. */
 export function castColumn(
   column: Column,
-  to: DataType,
+  declared: DataType,
   isTry: boolean,
   rows: RowMask,
   describe: () => string,
 ): Column {
   const from = column.type
+  const to = valueType(declared)
   const { length } = column
   if (equalTypes(from, to)) return column
   if (from.kind === 'null') return nullColumn(to, length)
-  if (from.kind === 'utf8' && to.kind === 'utf8') return { ...column, type: to }
   const valid = validWords(column) ?? allRows(length)
   const wanted = valid.slice()
   if (rows !== null) for (let w = 0; w < wanted.length; w++) wanted[w]! &= rows[w]!
   const cast: Cast = { column, to, wanted, valid, isTry, describe }
-  if (from.kind === 'utf8') return readTexts(cast)
-  if (to.kind === 'utf8') return writeTexts(cast)
-  if (nanosPerUnit(from) !== null || nanosPerUnit(to) !== null) return castInstants(cast)
+  const [a, b] = [familyOf[from.kind], familyOf[to.kind]]
+  if (a === 'list') return castLists(cast)
+  if ((a === 'text' || a === 'bytes') && (b === 'text' || b === 'bytes')) return castBytes(cast)
+  if (a === 'text') return castRows(cast, row => readText(textAt(column, row), to))
+  if (b === 'text') return writeTexts(cast)
+  if (from.kind === 'interval' || to.kind === 'interval') return castValues(cast, spanRow(from, to))
+  if (a !== 'number' || b !== 'number') return castCounts(cast)
+  if (from.kind === 'decimal' || to.kind === 'decimal') return castValues(cast, decimalRow(from, to))
   if (isWide(from) && isWide(to)) return changeSign(cast)
   return castNumbers(cast, numbersOf(column))
 }
 
-/** The row has no value in the new type: null, or an error if it is asked for. */
-function reject({ valid, wanted, isTry, to, describe }: Cast, row: number, value: Scalar): void {
-  if (!isTry && bitAt(wanted, row)) {
-    throw invalidInput(`${quote(value)} is not a value of ${typeName(to)}, in ${describe()}`, {
-      hint: 'TRY_CAST gives null instead',
-    })
+/** Between a duration and an interval, or from an interval of another unit. */
+function spanRow(from: DataType, to: DataType): (value: Scalar) => Scalar {
+  if (from.kind === 'duration') {
+    const unit = nanosPerCount(from)!
+    return value => checked({ months: 0n, days: 0n, nanos: (value as bigint) * unit })
   }
-  valid[row >>> 5]! &= ~(1 << (row & 31))
+  if (to.kind === 'interval') return value => value
+  return value => {
+    const interval = value as Interval
+    if (interval.months !== 0) return null
+    const count = floorDivide(intervalNanos(interval), nanosPerCount(to)!)
+    return BigInt.asIntN(64, count) === count ? count : null
+  }
 }
 
-/** Numbers and bools as doubles; 64-bit integers as the nearest one. */
-function numbersOf(column: Column): Float64Array {
-  const { type, length } = column
-  if (type.kind === 'bool') {
-    const bits = wordsOf(column.values as Uint8Array, length)
-    return Float64Array.from({ length }, (_, i) => Number(bitAt(bits, i)))
-  }
-  if (!isWide(type)) return doublesOf(column).slice(0, length)
-  const pairs = pairsOf(column)
-  const lift = type.kind === 'int' && !type.signed ? 2 ** 32 : 0
-  const out = new Float64Array(length)
-  for (let i = 0; i < length; i++) {
-    const high = pairs[2 * i + 1]!
-    out[i] = (high < 0 ? high + lift : high) * 2 ** 32 + (pairs[2 * i]! >>> 0)
-  }
-  return out
-}
-
-function castNumbers(cast: Cast, numbers: Float64Array): Column {
-  const { column, to, valid } = cast
-  const { length } = column
-  if (to.kind === 'bool') {
-    const bits = new Uint32Array(wordCount(length))
-    for (let i = 0; i < length; i++) if (numbers[i] !== 0) bits[i >>> 5]! |= 1 << (i & 31)
-    return columnOf(to, length, { values: bytesOfWords(bits) }, valid)
-  }
-  if (to.kind === 'float') {
-    for (let i = 0; i < length; i++) {
-      const number = numbers[i]!
-      numbers[i] = roundFloat(to.bits, number)
-      if (Number.isFinite(number) && !Number.isFinite(numbers[i]!)) reject(cast, i, scalarAt(column, i))
-    }
-    return columnOf(to, length, { values: narrowArray(to, numbers) }, valid)
-  }
-  const [least, greatest] = integerRange(to)!
-  // Doubles hold neither end of 64 bits exactly, but the first number past each.
-  const from = Number(least) - 1
-  const past = Number(greatest) + (isWide(to) ? 0 : 1)
-  for (let i = 0; i < length; i++) {
-    const number = numbers[i]!
-    const fits = Number.isInteger(number) && (number > from || number === Number(least)) && number < past
-    if (!fits) {
-      reject(cast, i, scalarAt(column, i))
-      numbers[i] = 0
-    }
-  }
-  if (!isWide(to)) return columnOf(to, length, { values: narrowArray(to, numbers) }, valid)
-  const values = to.kind === 'int' && to.signed ? new BigInt64Array(length) : new BigUint64Array(length)
-  const pairs = new Int32Array(values.buffer)
-  for (let i = 0; i < length; i++) {
-    pairs[2 * i] = numbers[i]!
-    pairs[2 * i + 1] = Math.floor(numbers[i]! / 2 ** 32)
-  }
-  return columnOf(to, length, { values }, valid)
-}
-
-/** int64 to uint64 or back: the same words, unless the top bit is set. */
-function changeSign(cast: Cast): Column {
-  const { column, to, valid } = cast
-  const pairs = pairsOf(column)
-  for (let i = 0; i < column.length; i++) if (pairs[2 * i + 1]! < 0) reject(cast, i, scalarAt(column, i))
-  const { buffer, byteOffset } = column.values as BigInt64Array
-  const isSigned = to.kind === 'int' && to.signed
-  const values = isSigned
-    ? new BigInt64Array(buffer, byteOffset, column.length)
-    : new BigUint64Array(buffer, byteOffset, column.length)
-  return columnOf(to, column.length, { values }, valid)
-}
-
-function castInstants(cast: Cast): Column {
+/** Among dates, times, timestamps, durations and integers. */
+function castCounts(cast: Cast): Column {
   const { column, to, valid, isTry, wanted, describe } = cast
   const { length, type: from } = column
   const storage = (type: DataType) => (isWide(type) ? int64 : int32)
   if (to.kind === 'int') return castColumn({ ...column, type: storage(from) }, to, isTry, wanted, describe)
-  if (from.kind === 'int') return { ...castColumn(column, storage(to), isTry, wanted, describe), type: to }
-  const unitFrom = nanosPerUnit(from)!
-  const unitTo = nanosPerUnit(to)!
-  if (unitFrom === unitTo) return { ...column, type: to }
+  if (from.kind === 'int') {
+    const counts = castColumn(column, storage(to), isTry, wanted, describe)
+    return to.kind === 'time' ? timesOf(cast, counts) : { ...counts, type: to }
+  }
+  const unitFrom = nanosPerCount(from)!
+  const unitTo = nanosPerCount(to)!
+  const shift = clockShift(from, to)
+  if (unitFrom === unitTo && shift === null) return { ...column, type: to }
   const [least, greatest] = integerRange(to)!
   const values = isWide(to) ? new BigInt64Array(length) : new Int32Array(length)
   const source = column.values as BigInt64Array | Int32Array
   for (let i = 0; i < length; i++) {
-    const value = floorDivide(BigInt(source[i]!) * unitFrom, unitTo)
-    if (value < least || value > greatest) reject(cast, i, scalarAt(column, i))
+    if (!bitAt(valid, i)) continue
+    const nanos = BigInt(source[i]!) * unitFrom
+    const value = floorDivide(shift === null ? nanos : shift(nanos), unitTo)
+    if (value < least || value > greatest) reject(cast, i)
     else if (values instanceof Int32Array) values[i] = Number(value)
     else values[i] = value
   }
   return columnOf(to, length, { values }, valid)
 }
 
-function readTexts(cast: Cast): Column {
-  const { column, to, valid } = cast
-  const scalars: Scalar[] = []
+/** What a cast does to nanoseconds where a zone comes or goes, or the date does; null: nothing. */
+function clockShift(from: DataType, to: DataType): ((nanos: bigint) => bigint) | null {
+  const [zoneFrom, zoneTo] = [zoneOf(from), zoneOf(to)]
+  const named = zoneFrom ?? zoneTo
+  if (to.kind === 'time' && from.kind === 'timestamp') {
+    const zone = zoneFrom === null ? null : zoneNamed(zoneFrom)
+    return nanos => {
+      const local = localNanos(nanos, zone)
+      return local - floorDivide(local, nanosPerDay) * nanosPerDay
+    }
+  }
+  if (named === null || (zoneFrom !== null && zoneTo !== null)) return null
+  const zone = zoneNamed(named)
+  return nanos => (zoneFrom === null ? instantNanos(nanos, zone) : localNanos(nanos, zone))
+}
+
+/** Counts as times, unless they pass the end of the day. */
+function timesOf(cast: Cast, counts: Column): Column {
+  const { to } = cast
+  const [least, greatest] = integerRange(to)!
+  const valid = validWords(counts) ?? allRows(counts.length)
+  for (let i = 0; i < counts.length; i++) {
+    const count = BigInt(counts.values![i]!)
+    if (bitAt(valid, i) && (count < least || count > greatest)) reject({ ...cast, valid }, i)
+  }
+  return columnOf(to, counts.length, { values: counts.values! }, valid)
+}
+
+function castLists(cast: Cast): Column {
+  const { column, to, wanted, isTry, describe } = cast
+  const { length } = column
+  const offsets = listOffsetsOf(column)
+  const elements = castElements(cast, offsets)
+  const type = elementType(to)!
+  const child = castColumn(decoded(column.children[0]!), type, isTry, elements, describe)
+  const valid = cast.valid
+  if (to.kind === 'list') return columnOf(to, length, { offsets, children: [child] }, valid)
+  const { size } = to as DataType & { kind: 'fixed_size_list' }
+  const rows = new Int32Array(length * size).fill(-1)
+  for (let i = 0; i < length; i++) {
+    if (!bitAt(valid, i)) continue
+    if (offsets[i + 1]! - offsets[i]! !== size) {
+      if (!isTry && bitAt(wanted, i)) {
+        throw invalidInput(
+          `a list of ${offsets[i + 1]! - offsets[i]!} is not one of ${size}, in ${describe()}`,
+        )
+      }
+      valid[i >>> 5]! &= ~(1 << (i & 31))
+    } else for (let k = 0; k < size; k++) rows[i * size + k] = offsets[i]! + k
+  }
+  return columnOf(to, length, { children: [takeColumn(child, rows)] }, valid)
+}
+
+/** The elements of lists that are asked for. */
+function castElements({ column, wanted }: Cast, offsets: Int32Array): Uint32Array {
+  const elements = new Uint32Array(wordCount(column.children[0]!.length))
   for (let i = 0; i < column.length; i++) {
-    const scalar = bitAt(valid, i) ? readText(textAt(column, i), to) : null
-    if (scalar === null && bitAt(valid, i)) reject(cast, i, textAt(column, i))
-    scalars.push(scalar)
+    if (!bitAt(wanted, i)) continue
+    for (let k = offsets[i]!; k < offsets[i + 1]!; k++) elements[k >>> 5]! |= 1 << (k & 31)
   }
-  return columnOfScalars(to, scalars)
-}
-
-const truths: Readonly<Record<string, boolean>> = {
-  ...{ true: true, t: true, yes: true, y: true, on: true, '1': true },
-  ...{ false: false, f: false, no: false, n: false, off: false, '0': false },
-}
-const infinities: Readonly<Record<string, number>> = { inf: Infinity, infinity: Infinity, nan: Number.NaN }
-
-/** What a text says as a value of `type`, or null when it says none. */
-function readText(text: string, type: DataType): Scalar {
-  const plain = text.toLowerCase()
-  switch (type.kind) {
-    case 'bool':
-      return Object.hasOwn(truths, plain) ? truths[plain]! : null
-    case 'int': {
-      if (!/^[+-]?\d{1,40}$/.test(plain)) return null
-      const value = BigInt(plain.replace('+', ''))
-      const [least, greatest] = integerRange(type)!
-      return value >= least && value <= greatest ? value : null
-    }
-    case 'float': {
-      const unsigned = plain.replace(/^[+-]/, '')
-      const isDecimal = /^(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/.test(unsigned)
-      if (!isDecimal && !Object.hasOwn(infinities, unsigned)) return null
-      const magnitude = isDecimal ? Number(unsigned) : infinities[unsigned]!
-      const value = roundFloat(type.bits, plain.startsWith('-') ? -magnitude : magnitude)
-      return isDecimal && !Number.isFinite(value) ? null : value
-    }
-    default: {
-      const placement = place(type, { kind: 'literal', type: utf8, value: text })
-      return placement === null || typeof placement === 'string' ? null : placement.value
-    }
-  }
+  return elements
 }
 
 function writeTexts(cast: Cast): Column {
@@ -230,43 +225,37 @@ function writeTexts(cast: Cast): Column {
   const builder = new ByteBuilder(column.length, column.length * 8)
   for (let i = 0; i < column.length; i++) {
     const text = bitAt(valid, i) ? writeText(scalarAt(column, i), column.type) : ''
-    if (text === null) reject(cast, i, scalarAt(column, i))
+    if (text === null) reject(cast, i)
     else builder.text(text)
     builder.endRow()
   }
   return builder.finish(to, valid)
 }
 
-/** Null for an instant beyond the calendar. */
-function writeText(value: Scalar, type: DataType): string | null {
-  if (type.kind === 'date' || type.kind === 'timestamp') return formatInstant(value as bigint, type)
-  return type.kind === 'float' ? writeFloat(value as number, type.bits) : String(value)
-}
-
-/** The shortest digits that read back as the same float, with a point or an exponent. */
-export function writeFloat(value: number, bits: 16 | 32 | 64): string {
-  if (Number.isNaN(value)) return 'NaN'
-  if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf'
-  let text = Object.is(value, -0) ? '-0' : String(value)
-  for (let digits = 1; bits !== 64 && digits < 10; digits++) {
-    const shorter = Number(value.toPrecision(digits))
-    if (roundFloat(bits, shorter) === value) {
-      text = String(shorter)
-      break
-    }
-  }
-  return /[.e]/.test(text) ? text : `${text}.0`
-}
-
-/** Whether every value of `from` has one in `to`. */
-export function isLossless(from: DataType, to: DataType): boolean {
-  if (to.kind === 'utf8' || from.kind === 'null') return true
-  if (from.kind === 'utf8') return false
-  if (from.kind === 'bool' || to.kind === 'bool') return true
+/** Whether no value of `from` is rejected on its way to `to`. */
+export function isLossless(declaredFrom: DataType, declaredTo: DataType): boolean {
+  const [from, to] = [valueType(declaredFrom), valueType(declaredTo)]
+  if (from.kind === 'null' || equalTypes(from, to)) return true
+  if (to.kind === 'utf8')
+    return familyOf[from.kind] !== 'bytes' && (familyOf[from.kind] !== 'instant' || isNanos(from))
+  if (to.kind === 'binary') return true
+  if (to.kind === 'bool') return from.kind !== 'utf8'
+  if (from.kind === 'bool') return to.kind !== 'decimal' || (to.scale >= 0 && to.precision > to.scale)
   if (from.kind === 'float') return to.kind === 'float' && to.bits >= from.bits
+  if (from.kind === 'list' && to.kind === 'list') return isLossless(from.child.type, to.child.type)
+  const decimal = asDecimalType(from)
+  if (decimal === null) return false
+  if (to.kind === 'decimal') {
+    return to.scale >= decimal.scale && to.precision - to.scale >= decimal.precision - decimal.scale
+  }
+  if (to.kind === 'float') return to.bits === 64 || (to.bits === 32 && from.kind === 'int')
   if (from.kind !== 'int') return false
-  if (to.kind === 'float') return to.bits > 16
   const [least, greatest] = integerRange(from)!
   const range = integerRange(to)
   return range !== null && least >= range[0] && greatest <= range[1]
+}
+
+/** Timestamps that all have a text. */
+function isNanos(type: DataType): boolean {
+  return type.kind === 'timestamp' && type.unit === 'ns'
 }

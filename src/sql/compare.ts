@@ -1,22 +1,26 @@
 /**
- * Comparison kernels: 32 rows per word of a bitmap, branch-free in the inner loops.
+ * Comparison kernels: 32 rows per word of a bitmap, branch-free in the inner loops; those of decimals, intervals and
+ * mixed units are in compare-values.ts.
  *
  * - Every comparison is an equality or a "less", with its sides exchanged or its result inverted.
  * - Integers of all widths and signs, floats, and mixes of them compare as mathematics does; no integer passes
  *   through a double that cannot hold it.
+ * - Decimals compare with integers and other decimals exactly; beside a float a decimal is the nearest float, as a
+ *   decimal constant is.
  * - Floats are totally ordered: NaN equals NaN and is greater than every number; -0 equals 0.
  * - utf8 compares by bytes, which is code point order.
  * - Kernels know nothing of nulls; `compareOperands` lays NULL over their result.
  */
 import type { Column } from '../arrow/column.js'
 import { equalTypes } from '../arrow/same-type.js'
-import { assert } from '../errors.js'
+import type { DataType } from '../arrow/types.js'
+import { compareDecimals, compareValues, nearestDoubles } from './compare-values.js'
 import { equalBytes } from './equal-bytes.js'
+import { stepDouble } from './floats.js'
 import { spread } from './gather.js'
-import { stepDouble } from './literal.js'
 import type { CompareOp } from './syntax.js'
-import { nanosPerUnit } from './temporal.js'
 import { allRows, constantTruth, invert, strictTruth, type Truth } from './truth.js'
+import { commonType, elementType, valueType } from './types.js'
 import {
   type ByteRows,
   byteRowsOf,
@@ -50,6 +54,14 @@ export const complement: Readonly<Record<CompareOp, CompareOp>> = {
   '<=': '>',
   '>': '<=',
   '>=': '<',
+}
+
+/** Whether values of the two types are compared: numbers, texts, bytes, bools, points in time, spans of it. */
+export function areComparable(first: DataType, second: DataType): boolean {
+  const [a, b] = [valueType(first), valueType(second)]
+  const isNested = (type: DataType) =>
+    elementType(type) !== null || type.kind === 'struct' || type.kind === 'map'
+  return !isNested(a) && !isNested(b) && commonType(a, b) !== null
 }
 
 /** `left op right` for rows `0 .. length-1`. The two types are comparable and neither is a dictionary. */
@@ -112,6 +124,10 @@ function compareWithConstant(
       truth ? allRows(length) : out,
       length,
     )
+  } else if (type.kind === 'decimal') {
+    compareDecimals(isEquality, orEqual, column, constant, 0, out, length)
+  } else if (type.kind === 'interval') {
+    return compareColumns(op, column, spread({ column: constant, constant: true }, length), length, rows)
   } else {
     const { bytes, offsets } = byteRowsOf(constant)
     const wanted = bytes.subarray(offsets[0]!, offsets[1]!)
@@ -163,14 +179,31 @@ function compareColumns(op: CompareOp, a: Column, b: Column, length: number, row
   if (kind === 'utf8' || kind === 'binary' || kind === 'fixed_size_binary') {
     compareByteRows(isEquality, byteRowsOf(left), byteRowsOf(right), out, length, rows)
   } else if (left.type.kind === 'float' || right.type.kind === 'float') {
-    if (isWide(left.type) || isWide(right.type)) compareWideWithFloats(isEquality, left, right, out, length)
-    else compareDoubles(isEquality, doublesOf(left), doublesOf(right), out, length)
-  } else if (kind === 'int' || equalTypes(left.type, right.type)) {
+    if (left.type.kind === 'decimal') {
+      compareDoubles(isEquality, nearestDoubles(left, right.type), doublesOf(right), out, length)
+    } else if (right.type.kind === 'decimal') {
+      compareDoubles(isEquality, doublesOf(left), nearestDoubles(right, left.type), out, length)
+    } else if (isWide(left.type) || isWide(right.type)) {
+      compareWideWithFloats(isEquality, left, right, out, length)
+    } else {
+      compareDoubles(isEquality, doublesOf(left), doublesOf(right), out, length)
+    }
+  } else if (kind === 'decimal' && equalTypes(left.type, right.type)) {
+    compareDecimals(isEquality, false, left, right, 1, out, length)
+  } else if (
+    isCount(left.type) &&
+    (kind === 'int' ? isCount(right.type) : equalTypes(left.type, right.type))
+  ) {
     comparePairs(isEquality, left, right, out, length)
   } else {
-    compareInstants(isEquality, left, right, out, length)
+    compareValues(isEquality, left, right, out, length)
   }
   return op === '<>' || op === '>=' || op === '<=' ? invert(out, length) : out
+}
+
+/** Whether rows are plain integers, whatever they count. */
+function isCount(type: DataType): boolean {
+  return type.kind === 'int' || fitsInt32(type) || isWide(type)
 }
 
 function equalInt32(
@@ -226,7 +259,18 @@ function lessDouble(
     if (rows !== null && rows[w] === 0) continue
     const count = Math.min(32, length - base)
     let word = 0
-    for (let bit = 0; bit < count; bit++) word |= Number(values[base + bit]! < limit) << bit
+    let bit = 0
+    // Four rows a step, shifted by constants, take little more than half the time.
+    for (; bit + 4 <= count; bit += 4) {
+      const at = base + bit
+      word |=
+        (Number(values[at]! < limit) |
+          (Number(values[at + 1]! < limit) << 1) |
+          (Number(values[at + 2]! < limit) << 2) |
+          (Number(values[at + 3]! < limit) << 3)) <<
+        bit
+    }
+    for (; bit < count; bit++) word |= Number(values[base + bit]! < limit) << bit
     out[w] = word
   }
 }
@@ -287,7 +331,7 @@ function equalPair(
   }
 }
 
-/** Rows below the pair, or with `orEqual` not above it. Flipping the sign bit makes unsigned order signed. */
+/** Rows below the pair, or with `orEqual` not above it. */
 function lessPair(
   pairs: Int32Array,
   low: number,
@@ -298,20 +342,32 @@ function lessPair(
   length: number,
   rows: RowMask,
 ): void {
+  // Flipping the sign bit makes unsigned order signed.
   const flip = isSigned ? 0 : 0x80000000
   const top = high ^ flip
-  const limit = (low >>> 0) + (orEqual ? 1 : 0)
+  const limit = (low ^ 0x80000000) + (orEqual ? 1 : 0)
   for (let w = 0, base = 0; base < length; w++, base += 32) {
     if (rows !== null && rows[w] === 0) continue
     const count = Math.min(32, length - base)
     let word = 0
-    for (let bit = 0; bit < count; bit++) {
+    let bit = 0
+    for (; bit + 4 <= count; bit += 4) {
       const at = (base + bit) * 2
-      const upper = pairs[at + 1]! ^ flip
-      word |= (Number(upper < top) | (Number(upper === top) & Number(pairs[at]! >>> 0 < limit))) << bit
+      word |=
+        (pairBelow(pairs, at, flip, top, limit) |
+          (pairBelow(pairs, at + 2, flip, top, limit) << 1) |
+          (pairBelow(pairs, at + 4, flip, top, limit) << 2) |
+          (pairBelow(pairs, at + 6, flip, top, limit) << 3)) <<
+        bit
     }
+    for (; bit < count; bit++) word |= pairBelow(pairs, (base + bit) * 2, flip, top, limit) << bit
     out[w] = word
   }
+}
+
+/** 1 for a pair below the limit. Where the lower words decide, the upper ones are equal, so that one more is enough. */
+function pairBelow(pairs: Int32Array, at: number, flip: number, top: number, limit: number): number {
+  return Number((pairs[at + 1]! ^ flip) < top + Number((pairs[at]! ^ 0x80000000) < limit))
 }
 
 function lessBytes(
@@ -458,26 +514,6 @@ function compareWideWithFloats(
 function orderOfWide(value: bigint, float: number): number {
   if (Number.isNaN(float) || value < float) return -1
   return value > float ? 1 : 0
-}
-
-/** Dates and timestamps of different units. */
-function compareInstants(
-  isEquality: boolean,
-  left: Column,
-  right: Column,
-  out: Uint32Array,
-  length: number,
-): void {
-  const unitA = nanosPerUnit(left.type)
-  const unitB = nanosPerUnit(right.type)
-  assert(unitA !== null && unitB !== null, `${left.type.kind} and ${right.type.kind} are comparable`)
-  const a = left.values as Int32Array | BigInt64Array
-  const b = right.values as Int32Array | BigInt64Array
-  for (let i = 0; i < length; i++) {
-    const x = BigInt(a[i]!) * unitA
-    const y = BigInt(b[i]!) * unitB
-    if (isEquality ? x === y : x < y) out[i >>> 5]! |= 1 << (i & 31)
-  }
 }
 
 function compareBits(op: CompareOp, a: Uint32Array, b: Uint32Array, length: number): Uint32Array {

@@ -1,46 +1,48 @@
 /** What an expression costs and whether it can fail, from its shape alone: the order in which conditions run. */
+
+import { equalTypes } from '../arrow/same-type.js'
 import type { DataType } from '../arrow/types.js'
-import { type Bound, type LogicNode, operandsOf } from './bound.js'
+import { type Bound, type CallNode, operandsOf } from './bound.js'
 import { isLossless } from './cast.js'
 import { functionNamed } from './functions.js'
 import { valueType } from './types.js'
 
-/** Rough cost per row, relative to comparing a number with a constant, and whether some row can be an error. */
 export interface Cost {
+  /** Roughly nanoseconds per row on one core; 1 is what comparing numbers with a constant takes. */
   readonly weight: number
+  /** Whether some row can be an error. */
   readonly mayFail: boolean
+  /** Whether the same rows can give another result: then it is never computed ahead, nor once for many rows. */
+  readonly isVolatile: boolean
 }
 
 const costs = new WeakMap<Bound, Cost>()
-const orders = new WeakMap<LogicNode, readonly Bound[]>()
-
-/** The operands of an AND or OR as they are run: what cannot fail first, then what is cheap. */
-export function inOrder(node: LogicNode): readonly Bound[] {
-  let order = orders.get(node)
-  if (order === undefined) {
-    order = [...node.operands].sort((a, b) => {
-      const x = costOf(a)
-      const y = costOf(b)
-      return x.mayFail === y.mayFail ? x.weight - y.weight : Number(x.mayFail) - Number(y.mayFail)
-    })
-    orders.set(node, order)
-  }
-  return order
-}
+const nothing: Cost = { weight: 0, mayFail: false, isVolatile: false }
 
 export function costOf(node: Bound): Cost {
+  if (node.kind === 'literal' || node.kind === 'column') return nothing
   let cost = costs.get(node)
   if (cost === undefined) {
     let weight = ownWeight(node)
     let mayFail = canFail(node)
+    let isVolatile = node.kind === 'call' && functionNamed(node.name)!.volatile === true
     for (const operand of operandsOf(node)) {
-      weight += costOf(operand).weight
-      mayFail ||= costOf(operand).mayFail
+      const below = costOf(operand)
+      weight += below.weight
+      mayFail ||= below.mayFail
+      isVolatile ||= below.isVolatile
     }
-    cost = { weight, mayFail }
+    cost = { weight, mayFail, isVolatile }
     costs.set(node, cost)
   }
   return cost
+}
+
+/** The operands of an AND or OR in the order they are run: what cannot fail first, then what is cheap. */
+export function inOrder(operands: readonly Bound[]): readonly Bound[] {
+  const rank = ({ mayFail, weight }: Cost) => (mayFail ? 1e9 : 0) + weight
+  const ranked = operands.map(operand => ({ operand, rank: rank(costOf(operand)) }))
+  return ranked.sort((a, b) => a.rank - b.rank).map(({ operand }) => operand)
 }
 
 function ownWeight(node: Bound): number {
@@ -51,21 +53,40 @@ function ownWeight(node: Bound): number {
     case 'or':
     case 'not':
     case 'is':
+    case 'field':
       return 0
     case 'compare':
+      return comparisonWeight(node.left, node.right)
     case 'between':
-      return isBytes(operandsOf(node)[0]!.type) ? 4 : 1
-    case 'in':
-      return isBytes(node.operand.type) ? 6 : 3
-    case 'arithmetic':
-      return 4
+      return comparisonWeight(node.operand, node.low) + comparisonWeight(node.operand, node.high)
+    case 'in': {
+      const others = node.others.reduce((sum, other) => sum + comparisonWeight(node.operand, other), 0)
+      return (isBytes(node.operand.type) ? 20 : 2) + others
+    }
     case 'like':
-      return node.ignoreCase ? 20 : 8
+      return node.ignoreCase ? 50 : 30
+    case 'arithmetic':
+      return arithmeticWeight(node.type)
     case 'cast':
+      return castWeight(valueType(node.operand.type), node.type)
     case 'element':
+      return 50
+    case 'case':
+      return 50 + 5 * node.branches.length
+    case 'list':
+      return 50 * node.elements.length
     case 'call':
-      return 10
+      return callWeight(node)
   }
+}
+
+function comparisonWeight(left: Bound, right: Bound): number {
+  const [a, b] = [valueType(left.type), valueType(right.type)]
+  if (a.kind === 'interval' || b.kind === 'interval') return 100
+  if (a.kind === 'decimal' || b.kind === 'decimal') return a.kind === b.kind ? 10 : 300
+  const weight = isBytes(a) ? 6 : 1
+  if (right.kind === 'literal') return weight
+  return equalTypes(a, b) ? 4 * weight : 10 * weight
 }
 
 function isBytes(type: DataType): boolean {
@@ -73,10 +94,31 @@ function isBytes(type: DataType): boolean {
   return kind === 'utf8' || kind === 'binary' || kind === 'fixed_size_binary'
 }
 
+function arithmeticWeight({ kind }: DataType): number {
+  if (kind === 'float') return 5
+  return kind === 'int' ? 15 : kind === 'decimal' ? 500 : 120
+}
+
+function castWeight(from: DataType, to: DataType): number {
+  if (from.kind === 'utf8' && to.kind === 'utf8') return 0
+  if (from.kind === 'utf8' || to.kind === 'utf8' || from.kind === 'decimal' || to.kind === 'decimal')
+    return 300
+  const isNumber = ({ kind }: DataType) => kind === 'int' || kind === 'float' || kind === 'bool'
+  return isNumber(from) && isNumber(to) ? 10 : 50
+}
+
+/** Functions that read a language of their own, or every byte many times. */
+const heavyCalls = /^(json_|regexp_|md5|sha|digest)/
+
+function callWeight({ name, type, args }: CallNode): number {
+  if (heavyCalls.test(name)) return 1000
+  return isBytes(type) ? 200 : args.some(arg => isBytes(arg.type)) ? 100 : 50
+}
+
 function canFail(node: Bound): boolean {
   switch (node.kind) {
     case 'arithmetic':
-      return node.type.kind === 'int'
+      return node.type.kind !== 'float'
     case 'cast':
       return !node.try && !isLossless(valueType(node.operand.type), node.type)
     case 'call':

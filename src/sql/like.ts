@@ -6,7 +6,7 @@
  * looked for once, leftmost, from where the one before ended: no backtracking. A segment without `_` is found
  * by Knuth-Morris-Pratt in time linear in the text; one with `_` takes at most text x segment steps.
  */
-import { startsWith } from './equal-bytes.js'
+import { findBytes, startsWith } from './equal-bytes.js'
 import { type ByteRows, type RowMask, rowsOfWord, wordCount } from './vector.js'
 
 const anyCharacter = -1
@@ -86,10 +86,16 @@ export function plainPattern(shape: 'prefix' | 'suffix' | 'contains', text: Uint
   return { shape, needle: needleOf(text) }
 }
 
+const anchors = { exact: 'whole', prefix: 'start', suffix: 'end' } as const
+
 /** A bit for every row that matches. */
 export function likeRows(pattern: LikePattern, column: ByteRows, length: number, rows: RowMask): Uint32Array {
   const { bytes, offsets } = column
   const out = new Uint32Array(wordCount(length))
+  if (pattern.shape !== 'general' && pattern.shape !== 'contains') {
+    findBytes(column, pattern.needle.bytes, anchors[pattern.shape], out, length, rows)
+    return out
+  }
   for (let w = 0; w < out.length; w++) {
     let pending = rowsOfWord(rows, w, length)
     let word = 0

@@ -1,11 +1,31 @@
 /** Constants and the columns they meet: where a value stands among the values of another type, exactly. */
-import { fromFloat16, toFloat16 } from '../arrow/float16.js'
-import { parseInstant } from '../arrow/instant.js'
 import type { DataType } from '../arrow/types.js'
-import type { LiteralNode, Scalar } from './bound.js'
+import type { Interval, LiteralNode, Scalar } from './bound.js'
+import {
+  type Digits,
+  decimalRange,
+  decimalToDouble,
+  decimalType,
+  digitsAt,
+  digitsOfFloat,
+  maxDigits,
+  parseDigits,
+  rescaled,
+} from './decimals.js'
+import { floatBelow, roundFloat } from './floats.js'
+import { checked, intervalNanos, parseInterval } from './interval.js'
 import type { CompareOp } from './syntax.js'
-import { floorDivide, nanosPerUnit } from './temporal.js'
-import { binary, boolType, float64, int64, nullType, uint64, utf8, valueType } from './types.js'
+import {
+  floorDivide,
+  instantNanos,
+  localNanos,
+  nanosPerCount,
+  nanosPerDay,
+  readInstant,
+  readTime,
+} from './temporal.js'
+import { zoneNamed } from './time-zone.js'
+import { binary, boolType, float64, int64, nullType, uint64, utf8, valueType, zoneOf } from './types.js'
 
 /** The largest value of a type not above the constant, and whether it equals it. */
 export interface Place {
@@ -60,14 +80,19 @@ const unsignedRange: Readonly<Record<number, Range>> = {
   64: [0n, uint64Max],
 }
 
-/** Smallest and largest value of integers, dates and timestamps; null for other types. */
+/** Smallest and largest value, as `Scalar`s, of integers, decimals, and all that counts time; null for other types. */
 export function integerRange(type: DataType): Range | null {
   switch (type.kind) {
+    case 'decimal':
+      return decimalRange(type)
+    case 'time':
+      return [0n, nanosPerDay / nanosPerCount(type)! - 1n]
     case 'int':
       return (type.signed ? signedRange : unsignedRange)[type.bits]!
     case 'date':
       return signedRange[type.unit === 'day' ? 32 : 64]!
     case 'timestamp':
+    case 'duration':
       return signedRange[64]!
     default:
       return null
@@ -76,26 +101,38 @@ export function integerRange(type: DataType): Range | null {
 
 /**
  * Where `literal` (not null) stands among the values of `type`, or null when the two cannot be compared.
- * A decimal number takes the precision of the float column it meets; everything else is placed exactly.
- * A text meeting a date or timestamp is read as ISO 8601; one that is not is not comparable.
+ *
+ * - A decimal number takes the precision of the float column it meets, and meets decimals with all its digits (a
+ *   double that was not written, with the shortest that say it); everything else is placed exactly.
+ * - A text meeting a date, time, timestamp, duration or interval is read as one; what is none is not comparable. A text
+ *   without an offset, a date and a timestamp without a zone are times in the zone of what they meet.
  */
 export function place(columnType: DataType, literal: LiteralNode): Placement | null {
   const type = valueType(columnType)
   const { value } = literal
   switch (type.kind) {
     case 'int':
-      if (typeof value === 'bigint' && literal.type.kind === 'int') return placeInteger(type, value, true)
-      return typeof value === 'number' ? placeInteger(type, ...floorOf(value)) : null
+    case 'decimal':
+      return placeNumber(type, literal)
     case 'float':
+      if (literal.type.kind === 'decimal') {
+        return placeDecimal(type.bits, decimalToDouble(value as bigint, literal.type.scale))
+      }
       if (typeof value === 'bigint' && literal.type.kind === 'int') return placeFloat(type.bits, value)
       return typeof value === 'number' ? placeDecimal(type.bits, value) : null
     case 'date':
-    case 'timestamp': {
-      const nanos = nanosOfLiteral(literal)
+    case 'time':
+    case 'timestamp':
+    case 'duration': {
+      const nanos = nanosMeeting(type, literal)
       if (nanos === null) return null
-      const unit = nanosPerUnit(type)!
+      const unit = nanosPerCount(type)!
       const floor = floorDivide(nanos, unit)
       return placeInteger(type, floor, floor * unit === nanos)
+    }
+    case 'interval': {
+      const interval = intervalOfLiteral(literal)
+      return interval === null ? null : { value: interval, exact: true }
     }
     case 'bool':
       return typeof value === 'boolean' ? { value, exact: true } : null
@@ -107,6 +144,21 @@ export function place(columnType: DataType, literal: LiteralNode): Placement | n
     default:
       return null
   }
+}
+
+/** A number among integers or decimals. */
+function placeNumber(type: DataType, literal: LiteralNode): Placement | null {
+  const { type: from, value } = literal
+  const scale = type.kind === 'decimal' ? type.scale : 0
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) return value < 0 ? 'below' : 'above'
+    if (type.kind === 'int') return placeInteger(type, BigInt(Math.floor(value)), Number.isInteger(value))
+    const { floor, exact } = digitsAt(digitsOf(literal)!, scale)
+    return placeInteger(type, floor, exact)
+  }
+  if (typeof value !== 'bigint' || (from.kind !== 'int' && from.kind !== 'decimal')) return null
+  const { floor, exact } = rescaled(value, from.kind === 'decimal' ? from.scale : 0, scale)
+  return placeInteger(type, floor, exact)
 }
 
 /**
@@ -144,18 +196,11 @@ function leastValue(type: DataType): Scalar {
   return type.kind === 'float' ? Number.NEGATIVE_INFINITY : integerRange(type)![0]
 }
 
-function placeInteger(type: DataType, floor: bigint | 'below' | 'above', exact: boolean): Placement {
-  if (typeof floor === 'string') return floor
+function placeInteger(type: DataType, floor: bigint, exact: boolean): Placement {
   const [least, greatest] = integerRange(type)!
   if (floor < least) return 'below'
   if (floor > greatest) return 'above'
   return { value: floor, exact }
-}
-
-/** The floor of a double as an integer. NaN is above everything, as in the order of floats. */
-function floorOf(value: number): [bigint | 'below' | 'above', boolean] {
-  if (Number.isFinite(value)) return [BigInt(Math.floor(value)), Number.isInteger(value)]
-  return [value < 0 ? 'below' : 'above', false]
 }
 
 /** A decimal number at the precision of the floats it meets, as long as it is in their range. */
@@ -164,11 +209,6 @@ function placeDecimal(bits: 16 | 32 | 64, value: number): Placement {
   return Number.isFinite(rounded) || !Number.isFinite(value)
     ? { value: rounded, exact: true }
     : { value: value > 0 ? greatestFloat[bits] : rounded, exact: false }
-}
-
-/** The nearest float of that width; infinite beyond its finite ones. */
-export function roundFloat(bits: 16 | 32 | 64, value: number): number {
-  return bits === 64 ? value : bits === 32 ? Math.fround(value) : fromFloat16(toFloat16(value))
 }
 
 const greatestFloat = { 16: 65_504, 32: (2 - 2 ** -23) * 2 ** 127, 64: Number.MAX_VALUE } as const
@@ -183,35 +223,48 @@ function placeFloat(bits: 16 | 32 | 64, value: bigint): Placement {
   return { value: floatBelow(bits, rounded), exact: false }
 }
 
-const double = new Float64Array(1)
-const doubleBits = new BigInt64Array(double.buffer)
-const single = new Float32Array(1)
-const singleBits = new Int32Array(single.buffer)
-
-/** The next smaller float of that width; `value` is whole, finite, not 0. */
-function floatBelow(bits: 16 | 32 | 64, value: number): number {
-  if (bits === 64) return stepDouble(value, -1)
-  if (bits === 32) {
-    single[0] = value
-    singleBits[0]! += value > 0 ? -1 : 1
-    return single[0]
+/** Nanoseconds since 1970, since midnight, or in all, of a constant that a date, time, timestamp or duration meets. */
+function nanosMeeting(type: DataType, literal: LiteralNode): bigint | null {
+  const { value, type: from } = literal
+  if (type.kind === 'time') {
+    if (typeof value === 'string') return readTime(value)
+    return from.kind === 'time' ? (value as bigint) * nanosPerCount(from)! : null
   }
-  const exponent = Math.floor(Math.log2(Math.abs(value)))
-  const step = 2 ** (exponent - 10)
-  return value > 0 && value === 2 ** exponent ? value - step / 2 : value - step
+  if (type.kind === 'duration') {
+    const interval = intervalOfLiteral(literal)
+    return interval === null ? null : intervalNanos(interval)
+  }
+  const zone = zoneOf(type) === null ? null : zoneNamed(zoneOf(type)!)
+  if (typeof value === 'string') return readInstant(value, zone)
+  if (from.kind !== 'date' && from.kind !== 'timestamp') return null
+  const nanos = (value as bigint) * nanosPerCount(from)!
+  const other = zoneOf(from)
+  if ((other === null) === (zone === null)) return nanos
+  return other === null ? instantNanos(nanos, zone) : localNanos(nanos, zoneNamed(other))
 }
 
-/** The next double up (1) or down (-1); there is none past the infinities. */
-export function stepDouble(value: number, direction: 1 | -1): number {
-  if (!Number.isFinite(value)) return value * direction < 0 ? Math.sign(value) * Number.MAX_VALUE : value
-  if (value === 0) return direction * Number.MIN_VALUE
-  double[0] = value
-  doubleBits[0]! += BigInt(value > 0 === direction > 0 ? 1 : -1)
-  return double[0]
+/** The interval a constant that meets a duration or an interval is. */
+function intervalOfLiteral({ type, value }: LiteralNode): Interval | null {
+  if (typeof value === 'string') return parseInterval(value, '')
+  if (type.kind === 'interval') return value as Interval
+  if (type.kind !== 'duration') return null
+  return checked({ months: 0n, days: 0n, nanos: (value as bigint) * nanosPerCount(type)! })
 }
 
-function nanosOfLiteral({ type, value }: LiteralNode): bigint | null {
-  if (typeof value === 'string') return parseInstant(value, 'ns')
-  const unit = nanosPerUnit(type)
-  return unit === null || typeof value !== 'bigint' ? null : value * unit
+/** A number written with a point or an exponent, as a decimal with all its digits; null where no decimal has so many. */
+export function decimalLiteral(literal: LiteralNode): LiteralNode | null {
+  const written = digitsOf(literal)
+  if (written === null || written.cut) return null
+  const scale = Math.max(0, written.scale)
+  const digits = written.scale < 0 ? digitsAt(written, 0).floor : written.digits
+  const precision = Math.max(scale, String(digits < 0n ? -digits : digits).length)
+  if (precision > maxDigits[256]) return null
+  const type = decimalType(precision > maxDigits[128] ? 256 : 128, precision, scale)
+  return { kind: 'literal', type, value: digits }
+}
+
+/** The digits of a floating-point constant: as it was written, else as `digitsOfFloat`. */
+function digitsOf({ type, value, text }: LiteralNode): Digits | null {
+  if (typeof value !== 'number') return null
+  return text === undefined ? digitsOfFloat(value, type.kind === 'float' ? type.bits : 64) : parseDigits(text)
 }

@@ -1,8 +1,10 @@
 /** Values that stand beside the text of an expression, for `?`, `$1` and `:name`. */
 import { invalidInput, quote, type SourceSpan } from '../errors.js'
 import type { LiteralNode } from './bound.js'
+import { constantsOf } from './constant-list.js'
+import { strayHalf } from './excerpt.js'
 import { integerLiteral, literalOf } from './literal.js'
-import type { ParameterExpr } from './syntax.js'
+import type { ConstantList, ParameterExpr } from './syntax.js'
 import { timestampType } from './types.js'
 
 /**
@@ -11,11 +13,16 @@ import { timestampType } from './types.js'
  */
 export type Parameters = readonly unknown[] | Readonly<Record<string, unknown>>
 
-/** Hands out parameters and notes which were asked for. */
+/**
+ * Hands out parameters and notes which were asked for. One list may serve all the expressions of a request: each is
+ * bound with it, and whoever made it calls `checkUsed` once, after the last. `?` counts through one text only, so only
+ * one of them may have it.
+ */
 export class ParameterList {
   readonly #values: Parameters | undefined
   #style: ParameterExpr['style'] | null = null
-  #questionMarks = 0
+  /** The `?` that asked for each value. */
+  readonly #questionMarks: ParameterExpr[] = []
 
   constructor(values: Parameters | undefined) {
     this.#values = values
@@ -23,28 +30,49 @@ export class ParameterList {
 
   /** The constant, or for an array one per element. Throws code 13 for a missing or unusable value. */
   take(parameter: ParameterExpr): LiteralNode | readonly LiteralNode[] {
-    const { key, style, at } = parameter
-    if (this.#style !== null && this.#style !== style) {
-      throw invalidInput(
-        `parameters are written ${this.#style} and ${style} in one expression; use one way`,
-        { at },
-      )
-    }
-    this.#style = style
-    if (style === '?') this.#questionMarks = Math.max(this.#questionMarks, (key as number) + 1)
-    const value = this.#lookUp(parameter)
+    const value = this.#valueOf(parameter)
     const items = itemsOf(value)
     return items === null
-      ? literalOfValue(value, nameOf(parameter), at)
-      : items.map((item, i) => literalOfValue(item, `element ${i} of ${nameOf(parameter)}`, at))
+      ? literalOfValue(value, nameOf(parameter), parameter.at)
+      : literals(items, parameter)
+  }
+
+  /** As `take`, with a long array of whole numbers or texts as one list. */
+  takeMembers(parameter: ParameterExpr): LiteralNode | readonly LiteralNode[] | ConstantList {
+    const value = this.#valueOf(parameter)
+    const items = itemsOf(value)
+    if (items === null) return literalOfValue(value, nameOf(parameter), parameter.at)
+    const values = constantsOf(items)
+    return values === null ? literals(items, parameter) : { kind: 'constants', values, at: parameter.at }
   }
 
   /** Throws code 13 when there are positional values that no `?` asked for. */
   checkUsed(): void {
     const given = Array.isArray(this.#values) ? this.#values.length : 0
-    if (this.#style !== '$' && given > this.#questionMarks) {
-      throw invalidInput(`${given} parameters are given, the expression uses ${this.#questionMarks}`)
+    const used = this.#questionMarks.length
+    if (this.#style !== '$' && given > used) {
+      throw invalidInput(`${given} parameters are given, ${used} are used`)
     }
+  }
+
+  #valueOf(parameter: ParameterExpr): unknown {
+    const { key, style, at } = parameter
+    if (this.#style !== null && this.#style !== style) {
+      throw invalidInput(`parameters are written ${this.#style} and ${style} in one request; use one way`, {
+        at,
+      })
+    }
+    this.#style = style
+    if (style === '?') {
+      this.#questionMarks[key as number] ??= parameter
+      if (this.#questionMarks[key as number] !== parameter) {
+        throw invalidInput('? stands in more than one expression of a request', {
+          hint: 'write $1 or :name',
+          at,
+        })
+      }
+    }
+    return this.#lookUp(parameter)
   }
 
   #lookUp(parameter: ParameterExpr): unknown {
@@ -67,11 +95,16 @@ function nameOf({ key, style }: ParameterExpr): string {
 }
 
 /** The elements of an array or typed array other than bytes, else null. */
-function itemsOf(value: unknown): readonly unknown[] | null {
+function itemsOf(value: unknown): ArrayLike<unknown> | null {
   if (Array.isArray(value)) return value
   const isNumbers =
     ArrayBuffer.isView(value) && !(value instanceof Uint8Array) && !(value instanceof DataView)
-  return isNumbers ? Array.from(value as Float64Array) : null
+  return isNumbers ? (value as Float64Array) : null
+}
+
+function literals(items: ArrayLike<unknown>, parameter: ParameterExpr): readonly LiteralNode[] {
+  const name = nameOf(parameter)
+  return Array.from(items, (item, i) => literalOfValue(item, `element ${i} of ${name}`, parameter.at))
 }
 
 function literalOfValue(value: unknown, name: string, at: SourceSpan): LiteralNode {
@@ -81,14 +114,14 @@ function literalOfValue(value: unknown, name: string, at: SourceSpan): LiteralNo
         ? integerLiteral(BigInt(value))
         : literalOf(value)
     case 'string':
-      if (/\p{Surrogate}/u.test(value)) throw invalidInput(`${name} holds half of a surrogate pair`, { at })
+      if (strayHalf(value) !== -1) throw invalidInput(`${name} holds half of a surrogate pair`, { at })
       return literalOf(value)
     case 'bigint':
     case 'boolean':
       return literalOf(value)
     default:
       if (value === null) return literalOf(null)
-      if (value instanceof Uint8Array) return literalOf(value.slice())
+      if (value instanceof Uint8Array) return literalOf(new Uint8Array(value))
       if (value instanceof Date && !Number.isNaN(value.getTime())) {
         return { kind: 'literal', type: timestampType('ms'), value: BigInt(value.getTime()) }
       }

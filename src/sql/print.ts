@@ -1,13 +1,15 @@
 /** Bound expressions as text that parses and binds to the same expression again. */
+import { formatDecimal } from '../arrow/decimal.js'
 import { equalTypes } from '../arrow/same-type.js'
 import type { DataType } from '../arrow/types.js'
-import { assert } from '../errors.js'
-import type { Bound, BoundExpression, Scalar } from './bound.js'
+import { formatArrowType } from './arrow-type.js'
+import type { Bound, BoundExpression, Interval, LiteralNode, Scalar } from './bound.js'
 import { writeFloat } from './cast.js'
+import { formatInterval } from './interval.js'
 import { isBareName } from './parse.js'
 import { level } from './syntax.js'
-import { formatInstant, nanosPerUnit } from './temporal.js'
-import { float64, int64, nameOfType, valueType } from './types.js'
+import { formatInstant, writeTime } from './temporal.js'
+import { float64, int64, nameOfType, uint64, valueType } from './types.js'
 
 /** The expression on one line, with the parentheses it needs. */
 export function printExpression({ expr }: BoundExpression): string {
@@ -27,7 +29,7 @@ function print(node: Bound, least: number): string {
 function write(node: Bound): readonly [text: string, level: number] {
   switch (node.kind) {
     case 'literal':
-      return [printConstant(node.value, node.type), level.element]
+      return [printLiteral(node), level.element]
     case 'column':
       return [node.path.map(printName).join('.'), level.element]
     case 'compare': {
@@ -39,7 +41,7 @@ function write(node: Bound): readonly [text: string, level: number] {
       return [`${print(node.operand, level.comparison)} BETWEEN ${bounds.join(' AND ')}`, level.comparison]
     }
     case 'in': {
-      const members = node.values.map(value => printScalar(value, node.operand.type))
+      const members = node.values.map(value => printMember(value, valueType(node.operand.type)))
       if (node.hasNull) members.push('NULL')
       for (const other of node.others) members.push(print(other, level.or))
       return [`${print(node.operand, level.comparison)} IN (${members.join(', ')})`, level.comparison]
@@ -64,15 +66,28 @@ function write(node: Bound): readonly [text: string, level: number] {
       return writeNot(node.operand)
     case 'arithmetic': {
       const own = node.op === '+' || node.op === '-' ? level.sum : level.product
-      const left = printMeeting(node.left, node.right, own)
-      return [`${left} ${node.op} ${printMeeting(node.right, node.left, own + 1)}`, own]
+      const left = printFactor(node.left, node.right, own)
+      return [`${left} ${node.op} ${printFactor(node.right, node.left, own + 1)}`, own]
     }
-    case 'cast': {
-      const call = node.try ? 'TRY_CAST' : 'CAST'
-      return [`${call}(${print(node.operand, level.or)} AS ${printType(node.type)})`, level.element]
-    }
+    case 'cast':
+      return [printCast(print(node.operand, level.or), node.type, node.try), level.element]
     case 'element':
       return [`${print(node.operand, level.element)}[${print(node.index, level.or)}]`, level.element]
+    case 'field': {
+      const { type } = node.operand
+      const name = type.kind === 'struct' ? type.children[node.index]!.name : ''
+      return [`${print(node.operand, level.element)}[${printText(name)}]`, level.element]
+    }
+    case 'list':
+      return [`[${node.elements.map(element => print(element, level.or)).join(', ')}]`, level.element]
+    case 'case': {
+      const branches = node.branches.map(
+        ({ when, then }) => `WHEN ${print(when, level.or)} THEN ${print(then, level.or)}`,
+      )
+      const hasElse = !(node.otherwise.kind === 'literal' && node.otherwise.value === null)
+      if (hasElse) branches.push(`ELSE ${print(node.otherwise, level.or)}`)
+      return [`CASE ${branches.join(' ')} END`, level.element]
+    }
     case 'call': {
       const [first, second] = node.args
       if (node.name === '||')
@@ -97,59 +112,118 @@ function writeNot(operand: Bound): readonly [text: string, level: number] {
 
 /** A constant beside an operand whose type it takes needs no cast of its own. */
 function printMeeting(node: Bound, operand: Bound, least: number): string {
-  const meets = node.kind === 'literal' && equalTypes(node.type, valueType(operand.type))
-  return meets && operand.kind !== 'literal' ? printScalar(node.value, node.type) : print(node, least)
+  const type = valueType(operand.type)
+  const meets = node.kind === 'literal' && operand.kind !== 'literal' && equalTypes(node.type, type)
+  return meets ? printMember(node.value, type) : print(node, least)
 }
 
+/** As `printMeeting` for arithmetic, which only numbers do in the type of the other side. */
+function printFactor(node: Bound, operand: Bound, least: number): string {
+  const isNumber = node.type.kind === 'int' || node.type.kind === 'float'
+  return isNumber ? printMeeting(node, operand, least) : print(node, least)
+}
+
+/** A constant that is read in `type`, because it is compared with a value of it. */
+function printMember(value: Scalar, type: DataType): string {
+  if (value !== null) {
+    switch (type.kind) {
+      case 'int':
+        return String(value)
+      case 'float':
+        return printFloat(value as number)
+      case 'utf8':
+      case 'binary':
+      case 'fixed_size_binary':
+        return printBytes(value)
+      case 'decimal':
+        return formatDecimal(value as bigint, type.scale)
+      case 'interval':
+        return printInterval(value)
+      case 'timestamp': {
+        const text = type.timezone === null ? null : formatInstant(value as bigint, type)
+        if (text !== null) return printText(`${text}Z`)
+      }
+    }
+  }
+  return printConstant(value, type)
+}
+
+function printLiteral({ value, type, text }: LiteralNode): string {
+  return text ?? printConstant(value, type)
+}
+
+/** A constant that says its type itself. */
 function printConstant(value: Scalar, type: DataType): string {
-  const text = printScalar(value, type)
-  return isNatural(value, type) ? text : `CAST(${text} AS ${printType(type)})`
-}
-
-/** Whether the text of the constant alone says its type. */
-function isNatural(value: Scalar, type: DataType): boolean {
-  if (value === null) return type.kind === 'null'
+  // A NULL without a type takes that of what it stands beside; structs and maps have no other.
+  if (value === null) return ['null', 'struct', 'map'].includes(type.kind) ? 'NULL' : printCast('NULL', type)
   switch (type.kind) {
-    case 'int':
-      return equalTypes(type, int64) || (type.bits === 64 && (value as bigint) >= 1n << 63n)
-    case 'float':
-      return equalTypes(type, float64)
+    case 'bool':
+      return value === true ? 'TRUE' : 'FALSE'
+    case 'int': {
+      const isNatural =
+        equalTypes(type, int64) || (equalTypes(type, uint64) && (value as bigint) >= 1n << 63n)
+      return isNatural ? String(value) : printCast(String(value), type)
+    }
+    case 'float': {
+      const text = printFloat(value as number)
+      return equalTypes(type, float64) ? text : printCast(text, type)
+    }
+    case 'utf8':
+    case 'binary': {
+      const text = printBytes(value)
+      return type.large ? printCast(text, type) : text
+    }
+    case 'fixed_size_binary':
+      return printCast(printBytes(value), type)
+    case 'decimal':
+      return printTyped(formatDecimal(value as bigint, type.scale), type)
     case 'date':
-      return type.unit === 'day'
-    case 'timestamp':
-      return type.timezone === null
+    case 'timestamp': {
+      const text = formatInstant(value as bigint, type)
+      if (text === null) return printCast(String(value), type)
+      return printTyped(type.kind === 'timestamp' && type.timezone !== null ? `${text}Z` : text, type)
+    }
+    case 'time':
+      return printCast(printText(writeTime(value as bigint, type)), type)
+    case 'interval':
+      return printInterval(value)
+    case 'list':
+    case 'fixed_size_list': {
+      const elements = value as readonly Scalar[]
+      const text = `[${elements.map(element => printConstant(element, type.child.type)).join(', ')}]`
+      // Without elements there is nothing that says their type.
+      return type.kind === 'list' && !type.large && elements.length > 0 ? text : printCast(text, type)
+    }
     default:
-      return true
+      return printCast(String(value), type)
   }
 }
 
-/** A constant whose type follows from where it stands. */
-function printScalar(value: Scalar, declared: DataType): string {
-  const type = valueType(declared)
-  if (value === null) return 'NULL'
-  if (typeof value === 'boolean') return value ? 'TRUE' : 'FALSE'
-  if (typeof value === 'string') return printText(value)
-  if (typeof value === 'number') {
-    return Number.isFinite(value) ? writeFloat(value, 64) : `CAST('${writeFloat(value, 64)}' AS double)`
-  }
-  if (typeof value === 'bigint')
-    return nanosPerUnit(type) === null ? String(value) : printInstant(value, type)
-  if (value instanceof Uint8Array) return `X'${Buffer.from(value).toString('hex')}'`
-  const element = type.kind === 'list' ? type.child.type : type
-  return `[${value.map(member => printConstant(member, element)).join(', ')}]`
-}
-
-function printInstant(value: bigint, type: DataType): string {
-  const digits = type.kind === 'timestamp' ? { s: 0, ms: 3, us: 6, ns: 9 }[type.unit] : 3
-  const name = type.kind === 'date' && type.unit === 'day' ? 'date' : `timestamp(${digits})`
-  const iso = formatInstant(value, type)
-  return iso === null ? `CAST(${value} AS ${name})` : `${name} ${printText(iso)}`
-}
-
-function printType(type: DataType): string {
+/** `date '2021-01-31'`: a constant as its text, after the name of its type. */
+function printTyped(text: string, type: DataType): string {
   const name = nameOfType(type)
-  assert(name !== null, `a cast to ${type.kind} has a name`)
-  return name
+  return name === null ? printCast(printText(text), type) : `${name} ${printText(text)}`
+}
+
+function printFloat(value: number): string {
+  return Number.isFinite(value) ? writeFloat(value, 64) : `CAST('${writeFloat(value, 64)}' AS double)`
+}
+
+function printInterval(value: Scalar): string {
+  return `INTERVAL ${printText(formatInterval(value as Interval))}`
+}
+
+function printBytes(value: Scalar): string {
+  return typeof value === 'string'
+    ? printText(value)
+    : `X'${Buffer.from(value as Uint8Array).toString('hex')}'`
+}
+
+/** With the name SQL has for the type, else with the one Arrow has. */
+function printCast(text: string, type: DataType, isTry = false): string {
+  const name = nameOfType(type)
+  if (name !== null) return `${isTry ? 'TRY_CAST' : 'CAST'}(${text} AS ${name})`
+  return `${isTry ? 'arrow_try_cast' : 'arrow_cast'}(${text}, ${printText(formatArrowType(type))})`
 }
 
 function printName(name: string): string {

@@ -19,8 +19,8 @@ export const level = {
   comparison: 5,
   sum: 6,
   product: 7,
-  cast: 8,
-  sign: 9,
+  sign: 8,
+  cast: 9,
   element: 10,
 } as const
 
@@ -85,12 +85,21 @@ export interface LogicExpr extends Node {
   readonly operands: readonly Expr[]
 }
 
+/**
+ * Many constants of one kind without a node for each, as a long list has them: whole numbers, all within int64 or all
+ * within uint64, or texts. The same value may stand in it several times.
+ */
+export interface ConstantList extends Node {
+  readonly kind: 'constants'
+  readonly values: BigInt64Array | BigUint64Array | readonly string[]
+}
+
 /** `list` is the elements as written, or the one parameter that holds them (`IN ?`). */
 export interface InExpr extends Node {
   readonly kind: 'in'
   readonly negated: boolean
   readonly operand: Expr
-  readonly list: readonly Expr[] | ParameterExpr
+  readonly list: readonly Expr[] | ConstantList | ParameterExpr
 }
 
 export interface BetweenExpr extends Node {

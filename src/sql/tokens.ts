@@ -19,19 +19,22 @@ export type TokenKind =
   | 'symbol'
   | 'end'
 
-const pairs = new Set(['<=', '>=', '<>', '!=', '==', '||', '::'])
-const singles = new Set('()[],.+-*/%=<>')
+const singles = new Set('()[],.+-*/%=<>~')
+const compounds = new Set('<= >= <> <=> != == || :: ~* ~~ ~~* !~ !~* !~~ !~~*'.split(' '))
+const longestSymbol = 4
 
 /** What other dialects allow and this one has no meaning for. */
 const strangers: Readonly<Record<string, string>> = {
   ';': 'one expression is read, not a script of statements',
   '&': 'bitwise operators are not part of this dialect',
   '|': 'bitwise operators are not part of this dialect',
+  '<<': 'bitwise operators are not part of this dialect',
+  '>>': 'bitwise operators are not part of this dialect',
   '^': 'bitwise operators are not part of this dialect',
-  '~': 'write LIKE or ILIKE to match a pattern',
-  '{': 'write a list as [1, 2]',
+  '!': 'write NOT or <>',
+  '{': 'write a list as [1, 2]; structs are made by functions',
   $: 'a parameter is written $1, counting from 1',
-  ':': 'a parameter is written :name',
+  ':': 'a parameter is written :name; lists have no slices',
 }
 
 const nameStart = /[\p{ID_Start}_]/u
@@ -74,6 +77,12 @@ export class Lexer {
     this.keyword = ''
     this.#read()
     this.end = this.#next
+  }
+
+  /** Makes the token at `offset` the current one. */
+  moveTo(offset: number): void {
+    this.#next = offset
+    this.advance()
   }
 
   #read(): void {
@@ -123,11 +132,24 @@ export class Lexer {
   }
 
   #symbol(): void {
-    const first = this.text[this.start]!
-    const isPair = '<>!=|:'.includes(first) && pairs.has(this.text.slice(this.start, this.start + 2))
-    if (isPair || singles.has(first)) {
-      const end = this.start + (isPair ? 2 : 1)
-      this.#token('symbol', isPair ? this.text.slice(this.start, end) : first, end)
+    const { text, start } = this
+    const first = text[start]!
+    if ('<>!=|:~'.includes(first) && '=<>|:~*'.includes(text[start + 1] ?? ' ')) {
+      for (let length = longestSymbol; length > 1; length--) {
+        const symbol = text.slice(start, start + length)
+        if (compounds.has(symbol)) {
+          this.#token('symbol', symbol, start + symbol.length)
+          return
+        }
+      }
+      const pair = text.slice(start, start + 2)
+      if (strangers[pair] !== undefined) {
+        this.#next = start + 2
+        throw this.#error(`unexpected ${JSON.stringify(pair)}`, strangers[pair])
+      }
+    }
+    if (singles.has(first)) {
+      this.#token('symbol', first, start + 1)
       return
     }
     const character = String.fromCodePoint(this.text.codePointAt(this.start)!)
@@ -139,6 +161,7 @@ export class Lexer {
     const text = this.text
     let end = this.#digitsEnd(this.start)
     let kind: TokenKind = 'integer'
+    let isPlain = end - this.start < 300
     if (text[end] === '.') {
       kind = 'decimal'
       end = this.#digitsEnd(end + 1)
@@ -147,6 +170,7 @@ export class Lexer {
       const sign = text[end + 1] === '+' || text[end + 1] === '-' ? 1 : 0
       if (isDigit(text.charCodeAt(end + 1 + sign))) {
         kind = 'decimal'
+        isPlain = false
         end = this.#digitsEnd(end + 1 + sign)
       }
     }
@@ -155,7 +179,7 @@ export class Lexer {
       this.#next = this.#nameEnd(end)
       throw this.#error(`${JSON.stringify(text.slice(this.start, this.#next))} is not a number`)
     }
-    if (kind === 'decimal' && !Number.isFinite(Number(this.value))) {
+    if (kind === 'decimal' && !isPlain && !Number.isFinite(Number(this.value))) {
       throw this.#error(`the number ${this.value.slice(0, 40)} is outside the range of a double`)
     }
   }

@@ -116,11 +116,11 @@ function possible({ isTrue, isNull }: Truth, w: number): number {
 
 /** The rows of `rows` that another operand of an AND (OR) can still change: those not FALSE (not TRUE). */
 export function undecided(kind: 'and' | 'or', truth: Truth, rows: RowMask): Uint32Array {
-  const words = new Uint32Array(truth.isTrue.length)
-  const all = rows ?? allRows(truth.length)
-  for (let w = 0; w < words.length; w++) {
-    words[w] = all[w]! & (kind === 'and' ? possible(truth, w) : ~truth.isTrue[w]!)
-  }
+  const { isTrue, isNull } = truth
+  const words = rows === null ? allRows(truth.length) : rows.slice()
+  if (kind === 'or') for (let w = 0; w < words.length; w++) words[w]! &= ~isTrue[w]!
+  else if (isNull === null) for (let w = 0; w < words.length; w++) words[w]! &= isTrue[w]!
+  else for (let w = 0; w < words.length; w++) words[w]! &= isTrue[w]! | isNull[w]!
   return words
 }
 

@@ -4,14 +4,18 @@
  * words, low word first: Arrow's little-endian layout on the platforms Node runs on).
  */
 import { type Column, isValid, type Values } from '../arrow/column.js'
+import { readDecimal } from '../arrow/decimal.js'
 import { encodeTexts } from '../arrow/encode-text.js'
+import { nullColumn } from '../arrow/fill.js'
 import { fromFloat16, toFloat16 } from '../arrow/float16.js'
+import { cellBytes } from '../arrow/layout.js'
 import { Place } from '../arrow/place.js'
 import type { DataType } from '../arrow/types.js'
 import { assert } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
-import type { Scalar } from './bound.js'
-import { binary, valueType } from './types.js'
+import type { Interval, Scalar } from './bound.js'
+import { decimalBytes } from './decimals.js'
+import { binary, elementType, intervalType, valueType } from './types.js'
 
 /** A column, or with `constant` a column of one row that stands for every row. */
 export interface Operand {
@@ -150,12 +154,13 @@ export interface ByteRows {
   readonly offsets: Int32Array
 }
 
-/** The rows of a utf8, binary or fixed-size binary column. */
+/** The rows of a utf8, binary, fixed-size binary or decimal column. */
 export function byteRowsOf(column: Column): ByteRows {
   const bytes = column.values as Uint8Array
+  const { type } = column
   if (column.offsets !== null) return { bytes, offsets: column.offsets }
-  assert(column.type.kind === 'fixed_size_binary', `${column.type.kind} rows are not bytes`)
-  return { bytes, offsets: evenOffsets(column.length, column.type.width) }
+  assert(type.kind === 'fixed_size_binary' || type.kind === 'decimal', `${type.kind} rows are not bytes`)
+  return { bytes, offsets: evenOffsets(column.length, cellBytes(type)) }
 }
 
 /** Offsets of the elements of a list of any kind into its child. */
@@ -190,8 +195,20 @@ export function columnOfScalars(declared: DataType, scalars: readonly Scalar[]):
     case 'int':
     case 'float':
     case 'date':
+    case 'time':
     case 'timestamp':
+    case 'duration':
       return columnOf(type, length, { values: numbersOf(type, scalars) }, valid)
+    case 'decimal': {
+      const values = decimalBytes(
+        scalars.map(scalar => (scalar as bigint | null) ?? 0n),
+        type.bits,
+      )
+      return columnOf(type, length, { values }, valid)
+    }
+    case 'interval':
+      // Constants of the other units are held in the one that holds them all.
+      return columnOf(intervalType, length, { values: intervalBytes(scalars) }, valid)
     case 'utf8':
       return columnOf(
         type,
@@ -200,13 +217,14 @@ export function columnOfScalars(declared: DataType, scalars: readonly Scalar[]):
         valid,
       )
     case 'binary':
-    case 'fixed_size_binary':
+    case 'fixed_size_binary': {
+      const rows = scalars.map(bytes => (bytes as Uint8Array | null) ?? new Uint8Array(0))
       // A constant of a fixed-size column may have any size: it is equal to no row then.
-      return bytesColumn(
-        binary,
-        scalars.map(bytes => (bytes as Uint8Array | null) ?? new Uint8Array(0)),
-        valid,
-      )
+      const isFixed =
+        type.kind === 'fixed_size_binary' &&
+        scalars.every((bytes, i) => bytes === null || rows[i]!.length === type.width)
+      return isFixed ? fixedColumn(type, rows, valid) : bytesColumn(binary, rows, valid)
+    }
     case 'list': {
       const lists = scalars.map(list => (list as readonly Scalar[] | null) ?? [])
       const offsets = new Int32Array(length + 1)
@@ -218,12 +236,17 @@ export function columnOfScalars(declared: DataType, scalars: readonly Scalar[]):
         valid,
       )
     }
+    case 'fixed_size_list': {
+      const missing = new Array<Scalar>(type.size).fill(null)
+      const elements = scalars.flatMap(list => (list as readonly Scalar[] | null) ?? missing)
+      return columnOf(type, length, { children: [columnOfScalars(type.child.type, elements)] }, valid)
+    }
     default:
       assert(
         scalars.every(scalar => scalar === null),
         `no constants of type ${type.kind}`,
       )
-      return columnOf({ kind: 'null' }, length, {}, valid)
+      return nullColumn(type, length)
   }
 }
 
@@ -240,13 +263,23 @@ export function scalarAt(column: Column, index: number): Scalar {
         : (values as Float64Array)[index]!
     case 'int':
     case 'date':
+    case 'time':
     case 'timestamp':
+    case 'duration':
       return BigInt(values![index]!)
+    case 'decimal':
+      return readDecimal(values as Uint8Array, index, type.bits)
+    case 'interval':
+      return readInterval(type.unit, values as Uint8Array, index)
+    case 'fixed_size_binary':
+      return (values as Uint8Array).slice(type.width * index, type.width * (index + 1))
     case 'utf8':
     case 'binary': {
       const bytes = (values as Uint8Array).slice(column.offsets![index]!, column.offsets![index + 1]!)
       return type.kind === 'utf8' ? decoder.decode(bytes) : bytes
     }
+    case 'dictionary':
+      return scalarAt(column.dictionary!, Number(values![index]))
     default: {
       const offsets = listOffsetsOf(column)
       const elements: Scalar[] = []
@@ -257,12 +290,57 @@ export function scalarAt(column: Column, index: number): Scalar {
   }
 }
 
+/** Whether values of the type can be constants. */
+export function hasConstants(declared: DataType): boolean {
+  const type = valueType(declared)
+  const element = elementType(type)
+  return element === null ? type.kind !== 'struct' && type.kind !== 'map' : hasConstants(element)
+}
+
+function readInterval(
+  unit: (DataType & { kind: 'interval' })['unit'],
+  bytes: Uint8Array,
+  index: number,
+): Interval {
+  const width = unit === 'year_month' ? 4 : unit === 'day_time' ? 8 : 16
+  const view = new DataView(bytes.buffer, bytes.byteOffset + width * index, width)
+  const first = view.getInt32(0, true)
+  if (unit === 'year_month') return { months: first, days: 0, nanos: 0n }
+  const second = view.getInt32(4, true)
+  if (unit === 'day_time') return { months: 0, days: first, nanos: BigInt(second) * 1_000_000n }
+  return { months: first, days: second, nanos: view.getBigInt64(8, true) }
+}
+
+/** Months, days and nanoseconds. */
+function intervalBytes(scalars: readonly Scalar[]): Uint8Array {
+  const bytes = new Uint8Array(scalars.length * 16)
+  const view = new DataView(bytes.buffer)
+  for (let i = 0; i < scalars.length; i++) {
+    const interval = scalars[i] as Interval | null
+    if (interval === null) continue
+    view.setInt32(16 * i, interval.months, true)
+    view.setInt32(16 * i + 4, interval.days, true)
+    view.setBigInt64(16 * i + 8, interval.nanos, true)
+  }
+  return bytes
+}
+
 function bytesColumn(type: DataType, rows: readonly Uint8Array[], valid: Uint32Array): Column {
   const offsets = new Int32Array(rows.length + 1)
   for (let i = 0; i < rows.length; i++) offsets[i + 1] = offsets[i]! + rows[i]!.length
   const values = new Uint8Array(offsets[rows.length]!)
   for (let i = 0; i < rows.length; i++) values.set(rows[i]!, offsets[i]!)
   return columnOf(type, rows.length, { values, offsets }, valid)
+}
+
+function fixedColumn(
+  type: DataType & { kind: 'fixed_size_binary' },
+  rows: readonly Uint8Array[],
+  valid: Uint32Array,
+): Column {
+  const values = new Uint8Array(type.width * rows.length)
+  for (let i = 0; i < rows.length; i++) values.set(rows[i]!, type.width * i)
+  return columnOf(type, rows.length, { values }, valid)
 }
 
 function numbersOf(type: DataType, scalars: readonly Scalar[]): Values {

@@ -9,11 +9,14 @@ import type { Column } from '../arrow/column.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import { nullColumn } from '../arrow/fill.js'
 import { decodeBatch } from '../arrow/inline-batch.js'
+import { aligned } from '../arrow/layout.js'
 import { assert, corrupted } from '../errors.js'
 import type { DataFile, Fragment, InlineFile, Layout, StoredFile } from '../manifest/layout.js'
 import { arrowSchema, type TableField, type TableSchema } from '../manifest/table-schema.js'
 import { orAborted } from '../primitives/abort.js'
 import { Bitset } from '../primitives/bitset.js'
+import { partitionPoint } from '../primitives/partition-point.js'
+import { readZone, type Zone } from '../sql/zone.js'
 import { readColumn, readFooter } from './data-file.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import type { TableSource } from './table-source.js'
@@ -32,7 +35,7 @@ export class TableReader {
   readonly layout: Layout
   readonly #source: TableSource
   readonly #location: string
-  #parts: Promise<readonly Part[]> | undefined
+  readonly #parts = new Map<Fragment, Promise<readonly Part[]>>()
 
   /** `location`: the table's folder, relative to the root. */
   constructor(source: TableSource, location: string, layout: Layout) {
@@ -46,19 +49,33 @@ export class TableReader {
   }
 
   /** All parts, in row order. Reads the footers of data files, nothing else. */
-  parts(signal?: AbortSignal): Promise<readonly Part[]> {
-    if (this.#parts === undefined) {
-      this.#parts = this.#listParts()
-      this.#parts.catch(() => {
-        this.#parts = undefined
-      })
+  async parts(signal?: AbortSignal): Promise<readonly Part[]> {
+    const parts: Part[] = []
+    for (const fragment of this.layout.fragments) parts.push(...(await this.partsOf(fragment, signal)))
+    return parts
+  }
+
+  /** The parts of one fragment, in row order; the same objects every time. Reads the footer of one data file. */
+  partsOf(fragment: Fragment, signal?: AbortSignal): Promise<readonly Part[]> {
+    let parts = this.#parts.get(fragment)
+    if (parts === undefined) {
+      parts = this.#listParts(fragment)
+      this.#parts.set(fragment, parts)
+      parts.catch(() => this.#parts.delete(fragment))
     }
-    return orAborted(this.#parts, signal)
+    return orAborted(parts, signal)
+  }
+
+  /** Between which values the rows of a fragment lie, dead ones included; null when nothing is known. Reads nothing. */
+  zone(fragment: Fragment, field: TableField): Zone | null {
+    if (fileOf(fragment, field) === undefined) return { least: null, greatest: null, nulls: fragment.rows }
+    const record = fragment.zones?.[field.id]
+    return record === undefined ? null : readZone(record, field.type)
   }
 
   /** One column of one part; all null where the fragment was written before the field existed. */
   column(part: Part, field: TableField, signal?: AbortSignal): Promise<LoadedColumn> {
-    const file = fileOf(part, field)
+    const file = fileOf(part.fragment, field)
     if (file === undefined) return Promise.resolve(loadedColumn(nullColumn(field.type, part.rows)))
     const loaded = this.#source.columns.get(this.#keyOf(file, part, field), () =>
       'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field),
@@ -71,7 +88,7 @@ export class TableReader {
     const loaded = await this.column(part, field, signal)
     const present = presentVectors(loaded.column)
     if (loaded.segment !== null) return { segment: loaded.segment, present }
-    const file = fileOf(part, field)
+    const file = fileOf(part.fragment, field)
     const key = file === undefined ? null : `${this.#keyOf(file, part, field)}/vectors`
     const convert = async () => {
       const segment = vectorSegment(loaded.column)
@@ -96,6 +113,13 @@ export class TableReader {
     )
   }
 
+  /** How many rows of a part's fragment that come before the part are alive. */
+  async liveBefore({ fragment, first }: Part, signal?: AbortSignal): Promise<number> {
+    if (first === 0 || fragment.dead.count === 0) return first
+    const dead = await orAborted(this.#deadOffsets(fragment), signal)
+    return dead.reduce((live, offsets) => live - countBelow(offsets, first), first)
+  }
+
   /** The row id of a part's first row; the others follow. */
   firstRowId(part: Part): number {
     return part.fragment.ids.row0 + part.first
@@ -103,27 +127,34 @@ export class TableReader {
 
   async #loadLive({ fragment, first, rows }: Part): Promise<Bitset> {
     const live = Bitset.full(rows)
-    for (const { slot, blob } of fragment.dead.parts) {
-      for (const offset of readOffsets((await this.#source.slots.get(slot)).blob(blob))) {
-        if (offset >= fragment.rows)
-          throw corrupted(`slot ${slot} marks row ${offset} of ${fragment.rows} dead`)
-        if (offset >= first && offset < first + rows) live.remove(offset - first)
-      }
+    for (const offsets of await this.#deadOffsets(fragment)) {
+      const end = countBelow(offsets, first + rows)
+      for (let i = countBelow(offsets, first); i < end; i++) live.remove(offsets[i]! - first)
     }
     return live
   }
 
-  async #listParts(): Promise<readonly Part[]> {
+  /** The offsets of a fragment's dead rows, ascending in each list; the lists are disjoint. */
+  async #deadOffsets(fragment: Fragment): Promise<readonly Uint32Array[]> {
+    const lists: Uint32Array[] = []
+    for (const { slot, blob } of fragment.dead.parts) {
+      const offsets = readOffsets((await this.#source.slots.get(slot)).blob(blob))
+      const last = offsets.at(-1) ?? 0
+      if (last >= fragment.rows) throw corrupted(`slot ${slot} marks row ${last} of ${fragment.rows} dead`)
+      lists.push(offsets)
+    }
+    return lists
+  }
+
+  async #listParts(fragment: Fragment): Promise<readonly Part[]> {
     const parts: Part[] = []
-    for (const fragment of this.layout.fragments) {
-      let first = 0
-      for (const [batch, rows] of (await this.#batchRows(fragment)).entries()) {
-        parts.push({ fragment, batch, first, rows })
-        first += rows
-      }
-      if (first !== fragment.rows) {
-        throw corrupted(`fragment ${fragment.id} holds ${first} rows, its record says ${fragment.rows}`)
-      }
+    let first = 0
+    for (const [batch, rows] of (await this.#batchRows(fragment)).entries()) {
+      parts.push({ fragment, batch, first, rows })
+      first += rows
+    }
+    if (first !== fragment.rows) {
+      throw corrupted(`fragment ${fragment.id} holds ${first} rows, its record says ${fragment.rows}`)
     }
     return parts
   }
@@ -165,13 +196,19 @@ export class TableReader {
   }
 }
 
-/** The file of a part's fragment that holds `field`. */
-function fileOf(part: Part, field: TableField): DataFile | undefined {
-  return part.fragment.files.find(file => file.fields.includes(field.id))
+/** The file of a fragment that holds `field`. */
+function fileOf(fragment: Fragment, field: TableField): DataFile | undefined {
+  return fragment.files.find(file => file.fields.includes(field.id))
 }
 
 /** Ascending u32 row offsets, as a blob of dead rows holds them. */
 function readOffsets(bytes: Uint8Array): Uint32Array {
   if (bytes.length % 4 !== 0) throw corrupted(`a blob of row offsets has ${bytes.length} bytes`)
-  return new Uint32Array(bytes.slice().buffer)
+  const { buffer, byteOffset } = aligned(bytes, 4, bytes.length / 4)
+  return new Uint32Array(buffer, byteOffset, bytes.length / 4)
+}
+
+/** How many of some ascending offsets are less than `offset`. */
+function countBelow(offsets: Uint32Array, offset: number): number {
+  return partitionPoint(offsets.length, i => offsets[i]! < offset)
 }

@@ -1,6 +1,6 @@
 /** Turns staged rows into a Change: gives every fragment and row its number on the state the entry will follow. */
 import { latestOf, type TableHead } from '../catalog/state.js'
-import type { AddedDead, AddedFragment, Change, ChangeKind } from '../manifest/change.js'
+import type { AddedDead, AddedFragment, Change, ChangeKind, ZoneRecords } from '../manifest/change.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { Draft } from './stage.js'
 
@@ -26,13 +26,19 @@ export function buildChange(
   const blobs: Uint8Array[] = []
   const store = (bytes: Uint8Array) => firstBlob + blobs.push(bytes) - 1
   let { row, frag } = head.next
-  const add = parts.drafts.map(({ rows, content }): AddedFragment => {
+  const add = parts.drafts.map(({ rows, content, zones }): AddedFragment => {
     const { fields } = parts
     const file =
       'blob' in content
         ? { blob: store(content.blob), bytes: content.blob.length, fields }
         : { ...content, fields }
-    const fragment = { id: frag++, rows, ids: { row0: row }, files: [file] }
+    const fragment = {
+      id: frag++,
+      rows,
+      ids: { row0: row },
+      files: [file],
+      ...(zones.size > 0 && { zones: zonesByField(zones, fields) }),
+    }
     row += rows
     return fragment
   })
@@ -55,4 +61,9 @@ export function buildChange(
     next: { row, frag, field: parts.schema?.nextField ?? head.next.field },
   }
   return { change, blobs }
+}
+
+/** Zones by column as zones by field id. */
+function zonesByField(zones: Draft['zones'], fields: readonly number[]): ZoneRecords {
+  return Object.fromEntries([...zones].map(([column, zone]) => [fields[column]!, zone]))
 }

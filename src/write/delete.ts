@@ -1,6 +1,7 @@
 /** Finds the rows a delete kills. */
 import { Pacer } from '../primitives/pacer.js'
-import { passingRows } from '../query/filter.js'
+import { candidates, matchingRows } from '../query/filter.js'
+import { RowSource } from '../query/source.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { TableReader } from '../table/table-reader.js'
 
@@ -20,15 +21,16 @@ export async function findDeadRows(
   const pacer = new Pacer(signal)
   const pieces = new Map<number, Uint32Array[]>()
   let count = 0
-  for (const part of await reader.parts(signal)) {
-    const passing = await passingRows(reader, part, predicate, signal)
-    const offsets = passing!.toIndices().map(row => part.first + row)
-    await pacer.turn()
-    if (offsets.length === 0) continue
-    count += offsets.length
-    const known = pieces.get(part.fragment.id)
-    if (known === undefined) pieces.set(part.fragment.id, [offsets])
-    else known.push(offsets)
+  const source = new RowSource(reader, signal)
+  for await (const candidate of candidates(source, predicate, [], signal)) {
+    const { fragment, first } = candidate.part
+    for await (const rows of matchingRows(source, candidate, pacer, signal)) {
+      const offsets = rows.map(row => first + row)
+      count += offsets.length
+      const known = pieces.get(fragment.id)
+      if (known === undefined) pieces.set(fragment.id, [offsets])
+      else known.push(offsets)
+    }
   }
   const dead = new Map<number, Uint32Array>()
   const drop: number[] = []

@@ -12,6 +12,7 @@ import type { Schema } from '../arrow/types.js'
 import { segmentBytes } from '../kernels/vector-segment.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
+import { hasZones, joinZones, writeZone, type Zone, type ZoneRecord, zoneOf } from '../sql/zone.js'
 import type { BlobStore } from '../storage/blob-store.js'
 
 /** Rows of an entry that are at most this many bytes ride in the slot (STORAGE S11). */
@@ -20,6 +21,8 @@ const inlineBytes = 64 * 1024
 const batchRows = 128 * 1024
 /** Rows of one fragment. */
 const fragmentRows = 1024 * 1024
+/** Columns of a fragment whose zones are kept: the first of those that have any. */
+const maxZones = 64
 
 /** One fragment to be, without the numbers that only the commit can give. */
 export interface Draft {
@@ -27,6 +30,8 @@ export interface Draft {
   readonly content:
     | { readonly blob: Uint8Array }
     | { readonly file: string; readonly bytes: number; readonly crc: number }
+  /** By column; none for rows that ride in the slot, which cost no read. */
+  readonly zones: ReadonlyMap<number, ZoneRecord>
 }
 
 export interface StageTarget {
@@ -50,9 +55,10 @@ export async function stageRows(
   target: StageTarget,
   signal?: AbortSignal,
 ): Promise<StagedRows> {
-  const source = new Rebatcher(batches, new Pacer(signal))
+  const pacer = new Pacer(signal)
+  const source = new Rebatcher(batches, pacer)
   try {
-    return await stageFrom(source, schema, target, signal)
+    return await stageFrom(source, schema, target, pacer, signal)
   } finally {
     await source.close()
   }
@@ -62,16 +68,18 @@ async function stageFrom(
   source: Rebatcher,
   schema: Schema,
   target: StageTarget,
+  pacer: Pacer,
   signal?: AbortSignal,
 ): Promise<StagedRows> {
   const small = await source.drainUpTo(inlineBytes)
   if (small !== null) {
     if (small.length === 0) return { drafts: [], rows: 0 }
     const batch = concatBatches(small)
-    return { drafts: [{ rows: batch.length, content: { blob: encodeBatch(batch) } }], rows: batch.length }
+    const draft = { rows: batch.length, content: { blob: encodeBatch(batch) }, zones: new Map() }
+    return { drafts: [draft], rows: batch.length }
   }
   const drafts: Draft[] = []
-  while (!(await source.ended())) drafts.push(await stageFragment(source, schema, target, signal))
+  while (!(await source.ended())) drafts.push(await stageFragment(source, schema, target, pacer, signal))
   return { drafts, rows: drafts.reduce((sum, draft) => sum + draft.rows, 0) }
 }
 
@@ -79,10 +87,13 @@ async function stageFragment(
   source: Rebatcher,
   schema: Schema,
   { store, clock, location, birth }: StageTarget,
+  pacer: Pacer,
   signal?: AbortSignal,
 ): Promise<Draft> {
   const file = `${birth.toString(36)}-${clock.uuid()}`
   const writer = new IpcFileWriter(schema)
+  const zoned = [...schema.fields.keys()].filter(i => hasZones(schema.fields[i]!.type)).slice(0, maxZones)
+  const zones = new Map<number, Zone>()
   let rows = 0
   let end: { bytes: number; footerCrc: number } | undefined
   async function* chunks(): AsyncGenerator<Uint8Array> {
@@ -91,6 +102,10 @@ async function stageFragment(
       if (pending.length === 0) break
       const batch = concatBatches(pending)
       rows += batch.length
+      for (const column of zoned) {
+        addZone(zones, column, zoneOf(batch.columns[column]!)!)
+        await pacer.turn()
+      }
       yield* writer.write(batch)
     }
     const { chunks: last, ...totals } = writer.finish()
@@ -98,7 +113,14 @@ async function stageFragment(
     end = totals
   }
   await store.putStream(`${location}/data/${file}.arrow`, chunks(), signal)
-  return { rows, content: { file, bytes: end!.bytes, crc: end!.footerCrc } }
+  const records = [...zones].map(([column, zone]) => [column, writeZone(zone)] as const)
+  return { rows, content: { file, bytes: end!.bytes, crc: end!.footerCrc }, zones: new Map(records) }
+}
+
+/** Widens the zone of a column by that of further rows. */
+function addZone(zones: Map<number, Zone>, column: number, zone: Zone): void {
+  const before = zones.get(column)
+  zones.set(column, before === undefined ? zone : joinZones(before, zone))
 }
 
 /** Cuts and joins incoming batches of any size; holds at most one batch more than it was asked for. */

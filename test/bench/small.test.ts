@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { bench as commit } from '../../bench/commit.js'
 import { runBench } from '../../bench/harness.js'
 import { bench as openCold } from '../../bench/open-cold.js'
+import { bench as querySql } from '../../bench/query-sql.js'
 import { bench as queryTable } from '../../bench/query-table.js'
 
 test('query-table: the search finds what the kernel finds', async () => {
@@ -10,6 +11,16 @@ test('query-table: the search finds what the kernel finds', async () => {
   const [kernel, search, filtered] = cases[0]!.entries
   expect(search!.answer).toBe(kernel!.answer)
   expect(filtered!.answer).not.toBe(kernel!.answer)
+})
+
+test('query-sql: filters and plain loops find the same rows', async () => {
+  const { cases } = await runBench(querySql, 'small')
+  const races = cases.filter(({ entries }) => entries[0]!.name === 'plain loop')
+  expect(races).toHaveLength(5)
+  for (const { title, entries } of races) expect(entries[1]!.answer, title).toBe(entries[0]!.answer)
+  const listed = cases.find(({ title }) => title.startsWith('id IN'))!.entries
+  expect(listed[3]!.answer).toBe(listed[2]!.answer)
+  for (const { figures } of cases.at(-1)!.entries) expect(figures!.longestGapMs).toBeGreaterThan(0)
 })
 
 test('open-cold: joined and plain modules give the same first answer', async () => {

@@ -59,7 +59,9 @@ function nextChange(table: TableModel, step: Omit<Step, 'table' | 'place'>, slot
       const file = { file: `${slot}-${frag + i}`, bytes: 100 * rows, crc: 4_000_000_000 + i, fields: [1] }
       const blob = { blob: i, bytes: 8 * rows, fields: [2, 3] }
       const files = [[file, blob], [blob], [file]][(choice + i) % 3]!
-      add.push({ id: frag + i, rows, ids: { row0: row + 10 * i }, files })
+      const zones = { 12: ['ä"\u2028', null, rows], 2: [-0.5, 1e300, 0] } as const
+      const known = (choice + i) % 2 === 0 && { zones }
+      add.push({ id: frag + i, rows, ids: { row0: row + 10 * i }, files, ...known })
     }
   }
   if (kind === 'overwrite') drop = fragments.map(f => f.id)
@@ -435,6 +437,7 @@ describe('bases', () => {
       ['"count":0', '"count":"0"'],
       ['"parts":[]', '"parts":[{"slot":1}]'],
       ['"files":[', '"files":[7,'],
+      ['"zones":{', '"zones":0,"x":{'],
       ['"fields":[1]', '"fields":["1"]'],
       ['"schema":{', '"schema":{"id":null},"x":{'],
       ['"next":{"row"', '"next":{"rows"'],

@@ -1,3 +1,4 @@
+import { renameSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { connect } from '../../src/index.js'
@@ -43,4 +44,18 @@ test('A-166 twins that meet in a slot on its way, or on either side of it, are o
     fc.asyncProperty(fc.nat(), seed => race(seed)),
     { numRuns: 60 },
   )
+})
+
+test('a root that was moved answers a call sent again with the places it has now', async () => {
+  const [before, after] = [temporaryRoots()(), temporaryRoots()()]
+  const sent = { id: ['t'], properties: { location: `${before}/x` } }
+  const first = await connect(before)
+  const reply = await first.operations.declareTable(sent, { idempotencyKey: 'k' })
+  await first.close()
+  renameSync(before, after)
+  const second = await connect(after)
+  const again = await second.operations.declareTable(sent, { idempotencyKey: 'k' })
+  expect(again).toEqual({ ...reply, location: `${after}${reply.location.slice(before.length)}` })
+  expect(again.location).toBe((await second.operations.describeTable({ id: ['t'] })).location)
+  await second.close()
 })

@@ -2,8 +2,10 @@ import { describe, expect, test } from 'vitest'
 import type { DataType, Schema } from '../../src/arrow/types.js'
 import { SheafError } from '../../src/errors.js'
 import { type BindOptions, bindExpression, bindFilter } from '../../src/sql/bind.js'
+import { ParameterList } from '../../src/sql/parameters.js'
 import { parseExpression } from '../../src/sql/parse.js'
 import { printExpression } from '../../src/sql/print.js'
+import { SeededClock } from '../support/clock.js'
 import { misfits, normalForms } from './bind-cases.js'
 
 const utf8: DataType = { kind: 'utf8', large: false }
@@ -191,14 +193,14 @@ describe('parameters', () => {
   test.each<readonly [string, BindOptions['parameters'], string]>([
     ['i64 = ?', undefined, 'no value is given for parameter 1'],
     ['i64 = ?', [], 'no value is given for parameter 1'],
-    ['i64 = ?', [1, 2], '2 parameters are given, the expression uses 1'],
-    ['i64 = 1', [1], '1 parameters are given, the expression uses 0'],
+    ['i64 = ?', [1, 2], '2 parameters are given, 1 are used'],
+    ['i64 = 1', [1], '1 parameters are given, 0 are used'],
     ['i64 = $2', [1], 'no value is given for parameter 2'],
     ['i64 = :a', { b: 1 }, 'no value is given for :a'],
     ['i64 = :toString', {}, 'no value is given for :toString'],
     ['i64 = :a', [1], 'parameters are given as an array; :a needs an object'],
     ['i64 = ?', { a: 1 }, 'parameters are given as an object; parameter 1 needs an array'],
-    ['i64 = ? or i64 = $1', [1], 'parameters are written ? and $ in one expression'],
+    ['i64 = ? or i64 = $1', [1], 'parameters are written ? and $ in one request'],
     ['i64 = ?', [undefined], 'parameter 1 is undefined, which is no value'],
     ['i64 = ?', [() => 1], 'parameter 1 is a function'],
     ['i64 = ?', [new Date(Number.NaN)], 'parameter 1 is an invalid Date'],
@@ -210,6 +212,84 @@ describe('parameters', () => {
     const error = failure(() => bindFilter(text, schema, { parameters }))
     expect(error.code).toBe(13)
     expect(error.message).toContain(message)
+  })
+})
+
+describe('time and chance', () => {
+  const clock = new SeededClock(7, Date.UTC(2024, 1, 29, 23, 30, 0, 5))
+
+  test('now() is one value per bind, of the clock given', () => {
+    expect(printed('us < now() and ms < now()', { clock })).toBe(
+      "us < timestamp(6) '2024-02-29T23:30:00.005000' AND ms < '2024-02-29T23:30:00.005Z'",
+    )
+    expect(printed('day = current_date or day = today()', { clock })).toBe("day = date '2024-02-29'")
+    const { expr, type } = bind('CURRENT_TIMESTAMP', { clock })
+    expect(type).toEqual({ kind: 'timestamp', unit: 'ns', timezone: '+00:00' })
+    expect(expr).toMatchObject({ value: BigInt(clock.now()) * 1_000_000n })
+    expect(printExpression(bind('current_time', { clock }))).toBe("CAST('23:30:00.005' AS time(9))")
+  })
+
+  test('the system clock is the default', () => {
+    const { expr } = bind('now()')
+    const age = Date.now() - Number((expr as { value: bigint }).value / 1_000_000n)
+    expect(age).toBeGreaterThanOrEqual(0)
+    expect(age).toBeLessThan(60_000)
+  })
+
+  test('without parentheses a name is the column that has it', () => {
+    const over = schemaOf({ Current_Date: utf8 })
+    expect(bind('current_date', { clock }, over).expr).toMatchObject({
+      kind: 'column',
+      path: ['Current_Date'],
+    })
+    expect(bind('current_date()', { clock }, over).type).toEqual({ kind: 'date', unit: 'day' })
+    expect(failure(() => bind('`current_date`', { clock })).code).toBe(12)
+    expect(failure(() => bind('now', { clock })).code).toBe(12)
+  })
+
+  test('random() is asked of the clock, when rows are', () => {
+    const bound = bind('random()', { clock: new SeededClock(7) })
+    expect(bound.expr.kind).toBe('call')
+    expect(bound.random()).toBe(new SeededClock(7).random())
+  })
+})
+
+describe('a list of parameters for several expressions', () => {
+  test('is checked by its owner', () => {
+    const parameters = new ParameterList([1, 'a'])
+    expect(printed('i64 = $1', { parameters })).toBe('i64 = 1')
+    expect(printed('s = $2', { parameters })).toBe("s = 'a'")
+    parameters.checkUsed()
+    const tooMany = new ParameterList([1, 2])
+    expect(printed('i64 = ?', { parameters: tooMany })).toBe('i64 = 1')
+    expect(failure(() => tooMany.checkUsed()).message).toContain('2 parameters are given')
+  })
+})
+
+describe('long chains and deep trees take linear time', () => {
+  const seconds = (run: () => void) => {
+    const started = process.cpuUsage()
+    run()
+    return process.cpuUsage(started).user / 1e6
+  }
+
+  test('a chain of equalities is one list', () => {
+    const text = Array.from({ length: 50_000 }, (_, i) => `i64 = ${i}`).join(' or ')
+    let bound = bind('true')
+    expect(
+      seconds(() => {
+        bound = bindFilter(text, schema)
+      }),
+    ).toBeLessThan(5)
+    expect(bound.expr).toMatchObject({ kind: 'in', hasNull: false })
+    expect((bound.expr as { values: readonly unknown[] }).values.length).toBe(50_000)
+  })
+
+  test('NOT over NOT over a long condition', () => {
+    const wide = Array.from({ length: 5000 }, (_, i) => `i64 > ${i}`).join(' or ')
+    let text = `(${wide})`
+    for (let i = 0; i < 60; i++) text = i % 3 === 0 ? `not (i8 = ${i} and ${text})` : `not (${text})`
+    expect(seconds(() => bindFilter(text, schema))).toBeLessThan(10)
   })
 })
 
@@ -235,8 +315,36 @@ describe('types of values', () => {
     ['[1, 2.5]', 'list<float64>'],
     ['null', 'null'],
     ['i64 = 1', 'bool'],
+    ['case when flag then i8 else 1 end', 'int64'],
+    ['case when flag then day else us end', 'timestamp(us)'],
+    ['case when flag then null else null end', 'null'],
+    ["interval '1 day'", 'interval(month_day_nano)'],
+    ["us - interval '1 day'", 'timestamp(us)'],
+    ['dec * dec', 'decimal128(21, 4)'],
+    ['[i64, null]', 'list<int64>'],
+    ['[[i8], [1]]', 'list<list<int64>>'],
+    ['[st][1]', 'struct<n: int64, a.b: int64>'],
+    ['struct(s, i8)', 'struct<c0: utf8, c1: int8>'],
   ])('%s is %s', async (text, name) => {
     const { typeName } = await import('../../src/arrow/type-name.js')
     expect(typeName(bind(text).type)).toBe(name)
   })
+})
+
+test('arithmetic of numbers beside a float is done in floats, as LanceDB does it', () => {
+  const schema = { fields: [{ name: 'x', type: { kind: 'float', bits: 64 }, nullable: true }] } as const
+  const printed = (text: string) => printExpression(bindFilter(text, schema))
+  expect(printed('x = 1 / 2')).toBe('x = 0.5')
+  expect(printed('-(3 / 2) < x')).toBe('x > -1.5')
+  expect(printed('x = 1 / 0')).toBe("x = CAST('inf' AS double)")
+  expect(printed('x + 1 / 2 = 1')).toBe('x + 0.0 = 1.0')
+})
+
+test('regexp_match in a filter is never NULL, with a warning', () => {
+  const schema = { fields: [{ name: 's', type: { kind: 'utf8', large: false }, nullable: true }] } as const
+  const filter = bindFilter("regexp_match(s, 'a') IS NOT NULL", schema)
+  expect(printExpression(filter)).toBe('TRUE')
+  expect(filter.warnings).toEqual([expect.stringContaining('regexp_like')])
+  const value = bindExpression(parseExpression("regexp_match(s, 'a') IS NOT NULL"), schema)
+  expect(printExpression(value)).toContain('regexp_match')
 })

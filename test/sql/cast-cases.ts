@@ -94,6 +94,23 @@ export const castCases: readonly (readonly [value: string, to: string, result: s
   ['-1', 'timestamp(0)', '1969-12-31T23:59:59'],
   ['9223372036854775807', 'timestamp(0)', '(beyond the calendar)'],
   ['null', 'int', null],
+  // names of types
+  ["'12.50'", 'decimal(10, 2)', '12.50'],
+  ['12.5', 'decimal(10, 2)', '12.50'],
+  ['12.345', 'decimal(10, 2)', null],
+  ['12', 'numeric(2)', '12'],
+  ['123', 'numeric(2)', null],
+  ['12', 'decimal', '12.0000000000'],
+  ["'1'", 'decimal(40, 2)', '1.00'],
+  ["'12:34:56.5'", 'time', '12:34:56.500'],
+  ["'12:34:56.5'", 'time(0)', '12:34:56'],
+  ["'2021-01-01T00:00:00+01:00'", 'timestamp with time zone', '2020-12-31T23:00:00.000000'],
+  ["'2021-01-01T00:00:00+01:00'", 'timestamp(0) with time zone', '2020-12-31T23:00:00'],
+  ["'abc'", 'varchar(2)', 'abc'],
+  ["'1'", 'int8', '1'],
+  ["X'41'", 'string', 'A'],
+  ["X'ff'", 'string', null],
+  ["'1 day'", 'interval', '1 days'],
 ]
 
 /** Casts without a meaning, refused when they are bound. */
@@ -102,6 +119,5 @@ export const noCasts: readonly (readonly [value: string, to: string])[] = [
   ["date '2021-01-01'", 'double'],
   ['1.5', 'date'],
   ['true', 'timestamp'],
-  ["X'00'", 'string'],
   ['[1]', 'string'],
 ]

@@ -5,7 +5,7 @@ import type { DataType } from '../../src/arrow/types.js'
 import { columnValues } from '../../src/arrow/values.js'
 import { SheafError } from '../../src/errors.js'
 import { bindExpression } from '../../src/sql/bind.js'
-import { writeFloat } from '../../src/sql/cast.js'
+import { writeText } from '../../src/sql/cast-text.js'
 import { evaluate } from '../../src/sql/evaluate.js'
 import { parseExpression } from '../../src/sql/parse.js'
 import { formatInstant } from '../../src/sql/temporal.js'
@@ -23,7 +23,7 @@ function show(text: string, from = nothing): string | null {
   if (type.kind === 'date' || type.kind === 'timestamp') {
     return formatInstant(value as bigint, type) ?? '(beyond the calendar)'
   }
-  return typeof value === 'number' ? writeFloat(value, type.kind === 'float' ? type.bits : 64) : String(value)
+  return writeText(value, type)
 }
 
 /** The same value in a column, so that nothing is folded. */
@@ -55,6 +55,12 @@ describe('CAST', () => {
 
   test.each(noCasts)('of %s to %s has no meaning', (value, to) => {
     expect(() => show(`TRY_CAST(${value} AS ${to})`)).toThrow(/cannot cast/)
+  })
+
+  test('of a number that is written takes all its digits', () => {
+    const text = '1.1000000000000000000001'
+    expect(show(`CAST(${text} AS decimal(23, 22))`)).toBe(text)
+    expect(() => show(`CAST(${text} AS decimal(22, 21))`)).toThrow('is not a value of decimal128(22, 21)')
   })
 
   test('of a column keeps nulls and casts every row', () => {

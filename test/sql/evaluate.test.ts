@@ -9,6 +9,7 @@ import { Bitset } from '../../src/primitives/bitset.js'
 import { bindExpression, bindFilter } from '../../src/sql/bind.js'
 import { evaluate, selectRows } from '../../src/sql/evaluate.js'
 import { parseExpression } from '../../src/sql/parse.js'
+import { SeededClock } from '../support/clock.js'
 
 const utf8: DataType = { kind: 'utf8', large: false }
 const int = (bits: 8 | 16 | 32 | 64, signed = true) => ({ kind: 'int', bits, signed }) as const
@@ -304,6 +305,103 @@ describe('errors of rows', () => {
   })
 })
 
+describe('CASE', () => {
+  const from = batch({ a: int(64), b: int(64), s: utf8, flag: { kind: 'bool' } }, [
+    { a: 6n, b: 3n, s: 'x', flag: true },
+    { a: 1n, b: 0n, s: 'y', flag: false },
+    { a: null, b: 0n, s: null, flag: null },
+    { a: 2n ** 63n - 1n, b: null, s: 'x', flag: true },
+  ])
+
+  test('gives the result of the first condition that is TRUE', () => {
+    expect(values("case when a > 5 then s when b = 0 then 'zero' end", from)).toEqual([
+      'x',
+      'zero',
+      'zero',
+      'x',
+    ])
+    expect(values("case s when 'x' then a when 'y' then -1 else 0 end", from)).toEqual([
+      6n,
+      -1n,
+      0n,
+      2n ** 63n - 1n,
+    ])
+    expect(values('case when flag then a end', from)).toEqual([6n, null, null, 2n ** 63n - 1n])
+    expect(values('case when flag then null else 0.5 end', from)).toEqual([null, 0.5, 0.5, null])
+    expect(values('case when flag is null then [a] else [b, 1] end', from)).toEqual([
+      [3n, 1n],
+      [0n, 1n],
+      [null],
+      [null, 1n],
+    ])
+    expect(values('case when flag then struct(a) end', sliceBatch(from, 0, 2))).toEqual([{ c0: 6n }, null])
+  })
+
+  test('is a condition where its results are', () => {
+    expect(select('case when b = 0 then a = 1 else flag end', from)).toEqual([0, 1, 3])
+    expect(select('not case when b = 0 then a = 1 else flag end', from)).toEqual([])
+    expect(select('case when b = 0 then a = 1 else flag end is null', from)).toEqual([2])
+    expect(values('case when flag then a > 5 when flag is null then null else true end', from)).toEqual([
+      true,
+      true,
+      null,
+      true,
+    ])
+  })
+
+  test('evaluates a branch only for the rows that reach it', () => {
+    expect(values('case when b <> 0 then a / b end', from)).toEqual([2n, null, null, null])
+    expect(values('case when b = 0 or b is null then 0 else a / b end', from)).toEqual([2n, 0n, 0n, 0n])
+    expect(values('case when a is null or a > 100 then 0 when a + 1 > 1 then 1 end', from)).toEqual([
+      1n,
+      1n,
+      0n,
+      0n,
+    ])
+    expect(select("s = 'y' and case when flag then 1 / 0 else 1 end = 1", from)).toEqual([1])
+    expect(failure(() => values('case when b = 0 then a / b end', from)).message).toBe(
+      'division by zero in a / b: 1 / 0',
+    )
+  })
+
+  test('of more branches than a byte counts', () => {
+    const branches = Array.from({ length: 300 }, (_, i) => `when a = ${i} then a + ${i}`).join(' ')
+    expect(values(`case ${branches} else -1 end`, from)).toEqual([12n, 2n, -1n, -1n])
+  })
+})
+
+describe('IS DISTINCT FROM', () => {
+  test('knows NULL', () => {
+    const from = batch({ a: int(64), b: int(32) }, [
+      { a: 1n, b: 1 },
+      { a: 1n, b: 2 },
+      { a: null, b: 1 },
+      { a: 1n, b: null },
+      { a: null, b: null },
+    ])
+    expect(select('a is distinct from b', from)).toEqual([1, 2, 3])
+    expect(select('a is not distinct from b', from)).toEqual([0, 4])
+    expect(select('not (a is distinct from 1)', from)).toEqual([0, 1, 3])
+    expect(select('a is not distinct from null', from)).toEqual([2, 4])
+  })
+})
+
+describe('volatile functions', () => {
+  test('are computed for every row, whatever the arguments', () => {
+    const type: DataType = { kind: 'dictionary', index: int(8), value: utf8, ordered: false }
+    const from = column(
+      type,
+      Array.from({ length: 100 }, () => 'a'),
+    )
+    const bound = bindExpression(parseExpression("case when x = 'a' then random() end"), from.schema, {
+      clock: new SeededClock(3),
+    })
+    const distinct = new Set(columnValues(evaluate(bound, from)))
+    expect(distinct.size).toBeGreaterThan(90)
+    expect(select('random() >= 0 and random() < 1', from).length).toBe(100)
+  })
+})
+
 describe('dictionaries', () => {
   const type: DataType = { kind: 'dictionary', index: int(8), value: utf8, ordered: false }
   const words = ['b', 'a', null, 'b', 'ccc', 'a']
@@ -347,6 +445,39 @@ describe('dictionaries', () => {
     const within = Bitset.fromBytes(Uint8Array.of(0b1101), 4)
     expect(select('CAST(x AS int) = 1', numbers, within)).toEqual([0, 3])
     expect(failure(() => values('CAST(x AS int)', numbers)).message).toMatch('"x" is not a value of int32')
+  })
+})
+
+describe('dictionaries shared by slices', () => {
+  const type: DataType = { kind: 'dictionary', index: int(8), value: utf8, ordered: false }
+  const words = Array.from({ length: 64 }, (_, i) => (i % 9 === 8 ? null : `w${i % 5}`))
+  const from = column(type, words)
+
+  test('give what the whole gives, in each of them', () => {
+    const bound = bindExpression(
+      parseExpression("case when x is null then '-' else upper(x) end"),
+      from.schema,
+    )
+    const filter = bindFilter("length(x) = 2 and x <> 'w1'", from.schema)
+    const got: unknown[] = []
+    const selected: number[] = []
+    for (let start = 0; start < 64; start += 4) {
+      const slice = sliceBatch(from, start, 4)
+      expect(slice.columns[0]!.dictionary).toBe(from.columns[0]!.dictionary)
+      got.push(...columnValues(evaluate(bound, slice)))
+      selected.push(...[...selectRows(filter, slice).toIndices()].map(row => row + start))
+    }
+    expect(got).toEqual(words.map(word => word?.toUpperCase() ?? '-'))
+    expect(selected).toEqual(words.flatMap((word, i) => (word === null || word === 'w1' ? [] : [i])))
+  })
+
+  test('fail only in the slice that uses the entry', () => {
+    const numbers = column(type, ['1', '2', '1', '2', 'x', '1'])
+    const bound = bindExpression(parseExpression('cast(x as int)'), numbers.schema)
+    const slice = (start: number) => columnValues(evaluate(bound, sliceBatch(numbers, start, 3)))
+    expect(slice(0)).toEqual([1, 2, 1])
+    expect(failure(() => slice(3)).message).toMatch('"x" is not a value of int32')
+    expect(slice(1)).toEqual([2, 1, 2])
   })
 })
 
@@ -415,6 +546,21 @@ describe('nested columns', () => {
     expect(values('vec[0]', from)).toEqual([null, null, null, null, null])
     expect(values('vec[st.in.c]', from)).toEqual([1, null, null, null, 0])
     expect(select('array_length(vec) = 2 AND array_has(vec, 1.0)', from)).toEqual([0, 3])
+  })
+
+  test('lists and structs are made of values, and taken apart', () => {
+    expect(values('[st.in.c, 7, null]', from)).toEqual([
+      [1n, 7n, null],
+      [null, 7n, null],
+      [null, 7n, null],
+      [null, 7n, null],
+      [2n, 7n, null],
+    ])
+    expect(values('[st.in.c, 7][1 + 1]', from)).toEqual([7n, 7n, 7n, 7n, 7n])
+    expect(values("struct(st.w, vec)['c0']", from)).toEqual(['a', 'a', null, null, 'b'])
+    expect(values('struct(st.w, vec).c1[1]', from)).toEqual([1, null, 3, 1, 0])
+    expect(values('[st][1].in.c', from)).toEqual([1n, null, null, null, 2n])
+    expect(values('[st.in, st.in][2]', from)[4]).toEqual({ c: 2n })
   })
 })
 

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { compileLike, likeRows, matches } from '../../src/sql/like.js'
+import { utf8 } from '../../src/sql/types.js'
+import { byteRowsOf, columnOfScalars } from '../../src/sql/vector.js'
 import { likeCases } from './like-cases.js'
 
 function like(text: string, pattern: string, escapeCharacter = '\\'): boolean {
@@ -51,6 +53,21 @@ describe('LIKE', () => {
         expect(like(text, pattern)).toBe(expected.test(text))
       }),
       { numRuns: 5000 },
+    )
+  })
+
+  test('of many rows is that of each', () => {
+    const pieces = (...choices: string[]) =>
+      fc.array(fc.constantFrom(...choices), { maxLength: 5 }).map(all => all.join(''))
+    const texts = fc.array(pieces('a', 'b', 'ab', 'abcdefgh', '🎉'), { maxLength: 100 })
+    fc.assert(
+      fc.property(texts, pieces('a', 'b', 'ab', 'abcdefgh', '%', '_'), (rows, pattern) => {
+        const column = byteRowsOf(columnOfScalars(utf8, rows))
+        const words = likeRows(compileLike(pattern, '\\'), column, rows.length, null)
+        const found = rows.map((_, row) => ((words[row >>> 5]! >>> (row & 31)) & 1) === 1)
+        expect(found).toEqual(rows.map(text => like(text, pattern)))
+      }),
+      { numRuns: 2000 },
     )
   })
 

@@ -508,7 +508,6 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         const query = { id: ['people'], k: 1, vector: { single_vector: near } }
         const asks = [
           { full_text_query: { string_query: { query: 'x' } } },
-          { order_by: [{ column_name: 'id' }] },
           { distance_type: 'hamming' as const },
           { branch: 'other' },
         ]

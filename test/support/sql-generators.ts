@@ -1,9 +1,10 @@
 /** Random batches of one wide schema, and random well-typed expressions over it. */
 import fc from 'fast-check'
 import type { Batch } from '../../src/arrow/column.js'
+import { formatDecimal, parseDecimal } from '../../src/arrow/decimal.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
 import type { DataType, Schema } from '../../src/arrow/types.js'
-import type { Row, Value } from './sql-oracle.js'
+import { type Decimal, normalDecimal, type Row, type Value } from './sql-oracle.js'
 
 const utf8: DataType = { kind: 'utf8', large: false }
 const int = (bits: 8 | 16 | 32 | 64, signed = true) => ({ kind: 'int', bits, signed }) as const
@@ -23,6 +24,8 @@ const types: Readonly<Record<string, DataType>> = {
   day: { kind: 'date', unit: 'day' },
   us: { kind: 'timestamp', unit: 'us', timezone: null },
   ms: { kind: 'timestamp', unit: 'ms', timezone: 'UTC' },
+  dec: { kind: 'decimal', bits: 128, precision: 10, scale: 2 },
+  fine: { kind: 'decimal', bits: 128, precision: 20, scale: 6 },
   labels: { kind: 'list', large: false, child: { name: 'item', type: utf8, nullable: true } },
   st: {
     kind: 'struct',
@@ -87,6 +90,12 @@ const row: fc.Arbitrary<Row> = fc.record({
     fc.integer({ min: -2, max: 2 }).map(halves => ({ nanos: (BigInt(halves) * nanosPerDay) / 2n + 1000n })),
   ),
   ms: orNull(dayNumber.map(days => ({ nanos: BigInt(days) * nanosPerDay }))),
+  dec: orNull(fc.integer({ min: -300, max: 300 }).map(cents => ({ digits: BigInt(cents), scale: 2 }))),
+  fine: orNull(
+    fc
+      .constantFrom(0n, 1n, -500_000n, 1_500_000n, 2_000_000n, -(10n ** 9n))
+      .map(digits => ({ digits, scale: 6 })),
+  ),
   labels: orNull(fc.array(orNull(fc.constantFrom('a', 'b', 'c')), { maxLength: 3 })),
   st: orNull(fc.record({ n: orNull(smallInt), Word: orNull(word) })),
 })
@@ -103,6 +112,10 @@ export function batchOf(from: readonly Row[]): Batch {
       const value = source[name] as { nanos: bigint } | null
       object[name] = value === null ? null : value.nanos / nanosPer[name]!
     }
+    for (const name of ['dec', 'fine']) {
+      const value = source[name] as Decimal | null
+      object[name] = value === null ? null : formatDecimal(value.digits, value.scale)
+    }
     return object
   })
   return rowsToBatch(objects, wideSchema)
@@ -112,8 +125,32 @@ const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
 const integers = fc.constantFrom('i8', 'i32', 'u32', 'i64', 'st.n', 'array_length(labels)', 'length(s)')
 const floats = fc.constantFrom('f32', 'f64')
 const texts = fc.constantFrom('s', 'large', 'dict', 'st.Word', 'labels[1]')
-const instants = fc.constantFrom('day', 'us', 'ms')
+const instants = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom('day', 'us', 'ms') },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(
+        fc.constantFrom('day', 'us', 'ms'),
+        fc.constantFrom('+', '-'),
+        fc.constantFrom(
+          "interval '1 month'",
+          "interval '-13' month",
+          "interval '2 days'",
+          "interval '31' day",
+        ),
+      )
+      .map(([a, o, b]) => `(${a} ${o} ${b})`),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(fc.constantFrom('us', 'ms'), fc.constantFrom('month', 'day', 'hour', 'year'))
+      .map(([a, unit]) => `date_trunc('${unit}', ${a} + interval '5 hours')`),
+  },
+)
 const integerLiteral = wideInt.map(String)
+const shortDecimal = fc.constantFrom('0.5', '-1.5', '1.0', '0.1', '2.125')
 const decimalLiteral = fc.constantFrom('0.5', '-1.5', '1.0', '0.1', '1e30', '-1e300', '9007199254740992.0')
 const instantLiteral = fc.constantFrom(
   "'1970-01-01'",
@@ -124,6 +161,7 @@ const instantLiteral = fc.constantFrom(
 )
 const arithmeticOp = fc.constantFrom('+', '-', '*', '/', '%')
 const compareOp = fc.constantFrom('=', '==', '<>', '!=', '<', '<=', '>', '>=')
+const decimalOp = fc.constantFrom('+', '-', '*', '%')
 const pattern = fc
   .array(fc.constantFrom('%', '_', 'a', 'b', 'B', '漢', 'é', '\\%', '\\_', '\\'), { maxLength: 5 })
   .map(pieces => pieces.join(''))
@@ -131,8 +169,71 @@ const pattern = fc
 const binary = (op: fc.Arbitrary<string>, operand: fc.Arbitrary<string>) =>
   fc.tuple(operand, op, operand).map(([a, o, b]) => `(${a} ${o} ${b})`)
 
-const grammar = fc.letrec<{ int: string; unsigned: string; float: string; text: string; bool: string }>(
+/** Equality, membership and what joins them, for chains that become one list. */
+const chains = [
+  ['=', 'in', 'or'],
+  ['<>', 'not in', 'and'],
+  ['=', 'not in', 'or'],
+] as const
+
+/** CASE with conditions, and CASE that compares an operand. */
+function caseOf(
+  bool: fc.Arbitrary<string>,
+  subject: fc.Arbitrary<string>,
+  result: fc.Arbitrary<string>,
+): fc.Arbitrary<string> {
+  const branches = (when: fc.Arbitrary<string>) =>
+    fc
+      .array(fc.tuple(when, result), { minLength: 1, maxLength: 3 })
+      .map(list => list.map(([condition, then]) => `when ${condition} then ${then}`).join(' '))
+  const otherwise = fc.option(
+    result.map(text => ` else ${text}`),
+    { nil: '' },
+  )
+  return fc.oneof<fc.Arbitrary<string>[]>(
+    fc.tuple(branches(bool), otherwise).map(([list, last]) => `case ${list}${last} end`),
+    fc
+      .tuple(subject, branches(fc.oneof(subject, fc.constant('null'))), otherwise)
+      .map(([operand, list, last]) => `case ${operand} ${list}${last} end`),
+  )
+}
+
+const grammar = fc.letrec<Record<'int' | 'unsigned' | 'float' | 'decimal' | 'text' | 'bool', string>>(
   tie => ({
+    decimal: fc.oneof(
+      { maxDepth: 2, depthSize: 'small' },
+      { weight: 4, arbitrary: fc.constantFrom('dec', 'fine') },
+      {
+        weight: 2,
+        arbitrary: fc
+          .tuple(
+            fc.constantFrom('dec', 'fine'),
+            decimalOp,
+            fc.oneof(shortDecimal, fc.constantFrom('i8', 'st.n', '2')),
+          )
+          .map(([a, o, b]) => `(${a} ${o} ${b})`),
+      },
+      {
+        weight: 1,
+        arbitrary: fc.tuple(tie('decimal'), decimalOp, tie('decimal')).map(([a, o, b]) => `(${a} ${o} ${b})`),
+      },
+      { weight: 1, arbitrary: fc.constantFrom('(dec / fine)', '(fine / i8)', 'abs(dec)') },
+      { weight: 1, arbitrary: tie('decimal').map(a => `-(${a})`) },
+      {
+        weight: 1,
+        arbitrary: fc
+          .tuple(tie('decimal'), fc.constantFrom("decimal(2, 1) '0.5'", '2', 'i8', 'fine'))
+          .map(([a, b]) => `coalesce(${a}, ${b})`),
+      },
+      {
+        weight: 1,
+        arbitrary: caseOf(
+          tie('bool'),
+          tie('decimal'),
+          fc.oneof(tie('decimal'), fc.constant("decimal(4, 3) '0.125'")),
+        ),
+      },
+    ),
     unsigned: fc.oneof(
       fc.constant('u64'),
       fc.tuple(arithmeticOp, fc.oneof(tie('int'), fc.constant('u64'))).map(([o, b]) => `(u64 ${o} ${b})`),
@@ -149,6 +250,26 @@ const grammar = fc.letrec<{ int: string; unsigned: string; float: string; text: 
       { weight: 1, arbitrary: fc.tuple(tie('int'), tie('int')).map(([a, b]) => `coalesce(${a}, ${b})`) },
       { weight: 1, arbitrary: fc.tuple(tie('int'), tie('int')).map(([a, b]) => `nullif(${a}, ${b})`) },
       { weight: 1, arbitrary: tie('text').map(a => `try_cast(${a} as int)`) },
+      { weight: 1, arbitrary: caseOf(tie('bool'), fc.oneof(tie('int'), tie('float')), tie('int')) },
+      {
+        weight: 1,
+        arbitrary: fc.tuple(tie('int'), tie('int')).map(([a, b]) => `[${a}, ${b}][${a.length % 3}]`),
+      },
+      { weight: 1, arbitrary: fc.tuple(tie('text'), tie('int')).map(([a, b]) => `struct(${a}, ${b})['c1']`) },
+      {
+        weight: 1,
+        arbitrary: fc
+          .tuple(fc.constantFrom('greatest', 'least'), fc.array(tie('int'), { minLength: 1, maxLength: 3 }))
+          .map(([f, list]) => `${f}(${list.join(', ')})`),
+      },
+      { weight: 1, arbitrary: tie('text').map(a => `octet_length(${a})`) },
+      { weight: 1, arbitrary: fc.tuple(tie('text'), tie('text')).map(([a, b]) => `strpos(${a}, ${b})`) },
+      {
+        weight: 1,
+        arbitrary: fc
+          .tuple(fc.constantFrom('year', 'month', 'day'), instants)
+          .map(([part, a]) => `date_part('${part}', ${a})`),
+      },
     ),
     float: fc.oneof(
       { maxDepth: 3, depthSize: 'small' },
@@ -180,6 +301,12 @@ const grammar = fc.letrec<{ int: string; unsigned: string; float: string; text: 
       { weight: 1, arbitrary: fc.tuple(tie('text'), tie('text')).map(([a, b]) => `(${a} || ${b})`) },
       { weight: 1, arbitrary: fc.tuple(tie('text'), tie('text')).map(([a, b]) => `coalesce(${a}, ${b})`) },
       { weight: 1, arbitrary: tie('int').map(a => `cast(${a} as string)`) },
+      { weight: 1, arbitrary: caseOf(tie('bool'), tie('text'), tie('text')) },
+      { weight: 1, arbitrary: tie('text').map(a => `reverse(${a})`) },
+      {
+        weight: 1,
+        arbitrary: fc.tuple(tie('text'), tie('text')).map(([a, b]) => `replace(${a}, 'a', ${b})`),
+      },
     ),
     bool: fc.oneof(
       { maxDepth: 4, depthSize: 'small' },
@@ -206,6 +333,71 @@ const grammar = fc.letrec<{ int: string; unsigned: string; float: string; text: 
         arbitrary: fc
           .tuple(instants, compareOp, fc.oneof(instants, instantLiteral, fc.constant('null')))
           .map(([a, o, b]) => `${a} ${o} ${b}`),
+      },
+      {
+        weight: 3,
+        arbitrary: fc
+          .tuple(
+            tie('decimal'),
+            compareOp,
+            fc.oneof(tie('decimal'), decimalLiteral, integers, integerLiteral),
+          )
+          .map(([a, o, b]) => `${a} ${o} ${b}`),
+      },
+      {
+        weight: 1,
+        arbitrary: fc
+          .tuple(
+            tie('decimal'),
+            fc.constantFrom('in', 'not in'),
+            fc.array(fc.oneof(decimalLiteral, fc.constantFrom('1.50', '0.00', '2', 'null', 'i8', 'fine')), {
+              minLength: 1,
+              maxLength: 5,
+            }),
+          )
+          .map(([a, o, list]) => `${a} ${o} (${list.join(', ')})`),
+      },
+      {
+        weight: 2,
+        arbitrary: fc
+          .tuple(
+            fc.oneof(
+              fc.tuple(
+                fc.oneof(tie('int'), tie('float')),
+                fc.oneof(tie('int'), tie('float'), fc.constant('null')),
+              ),
+              fc.tuple(tie('text'), fc.oneof(tie('text'), fc.constant('null'))),
+              fc.tuple(tie('decimal'), tie('decimal')),
+              fc.tuple(instants, instants),
+            ),
+            fc.constantFrom('is distinct from', 'is not distinct from'),
+          )
+          .map(([[a, b], o]) => `${a} ${o} ${b}`),
+      },
+      {
+        weight: 2,
+        arbitrary: caseOf(
+          tie('bool'),
+          fc.oneof(tie('int'), tie('float')),
+          tie('bool').map(a => `(${a})`),
+        ),
+      },
+      {
+        weight: 2,
+        arbitrary: fc
+          .tuple(
+            fc.constantFrom('i8', 'i64', 's', 'dict', 'lower(s)'),
+            fc.constantFrom(...chains),
+            fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 2, maxLength: 5 }),
+          )
+          .map(([a, [same, many, join], list]) =>
+            list
+              .map(n => {
+                const [x, y] = /^i/.test(a) ? [n, n + 1] : [`'${'abc'[n] ?? ''}'`, "'ab'"]
+                return n === 2 ? `${a} ${many} (${x}, ${y})` : `${a} ${same} ${x}`
+              })
+              .join(` ${join} `),
+          ),
       },
       {
         weight: 3,
@@ -288,7 +480,14 @@ const grammar = fc.letrec<{ int: string; unsigned: string; float: string; text: 
         arbitrary: fc
           .tuple(
             tie('bool'),
-            fc.constantFrom('is true', 'is not true', 'is false', 'is not false', 'is null'),
+            fc.constantFrom(
+              'is true',
+              'is not true',
+              'is false',
+              'is not false',
+              'is null',
+              'is not unknown',
+            ),
           )
           .map(([a, o]) => `(${a}) ${o}`),
       },
@@ -312,11 +511,19 @@ const grammar = fc.letrec<{ int: string; unsigned: string; float: string; text: 
 /** A condition over `wideSchema`. */
 export const condition: fc.Arbitrary<string> = grammar.bool
 
-/** A value over `wideSchema` of type integer, float or text. */
-export const valueExpression: fc.Arbitrary<string> = fc.oneof(grammar.int, grammar.float, grammar.text)
+/** A value over `wideSchema` of type integer, float, decimal or text. */
+export const valueExpression: fc.Arbitrary<string> = fc.oneof(
+  grammar.int,
+  grammar.float,
+  grammar.decimal,
+  grammar.text,
+)
 
 /** An engine value of an expression as the oracle writes it. */
 export function asOracleValue(value: unknown, type: DataType): Value {
   if (value === null) return null
+  if (type.kind === 'decimal') {
+    return normalDecimal({ digits: parseDecimal(value as string, type.scale)!, scale: type.scale })
+  }
   return type.kind === 'int' ? BigInt(value as number) : (value as Value)
 }

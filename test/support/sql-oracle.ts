@@ -10,9 +10,29 @@ export interface Instant {
   readonly nanos: bigint
 }
 
+/** `digits` divided by ten to the `scale`. */
+export interface Decimal {
+  readonly digits: bigint
+  readonly scale: number
+}
+
+/** The same number with the smallest scale it has. */
+export function normalDecimal({ digits, scale }: Decimal): Decimal {
+  if (scale === 0 || digits % 10n !== 0n) return { digits, scale }
+  return normalDecimal({ digits: digits / 10n, scale: scale - 1 })
+}
+
+/** A span of the calendar, only ever a constant. */
+interface Span {
+  readonly months: bigint
+  readonly nanos: bigint
+}
+
 /** Integers are bigint, floats number, texts string. */
 export type Value =
   | null
+  | Decimal
+  | Span
   | boolean
   | bigint
   | number
@@ -68,13 +88,27 @@ export class Oracle {
           expr.operands.map(operand => () => this.test(operand, row)),
         )
       case 'is': {
-        const operand = this.value(expr.operand, row)
-        const isSo = expr.what === 'null' ? operand === null : operand === (expr.what === 'true')
+        const isAsked = expr.what === 'null' || expr.what === 'unknown'
+        const operand = isAsked ? this.#subject(expr.operand, row) : this.value(expr.operand, row)
+        const isSo = isAsked ? operand === null : operand === (expr.what === 'true')
         return isSo !== expr.negated
       }
+      case 'distinct': {
+        const [left, right] = this.#pair(expr.left, expr.right, row)
+        const isEqual =
+          left === null || right === null
+            ? left === right
+            : this.#compared('=', expr.left, expr.right, row) === true
+        return isEqual === expr.negated
+      }
+      case 'case':
+        return this.#case(expr, row)
+      case 'interval':
+        return spanOf(`${expr.text} ${expr.unit}`.trim())
       case 'negate': {
         const operand = this.value(expr.operand, row)
         if (operand === null) return null
+        if (isDecimal(operand)) return { ...operand, digits: -operand.digits }
         if (expr.operand.kind === 'literal') return -(operand as bigint)
         return typeof operand === 'bigint' ? -inRange(operand, -greatest, greatest) : -(operand as number)
       }
@@ -112,11 +146,31 @@ export class Oracle {
       case 'element': {
         const list = this.value(expr.operand, row) as readonly Value[] | null
         const index = this.value(expr.index, row) as bigint | null
+        if (typeof index === 'string') return (list as unknown as { [name: string]: Value })[index]!
         return list === null || index === null || index < 1n ? null : (list[Number(index) - 1] ?? null)
       }
       default:
         throw new Error(`the oracle knows no ${expr.kind}`)
     }
+  }
+
+  /** What IS NULL is asked of: the engine may know that it is not null before it computes it. */
+  #subject(expr: Expr, row: Row): Value {
+    try {
+      return this.value(expr, row)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      throw ['is', 'distinct', 'not', 'array'].includes(expr.kind) ? new PossibleFault() : error
+    }
+  }
+
+  #case(expr: Expr & { kind: 'case' }, row: Row): Value {
+    const { operand, branches, otherwise } = expr
+    for (const { when, then } of branches) {
+      const holds = operand === null ? this.test(when, row) : this.#compared('=', operand, when, row)
+      if (holds === true) return this.value(then, row)
+    }
+    return otherwise === null ? null : this.value(otherwise, row)
   }
 
   /** An operand that decides hides the fault of another, or does not: the order is the engine's choice. */
@@ -167,6 +221,10 @@ export class Oracle {
       return null
     }
     if (op === '||') return `${left}${right}`
+    if (isSpan(right)) return moved(left as Instant, right, op === '-' ? -1n : 1n, this.#isDate(expr.left))
+    if (isDecimal(left) || isDecimal(right)) {
+      return decimalArithmetic(op, asDecimal(left, expr.left), asDecimal(right, expr.right))
+    }
     if (typeof left === 'number' || typeof right === 'number') {
       return floatArithmetic(op, Number(left), Number(right))
     }
@@ -197,6 +255,10 @@ export class Oracle {
     return sides.includes('unsigned') && !sides.includes('signed') ? 'unsigned' : 'signed'
   }
 
+  #isDate(expr: Expr): boolean {
+    return expr.kind === 'column' && this.#typeOf(expr.path.map(part => part.name))?.kind === 'date'
+  }
+
   #typeOf(path: readonly string[]): DataType | undefined {
     let fields: readonly Field[] = this.#schema.fields
     let type: DataType | undefined
@@ -211,8 +273,8 @@ export class Oracle {
     const [left, right] = this.#pair(leftExpr, rightExpr, row)
     if (left === null || right === null) return null
     const order = orderOf(
-      this.#atPrecisionOf(rightExpr, leftExpr, left),
-      this.#atPrecisionOf(leftExpr, rightExpr, right),
+      exactly(rightExpr, right, leftExpr, this.#atPrecisionOf(rightExpr, leftExpr, left)),
+      exactly(leftExpr, left, rightExpr, this.#atPrecisionOf(leftExpr, rightExpr, right)),
     )
     switch (op) {
       case '=':
@@ -247,6 +309,8 @@ export class Oracle {
         return Number(value)
       case 'string':
         return String(value)
+      case 'decimal':
+        return asDecimal(Number(value), { ...expr, kind: 'decimal', text: value as string })
       case 'date':
       case 'timestamp':
         return { nanos: instantOf(value) }
@@ -270,6 +334,12 @@ export class Oracle {
       }
       return null
     }
+    if (name === 'struct') return Object.fromEntries(args.map((arg, i) => [`c${i}`, this.value(arg, row)]))
+    if (name === 'greatest' || name === 'least') {
+      const present = args.map(arg => this.value(arg, row)).filter(value => value !== null)
+      const sorted = present.sort(orderOf)
+      return sorted.at(name === 'greatest' ? -1 : 0) ?? null
+    }
     const values = args.map(arg => this.value(arg, row))
     const [first, second] = values as [Value, Value]
     if (name === 'nullif')
@@ -289,7 +359,27 @@ export class Oracle {
         return text.endsWith(part)
       case 'contains':
         return text.includes(part)
+      case 'octet_length':
+        return BigInt(Buffer.byteLength(text))
+      case 'strpos': {
+        const at = text.indexOf(part)
+        return at === -1 ? 0n : BigInt([...text.slice(0, at)].length + 1)
+      }
+      case 'reverse':
+        return [...text].reverse().join('')
+      case 'replace':
+        return text.replaceAll(part, () => values[2] as string)
+      case 'date_part': {
+        const date = new Date(Number(floorTo((second as Instant).nanos, 1_000_000n) / 1_000_000n))
+        const parts = { year: date.getUTCFullYear(), month: date.getUTCMonth() + 1, day: date.getUTCDate() }
+        return BigInt(parts[text as keyof typeof parts])
+      }
+      case 'date_trunc':
+        return truncated(text, second as Instant)
       case 'abs':
+        if (isDecimal(first)) return first.digits < 0n ? { ...first, digits: -first.digits } : first
+        // Narrow integers stay narrow, and their least has no absolute value there.
+        if (first === -(2n ** 31n)) throw new PossibleFault()
         if (typeof first !== 'bigint') return Math.abs(first as number)
         return first < 0n ? inRange(-first, least, greatest) : first
       case 'floor':
@@ -326,9 +416,93 @@ export function isConstant(expr: Expr): boolean {
       return isConstant(expr.left) && isConstant(expr.right)
     case 'call':
       return expr.args.every(isConstant)
+    case 'array':
+      return expr.elements.every(isConstant)
+    case 'element':
+      return isConstant(expr.operand) && isConstant(expr.index)
     default:
       return false
   }
+}
+
+function isDecimal(value: Value): value is Decimal {
+  return typeof value === 'object' && value !== null && 'scale' in value
+}
+
+function isSpan(value: Value): value is Span {
+  return typeof value === 'object' && value !== null && 'months' in value
+}
+
+/** A number written with a point, as its digits say it; a bigint is one of scale 0. */
+function asDecimal(value: Value, expr: Expr): Decimal {
+  if (isDecimal(value)) return value
+  if (typeof value === 'bigint') return { digits: value, scale: 0 }
+  const text =
+    expr.kind === 'decimal'
+      ? expr.text
+      : expr.kind === 'negate'
+        ? `-${(expr.operand as { text: string }).text}`
+        : String(value)
+  const [, sign, whole = '', fraction = '', exponent = '0'] = /^(-?)(\d*)(?:\.(\d*))?(?:e(-?\d+))?$/i.exec(
+    text,
+  )!
+  const digits = BigInt(`${sign}${whole}${fraction}`)
+  const scale = fraction.length - Number(exponent)
+  return scale < 0 ? { digits: digits * 10n ** BigInt(-scale), scale: 0 } : { digits, scale }
+}
+
+/** A decimal constant that meets a decimal is compared with all its digits. */
+function exactly(otherExpr: Expr, other: Value, expr: Expr, value: Value): Value {
+  if (!isDecimal(other) || typeof value !== 'number' || otherExpr === expr) return value
+  return asDecimal(value, expr)
+}
+
+function decimalArithmetic(op: string, a: Decimal, b: Decimal): Decimal {
+  const scale = Math.max(a.scale, b.scale)
+  const [x, y] = [a, b].map(side => side.digits * 10n ** BigInt(scale - side.scale)) as [bigint, bigint]
+  if ((op === '/' || op === '%') && y === 0n) throw new Fault()
+  const result = {
+    '+': { digits: x + y, scale },
+    '-': { digits: x - y, scale },
+    '*': { digits: a.digits * b.digits, scale: a.scale + b.scale },
+    '/': { digits: y === 0n ? 0n : (x * 10n ** BigInt(a.scale + 4)) / y, scale: a.scale + 4 },
+    '%': { digits: y === 0n ? 0n : x % y, scale },
+  }[op]!
+  inRange(result.digits, -(10n ** 38n) + 1n, 10n ** 38n - 1n)
+  return result
+}
+
+const nanosPerHour = 3_600_000_000_000n
+
+/** `-13 month`, `2 days`, `5 hours`. */
+function spanOf(text: string): Span {
+  const [, count, unit] = /^(-?\d+) (month|day|hour)s?$/.exec(text)!
+  if (unit === 'month') return { months: BigInt(count!), nanos: 0n }
+  return { months: 0n, nanos: BigInt(count!) * nanosPerHour * (unit === 'day' ? 24n : 1n) }
+}
+
+function floorTo(value: bigint, unit: bigint): bigint {
+  const rest = value % unit
+  return rest < 0n ? value - rest - unit : value - rest
+}
+
+function moved({ nanos }: Instant, span: Span, direction: bigint, isDate: boolean): Instant {
+  const day = nanosPerHour * 24n
+  const midnight = floorTo(nanos, day)
+  const date = new Date(Number(midnight / 1_000_000n))
+  const months = date.getUTCMonth() + Number(direction * span.months)
+  const last = new Date(Date.UTC(date.getUTCFullYear(), months + 1, 0)).getUTCDate()
+  const target = Date.UTC(date.getUTCFullYear(), months, Math.min(date.getUTCDate(), last))
+  const result = BigInt(target) * 1_000_000n + (nanos - midnight) + direction * span.nanos
+  return { nanos: isDate ? floorTo(result, day) : result }
+}
+
+function truncated(unit: string, { nanos }: Instant): Instant {
+  if (unit === 'hour' || unit === 'day')
+    return { nanos: floorTo(nanos, nanosPerHour * (unit === 'day' ? 24n : 1n)) }
+  const date = new Date(Number(floorTo(nanos, 1_000_000n) / 1_000_000n))
+  const first = Date.UTC(date.getUTCFullYear(), unit === 'month' ? date.getUTCMonth() : 0, 1)
+  return { nanos: BigInt(first) * 1_000_000n }
 }
 
 function inRange(value: bigint, low: bigint, high: bigint): bigint {
@@ -354,7 +528,22 @@ function orderOf(a: Value, b: Value): number {
   if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b))
   if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b))
   if (isInstant(a) || isInstant(b)) return sign(instantOf(a), instantOf(b))
+  if (isDecimal(a) || isDecimal(b)) return orderOfDecimals(a, b)
   return sign(a as number, b as number)
+}
+
+/** Beside a float a decimal is the nearest float. */
+function orderOfDecimals(a: Value, b: Value): number {
+  const [x, y] = [a, b].map(side => (typeof side === 'bigint' ? { digits: side, scale: 0 } : side))
+  if (isDecimal(x!) && isDecimal(y!)) {
+    const scale = Math.max(x.scale, y.scale)
+    const [m, n] = [x, y].map(side => side.digits * 10n ** BigInt(scale - side.scale)) as [bigint, bigint]
+    return sign(m, n)
+  }
+  const [m, n] = [x!, y!].map(side =>
+    isDecimal(side) ? Number(`${side.digits}e${-side.scale}`) : (side as number),
+  )
+  return sign(m!, n!)
 }
 
 function sign<T extends number | bigint | boolean>(a: T, b: T): number {

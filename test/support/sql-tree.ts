@@ -1,5 +1,5 @@
 /** Syntax trees as short text with every grouping in brackets, for tables of cases. */
-import type { Expr } from '../../src/sql/syntax.js'
+import type { Expr, InExpr } from '../../src/sql/syntax.js'
 
 export function showTree(expr: Expr): string {
   switch (expr.kind) {
@@ -20,10 +20,8 @@ export function showTree(expr: Expr): string {
     case 'and':
     case 'or':
       return `(${expr.operands.map(showTree).join(` ${expr.kind} `)})`
-    case 'in': {
-      const list = 'kind' in expr.list ? showTree(expr.list) : `[${expr.list.map(showTree).join(' ')}]`
-      return `(${showTree(expr.operand)} ${not(expr.negated)}in ${list})`
-    }
+    case 'in':
+      return `(${showTree(expr.operand)} ${not(expr.negated)}in ${showList(expr.list)})`
     case 'between':
       return `(${showTree(expr.operand)} ${not(expr.negated)}between ${showTree(expr.low)} ${showTree(expr.high)})`
     case 'like': {
@@ -35,13 +33,32 @@ export function showTree(expr: Expr): string {
       return `(${showTree(expr.operand)} is ${not(expr.negated)}${expr.what})`
     case 'cast':
       return `(${expr.try ? 'try_cast' : 'cast'} ${showTree(expr.operand)} ${[expr.type.name, ...expr.type.args].join(' ')})`
-    case 'call':
-      return `${expr.name}(${expr.args.map(showTree).join(' ')})`
+    case 'distinct':
+      return `(${showTree(expr.left)} is ${not(expr.negated)}distinct from ${showTree(expr.right)})`
+    case 'case': {
+      const operand = expr.operand === null ? '' : ` ${showTree(expr.operand)}`
+      const branches = expr.branches.map(({ when, then }) => ` when ${showTree(when)} then ${showTree(then)}`)
+      const otherwise = expr.otherwise === null ? '' : ` else ${showTree(expr.otherwise)}`
+      return `(case${operand}${branches.join('')}${otherwise})`
+    }
+    case 'interval':
+      return `(interval '${expr.text}'${expr.unit === '' ? '' : ` ${expr.unit}`})`
+    case 'call': {
+      const modifier = expr.modifier === null ? [] : [expr.modifier]
+      return `${expr.name}(${[...modifier, ...expr.args.map(showTree)].join(' ')})`
+    }
     case 'array':
       return `[${expr.elements.map(showTree).join(' ')}]`
     case 'element':
       return `${showTree(expr.operand)}[${showTree(expr.index)}]`
   }
+}
+
+function showList(list: InExpr['list']): string {
+  if (!('kind' in list)) return `[${list.map(showTree).join(' ')}]`
+  if (list.kind === 'parameter') return showTree(list)
+  const values = Array.from<bigint | string>(list.values)
+  return `{${values.map(value => (typeof value === 'string' ? `'${value}'` : String(value))).join(' ')}}`
 }
 
 function not(isNegated: boolean): string {

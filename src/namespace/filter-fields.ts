@@ -1,0 +1,17 @@
+/** Conditions as the handles take them, as the fields of a request. */
+import { invalidInput } from '../errors.js'
+import { type Parameters, writeParameters } from '../protocol/parameters.js'
+import type { SqlFragment } from '../sql/tag.js'
+
+/** SQL with the values of its parameters, or what the tag `sql` makes, which brings its own. */
+export function filterFields(
+  filter: string | SqlFragment,
+  parameters: Parameters | undefined,
+): { readonly filter: string; readonly parameters?: ReturnType<typeof writeParameters> } {
+  if (typeof filter === 'string') {
+    return { filter, ...(parameters && { parameters: writeParameters(parameters) }) }
+  }
+  if (parameters !== undefined) throw invalidInput('parameters are given beside a condition that has its own')
+  const own = filter.parameters as Parameters & readonly unknown[]
+  return { filter: filter.text, ...(own.length > 0 && { parameters: writeParameters(own) }) }
+}

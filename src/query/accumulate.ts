@@ -1,0 +1,350 @@
+/**
+ * Aggregates: what the rows of each group come to. NULLs do not count; a group without a value is NULL (its count 0).
+ *
+ * Sums and averages of integers are exact whatever their order, and an error where the result does not fit; those of
+ * floats are added in row order.
+ */
+import type { Column } from '../arrow/column.js'
+import { formatDecimal, readDecimal } from '../arrow/decimal.js'
+import { takeColumn } from '../arrow/take.js'
+import type { DataType } from '../arrow/types.js'
+import { invalidInput, unreachable } from '../errors.js'
+import type { Scalar } from '../sql/bound.js'
+import { decoded } from '../sql/dictionary.js'
+import { orderOfScalars } from '../sql/scalar-order.js'
+import { valueType } from '../sql/types.js'
+import {
+  bitAt,
+  columnOfScalars,
+  doublesOf,
+  isWide,
+  scalarAt,
+  validWords,
+  widePairsOf,
+} from '../sql/vector.js'
+import { Grouper } from './group.js'
+import { compareRows, keyBatch } from './key-store.js'
+import type { Aggregate } from './plan.js'
+
+export interface Accumulator {
+  /** Adds rows: row `i` belongs to group `groups[i]`, all below `count`. `arg`: null for `count(*)`. */
+  add(groups: Uint32Array, arg: Column | null, count: number): void
+  /** One row per group, in the type of the aggregate. */
+  finish(count: number): Column
+}
+
+/** `seed`: see `Grouper`. */
+export function accumulator(aggregate: Aggregate, seed: number): Accumulator {
+  const plain = plainAccumulator(aggregate)
+  return aggregate.distinct && aggregate.arg !== null
+    ? new DistinctValues(plain, aggregate.arg.type, seed)
+    : plain
+}
+
+function plainAccumulator({ fn, arg, field }: Aggregate): Accumulator {
+  const type = arg === null ? null : valueType(arg.type)
+  switch (fn) {
+    case 'count':
+      return new Count(field.type)
+    case 'sum':
+    case 'avg':
+      if (type!.kind === 'float') return new FloatSum(field.type, fn === 'avg')
+      if (type!.kind === 'decimal') return new DecimalSum(type as DecimalType, field.type, fn === 'avg')
+      return new IntegerSum(field.type, fn === 'avg')
+    case 'min':
+    case 'max':
+      return new Extreme(field.type, fn === 'max')
+    default:
+      return unreachable(fn)
+  }
+}
+
+/** The rows of a column that hold a value, as a list; null when all do. */
+function presentRows(column: Column): Uint32Array | null {
+  const valid = validWords(column)
+  if (valid === null) return null
+  const rows: number[] = []
+  for (let row = 0; row < column.length; row++) if (bitAt(valid, row)) rows.push(row)
+  return Uint32Array.from(rows)
+}
+
+/** Rows without a value taken away. */
+function present(groups: Uint32Array, arg: Column): readonly [Uint32Array, Column] {
+  const rows = presentRows(arg)
+  if (rows === null) return [groups, decoded(arg)]
+  return [rows.map(row => groups[row]!), decoded(takeColumn(arg, rows))]
+}
+
+function grown(array: Float64Array<ArrayBuffer>, count: number): Float64Array<ArrayBuffer> {
+  if (count <= array.length) return array
+  const larger = new Float64Array(Math.max(count, 2 * array.length))
+  larger.set(array)
+  return larger
+}
+
+class Count implements Accumulator {
+  readonly #type: DataType
+  #counts = new Float64Array(1)
+
+  constructor(type: DataType) {
+    this.#type = type
+  }
+
+  add(groups: Uint32Array, arg: Column | null, count: number): void {
+    this.#counts = grown(this.#counts, count)
+    const counts = this.#counts
+    const counted = arg === null ? groups : present(groups, arg)[0]
+    for (let i = 0; i < counted.length; i++) counts[counted[i]!]! += 1
+  }
+
+  finish(count: number): Column {
+    const counts = grown(this.#counts, count)
+    return columnOfScalars(
+      this.#type,
+      Array.from({ length: count }, (_, group) => BigInt(counts[group]!)),
+    )
+  }
+}
+
+/** Passes on only the first of equal values of a group. */
+class DistinctValues implements Accumulator {
+  readonly #of: Accumulator
+  readonly #seen: Grouper
+
+  constructor(of: Accumulator, type: DataType, seed: number) {
+    this.#of = of
+    this.#seen = new Grouper([{ kind: 'int', bits: 32, signed: false }, type], seed)
+  }
+
+  add(groups: Uint32Array, arg: Column | null, count: number): void {
+    const known = this.#seen.count
+    const pairs = this.#seen.add([columnOfGroups(groups), arg!])
+    const fresh: number[] = []
+    let next = known
+    for (let row = 0; row < pairs.length; row++) {
+      if (pairs[row] !== next) continue
+      fresh.push(row)
+      next++
+    }
+    const rows = Uint32Array.from(fresh)
+    this.#of.add(
+      rows.map(row => groups[row]!),
+      takeColumn(arg!, rows),
+      count,
+    )
+  }
+
+  finish(count: number): Column {
+    return this.#of.finish(count)
+  }
+}
+
+function columnOfGroups(groups: Uint32Array): Column {
+  return {
+    type: { kind: 'int', bits: 32, signed: false },
+    length: groups.length,
+    nullCount: 0,
+    validity: null,
+    values: groups,
+    offsets: null,
+    children: [],
+    dictionary: null,
+  }
+}
+
+class FloatSum implements Accumulator {
+  readonly #type: DataType
+  readonly #isMean: boolean
+  #sums = new Float64Array(1)
+  #counts = new Float64Array(1)
+
+  constructor(type: DataType, isMean: boolean) {
+    this.#type = type
+    this.#isMean = isMean
+  }
+
+  add(groups: Uint32Array, arg: Column | null, count: number): void {
+    this.#sums = grown(this.#sums, count)
+    this.#counts = grown(this.#counts, count)
+    const [sums, counts] = [this.#sums, this.#counts]
+    const [owners, column] = present(groups, arg!)
+    const values = doublesOf(column)
+    for (let i = 0; i < owners.length; i++) {
+      sums[owners[i]!]! += values[i]!
+      counts[owners[i]!]! += 1
+    }
+  }
+
+  finish(count: number): Column {
+    const [sums, counts] = [grown(this.#sums, count), grown(this.#counts, count)]
+    const scalars = Array.from({ length: count }, (_, group): Scalar => {
+      if (counts[group] === 0) return null
+      return this.#isMean ? sums[group]! / counts[group]! : sums[group]!
+    })
+    return columnOfScalars(this.#type, scalars)
+  }
+}
+
+/** High words may add up to this much before a sum is given up: 2^19 rows of the largest numbers there are. */
+const highLimit = 2 ** 50
+
+/**
+ * Sums of integers as two doubles, one of the low and one of the high words, each a whole number that doubles hold
+ * exactly: what the low words carry over moves to the high ones after every batch.
+ */
+class IntegerSum implements Accumulator {
+  readonly #type: DataType
+  readonly #isMean: boolean
+  #low = new Float64Array(1)
+  #high = new Float64Array(1)
+  #counts = new Float64Array(1)
+
+  constructor(type: DataType, isMean: boolean) {
+    this.#type = type
+    this.#isMean = isMean
+  }
+
+  add(groups: Uint32Array, arg: Column | null, count: number): void {
+    this.#low = grown(this.#low, count)
+    this.#high = grown(this.#high, count)
+    this.#counts = grown(this.#counts, count)
+    const [low, high, counts] = [this.#low, this.#high, this.#counts]
+    const [owners, column] = present(groups, arg!)
+    const pairs = widePairsOf(column)
+    const { type } = column
+    const lift = type.kind === 'int' && !type.signed && isWide(type) ? 2 ** 32 : 0
+    for (let i = 0; i < owners.length; i++) {
+      const group = owners[i]!
+      const top = pairs[2 * i + 1]!
+      low[group]! += pairs[2 * i]! >>> 0
+      high[group]! += top < 0 ? top + lift : top
+      counts[group]! += 1
+      if (low[group]! >= highLimit) carry(low, high, group)
+    }
+    for (let i = 0; i < owners.length; i++) {
+      carry(low, high, owners[i]!)
+      if (Math.abs(high[owners[i]!]!) >= highLimit) throw this.#overflow('beyond 80 bits')
+    }
+  }
+
+  finish(count: number): Column {
+    const low = grown(this.#low, count)
+    const high = grown(this.#high, count)
+    const counts = grown(this.#counts, count)
+    const scalars = Array.from({ length: count }, (_, group): Scalar => {
+      if (counts[group] === 0) return null
+      const sum = BigInt(high[group]!) * 0x1_0000_0000n + BigInt(low[group]!)
+      if (this.#isMean) return Number(sum) / counts[group]!
+      const isSigned = this.#type.kind === 'int' && this.#type.signed
+      if ((isSigned ? BigInt.asIntN(64, sum) : BigInt.asUintN(64, sum)) !== sum) {
+        throw this.#overflow(String(sum))
+      }
+      return sum
+    })
+    return columnOfScalars(this.#type, scalars)
+  }
+
+  #overflow(sum: string) {
+    return invalidInput(`a sum of integers does not fit 64 bits: ${sum}`, {
+      hint: 'sum doubles or decimals: sum(CAST(x AS double))',
+    })
+  }
+}
+
+function carry(low: Float64Array, high: Float64Array, group: number): void {
+  const over = Math.floor(low[group]! / 2 ** 32)
+  low[group]! -= over * 2 ** 32
+  high[group]! += over
+}
+
+type DecimalType = DataType & { kind: 'decimal' }
+
+class DecimalSum implements Accumulator {
+  readonly #from: DecimalType
+  readonly #type: DataType
+  readonly #isMean: boolean
+  readonly #sums: bigint[] = []
+  readonly #counts: number[] = []
+
+  constructor(from: DecimalType, type: DataType, isMean: boolean) {
+    this.#from = from
+    this.#type = type
+    this.#isMean = isMean
+  }
+
+  add(groups: Uint32Array, arg: Column | null, _count: number): void {
+    const [owners, column] = present(groups, arg!)
+    for (let i = 0; i < owners.length; i++) {
+      const group = owners[i]!
+      const value = readDecimal(column.values as Uint8Array, i, this.#from.bits)
+      this.#sums[group] = (this.#sums[group] ?? 0n) + value
+      this.#counts[group] = (this.#counts[group] ?? 0) + 1
+    }
+  }
+
+  finish(count: number): Column {
+    const { scale, precision } = this.#type as DecimalType
+    const finer = 10n ** BigInt(scale - this.#from.scale)
+    const limit = 10n ** BigInt(precision)
+    const scalars = Array.from({ length: count }, (_, group): Scalar => {
+      const sum = this.#sums[group]
+      if (sum === undefined) return null
+      const result = this.#isMean ? dividedHalfUp(sum * finer, BigInt(this.#counts[group]!)) : sum
+      if (result < limit && result > -limit) return result
+      throw invalidInput(
+        `a sum of decimals has more than ${precision} digits: ${formatDecimal(result, scale)}`,
+        {
+          hint: 'sum doubles: sum(CAST(x AS double))',
+        },
+      )
+    })
+    return columnOfScalars(this.#type, scalars)
+  }
+}
+
+/** Rounded to the nearest, halves away from zero. */
+function dividedHalfUp(value: bigint, divisor: bigint): bigint {
+  const half = value < 0n ? -divisor / 2n : divisor / 2n
+  return (value + half) / divisor
+}
+
+/** The least or the greatest value, in the order that sorting has. */
+class Extreme implements Accumulator {
+  readonly #type: DataType
+  readonly #isGreatest: boolean
+  readonly #best: Scalar[] = []
+  /** By group: its first row among those being added, -1 between two calls. */
+  #first = new Int32Array(0)
+
+  constructor(type: DataType, isGreatest: boolean) {
+    this.#type = type
+    this.#isGreatest = isGreatest
+  }
+
+  add(groups: Uint32Array, arg: Column | null, count: number): void {
+    const [owners, column] = present(groups, arg!)
+    if (this.#first.length < count) this.#first = new Int32Array(2 * count).fill(-1)
+    const first = this.#first
+    const keys = keyBatch([column], [{ ascending: !this.#isGreatest, nullsFirst: false }])
+    for (let row = 0; row < owners.length; row++) {
+      const known = first[owners[row]!]!
+      if (known === -1 || compareRows(keys, row, known, !this.#isGreatest) < 0) first[owners[row]!] = row
+    }
+    for (const group of owners) {
+      const row = first[group]!
+      if (row === -1) continue
+      first[group] = -1
+      const value = scalarAt(column, row)
+      const known = this.#best[group] ?? null
+      const order = known === null ? -1 : orderOfScalars(value, known)
+      if (known === null || (this.#isGreatest ? order > 0 : order < 0)) this.#best[group] = value
+    }
+  }
+
+  finish(count: number): Column {
+    return columnOfScalars(
+      this.#type,
+      Array.from({ length: count }, (_, group) => this.#best[group] ?? null),
+    )
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * A plan as text: one step per line, the last one first, each with what feeds it indented below. The filter stands as it
+ * is carried out: names resolved, constants folded, conditions in the order in which they are run.
+ */
+import { typeName } from '../arrow/type-name.js'
+import { quote } from '../errors.js'
+import type { Layout } from '../manifest/layout.js'
+import { printExpression } from '../sql/print.js'
+import type { TableReader } from '../table/table-reader.js'
+import { mayPass } from './filter.js'
+import type { Aggregate, OrderKey, OutputColumn, Plan } from './plan.js'
+import { RowSource } from './source.js'
+
+/** `table`: what the table is called. `verbose`: with the types of the columns. */
+export function explainPlan(plan: Plan, reader: TableReader, table: string, verbose: boolean): string {
+  const steps = [...outputSteps(plan, verbose), ...rowSteps(plan), scanStep(plan, reader, table)]
+  const lines = steps.map((step, depth) => `${'  '.repeat(depth)}${step}`)
+  const warnings = new Set(
+    [plan.filter, ...plan.output.map(({ value }) => value)].flatMap(each => each?.warnings ?? []),
+  )
+  return [...lines, ...[...warnings].map(warning => `warning: ${warning}`)].join('\n')
+}
+
+/** What is done with the rows that were found. */
+function outputSteps(
+  { output, grouping, distinct, order, offset, limit, search }: Plan,
+  verbose: boolean,
+): string[] {
+  const project = `Project: ${output.map(column => outputText(column, grouping !== null, verbose)).join(', ')}`
+  const isBounded = limit < Number.MAX_SAFE_INTEGER || offset > 0
+  const count = limit < Number.MAX_SAFE_INTEGER ? ` ${limit} rows` : ''
+  const bounds = isBounded && search === null ? [`Limit:${count}${offset > 0 ? ` after ${offset}` : ''}`] : []
+  const sort = order.length === 0 ? [] : [`Sort: ${order.map(orderText).join(', ')}`]
+  const steps = distinct ? [...bounds, ...sort, 'Distinct', project] : [project, ...bounds, ...sort]
+  if (grouping === null) return steps
+  const keys = grouping.keys.map(({ field, value }) => `${field.name} = ${printExpression(value)}`).join(', ')
+  const aggregates = grouping.aggregates.map(aggregateText).join(', ')
+  return [...steps, `Aggregate: by [${keys}], [${aggregates}]`]
+}
+
+function outputText({ field, value }: OutputColumn, isOfGroups: boolean, verbose: boolean): string {
+  const text = printExpression(value)
+  const isItself = value.expr.kind === 'column' && value.expr.path.join('.') === field.name
+  const name = isItself && !isOfGroups ? text : `${text} AS ${field.name}`
+  return verbose ? `${name} (${typeName(field.type)})` : name
+}
+
+function aggregateText({ fn, distinct, arg, field }: Aggregate): string {
+  const value = arg === null ? '*' : `${distinct ? 'DISTINCT ' : ''}${printExpression(arg)}`
+  return `${field.name} = ${fn}(${value})`
+}
+
+function orderText({ value, ascending, nullsFirst }: OrderKey): string {
+  return `${printExpression(value)} ${ascending ? 'ASC' : 'DESC'} NULLS ${nullsFirst ? 'FIRST' : 'LAST'}`
+}
+
+/** How rows are found, but for the scan. */
+function rowSteps({ search, filter, filterFirst, offset, limit }: Plan): string[] {
+  const steps: string[] = []
+  if (search !== null) {
+    if (filter !== null && !filterFirst) steps.push(`Filter the rows found: ${printExpression(filter)}`)
+    const { field, metric, lower, upper } = search
+    const bounds = [
+      ...(lower === undefined ? [] : [`from ${lower}`]),
+      ...(upper === undefined ? [] : [`below ${upper}`]),
+    ]
+    const within = bounds.length === 0 ? '' : `, _distance ${bounds.join(' ')}`
+    steps.push(`KNN: exact, ${quote(field.name)}, ${metric}, k = ${limit + offset}${within}`)
+  }
+  if (filter !== null && (search === null || filterFirst)) steps.push(`Filter: ${printExpression(filter)}`)
+  return steps
+}
+
+function scanStep({ filter, filterFirst, search }: Plan, reader: TableReader, table: string): string {
+  const { fragments, version }: Layout = reader.layout
+  const source = new RowSource(reader)
+  const before = search === null || filterFirst ? filter : null
+  const read = fragments.filter(fragment => mayPass(source, before, fragment))
+  const rows = read.reduce((sum, fragment) => sum + fragment.rows - fragment.dead.count, 0)
+  const passed = `${read.length} of ${fragments.length} fragments may hold matching rows, ${rows} rows in them`
+  return `Scan: ${table} version ${version}, ${passed}`
+}

@@ -1,0 +1,122 @@
+/** Rows to groups by their keys: an open-addressing table, at most half full. NULL is a key like any other. */
+import type { Column } from '../arrow/column.js'
+import { concatColumns } from '../arrow/concat.js'
+import { emptyColumn } from '../arrow/fill.js'
+import { takeColumn } from '../arrow/take.js'
+import type { DataType } from '../arrow/types.js'
+import { decoded } from '../sql/dictionary.js'
+import { valueType } from '../sql/types.js'
+import { type KeyBatch, KeyStore } from './key-store.js'
+
+export class Grouper {
+  readonly #store: KeyStore
+  readonly #types: readonly DataType[]
+  readonly #seed: number
+  /** The distinct keys, batch by batch, by column. */
+  readonly #pieces: Column[][]
+  /** Group number plus 1, 0 for an empty slot. */
+  #slots = new Uint32Array(1024)
+  /** Of every group. */
+  #hashes = new Uint32Array(512)
+
+  /** `seed`: unforeseeable, so that nobody can choose values that all meet in one slot; groups do not depend on it. */
+  constructor(types: readonly DataType[], seed: number) {
+    this.#types = types
+    this.#seed = seed
+    this.#store = new KeyStore(
+      types,
+      types.map(() => ({ ascending: true, nullsFirst: true })),
+    )
+    this.#pieces = types.map(() => [])
+  }
+
+  /** Groups so far. */
+  get count(): number {
+    return this.#store.count
+  }
+
+  /** The group of every row; groups are numbered as they are met. `columns`: the keys, at least one. */
+  add(columns: readonly Column[]): Uint32Array {
+    const { length } = columns[0]!
+    const batch = this.#store.batch(columns)
+    const hashes = hashRows(batch, length, this.#seed)
+    const groups = new Uint32Array(length)
+    const fresh: number[] = []
+    for (let row = 0; row < length; row++) {
+      const known = this.count
+      groups[row] = this.#groupOf(batch, row, hashes[row]!)
+      if (this.count > known) fresh.push(row)
+    }
+    if (fresh.length > 0) {
+      const rows = Uint32Array.from(fresh)
+      for (const [k, column] of columns.entries()) this.#pieces[k]!.push(takeColumn(decoded(column), rows))
+    }
+    return groups
+  }
+
+  /** The keys of all groups, by column, in the value types of the keys. */
+  keys(): Column[] {
+    return this.#pieces.map((pieces, k) =>
+      pieces.length === 0 ? emptyColumn(valueType(this.#types[k]!)) : concatColumns(pieces),
+    )
+  }
+
+  #groupOf(batch: KeyBatch, row: number, hash: number): number {
+    const mask = this.#slots.length - 1
+    let slot = hash & mask
+    for (;;) {
+      const group = this.#slots[slot]! - 1
+      if (group === -1) break
+      if (this.#hashes[group] === hash && this.#store.compareWith(group, batch, row) === 0) return group
+      slot = (slot + 1) & mask
+    }
+    const group = this.#store.add(batch, row)
+    this.#hashes[group] = hash
+    this.#slots[slot] = group + 1
+    if (2 * this.count >= this.#slots.length) this.#grow()
+    return group
+  }
+
+  #grow(): void {
+    const hashes = new Uint32Array(this.#slots.length)
+    hashes.set(this.#hashes)
+    this.#hashes = hashes
+    const slots = new Uint32Array(2 * this.#slots.length)
+    const mask = slots.length - 1
+    for (let group = 0; group < this.count; group++) {
+      let slot = hashes[group]! & mask
+      while (slots[slot] !== 0) slot = (slot + 1) & mask
+      slots[slot] = group + 1
+    }
+    this.#slots = slots
+  }
+}
+
+/** A hash of every row of a batch. */
+function hashRows({ words, texts }: KeyBatch, length: number, seed: number): Uint32Array {
+  const hashes = new Uint32Array(length).fill(seed)
+  for (let w = 0; w < words.length; w++) {
+    const column = words[w]!
+    for (let row = 0; row < length; row++) hashes[row] = mixed(hashes[row]!, column[row]! ^ seed)
+    const source = texts[w]!
+    if (source === null) continue
+    const { bytes, offsets } = source
+    for (let row = 0; row < length; row++) {
+      let hash = mixed(hashes[row]!, offsets[row + 1]! - offsets[row]!)
+      // The first eight bytes are in the words.
+      for (let k = offsets[row]! + 8; k < offsets[row + 1]!; k++) hash = mixed(hash, bytes[k]! ^ seed)
+      hashes[row] = hash
+    }
+  }
+  return hashes
+}
+
+/** One round of MurmurHash3 (A. Appleby, public domain), its high bits folded into the low ones that choose the slot. */
+function mixed(hash: number, word: number): number {
+  let k = Math.imul(word, 0xcc9e2d51)
+  k = (k << 15) | (k >>> 17)
+  let h = hash ^ Math.imul(k, 0x1b873593)
+  h = (h << 13) | (h >>> 19)
+  h = Math.imul(h, 5) + 0xe6546b64
+  return h ^ (h >>> 16)
+}

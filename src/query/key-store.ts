@@ -1,0 +1,364 @@
+/**
+ * Rows of some key columns, in a form that compares and hashes quickly whatever their types are: what sorting and
+ * grouping stand on.
+ *
+ * Each column becomes 32-bit words which, compared unsigned from left to right, order as its values do: a word that
+ * says where NULL stands, then the value with its bits turned so (the most significant bit of a signed number is
+ * flipped, a negative float inverted whole), all inverted for a descending order. Of a text these are the first eight
+ * bytes; its whole is kept beside them and looked at only where they are equal.
+ */
+import { type Column, isValid } from '../arrow/column.js'
+import { takeColumn } from '../arrow/take.js'
+import type { DataType } from '../arrow/types.js'
+import { assert, invalidInput } from '../errors.js'
+import { orderOfBytes } from '../sql/compare.js'
+import { decoded } from '../sql/dictionary.js'
+import { valueType } from '../sql/types.js'
+import {
+  type ByteRows,
+  bitAt,
+  byteRowsOf,
+  doublesOf,
+  fitsInt32,
+  int32sOf,
+  isWide,
+  pairsOf,
+  validWords,
+} from '../sql/vector.js'
+
+export interface KeyOrder {
+  readonly ascending: boolean
+  readonly nullsFirst: boolean
+}
+
+/** The key columns of one batch as words. */
+export interface KeyBatch {
+  /** By word, then by row. */
+  readonly words: readonly Uint32Array[]
+  /** By word: the texts behind a column's last word, null for every other word. */
+  readonly texts: readonly (ByteRows | null)[]
+}
+
+/** Whether the values of a type have an order: lists, structs, maps and intervals have none. */
+export function isOrdered(type: DataType): boolean {
+  return wordsOfType(type) !== null
+}
+
+/** Words of a value, without the one for NULL. */
+function wordsOfType(declared: DataType): number | null {
+  const type = valueType(declared)
+  switch (type.kind) {
+    case 'null':
+      return 0
+    case 'bool':
+      return 1
+    case 'int':
+    case 'date':
+    case 'time':
+    case 'timestamp':
+    case 'duration':
+      return isWide(type) ? 2 : 1
+    case 'float':
+    case 'utf8':
+    case 'binary':
+    case 'fixed_size_binary':
+      return 2
+    case 'decimal':
+      return type.bits / 32
+    default:
+      return null
+  }
+}
+
+/** The columns, one per order, as words. */
+export function keyBatch(columns: readonly Column[], orders: readonly KeyOrder[]): KeyBatch {
+  const words: Uint32Array[] = []
+  const texts: (ByteRows | null)[] = []
+  for (const [i, column] of columns.entries()) {
+    const key = cleared(decoded(column))
+    const { ascending, nullsFirst } = orders[i]!
+    const values = valueWords(key)
+    const valid = validWords(key)
+    const nulls = new Uint32Array(key.length).fill(1)
+    if (valid !== null) {
+      for (let row = 0; row < key.length; row++) {
+        if (bitAt(valid, row)) continue
+        nulls[row] = nullsFirst ? 0 : 2
+        for (const word of values) word[row] = ascending ? 0 : 0xffffffff
+      }
+    }
+    if (!ascending)
+      for (const word of values) for (let row = 0; row < word.length; row++) word[row] = ~word[row]!
+    words.push(nulls, ...values)
+    for (let w = 0; w < values.length; w++) texts.push(null)
+    texts.push(hasBytes(key.type) ? byteRowsOf(key) : null)
+  }
+  return { words, texts }
+}
+
+/** Texts with nothing under their nulls, so that two nulls are equal. */
+function cleared(column: Column): Column {
+  if (column.nullCount === 0 || !hasBytes(column.type)) return column
+  const rows = new Int32Array(column.length)
+  for (let row = 0; row < rows.length; row++) rows[row] = isValid(column, row) ? row : -1
+  return takeColumn(column, rows)
+}
+
+function hasBytes({ kind }: DataType): boolean {
+  return kind === 'utf8' || kind === 'binary' || kind === 'fixed_size_binary'
+}
+
+function valueWords(column: Column): Uint32Array[] {
+  const { type, length } = column
+  if (type.kind === 'null') return []
+  if (type.kind === 'bool') {
+    const bits = column.values as Uint8Array
+    return [Uint32Array.from({ length }, (_, row) => (bits[row >>> 3]! >>> (row & 7)) & 1)]
+  }
+  if (hasBytes(type)) return prefixWords(byteRowsOf(column), length)
+  if (type.kind === 'float') return floatWords(doublesOf(column), length)
+  if (type.kind === 'decimal') return decimalWords(column.values as Uint8Array, type.bits / 32, length)
+  if (isWide(type)) {
+    const flip = type.kind === 'int' && !type.signed ? 0 : 0x80000000
+    const pairs = pairsOf(column)
+    const high = new Uint32Array(length)
+    const low = new Uint32Array(length)
+    for (let row = 0; row < length; row++) {
+      high[row] = pairs[2 * row + 1]! ^ flip
+      low[row] = pairs[2 * row]!
+    }
+    return [high, low]
+  }
+  const words = new Uint32Array(length)
+  if (fitsInt32(type)) {
+    const values = int32sOf(column)
+    for (let row = 0; row < length; row++) words[row] = values[row]! ^ 0x80000000
+  } else {
+    words.set((column.values as Uint32Array).subarray(0, length))
+  }
+  return [words]
+}
+
+function prefixWords({ bytes, offsets }: ByteRows, length: number): Uint32Array[] {
+  const words = [new Uint32Array(length), new Uint32Array(length)]
+  for (let row = 0; row < length; row++) {
+    const start = offsets[row]!
+    const size = Math.min(8, offsets[row + 1]! - start)
+    for (let k = 0; k < size; k++) words[k >>> 2]![row]! |= bytes[start + k]! << (24 - 8 * (k & 3))
+  }
+  return words
+}
+
+/** NaN is the greatest, -0 is 0. */
+function floatWords(doubles: Float64Array, length: number): Uint32Array[] {
+  const values = new Float64Array(length)
+  for (let row = 0; row < length; row++) values[row] = doubles[row]! + 0
+  const pairs = new Uint32Array(values.buffer)
+  const high = new Uint32Array(length)
+  const low = new Uint32Array(length)
+  for (let row = 0; row < length; row++) {
+    const upper = pairs[2 * row + 1]!
+    const mask = upper >>> 31 === 1 ? 0xffffffff : 0
+    const isNumber = !Number.isNaN(values[row]!)
+    high[row] = isNumber ? upper ^ (mask | 0x80000000) : 0xffffffff
+    low[row] = isNumber ? pairs[2 * row]! ^ mask : 0xffffffff
+  }
+  return [high, low]
+}
+
+function decimalWords(bytes: Uint8Array, count: number, length: number): Uint32Array[] {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return Array.from({ length: count }, (_, w) => {
+    const words = new Uint32Array(length)
+    const flip = w === 0 ? 0x80000000 : 0
+    for (let row = 0; row < length; row++) {
+      words[row] = view.getInt32(4 * (count * row + count - 1 - w), true) ^ flip
+    }
+    return words
+  })
+}
+
+/** As `KeyStore.compare`, of two rows of a batch of one column. */
+export function compareRows({ words, texts }: KeyBatch, a: number, b: number, ascending: boolean): number {
+  for (let w = 0; w < words.length; w++) {
+    const x = words[w]![a]!
+    const y = words[w]![b]!
+    if (x !== y) return x < y ? -1 : 1
+  }
+  const source = texts.at(-1)
+  if (source == null) return 0
+  const { bytes, offsets } = source
+  const order = orderOfBytes(bytes, offsets[a]!, offsets[a + 1]!, bytes, offsets[b]!, offsets[b + 1]!)
+  return ascending ? order : -order
+}
+
+/** Bytes of texts that are kept: positions in them are 32 bits wide. */
+const maxBytes = 2 ** 32 - 1
+
+/** Texts behind one word, one after the other. */
+interface TextColumn {
+  bytes: Uint8Array
+  starts: Uint32Array
+  sizes: Uint32Array
+  used: number
+}
+
+/** Rows of keys, kept under the numbers 0, 1, 2 ... in which they were added. */
+export class KeyStore {
+  readonly #types: readonly DataType[]
+  readonly #orders: readonly KeyOrder[]
+  #words: Uint32Array[]
+  readonly #texts: (TextColumn | null)[]
+  /** By word: whether texts behind it are compared the other way round. */
+  readonly #reversed: readonly boolean[]
+  #capacity = 1024
+  #count = 0
+
+  constructor(types: readonly DataType[], orders: readonly KeyOrder[]) {
+    this.#types = types
+    this.#orders = orders
+    const texts: (TextColumn | null)[] = []
+    const reversed: boolean[] = []
+    for (const [i, type] of types.entries()) {
+      const count = wordsOfType(type)
+      assert(count !== null, `${type.kind} is no key`)
+      for (let w = 0; w < count; w++) texts.push(null)
+      texts.push(hasBytes(valueType(type)) ? this.#noTexts() : null)
+      while (reversed.length < texts.length) reversed.push(!orders[i]!.ascending)
+    }
+    this.#texts = texts
+    this.#reversed = reversed
+    this.#words = texts.map(() => new Uint32Array(this.#capacity))
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** Key columns in the order of the constructor's types. */
+  batch(columns: readonly Column[]): KeyBatch {
+    return keyBatch(columns, this.#orders)
+  }
+
+  add({ words, texts }: KeyBatch, row: number): number {
+    if (this.#count === this.#capacity) this.#grow()
+    const at = this.#count++
+    for (let w = 0; w < words.length; w++) {
+      this.#words[w]![at] = words[w]![row]!
+      const source = texts[w]!
+      if (source !== null) this.#addText(this.#texts[w]!, at, source, row)
+    }
+    return at
+  }
+
+  /** Negative, 0 or positive as row `a` comes before, with or after row `b`. */
+  compare(a: number, b: number): number {
+    const words = this.#words
+    for (let w = 0; w < words.length; w++) {
+      const x = words[w]![a]!
+      const y = words[w]![b]!
+      if (x !== y) return x < y ? -1 : 1
+      const texts = this.#texts[w]!
+      if (texts === null) continue
+      const { bytes, starts, sizes } = texts
+      const order = orderOfBytes(
+        bytes,
+        starts[a]!,
+        starts[a]! + sizes[a]!,
+        bytes,
+        starts[b]!,
+        starts[b]! + sizes[b]!,
+      )
+      if (order !== 0) return this.#reversed[w]! ? -order : order
+    }
+    return 0
+  }
+
+  /** As `compare`, of a kept row with one of a batch. */
+  compareWith(a: number, { words, texts }: KeyBatch, row: number): number {
+    for (let w = 0; w < words.length; w++) {
+      const x = this.#words[w]![a]!
+      const y = words[w]![row]!
+      if (x !== y) return x < y ? -1 : 1
+      const other = texts[w]!
+      if (other === null) continue
+      const { bytes, starts, sizes } = this.#texts[w]!
+      const order = orderOfBytes(
+        bytes,
+        starts[a]!,
+        starts[a]! + sizes[a]!,
+        other.bytes,
+        other.offsets[row]!,
+        other.offsets[row + 1]!,
+      )
+      if (order !== 0) return this.#reversed[w]! ? -order : order
+    }
+    return 0
+  }
+
+  /** A store of the rows `rows` alone, numbered by their places. */
+  picked(rows: Uint32Array): KeyStore {
+    const store = new KeyStore(this.#types, this.#orders)
+    const words = this.#words.map(all => rows.map(row => all[row]!))
+    const texts = this.#texts.map(all => {
+      return all === null ? null : pickedTexts(all, rows)
+    })
+    for (let i = 0; i < rows.length; i++) store.add({ words, texts }, i)
+    return store
+  }
+
+  #noTexts(): TextColumn {
+    return {
+      bytes: new Uint8Array(1024),
+      starts: new Uint32Array(this.#capacity),
+      sizes: new Uint32Array(this.#capacity),
+      used: 0,
+    }
+  }
+
+  #grow(): void {
+    this.#capacity *= 2
+    this.#words = this.#words.map(words => grown(words, this.#capacity))
+    for (const texts of this.#texts) {
+      if (texts === null) continue
+      texts.starts = grown(texts.starts, this.#capacity)
+      texts.sizes = grown(texts.sizes, this.#capacity)
+    }
+  }
+
+  #addText(texts: TextColumn, at: number, { bytes, offsets }: ByteRows, row: number): void {
+    const start = offsets[row]!
+    const size = offsets[row + 1]! - start
+    if (texts.used + size > maxBytes) {
+      throw invalidInput('the texts to sort or group by take more than 4 GiB', {
+        hint: 'filter the rows first',
+      })
+    }
+    if (texts.used + size > texts.bytes.length) {
+      const larger = new Uint8Array(Math.min(maxBytes, Math.max(2 * texts.bytes.length, texts.used + size)))
+      larger.set(texts.bytes)
+      texts.bytes = larger
+    }
+    for (let k = 0; k < size; k++) texts.bytes[texts.used + k] = bytes[start + k]!
+    texts.starts[at] = texts.used
+    texts.sizes[at] = size
+    texts.used += size
+  }
+}
+
+function pickedTexts({ bytes, starts, sizes }: TextColumn, rows: Uint32Array): ByteRows {
+  const offsets = new Int32Array(rows.length + 1)
+  for (let i = 0; i < rows.length; i++) offsets[i + 1] = offsets[i]! + sizes[rows[i]!]!
+  const picked = new Uint8Array(offsets[rows.length]!)
+  for (let i = 0; i < rows.length; i++) {
+    const start = starts[rows[i]!]!
+    for (let k = 0; k < sizes[rows[i]!]!; k++) picked[offsets[i]! + k] = bytes[start + k]!
+  }
+  return { bytes: picked, offsets }
+}
+
+function grown(words: Uint32Array, capacity: number): Uint32Array {
+  const larger = new Uint32Array(capacity)
+  larger.set(words)
+  return larger
+}

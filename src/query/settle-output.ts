@@ -1,0 +1,264 @@
+/**
+ * The columns of an answer, its groups and its order.
+ *
+ * A select with an aggregate in it, or with `group_by`, is one of groups: its expressions may read the keys and the
+ * aggregates, and nothing else. They are bound over the columns of the table, with a column in the place of every
+ * aggregate; then each part that is equal to a key becomes a column too.
+ */
+
+import { typeName } from '../arrow/type-name.js'
+import type { DataType, Field, Schema } from '../arrow/types.js'
+import { columnNotFound, invalidInput, quote, SheafError, schemaMismatch } from '../errors.js'
+import type { TableSchema } from '../manifest/table-schema.js'
+import type { QueryRequest } from '../protocol/query-shapes.js'
+import { type AggregateCall, aggregateType, containsAggregate, splitAggregates } from '../sql/aggregates.js'
+import { type BindOptions, bindExpression } from '../sql/bind.js'
+import { type Bound, type BoundExpression, columnsOf, operandsOf, withOperands } from '../sql/bound.js'
+import { parseExpression } from '../sql/parse.js'
+import { printBound } from '../sql/print.js'
+import type { Expr } from '../sql/syntax.js'
+import { valueType } from '../sql/types.js'
+import { isOrdered } from './key-store.js'
+import { columnExpression, namedColumn } from './named-column.js'
+import type { Aggregate, Grouping, OrderKey, OutputColumn } from './plan.js'
+import { distanceField, rowIdField, rowOffsetField, sourceSchema } from './source.js'
+
+type Random = () => number
+
+export interface SettledOutput {
+  readonly grouping: Grouping | null
+  readonly output: readonly OutputColumn[]
+  readonly distinct: boolean
+  readonly order: readonly OrderKey[]
+}
+
+/** `measured`: whether rows have a distance. Throws code 12, 13 or 20 with the name at fault. */
+export function settleOutput(
+  request: QueryRequest,
+  schema: TableSchema,
+  measured: boolean,
+  options: BindOptions,
+  random: Random,
+): SettledOutput {
+  const source = sourceSchema(schema, measured)
+  const aliases = aliasesOf(request)
+  const isGrouped = request.group_by !== undefined || aliases.some(({ tree }) => containsAggregate(tree))
+  const { grouping, output, readable } = isGrouped
+    ? settleGroups(request, aliases, source, options, random)
+    : settleRows(request, schema, aliases, measured, options, random)
+  const distinct = request.distinct === true
+  const order = (request.order_by ?? []).map((key): OrderKey => {
+    const name = key.column_name
+    const column = output.find(({ field }) => field.name === name)
+    const value = distinct ? ownColumn(name, output, random) : (column?.value ?? readable(name))
+    if (!isOrdered(value.type)) throw unordered('order_by', name, value.type)
+    return { value, ascending: key.ascending ?? true, nullsFirst: key.nulls_first ?? false }
+  })
+  if (distinct) {
+    for (const { field } of output)
+      if (!isOrdered(field.type)) throw unordered('distinct', field.name, field.type)
+  }
+  return { grouping, output, distinct, order }
+}
+
+function unordered(what: string, name: string, type: DataType) {
+  return schemaMismatch(`${what} cannot compare values of ${quote(name)}, which is ${typeName(type)}`)
+}
+
+interface Alias {
+  readonly name: string
+  readonly tree: Expr
+}
+
+function aliasesOf({ columns }: QueryRequest): readonly Alias[] {
+  if (columns === undefined) return []
+  if ('column_aliases' in columns) {
+    return Object.entries(columns.column_aliases!).map(([name, text]) => ({ name, tree: parsed(text, name) }))
+  }
+  return []
+}
+
+/** Says which column an expression with a fault is of. */
+function parsed(text: string, name: string): Expr {
+  try {
+    return parseExpression(text)
+  } catch (error) {
+    throw inColumn(error, name)
+  }
+}
+
+function inColumn(error: unknown, name: string): unknown {
+  if (!(error instanceof SheafError)) return error
+  const { code, message, hint, at } = error
+  return new SheafError(code, `column ${quote(name)}: ${message}`, { hint, at, cause: error })
+}
+
+function bound(tree: Expr, name: string, schema: Schema, options: BindOptions): BoundExpression {
+  try {
+    return bindExpression(tree, schema, options)
+  } catch (error) {
+    throw inColumn(error, name)
+  }
+}
+
+// ---- a row of the answer for every row
+
+/** `readable`: a column that is not one of the answer, by name, for an order. */
+interface Settled {
+  readonly grouping: Grouping | null
+  readonly output: readonly OutputColumn[]
+  readonly readable: (name: string) => BoundExpression
+}
+
+function settleRows(
+  request: QueryRequest,
+  schema: TableSchema,
+  aliases: readonly Alias[],
+  measured: boolean,
+  options: BindOptions,
+  random: Random,
+): Settled {
+  const source = sourceSchema(schema, measured)
+  const readable = (name: string) => columnExpression(namedColumn(name, source), random)
+  const named = (name: string) => namedOutput(name, source, random)
+  const output =
+    aliases.length > 0
+      ? aliases.map(({ name, tree }) => outputOf(name, bound(tree, name, source, options), source))
+      : (namesOf(request) ?? schema.fields.map(field => field.name)).map(named)
+  // A row is equal to no other once it has a distance or an id: those are added only where all rows are wanted.
+  if (request.distinct === true) return { grouping: null, output, readable }
+  const computed = [
+    ...(measured ? [distanceField.name] : []),
+    ...(request.with_row_id === true ? [rowIdField.name] : []),
+    ...(request.resume_at !== undefined ? [rowOffsetField.name] : []),
+  ]
+  const missing = computed.filter(name => output.every(column => column.field.name !== name))
+  return { grouping: null, output: [...output, ...missing.map(named)], readable }
+}
+
+function namesOf({ columns }: QueryRequest): readonly string[] | undefined {
+  return columns !== undefined && 'column_names' in columns ? columns.column_names : undefined
+}
+
+function namedOutput(name: string, schema: Schema, random: Random): OutputColumn {
+  const column = namedColumn(name, schema)
+  return outputOf(column.path.join('.'), columnExpression(column, random), schema)
+}
+
+/** A column that is handed on keeps the metadata of its field. */
+function outputOf(name: string, value: BoundExpression, schema: Schema): OutputColumn {
+  const { expr, type } = value
+  const field =
+    expr.kind === 'column' && expr.path.length === 1
+      ? schema.fields.find(known => known.name === expr.path[0])
+      : undefined
+  if (field === undefined) return { field: { name, type, nullable: true }, value }
+  const { nullable, metadata } = field
+  return {
+    field: metadata === undefined ? { name, type, nullable } : { name, type, nullable, metadata },
+    value,
+  }
+}
+
+// ---- a row of the answer for every group
+
+function settleGroups(
+  request: QueryRequest,
+  aliases: readonly Alias[],
+  source: Schema,
+  options: BindOptions,
+  random: Random,
+): Settled {
+  if (aliases.length === 0 && namesOf(request) === undefined) {
+    throw invalidInput('group_by is given, but no columns', {
+      hint: "select the keys and aggregates: { city: 'city', total: 'sum(price)' }",
+    })
+  }
+  const keys = (request.group_by ?? []).map((text, i) => {
+    const value = bound(keyTree(text, aliases, source), text, source, options)
+    if (!isOrdered(value.type)) throw unordered('group_by', text, value.type)
+    const field: Field = { name: `#key${i}`, type: valueType(value.type), nullable: true }
+    return { field, value, printed: printBound(value.expr) }
+  })
+  const selected: readonly Alias[] =
+    aliases.length > 0 ? aliases : namesOf(request)!.map(name => ({ name, tree: nameTree(name) }))
+  let calls: readonly AggregateCall[] = []
+  const trees = selected.map(({ name, tree }) => {
+    const split = splitAggregates(tree, calls)
+    calls = split.aggregates
+    return { name, tree: split.expr }
+  })
+  const aggregates = calls.map(({ fn, distinct, arg, name }): Aggregate => {
+    const value = arg === null ? null : bound(arg, fn, source, options)
+    const type = aggregateType(fn, value?.type ?? null)
+    return { fn, distinct, arg: value, field: { name, type, nullable: fn !== 'count' } }
+  })
+  const withAggregates: Schema = { fields: [...source.fields, ...aggregates.map(({ field }) => field)] }
+  const results = [...keys, ...aggregates].map(({ field }) => field.name)
+  const output = trees.map(({ name, tree }): OutputColumn => {
+    const value = bound(tree, name, withAggregates, options)
+    const expr = overKeys(value.expr, keys)
+    const stray = columnsOf(expr).find(column => !results.includes(column))
+    if (stray !== undefined) {
+      throw invalidInput(
+        `column ${quote(name)} reads ${quote(stray)}, which is neither a group_by key nor in an aggregate`,
+        {
+          hint: `group by it, or write max(${stray})`,
+        },
+      )
+    }
+    const { type } = expr
+    return {
+      field: { name, type, nullable: true },
+      value: { ...value, expr, type, columns: columnsOf(expr) },
+    }
+  })
+  const readable = (name: string): BoundExpression => {
+    const expr = overKeys(namedColumn(name, source), keys)
+    if (expr.kind === 'column' && results.includes(expr.path[0]!)) return columnExpression(expr, random)
+    throw invalidInput(
+      `order_by names ${quote(name)}, which is neither a column of the answer nor a group_by key`,
+    )
+  }
+  return {
+    grouping: { keys: keys.map(({ field, value }) => ({ field, value })), aggregates },
+    output,
+    readable,
+  }
+}
+
+function nameTree(name: string): Expr {
+  const at = { offset: 0, length: name.length }
+  return { kind: 'column', path: [{ name, quote: '`', at }], at }
+}
+
+/** A key is a column, a column of the answer, or an expression. */
+function keyTree(text: string, aliases: readonly Alias[], source: Schema): Expr {
+  if (source.fields.some(field => field.name === text)) return nameTree(text)
+  return aliases.find(({ name }) => name === text)?.tree ?? parsed(text, text)
+}
+
+/** `node` with a column in the place of everything that is equal to a key. */
+function overKeys(node: Bound, keys: readonly { readonly field: Field; readonly printed: string }[]): Bound {
+  if (node.kind === 'literal') return node
+  const printed = printBound(node)
+  const key = keys.find(candidate => candidate.printed === printed)
+  if (key !== undefined) return { kind: 'column', path: [key.field.name], type: key.field.type }
+  return withOperands(
+    node,
+    operandsOf(node).map(operand => overKeys(operand, keys)),
+  )
+}
+
+// ---- order
+
+function ownColumn(name: string, output: readonly OutputColumn[], random: Random): BoundExpression {
+  const column = output.find(({ field }) => field.name === name)
+  if (column !== undefined) {
+    return columnExpression({ kind: 'column', path: [name], type: column.field.type }, random)
+  }
+  throw columnNotFound(
+    name,
+    output.map(({ field }) => field.name),
+  )
+}

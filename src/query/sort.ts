@@ -1,0 +1,114 @@
+/**
+ * The first rows in an order, out of many: rows go in batch by batch, their numbers come out.
+ *
+ * Only rows that can still be among the first are kept. What is kept is sorted by merging runs; equal rows stay in the
+ * order in which they came.
+ */
+import type { Column } from '../arrow/column.js'
+import type { DataType } from '../arrow/types.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { type KeyBatch, type KeyOrder, KeyStore } from './key-store.js'
+
+/** Rows kept at least before those that cannot be among the first are thrown away. */
+const keepAtLeast = 64 * 1024
+/** Rows sorted in one go, and merged between two looks at the clock. */
+const runRows = 4 * 1024
+
+export class Sorter {
+  readonly #keep: number
+  #store: KeyStore
+  /** What the caller calls each kept row. */
+  #tags: Float64Array = new Float64Array(1024)
+  /** The kept row that is the last of those asked for; null while there are not that many. */
+  #last: number | null = null
+
+  /** `keep`: how many of the first rows are asked for. */
+  constructor(types: readonly DataType[], orders: readonly KeyOrder[], keep: number) {
+    this.#keep = keep
+    this.#store = new KeyStore(types, orders)
+  }
+
+  /** Adds the rows of the key columns; row `i` is called `firstTag + i`. */
+  async add(columns: readonly Column[], firstTag: number, pacer: Pacer): Promise<void> {
+    if (this.#keep === 0) return
+    const batch = this.#store.batch(columns)
+    const length = columns[0]!.length
+    for (let row = 0; row < length; row++) {
+      if (this.#last !== null && this.#store.compareWith(this.#last, batch, row) <= 0) continue
+      this.#push(batch, row, firstTag + row)
+      if (this.#store.count >= Math.max(keepAtLeast, 4 * this.#keep)) await this.#discard(pacer)
+    }
+  }
+
+  /** The tags of the first rows, in order. */
+  async finish(pacer: Pacer): Promise<Float64Array> {
+    const order = await this.#sorted(pacer)
+    return Float64Array.from(order.subarray(0, Math.min(order.length, this.#keep)), row => this.#tags[row]!)
+  }
+
+  #push(batch: KeyBatch, row: number, tag: number): void {
+    const at = this.#store.add(batch, row)
+    if (at === this.#tags.length) {
+      const larger = new Float64Array(2 * at)
+      larger.set(this.#tags)
+      this.#tags = larger
+    }
+    this.#tags[at] = tag
+  }
+
+  async #discard(pacer: Pacer): Promise<void> {
+    const first = (await this.#sorted(pacer)).slice(0, this.#keep)
+    const tags = new Float64Array(this.#tags.length)
+    for (let i = 0; i < first.length; i++) tags[i] = this.#tags[first[i]!]!
+    this.#store = this.#store.picked(first)
+    this.#tags = tags
+    this.#last = this.#keep - 1
+  }
+
+  /** The kept rows in order: short runs, then merges of two neighbours until there is one. */
+  async #sorted(pacer: Pacer): Promise<Uint32Array> {
+    const store = this.#store
+    const { count } = store
+    let rows = new Uint32Array(count)
+    for (let i = 0; i < count; i++) rows[i] = i
+    const compare = (a: number, b: number) => store.compare(a, b) || a - b
+    for (let from = 0; from < count; from += runRows) {
+      rows.subarray(from, from + runRows).sort(compare)
+      await pacer.turn()
+    }
+    let merged = new Uint32Array(count)
+    for (let width = runRows; width < count; width *= 2) {
+      for (let from = 0; from < count; from += 2 * width) {
+        const middle = Math.min(from + width, count)
+        await merge(store, rows, from, middle, Math.min(middle + width, count), merged, pacer)
+      }
+      const spare = rows
+      rows = merged
+      merged = spare
+    }
+    return rows
+  }
+}
+
+/** Merges two sorted neighbours; of equal rows that of the left one comes first. */
+async function merge(
+  store: KeyStore,
+  rows: Uint32Array,
+  from: number,
+  middle: number,
+  end: number,
+  out: Uint32Array,
+  pacer: Pacer,
+): Promise<void> {
+  let left = from
+  let right = middle
+  let at = from
+  while (at < end) {
+    const until = Math.min(end, at + runRows)
+    for (; at < until; at++) {
+      const takesLeft = left < middle && (right === end || store.compare(rows[left]!, rows[right]!) <= 0)
+      out[at] = takesLeft ? rows[left++]! : rows[right++]!
+    }
+    await pacer.turn()
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * What the expressions of a query can read: the columns of the table, and those that a query makes.
+ *
+ * - `_rowid`: stable for a row's life, unique in its table (uint64)
+ * - `_rowoffset`: how many living rows of this version come before the row (uint64)
+ * - `_distance`: where there is a vector to be near to (float32; l2 squared, 1 - cos, 1 - dot)
+ */
+import type { Batch, Column } from '../arrow/column.js'
+import { concatColumns } from '../arrow/concat.js'
+import { emptyColumn } from '../arrow/fill.js'
+import { sliceColumn } from '../arrow/slice.js'
+import { takeColumn } from '../arrow/take.js'
+import type { Field, Schema } from '../arrow/types.js'
+import { assert } from '../errors.js'
+import type { Fragment } from '../manifest/layout.js'
+import type { TableField, TableSchema } from '../manifest/table-schema.js'
+import type { Part, TableReader } from '../table/table-reader.js'
+import type { RowHits } from './hits.js'
+
+const uint64 = { kind: 'int', bits: 64, signed: false } as const
+
+export const rowIdField: Field = { name: '_rowid', type: uint64, nullable: false }
+export const rowOffsetField: Field = { name: '_rowoffset', type: uint64, nullable: false }
+export const distanceField: Field = { name: '_distance', type: { kind: 'float', bits: 32 }, nullable: false }
+
+/** `measured`: whether the rows have a distance. */
+export function sourceSchema(schema: TableSchema, measured: boolean): Schema {
+  return {
+    fields: [...schema.fields, rowIdField, rowOffsetField, ...(measured ? [distanceField] : [])],
+  }
+}
+
+export class RowSource {
+  readonly reader: TableReader
+  readonly #signal: AbortSignal | undefined
+  readonly #fields: ReadonlyMap<string, TableField>
+  #liveBefore: ReadonlyMap<Fragment, number> | undefined
+
+  constructor(reader: TableReader, signal?: AbortSignal) {
+    this.reader = reader
+    this.#signal = signal
+    this.#fields = new Map(reader.schema.fields.map(field => [field.name, field]))
+  }
+
+  /** Field of the table with that name; undefined for a column that the query makes. */
+  field(name: string): TableField | undefined {
+    return this.#fields.get(name)
+  }
+
+  /** Begins to load columns of a part, for a later call. */
+  prefetch(part: Part, names: readonly string[]): void {
+    for (const name of names) {
+      const field = this.#fields.get(name)
+      if (field !== undefined) this.reader.column(part, field).catch(() => {})
+    }
+  }
+
+  /** Living rows of the version before the fragment. */
+  liveBefore(fragment: Fragment): number {
+    if (this.#liveBefore === undefined) {
+      const before = new Map<Fragment, number>()
+      let live = 0
+      for (const each of this.reader.layout.fragments) {
+        before.set(each, live)
+        live += each.rows - each.dead.count
+      }
+      this.#liveBefore = before
+    }
+    const before = this.#liveBefore.get(fragment)
+    assert(before !== undefined, `fragment ${fragment.id} belongs to the version`)
+    return before
+  }
+
+  /** All rows of a part, dead ones too, with the columns `names`; without a copy where they lie in memory. */
+  async partBatch(part: Part, names: readonly string[]): Promise<Batch> {
+    const fields: Field[] = []
+    const columns: Column[] = []
+    for (const name of names) {
+      const field = this.#fields.get(name)
+      fields.push(field ?? madeField(name))
+      columns.push(
+        field === undefined
+          ? await this.#made(name, part, null)
+          : (await this.reader.column(part, field, this.#signal)).column,
+      )
+    }
+    return { schema: { fields }, length: part.rows, columns }
+  }
+
+  /** The columns `names` of some rows. `owned`: as copies that share no memory with what is kept in the cache. */
+  async batch(hits: RowHits, names: readonly string[], owned: boolean): Promise<Batch> {
+    const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
+    const columns: Column[] = []
+    for (const name of names) columns.push(await this.column(hits, name, owned))
+    return { schema: { fields }, length: hits.offsets.length, columns }
+  }
+
+  async column(hits: RowHits, name: string, owned: boolean): Promise<Column> {
+    const field = this.#fields.get(name)
+    if (field === undefined && name === distanceField.name) return flat(distanceField, hits.distances!)
+    if (hits.offsets.length === 0) return emptyColumn((field ?? madeField(name)).type)
+    if (hits.partOf === null) return this.#some(hits.parts[0]!, name, hits.offsets, owned)
+    return this.#gather(hits.parts, hits.partOf, hits.offsets, name)
+  }
+
+  /** Rows of several parts: taken part by part, then put into the order of the answer. */
+  async #gather(
+    parts: readonly Part[],
+    partOf: Uint32Array,
+    offsets: Uint32Array,
+    name: string,
+  ): Promise<Column> {
+    const rowsOf = new Map<number, number[]>()
+    for (const [row, part] of partOf.entries()) {
+      const rows = rowsOf.get(part)
+      if (rows === undefined) rowsOf.set(part, [row])
+      else rows.push(row)
+    }
+    const pieces: Column[] = []
+    const position = new Uint32Array(offsets.length)
+    let next = 0
+    for (const [part, rows] of rowsOf) {
+      const taken = Uint32Array.from(rows, row => offsets[row]!)
+      pieces.push(await this.#some(parts[part]!, name, taken, true))
+      for (const row of rows) position[row] = next++
+    }
+    return takeColumn(concatColumns(pieces), position)
+  }
+
+  async #some(part: Part, name: string, offsets: Uint32Array, owned: boolean): Promise<Column> {
+    const field = this.#fields.get(name)
+    if (field === undefined) return this.#made(name, part, offsets)
+    const { column } = await this.reader.column(part, field, this.#signal)
+    if (owned || !isRun(offsets)) return takeColumn(column, offsets)
+    return sliceColumn(column, offsets[0]!, offsets.length)
+  }
+
+  /** `offsets`: null for all rows. */
+  async #made(name: string, part: Part, offsets: Uint32Array | null): Promise<Column> {
+    const length = offsets?.length ?? part.rows
+    const offsetOf = (row: number) => offsets?.[row] ?? row
+    if (name === rowIdField.name) {
+      const first = this.reader.firstRowId(part)
+      return wholeNumbers(rowIdField, length, row => first + offsetOf(row))
+    }
+    assert(name === rowOffsetField.name, `a query makes no column ${name} of a part`)
+    const live = await this.reader.live(part, this.#signal)
+    const before = this.liveBefore(part.fragment) + (await this.reader.liveBefore(part, this.#signal))
+    if (live === null) return wholeNumbers(rowOffsetField, length, row => before + offsetOf(row))
+    const ranks = live.ranks()
+    return wholeNumbers(rowOffsetField, length, row => before + live.rank(offsetOf(row), ranks))
+  }
+}
+
+function madeField(name: string): Field {
+  const field = [rowIdField, rowOffsetField, distanceField].find(known => known.name === name)
+  assert(field !== undefined, `${name} is a column of the table or of the query`)
+  return field
+}
+
+/** Whether the rows follow each other; they are ascending and distinct, or in no order at all. */
+function isRun(offsets: Uint32Array): boolean {
+  for (let i = 1; i < offsets.length; i++) if (offsets[i] !== offsets[i - 1]! + 1) return false
+  return offsets.length > 0
+}
+
+function wholeNumbers(field: Field, length: number, numberOf: (row: number) => number): Column {
+  const values = new BigUint64Array(length)
+  // Row ids fit 53 bits: two halves are far cheaper than a BigInt each.
+  const halves = new Uint32Array(values.buffer)
+  for (let row = 0; row < length; row++) {
+    const value = numberOf(row)
+    halves[2 * row] = value
+    halves[2 * row + 1] = value / 0x1_0000_0000
+  }
+  return flat(field, values)
+}
+
+function flat(field: Field, values: BigUint64Array | Float32Array): Column {
+  return {
+    type: field.type,
+    length: values.length,
+    nullCount: 0,
+    validity: null,
+    values,
+    offsets: null,
+    children: [],
+    dictionary: null,
+  }
+}

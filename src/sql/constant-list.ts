@@ -1,0 +1,176 @@
+/**
+ * Long lists of constants read straight from the text, or taken over from a parameter: a hundred thousand ids are one
+ * array and not as many nodes.
+ */
+import type { ConstantList } from './syntax.js'
+
+export type Constants = ConstantList['values']
+
+/** Shorter lists are read like any other expressions, each with its place. */
+const leastLength = 64
+
+/** What integers of 64 bits are made of here: their number is `high * 2**32 + low`. */
+const wordSize = 2 ** 32
+
+/** Digits of the longest uint64, and digits that a double always holds. */
+const maxDigits = 20
+const exactDigits = 15
+
+/**
+ * The constants from `from` up to the bracket `close`, and where that stands; null unless there are many and nothing but
+ * integers of 64 bits, or nothing but strings.
+ */
+export function scanConstants(
+  text: string,
+  from: number,
+  close: ')' | ']',
+): { readonly values: Constants; readonly end: number } | null {
+  const closeCode = close.charCodeAt(0)
+  return text.charCodeAt(from) === 39 ? scanTexts(text, from, closeCode) : scanIntegers(text, from, closeCode)
+}
+
+function scanTexts(text: string, from: number, close: number) {
+  const values: string[] = []
+  let at = from
+  for (;;) {
+    if (text.charCodeAt(at) !== 39) return null
+    const start = at + 1
+    let hasQuotes = false
+    let end = text.indexOf("'", start)
+    while (end !== -1 && text.charCodeAt(end + 1) === 39) {
+      hasQuotes = true
+      end = text.indexOf("'", end + 2)
+    }
+    if (end === -1) return null
+    const inner = text.slice(start, end)
+    values.push(hasQuotes ? inner.replaceAll("''", "'") : inner)
+    at = blankEnd(text, end + 1)
+    const code = text.charCodeAt(at)
+    if (code === close) return values.length < leastLength ? null : { values, end: at }
+    if (code !== 44) return null
+    at = blankEnd(text, at + 1)
+  }
+}
+
+function scanIntegers(text: string, from: number, close: number) {
+  let words = new Int32Array(4 * leastLength)
+  let count = 0
+  let hasNegative = false
+  let hasHuge = false
+  let at = from
+  for (;;) {
+    let code = text.charCodeAt(at)
+    const isNegative = code === 45
+    if (isNegative) code = text.charCodeAt(++at)
+    const start = at
+    let value = 0
+    while (code >= 48 && code <= 57) {
+      value = value * 10 + (code - 48)
+      code = text.charCodeAt(++at)
+    }
+    const digits = at - start
+    if (digits === 0 || digits > maxDigits) return null
+    let low = value | 0
+    let high = Math.floor(value / wordSize)
+    if (digits > exactDigits) {
+      // In two parts, because a product of 64 bits is not exact: the last nine digits, and what stands before them,
+      // which has under 37 bits and is split at the sixteenth.
+      const upper = numberAt(text, start, at - 9)
+      const lowPart = (upper & 0xffff) * 1e9 + numberAt(text, at - 9, at)
+      const highPart = Math.floor(upper / 0x10000) * 1e9
+      const lowSum = (highPart & 0xffff) * 0x10000 + lowPart
+      low = lowSum | 0
+      high = Math.floor(highPart / 0x10000) + Math.floor(lowSum / wordSize)
+      if (high >= wordSize) return null
+    }
+    if (isNegative) {
+      if (high > 0x80000000 || (high === 0x80000000 && low !== 0)) return null
+      hasNegative = true
+    } else if (high >= 0x80000000) {
+      hasHuge = true
+    }
+    if (2 * count === words.length) {
+      const grown = new Int32Array(2 * words.length)
+      grown.set(words)
+      words = grown
+    }
+    words[2 * count] = isNegative ? -low : low
+    words[2 * count + 1] = isNegative ? (low === 0 ? -high : ~high) : high
+    count++
+    if (code !== 44 && code !== close) {
+      at = blankEnd(text, at)
+      code = text.charCodeAt(at)
+    }
+    if (code === close) break
+    if (code !== 44) return null
+    at = blankEnd(text, at + 1)
+  }
+  if (count < leastLength || (hasNegative && hasHuge)) return null
+  const values = hasHuge
+    ? new BigUint64Array(words.buffer, 0, count)
+    : new BigInt64Array(words.buffer, 0, count)
+  return { values, end: at }
+}
+
+/** The number that the digits from `from` up to `to` are, at most 15. */
+function numberAt(text: string, from: number, to: number): number {
+  let value = 0
+  for (let i = from; i < to; i++) value = value * 10 + (text.charCodeAt(i) - 48)
+  return value
+}
+
+/** Past the blanks that separate tokens; a comment is none. */
+function blankEnd(text: string, at: number): number {
+  for (;;) {
+    const code = text.charCodeAt(at)
+    if (code !== 32 && !(code >= 9 && code <= 13)) return at
+    at++
+  }
+}
+
+/** The elements of a parameter in the same form; null where they are few or not all integers or texts. */
+export function constantsOf(items: ArrayLike<unknown>): Constants | null {
+  if (items.length < leastLength) return null
+  if (items instanceof BigInt64Array || items instanceof BigUint64Array) return items
+  return typeof items[0] === 'string' ? textsOf(items) : integersOf(items)
+}
+
+function textsOf(items: ArrayLike<unknown>): Constants | null {
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i]
+    if (typeof item !== 'string' || /[\ud800-\udfff]/.test(item)) return null
+  }
+  return items as readonly string[]
+}
+
+function integersOf(items: ArrayLike<unknown>): Constants | null {
+  const words = new Int32Array(2 * items.length)
+  const values = new BigInt64Array(words.buffer)
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i]
+    if (typeof item === 'number') {
+      if (!Number.isSafeInteger(item) || Object.is(item, -0)) return null
+      words[2 * i] = item
+      words[2 * i + 1] = Math.floor(item / wordSize)
+    } else if (typeof item === 'bigint') {
+      values[i] = item
+      if (values[i] !== item) return null
+    } else {
+      return null
+    }
+  }
+  return values
+}
+
+/** Every value once: texts in the order they appear in, integers in ascending order. */
+export function distinctValues(values: Constants): readonly (bigint | string)[] {
+  if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
+    const sorted = values.slice().sort()
+    const out: bigint[] = []
+    for (let i = 0; i < sorted.length; i++) {
+      if (i === 0 || sorted[i] !== sorted[i - 1]) out.push(sorted[i]!)
+    }
+    return out
+  }
+  return [...new Set(values)]
+}

@@ -1,0 +1,36 @@
+/** What all texts that a pattern matches begin with. */
+
+/** What every text that matches begins with, and what else it must have. */
+export interface Prefix {
+  readonly text: string
+  readonly rest: 'nothing' | 'anything' | 'something'
+}
+
+/** Longer than any bound: no need to know more of a text or a pattern. */
+const longestPrefix = 64
+
+export function prefixOfText(text: string): Prefix {
+  if (text.length <= longestPrefix) return { text, rest: 'anything' }
+  // The last character may be one half of a pair.
+  return { text: [...text.slice(0, longestPrefix)].slice(0, -1).join(''), rest: 'something' }
+}
+
+export function prefixOfPattern(pattern: string, escapeCharacter: string): Prefix {
+  let text = ''
+  for (let i = 0; i < pattern.length; i++) {
+    if (text.length > longestPrefix) return { text, rest: 'something' }
+    let character = String.fromCodePoint(pattern.codePointAt(i)!)
+    const isEscape = character === escapeCharacter
+    if (isEscape && i + character.length < pattern.length) {
+      i += character.length
+      character = String.fromCodePoint(pattern.codePointAt(i)!)
+    } else if (isEscape || character === '_') {
+      return { text, rest: 'something' }
+    } else if (character === '%') {
+      return { text, rest: i === pattern.length - 1 ? 'anything' : 'something' }
+    }
+    text += character
+    i += character.length - 1
+  }
+  return { text, rest: 'nothing' }
+}

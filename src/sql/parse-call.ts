@@ -1,0 +1,128 @@
+/** What stands in the parentheses after a name: arguments, or the words some functions have in SQL instead of commas. */
+import { readTypeName } from './parse-type.js'
+import type { Reader } from './reader.js'
+import { type CallExpr, type Expr, level, type NamePart } from './syntax.js'
+
+/** A call of the bare `name`; the current token is its opening parenthesis. */
+export function readCall(reader: Reader, name: NamePart, depth: number): Expr {
+  reader.advance()
+  switch (name.name.toUpperCase()) {
+    case 'CAST':
+      return readCast(reader, name, depth, false)
+    case 'TRY_CAST':
+      return readCast(reader, name, depth, true)
+    case 'EXTRACT':
+      return readExtract(reader, name, depth)
+    case 'TRIM':
+      return readTrim(reader, name, depth)
+    case 'SUBSTR':
+    case 'SUBSTRING':
+      return readSubstring(reader, name, depth)
+    case 'POSITION':
+      return readPosition(reader, name, depth)
+    default:
+      return readArguments(reader, name, depth)
+  }
+}
+
+function readArguments(reader: Reader, name: NamePart, depth: number): Expr {
+  if (reader.token.isSymbol('*')) {
+    reader.advance()
+    reader.height = 0
+    return finish(reader, name, name.name, [], 'star')
+  }
+  const isDistinct = reader.skipLeading('DISTINCT')
+  if (!isDistinct) reader.skipLeading('ALL')
+  return finish(reader, name, name.name, readList(reader, depth), isDistinct ? 'distinct' : null)
+}
+
+function readCast(reader: Reader, name: NamePart, depth: number, isTry: boolean): Expr {
+  const operand = reader.expression(level.or, depth + 1)
+  reader.expectKeyword('AS', 'CAST needs AS and a type')
+  const type = readTypeName(reader)
+  reader.expect(')')
+  reader.height++
+  return { kind: 'cast', try: isTry, operand, type, at: reader.since(name.at.offset) }
+}
+
+/** `EXTRACT(field FROM x)`; the field is a word or a string. */
+function readExtract(reader: Reader, name: NamePart, depth: number): Expr {
+  const { token } = reader
+  if (token.kind !== 'name' && token.kind !== 'string') {
+    throw reader.unexpected('expected a field such as YEAR', 'write EXTRACT(YEAR FROM x)')
+  }
+  const field: Expr = { kind: 'literal', value: token.value.toLowerCase(), at: token.at() }
+  reader.advance()
+  reader.expectKeyword('FROM', 'EXTRACT needs FROM after the field')
+  return finish(reader, name, 'date_part', [field, reader.expression(level.or, depth + 1)])
+}
+
+const trimmers = { BOTH: 'btrim', LEADING: 'ltrim', TRAILING: 'rtrim' } as const
+
+/** `TRIM([BOTH | LEADING | TRAILING] [characters] FROM text)`, or with commas `TRIM(text, characters)`. */
+function readTrim(reader: Reader, name: NamePart, depth: number): Expr {
+  const side = (['BOTH', 'LEADING', 'TRAILING'] as const).find(word => reader.skipLeading(word, 'FROM'))
+  const called = trimmers[side ?? 'BOTH']
+  if (side !== undefined && reader.skipKeyword('FROM')) {
+    return finish(reader, name, called, [reader.expression(level.or, depth + 1)])
+  }
+  const args = readList(reader, depth)
+  if (args.length === 1 && reader.token.keyword === 'FROM') {
+    const { height } = reader
+    reader.advance()
+    const text = reader.expression(level.or, depth + 1)
+    reader.height = Math.max(height, reader.height)
+    return finish(reader, name, called, [text, args[0]!])
+  }
+  return finish(reader, name, called, args)
+}
+
+/** `SUBSTRING(text FROM start FOR length)`, one of the two may be missing; or with commas. */
+function readSubstring(reader: Reader, name: NamePart, depth: number): Expr {
+  const args = [...readList(reader, depth)]
+  if (args.length === 1) {
+    let { height } = reader
+    const { keyword, start } = reader.token
+    if (keyword === 'FROM') {
+      reader.advance()
+      args.push(reader.expression(level.or, depth + 1))
+    } else if (keyword === 'FOR') {
+      args.push({ kind: 'literal', value: 1n, at: { offset: start, length: 0 } })
+    }
+    height = Math.max(height, reader.height)
+    if (reader.skipKeyword('FOR')) args.push(reader.expression(level.or, depth + 1))
+    reader.height = Math.max(height, reader.height)
+  }
+  return finish(reader, name, 'substr', args)
+}
+
+/** `POSITION(part IN text)`. */
+function readPosition(reader: Reader, name: NamePart, depth: number): Expr {
+  const part = reader.expression(level.sum, depth + 1)
+  const { height } = reader
+  reader.expectKeyword('IN', 'POSITION needs IN between the part and the text')
+  const text = reader.expression(level.or, depth + 1)
+  reader.height = Math.max(height, reader.height)
+  return finish(reader, name, 'strpos', [text, part])
+}
+
+/** Expressions between commas, up to what is none. */
+function readList(reader: Reader, depth: number): readonly Expr[] {
+  if (reader.token.isSymbol(')')) {
+    reader.height = 0
+    return []
+  }
+  return reader.list(depth)
+}
+
+function finish(
+  reader: Reader,
+  name: NamePart,
+  called: string,
+  args: readonly Expr[],
+  modifier: CallExpr['modifier'] = null,
+): CallExpr {
+  reader.expect(')')
+  reader.height++
+  return { kind: 'call', name: called, args, modifier, at: reader.since(name.at.offset) }
+}

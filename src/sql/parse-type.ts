@@ -1,0 +1,34 @@
+/** Names of types, as CAST and `::` take them. */
+import type { Reader } from './reader.js'
+import type { TypeName } from './syntax.js'
+
+/**
+ * A type's words and its arguments: `bigint unsigned`, `double precision`, `decimal(10, 2)`, `timestamp(3) with time zone`.
+ * `without time zone` says what holds anyway and is left out.
+ */
+export function readTypeName(reader: Reader): TypeName {
+  const { token } = reader
+  const { start } = token
+  if (token.kind !== 'name') throw reader.unexpected('expected the name of a type')
+  let name = token.value.toLowerCase()
+  reader.advance()
+  const args: number[] = []
+  if (token.isSymbol('(')) {
+    do {
+      reader.advance()
+      if (!token.is('integer')) throw reader.unexpected('the arguments of a type are whole numbers')
+      args.push(Number(token.value))
+      reader.advance()
+    } while (token.isSymbol(','))
+    reader.expect(')')
+  }
+  if (token.keyword === 'UNSIGNED' || (token.keyword === 'PRECISION' && name === 'double')) {
+    name += ` ${token.value.toLowerCase()}`
+    reader.advance()
+  } else if (token.keyword === 'WITH' || token.keyword === 'WITHOUT') {
+    if (token.keyword === 'WITH') name += ' with time zone'
+    reader.advance()
+    for (const word of ['TIME', 'ZONE']) reader.expectKeyword(word, `expected ${word} of WITH TIME ZONE`)
+  }
+  return { name, args, at: reader.since(start) }
+}

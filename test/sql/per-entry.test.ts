@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest'
+import type { Column } from '../../src/arrow/column.js'
+import { rowsToBatch } from '../../src/arrow/rows.js'
+import { sliceColumn } from '../../src/arrow/slice.js'
+import type { DataType } from '../../src/arrow/types.js'
+import { invalidInput } from '../../src/errors.js'
+import type { Bound } from '../../src/sql/bound.js'
+import { EntryCache } from '../../src/sql/per-entry.js'
+import type { RowMask } from '../../src/sql/vector.js'
+
+const utf8: DataType = { kind: 'utf8', large: false }
+const type: DataType = {
+  kind: 'dictionary',
+  index: { kind: 'int', bits: 8, signed: true },
+  value: utf8,
+  ordered: false,
+}
+const column = rowsToBatch(
+  ['a', 'b', null, 'a', 'c', 'd', 'b', 'a'].map(x => ({ x })),
+  { fields: [{ name: 'x', type, nullable: true }] },
+).columns[0]!
+const operand: Bound = { kind: 'column', path: ['x'], type }
+const safe: Bound = { kind: 'is', type: { kind: 'bool' }, operand, what: 'null' }
+const failing: Bound = { kind: 'cast', type: { kind: 'bool' }, operand, try: false }
+const random: Bound = { kind: 'call', name: 'random', type: { kind: 'float', bits: 64 }, args: [operand] }
+
+/** A computation that counts its calls and says how many values it was given. */
+function counting() {
+  const lengths: number[] = []
+  const compute = (values: Column): number => {
+    lengths.push(values.length)
+    return values.length
+  }
+  return { lengths, compute }
+}
+
+describe('results by entry', () => {
+  test('are computed once for all slices, entries and null apart', () => {
+    const cache = new EntryCache<number>()
+    const { lengths, compute } = counting()
+    expect(cache.over(safe, column, null, compute)).toEqual({
+      entries: 4,
+      ofNull: 1,
+      entryOf: Int32Array.of(0, 1, -1, 0, 2, 3, 1, 0),
+    })
+    expect(cache.over(safe, sliceColumn(column, 3, 3), null, compute)).toEqual({
+      entries: 4,
+      ofNull: null,
+      entryOf: Int32Array.of(0, 2, 3),
+    })
+    expect(lengths).toEqual([4, 1])
+  })
+
+  test('wait until as many rows were asked for as there are entries', () => {
+    const cache = new EntryCache<number>()
+    const { lengths, compute } = counting()
+    expect(cache.over(safe, sliceColumn(column, 3, 3), null, compute)).toBe(null)
+    expect(lengths).toEqual([])
+    expect(cache.over(safe, sliceColumn(column, 6, 2), null, compute)?.entries).toBe(4)
+  })
+
+  test('of entries that fail are computed for those in use', () => {
+    const cache = new EntryCache<number>()
+    const masks: RowMask[] = []
+    const compute = (values: Column, rows: RowMask): number => {
+      masks.push(rows)
+      if (rows === null && values.length > 1) throw invalidInput('some entry fails')
+      return values.length
+    }
+    const within = Uint32Array.of(0b10010011)
+    expect(cache.over(failing, column, within, compute)?.entries).toBe(4)
+    expect(cache.over(failing, sliceColumn(column, 3, 2), null, compute)).toBe(null)
+    expect(cache.over(failing, sliceColumn(column, 3, 5), null, compute)?.entries).toBe(4)
+    expect(masks).toEqual([null, Uint32Array.of(0b111), null, Uint32Array.of(0b1111)])
+  })
+
+  test('are not kept for what has another value each time', () => {
+    const { lengths, compute } = counting()
+    expect(new EntryCache<number>().over(random, column, null, compute)).toBe(null)
+    expect(lengths).toEqual([])
+  })
+})

@@ -1,0 +1,272 @@
+/** Selecting, grouping and ordering, and scans in batches. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Order, sql, type Table } from '../../src/index.js'
+import type { Door, OpenedRoot } from '../support/doors.js'
+import { failure } from '../support/failure.js'
+
+const goods = [
+  { id: 1n, city: 'Bonn', price: 2.5, at: new Date(0), tags: ['a', 'b'], at2: [0, 1] },
+  { id: 2n, city: 'Köln', price: 1.5, at: new Date(1000), tags: [], at2: [0, 2] },
+  { id: 3n, city: 'Bonn', price: null, at: null, tags: null, at2: [0, 3] },
+  { id: 4n, city: null, price: 4, at: new Date(3000), tags: ['c'], at2: [0, 4] },
+  { id: 5n, city: 'Aachen', price: -1, at: new Date(4000), tags: ['a'], at2: [0, 5] },
+]
+
+export function queriesSuite({ name, open }: Door): void {
+  describe(`queries, ${name}`, () => {
+    let root: OpenedRoot
+    let shop: Table
+
+    beforeEach(async () => {
+      root = await open()
+      shop = await root.ns.createTable('shop', goods)
+    })
+    afterEach(() => root.close())
+
+    describe('select', () => {
+      test('A-061 expressions by name, in their order, over the columns of the table and those of the query', async () => {
+        const rows = await shop
+          .search()
+          .select({ double: 'price * 2', id: 'id', tag: 'tags[1]', at: '_rowoffset + 10', row: '_rowid' })
+          .limit(2)
+          .toArray()
+        expect(rows).toEqual([
+          { double: 5, id: 1, tag: 'a', at: 10, row: 0 },
+          { double: 3, id: 2, tag: null, at: 11, row: 1 },
+        ])
+        expect(Object.keys(rows[0]!)).toEqual(['double', 'id', 'tag', 'at', 'row'])
+      })
+
+      test('a distance is a column like any other', async () => {
+        const rows = await shop
+          .search([0, 1])
+          .select({ id: 'id', root: 'sqrt(_distance)' })
+          .where('_distance >= 1 and city is not null')
+          .postfilter()
+          .limit(4)
+          .toArray()
+        expect(rows).toEqual([
+          { id: 2, root: 1, _distance: 1 },
+          { id: 3, root: 2, _distance: 4 },
+        ])
+      })
+
+      test('_rowoffset counts living rows of the version', async () => {
+        const scratch = await root.ns.createTable('scratch', [{ x: 1 }, { x: 2 }, { x: 3 }])
+        await scratch.add([{ x: 4 }, { x: 5 }])
+        await scratch.delete('x = 2 or x = 4')
+        expect(await scratch.search().select({ x: 'x', o: '_rowoffset' }).toArray()).toEqual([
+          { x: 1, o: 0 },
+          { x: 3, o: 1 },
+          { x: 5, o: 2 },
+        ])
+        const taken = scratch.search().where('_rowoffset in (0, 2)').select(['x'])
+        expect(await taken.toArray()).toEqual([{ x: 1 }, { x: 5 }])
+      })
+
+      test('a fault in an expression names its column and its place', async () => {
+        const error = await failure(shop.search().select({ ok: 'id', bad: 'prise + 1' }).toArray())
+        expect(error).toMatchObject({ code: 12, hint: expect.stringContaining('"price"') })
+        expect(error.message).toMatch(/^column "bad": no column named "prise"/)
+        const broken = await failure(shop.search().select({ bad: 'price +' }).toArray())
+        expect(broken).toMatchObject({ code: 13 })
+      })
+    })
+
+    describe('order', () => {
+      const ids = async (...keys: readonly (string | Order)[]) =>
+        (
+          await shop
+            .search()
+            .select(['id'])
+            .orderBy(...keys)
+            .toArray()
+        ).map(row => row.id)
+
+      test('by columns, NULL last, equal rows in row order', async () => {
+        expect(await ids('price')).toEqual([5, 2, 1, 4, 3])
+        expect(await ids({ column: 'price', ascending: false })).toEqual([4, 1, 2, 5, 3])
+        expect(await ids('city')).toEqual([5, 1, 3, 2, 4])
+        const byCity = { column: 'city', nullsFirst: true }
+        expect(await ids(byCity, { column: 'id', ascending: false })).toEqual([4, 5, 3, 1, 2])
+      })
+
+      test('the rows asked for are those of the order', async () => {
+        const found = shop.search().where('price > 0').orderBy({ column: 'price', ascending: false })
+        expect(await found.select(['price']).offset(1).limit(1).toArray()).toEqual([{ price: 2.5 }])
+        const twice = found.select({ id: 'id', cents: 'price * -100' }).orderBy('cents').limit(2)
+        expect(await twice.toArray()).toEqual([
+          { id: 4, cents: -400 },
+          { id: 1, cents: -250 },
+        ])
+      })
+
+      test('the nearest rows in another order', async () => {
+        const nearest = shop
+          .search([0, 1])
+          .limit(3)
+          .select(['id'])
+          .orderBy({ column: 'id', ascending: false })
+        expect(await nearest.toArray()).toEqual([
+          { id: 3, _distance: 4 },
+          { id: 2, _distance: 1 },
+          { id: 1, _distance: 0 },
+        ])
+      })
+
+      test('what has no order is refused', async () => {
+        expect(await failure(shop.search().orderBy('tags').toArray())).toMatchObject({ code: 20 })
+        expect(await failure(shop.search().orderBy('prise').toArray())).toMatchObject({ code: 12 })
+      })
+    })
+
+    describe('groups', () => {
+      test('a row per key with its aggregates', async () => {
+        const rows = await shop
+          .search()
+          .select({
+            city: 'city',
+            n: 'count(*)',
+            priced: 'count(price)',
+            total: 'sum(price)',
+            top: 'max(id) + 1',
+          })
+          .groupBy('city')
+          .orderBy('n', 'city')
+          .toArray()
+        expect(rows).toEqual([
+          { city: 'Aachen', n: 1, priced: 1, total: -1, top: 6 },
+          { city: 'Köln', n: 1, priced: 1, total: 1.5, top: 3 },
+          { city: null, n: 1, priced: 1, total: 4, top: 5 },
+          { city: 'Bonn', n: 2, priced: 1, total: 2.5, top: 4 },
+        ])
+      })
+
+      test('keys are expressions too, and an order may name a key that is not selected', async () => {
+        const rows = shop
+          .search()
+          .select({ odd: 'id % 2 = 1', n: 'count(*)' })
+          .groupBy('id % 2 = 1')
+          .orderBy({ column: 'odd', ascending: false })
+        expect(await rows.toArray()).toEqual([
+          { odd: true, n: 3 },
+          { odd: false, n: 2 },
+        ])
+        const byKey = shop.search().select({ n: 'count(*)' }).groupBy('city').orderBy('city').limit(2)
+        expect(await byKey.toArray()).toEqual([{ n: 1 }, { n: 2 }])
+      })
+
+      test('without keys one row, without rows too', async () => {
+        const all = {
+          n: 'count(*)',
+          mean: 'avg(price)',
+          least: 'min(city)',
+          last: 'max(at)',
+          cities: 'count(distinct city)',
+        }
+        expect(await shop.search().select(all).toArray()).toEqual([
+          { n: 5, mean: 1.75, least: 'Aachen', last: new Date(4000), cities: 3 },
+        ])
+        expect(await shop.search().where('id > 99').select(all).toArray()).toEqual([
+          { n: 0, mean: null, least: null, last: null, cities: 0 },
+        ])
+      })
+
+      test('distinct rows come once', async () => {
+        const cities = shop.search().select(['city']).distinct()
+        expect(await cities.orderBy('city').toArray()).toEqual([
+          { city: 'Aachen' },
+          { city: 'Bonn' },
+          { city: 'Köln' },
+          { city: null },
+        ])
+        expect(await cities.limit(2).toArray()).toEqual([{ city: 'Bonn' }, { city: 'Köln' }])
+        const sizes = shop.search().select({ n: 'count(*)' }).groupBy('city').distinct().orderBy('n')
+        expect(await sizes.toArray()).toEqual([{ n: 1 }, { n: 2 }])
+      })
+
+      test.each([
+        [{ id: 'id', n: 'count(*)' }, [], /"id", which is neither a group_by key nor in an aggregate/],
+        [{ n: 'sum(count(*))' }, [], /aggregates are not nested/],
+        [{ n: 'sum(city)' }, [], /sum does not take/],
+        [{ n: 'count(*)' }, ['tags'], /cannot compare values of "tags"/],
+      ] as const)('%o is refused', async (columns, keys, message) => {
+        const refused = await failure(
+          shop
+            .search()
+            .select(columns)
+            .groupBy(...keys)
+            .toArray(),
+        )
+        expect(refused.message).toMatch(message)
+      })
+
+      test('an aggregate in a filter is refused', async () => {
+        expect((await failure(shop.countRows('count(*) > 1'))).message).toMatch(/aggregate/)
+      })
+    })
+
+    test('the tag brings its values, whatever is in them', async () => {
+      const city = "Bonn' or '1' = '1"
+      expect(await shop.countRows(sql`city = ${city}`)).toBe(0)
+      expect(await shop.countRows(sql`city in ${['Bonn', 'Köln']} and price > ${2}`)).toBe(1)
+      const cheap = sql`price < ${2}`
+      const found = shop.search().where(sql`${cheap} and "city" = ${'Köln'}`)
+      expect(await found.select(['id']).toArray()).toEqual([{ id: 2 }])
+      expect(await shop.delete(sql`id = ${4n}`)).toMatchObject({ rows: 1 })
+    })
+
+    describe('batches', () => {
+      async function collect(search: ReturnType<Table['search']>, rows: number) {
+        const batches: { readonly names: string[]; readonly ids: number[] }[] = []
+        for await (const batch of search.batches({ rows })) {
+          const names = batch.schema.fields.map(field => field.name)
+          batches.push({ names, ids: [...batch].map(row => Number(row!.id)) })
+        }
+        return batches
+      }
+
+      test('hold the rows asked for, a few at a time', async () => {
+        const names = ['id']
+        const some = shop.search().where('id <> 2').select(names)
+        expect(await collect(some, 2)).toEqual([
+          { names, ids: [1, 3] },
+          { names, ids: [4, 5] },
+        ])
+        expect((await collect(some.offset(1).limit(2), 1)).map(batch => batch.ids)).toEqual([[3], [4]])
+        expect(await collect(some.where('id > 99'), 2)).toEqual([])
+        const nearest = shop.search([0, 5]).limit(3).select(names)
+        expect((await collect(nearest, 2)).map(batch => batch.ids)).toEqual([[5, 4], [3]])
+      })
+
+      test('are all of one version, whatever is committed between them', async () => {
+        const ids: number[] = []
+        for await (const batch of shop.search().batches({ rows: 2 })) {
+          expect(batch.schema.fields.map(field => field.name)).toEqual(Object.keys(goods[0]!))
+          ids.push(...[...batch].map(row => Number(row!.id)))
+          await shop.delete(`id = ${6 - ids.length}`)
+          await shop.add([{ ...goods[0]!, id: 100n }])
+        }
+        expect(ids).toEqual([1, 2, 3, 4, 5])
+      })
+    })
+
+    test('explain prints the filter as it is carried out', async () => {
+      const search = shop.search().where('price / 2 > 1 + 0.5 and id < 2 + 1').select({ p: 'price' })
+      expect(await search.orderBy('at').limit(3).explain()).toBe(
+        [
+          'Project: price AS p',
+          '  Limit: 3 rows',
+          '    Sort: at ASC NULLS LAST',
+          '      Filter: id < 3 AND price / 2.0 > 1.5',
+          '        Scan: shop version 1, 1 of 1 fragments may hold matching rows, 5 rows in them',
+        ].join('\n'),
+      )
+      const doubtful = await shop.search([0, 1]).where('city = "Bonn"').limit(2).explain()
+      expect(doubtful).toMatch(
+        /^Project: id, city, .*_distance\n {2}KNN: exact, "at2", l2, k = 2\n {4}Filter: city = 'Bonn'/,
+      )
+      expect(doubtful).toMatch(/\nwarning: no column is named exactly "Bonn"/)
+    })
+  })
+}

@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest'
+import type { Batch } from '../../src/arrow/column.js'
+import { rowsToBatch } from '../../src/arrow/rows.js'
+import type { DataType, Schema } from '../../src/arrow/types.js'
+import { systemClock } from '../../src/primitives/clock.js'
+import { PersistentMap } from '../../src/primitives/persistent-map.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
+import { buildChange } from '../../src/write/build-change.js'
+import { type StagedRows, stageRows } from '../../src/write/stage.js'
+
+const int64: DataType = { kind: 'int', bits: 64, signed: true }
+const utf8: DataType = { kind: 'utf8', large: false }
+const vector: DataType = {
+  kind: 'fixed_size_list',
+  size: 2,
+  child: { name: 'item', type: { kind: 'float', bits: 32 }, nullable: false },
+}
+
+const field = (name: string, type: DataType) => ({ name, type, nullable: true })
+
+function stage(schema: Schema, ...batches: readonly Batch[]): Promise<StagedRows> {
+  const target = { store: new MemoryStore(), clock: systemClock, location: 'tables/t', birth: 7 }
+  return stageRows(batches, schema, target)
+}
+
+test('the zones of a fragment span all its batches, by column, for types that have any', async () => {
+  const schema = { fields: [field('v', vector), field('id', int64), field('word', utf8)] }
+  const batch = (first: number, count: number) =>
+    rowsToBatch(
+      Array.from({ length: count }, (_, i) => ({
+        v: [i, i],
+        id: first + i,
+        word: i % 10 === 0 ? null : `w${(first + i) % 7}`,
+      })),
+      schema,
+    )
+  const staged = await stage(schema, batch(100, 140_000), batch(-50, 20_000))
+  expect(staged.drafts).toHaveLength(1)
+  expect([...staged.drafts[0]!.zones]).toEqual([
+    [1, [-50, 140_099, 0]],
+    [2, ['w-1', 'w6', 16_000]],
+  ])
+})
+
+test('every fragment has its own', async () => {
+  const schema = { fields: [field('id', { kind: 'int', bits: 32, signed: true })] }
+  const rows = 1_200_000
+  const values = Int32Array.from({ length: rows }, (_, i) => i)
+  const column = {
+    type: schema.fields[0]!.type,
+    length: rows,
+    nullCount: 0,
+    validity: null,
+    values,
+    offsets: null,
+    children: [],
+    dictionary: null,
+  }
+  const { drafts } = await stage(schema, { schema, length: rows, columns: [column] })
+  expect(drafts.map(draft => [draft.rows, draft.zones.get(0)])).toEqual([
+    [1_048_576, [0, 1_048_575, 0]],
+    [rows - 1_048_576, [1_048_576, rows - 1, 0]],
+  ])
+})
+
+test('rows that ride in the slot have none', async () => {
+  const schema = { fields: [field('id', int64)] }
+  const { drafts } = await stage(schema, rowsToBatch([{ id: 1 }], schema))
+  expect(drafts.map(({ content, zones }) => ['blob' in content, zones.size])).toEqual([[true, 0]])
+})
+
+test('a wide table keeps those of its first 64 columns that have any', async () => {
+  const schema = {
+    fields: Array.from({ length: 80 }, (_, i) => field(`c${i}`, i % 8 === 0 ? vector : int64)),
+  }
+  const rows = Array.from({ length: 200 }, (_, r) =>
+    Object.fromEntries(schema.fields.map(({ name, type }) => [name, type === vector ? [r, r] : r])),
+  )
+  const { drafts } = await stage(schema, rowsToBatch(rows, schema))
+  const kept = [...drafts[0]!.zones.keys()]
+  expect(kept).toHaveLength(64)
+  expect(kept.at(-1)).toBe(73)
+})
+
+test('a change names them by field', () => {
+  const head = {
+    uuid: 't',
+    id: ['t'],
+    kind: 'sheaf' as const,
+    location: 'tables/t',
+    external: false,
+    props: {},
+    mark: 4,
+    live: [[1, 4]] as const,
+    next: { row: 1000, frag: 3, field: 12 },
+    schemaId: 1,
+    start: 0,
+    fragments: 1,
+    tags: PersistentMap.empty<number>(),
+  }
+  const drafts = [
+    { rows: 10, content: { file: 'a', bytes: 5, crc: 6 }, zones: new Map([[1, [1, 2, 0]] as const]) },
+    { rows: 3, content: { blob: Uint8Array.of(1) }, zones: new Map() },
+  ]
+  const { change } = buildChange(head, { kind: 'append', drafts, fields: [10, 11] }, 0)
+  expect(change.add).toEqual([
+    {
+      id: 3,
+      rows: 10,
+      ids: { row0: 1000 },
+      files: [{ file: 'a', bytes: 5, crc: 6, fields: [10, 11] }],
+      zones: { 11: [1, 2, 0] },
+    },
+    { id: 4, rows: 3, ids: { row0: 1010 }, files: [{ blob: 0, bytes: 1, fields: [10, 11] }] },
+  ])
+})
