@@ -31,7 +31,15 @@ import type { BlobStore } from '../src/storage/blob-store.js'
 import { FileStore } from '../src/storage/file-store.js'
 import { MemoryStore } from '../src/storage/memory-store.js'
 import { CountingStore } from '../test/support/stores.js'
-import { type Bench, type CaseResult, type Contestant, type Entry, hashOf, race } from './harness.js'
+import {
+  type Bench,
+  type CaseResult,
+  type Contestant,
+  type Entry,
+  hashOf,
+  longestGap,
+  race,
+} from './harness.js'
 
 interface Parameters {
   readonly rounds: number
@@ -321,24 +329,6 @@ async function writeCheckpoint(path: string): Promise<Entry> {
 
 function once(name: string, milliseconds: number): Omit<Entry, 'answer'> {
   return { name, milliseconds: { min: milliseconds, p50: milliseconds, p95: milliseconds }, relativeTime: 1 }
-}
-
-/** Watches the event loop; the function it gives ends that and tells the longest time between two of its turns. */
-function longestGap(): () => number {
-  let last = performance.now()
-  let longest = 0
-  let watching = true
-  const look = () => {
-    const now = performance.now()
-    longest = Math.max(longest, now - last)
-    last = now
-    if (watching) setImmediate(look)
-  }
-  setImmediate(look)
-  return () => {
-    watching = false
-    return longest
-  }
 }
 
 function garbageCollector(): () => void {

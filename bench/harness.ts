@@ -155,6 +155,25 @@ export async function race({ title, contestants, rounds, warmups = 2, bytes }: R
   return { title, entries }
 }
 
+/** Watches the event loop; the function it gives ends that and tells the longest time between two of its turns. */
+export function longestGap(): () => number {
+  let last = performance.now()
+  let longest = 0
+  let watching = true
+  const look = () => {
+    const now = performance.now()
+    longest = Math.max(longest, now - last)
+    last = now
+    if (watching) setImmediate(look)
+  }
+  setImmediate(look)
+  return () => {
+    watching = false
+    look()
+    return longest
+  }
+}
+
 export function hashOf(answer: Answer): string {
   const hash = createHash('sha256')
   feed(hash, answer)

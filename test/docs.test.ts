@@ -1,9 +1,9 @@
 /** What the documents list is what there is. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { aggregateNames } from '../src/sql/aggregates.js'
-import { functionNames } from '../src/sql/functions.js'
-import { rewriteNames } from '../src/sql/rewrites.js'
+import { aggregateNames } from '../src/sql/binding/aggregates.js'
+import { rewriteNames } from '../src/sql/binding/rewrites.js'
+import { functionNames } from '../src/sql/functions/functions.js'
 
 test('docs/sql.md names every function, and no other', () => {
   const text = readFileSync(new URL('../docs/sql.md', import.meta.url), 'utf8')

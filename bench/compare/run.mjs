@@ -5,6 +5,10 @@
 import { askBenches, named } from '../../dist/bench/harness.js'
 import { bench as commit } from './commit.mjs'
 import { bench as exact } from './exact.mjs'
+import { bench as sql } from './sql.mjs'
 
 const words = process.argv.slice(2)
-await askBenches([named(exact), named(commit)], words.includes('--small') ? words : ['--full', ...words])
+await askBenches(
+  [named(exact), named(commit), named(sql)],
+  words.includes('--small') ? words : ['--full', ...words],
+)

@@ -26,7 +26,7 @@ export function sliceColumn(column: Column, start: number, length: number): Colu
     return {
       ...rows,
       values: values === null ? null : values.subarray(first, last),
-      offsets: first === 0 ? cut : cut.map(offset => offset - first),
+      offsets: first === 0 ? cut : lowered(cut, first),
       children: column.children.map(child => sliceColumn(child, first, last - first)),
     }
   }
@@ -40,6 +40,12 @@ export function sliceColumn(column: Column, start: number, length: number): Colu
     offsets,
     children: column.children.map(child => sliceColumn(child, start * perRow, length * perRow)),
   }
+}
+
+function lowered(offsets: Int32Array, by: number): Int32Array {
+  const out = new Int32Array(offsets.length)
+  for (let i = 0; i < out.length; i++) out[i] = offsets[i]! - by
+  return out
 }
 
 function cutCells(column: Column, values: Values, start: number, length: number): Values {

@@ -4,7 +4,7 @@
  * All numbers in it are final: the writer assigned version, fragment, row and field ids on the very prefix the
  * entry follows, so applying it computes nothing anew.
  */
-import type { ZoneRecord } from '../sql/zone.js'
+import type { ZoneRecord } from '../sql/zones/zone.js'
 import type { TableSchema } from './table-schema.js'
 
 /** Row ids of a fragment's rows, in row order. */

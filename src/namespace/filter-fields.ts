@@ -1,7 +1,7 @@
 /** Conditions as the handles take them, as the fields of a request. */
 import { invalidInput } from '../errors.js'
 import { type Parameters, writeParameters } from '../protocol/parameters.js'
-import type { SqlFragment } from '../sql/tag.js'
+import type { SqlFragment } from '../sql/syntax/tag.js'
 
 /** SQL with the values of its parameters, or what the tag `sql` makes, which brings its own. */
 export function filterFields(

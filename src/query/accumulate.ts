@@ -10,9 +10,9 @@ import { takeColumn } from '../arrow/take.js'
 import type { DataType } from '../arrow/types.js'
 import { invalidInput, unreachable } from '../errors.js'
 import type { Scalar } from '../sql/bound.js'
-import { decoded } from '../sql/dictionary.js'
-import { orderOfScalars } from '../sql/scalar-order.js'
-import { valueType } from '../sql/types.js'
+import { decoded } from '../sql/kernels/dictionary.js'
+import { orderOfScalars } from '../sql/values/scalar-order.js'
+import { valueType } from '../sql/values/types.js'
 import {
   bitAt,
   columnOfScalars,
@@ -21,7 +21,7 @@ import {
   scalarAt,
   validWords,
   widePairsOf,
-} from '../sql/vector.js'
+} from '../sql/values/vector.js'
 import { Grouper } from './group.js'
 import { compareRows, keyBatch } from './key-store.js'
 import type { Aggregate } from './plan.js'

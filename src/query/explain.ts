@@ -5,7 +5,7 @@
 import { typeName } from '../arrow/type-name.js'
 import { quote } from '../errors.js'
 import type { Layout } from '../manifest/layout.js'
-import { printExpression } from '../sql/print.js'
+import { printExpression } from '../sql/binding/print.js'
 import type { TableReader } from '../table/table-reader.js'
 import { mayPass } from './filter.js'
 import type { Aggregate, OrderKey, OutputColumn, Plan } from './plan.js'

@@ -4,8 +4,8 @@ import { concatColumns } from '../arrow/concat.js'
 import { emptyColumn } from '../arrow/fill.js'
 import { takeColumn } from '../arrow/take.js'
 import type { DataType } from '../arrow/types.js'
-import { decoded } from '../sql/dictionary.js'
-import { valueType } from '../sql/types.js'
+import { decoded } from '../sql/kernels/dictionary.js'
+import { valueType } from '../sql/values/types.js'
 import { type KeyBatch, KeyStore } from './key-store.js'
 
 export class Grouper {

@@ -11,9 +11,9 @@ import { type Column, isValid } from '../arrow/column.js'
 import { takeColumn } from '../arrow/take.js'
 import type { DataType } from '../arrow/types.js'
 import { assert, invalidInput } from '../errors.js'
-import { orderOfBytes } from '../sql/compare.js'
-import { decoded } from '../sql/dictionary.js'
-import { valueType } from '../sql/types.js'
+import { orderOfBytes } from '../sql/kernels/compare.js'
+import { decoded } from '../sql/kernels/dictionary.js'
+import { valueType } from '../sql/values/types.js'
 import {
   type ByteRows,
   bitAt,
@@ -24,7 +24,7 @@ import {
   isWide,
   pairsOf,
   validWords,
-} from '../sql/vector.js'
+} from '../sql/values/vector.js'
 
 export interface KeyOrder {
   readonly ascending: boolean

@@ -1,9 +1,9 @@
 /** Columns by the names that requests have for them, outside of expressions. */
 import type { Schema } from '../arrow/types.js'
 import { columnNotFound, SheafError } from '../errors.js'
+import { resolveColumn } from '../sql/binding/names.js'
 import type { BoundExpression, ColumnNode } from '../sql/bound.js'
-import { resolveColumn } from '../sql/names.js'
-import { parseExpression } from '../sql/parse.js'
+import { parseExpression } from '../sql/syntax/parse.js'
 
 /**
  * The column of that name, else the only one that equals it when case is ignored, else the field of a struct that it is

@@ -8,7 +8,7 @@
 import type { Field } from '../arrow/types.js'
 import type { Metric } from '../kernels/metric.js'
 import type { TableField } from '../manifest/table-schema.js'
-import type { AggregateFunction } from '../sql/aggregates.js'
+import type { AggregateFunction } from '../sql/binding/aggregates.js'
 import type { BoundExpression } from '../sql/bound.js'
 
 export interface VectorSearch {

@@ -11,13 +11,18 @@ import type { DataType, Field, Schema } from '../arrow/types.js'
 import { columnNotFound, invalidInput, quote, SheafError, schemaMismatch } from '../errors.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
-import { type AggregateCall, aggregateType, containsAggregate, splitAggregates } from '../sql/aggregates.js'
-import { type BindOptions, bindExpression } from '../sql/bind.js'
+import {
+  type AggregateCall,
+  aggregateType,
+  containsAggregate,
+  splitAggregates,
+} from '../sql/binding/aggregates.js'
+import { type BindOptions, bindExpression } from '../sql/binding/bind.js'
+import { printBound } from '../sql/binding/print.js'
 import { type Bound, type BoundExpression, columnsOf, operandsOf, withOperands } from '../sql/bound.js'
-import { parseExpression } from '../sql/parse.js'
-import { printBound } from '../sql/print.js'
-import type { Expr } from '../sql/syntax.js'
-import { valueType } from '../sql/types.js'
+import { parseExpression } from '../sql/syntax/parse.js'
+import type { Expr } from '../sql/syntax/syntax.js'
+import { valueType } from '../sql/values/types.js'
 import { isOrdered } from './key-store.js'
 import { columnExpression, namedColumn } from './named-column.js'
 import type { Aggregate, Grouping, OrderKey, OutputColumn } from './plan.js'

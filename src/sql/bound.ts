@@ -4,7 +4,7 @@
  * constant on the right, already in the type of the left side.
  */
 import type { DataType } from '../arrow/types.js'
-import type { ArithmeticOp, CompareOp } from './syntax.js'
+import type { ArithmeticOp, CompareOp } from './syntax/syntax.js'
 
 /** A span of the calendar. Its parts are not converted into each other: a month has no fixed number of days. */
 export interface Interval {
@@ -111,7 +111,7 @@ export interface ElementNode extends Typed {
 /** The result of the first condition that is TRUE, else `otherwise`; all of one type. */
 export interface CaseNode extends Typed {
   readonly kind: 'case'
-  readonly branches: readonly { readonly when: Bound; readonly then: Bound }[]
+  readonly branches: readonly { readonly when: Bound; readonly result: Bound }[]
   readonly otherwise: Bound
 }
 
@@ -189,7 +189,7 @@ export function operandsOf(node: Bound): readonly Bound[] {
     case 'or':
       return node.operands
     case 'case':
-      return [...node.branches.flatMap(({ when, then }) => [when, then]), node.otherwise]
+      return [...node.branches.flatMap(({ when, result }) => [when, result]), node.otherwise]
     case 'list':
       return node.elements
     case 'field':
@@ -226,7 +226,7 @@ export function withOperands(node: Bound, operands: readonly Bound[]): Bound {
     case 'or':
       return { ...node, operands }
     case 'case': {
-      const branches = node.branches.map((_, i) => ({ when: operands[2 * i]!, then: operands[2 * i + 1]! }))
+      const branches = node.branches.map((_, i) => ({ when: operands[2 * i]!, result: operands[2 * i + 1]! }))
       return { ...node, branches, otherwise: operands.at(-1)! }
     }
     case 'list':

@@ -11,8 +11,7 @@ import type { Batch, Column } from '../arrow/column.js'
 import { takeColumn } from '../arrow/take.js'
 import { assert } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
-import { calculate } from './arithmetic.js'
-import { columnAt, fieldOf, soleColumn } from './batch-columns.js'
+import { printBound } from './binding/print.js'
 import type {
   Bound,
   BoundExpression,
@@ -24,18 +23,18 @@ import type {
   LogicNode,
   Scalar,
 } from './bound.js'
-import type { Call } from './call.js'
-import { castColumn } from './cast.js'
-import { compareOperands } from './compare.js'
-import { decoded, truthPerRow } from './dictionary.js'
-import { functionNamed } from './functions.js'
-import { choose, interleave, Patchwork, spread } from './gather.js'
-import { compileLike, type LikePattern, likeRows, matches } from './like.js'
-import { listElement } from './lists.js'
-import { type Members, memberRows, membersOf } from './members.js'
-import { EntryCache } from './per-entry.js'
-import { printBound } from './print.js'
-import { lowerColumn } from './strings.js'
+import type { Call } from './functions/call.js'
+import { functionNamed } from './functions/functions.js'
+import { listElement } from './functions/lists.js'
+import { lowerColumn } from './functions/strings.js'
+import { calculate } from './kernels/arithmetic.js'
+import { columnAt, fieldOf, soleColumn } from './kernels/batch-columns.js'
+import { castColumn } from './kernels/cast.js'
+import { compareOperands } from './kernels/compare.js'
+import { decoded, truthPerRow } from './kernels/dictionary.js'
+import { choose, interleave, Patchwork, spread } from './kernels/gather.js'
+import { compileLike, type LikePattern, likeRows, matches } from './kernels/like.js'
+import { type Members, memberRows, membersOf } from './kernels/members.js'
 import {
   allRows,
   and,
@@ -49,8 +48,9 @@ import {
   type Truth,
   truthOfColumn,
   undecided,
-} from './truth.js'
-import { valueType } from './types.js'
+} from './kernels/truth.js'
+import { EntryCache } from './per-entry.js'
+import { valueType } from './values/types.js'
 import {
   bitAt,
   byteRowsOf,
@@ -59,7 +59,7 @@ import {
   type RowMask,
   scalarAt,
   wordCount,
-} from './vector.js'
+} from './values/vector.js'
 
 /** Where a node is evaluated. */
 interface Frame {
@@ -228,10 +228,10 @@ function compute(node: Bound, frame: Frame): Operand {
  */
 function branchesOf(node: CaseNode, frame: Frame, take: (result: Bound, rows: Uint32Array) => void): void {
   let open = frame.rows ?? allRows(frame.length)
-  for (const { when, then } of node.branches) {
+  for (const { when, result } of node.branches) {
     const { isTrue } = truthOf(when, { ...frame, rows: open })
     const taken = open.map((word, w) => word & isTrue[w]!)
-    if (!isEmpty(taken)) take(then, taken)
+    if (!isEmpty(taken)) take(result, taken)
     open = open.map((word, w) => word & ~isTrue[w]!)
     if (isEmpty(open)) return
   }

@@ -16,7 +16,7 @@ import { arrowSchema, type TableField, type TableSchema } from '../manifest/tabl
 import { orAborted } from '../primitives/abort.js'
 import { Bitset } from '../primitives/bitset.js'
 import { partitionPoint } from '../primitives/partition-point.js'
-import { readZone, type Zone } from '../sql/zone.js'
+import { readZone, type Zone } from '../sql/zones/zone.js'
 import { readColumn, readFooter } from './data-file.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import type { TableSource } from './table-source.js'

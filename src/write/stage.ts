@@ -12,7 +12,7 @@ import type { Schema } from '../arrow/types.js'
 import { segmentBytes } from '../kernels/vector-segment.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
-import { hasZones, joinZones, writeZone, type Zone, type ZoneRecord, zoneOf } from '../sql/zone.js'
+import { hasZones, joinZones, writeZone, type Zone, type ZoneRecord, zoneOf } from '../sql/zones/zone.js'
 import type { BlobStore } from '../storage/blob-store.js'
 
 /** Rows of an entry that are at most this many bytes ride in the slot (STORAGE S11). */

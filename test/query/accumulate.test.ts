@@ -7,7 +7,7 @@ import type { DataType } from '../../src/arrow/types.js'
 import { columnValues } from '../../src/arrow/values.js'
 import { accumulator } from '../../src/query/accumulate.js'
 import type { Aggregate } from '../../src/query/plan.js'
-import { type AggregateFunction, aggregateType } from '../../src/sql/aggregates.js'
+import { type AggregateFunction, aggregateType } from '../../src/sql/binding/aggregates.js'
 import type { BoundExpression } from '../../src/sql/bound.js'
 
 const int = (bits: 8 | 16 | 32 | 64, signed: boolean): DataType => ({ kind: 'int', bits, signed })

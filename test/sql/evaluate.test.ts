@@ -6,9 +6,9 @@ import type { DataType, Schema } from '../../src/arrow/types.js'
 import { columnValues } from '../../src/arrow/values.js'
 import { SheafError } from '../../src/errors.js'
 import { Bitset } from '../../src/primitives/bitset.js'
-import { bindExpression, bindFilter } from '../../src/sql/bind.js'
+import { bindExpression, bindFilter } from '../../src/sql/binding/bind.js'
 import { evaluate, selectRows } from '../../src/sql/evaluate.js'
-import { parseExpression } from '../../src/sql/parse.js'
+import { parseExpression } from '../../src/sql/syntax/parse.js'
 import { SeededClock } from '../support/clock.js'
 
 const utf8: DataType = { kind: 'utf8', large: false }

@@ -5,7 +5,7 @@ import type { Batch } from '../../src/arrow/column.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
 import type { DataType, Schema } from '../../src/arrow/types.js'
 import { SheafError } from '../../src/errors.js'
-import { bindFilter } from '../../src/sql/bind.js'
+import { bindFilter } from '../../src/sql/binding/bind.js'
 import { selectRows } from '../../src/sql/evaluate.js'
 import { acceptedOnPurpose, refusedOnPurpose } from './lancedb-differences.js'
 

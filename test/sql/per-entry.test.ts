@@ -6,7 +6,7 @@ import type { DataType } from '../../src/arrow/types.js'
 import { invalidInput } from '../../src/errors.js'
 import type { Bound } from '../../src/sql/bound.js'
 import { EntryCache } from '../../src/sql/per-entry.js'
-import type { RowMask } from '../../src/sql/vector.js'
+import type { RowMask } from '../../src/sql/values/vector.js'
 
 const utf8: DataType = { kind: 'utf8', large: false }
 const type: DataType = {

@@ -3,7 +3,7 @@
  * arithmetic, with none of the engine's binding, buffers or bitmaps.
  */
 import type { DataType, Field, Schema } from '../../src/arrow/types.js'
-import type { Expr } from '../../src/sql/syntax.js'
+import type { Expr } from '../../src/sql/syntax/syntax.js'
 
 /** A point in time, nanoseconds since 1970. */
 export interface Instant {
@@ -166,9 +166,9 @@ export class Oracle {
 
   #case(expr: Expr & { kind: 'case' }, row: Row): Value {
     const { operand, branches, otherwise } = expr
-    for (const { when, then } of branches) {
+    for (const { when, result } of branches) {
       const holds = operand === null ? this.test(when, row) : this.#compared('=', operand, when, row)
-      if (holds === true) return this.value(then, row)
+      if (holds === true) return this.value(result, row)
     }
     return otherwise === null ? null : this.value(otherwise, row)
   }

@@ -1,5 +1,5 @@
 /** Syntax trees as short text with every grouping in brackets, for tables of cases. */
-import type { Expr, InExpr } from '../../src/sql/syntax.js'
+import type { Expr, InExpr } from '../../src/sql/syntax/syntax.js'
 
 export function showTree(expr: Expr): string {
   switch (expr.kind) {
@@ -37,7 +37,9 @@ export function showTree(expr: Expr): string {
       return `(${showTree(expr.left)} is ${not(expr.negated)}distinct from ${showTree(expr.right)})`
     case 'case': {
       const operand = expr.operand === null ? '' : ` ${showTree(expr.operand)}`
-      const branches = expr.branches.map(({ when, then }) => ` when ${showTree(when)} then ${showTree(then)}`)
+      const branches = expr.branches.map(
+        ({ when, result }) => ` when ${showTree(when)} then ${showTree(result)}`,
+      )
       const otherwise = expr.otherwise === null ? '' : ` else ${showTree(expr.otherwise)}`
       return `(case${operand}${branches.join('')}${otherwise})`
     }

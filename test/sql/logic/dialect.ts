@@ -1,5 +1,5 @@
 /** Which functions a record must not need, to be run. */
-import { functionNames } from '../../../src/sql/functions.js'
+import { functionNames } from '../../../src/sql/functions/functions.js'
 import { Skip } from './skip.js'
 import { isSymbol, type Tokens } from './tokens.js'
 

@@ -1,6 +1,6 @@
 /** The tokens of a statement, as the product's own lexer has them. */
 import { SheafError } from '../../../src/errors.js'
-import { Lexer } from '../../../src/sql/tokens.js'
+import { Lexer } from '../../../src/sql/syntax/tokens.js'
 
 export interface Token {
   readonly kind: Lexer['kind']

@@ -1,0 +1,215 @@
+/**
+ * Aggregates inside expressions. A select such as `sum(x) / count(*) + 1` is the arithmetic of two aggregates: the calls
+ * are taken out of the tree, and a column with a reserved name stands where each was. Whoever runs the groups computes
+ * the calls and binds what is left over a schema that holds their results under those names.
+ */
+import { typeName } from '../../arrow/type-name.js'
+import type { DataType } from '../../arrow/types.js'
+import { invalidInput, type SourceSpan, schemaMismatch } from '../../errors.js'
+import type { CallExpr, Expr } from '../syntax/syntax.js'
+import { float64, int64, uint64, valueType } from '../values/types.js'
+
+export type AggregateFunction = 'count' | 'sum' | 'min' | 'max' | 'avg'
+
+export interface AggregateCall {
+  readonly fn: AggregateFunction
+  /** Never set for min and max, which it does not change. */
+  readonly distinct: boolean
+  /** Null for `count(*)`. */
+  readonly arg: Expr | null
+  readonly at: SourceSpan
+  /** The column that stands for the result. */
+  readonly name: string
+}
+
+const functions: Readonly<Record<string, AggregateFunction>> = {
+  count: 'count',
+  sum: 'sum',
+  min: 'min',
+  max: 'max',
+  avg: 'avg',
+  mean: 'avg',
+}
+
+/** Names of aggregates. */
+export const aggregateNames: readonly string[] = Object.keys(functions)
+
+/** The aggregate a call of that name is, in any case; undefined for other functions. */
+export function aggregateNamed(name: string): AggregateFunction | undefined {
+  const folded = name.toLowerCase()
+  return Object.hasOwn(functions, folded) ? functions[folded] : undefined
+}
+
+export function containsAggregate(expr: Expr): boolean {
+  if (expr.kind === 'call' && aggregateNamed(expr.name) !== undefined) return true
+  return childrenOf(expr).some(containsAggregate)
+}
+
+/**
+ * `expr` with a column in the place of every aggregate, and the aggregates. Equal calls share a column. `earlier` are the
+ * calls of other expressions of the same select: they come first in the result, and are shared as well.
+ * Throws code 13 for an aggregate inside another, and for arguments an aggregate does not take.
+ */
+export function splitAggregates(
+  expr: Expr,
+  earlier: readonly AggregateCall[] = [],
+): { readonly expr: Expr; readonly aggregates: readonly AggregateCall[] } {
+  const aggregates = [...earlier]
+  const byKey = new Map(earlier.map(call => [keyOfCall(call), call]))
+  const replace = (node: Expr): Expr => {
+    const fn = node.kind === 'call' ? aggregateNamed(node.name) : undefined
+    if (fn === undefined) return withChildren(node, childrenOf(node).map(replace))
+    const call = aggregateCall(fn, node as CallExpr, `#${aggregates.length}`)
+    const key = keyOfCall(call)
+    const known = byKey.get(key)
+    if (known === undefined) {
+      byKey.set(key, call)
+      aggregates.push(call)
+    }
+    const { name } = known ?? call
+    return { kind: 'column', path: [{ name, quote: '`', at: node.at }], at: node.at }
+  }
+  return { expr: replace(expr), aggregates }
+}
+
+function aggregateCall(fn: AggregateFunction, call: CallExpr, name: string): AggregateCall {
+  const { args, modifier, at } = call
+  const isCountOfRows = fn === 'count' && modifier === 'star'
+  if (args.length !== (isCountOfRows ? 0 : 1) || (modifier === 'star' && !isCountOfRows)) {
+    throw invalidInput(`${fn} takes one value`, {
+      hint: fn === 'count' ? 'write count(*) to count rows' : `write ${fn}(value)`,
+      at,
+    })
+  }
+  const arg = args[0] ?? null
+  if (arg !== null && containsAggregate(arg)) {
+    throw invalidInput(`${call.name} of an aggregate: aggregates are not nested`, {
+      hint: 'aggregate once more over the result of this query',
+      at: arg.at,
+    })
+  }
+  const distinct = modifier === 'distinct' && fn !== 'min' && fn !== 'max'
+  return { fn, distinct, arg, at, name }
+}
+
+/**
+ * The type of an aggregate of values of `argType` (null for `count(*)`): int64 for counts; for sums int64, uint64 or
+ * float64, whose overflow is an error, or a decimal of all digits; for averages float64 or a decimal with four more
+ * places; the values' own for min and max. Throws code 20 for values it has no meaning for.
+ */
+export function aggregateType(fn: AggregateFunction, argType: DataType | null): DataType {
+  if (fn === 'count' || argType === null) return int64
+  const type = valueType(argType)
+  if (fn === 'min' || fn === 'max') {
+    if (isOrdered(type)) return type
+  } else if (type.kind === 'null') {
+    return fn === 'sum' ? int64 : float64
+  } else if (type.kind === 'float') {
+    return float64
+  } else if (type.kind === 'int') {
+    return fn === 'avg' ? float64 : type.signed ? int64 : uint64
+  } else if (type.kind === 'decimal') {
+    const precision = type.bits === 128 ? 38 : 76
+    const scale = fn === 'sum' ? type.scale : Math.min(precision, type.scale + 4)
+    return { ...type, precision, scale }
+  }
+  throw schemaMismatch(`${fn} does not take values of type ${typeName(argType)}`)
+}
+
+function isOrdered({ kind }: DataType): boolean {
+  return !['interval', 'list', 'fixed_size_list', 'struct', 'map', 'dictionary'].includes(kind)
+}
+
+function keyOfCall({ fn, distinct, arg }: AggregateCall): string {
+  return `${fn} ${distinct} ${arg === null ? '*' : keyOf(arg)}`
+}
+
+/** A text that two trees share exactly when they differ in nothing but their places. */
+function keyOf(expr: Expr): string {
+  return JSON.stringify(expr, (name, value: unknown) => {
+    if (name === 'at') return undefined
+    if (typeof value === 'bigint') return { int: String(value) }
+    return value instanceof Uint8Array ? { hex: Buffer.from(value).toString('hex') } : value
+  })
+}
+
+/** The nodes right below `expr`, in the order `withChildren` takes them. */
+function childrenOf(expr: Expr): readonly Expr[] {
+  switch (expr.kind) {
+    case 'literal':
+    case 'decimal':
+    case 'column':
+    case 'parameter':
+    case 'interval':
+      return []
+    case 'not':
+    case 'negate':
+    case 'is':
+    case 'cast':
+      return [expr.operand]
+    case 'binary':
+    case 'distinct':
+      return [expr.left, expr.right]
+    case 'and':
+    case 'or':
+      return expr.operands
+    case 'in':
+      return 'kind' in expr.list ? [expr.operand] : [expr.operand, ...expr.list]
+    case 'between':
+      return [expr.operand, expr.low, expr.high]
+    case 'like':
+      return expr.escape === null ? [expr.operand, expr.pattern] : [expr.operand, expr.pattern, expr.escape]
+    case 'case': {
+      const ends = [expr.operand, expr.otherwise].filter(end => end !== null)
+      return [...expr.branches.flatMap(({ when, result }) => [when, result]), ...ends]
+    }
+    case 'call':
+      return expr.args
+    case 'array':
+      return expr.elements
+    case 'element':
+      return [expr.operand, expr.index]
+  }
+}
+
+/** `expr` over other nodes, as many as `childrenOf` gave. */
+function withChildren(expr: Expr, children: readonly Expr[]): Expr {
+  const [first, second, third] = children as [Expr, Expr, Expr]
+  switch (expr.kind) {
+    case 'literal':
+    case 'decimal':
+    case 'column':
+    case 'parameter':
+    case 'interval':
+      return expr
+    case 'not':
+    case 'negate':
+    case 'is':
+    case 'cast':
+      return { ...expr, operand: first }
+    case 'binary':
+    case 'distinct':
+      return { ...expr, left: first, right: second }
+    case 'and':
+    case 'or':
+      return { ...expr, operands: children }
+    case 'in':
+      return { ...expr, operand: first, list: 'kind' in expr.list ? expr.list : children.slice(1) }
+    case 'between':
+      return { ...expr, operand: first, low: second, high: third }
+    case 'like':
+      return { ...expr, operand: first, pattern: second, escape: third ?? null }
+    case 'case': {
+      const branches = expr.branches.map((_, i) => ({ when: children[2 * i]!, result: children[2 * i + 1]! }))
+      const ends = children.slice(2 * branches.length)
+      const operand = expr.operand === null ? null : ends[0]!
+      return { ...expr, branches, operand, otherwise: expr.otherwise === null ? null : ends.at(-1)! }
+    }
+    case 'call':
+      return { ...expr, args: children }
+    case 'array':
+      return { ...expr, elements: children }
+    case 'element':
+      return { ...expr, operand: first, index: second }
+  }
+}

@@ -1,0 +1,430 @@
+/**
+ * Syntax to bound expression: names become columns, parameters and literals constants, every operation is
+ * checked against the types it meets.
+ *
+ * Errors carry the place in the text: code 12 for an unknown column, 20 for types that do not fit, 0 for what
+ * exists in SQL but not here, 13 for anything else.
+ */
+
+import { typeName } from '../../arrow/type-name.js'
+import type { Schema } from '../../arrow/types.js'
+import { invalidInput, quote, type SourceSpan, schemaMismatch, unsupported } from '../../errors.js'
+import { type Clock, systemClock } from '../../primitives/clock.js'
+import { type Bound, type BoundExpression, columnsOf, type LiteralNode } from '../bound.js'
+import { functionNamed } from '../functions/functions.js'
+import { parseExpression } from '../syntax/parse.js'
+import type {
+  BinaryExpr,
+  CallExpr,
+  CaseExpr,
+  ColumnExpr,
+  DecimalExpr,
+  DistinctExpr,
+  Expr,
+  InExpr,
+  IntervalExpr,
+  IsExpr,
+  LikeExpr,
+  LogicExpr,
+} from '../syntax/syntax.js'
+import { parseInterval } from '../values/interval.js'
+import { integerLiteral, literalOf } from '../values/literal.js'
+import { boolType, intervalType, typeOfName, valueType } from '../values/types.js'
+import { aggregateNamed } from './aggregates.js'
+import {
+  arithmetic,
+  asked,
+  between,
+  cast,
+  compared,
+  describe,
+  fold,
+  membership,
+  membershipOfMany,
+  same,
+  unified,
+  withoutText,
+} from './build.js'
+import { called, knownFunction } from './calls.js'
+import { costOf } from './cost.js'
+import { combined, conditional, isLiteral, negated, truthLiteral, unknownTruth } from './logic.js'
+import { hasColumn, resolveColumn } from './names.js'
+import { element, list } from './nested.js'
+import { ParameterList, type Parameters } from './parameters.js'
+import { bareCalls, type RewriteCall, rewritten } from './rewrites.js'
+
+export type { Parameters } from './parameters.js'
+
+export interface BindOptions {
+  /** Values, or a list that several expressions share; its owner checks that all of it was used. */
+  readonly parameters?: Parameters | ParameterList | undefined
+  /**
+   * What `"x"` means when no column has exactly that name: `string-fallback` (default) the string, with a
+   * warning; `identifier` an unknown column.
+   */
+  readonly doubleQuotes?: 'string-fallback' | 'identifier' | undefined
+  /** What `now()` and `random()` ask; the system's by default. */
+  readonly clock?: Clock | undefined
+}
+
+/** Binds a parsed expression to the columns of `schema`. */
+export function bindExpression(expr: Expr, schema: Schema, options: BindOptions = {}): BoundExpression {
+  const binder = new Binder(schema, options)
+  return binder.finish(binder.bind(expr))
+}
+
+/** Parses and binds a condition. Throws code 20 when the expression is no condition; NULL is one. */
+export function bindFilter(text: string, schema: Schema, options: BindOptions = {}): BoundExpression {
+  const expr = parseExpression(text)
+  const binder = new Binder(schema, options, true)
+  return binder.finish(binder.condition(expr, 'a filter is a condition'))
+}
+
+const nanosPerMilli = 1_000_000n
+
+class Binder {
+  readonly #schema: Schema
+  readonly #parameters: ParameterList
+  readonly #ownsParameters: boolean
+  readonly #quotesAreNames: boolean
+  readonly #clock: Clock
+  readonly #isFilter: boolean
+  readonly #warnings: string[] = []
+  #now: bigint | null = null
+
+  constructor(schema: Schema, { parameters, doubleQuotes, clock }: BindOptions, isFilter = false) {
+    this.#schema = schema
+    this.#isFilter = isFilter
+    this.#ownsParameters = !(parameters instanceof ParameterList)
+    this.#parameters = parameters instanceof ParameterList ? parameters : new ParameterList(parameters)
+    this.#quotesAreNames = doubleQuotes === 'identifier'
+    this.#clock = clock ?? systemClock
+  }
+
+  finish(bound: Bound): BoundExpression {
+    if (this.#ownsParameters) this.#parameters.checkUsed()
+    const expr = withoutText(bound)
+    const random = () => this.#clock.random()
+    return { expr, type: expr.type, columns: columnsOf(expr), warnings: this.#warnings, random }
+  }
+
+  bind(expr: Expr): Bound {
+    switch (expr.kind) {
+      case 'literal':
+        return literalOf(expr.value)
+      case 'decimal':
+        return numberLiteral(expr.text, expr)
+      case 'column':
+        return this.#column(expr)
+      case 'parameter': {
+        const value = this.#parameters.take(expr)
+        return 'kind' in value ? value : list(value, expr.at)
+      }
+      case 'not':
+        return negated(this.condition(expr.operand, 'NOT takes a condition'))
+      case 'negate':
+        return this.#negate(expr.operand, expr.at)
+      case 'binary':
+        return this.#binary(expr)
+      case 'and':
+      case 'or': {
+        const message = `${expr.kind.toUpperCase()} joins conditions`
+        const operands = flattened(expr.kind, expr.operands)
+        return combined(
+          expr.kind,
+          operands.map(operand => this.condition(operand, message)),
+        )
+      }
+      case 'in':
+        return this.#in(expr)
+      case 'between': {
+        const operands = [expr.operand, expr.low, expr.high].map(operand => this.bind(operand))
+        const bound = between(operands[0]!, operands[1]!, operands[2]!, expr.at)
+        return expr.negated ? negated(bound) : bound
+      }
+      case 'like':
+        return this.#like(expr)
+      case 'is':
+        return this.#is(expr)
+      case 'distinct':
+        return this.#distinct(expr)
+      case 'case':
+        return this.#case(expr)
+      case 'interval':
+        return this.#interval(expr)
+      case 'cast':
+        return cast(this.bind(expr.operand), typeOfName(expr.type), expr.try, expr.at)
+      case 'call':
+        return this.#call(expr)
+      case 'array':
+        return list(
+          expr.elements.map(part => this.bind(part)),
+          expr.at,
+        )
+      case 'element':
+        return element(
+          this.bind(expr.operand),
+          this.bind(expr.index),
+          this.#schema,
+          expr.operand.at,
+          expr.index.at,
+        )
+    }
+  }
+
+  /** `expr` as a truth value; `message` says what needs one. */
+  condition(expr: Expr, message: string): Bound {
+    const bound = this.bind(expr)
+    const { kind } = valueType(bound.type)
+    if (kind === 'null') return unknownTruth
+    if (kind === 'bool') return bound
+    // Where Lance wants a condition it takes a match for one, which is never NULL.
+    if (bound.kind === 'call' && bound.name === 'regexp_match') {
+      return asked(called(functionNamed('regexp_like')!, bound.args, expr.at), 'true')
+    }
+    throw schemaMismatch(`${message}, not ${describe(bound)}`, {
+      hint: bound.kind === 'column' ? `compare it with a value: ${bound.path.join('.')} = ...` : undefined,
+      at: expr.at,
+    })
+  }
+
+  #column({ path, at }: ColumnExpr): Bound {
+    const [first] = path
+    if (
+      path.length === 1 &&
+      first!.quote === '"' &&
+      !this.#quotesAreNames &&
+      !hasColumn(first!.name, this.#schema)
+    ) {
+      const { name } = first!
+      this.#warnings.push(
+        `no column is named exactly ${quote(name)}: it was read as a text; write '${name.replaceAll("'", "''")}'`,
+      )
+      return literalOf(name)
+    }
+    const folded = first!.name.toLowerCase()
+    const isCall = path.length === 1 && first!.quote === '' && bareCalls.includes(folded)
+    if (isCall && !this.#schema.fields.some(field => field.name.toLowerCase() === folded)) {
+      return rewritten(folded, this.#rewriteCall([], at))!
+    }
+    return resolveColumn(path, this.#schema, at)
+  }
+
+  #negate(operand: Expr, at: SourceSpan): Bound {
+    if (operand.kind === 'literal' && typeof operand.value === 'bigint') return integerLiteral(-operand.value)
+    if (operand.kind === 'decimal') return numberLiteral(`-${operand.text}`, operand)
+    return arithmetic('*', this.bind(operand), integerLiteral(-1n), '-', at)
+  }
+
+  #binary(expr: BinaryExpr): Bound {
+    const left = this.bind(expr.left)
+    const right = this.bind(expr.right)
+    switch (expr.op) {
+      case '||':
+        return called(functionNamed('||')!, [left, right], expr.at)
+      case '+':
+      case '-':
+      case '*':
+      case '/':
+      case '%':
+        return arithmetic(expr.op, left, right, expr.op, expr.at)
+      default:
+        return compared(
+          expr.op,
+          this.#beside(right, expr.left) ?? left,
+          this.#beside(left, expr.right) ?? right,
+          expr.at,
+        )
+    }
+  }
+
+  /** Arithmetic of numbers that meets a float is done in floats, as Lance does it: `x = 1 / 2` asks for a half. */
+  #beside(other: Bound, written: Expr): Bound | null {
+    const isArithmetic =
+      written.kind === 'binary' || (written.kind === 'negate' && written.operand.kind !== 'literal')
+    if (!isArithmetic || valueType(other.type).kind !== 'float') return null
+    const inFloats = asDecimals(written)
+    return inFloats === null ? null : this.bind(inFloats)
+  }
+
+  #in(expr: InExpr): Bound {
+    const operand = this.bind(expr.operand)
+    const bound = this.#membership(operand, expr)
+    return expr.negated ? negated(bound) : bound
+  }
+
+  #membership(operand: Bound, { list: written, at }: InExpr): Bound {
+    if (!('kind' in written)) {
+      const members: Bound[] = []
+      for (const member of written) {
+        const values = member.kind === 'parameter' ? this.#parameters.take(member) : this.bind(member)
+        if ('kind' in values) members.push(values)
+        else for (const value of values) members.push(value)
+      }
+      return membership(operand, members, at)
+    }
+    const values = written.kind === 'constants' ? written : this.#parameters.takeMembers(written)
+    if (!('kind' in values)) return membership(operand, values, at)
+    if (values.kind === 'constants') return membershipOfMany(operand, values.values, at)
+    throw invalidInput('IN with a parameter needs an array as its value', {
+      hint: 'write IN (?) for a single value',
+      at: written.at,
+    })
+  }
+
+  #like(expr: LikeExpr): Bound {
+    const operator = expr.ignoreCase ? 'ILIKE' : 'LIKE'
+    const [operand, pattern] = [expr.operand, expr.pattern].map(side => {
+      const bound = this.bind(side)
+      const { kind } = valueType(bound.type)
+      if (kind === 'utf8' || kind === 'null') return bound
+      throw schemaMismatch(`${operator} takes texts, not ${describe(bound)}`, { at: side.at })
+    }) as [Bound, Bound]
+    const escapeCharacter = expr.escape === null ? '\\' : this.#escape(expr.escape)
+    if (operand.type.kind === 'null' || pattern.type.kind === 'null') return unknownTruth
+    const { ignoreCase } = expr
+    const bound = fold({
+      kind: 'like',
+      type: boolType,
+      ignoreCase,
+      operand,
+      pattern,
+      escape: escapeCharacter,
+    })
+    return expr.negated ? negated(bound) : bound
+  }
+
+  #escape(expr: Expr): string {
+    const bound = this.bind(expr)
+    const value = isLiteral(bound) ? bound.value : null
+    if (typeof value === 'string' && [...value].length === 1) return value
+    throw invalidInput('ESCAPE takes a text of one character', { at: expr.at })
+  }
+
+  #is({ operand: written, what, negated: isNegated }: IsExpr): Bound {
+    const message = `IS ${what.toUpperCase()} asks about a condition`
+    const operand = what === 'null' ? this.bind(written) : this.condition(written, message)
+    if (this.#isFilter && what === 'null' && operand.kind === 'call' && operand.name === 'regexp_match') {
+      this.#warnings.push(
+        'regexp_match in a filter is a condition that is never NULL, as Lance has it; regexp_like asks whether a text matches',
+      )
+      return truthLiteral(isNegated)
+    }
+    const bound = asked(operand, what === 'unknown' ? 'null' : what)
+    return isNegated ? negated(bound) : bound
+  }
+
+  #distinct(expr: DistinctExpr): Bound {
+    const bound = same(this.bind(expr.left), this.bind(expr.right), expr.at)
+    return expr.negated ? bound : negated(bound)
+  }
+
+  #case(expr: CaseExpr): Bound {
+    const subject = expr.operand === null ? null : this.bind(expr.operand)
+    if (subject !== null && costOf(subject).isVolatile) {
+      throw unsupported(`CASE would compute ${describe(subject)} anew for each WHEN`, {
+        hint: 'write CASE WHEN with whole conditions',
+        at: expr.operand!.at,
+      })
+    }
+    const conditions = expr.branches.map(({ when }) =>
+      subject === null
+        ? this.condition(when, 'WHEN takes a condition')
+        : compared('=', subject, this.bind(when), when.at),
+    )
+    const written = expr.branches.map(({ result }) => this.bind(result))
+    written.push(expr.otherwise === null ? literalOf(null) : this.bind(expr.otherwise))
+    const results = unified(written)
+    if (results === null) {
+      const types = [...new Set(written.map(result => typeName(result.type)))].filter(name => name !== 'null')
+      throw schemaMismatch(`CASE gives values of one type, not ${types.join(' and ')}`, {
+        hint: 'CAST them to one',
+        at: expr.at,
+      })
+    }
+    const branches = conditions.map((when, i) => ({ when, result: results.nodes[i]! }))
+    return conditional(results.type, branches, results.nodes.at(-1)!)
+  }
+
+  #interval({ text, unit, at }: IntervalExpr): Bound {
+    const value = parseInterval(text, unit)
+    if (value !== null) return { kind: 'literal', type: intervalType, value }
+    throw invalidInput(`${quote(text)} is not an interval`, {
+      hint: "write INTERVAL '1 month 2 days' or INTERVAL '3' hour",
+      at,
+    })
+  }
+
+  #call(expr: CallExpr): Bound {
+    const { name, modifier, at } = expr
+    if (aggregateNamed(name) !== undefined) {
+      throw invalidInput(`${name} is an aggregate: use it in select with groupBy`, { at })
+    }
+    const args = expr.args.map(arg => this.bind(arg))
+    const replaced = modifier === null ? rewritten(name, this.#rewriteCall(args, at)) : null
+    if (replaced !== null) return replaced
+    const callee = knownFunction(name, at)
+    if (modifier !== null) {
+      const written = modifier === 'star' ? `${name}(*)` : 'DISTINCT'
+      throw invalidInput(`${written} is for aggregates, and ${name} is none`, {
+        hint: `write ${callee.usage}`,
+        at,
+      })
+    }
+    return called(callee, args, at)
+  }
+
+  #rewriteCall(args: readonly Bound[], at: SourceSpan): RewriteCall {
+    return {
+      args,
+      at,
+      now: () => {
+        this.#now ??= BigInt(Math.floor(this.#clock.now())) * nanosPerMilli
+        return this.#now
+      },
+      list: elements => list(elements, at),
+      element: (operand, index) => element(operand, index, this.#schema, at, at),
+    }
+  }
+}
+
+/** The operands of AND in AND (OR in OR) as one list, in their order. */
+function flattened(kind: 'and' | 'or', operands: readonly Expr[]): readonly Expr[] {
+  if (!operands.some(operand => operand.kind === kind)) return operands
+  const out: Expr[] = []
+  const visit = (operand: Expr): void => {
+    if (operand.kind !== kind) out.push(operand)
+    else for (const below of (operand as LogicExpr).operands) visit(below)
+  }
+  operands.forEach(visit)
+  return out
+}
+
+/** A number with a point or an exponent, or one too long for an integer. */
+function numberLiteral(text: string, { at }: DecimalExpr): LiteralNode {
+  const value = Number(text)
+  if (Number.isFinite(value)) return { ...literalOf(value), text }
+  throw invalidInput(`the number ${text.slice(0, 40)} is outside the range of a double`, { at })
+}
+
+/** Arithmetic of number literals alone with all of them as decimal numbers; null for anything else. */
+function asDecimals(expr: Expr): Expr | null {
+  switch (expr.kind) {
+    case 'decimal':
+      return expr
+    case 'literal':
+      return typeof expr.value === 'bigint'
+        ? { kind: 'decimal', text: String(expr.value), at: expr.at }
+        : null
+    case 'negate': {
+      const operand = asDecimals(expr.operand)
+      return operand && { ...expr, operand }
+    }
+    case 'binary': {
+      const [left, right] = [asDecimals(expr.left), asDecimals(expr.right)]
+      return left && right && { ...expr, left, right }
+    }
+    default:
+      return null
+  }
+}

@@ -1,0 +1,335 @@
+/**
+ * Bound nodes in their normal form: constants folded and in the type of what they meet, the constant of a
+ * comparison on the right, casts where operands have to be brought to one type.
+ */
+import { parseInstant } from '../../arrow/instant.js'
+import { equalTypes } from '../../arrow/same-type.js'
+import { typeName } from '../../arrow/type-name.js'
+import type { DataType } from '../../arrow/types.js'
+import {
+  ErrorCode,
+  invalidInput,
+  SheafError,
+  type SourceSpan,
+  schemaMismatch,
+  unsupported,
+} from '../../errors.js'
+import {
+  type Bound,
+  type CastNode,
+  type IsNode,
+  type LiteralNode,
+  operandsOf,
+  type Scalar,
+} from '../bound.js'
+import { evaluateConstant } from '../evaluate.js'
+import { arithmeticSignature } from '../kernels/arithmetic.js'
+import { castable } from '../kernels/cast.js'
+import { areComparable, mirrored } from '../kernels/compare.js'
+import { type Constants, distinctValues } from '../syntax/constant-list.js'
+import type { ArithmeticOp, CompareOp } from '../syntax/syntax.js'
+import { decimalLiteral, equalValue, fitComparison, integerRange, literalOf } from '../values/literal.js'
+import { nanosPerUnit } from '../values/temporal.js'
+import { boolType, commonType, isNumeric, nullType, uint64, utf8, valueType } from '../values/types.js'
+import { hasConstants } from '../values/vector.js'
+import { costOf } from './cost.js'
+import {
+  combined,
+  hasMembers,
+  isLiteral,
+  isNew,
+  isNull,
+  negated,
+  truthLiteral,
+  unknownTruth,
+} from './logic.js'
+import { printBound } from './print.js'
+
+/** The node, or its value when it depends on no column. What would fail stays, and fails for the rows that need it. */
+export function fold(node: Bound): Bound {
+  if (isLiteral(node) || !isConstant(node) || !hasConstants(node.type)) return node
+  try {
+    return { kind: 'literal', type: node.type, value: evaluateConstant(node) }
+  } catch (error) {
+    if (error instanceof SheafError && error.code === ErrorCode.InvalidInput) return node
+    throw error
+  }
+}
+
+/** Whether the node is made of constants alone, some of which may be of types that have no literals. */
+function isConstant(node: Bound): boolean {
+  if (isLiteral(node)) return true
+  if (node.kind === 'column' || costOf(node).isVolatile) return false
+  return operandsOf(node).every(
+    operand => isLiteral(operand) || (!hasConstants(operand.type) && isConstant(operand)),
+  )
+}
+
+/** `node` in a message: its text and type. */
+export function describe(node: Bound): string {
+  const text = printBound(node)
+  return `${text.length > 80 ? `${text.slice(0, 77)}...` : text} (${typeName(node.type)})`
+}
+
+/** `operand IS NULL`, `IS TRUE` or `IS FALSE`. */
+export function asked(operand: Bound, what: IsNode['what']): Bound {
+  const isTruthValue = operand.kind === 'is' || (operand.kind === 'not' && operand.operand.kind === 'is')
+  if (!isTruthValue) return fold({ kind: 'is', type: boolType, operand, what })
+  return what === 'null' ? truthLiteral(false) : what === 'true' ? operand : negated(operand)
+}
+
+export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpan): Bound {
+  if (isLiteral(left) && !isLiteral(right)) return compared(mirrored[op], right, left, at)
+  if (isNull(left) || isNull(right)) return unknownTruth
+  if (isLiteral(left) && isLiteral(right)) {
+    const [a, b] = [exactBeside(left, right.type), exactBeside(right, left.type)]
+    if (a !== left || b !== right) return compared(op, a, b, at)
+  }
+  if (!isLiteral(right)) {
+    if (!areComparable(valueType(left.type), valueType(right.type))) throw notComparable(left, right, at)
+    return { kind: 'compare', type: boolType, op, left, right }
+  }
+  if (
+    valueType(left.type).kind === 'bool' &&
+    (op === '=' || op === '<>') &&
+    typeof right.value === 'boolean'
+  ) {
+    return fold(right.value === (op === '=') ? left : negated(left))
+  }
+  const fitted = fitComparison(left.type, op, right)
+  if (fitted === null) {
+    // Two constants: the one on the left may be the text that is read as the other's date.
+    const isMirrored = isLiteral(left) && fitComparison(right.type, op, left) !== null
+    if (isMirrored) return compared(mirrored[op], right, left, at)
+    throw notComparable(left, right, at)
+  }
+  const constant: LiteralNode = { kind: 'literal', type: valueType(left.type), value: fitted.value }
+  return fold({ kind: 'compare', type: boolType, op: fitted.op, left, right: constant })
+}
+
+/** `left IS NOT DISTINCT FROM right`: whether they are equal, where two NULLs are. */
+export function same(left: Bound, right: Bound, at: SourceSpan): Bound {
+  if (isNull(left)) return asked(right, 'null')
+  if (isNull(right)) return asked(left, 'null')
+  const equal = asked(compared('=', left, right, at), 'true')
+  if (isLiteral(left) || isLiteral(right)) return equal
+  return combined('or', [equal, combined('and', [asked(left, 'null'), asked(right, 'null')])])
+}
+
+/** `operand IN (values and members)`: constants are brought to the type of the operand. */
+export function membership(operand: Bound, members: readonly Bound[], at: SourceSpan): Bound {
+  if (members.length === 0) return truthLiteral(false)
+  const keys = new Set<unknown>()
+  const values: Scalar[] = []
+  const others: Bound[] = []
+  let hasNull = false
+  for (const member of members) {
+    if (isNull(member) || operand.type.kind === 'null') {
+      hasNull = true
+    } else if (!isLiteral(member) || !hasMembers(valueType(operand.type))) {
+      if (!areComparable(valueType(operand.type), valueType(member.type)))
+        throw notComparable(operand, member, at)
+      others.push(isLiteral(member) ? (coerced(member, valueType(operand.type)) ?? member) : member)
+    } else {
+      const value = equalValue(operand.type, member)
+      if (value === null) throw notComparable(operand, member, at)
+      if (value !== undefined && isNew(keys, value)) values.push(value)
+    }
+  }
+  if (others.length === 0) return memberOf(operand, values, hasNull, members[0]!, at)
+  return fold({ kind: 'in', type: boolType, operand, values, hasNull, others })
+}
+
+/** `operand IN (constants)`, where the list is long. */
+export function membershipOfMany(operand: Bound, constants: Constants, at: SourceSpan): Bound {
+  const values = distinctValues(constants)
+  const type = valueType(operand.type)
+  const [first] = values
+  const isTexts = typeof first === 'string'
+  if (type.kind === 'utf8' && isTexts) return memberOf(operand, values, false, literalOf(first), at)
+  if (type.kind === 'int' && typeof first === 'bigint') {
+    const [least, greatest] = integerRange(type)!
+    const fitting = (values as readonly bigint[]).filter(value => value >= least && value <= greatest)
+    return memberOf(operand, fitting, false, literalOf(first), at)
+  }
+  return membership(operand, values.map(literalOf), at)
+}
+
+/** `values` are distinct and of the operand's type; `first` is the first of the list as it was written. */
+function memberOf(
+  operand: Bound,
+  values: readonly Scalar[],
+  hasNull: boolean,
+  first: Bound,
+  at: SourceSpan,
+): Bound {
+  if (values.length === 0) {
+    // No member has a value the operand could take: false, but NULL where the operand is.
+    return hasNull || isNull(operand) ? unknownTruth : compared('=', operand, first, at)
+  }
+  if (values.length === 1 && !hasNull) {
+    return compared('=', operand, { kind: 'literal', type: valueType(operand.type), value: values[0]! }, at)
+  }
+  return fold({ kind: 'in', type: boolType, operand, values, hasNull, others: [] })
+}
+
+export function between(operand: Bound, low: Bound, high: Bound, at: SourceSpan): Bound {
+  const comparisons = [compared('>=', operand, low, at), compared('<=', operand, high, at)]
+  const bounds = [low, high].map(bound => exactBound(operand, bound))
+  const isCheap = operand.kind === 'column' || isLiteral(operand)
+  if (isCheap || isNull(low) || isNull(high) || bounds.includes(null)) return combined('and', comparisons)
+  return fold({ kind: 'between', type: boolType, operand, low: bounds[0]!, high: bounds[1]! })
+}
+
+/** A bound as it is compared with the operand itself; null where no value of the operand's type equals it. */
+function exactBound(operand: Bound, bound: Bound): Bound | null {
+  if (!isLiteral(bound) || isNull(bound)) return bound
+  const value = equalValue(operand.type, bound)
+  if (value === null || value === undefined) return null
+  return { kind: 'literal', type: valueType(operand.type), value }
+}
+
+function notComparable(left: Bound, right: Bound, at: SourceSpan): SheafError {
+  const [a, b] = [valueType(left.type), valueType(right.type)]
+  const opaque = [a, b].find(type => !areComparable(type, type))
+  if (opaque !== undefined) return unsupported(`values of type ${typeName(opaque)} are not compared`, { at })
+  if (
+    isLiteral(right) &&
+    typeof right.value === 'string' &&
+    nanosPerUnit(a) !== null &&
+    parseInstant(right.value, 'ns') === null
+  ) {
+    return invalidInput(`${printBound(right)} is not a date or timestamp (ISO 8601)`, {
+      hint: "write '2026-01-31' or '2026-01-31T12:00:00Z'",
+      at,
+    })
+  }
+  const hint = !isLiteral(right)
+    ? 'CAST one of them'
+    : isNumeric(a) && b.kind === 'utf8'
+      ? 'write a number without quotes'
+      : a.kind === 'utf8'
+        ? 'put a text in single quotes'
+        : undefined
+  return schemaMismatch(`cannot compare ${describe(left)} with ${describe(right)}`, { hint, at })
+}
+
+/** `written`: the operator as it stands in the text. */
+export function arithmetic(
+  op: ArithmeticOp,
+  left: Bound,
+  right: Bound,
+  written: string,
+  at: SourceSpan,
+): Bound {
+  const operands = [exactBeside(left, right.type), exactBeside(right, left.type)] as const
+  const [a, b] = operands.map(operand => valueType(operand.type)) as [DataType, DataType]
+  const signature = arithmeticSignature(op, a, b)
+  if (signature === null) {
+    throw noArithmetic(left, right, written, at)
+  }
+  const type = signature.result
+  if (isNull(left) || isNull(right)) return { kind: 'literal', type, value: null }
+  const [x, y] = [inType(operands[0], signature.left), inType(operands[1], signature.right)]
+  return fold({ kind: 'arithmetic', type, op, left: x, right: y })
+}
+
+function noArithmetic(left: Bound, right: Bound, written: string, at: SourceSpan): SheafError {
+  const isCount = ({ type }: Bound) => isNumeric(valueType(type)) || type.kind === 'null'
+  const isInstant = [left, right].some(({ type }) => nanosPerUnit(valueType(type)) !== null)
+  const hint = isInstant ? "write INTERVAL '1 day' for a span of time" : undefined
+  if (isInstant || (!isCount(left) && !isCount(right) && written !== '-')) {
+    return schemaMismatch(`${written} does not take ${describe(left)} and ${describe(right)}`, { hint, at })
+  }
+  const odd = isCount(left) ? right : left
+  return schemaMismatch(`${written} takes numbers, not ${describe(odd)}`, { hint: 'CAST it to a number', at })
+}
+
+/** `node` brought to a type it is known to have a cast to. */
+function inType(node: Bound, type: DataType): Bound {
+  return coerced(node, type) ?? fold(castNode(node, type, false))
+}
+
+/** CAST or TRY_CAST. A dictionary is a way to hold values, not a type of them: a cast to one is a cast to its values. */
+export function cast(written: Bound, declared: DataType, isTry: boolean, at: SourceSpan): Bound {
+  const type = valueType(declared)
+  const operand = exactBeside(written, type)
+  if (!castable(valueType(operand.type), type)) {
+    throw schemaMismatch(`cannot cast ${describe(operand)} to ${typeName(type)}`, { at })
+  }
+  if (isNull(operand)) return { kind: 'literal', type, value: null }
+  if (equalTypes(operand.type, type)) return withoutText(operand)
+  const bound = fold(castNode(withoutText(operand), type, isTry))
+  if (!isLiteral(operand) || isLiteral(bound) || !hasConstants(type)) return bound
+  const shown = typeof operand.value === 'string' ? `'${operand.value}'` : describe(operand)
+  throw invalidInput(`${shown} is not a value of ${typeName(type)}`, { at })
+}
+
+/** The nodes in the type that all their values have in common, or null when there is none. */
+export function unified(
+  written: readonly Bound[],
+): { readonly type: DataType; readonly nodes: readonly Bound[] } | null {
+  const nodes = besideEachOther(written)
+  let common: DataType | null = nullType
+  for (const node of nodes) common = common === null ? null : commonType(common, node.type)
+  if (common === null) return null
+  // Texts are of one type, however their offsets are stored.
+  const type = common.kind === 'utf8' ? utf8 : valueType(common)
+  const brought = nodes.map(node => coerced(node, type))
+  return brought.every(node => node !== null) ? { type, nodes: brought } : null
+}
+
+/** Constants as decimals where one of the nodes is a decimal, and as uint64 where one is that. */
+export function besideEachOther(nodes: readonly Bound[]): readonly Bound[] {
+  const special = nodes.find(
+    ({ type }) => valueType(type).kind === 'decimal' || equalTypes(valueType(type), uint64),
+  )
+  return special === undefined ? nodes : nodes.map(node => exactBeside(node, special.type))
+}
+
+/** A constant as the other type has it, where that is exact: decimal digits beside decimals, a natural number beside uint64. */
+export function exactBeside(node: Bound, other: DataType): Bound {
+  const type = valueType(other)
+  if (!isLiteral(node) || equalTypes(node.type, type)) return node
+  if (type.kind === 'decimal' && node.text !== undefined) return decimalLiteral(node) ?? node
+  if (equalTypes(type, uint64) && node.type.kind === 'int' && ((node.value as bigint | null) ?? -1n) >= 0n) {
+    return { kind: 'literal', type: uint64, value: node.value }
+  }
+  return node
+}
+
+/** A number whose digits no decimal will meet any more. */
+export function withoutText(node: Bound): Bound {
+  return isLiteral(node) && node.text !== undefined
+    ? { kind: 'literal', type: node.type, value: node.value }
+    : node
+}
+
+/** `node` as a value of `type` where that is meant without saying so; null where it is not. */
+export function coerced(node: Bound, type: DataType): Bound | null {
+  const from = valueType(node.type)
+  if (equalTypes(from, type) || (from.kind === 'utf8' && type.kind === 'utf8')) return withoutText(node)
+  if (isNull(node)) return { kind: 'literal', type, value: null }
+  if (isLiteral(node)) {
+    if (Array.isArray(node.value) && type.kind === 'list') return coercedList(node, type)
+    const value = equalValue(type, node)
+    if (value !== undefined && value !== null) return { kind: 'literal', type, value }
+  }
+  if (commonType(from, type) === null || !castable(from, type)) return null
+  return fold(castNode(node, type, false))
+}
+
+function coercedList(node: LiteralNode, type: DataType & { kind: 'list' }): Bound | null {
+  const from = (node.type as DataType & { kind: 'list' }).child.type
+  const values: Scalar[] = []
+  for (const value of node.value as readonly Scalar[]) {
+    const element = coerced({ kind: 'literal', type: from, value }, type.child.type)
+    if (element === null || !isLiteral(element)) return null
+    values.push(element.value)
+  }
+  return { kind: 'literal', type, value: values }
+}
+
+export function castNode(operand: Bound, type: DataType, isTry: boolean): CastNode {
+  return { kind: 'cast', type, operand, try: isTry }
+}

@@ -1,0 +1,129 @@
+/** What an expression costs and whether it can fail, from its shape alone: the order in which conditions run. */
+
+import { equalTypes } from '../../arrow/same-type.js'
+import type { DataType } from '../../arrow/types.js'
+import { type Bound, type CallNode, operandsOf } from '../bound.js'
+import { functionNamed } from '../functions/functions.js'
+import { isLossless } from '../kernels/cast.js'
+import { valueType } from '../values/types.js'
+
+export interface Cost {
+  /** Roughly nanoseconds per row on one core; 1 is what comparing numbers with a constant takes. */
+  readonly weight: number
+  /** Whether some row can be an error. */
+  readonly mayFail: boolean
+  /** Whether the same rows can give another result: then it is never computed ahead, nor once for many rows. */
+  readonly isVolatile: boolean
+}
+
+const costs = new WeakMap<Bound, Cost>()
+const nothing: Cost = { weight: 0, mayFail: false, isVolatile: false }
+
+export function costOf(node: Bound): Cost {
+  if (node.kind === 'literal' || node.kind === 'column') return nothing
+  let cost = costs.get(node)
+  if (cost === undefined) {
+    let weight = ownWeight(node)
+    let mayFail = canFail(node)
+    let isVolatile = node.kind === 'call' && functionNamed(node.name)!.volatile === true
+    for (const operand of operandsOf(node)) {
+      const below = costOf(operand)
+      weight += below.weight
+      mayFail ||= below.mayFail
+      isVolatile ||= below.isVolatile
+    }
+    cost = { weight, mayFail, isVolatile }
+    costs.set(node, cost)
+  }
+  return cost
+}
+
+/** The operands of an AND or OR in the order they are run: what cannot fail first, then what is cheap. */
+export function inOrder(operands: readonly Bound[]): readonly Bound[] {
+  const rank = ({ mayFail, weight }: Cost) => (mayFail ? 1e9 : 0) + weight
+  const ranked = operands.map(operand => ({ operand, rank: rank(costOf(operand)) }))
+  return ranked.sort((a, b) => a.rank - b.rank).map(({ operand }) => operand)
+}
+
+function ownWeight(node: Bound): number {
+  switch (node.kind) {
+    case 'literal':
+    case 'column':
+    case 'and':
+    case 'or':
+    case 'not':
+    case 'is':
+    case 'field':
+      return 0
+    case 'compare':
+      return comparisonWeight(node.left, node.right)
+    case 'between':
+      return comparisonWeight(node.operand, node.low) + comparisonWeight(node.operand, node.high)
+    case 'in': {
+      const others = node.others.reduce((sum, other) => sum + comparisonWeight(node.operand, other), 0)
+      return (isBytes(node.operand.type) ? 8 : 2) + others
+    }
+    case 'like':
+      return node.ignoreCase ? 50 : 15
+    case 'arithmetic':
+      return arithmeticWeight(node.type)
+    case 'cast':
+      return castWeight(valueType(node.operand.type), node.type)
+    case 'element':
+      return 50
+    case 'case':
+      return 50 + 5 * node.branches.length
+    case 'list':
+      return 50 * node.elements.length
+    case 'call':
+      return callWeight(node)
+  }
+}
+
+function comparisonWeight(left: Bound, right: Bound): number {
+  const [a, b] = [valueType(left.type), valueType(right.type)]
+  if (a.kind === 'interval' || b.kind === 'interval') return 100
+  if (a.kind === 'decimal' || b.kind === 'decimal') return a.kind === b.kind ? 10 : 300
+  const weight = isBytes(a) ? 6 : 1
+  if (right.kind === 'literal') return weight
+  return equalTypes(a, b) ? 4 * weight : 10 * weight
+}
+
+function isBytes(type: DataType): boolean {
+  const { kind } = valueType(type)
+  return kind === 'utf8' || kind === 'binary' || kind === 'fixed_size_binary'
+}
+
+function arithmeticWeight({ kind }: DataType): number {
+  if (kind === 'float') return 5
+  return kind === 'int' ? 15 : kind === 'decimal' ? 500 : 120
+}
+
+function castWeight(from: DataType, to: DataType): number {
+  if (from.kind === 'utf8' && to.kind === 'utf8') return 0
+  if (from.kind === 'utf8' || to.kind === 'utf8' || from.kind === 'decimal' || to.kind === 'decimal')
+    return 300
+  const isNumber = ({ kind }: DataType) => kind === 'int' || kind === 'float' || kind === 'bool'
+  return isNumber(from) && isNumber(to) ? 10 : 50
+}
+
+/** Functions that read a language of their own, or every byte many times. */
+const heavyCalls = /^(json_|regexp_|md5|sha|digest)/
+
+function callWeight({ name, type, args }: CallNode): number {
+  if (heavyCalls.test(name)) return 1000
+  return isBytes(type) ? 200 : args.some(arg => isBytes(arg.type)) ? 100 : 50
+}
+
+function canFail(node: Bound): boolean {
+  switch (node.kind) {
+    case 'arithmetic':
+      return node.type.kind !== 'float'
+    case 'cast':
+      return !node.try && !isLossless(valueType(node.operand.type), node.type)
+    case 'call':
+      return functionNamed(node.name)!.mayFail === true
+    default:
+      return false
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * Conditions in their normal form: AND in AND and OR in OR flattened and in the order they are run, NOT pushed down to
+ * the comparisons, equalities with constants gathered into IN, what is said twice said once, known truths absorbed.
+ * Each step keeps the truth value of every row, NULL included.
+ */
+import type { DataType } from '../../arrow/types.js'
+import {
+  type Bound,
+  type CaseNode,
+  type InNode,
+  type LiteralNode,
+  operandsOf,
+  type Scalar,
+} from '../bound.js'
+import { complement } from '../kernels/compare.js'
+import { boolType, valueType } from '../values/types.js'
+import { costOf, inOrder } from './cost.js'
+import { printBound } from './print.js'
+
+/** NULL as a truth value. */
+export const unknownTruth: LiteralNode = { kind: 'literal', type: boolType, value: null }
+
+export function truthLiteral(value: boolean): LiteralNode {
+  return { kind: 'literal', type: boolType, value }
+}
+
+export function isLiteral(node: Bound): node is LiteralNode {
+  return node.kind === 'literal'
+}
+
+/** Whether the node is NULL in every row. */
+export function isNull(node: Bound): boolean {
+  return node.type.kind === 'null' || (isLiteral(node) && node.value === null)
+}
+
+/** A node and its negation, each by the other: a chain of NOTs takes no more time than one. */
+const negations = new WeakMap<Bound, Bound>()
+
+export function negated(node: Bound): Bound {
+  let result = negations.get(node)
+  if (result === undefined) {
+    result = negate(node)
+    negations.set(node, result)
+    if (!negations.has(result)) negations.set(result, node)
+  }
+  return result
+}
+
+function negate(node: Bound): Bound {
+  switch (node.kind) {
+    case 'literal':
+      return node.value === null ? node : truthLiteral(node.value !== true)
+    case 'compare':
+      return { ...node, op: complement[node.op] }
+    case 'not':
+      return node.operand
+    case 'and':
+    case 'or':
+      return combined(node.kind === 'and' ? 'or' : 'and', node.operands.map(negated))
+    default:
+      return { kind: 'not', type: boolType, operand: node }
+  }
+}
+
+/** AND or OR of any number of conditions. */
+export function combined(kind: 'and' | 'or', conditions: readonly Bound[]): Bound {
+  const neutral = kind === 'and'
+  const operands: Bound[] = []
+  let hasNull = false
+  for (const condition of conditions) {
+    for (const operand of condition.kind === kind ? condition.operands : [condition]) {
+      if (!isLiteral(operand)) operands.push(operand)
+      else if (operand.value === !neutral) return operand
+      else if (operand.value === null) hasNull = true
+    }
+  }
+  if (operands.length === 0) return hasNull ? unknownTruth : truthLiteral(neutral)
+  const distinct = withoutRepeats(gathered(kind, operands))
+  if (hasNull) distinct.push(unknownTruth)
+  return distinct.length === 1 ? distinct[0]! : { kind, type: boolType, operands: inOrder(distinct) }
+}
+
+/** A CASE whose results are values of `type`, without the branches that no row can take. */
+export function conditional(type: DataType, branches: CaseNode['branches'], otherwise: Bound): Bound {
+  const open: CaseNode['branches'][number][] = []
+  for (const branch of branches) {
+    if (!isLiteral(branch.when)) open.push(branch)
+    else if (branch.when.value === true) return conditional(type, open, branch.result)
+  }
+  return open.length === 0 ? otherwise : { kind: 'case', type, branches: open, otherwise }
+}
+
+/** `value = a OR value IN (b)` as `value IN (a, b)`, and `value <> a AND value NOT IN (b)` as its negation. */
+function gathered(kind: 'and' | 'or', operands: readonly Bound[]): Bound[] {
+  const out: Bound[] = []
+  const gatherings = new Map<string, { at: number; list: InNode; merged: Gathering | null }>()
+  for (const operand of operands) {
+    const list = asMembership(kind, operand)
+    const key = list === null ? null : shortText(list.operand)
+    if (list === null || key === null) {
+      out.push(operand)
+      continue
+    }
+    const known = gatherings.get(key)
+    if (known === undefined) {
+      gatherings.set(key, { at: out.length, list, merged: null })
+      out.push(operand)
+    } else {
+      known.merged ??= new Gathering(known.list)
+      known.merged.add(list)
+    }
+  }
+  for (const { at, merged } of gatherings.values()) {
+    if (merged !== null) out[at] = kind === 'or' ? merged.finish() : negated(merged.finish())
+  }
+  return out
+}
+
+/** What a condition of OR (or, negated, of AND) says about membership in a list of constants; null for nothing. */
+function asMembership(kind: 'and' | 'or', condition: Bound): InNode | null {
+  const node = kind === 'and' && condition.kind === 'not' ? condition.operand : condition
+  if (node.kind === 'in')
+    return (node === condition) === (kind === 'or') && node.others.length === 0 ? node : null
+  if (node !== condition || node.kind !== 'compare' || node.op !== (kind === 'or' ? '=' : '<>')) return null
+  if (!isLiteral(node.right) || !hasMembers(node.right.type)) return null
+  const { left, right, type } = node
+  return { kind: 'in', type, operand: left, values: [right.value], hasNull: false, others: [] }
+}
+
+/** Whether constants of the type are looked up in a set. The others are compared one by one. */
+export function hasMembers({ kind }: DataType): boolean {
+  return !['interval', 'list', 'fixed_size_list', 'struct', 'map'].includes(kind)
+}
+
+/** Some lists for one value becoming a single one. */
+class Gathering {
+  readonly #first: InNode
+  readonly #values: Scalar[]
+  readonly #keys: Set<unknown>
+  #hasNull: boolean
+
+  constructor(first: InNode) {
+    this.#first = first
+    this.#values = [...first.values]
+    this.#keys = new Set(first.values.map(keyOf))
+    this.#hasNull = first.hasNull
+  }
+
+  add({ values, hasNull }: InNode): void {
+    this.#hasNull ||= hasNull
+    for (const value of values) if (isNew(this.#keys, value)) this.#values.push(value)
+  }
+
+  finish(): Bound {
+    const { operand, type } = this.#first
+    const [only] = this.#values
+    if (this.#values.length > 1 || this.#hasNull) {
+      return { ...this.#first, values: this.#values, hasNull: this.#hasNull }
+    }
+    return {
+      kind: 'compare',
+      type,
+      op: '=',
+      left: operand,
+      right: { kind: 'literal', type: valueType(operand.type), value: only! },
+    }
+  }
+}
+
+/** Adds the key of a constant; false if it is there already. */
+export function isNew(keys: Set<unknown>, value: Scalar): boolean {
+  const { size } = keys
+  return keys.add(keyOf(value)).size > size
+}
+
+/** What tells constants of one type apart in a Set; numbers where that is exact, because bigints hash slowly. */
+function keyOf(value: Scalar): unknown {
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
+  return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value
+}
+
+function withoutRepeats(operands: readonly Bound[]): Bound[] {
+  const texts = new Set<string>()
+  return operands.filter(operand => {
+    const text = operands.length === 1 ? null : shortText(operand)
+    return text === null || texts.size < texts.add(text).size
+  })
+}
+
+/** Nodes and constants that an expression may have to be compared with others by its text. */
+const shortSize = 24
+const shortConstant = 100
+
+/** The expression as text; null if it is long, or another expression each time. */
+function shortText(node: Bound): string | null {
+  return sizeOf(node, shortSize) < 0 || costOf(node).isVolatile ? null : printBound(node)
+}
+
+/** What is left of `budget` nodes; negative if they are not enough. */
+function sizeOf(node: Bound, budget: number): number {
+  let left = budget - 1
+  if (node.kind === 'in') left -= node.values.length
+  if (left < 0 || (node.kind === 'in' && !node.values.every(isShort))) return -1
+  if (node.kind === 'literal' && !isShort(node.value)) return -1
+  const operands = operandsOf(node)
+  for (let i = 0; i < operands.length && left >= 0; i++) left = sizeOf(operands[i]!, left)
+  return left
+}
+
+function isShort(value: Scalar): boolean {
+  return (
+    !(typeof value === 'string' || value instanceof Uint8Array || Array.isArray(value)) ||
+    value.length <= shortConstant
+  )
+}

@@ -1,0 +1,52 @@
+/** Names as written to columns of a schema (rules A-057, A-058, A-059). */
+import { typeName } from '../../arrow/type-name.js'
+import type { DataType, Field, Schema } from '../../arrow/types.js'
+import { columnNotFound, invalidInput, quote, type SourceSpan, schemaMismatch } from '../../errors.js'
+import type { ColumnNode } from '../bound.js'
+import type { NamePart } from '../syntax/syntax.js'
+
+/**
+ * The column a path names: a top-level column, then a struct field per further segment.
+ * Throws code 12 for an unknown name, 13 for one that fits several columns only when case is ignored, 20 for a
+ * field of something that is no struct.
+ */
+export function resolveColumn(path: readonly NamePart[], schema: Schema, at: SourceSpan): ColumnNode {
+  let fields = schema.fields
+  let type: DataType = { kind: 'struct', children: fields }
+  const names: string[] = []
+  for (const part of path) {
+    if (type.kind !== 'struct') {
+      throw schemaMismatch(`${names.join('.')} is ${typeName(type)}, which has no fields`, {
+        at: part.at,
+      })
+    }
+    fields = type.children
+    const field = fieldNamed(part.name, fields, part.at)
+    if (field === undefined) {
+      const prefix = names.map(name => `${name}.`).join('')
+      const known = fields.map(other => prefix + other.name)
+      throw columnNotFound(prefix + part.name, known, path.length > 1 ? part.at : at)
+    }
+    names.push(field.name)
+    type = field.type
+  }
+  return { kind: 'column', path: names, type }
+}
+
+/** Whether a top-level column has exactly this name. */
+export function hasColumn(name: string, schema: Schema): boolean {
+  return schema.fields.some(field => field.name === name)
+}
+
+/** The field of that name, else the only one that equals it when case is ignored. */
+function fieldNamed(name: string, fields: readonly Field[], at: SourceSpan): Field | undefined {
+  const exact = fields.find(field => field.name === name)
+  if (exact !== undefined) return exact
+  const folded = name.toLowerCase()
+  const similar = fields.filter(field => field.name.toLowerCase() === folded)
+  if (similar.length > 1) {
+    const choices = similar.map(field => quote(field.name)).join(' or ')
+    throw invalidInput(`no column named exactly ${quote(name)}, which could mean ${choices}`, { at })
+  }
+  return similar[0]
+}

@@ -1,0 +1,72 @@
+/** Bound lists, and what is inside of lists and structs. */
+import { typeName } from '../../arrow/type-name.js'
+import type { DataType, Schema } from '../../arrow/types.js'
+import { type SourceSpan, schemaMismatch, unsupported } from '../../errors.js'
+import type { Bound } from '../bound.js'
+import { listOf } from '../functions/signature.js'
+import { elementType, int64, valueType } from '../values/types.js'
+import { hasConstants } from '../values/vector.js'
+import { coerced, describe, fold, unified } from './build.js'
+import { isLiteral } from './logic.js'
+import { resolveColumn } from './names.js'
+
+/** Elements a list may have that is made anew for every row. */
+const maxElements = 1024
+
+/** `[a, b]`: a constant if all its elements are. */
+export function list(written: readonly Bound[], at: SourceSpan): Bound {
+  const common = unified(written)
+  if (common === null) throw mixedTypes(written, at)
+  const { type, nodes } = common
+  if (hasConstants(type) && nodes.every(isLiteral)) {
+    return { kind: 'literal', type: listOf(type), value: nodes.map(node => node.value) }
+  }
+  if (nodes.length > maxElements) {
+    throw unsupported(`a list of ${nodes.length} values that are not all constants`, {
+      hint: `${maxElements} is the limit`,
+      at,
+    })
+  }
+  return { kind: 'list', type: listOf(type), elements: nodes }
+}
+
+function mixedTypes(elements: readonly Bound[], at: SourceSpan): Error {
+  const names = elements.map(element => typeName(element.type))
+  const odd = elements.findIndex((_, i) => unified(elements.slice(0, i + 1)) === null)
+  const [first, second] = [names.find(name => name !== 'null'), names[odd]]
+  return schemaMismatch(`a list holds values of one type, not ${first} and ${second}`, { at })
+}
+
+/** `operand[index]`: an element of a list, counted from 1, or a field of a struct by its name. */
+export function element(
+  operand: Bound,
+  index: Bound,
+  schema: Schema,
+  at: SourceSpan,
+  indexAt: SourceSpan,
+): Bound {
+  const type = valueType(operand.type)
+  if (type.kind === 'struct' && isLiteral(index) && typeof index.value === 'string') {
+    return field(operand, index.value, schema, indexAt)
+  }
+  const item = elementType(type)
+  if (item === null) {
+    const hint = type.kind === 'struct' ? "write the name of a field: value['name']" : undefined
+    throw schemaMismatch(`${describe(operand)} is not a list`, { hint, at })
+  }
+  const position = valueType(index.type).kind === 'int' ? coerced(index, int64) : null
+  if (position === null) {
+    throw schemaMismatch(`a list is indexed by an integer, not ${describe(index)}`, { at: indexAt })
+  }
+  return fold({ kind: 'element', type: item, operand, index: position })
+}
+
+/** A field of a struct: that of a column is a column itself. */
+function field(operand: Bound, name: string, schema: Schema, at: SourceSpan): Bound {
+  const part = (segment: string) => ({ name: segment, quote: '`', at }) as const
+  if (operand.kind === 'column') return resolveColumn([...operand.path, name].map(part), schema, at)
+  const { children } = valueType(operand.type) as DataType & { kind: 'struct' }
+  const { path, type } = resolveColumn([part(name)], { fields: children }, at)
+  const index = children.findIndex(child => child.name === path[0])
+  return fold({ kind: 'field', type, operand, index })
+}

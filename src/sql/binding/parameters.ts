@@ -1,0 +1,137 @@
+/** Values that stand beside the text of an expression, for `?`, `$1` and `:name`. */
+import { invalidInput, quote, type SourceSpan } from '../../errors.js'
+import type { LiteralNode } from '../bound.js'
+import { constantsOf } from '../syntax/constant-list.js'
+import { strayHalf } from '../syntax/excerpt.js'
+import type { ConstantList, ParameterExpr } from '../syntax/syntax.js'
+import { integerLiteral, literalOf } from '../values/literal.js'
+import { timestampType } from '../values/types.js'
+
+/**
+ * By position or by name. A value is a number (one that is a safe integer counts as an integer), bigint, string,
+ * boolean, null, Date (a timestamp in milliseconds), Uint8Array, or an array of such for IN and list functions.
+ */
+export type Parameters = readonly unknown[] | Readonly<Record<string, unknown>>
+
+/**
+ * Hands out parameters and notes which were asked for. One list may serve all the expressions of a request: each is
+ * bound with it, and whoever made it calls `checkUsed` once, after the last. `?` counts through one text only, so only
+ * one of them may have it.
+ */
+export class ParameterList {
+  readonly #values: Parameters | undefined
+  #style: ParameterExpr['style'] | null = null
+  /** The `?` that asked for each value. */
+  readonly #questionMarks: ParameterExpr[] = []
+
+  constructor(values: Parameters | undefined) {
+    this.#values = values
+  }
+
+  /** The constant, or for an array one per element. Throws code 13 for a missing or unusable value. */
+  take(parameter: ParameterExpr): LiteralNode | readonly LiteralNode[] {
+    const value = this.#valueOf(parameter)
+    const items = itemsOf(value)
+    return items === null
+      ? literalOfValue(value, nameOf(parameter), parameter.at)
+      : literals(items, parameter)
+  }
+
+  /** As `take`, with a long array of whole numbers or texts as one list. */
+  takeMembers(parameter: ParameterExpr): LiteralNode | readonly LiteralNode[] | ConstantList {
+    const value = this.#valueOf(parameter)
+    const items = itemsOf(value)
+    if (items === null) return literalOfValue(value, nameOf(parameter), parameter.at)
+    const values = constantsOf(items)
+    return values === null ? literals(items, parameter) : { kind: 'constants', values, at: parameter.at }
+  }
+
+  /** Throws code 13 when there are positional values that no `?` asked for. */
+  checkUsed(): void {
+    const given = Array.isArray(this.#values) ? this.#values.length : 0
+    const used = this.#questionMarks.length
+    if (this.#style !== '$' && given > used) {
+      throw invalidInput(`${given} parameters are given, ${used} are used`)
+    }
+  }
+
+  #valueOf(parameter: ParameterExpr): unknown {
+    const { key, style, at } = parameter
+    if (this.#style !== null && this.#style !== style) {
+      throw invalidInput(`parameters are written ${this.#style} and ${style} in one request; use one way`, {
+        at,
+      })
+    }
+    this.#style = style
+    if (style === '?') {
+      this.#questionMarks[key as number] ??= parameter
+      if (this.#questionMarks[key as number] !== parameter) {
+        throw invalidInput('? stands in more than one expression of a request', {
+          hint: 'write $1 or :name',
+          at,
+        })
+      }
+    }
+    return this.#lookUp(parameter)
+  }
+
+  #lookUp(parameter: ParameterExpr): unknown {
+    const { key, style, at } = parameter
+    const values = this.#values
+    if (values === undefined) throw invalidInput(`no value is given for ${nameOf(parameter)}`, { at })
+    if (Array.isArray(values) !== (style !== ':')) {
+      const [given, wanted] = style === ':' ? ['an array', 'an object'] : ['an object', 'an array']
+      throw invalidInput(`parameters are given as ${given}; ${nameOf(parameter)} needs ${wanted}`, { at })
+    }
+    if (!Object.hasOwn(values, key)) {
+      throw invalidInput(`no value is given for ${nameOf(parameter)}`, { at })
+    }
+    return (values as Readonly<Record<string | number, unknown>>)[key]
+  }
+}
+
+function nameOf({ key, style }: ParameterExpr): string {
+  return style === ':' ? `:${key}` : `parameter ${(key as number) + 1}`
+}
+
+/** The elements of an array or typed array other than bytes, else null. */
+function itemsOf(value: unknown): ArrayLike<unknown> | null {
+  if (Array.isArray(value)) return value
+  const isNumbers =
+    ArrayBuffer.isView(value) && !(value instanceof Uint8Array) && !(value instanceof DataView)
+  return isNumbers ? (value as Float64Array) : null
+}
+
+function literals(items: ArrayLike<unknown>, parameter: ParameterExpr): readonly LiteralNode[] {
+  const name = nameOf(parameter)
+  return Array.from(items, (item, i) => literalOfValue(item, `element ${i} of ${name}`, parameter.at))
+}
+
+function literalOfValue(value: unknown, name: string, at: SourceSpan): LiteralNode {
+  switch (typeof value) {
+    case 'number':
+      return Number.isSafeInteger(value) && !Object.is(value, -0)
+        ? integerLiteral(BigInt(value))
+        : literalOf(value)
+    case 'string':
+      if (strayHalf(value) !== -1) throw invalidInput(`${name} holds half of a surrogate pair`, { at })
+      return literalOf(value)
+    case 'bigint':
+    case 'boolean':
+      return literalOf(value)
+    default:
+      if (value === null) return literalOf(null)
+      if (value instanceof Uint8Array) return literalOf(new Uint8Array(value))
+      if (value instanceof Date && !Number.isNaN(value.getTime())) {
+        return { kind: 'literal', type: timestampType('ms'), value: BigInt(value.getTime()) }
+      }
+      throw invalidInput(`${name} is ${describe(value)}, which is no value of an expression`, {
+        hint: 'pass a number, bigint, string, boolean, null, Date, Uint8Array or an array of them',
+        at,
+      })
+  }
+}
+
+function describe(value: unknown): string {
+  return value instanceof Date ? 'an invalid Date' : typeof value === 'function' ? 'a function' : quote(value)
+}

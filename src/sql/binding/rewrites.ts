@@ -1,0 +1,118 @@
+/** Functions that are another expression: what they are called with decides it, no row does. */
+import type { DataType } from '../../arrow/types.js'
+import { invalidInput, quote, type SourceSpan, schemaMismatch } from '../../errors.js'
+import type { Bound } from '../bound.js'
+import { formatArrowType, parseArrowType } from '../values/arrow-type.js'
+import { literalOf } from '../values/literal.js'
+import { floorDivide, nanosPerDay } from '../values/temporal.js'
+import { dateType, timestampType, valueType } from '../values/types.js'
+import { asked, cast, describe, unified } from './build.js'
+import { conditional, isLiteral, negated } from './logic.js'
+
+/** A call being bound. */
+export interface RewriteCall {
+  readonly args: readonly Bound[]
+  readonly at: SourceSpan
+  /** The time of this bind, nanoseconds since 1970: the same whenever it is asked. */
+  readonly now: () => bigint
+  readonly list: (elements: readonly Bound[]) => Bound
+  readonly element: (operand: Bound, index: Bound) => Bound
+}
+
+interface Rewrite {
+  /** How it is written, for messages. */
+  readonly usage: string
+  /** Arguments it takes; null: any number. */
+  readonly count: number | null
+  readonly run: (call: RewriteCall) => Bound
+}
+
+const now: Rewrite = {
+  usage: 'now()',
+  count: 0,
+  run: call => ({ kind: 'literal', type: timestampType('ns', '+00:00'), value: call.now() }),
+}
+const currentDate: Rewrite = {
+  usage: 'current_date()',
+  count: 0,
+  run: call => ({ kind: 'literal', type: dateType, value: floorDivide(call.now(), nanosPerDay) }),
+}
+const timeType: DataType = { kind: 'time', unit: 'ns' }
+
+const rewrites: Readonly<Record<string, Rewrite>> = {
+  now,
+  current_timestamp: now,
+  current_date: currentDate,
+  today: currentDate,
+  current_time: {
+    usage: 'current_time()',
+    count: 0,
+    run: call => ({ kind: 'literal', type: timeType, value: call.now() % nanosPerDay }),
+  },
+  arrow_typeof: {
+    usage: 'arrow_typeof(value)',
+    count: 1,
+    run: ({ args }) => literalOf(formatArrowType(args[0]!.type)),
+  },
+  arrow_cast: { usage: "arrow_cast(value, 'Int8')", count: 2, run: call => arrowCast(call, false) },
+  arrow_try_cast: { usage: "arrow_try_cast(value, 'Int8')", count: 2, run: call => arrowCast(call, true) },
+  is_valid: { usage: 'is_valid(value)', count: 1, run: ({ args }) => negated(asked(args[0]!, 'null')) },
+  nvl2: { usage: 'nvl2(value, if_not_null, if_null)', count: 3, run: nvl2 },
+  make_array: { usage: 'make_array(value, ...)', count: null, run: ({ args, list }) => list(args) },
+  get_field: { usage: "get_field(struct, 'name')", count: 2, run: getField },
+}
+
+/** Names of functions that become another expression. */
+export const rewriteNames: readonly string[] = Object.keys(rewrites)
+
+/** Functions that are also called without parentheses, where no column has their name. */
+export const bareCalls: readonly string[] = ['current_date', 'current_time', 'current_timestamp']
+
+/** What a call of that name, in any case, stands for; null when it is no such function. */
+export function rewritten(name: string, call: RewriteCall): Bound | null {
+  const folded = name.toLowerCase()
+  if (!Object.hasOwn(rewrites, folded)) return null
+  const { usage, count, run } = rewrites[folded]!
+  if (count !== null && call.args.length !== count) {
+    throw schemaMismatch(`${folded} takes ${count} arguments, not ${call.args.length}`, {
+      hint: `write ${usage}`,
+      at: call.at,
+    })
+  }
+  return run(call)
+}
+
+function arrowCast({ args, at }: RewriteCall, isTry: boolean): Bound {
+  const [operand, name] = args as [Bound, Bound]
+  const written = isLiteral(name) && typeof name.value === 'string' ? name.value : null
+  const type = written === null ? null : parseArrowType(written)
+  if (type !== null) return cast(operand, type, isTry, at)
+  throw invalidInput(
+    `${written === null ? describe(name) : quote(written)} is not the name of an Arrow type`,
+    {
+      hint: "write for example 'Int8', 'Timestamp(Nanosecond, None)' or 'List(Utf8)'",
+      at,
+    },
+  )
+}
+
+function nvl2({ args, at }: RewriteCall): Bound {
+  const [value, some, none] = args as [Bound, Bound, Bound]
+  const results = unified([some, none])
+  if (results === null) {
+    throw schemaMismatch(`nvl2 gives values of one type, not ${describe(some)} and ${describe(none)}`, { at })
+  }
+  const [result, otherwise] = results.nodes as [Bound, Bound]
+  return conditional(results.type, [{ when: negated(asked(value, 'null')), result }], otherwise)
+}
+
+function getField({ args, at, element }: RewriteCall): Bound {
+  const [operand, name] = args as [Bound, Bound]
+  if (valueType(operand.type).kind === 'struct' && isLiteral(name) && typeof name.value === 'string') {
+    return element(operand, name)
+  }
+  throw schemaMismatch(`get_field does not take ${describe(operand)} and ${describe(name)}`, {
+    hint: "write get_field(struct, 'name')",
+    at,
+  })
+}

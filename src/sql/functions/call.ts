@@ -1,0 +1,24 @@
+/** What an evaluated function is given and gives. */
+import type { Column } from '../../arrow/column.js'
+import type { DataType } from '../../arrow/types.js'
+import type { Truth } from '../kernels/truth.js'
+import type { Operand, RowMask } from '../values/vector.js'
+
+export interface Call {
+  /** In the types the function declares; dictionaries decoded. */
+  readonly args: readonly Operand[]
+  /** The type of the result. */
+  readonly type: DataType
+  readonly length: number
+  readonly rows: RowMask
+  /** The call as text, for messages. */
+  readonly describe: () => string
+  /** Uniform in [0, 1). */
+  readonly random: () => number
+}
+
+/** Computes rows `0 .. length-1`; a predicate gives a `Truth`. */
+export type Kernel = (call: Call) => Column | Truth
+
+/** As `Kernel`, but evaluates its arguments itself, each for the rows that need it. */
+export type LazyKernel = (args: readonly ((rows: RowMask) => Operand)[], call: Omit<Call, 'args'>) => Column

@@ -1,0 +1,131 @@
+/** Times cut to the start of a unit, or of a span of their own. */
+import type { Column } from '../../arrow/column.js'
+import { invalidInput, quote, unsupported } from '../../errors.js'
+import type { Interval } from '../bound.js'
+import { checkCalendar, joinInstant, splitInstants } from '../values/instants.js'
+import {
+  addMonths,
+  civilOfDays,
+  daysOfCivil,
+  floorDivide,
+  nanosPerCount,
+  nanosPerDay,
+  nanosPerUnit,
+} from '../values/temporal.js'
+import { instantOfLocal, offsetAt, type Zone, zoneNamed } from '../values/time-zone.js'
+import { bitAt, columnOf, fitsInt32, type Operand, scalarAt } from '../values/vector.js'
+import type { Call } from './call.js'
+import { instantColumn, modulo } from './date-part.js'
+import { strictRows, textOf } from './operands.js'
+
+/** Units that are parts of a second, by how many make one; those of some seconds, by how many; those of the calendar. */
+const fine: Readonly<Record<string, number>> = { microsecond: 1e6, millisecond: 1e3 }
+const plain: Readonly<Record<string, number>> = { second: 1, minute: 60, hour: 3600, day: 86_400 }
+const coarse = ['week', 'month', 'quarter', 'year']
+const units = [...Object.keys(fine), ...Object.keys(plain), ...coarse]
+
+/** The unit of that name in any case. Throws code 0 for one that there is not. */
+export function truncUnitNamed(name: string): string {
+  const unit = name.trim().toLowerCase()
+  if (units.includes(unit)) return unit
+  throw unsupported(`times are not cut to ${quote(name)}`, { hint: `the units are ${units.join(', ')}` })
+}
+
+/** `date_trunc('unit', x)`: on the clocks of the zone where a timestamp has one. */
+export function dateTrunc(call: Call): Column {
+  const { args, length, type, describe } = call
+  const { valid, needed } = strictRows(call)
+  const unit = truncUnitNamed(textOf(args[0]!, 0))
+  const column = instantColumn(args[1]!, call)
+  const zone = type.kind === 'timestamp' && type.timezone !== null ? zoneNamed(type.timezone) : null
+  const { seconds, rest, perSecond } = splitInstants(column, length)
+  const values = column.values!.slice(0, length) as BigInt64Array | Int32Array
+  const pairs = fitsInt32(type) ? null : new Int32Array(values.buffer)
+  for (let i = 0; i < length; i++) {
+    if (!bitAt(needed, i)) continue
+    const isFine = Object.hasOwn(fine, unit)
+    const step = isFine ? Math.max(1, perSecond / fine[unit]!) : perSecond
+    const kept = rest[i]! - (rest[i]! % step)
+    const start = isFine ? seconds[i]! : startOf(unit, seconds[i]!, zone, describe)
+    if (pairs === null) values[i] = start * perSecond + kept
+    else if (!joinInstant(pairs, i, start, kept, perSecond)) {
+      throw invalidInput(`the ${unit} starts before the first timestamp, in ${describe()}`)
+    }
+  }
+  return columnOf(type, length, { values }, valid)
+}
+
+function startOf(unit: string, seconds: number, zone: Zone | null, describe: () => string): number {
+  if (unit === 'second') return seconds
+  checkCalendar(seconds, describe)
+  if (zone === null) return startOfLocal(unit, seconds)
+  const offset = offsetAt(zone, seconds)
+  const local = startOfLocal(unit, seconds + offset)
+  // Where clocks were set back, the hour is the one the time is in.
+  return offsetAt(zone, local - offset) === offset ? local - offset : instantOfLocal(zone, local)
+}
+
+function startOfLocal(unit: string, local: number): number {
+  const size = plain[unit]
+  if (size !== undefined) return Math.floor(local / size) * size
+  const days = Math.floor(local / 86_400)
+  if (unit === 'week') return (days - modulo(days + 3, 7)) * 86_400
+  const { year, month } = civilOfDays(days)
+  const first = unit === 'month' ? month : unit === 'quarter' ? month - ((month - 1) % 3) : 1
+  return daysOfCivil({ year, month: first, day: 1 }) * 86_400
+}
+
+/** `date_bin(span, x)`, `date_bin(span, x, origin)`: the start of the span that x is in, counted from the origin. */
+export function dateBin(call: Call): Column {
+  const { args, length, type, describe } = call
+  const stride = args[0]!
+  const [times, origins] = args.slice(1).map(arg => instantColumn(arg, call).values as BigInt64Array)
+  const { valid, needed } = strictRows(call)
+  const values = new BigInt64Array(length)
+  const unit = nanosPerUnit(type)!
+  for (let i = 0; i < length; i++) {
+    if (!bitAt(needed, i)) continue
+    const span = spanAt(stride, i, describe)
+    const start = origins === undefined ? 0n : origins[i]! * unit
+    const nanos = times![i]! * unit
+    const binned =
+      span.months > 0
+        ? monthBin(nanos, start, span.months)
+        : start + floorDivide(nanos - start, span.nanos) * span.nanos
+    const value = floorDivide(binned, unit)
+    if (BigInt.asIntN(64, value) !== value) {
+      throw invalidInput(`the span starts before the first timestamp, in ${describe()}`)
+    }
+    values[i] = value
+  }
+  return columnOf(type, length, { values }, valid)
+}
+
+/** Months, or nanoseconds with days of 24 hours; more than none. */
+function spanAt({ column, constant }: Operand, row: number, describe: () => string): Omit<Interval, 'days'> {
+  const value = scalarAt(column, constant ? 0 : row)
+  const span =
+    typeof value === 'bigint'
+      ? { months: 0, days: 0, nanos: value * nanosPerCount(column.type)! }
+      : (value as Interval)
+  const nanos = BigInt(span.days) * nanosPerDay + span.nanos
+  const isMixed = span.months !== 0 && nanos !== 0n
+  if (isMixed || span.months < 0 || (span.months === 0 && nanos <= 0n)) {
+    throw invalidInput(`a span is some months, or some days and less, in ${describe()}`, {
+      hint: "write INTERVAL '1' MONTH or INTERVAL '15 minutes'",
+    })
+  }
+  return { months: span.months, nanos }
+}
+
+function monthBin(nanos: bigint, origin: bigint, months: number): bigint {
+  const startDay = Number(floorDivide(origin, nanosPerDay))
+  const ofDay = origin - BigInt(startDay) * nanosPerDay
+  const from = civilOfDays(startDay)
+  const to = civilOfDays(Number(floorDivide(nanos, nanosPerDay)))
+  const between = (to.year - from.year) * 12 + to.month - from.month
+  const startOfBin = (count: number) => BigInt(addMonths(startDay, count)) * nanosPerDay + ofDay
+  const count = Math.floor(between / months) * months
+  // The month is right; its day may still be before the one the span starts on.
+  return startOfBin(count) <= nanos ? startOfBin(count) : startOfBin(count - months)
+}

@@ -1,0 +1,80 @@
+/** JSONPath as far as it names places: `$.a.b[0]`, `$['a']`, `$."a b"`, `$[last]`, `$.*`, `$[*]`. */
+import { invalidInput, quote, unsupported } from '../../errors.js'
+import { JsonKind, type JsonReader } from './json.js'
+
+export type JsonStep =
+  | { readonly kind: 'member'; readonly key: string }
+  /** Negative ones count from the end. */
+  | { readonly kind: 'element'; readonly index: number }
+  | { readonly kind: 'members' | 'elements' }
+
+export type JsonPath = readonly JsonStep[]
+
+/** Steps a path may have. */
+const maxSteps = 1000
+
+const step =
+  /\s*(?:\.\s*(?:(\*)|([\p{L}\p{N}_$-]+)|"((?:[^"\\]|\\.)*)")|\[\s*(?:(\*)|(-?\d{1,9})|last(?:\s*-\s*(\d{1,9}))?|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\s*\])/uy
+
+/** Throws code 13 for what is no path, 0 for conditions and what else JSONPath can do. */
+export function parseJsonPath(text: string): JsonPath {
+  const path: JsonStep[] = []
+  const trimmed = text.trim()
+  // A path may start without its $.
+  const source = trimmed.startsWith('$') ? trimmed.slice(1) : /^[.[]/.test(trimmed) ? trimmed : `.${trimmed}`
+  step.lastIndex = 0
+  while (step.lastIndex < source.length) {
+    const at = step.lastIndex
+    const match = step.exec(source)
+    if (match === null || path.length === maxSteps) throw wrongPath(text, source.slice(at))
+    path.push(stepOf(match))
+  }
+  return path
+}
+
+function stepOf(match: RegExpExecArray): JsonStep {
+  const [whole, members, name, quoted, elements, index, beforeLast, ...keys] = match
+  if (members !== undefined) return { kind: 'members' }
+  if (elements !== undefined) return { kind: 'elements' }
+  const key = name ?? unescaped(quoted ?? keys[0] ?? keys[1])
+  if (key !== undefined) return { kind: 'member', key }
+  if (index !== undefined) return { kind: 'element', index: Number(index) }
+  return { kind: 'element', index: whole.includes('last') ? -1 - Number(beforeLast ?? 0) : 0 }
+}
+
+function unescaped(text: string | undefined): string | undefined {
+  return text?.replace(/\\(.)/gsu, '$1')
+}
+
+function wrongPath(text: string, rest: string) {
+  if (/^\s*(\.\.|\[?\s*\?|\.\s*\w+\s*\()|@|\bto\b/.test(rest)) {
+    return unsupported(`${quote(text)} is more than a path of keys and indexes`, {
+      hint: 'write keys, indexes and *: $.a.b[0]',
+    })
+  }
+  return invalidInput(`${quote(text)} is no path into JSON`, { hint: 'write one like $.a.b[0]' })
+}
+
+/** The tokens of all values at a path. */
+export function selectJson(reader: JsonReader, path: JsonPath): readonly number[] {
+  let found = [0]
+  for (const step of path) {
+    const next: number[] = []
+    for (const token of found) {
+      const kind = reader.kindOf(token)
+      if (kind === JsonKind.Object) {
+        if (step.kind === 'member') push(next, reader.member(token, step.key))
+        else if (step.kind === 'members') for (const child of reader.children(token)) next.push(child)
+      } else if (kind === JsonKind.Array) {
+        if (step.kind === 'element') push(next, reader.element(token, step.index))
+        else if (step.kind === 'elements') for (const child of reader.children(token)) next.push(child)
+      }
+    }
+    found = next
+  }
+  return found
+}
+
+function push(tokens: number[], token: number): void {
+  if (token !== -1) tokens.push(token)
+}

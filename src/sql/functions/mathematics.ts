@@ -1,0 +1,113 @@
+/** Functions of floats by the formulas of mathematics, and of integers as far as they stay integers. */
+import type { Column } from '../../arrow/column.js'
+import { spread } from '../kernels/gather.js'
+import { strictTruth, strictValidity, type Truth } from '../kernels/truth.js'
+import { bitAt, columnOf, doublesOf, narrowArray, wordCount } from '../values/vector.js'
+import type { Call, Kernel } from './call.js'
+import { overDoubles, overflow } from './numbers.js'
+import { strictRows, wideOf } from './operands.js'
+
+/** A function of one double. */
+export function ofDouble(change: (value: number) => number): Kernel {
+  return call => overDoubles(call, change)
+}
+
+/** A function of two doubles. */
+export function ofDoubles(combine: (a: number, b: number) => number): Kernel {
+  return ({ args, type, length }) => {
+    const [first, second] = args.map(arg => doublesOf(spread(arg, length))) as [Float64Array, Float64Array]
+    const values = new Float64Array(length)
+    for (let i = 0; i < length; i++) values[i] = combine(first[i]!, second[i]!)
+    return columnOf(type, length, { values: narrowArray(type, values) }, strictValidity(args, length))
+  }
+}
+
+/** A question about one double. */
+export function testDouble(isHit: (value: number) => boolean): Kernel {
+  return ({ args, length }): Truth => {
+    const doubles = doublesOf(spread(args[0]!, length))
+    const isTrue = new Uint32Array(wordCount(length))
+    for (let i = 0; i < length; i++) if (isHit(doubles[i]!)) isTrue[i >>> 5]! |= 1 << (i & 31)
+    return strictTruth(isTrue, args, length)
+  }
+}
+
+/** The logarithm of `value`; exact for powers of 2 and 10. */
+export function logarithm(base: number, value: number): number {
+  if (base === 10) return Math.log10(value)
+  return base === 2 ? Math.log2(value) : Math.log(value) / Math.log(base)
+}
+
+/** `pi()`. */
+export function pi({ type, length }: Call): Column {
+  return columnOf(type, length, { values: new Float64Array(length).fill(Math.PI) }, null)
+}
+
+/** `random()`: uniform in [0, 1), anew in every row. */
+export function randoms({ type, length, random }: Call): Column {
+  const values = new Float64Array(length)
+  for (let i = 0; i < length; i++) values[i] = random()
+  return columnOf(type, length, { values }, null)
+}
+
+/** A function of int64s, whose result is one again or an overflow. */
+function ofIntegers(call: Call, combine: (a: bigint, b: bigint) => bigint): Column {
+  const { args, type, length } = call
+  const { valid, needed } = strictRows(call)
+  const values = new BigInt64Array(length)
+  for (let i = 0; i < length; i++) {
+    if (!bitAt(needed, i)) continue
+    const numbers = args.map(arg => wideOf(arg, i))
+    const value = combine(numbers[0]!, numbers[1] ?? 0n)
+    if (BigInt.asIntN(64, value) !== value) throw overflow(call, `of ${numbers.join(' and ')}`)
+    values[i] = value
+  }
+  return columnOf(type, length, { values }, valid)
+}
+
+/** `power(base, exponent)` of integers. A negative exponent has no integer result but for 1 and -1: an error. */
+export function integerPower(call: Call): Column {
+  return ofIntegers(call, (base, exponent) => {
+    // Any value that is no int64 stands for an overflow.
+    const tooLarge = 1n << 64n
+    if (base === 1n || (base === -1n && exponent % 2n === 0n)) return 1n
+    if (base === -1n) return -1n
+    if (exponent < 0n) return tooLarge
+    if (base === 0n) return exponent === 0n ? 1n : 0n
+    return exponent > 63n ? tooLarge : base ** exponent
+  })
+}
+
+/** `gcd(a, b)`: never negative; 0 for two zeros. */
+export function greatestDivisor(call: Call): Column {
+  return ofIntegers(call, gcd)
+}
+
+/** `lcm(a, b)`: never negative; 0 where either is 0. */
+export function leastMultiple(call: Call): Column {
+  return ofIntegers(call, (a, b) => {
+    if (a === 0n || b === 0n) return 0n
+    const multiple = (a / gcd(a, b)) * b
+    return multiple < 0n ? -multiple : multiple
+  })
+}
+
+/** Euclid's algorithm: at most 92 steps for int64s. */
+function gcd(a: bigint, b: bigint): bigint {
+  let [x, y] = [a, b]
+  while (y !== 0n) [x, y] = [y, x % y]
+  return x < 0n ? -x : x
+}
+
+/** The largest n whose factorial is an int64. */
+const greatestFactorial = 20n
+
+/** `factorial(n)`: 1 for n below 2. */
+export function factorial(call: Call): Column {
+  return ofIntegers(call, n => {
+    if (n > greatestFactorial) return 1n << 64n
+    let product = 1n
+    for (let factor = 2n; factor <= n; factor++) product *= factor
+    return product
+  })
+}

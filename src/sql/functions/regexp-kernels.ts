@@ -1,0 +1,266 @@
+/** Functions of regular expressions. Places are counted in characters from 1; flags that are null are none. */
+import type { Column } from '../../arrow/column.js'
+import { invalidInput } from '../../errors.js'
+import { ByteBuilder } from '../kernels/byte-builder.js'
+import { spread } from '../kernels/gather.js'
+import { compileLike, likeRows } from '../kernels/like.js'
+import { strictTruth, type Truth } from '../kernels/truth.js'
+import { utf8 } from '../values/types.js'
+import { bitAt, byteRowsOf, columnOf, type Operand, validWords, wordCount } from '../values/vector.js'
+import type { Call } from './call.js'
+import { numberOf, strictRows, textOf, totalBytes } from './operands.js'
+import { compileRegexp, type Regexp } from './regexp.js'
+import { checkFlags, plainText } from './regexp-syntax.js'
+
+/** The pattern of each row. */
+class Patterns {
+  readonly #pattern: Operand
+  readonly #flags: Operand | undefined
+  readonly #hasFlags: Uint32Array | null
+  readonly #others: string
+  #source = ''
+  #letters = ''
+  #compiled: Regexp | null = null
+
+  /** `others`: flags that are not the pattern's. */
+  constructor(pattern: Operand, flags: Operand | undefined, others = '') {
+    this.#pattern = pattern
+    this.#flags = flags
+    this.#hasFlags = flags === undefined ? null : validWords(flags.column)
+    this.#others = others
+  }
+
+  at(row: number): Regexp {
+    const source = textOf(this.#pattern, row)
+    const letters = this.flagsAt(row)
+    if (this.#compiled === null || source !== this.#source || letters !== this.#letters) {
+      checkFlags(letters, this.#others)
+      this.#compiled = compileRegexp(source, letters.replaceAll('g', ''))
+      this.#source = source
+      this.#letters = letters
+    }
+    return this.#compiled
+  }
+
+  flagsAt(row: number): string {
+    if (this.#flags === undefined) return ''
+    const isNull = this.#hasFlags !== null && !bitAt(this.#hasFlags, this.#flags.constant ? 0 : row)
+    return isNull ? '' : textOf(this.#flags, row)
+  }
+}
+
+/** `regexp_like(text, pattern)`, `regexp_like(text, pattern, flags)`. */
+export function regexpLike(call: Call): Truth {
+  const [text, pattern, flags] = call.args as [Operand, Operand, Operand?]
+  const { length } = call
+  const strict = { ...call, args: [text, pattern] }
+  const plain = flags === undefined ? likePlain(strict) : null
+  if (plain !== null) return plain
+  const isTrue = new Uint32Array(wordCount(length))
+  const { needed } = strictRows(strict)
+  const patterns = new Patterns(pattern, flags)
+  for (let i = 0; i < length; i++) {
+    if (bitAt(needed, i) && patterns.at(i).test(textOf(text, i))) isTrue[i >>> 5]! |= 1 << (i & 31)
+  }
+  return strictTruth(isTrue, strict.args, length)
+}
+
+/** A constant pattern that is a plain text is what LIKE looks for faster; null for any other. */
+function likePlain({ args, length, rows }: Call): Truth | null {
+  const [text, pattern] = args as [Operand, Operand]
+  if (!pattern.constant || pattern.column.nullCount > 0) return null
+  const plain = plainText(textOf(pattern, 0))
+  if (plain === null) return null
+  const quoted = plain.text.replace(/[%_\\]/g, '\\$&')
+  const like = compileLike(`${plain.atStart ? '' : '%'}${quoted}${plain.atEnd ? '' : '%'}`, '\\')
+  return strictTruth(likeRows(like, byteRowsOf(spread(text, length)), length, rows), args, length)
+}
+
+/** `regexp_match(text, pattern)`: the groups of the first match that took part, without groups the match; null for none. */
+export function regexpMatch(call: Call): Column {
+  const { length, type, args } = call
+  const [text, pattern, flags] = args as [Operand, Operand, Operand?]
+  const { needed } = strictRows({ ...call, args: [text, pattern] })
+  const patterns = new Patterns(pattern, flags)
+  const valid = new Uint32Array(wordCount(length))
+  const offsets = new Int32Array(length + 1)
+  const parts: string[] = []
+  for (let i = 0; i < length; i++) {
+    const subject = bitAt(needed, i) ? textOf(text, i) : ''
+    const found = bitAt(needed, i) ? patterns.at(i).search(subject)(0) : null
+    if (found !== null) {
+      valid[i >>> 5]! |= 1 << (i & 31)
+      for (let group = found.length > 2 ? 2 : 0; group < found.length; group += 2) {
+        if (found[group] !== -1) parts.push(subject.slice(found[group], found[group + 1]))
+      }
+    }
+    offsets[i + 1] = parts.length
+  }
+  const builder = new ByteBuilder(parts.length, parts.length * 8)
+  for (const part of parts) {
+    builder.text(part)
+    builder.endRow()
+  }
+  return columnOf(type, length, { offsets, children: [builder.finish(utf8, null)] }, valid)
+}
+
+/** `regexp_replace(text, pattern, by)`: the first match, with the flag g all of them. */
+export function regexpReplace(call: Call): Column {
+  const { args, length, type } = call
+  const [text, pattern, by, flags] = args as [Operand, Operand, Operand, Operand?]
+  const { valid, needed } = strictRows(call)
+  const patterns = new Patterns(pattern, flags, 'g')
+  const builder = ByteBuilder.growing(length, totalBytes(text, length))
+  let template = ''
+  let pieces: readonly Piece[] = []
+  for (let i = 0; i < length; i++) {
+    if (bitAt(needed, i)) {
+      const regexp = patterns.at(i)
+      const written = textOf(by, i)
+      if (written !== template) pieces = piecesOf(written)
+      template = written
+      replaceInto(builder, textOf(text, i), regexp, pieces, patterns.flagsAt(i).includes('g'))
+    }
+    builder.endRow()
+  }
+  return builder.finish(type, valid)
+}
+
+function replaceInto(
+  builder: ByteBuilder,
+  text: string,
+  regexp: Regexp,
+  pieces: readonly Piece[],
+  all: boolean,
+): void {
+  let done = 0
+  eachMatch(regexp, text, found => {
+    builder.text(text.slice(done, found[0]))
+    for (const piece of pieces) builder.text(expand(piece, text, found, regexp))
+    done = found[1]!
+    return all
+  })
+  builder.text(text.slice(done))
+}
+
+/** How often a text may be read over, at most, where a pattern might read it over for every match. */
+const maxReadings = 1024
+
+/**
+ * Runs `visit` for one match after the other as long as it gives true. None is empty where the one before ended.
+ * @throws invalidInput when it might take the square of the text's length.
+ */
+function eachMatch(regexp: Regexp, text: string, visit: (found: readonly number[]) => boolean): void {
+  const search = regexp.search(text)
+  let budget = regexp.mayRescan ? maxReadings * (text.length + maxReadings) : Number.POSITIVE_INFINITY
+  let from = 0
+  let end = -1
+  while (from <= text.length) {
+    budget -= text.length - from
+    if (budget < 0) {
+      throw invalidInput(`too many matches of a regular expression in a text of ${text.length} characters`, {
+        hint: 'write it so that nothing has to follow a repetition that another choice can do without',
+      })
+    }
+    const found = search(from)
+    if (found === null) return
+    const [start, stop] = found as [number, number]
+    if (start < stop || stop !== end) {
+      if (!visit(found)) return
+      end = stop
+    }
+    from = start < stop ? stop : stop + ((text.codePointAt(stop) ?? 0) > 0xffff ? 2 : 1)
+  }
+}
+
+/** A part of a replacement: text as it is, or a group by number or name. */
+type Piece = string | { readonly group: number | string }
+
+/** `\1`, `$1`, `${1}`, `$name` and `${name}` are groups, `$$` is a $; a name takes all letters, digits and _ there are. */
+function piecesOf(replacement: string): readonly Piece[] {
+  const pieces: Piece[] = []
+  const reference = /\\{1,2}(\d+)|\$(?:(\$)|(\w+)|\{([^{}]+)\})/g
+  let done = 0
+  for (const match of replacement.matchAll(reference)) {
+    pieces.push(replacement.slice(done, match.index))
+    const name = match[1] ?? match[3] ?? match[4]
+    pieces.push(name === undefined ? '$' : { group: /^\d+$/.test(name) ? Number(name) : name })
+    done = match.index + match[0].length
+  }
+  pieces.push(replacement.slice(done))
+  return pieces
+}
+
+function expand(piece: Piece, text: string, found: readonly number[], { groupNames }: Regexp): string {
+  if (typeof piece === 'string') return piece
+  const named = typeof piece.group === 'string'
+  const group = named ? (Object.hasOwn(groupNames, piece.group) ? groupNames[piece.group]! : -1) : piece.group
+  const start = found[2 * Number(group)]
+  return start === undefined || start === -1 ? '' : text.slice(start, found[2 * Number(group) + 1])
+}
+
+/** `regexp_count(text, pattern)`, `regexp_count(text, pattern, start, flags)`: 0 for a null, of which there are none. */
+export function regexpCount(call: Call): Column {
+  const { args, length, type } = call
+  const [text, pattern, start, flags] = args as [Operand, Operand, Operand?, Operand?]
+  const { needed } = strictRows({
+    ...call,
+    args: start === undefined ? [text, pattern] : [text, pattern, start],
+  })
+  const patterns = new Patterns(pattern, flags)
+  const values = new BigInt64Array(length)
+  for (let i = 0; i < length; i++) {
+    if (!bitAt(needed, i)) continue
+    const subject = textFrom(call, textOf(text, i), start === undefined ? 1 : numberOf(start, i))
+    if (subject === null) continue
+    let count = 0
+    eachMatch(patterns.at(i), subject, () => {
+      count++
+      return true
+    })
+    values[i] = BigInt(count)
+  }
+  return columnOf(type, length, { values }, null)
+}
+
+/** The text from a character on; null where it has ended before. */
+function textFrom({ describe }: Call, text: string, start: number): string | null {
+  if (start < 1) throw invalidInput(`characters are counted from 1, not ${start}, in ${describe()}`)
+  let at = 0
+  for (let left = start - 1; left > 0; left--) {
+    if (at >= text.length) return null
+    at += text.codePointAt(at)! > 0xffff ? 2 : 1
+  }
+  return text.slice(at)
+}
+
+/**
+ * `regexp_instr(text, pattern, start, n, flags, group)`: where match n from `start` on begins, or a group of it; 0 where
+ * there is none.
+ */
+export function regexpPosition(call: Call): Column {
+  const { args, length, type, describe } = call
+  const [text, pattern, start, nth, flags, group] = args as [Operand, Operand, ...(Operand | undefined)[]]
+  const strict = [text, pattern, start, nth, group].filter(arg => arg !== undefined)
+  const { valid, needed } = strictRows({ ...call, args: strict })
+  const patterns = new Patterns(pattern, flags)
+  const values = new BigInt64Array(length)
+  const numberAt = (arg: Operand | undefined, row: number, otherwise: number) =>
+    arg === undefined ? otherwise : numberOf(arg, row)
+  for (let i = 0; i < length; i++) {
+    if (!bitAt(needed, i)) continue
+    const first = numberAt(start, i, 1)
+    const subject = textFrom(call, textOf(text, i), first)
+    let left = numberAt(nth, i, 1)
+    if (left < 1) throw invalidInput(`matches are counted from 1, not ${left}, in ${describe()}`)
+    const wanted = numberAt(group, i, 0)
+    if (subject === null || subject === '' || textOf(pattern, i) === '') continue
+    eachMatch(patterns.at(i), subject, found => {
+      left--
+      const place = found[2 * wanted] ?? -1
+      if (left === 0 && place !== -1) values[i] = BigInt(first + Array.from(subject.slice(0, place)).length)
+      return left > 0
+    })
+  }
+  return columnOf(type, length, { values }, valid)
+}

@@ -1,0 +1,379 @@
+/** Functions of text, over UTF-8 bytes. A character is a code point. */
+import { isAscii } from 'node:buffer'
+import type { Column } from '../../arrow/column.js'
+import { invalidInput } from '../../errors.js'
+import { ByteBuilder, textAt } from '../kernels/byte-builder.js'
+import { castColumn } from '../kernels/cast.js'
+import { startsWith } from '../kernels/equal-bytes.js'
+import { spread } from '../kernels/gather.js'
+import { likeRows, matches, plainPattern } from '../kernels/like.js'
+import { constantTruth, strictTruth, strictValidity, type Truth } from '../kernels/truth.js'
+import { utf8 } from '../values/types.js'
+import {
+  type ByteRows,
+  bitAt,
+  byteRowsOf,
+  columnOf,
+  type Operand,
+  type RowMask,
+  validWords,
+  wordCount,
+} from '../values/vector.js'
+import type { Call } from './call.js'
+import { numberOf, strictRows, textOf } from './operands.js'
+
+/** `lower(text)`, by Unicode's full case mapping without a locale. */
+export function lower({ args, type, length }: Call): Column {
+  return { ...lowerColumn(spread(args[0]!, length)), type }
+}
+
+/** `upper(text)`. */
+export function upper({ args, type, length }: Call): Column {
+  return { ...changeCase(spread(args[0]!, length), 97, text => text.toUpperCase()), type }
+}
+
+export function lowerColumn(column: Column): Column {
+  return changeCase(column, 65, text => text.toLowerCase())
+}
+
+/** `first`: the first of the 26 ASCII letters that change. */
+function changeCase(column: Column, first: number, change: (text: string) => string): Column {
+  const { bytes, offsets } = byteRowsOf(column)
+  const valid = validWords(column)
+  const start = offsets[0]!
+  const end = offsets[column.length]!
+  if (isAscii(bytes.subarray(start, end))) {
+    const values = new Uint8Array(end)
+    for (let k = start; k < end; k++) values[k] = swapCase(bytes[k]!, first)
+    return columnOf(column.type, column.length, { values, offsets }, valid)
+  }
+  const builder = new ByteBuilder(column.length, end - start)
+  for (let i = 0; i < column.length; i++) {
+    if (valid === null || bitAt(valid, i)) builder.text(change(textAt(column, i)))
+    builder.endRow()
+  }
+  return builder.finish(column.type, valid)
+}
+
+function swapCase(byte: number, first: number): number {
+  return byte >= first && byte < first + 26 ? byte ^ 32 : byte
+}
+
+/** `length(text)` in characters, as int32. */
+export function characterLength({ args, type, length }: Call): Column {
+  const { bytes, offsets } = byteRowsOf(spread(args[0]!, length))
+  const values = new Int32Array(length)
+  for (let i = 0; i < length; i++) values[i] = countCharacters(bytes, offsets[i]!, offsets[i + 1]!)
+  return columnOf(type, length, { values }, strictValidity(args, length))
+}
+
+/** `octet_length(text)`, as int32. */
+export function byteLength(call: Call): Column {
+  return sizes(call, 1)
+}
+
+/** `bit_length(text)`, as int32. */
+export function bitLength(call: Call): Column {
+  return sizes(call, 8)
+}
+
+function sizes({ args, type, length }: Call, unit: number): Column {
+  const { offsets } = byteRowsOf(spread(args[0]!, length))
+  const values = new Int32Array(length)
+  for (let i = 0; i < length; i++) values[i] = (offsets[i + 1]! - offsets[i]!) * unit
+  return columnOf(type, length, { values }, strictValidity(args, length))
+}
+
+/** `ascii(text)`: the code point of the first character, 0 for the empty text. */
+export function firstCodePoint(call: Call): Column {
+  const { args, type, length } = call
+  const { valid, needed } = strictRows(call)
+  const values = new Int32Array(length)
+  for (let i = 0; i < length; i++) if (bitAt(needed, i)) values[i] = textOf(args[0]!, i).codePointAt(0) ?? 0
+  return columnOf(type, length, { values }, valid)
+}
+
+/** `chr(code point)`. */
+export function characterOf(call: Call): Column {
+  const { args, type, length, describe } = call
+  const { valid, needed } = strictRows(call)
+  const builder = new ByteBuilder(length, length)
+  for (let i = 0; i < length; i++) {
+    if (bitAt(needed, i)) {
+      const point = numberOf(args[0]!, i)
+      if (point < 0 || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) {
+        throw invalidInput(`${point} is no Unicode character, in ${describe()}`)
+      }
+      builder.text(String.fromCodePoint(point))
+    }
+    builder.endRow()
+  }
+  return builder.finish(type, valid)
+}
+
+/** `a || b`. A value that is no text is written as one. */
+export function concatenate(call: Call): Column {
+  const { args, type, length } = call
+  const [a, b] = args.map(arg => byteRowsOf(spread(asText(arg, call), length))) as [ByteRows, ByteRows]
+  const valid = strictValidity(args, length)
+  const builder = new ByteBuilder(length, a.offsets[length]! + b.offsets[length]!)
+  for (let i = 0; i < length; i++) {
+    if (valid === null || bitAt(valid, i)) {
+      builder.bytes(a.bytes, a.offsets[i]!, a.offsets[i + 1]!)
+      builder.bytes(b.bytes, b.offsets[i]!, b.offsets[i + 1]!)
+    }
+    builder.endRow()
+  }
+  return builder.finish(type, valid)
+}
+
+/** `concat(a, ...)`: nulls count as empty. */
+export function concatenateAll(call: Call): Column {
+  return joined(call, call.args, null)
+}
+
+/** `concat_ws(separator, a, ...)`: nulls are left out, with their separator. */
+export function joinWith(call: Call): Column {
+  return joined(call, call.args.slice(1), call.args[0]!)
+}
+
+function joined(call: Call, parts: readonly Operand[], separator: Operand | null): Column {
+  const { type, length } = call
+  const texts = parts.map(part => asText(part, call))
+  const rows = texts.map(({ column }) => byteRowsOf(column))
+  const valid = separator === null ? null : strictValidity([separator], length)
+  const between = separator === null ? null : byteRowsOf(separator.column)
+  const present = texts.map(({ column }) => validWords(column))
+  const builder = new ByteBuilder(
+    length,
+    rows.reduce((sum, { bytes }) => sum + bytes.length, 0),
+  )
+  for (let i = 0; i < length; i++) {
+    let isFirst = true
+    for (let p = 0; p < texts.length && (valid === null || bitAt(valid, i)); p++) {
+      const at = texts[p]!.constant ? 0 : i
+      if (present[p] !== null && !bitAt(present[p]!, at)) continue
+      if (between !== null && !isFirst) {
+        const row = separator!.constant ? 0 : i
+        builder.bytes(between.bytes, between.offsets[row]!, between.offsets[row + 1]!)
+      }
+      builder.bytes(rows[p]!.bytes, rows[p]!.offsets[at]!, rows[p]!.offsets[at + 1]!)
+      isFirst = false
+    }
+    builder.endRow()
+  }
+  return builder.finish(type, valid)
+}
+
+/** An argument of any type as text. */
+function asText({ column, constant }: Operand, { rows, describe }: Call): Operand {
+  return { column: castColumn(column, utf8, false, constant ? null : rows, describe), constant }
+}
+
+/** `substr(text, from)`, `substr(text, from, count)`: characters counted from 1; those before the first count too. */
+export function substring(call: Call): Column {
+  const { args, describe } = call
+  return cut(call, (bytes, start, end, row) => {
+    const from = numberOf(args[1]!, row)
+    const count = args.length === 3 ? numberOf(args[2]!, row) : Infinity
+    if (count < 0) throw invalidInput(`a part of a text has no negative length: ${count}, in ${describe()}`)
+    const first = skipCharacters(bytes, start, end, from - 1)
+    return [first, skipCharacters(bytes, first, end, from + count - Math.max(from, 1))]
+  })
+}
+
+/** `left(text, n)`: the first n characters, or all but the last -n. */
+export function leftPart({ args, ...call }: Call): Column {
+  return cut({ args, ...call }, (bytes, start, end, row) => {
+    const count = numberOf(args[1]!, row)
+    return [start, count < 0 ? stepBack(bytes, start, end, -count) : skipCharacters(bytes, start, end, count)]
+  })
+}
+
+/** `right(text, n)`: the last n characters, or all but the first -n. */
+export function rightPart({ args, ...call }: Call): Column {
+  return cut({ args, ...call }, (bytes, start, end, row) => {
+    const count = numberOf(args[1]!, row)
+    return [count < 0 ? skipCharacters(bytes, start, end, -count) : stepBack(bytes, start, end, count), end]
+  })
+}
+
+/** `ltrim(text)`, `ltrim(text, characters)`: without the spaces, or any of the characters, it starts with. */
+export function trimStart(call: Call): Column {
+  return trim(call, true, false)
+}
+
+export function trimEnd(call: Call): Column {
+  return trim(call, false, true)
+}
+
+export function trimBoth(call: Call): Column {
+  return trim(call, true, true)
+}
+
+function trim(call: Call, atStart: boolean, atEnd: boolean): Column {
+  const [, characters] = call.args
+  let known: string | null = null
+  let unwanted = new Set<number>()
+  return cut(call, (bytes, start, end, row) => {
+    const wanted = characters === undefined ? ' ' : textOf(characters, row)
+    if (wanted !== known) unwanted = new Set(Array.from(wanted, one => one.codePointAt(0)!))
+    known = wanted
+    let first = start
+    let last = end
+    while (atStart && first < last && unwanted.has(codePointAt(bytes, first))) {
+      first = skipCharacters(bytes, first, last, 1)
+    }
+    while (atEnd && first < last) {
+      const before = stepBack(bytes, first, last, 1)
+      if (!unwanted.has(codePointAt(bytes, before))) break
+      last = before
+    }
+    return [first, last]
+  })
+}
+
+/** Parts of the first argument: `part` gives the range of bytes that a row keeps. */
+function cut(
+  call: Call,
+  part: (bytes: Uint8Array, start: number, end: number, row: number) => readonly [start: number, end: number],
+): Column {
+  const { args, type, length } = call
+  const { valid, needed } = strictRows(call)
+  const { bytes, offsets } = byteRowsOf(args[0]!.column)
+  const builder = new ByteBuilder(length, bytes.length)
+  for (let i = 0; i < length; i++) {
+    if (bitAt(needed, i)) {
+      const row = args[0]!.constant ? 0 : i
+      const [start, end] = part(bytes, offsets[row]!, offsets[row + 1]!, i)
+      builder.bytes(bytes, start, end)
+    }
+    builder.endRow()
+  }
+  return builder.finish(type, valid)
+}
+
+/** `strpos(text, part)`: where the part starts, in characters from 1; 0 where it does not occur. */
+export function position(call: Call): Column {
+  const { args, type, length } = call
+  const { valid, needed } = strictRows(call)
+  const [texts, parts] = args.map(({ column }) => byteRowsOf(column)) as [ByteRows, ByteRows]
+  const [text, part] = args as [Operand, Operand]
+  const source = Buffer.from(texts.bytes.buffer, texts.bytes.byteOffset, texts.bytes.byteLength)
+  const values = new Int32Array(length)
+  for (let i = 0; i < length; i++) {
+    if (!bitAt(needed, i)) continue
+    const row = text.constant ? 0 : i
+    const at = part.constant ? 0 : i
+    const start = texts.offsets[row]!
+    const wanted = parts.bytes.subarray(parts.offsets[at]!, parts.offsets[at + 1]!)
+    const found = source.subarray(start, texts.offsets[row + 1]!).indexOf(wanted)
+    if (found !== -1) values[i] = countCharacters(texts.bytes, start, start + found) + 1
+  }
+  return columnOf(type, length, { values }, valid)
+}
+
+/** `reverse(text)`, character by character. */
+export function reversed(call: Call): Column {
+  const { args, length, type } = call
+  const { valid, needed } = strictRows(call)
+  const { bytes, offsets } = byteRowsOf(args[0]!.column)
+  const builder = new ByteBuilder(length, bytes.length)
+  for (let i = 0; i < length; i++) {
+    const row = args[0]!.constant ? 0 : i
+    const start = offsets[row]!
+    for (let end = offsets[row + 1]!; end > start && bitAt(needed, i); ) {
+      const before = stepBack(bytes, start, end, 1)
+      builder.bytes(bytes, before, end)
+      end = before
+    }
+    builder.endRow()
+  }
+  return builder.finish(type, valid)
+}
+
+export function countCharacters(bytes: Uint8Array, start: number, end: number): number {
+  let count = 0
+  for (let k = start; k < end; k++) count += Number((bytes[k]! & 0xc0) !== 0x80)
+  return count
+}
+
+/** The place `count` characters after `start`, `end` at the latest. */
+export function skipCharacters(bytes: Uint8Array, start: number, end: number, count: number): number {
+  let at = start
+  for (let left = count; left > 0 && at < end; left--) {
+    at++
+    while (at < end && (bytes[at]! & 0xc0) === 0x80) at++
+  }
+  return at
+}
+
+/** The place `count` characters before `end`, `start` at the earliest. */
+function stepBack(bytes: Uint8Array, start: number, end: number, count: number): number {
+  let at = end
+  for (let left = count; left > 0 && at > start; left--) {
+    at--
+    while (at > start && (bytes[at]! & 0xc0) === 0x80) at--
+  }
+  return at
+}
+
+/** The character that starts at `at`; the bytes are UTF-8. */
+function codePointAt(bytes: Uint8Array, at: number): number {
+  const lead = bytes[at]!
+  if (lead < 0x80) return lead
+  const second = bytes[at + 1]! & 0x3f
+  if (lead < 0xe0) return ((lead & 0x1f) << 6) | second
+  const third = bytes[at + 2]! & 0x3f
+  if (lead < 0xf0) return ((lead & 0x0f) << 12) | (second << 6) | third
+  return ((lead & 0x07) << 18) | (second << 12) | (third << 6) | (bytes[at + 3]! & 0x3f)
+}
+
+/** `starts_with(text, start)`. */
+export function startsWithText(call: Call): Truth {
+  return search(call, 'prefix')
+}
+
+/** `ends_with(text, end)`. */
+export function endsWithText(call: Call): Truth {
+  return search(call, 'suffix')
+}
+
+/** `contains(text, part)`. */
+export function containsText(call: Call): Truth {
+  return search(call, 'contains')
+}
+
+function search({ args, length, rows }: Call, shape: 'prefix' | 'suffix' | 'contains'): Truth {
+  const [text, part] = args as [(typeof args)[0], (typeof args)[0]]
+  const texts = byteRowsOf(spread(text, length))
+  const parts = byteRowsOf(part.column)
+  if (!part.constant) return strictTruth(searchRows(texts, parts, shape, length, rows), args, length)
+  if (part.column.nullCount > 0) return constantTruth(null, length)
+  const wanted = parts.bytes.subarray(parts.offsets[0]!, parts.offsets[1]!)
+  return strictTruth(likeRows(plainPattern(shape, wanted), texts, length, rows), args, length)
+}
+
+function searchRows(
+  texts: ByteRows,
+  parts: ByteRows,
+  shape: 'prefix' | 'suffix' | 'contains',
+  length: number,
+  rows: RowMask,
+): Uint32Array {
+  const out = new Uint32Array(wordCount(length))
+  for (let i = 0; i < length; i++) {
+    if (rows !== null && !bitAt(rows, i)) continue
+    const start = texts.offsets[i]!
+    const end = texts.offsets[i + 1]!
+    const wanted = parts.bytes.subarray(parts.offsets[i]!, parts.offsets[i + 1]!)
+    const from = shape === 'suffix' ? end - wanted.length : start
+    const isHit =
+      wanted.length <= end - start &&
+      (shape === 'contains'
+        ? matches(plainPattern(shape, wanted), texts.bytes, start, end)
+        : startsWith(texts.bytes, from, wanted))
+    if (isHit) out[i >>> 5]! |= 1 << (i & 31)
+  }
+  return out
+}

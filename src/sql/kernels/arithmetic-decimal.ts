@@ -1,0 +1,89 @@
+/** `+ - * / %` on decimals, with the precision and scale Arrow gives the results. */
+import { readDecimal } from '../../arrow/decimal.js'
+import type { DataType } from '../../arrow/types.js'
+import type { ArithmeticOp } from '../syntax/syntax.js'
+import {
+  asDecimalType,
+  type DecimalType,
+  decimalRange,
+  decimalType,
+  maxDigits,
+  powerOfTen,
+  widerBits,
+} from '../values/decimals.js'
+import type { ArithmeticSignature, RowOperation } from './operation.js'
+
+/** Digits a quotient has after the point beyond those of the dividend. */
+const quotientDigits = 4
+
+/** For two decimals, or one and an integer; null where a product would have more digits after the point than fit. */
+export function decimalSignature(
+  op: ArithmeticOp,
+  left: DataType,
+  right: DataType,
+): ArithmeticSignature | null {
+  const [a, b] = [asDecimalType(left)!, asDecimalType(right)!]
+  const bits = widerBits(a, b)
+  const scale = Math.max(a.scale, b.scale)
+  const result = (precision: number, digits: number) => ({
+    left: a,
+    right: b,
+    result: decimalType(bits, precision, digits),
+  })
+  switch (op) {
+    case '+':
+    case '-':
+      return result(Math.max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale)
+    case '*':
+      if (a.scale + b.scale > maxDigits[bits]) return null
+      return result(a.precision + b.precision + 1, a.scale + b.scale)
+    case '/': {
+      const digits = Math.min(a.scale + quotientDigits, maxDigits[bits])
+      return result(a.precision + digits - a.scale + b.scale, digits)
+    }
+    case '%':
+      return result(Math.min(a.precision - a.scale, b.precision - b.scale) + scale, scale)
+  }
+}
+
+/** The operation on one row, for operand types of a `decimalSignature`; null for a zero divisor or what does not fit. */
+export function decimalOperation(
+  op: ArithmeticOp,
+  left: DecimalType,
+  right: DecimalType,
+  type: DecimalType,
+): RowOperation {
+  const [least, greatest] = decimalRange(type)
+  const [factorA, factorB] = factorsOf(op, left.scale, right.scale, type.scale)
+  return (a, i, b, k) => {
+    const x = readDecimal(a.values as Uint8Array, i, left.bits) * factorA
+    const y = readDecimal(b.values as Uint8Array, k, right.bits) * factorB
+    if ((op === '/' || op === '%') && y === 0n) return null
+    const result = exactInteger(op, x, y)
+    return result >= least && result <= greatest ? result : null
+  }
+}
+
+/** What the integers behind both sides are multiplied by, so that the integers' result has the result's scale. */
+function factorsOf(op: ArithmeticOp, a: number, b: number, result: number): readonly [bigint, bigint] {
+  if (op === '*') return [1n, 1n]
+  const shift = op === '/' ? result - a + b : 0
+  if (op === '/') return shift >= 0 ? [powerOfTen(shift), 1n] : [1n, powerOfTen(-shift)]
+  return [powerOfTen(result - a), powerOfTen(result - b)]
+}
+
+/** Quotients are cut toward zero; the divisor is not 0. */
+export function exactInteger(op: ArithmeticOp, a: bigint, b: bigint): bigint {
+  switch (op) {
+    case '+':
+      return a + b
+    case '-':
+      return a - b
+    case '*':
+      return a * b
+    case '/':
+      return a / b
+    case '%':
+      return a % b
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * `+ - * /` on dates, times, timestamps, durations and intervals.
+ *
+ * - A date plus an interval is the date that falls on, a timestamp keeps its unit; what is finer is lost toward the
+ *   past. Months are added first and end on the last day of the month where there is no such day, then days, both on the
+ *   clocks of the timestamp's zone; then nanoseconds.
+ * - A difference of two points in time is a duration. Results out of range are errors, times past midnight as well.
+ */
+import type { Column } from '../../arrow/column.js'
+import type { DataType } from '../../arrow/types.js'
+import type { Interval } from '../bound.js'
+import type { ArithmeticOp } from '../syntax/syntax.js'
+import { checked } from '../values/interval.js'
+import { integerRange } from '../values/literal.js'
+import {
+  addMonths,
+  floorDivide,
+  instantNanos,
+  localNanos,
+  nanosPerCount,
+  nanosPerDay,
+} from '../values/temporal.js'
+import { type Zone, zoneNamed } from '../values/time-zone.js'
+import {
+  commonType,
+  durationType,
+  finerUnit,
+  instantUnit,
+  int64,
+  intervalType,
+  timestampType,
+  zoneOf,
+} from '../values/types.js'
+import { scalarAt } from '../values/vector.js'
+import type { ArithmeticSignature, RowOperation } from './operation.js'
+
+/** For value types at least one of which is none of the numbers; null where there is no such operation. */
+export function temporalSignature(
+  op: ArithmeticOp,
+  left: DataType,
+  right: DataType,
+): ArithmeticSignature | null {
+  if (op === '%') return null
+  if (op === '*' || op === '/') {
+    if (isSpan(left) && right.kind === 'int')
+      return { left: spanType(left), right: int64, result: spanType(left) }
+    const isFactor = op === '*' && left.kind === 'int' && isSpan(right)
+    return isFactor ? { left: int64, right: spanType(right), result: spanType(right) } : null
+  }
+  if (isSpan(left) && isSpan(right)) {
+    const type = commonType(left, right)!
+    return { left: type, right: type, result: type }
+  }
+  if (isPoint(left) && isSpan(right)) {
+    return { left, right: spanType(right), result: movedType(left, right) }
+  }
+  if (op === '+') {
+    if (!isSpan(left) || !isPoint(right)) return null
+    return { left: spanType(left), right, result: movedType(right, left) }
+  }
+  const type = isPoint(left) && isPoint(right) ? commonType(left, right) : null
+  return type === null ? null : { left: type, right: type, result: durationType(unitOf(type)) }
+}
+
+function isSpan({ kind }: DataType): boolean {
+  return kind === 'interval' || kind === 'duration'
+}
+
+function isPoint({ kind }: DataType): boolean {
+  return kind === 'date' || kind === 'timestamp' || kind === 'time'
+}
+
+function spanType(type: DataType): DataType {
+  return type.kind === 'interval' ? intervalType : type
+}
+
+function unitOf(type: DataType) {
+  return type.kind === 'time' ? type.unit : instantUnit(type)!
+}
+
+/** The type of a point in time moved by a span. */
+function movedType(point: DataType, span: DataType): DataType {
+  if (span.kind !== 'duration') return point
+  const unit = finerUnit(unitOf(point), span.unit)
+  return point.kind === 'time' ? { kind: 'time', unit } : timestampType(unit, zoneOf(point))
+}
+
+/** The operation on one row, for operand types of a `temporalSignature`. */
+export function temporalOperation(
+  op: ArithmeticOp,
+  left: DataType,
+  right: DataType,
+  type: DataType,
+): RowOperation {
+  if (isPoint(right) && isSpan(left)) {
+    const swapped = temporalOperation(op, right, left, type)
+    return (a, i, b, k) => swapped(b, k, a, i)
+  }
+  if (left.kind === 'int') {
+    const swapped = temporalOperation(op, right, left, type)
+    return (a, i, b, k) => swapped(b, k, a, i)
+  }
+  if (op === '*' || op === '/') return scaled(op, type)
+  const sign = op === '-' ? -1n : 1n
+  if (type.kind === 'interval') {
+    return (a, i, b, k) => addIntervals(intervalAt(a, i), intervalAt(b, k), sign)
+  }
+  const range = integerRange(type)!
+  const unit = nanosPerCount(type)!
+  if (right.kind !== 'interval') {
+    // Both are counts; the result's unit divides theirs.
+    const [unitA, unitB] = [nanosPerCount(left)! / unit, (nanosPerCount(right)! / unit) * sign]
+    return (a, i, b, k) => within(countAt(a, i) * unitA + countAt(b, k) * unitB, range)
+  }
+  const move = left.kind === 'time' ? moveTime : moveOnCalendar
+  const zone = zoneOf(left) === null ? null : zoneNamed(zoneOf(left)!)
+  const stepAt = stepReader(sign, unit)
+  return (a, i, b, k) => within(move(countAt(a, i), stepAt(b, k), unit, zone), range)
+}
+
+/** An interval with its sign, the nanoseconds in units of what it moves, rounded down. */
+interface Step {
+  readonly months: number
+  readonly days: number
+  readonly counts: bigint
+}
+
+/** Reads steps from the rows of an interval column; one row read again and again is read once. */
+function stepReader(sign: bigint, unit: bigint): (column: Column, row: number) => Step {
+  let lastRow = -1
+  let step: Step = { months: 0, days: 0, counts: 0n }
+  return (column, row) => {
+    if (row === lastRow) return step
+    const { months, days, nanos } = intervalAt(column, row)
+    lastRow = row
+    step = {
+      months: Number(sign) * months,
+      days: Number(sign) * days,
+      counts: floorDivide(sign * nanos, unit),
+    }
+    return step
+  }
+}
+
+/** A time of day is on no calendar: what takes it past midnight is out of its range. */
+function moveTime(count: bigint, { months, days, counts }: Step, unit: bigint): bigint {
+  return count + BigInt(months * 30 + days) * (nanosPerDay / unit) + counts
+}
+
+function moveOnCalendar(count: bigint, step: Step, unit: bigint, zone: Zone | null): bigint {
+  const { months, days, counts } = step
+  if (months === 0 && days === 0) return count + counts
+  const perDay = nanosPerDay / unit
+  const local = zone === null ? count : localNanos(count * unit, zone) / unit
+  const day = floorDivide(local, perDay)
+  const moved = local + (BigInt(addMonths(Number(day), months) + days) - day) * perDay
+  return (zone === null ? moved : instantNanos(moved * unit, zone) / unit) + counts
+}
+
+function scaled(op: ArithmeticOp, type: DataType): RowOperation {
+  const change = (part: bigint, by: bigint) => (op === '*' ? part * by : part / by)
+  if (type.kind !== 'interval') {
+    const range = integerRange(type)!
+    return (a, i, b, k) => {
+      const by = countAt(b, k)
+      return op === '/' && by === 0n ? null : within(change(countAt(a, i), by), range)
+    }
+  }
+  return (a, i, b, k) => {
+    const by = countAt(b, k)
+    return op === '/' && by === 0n ? null : scaleInterval(intervalAt(a, i), by, op)
+  }
+}
+
+/** Parts times or divided by a whole number; a fraction of a month becomes days (30), one of a day nanoseconds. */
+function scaleInterval({ months, days, nanos }: Interval, by: bigint, op: ArithmeticOp): Interval | null {
+  const [m, d] = [BigInt(months), BigInt(days)]
+  if (op === '*') return checked({ months: m * by, days: d * by, nanos: nanos * by })
+  const allDays = d + (m % by) * 30n
+  return checked({ months: m / by, days: allDays / by, nanos: (nanos + (allDays % by) * nanosPerDay) / by })
+}
+
+function addIntervals(a: Interval, b: Interval, sign: bigint): Interval | null {
+  return checked({
+    months: BigInt(a.months) + sign * BigInt(b.months),
+    days: BigInt(a.days) + sign * BigInt(b.days),
+    nanos: a.nanos + sign * b.nanos,
+  })
+}
+
+function within(value: bigint, [least, greatest]: readonly [bigint, bigint]): bigint | null {
+  return value >= least && value <= greatest ? value : null
+}
+
+function countAt(column: Column, row: number): bigint {
+  return BigInt(column.values![row]!)
+}
+
+function intervalAt(column: Column, row: number): Interval {
+  return scalarAt(column, row) as Interval
+}

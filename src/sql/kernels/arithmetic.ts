@@ -1,0 +1,230 @@
+/**
+ * `+ - * / %`: integers as int64 or uint64, floats as float64, decimals (arithmetic-decimal.ts), points in time and
+ * spans of it (arithmetic-temporal.ts).
+ *
+ * All but floats are exact: a result that does not fit, or a division by zero, is an error, never a wrapped number.
+ * Division truncates toward zero and the remainder has the sign of the dividend. Floats follow IEEE 754. Only
+ * rows that matter and hold values can fail.
+ */
+import { type Column, isValid } from '../../arrow/column.js'
+import { equalTypes } from '../../arrow/same-type.js'
+import { typeName } from '../../arrow/type-name.js'
+import type { DataType } from '../../arrow/types.js'
+import { invalidInput, type SheafError } from '../../errors.js'
+import type { Scalar } from '../bound.js'
+import type { ArithmeticOp } from '../syntax/syntax.js'
+import { integerRange } from '../values/literal.js'
+import { float64, int64, intervalType, isNumeric, uint64 } from '../values/types.js'
+import {
+  bitAt,
+  columnOf,
+  columnOfScalars,
+  doublesOf,
+  type Operand,
+  pairsOf,
+  type RowMask,
+  scalarAt,
+} from '../values/vector.js'
+import { decimalOperation, decimalSignature, exactInteger } from './arithmetic-decimal.js'
+import { temporalOperation, temporalSignature } from './arithmetic-temporal.js'
+import { writeText } from './cast-text.js'
+import type { ArithmeticSignature, RowOperation } from './operation.js'
+import { strictValidity } from './truth.js'
+
+export type { ArithmeticSignature } from './operation.js'
+
+/** The types the operands are brought to and that of the result, from their value types; null where there is none. */
+export function arithmeticSignature(
+  op: ArithmeticOp,
+  left: DataType,
+  right: DataType,
+): ArithmeticSignature | null {
+  if (left.kind === 'null' && right.kind === 'null') return arithmeticSignature(op, int64, int64)
+  if (left.kind === 'null') return arithmeticSignature(op, right, right) ?? spanSignature(op, right)
+  if (right.kind === 'null') return arithmeticSignature(op, left, left) ?? spanSignature(op, left)
+  if (isNumeric(left) && isNumeric(right)) return numberSignature(op, left, right)
+  return temporalSignature(op, left, right)
+}
+
+/** NULL beside a type that has no arithmetic with itself: an interval, or a factor. */
+function spanSignature(op: ArithmeticOp, type: DataType): ArithmeticSignature | null {
+  return temporalSignature(op, type, op === '*' || op === '/' ? int64 : intervalType)
+}
+
+function numberSignature(op: ArithmeticOp, left: DataType, right: DataType): ArithmeticSignature | null {
+  if (left.kind === 'float' || right.kind === 'float')
+    return { left: float64, right: float64, result: float64 }
+  if (left.kind === 'decimal' || right.kind === 'decimal') return decimalSignature(op, left, right)
+  const isUnsigned = equalTypes(left, uint64) && equalTypes(right, uint64)
+  const type = isUnsigned ? uint64 : int64
+  return { left: type, right: type, result: type }
+}
+
+/**
+ * `left op right` for rows `0 .. length-1`, the operands of the types an `arithmeticSignature` names, its result `type`.
+ * `describe` writes the expression for messages.
+ */
+export function calculate(
+  op: ArithmeticOp,
+  left: Operand,
+  right: Operand,
+  type: DataType,
+  length: number,
+  rows: RowMask,
+  describe: () => string,
+): Column {
+  const operation = { op, left, right, type, length, rows, describe }
+  switch (type.kind) {
+    case 'float': {
+      const valid = strictValidity([left, right], length)
+      const values = new Float64Array(length)
+      calculateDoubles(op, doublesOf(left.column), step(left), doublesOf(right.column), step(right), values)
+      return columnOf(type, length, { values }, valid)
+    }
+    case 'int':
+      return calculateIntegers(operation)
+    default:
+      return calculateRows(operation, rowOperation(op, left.column.type, right.column.type, type))
+  }
+}
+
+interface Operation {
+  readonly op: ArithmeticOp
+  readonly left: Operand
+  readonly right: Operand
+  readonly type: DataType
+  readonly length: number
+  readonly rows: RowMask
+  readonly describe: () => string
+}
+
+function rowOperation(op: ArithmeticOp, left: DataType, right: DataType, type: DataType): RowOperation {
+  return left.kind === 'decimal' && right.kind === 'decimal' && type.kind === 'decimal'
+    ? decimalOperation(op, left, right, type)
+    : temporalOperation(op, left, right, type)
+}
+
+function calculateRows(operation: Operation, compute: RowOperation): Column {
+  const { left, right, type, length, rows } = operation
+  const scalars: Scalar[] = []
+  for (let i = 0; i < length; i++) {
+    const [a, b] = [i * step(left), i * step(right)]
+    const isAsked = rows === null || bitAt(rows, i)
+    if (!isAsked || !isValid(left.column, a) || !isValid(right.column, b)) {
+      scalars.push(null)
+      continue
+    }
+    const result = compute(left.column, a, right.column, b)
+    if (result === null) throw noResult(operation, i)
+    scalars.push(result)
+  }
+  return columnOfScalars(type, scalars)
+}
+
+/** What went wrong in a row that has no result. */
+function noResult({ op, left, right, type, describe }: Operation, row: number): SheafError {
+  const [a, b] = [left, right].map(side => {
+    const value = scalarAt(side.column, row * step(side))
+    return { value, text: writeText(value, side.column.type) ?? String(value) }
+  }) as [{ value: Scalar; text: string }, { value: Scalar; text: string }]
+  const isZero = (op === '/' || op === '%') && b.value === 0n
+  const fault = isZero ? 'division by zero' : `${typeName(type)} overflow`
+  return invalidInput(`${fault} in ${describe()}: ${a.text} ${op} ${b.text}`, {
+    hint: isZero ? 'exclude the rows with a zero divisor, or divide by a double' : undefined,
+  })
+}
+
+function calculateIntegers(operation: Operation): Column {
+  const { op, left, right, type, length, rows } = operation
+  const valid = strictValidity([left, right], length)
+  const isSigned = type.kind === 'int' && type.signed
+  const values = isSigned ? new BigInt64Array(length) : new BigUint64Array(length)
+  const out = new Int32Array(values.buffer)
+  const a = pairsOf(left.column)
+  const b = pairsOf(right.column)
+  const [least, greatest] = integerRange(type)!
+  let row = calculateSafe(opCodes[op], a, 2 * step(left), b, 2 * step(right), isSigned, out, 0)
+  while (row < length) {
+    const x = (left.column.values as BigInt64Array)[row * step(left)]!
+    const y = (right.column.values as BigInt64Array)[row * step(right)]!
+    const exact = y === 0n && (op === '/' || op === '%') ? null : exactInteger(op, x, y)
+    if (exact !== null && exact >= least && exact <= greatest) values[row] = exact
+    else if ((rows === null || bitAt(rows, row)) && (valid === null || bitAt(valid, row))) {
+      throw noResult(operation, row)
+    }
+    row = calculateSafe(opCodes[op], a, 2 * step(left), b, 2 * step(right), isSigned, out, row + 1)
+  }
+  return columnOf(type, length, { values }, valid)
+}
+
+function step(operand: Operand): number {
+  return operand.constant ? 0 : 1
+}
+
+const opCodes: Readonly<Record<ArithmeticOp, number>> = { '+': 0, '-': 1, '*': 2, '/': 3, '%': 4 }
+const safeLimit = 2 ** 53
+
+/**
+ * Fills pairs of `out` from row `from` on as long as operands and results are integers that doubles hold
+ * exactly, and returns the first row for which they are not (the number of rows when there is none).
+ */
+function calculateSafe(
+  code: number,
+  a: Int32Array,
+  stepA: number,
+  b: Int32Array,
+  stepB: number,
+  isSigned: boolean,
+  out: Int32Array,
+  from: number,
+): number {
+  const length = out.length / 2
+  const least = isSigned ? -safeLimit : -1
+  const top = 0x200000
+  for (let i = from; i < length; i++) {
+    const highA = a[i * stepA + 1]!
+    const highB = b[i * stepB + 1]!
+    if (highA >= top || highA < -top || highB >= top || highB < -top) return i
+    if (!isSigned && (highA < 0 || highB < 0)) return i
+    const x = highA * 2 ** 32 + (a[i * stepA]! >>> 0)
+    const y = highB * 2 ** 32 + (b[i * stepB]! >>> 0)
+    let result: number
+    if (code === 0) result = x + y
+    else if (code === 1) result = x - y
+    else if (code === 2) result = x * y
+    else if (y === 0) return i
+    else if (code === 3) result = Math.trunc(x / y)
+    else result = x - Math.trunc(x / y) * y
+    if (result <= least || result >= safeLimit) return i
+    out[2 * i] = result
+    out[2 * i + 1] = Math.floor(result / 2 ** 32)
+  }
+  return length
+}
+
+function calculateDoubles(
+  op: ArithmeticOp,
+  a: Float64Array,
+  stepA: number,
+  b: Float64Array,
+  stepB: number,
+  out: Float64Array,
+): void {
+  switch (op) {
+    case '+':
+      for (let i = 0; i < out.length; i++) out[i] = a[i * stepA]! + b[i * stepB]!
+      break
+    case '-':
+      for (let i = 0; i < out.length; i++) out[i] = a[i * stepA]! - b[i * stepB]!
+      break
+    case '*':
+      for (let i = 0; i < out.length; i++) out[i] = a[i * stepA]! * b[i * stepB]!
+      break
+    case '/':
+      for (let i = 0; i < out.length; i++) out[i] = a[i * stepA]! / b[i * stepB]!
+      break
+    case '%':
+      for (let i = 0; i < out.length; i++) out[i] = a[i * stepA]! % b[i * stepB]!
+      break
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * Sets of byte strings, for lookups row by row: an open-addressing table as for numbers, behind a filter of one bit per
+ * size with the first and last four bytes, which most rows that are no members do not pass.
+ */
+
+import { type ByteRows, type RowMask, rowsOfWord } from '../values/vector.js'
+import { addToFilter, capacityFor, emptyFilter, hashPair, longestProbe, passes } from './number-members.js'
+
+/** Bytes at the start and the end of a string that the filter looks at. */
+const endSize = 4
+
+export interface ByteMembers {
+  readonly seed: number
+  readonly mask: number
+  /** Entry number plus 1 per slot, 0 for an empty one. */
+  readonly slots: Int32Array
+  readonly entries: ByteRows
+  /** One bit per `endsHash` that a member may have. */
+  readonly filter: Uint32Array
+}
+
+/** The set of the first `count` of some byte strings. */
+export function byteMembers(entries: ByteRows, count: number): ByteMembers {
+  const { bytes, offsets } = entries
+  const filter = filterOf(entries, count)
+  const capacity = capacityFor(count)
+  const mask = capacity - 1
+  for (let seed = 1; ; seed++) {
+    const slots = new Int32Array(capacity)
+    let longest = 0
+    for (let i = 0; i < count && longest <= longestProbe; i++) {
+      const start = offsets[i]!
+      const end = offsets[i + 1]!
+      let slot = hashBytes(bytes, start, end, seed) & mask
+      let probe = 0
+      while (slots[slot] !== 0 && !isEntry(entries, slots[slot]! - 1, bytes, start, end)) {
+        slot = (slot + 1) & mask
+        probe++
+      }
+      longest = Math.max(longest, probe)
+      slots[slot] = i + 1
+    }
+    if (longest <= longestProbe) return { seed, mask, slots, entries, filter }
+  }
+}
+
+/** Sets the bit of every row that is a member. */
+export function findByteMembers(
+  members: ByteMembers,
+  { bytes, offsets }: ByteRows,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  for (let w = 0; w < out.length; w++) {
+    const base = w << 5
+    let pending = rowsOfWord(rows, w, length)
+    if (pending === 0) continue
+    const isReadable =
+      base + 32 <= length && offsets[base]! >= endSize && offsets[base + 32]! + endSize <= bytes.length
+    if (isReadable) pending &= passing(members.filter, view, offsets, base)
+    let word = 0
+    for (; pending !== 0; pending &= pending - 1) {
+      const lowest = pending & -pending
+      const row = base + 31 - Math.clz32(lowest)
+      if (isMember(members, bytes, offsets[row]!, offsets[row + 1]!)) word |= lowest
+    }
+    out[w] = word
+  }
+}
+
+function isMember(
+  { slots, entries, mask, seed }: ByteMembers,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): boolean {
+  let slot = hashBytes(bytes, start, end, seed) & mask
+  for (let entry = slots[slot]!; entry !== 0; entry = slots[slot]!) {
+    if (isEntry(entries, entry - 1, bytes, start, end)) return true
+    slot = (slot + 1) & mask
+  }
+  return false
+}
+
+/** Whether entry `entry` reads as the given range of bytes. */
+function isEntry(entries: ByteRows, entry: number, bytes: Uint8Array, start: number, end: number): boolean {
+  const from = entries.offsets[entry]!
+  if (entries.offsets[entry + 1]! - from !== end - start) return false
+  for (let k = 0; k < end - start; k++) if (entries.bytes[from + k] !== bytes[start + k]) return false
+  return true
+}
+
+/** FNV-1a with the seed in its basis, and a final mix because the low bits choose the slot. */
+function hashBytes(bytes: Uint8Array, start: number, end: number, seed: number): number {
+  let hash = 0x811c9dc5 ^ Math.imul(seed, 0x9e3779b1)
+  for (let k = start; k < end; k++) hash = Math.imul(hash ^ bytes[k]!, 0x01000193) ^ (hash >>> 15)
+  return hash ^ (hash >>> 16)
+}
+
+function filterOf({ bytes, offsets }: ByteRows, count: number): Uint32Array {
+  const filter = emptyFilter(count)
+  const first = offsets[0]!
+  const padded = new Uint8Array(offsets[count]! - first + 2 * endSize)
+  padded.set(bytes.subarray(first, offsets[count]!), endSize)
+  const view = new DataView(padded.buffer)
+  for (let i = 0; i < count; i++) {
+    addToFilter(filter, endsHash(view, offsets[i]! - first + endSize, offsets[i + 1]! - first + endSize))
+  }
+  return filter
+}
+
+/** The bits of 32 rows that pass the filter. */
+function passing(filter: Uint32Array, view: DataView, offsets: Int32Array, base: number): number {
+  let word = 0
+  let start = offsets[base]!
+  for (let bit = 0; bit < 32; bit++) {
+    const end = offsets[base + bit + 1]!
+    word |= passes(filter, endsHash(view, start, end)) << bit
+    start = end
+  }
+  return word
+}
+
+/** Which bytes of the first and the last four belong to a string of 0, 1, 2, 3, or more bytes. */
+const firstMasks = Int32Array.of(0, 0xff, 0xffff, 0xffffff, -1)
+const lastMasks = Int32Array.of(0, 0, 0, 0, -1)
+
+/** There are four bytes to read from `start` and before `end`. */
+function endsHash(view: DataView, start: number, end: number): number {
+  const size = end - start
+  const kind = Math.min(size, endSize)
+  const first = view.getInt32(start, true) & firstMasks[kind]!
+  const last = view.getInt32(end - endSize, true) & lastMasks[kind]!
+  return hashPair(first, last ^ (size << 8), 0)
+}

@@ -1,0 +1,42 @@
+/** CAST among texts and byte strings. */
+import { isUtf8 } from 'node:buffer'
+import type { Column } from '../../arrow/column.js'
+import { cellBytes } from '../../arrow/layout.js'
+import { utf8 } from '../values/types.js'
+import { bitAt, byteRowsOf, columnOf } from '../values/vector.js'
+import { ByteBuilder } from './byte-builder.js'
+import { type Cast, reject } from './cast-rows.js'
+
+/** Among texts and byte strings of every kind. */
+export function castBytes(cast: Cast): Column {
+  const { column, to, valid } = cast
+  const { length, type: from } = column
+  const { bytes, offsets } = byteRowsOf(column)
+  if (to.kind === 'utf8' && from.kind !== 'utf8') {
+    for (let i = 0; i < length; i++) {
+      if (bitAt(valid, i) && !isUtf8(bytes.subarray(offsets[i]!, offsets[i + 1]!))) reject(cast, i)
+    }
+    return columnOf(to, length, withoutInvalid(bytes, offsets, valid), valid)
+  }
+  if (to.kind !== 'fixed_size_binary') return columnOf(to, length, { values: bytes, offsets }, valid)
+  const width = cellBytes(to)
+  const values = new Uint8Array(width * length)
+  for (let i = 0; i < length; i++) {
+    if (!bitAt(valid, i)) continue
+    if (offsets[i + 1]! - offsets[i]! !== width) reject(cast, i)
+    else values.set(bytes.subarray(offsets[i]!, offsets[i + 1]!), i * width)
+  }
+  return columnOf(to, length, { values }, valid)
+}
+
+/** The bytes of valid rows alone: what stands under a null may be no text. */
+function withoutInvalid(bytes: Uint8Array, offsets: Int32Array, valid: Uint32Array) {
+  const length = offsets.length - 1
+  const builder = new ByteBuilder(length, bytes.length)
+  for (let i = 0; i < length; i++) {
+    if (bitAt(valid, i)) builder.bytes(bytes, offsets[i]!, offsets[i + 1]!)
+    builder.endRow()
+  }
+  const { values, offsets: ends } = builder.finish(utf8, null)
+  return { values: values!, offsets: ends! }
+}

@@ -1,0 +1,129 @@
+/** CAST among bools and numbers. */
+import type { Column } from '../../arrow/column.js'
+import type { DataType } from '../../arrow/types.js'
+import type { Scalar } from '../bound.js'
+import {
+  type DecimalType,
+  decimalRange,
+  decimalToDouble,
+  digitsAt,
+  digitsOfFloat,
+  rescaled,
+} from '../values/decimals.js'
+import { roundFloat } from '../values/floats.js'
+import { integerRange } from '../values/literal.js'
+import {
+  bitAt,
+  bytesOfWords,
+  columnOf,
+  doublesOf,
+  isWide,
+  narrowArray,
+  pairsOf,
+  wordCount,
+  wordsOf,
+} from '../values/vector.js'
+import { type Cast, reject } from './cast-rows.js'
+
+/** Numbers and bools as doubles; 64-bit integers as the nearest one. */
+export function numbersOf(column: Column): Float64Array {
+  const { type, length } = column
+  if (type.kind === 'bool') {
+    const bits = wordsOf(column.values as Uint8Array, length)
+    return Float64Array.from({ length }, (_, i) => Number(bitAt(bits, i)))
+  }
+  if (!isWide(type)) return doublesOf(column).slice(0, length)
+  const pairs = pairsOf(column)
+  const lift = type.kind === 'int' && !type.signed ? 2 ** 32 : 0
+  const out = new Float64Array(length)
+  for (let i = 0; i < length; i++) {
+    const high = pairs[2 * i + 1]!
+    out[i] = (high < 0 ? high + lift : high) * 2 ** 32 + (pairs[2 * i]! >>> 0)
+  }
+  return out
+}
+
+export function castNumbers(cast: Cast, numbers: Float64Array): Column {
+  const { column, to, valid } = cast
+  const { length } = column
+  if (to.kind === 'bool') {
+    const bits = new Uint32Array(wordCount(length))
+    for (let i = 0; i < length; i++) if (numbers[i] !== 0) bits[i >>> 5]! |= 1 << (i & 31)
+    return columnOf(to, length, { values: bytesOfWords(bits) }, valid)
+  }
+  if (to.kind === 'float') {
+    for (let i = 0; i < length; i++) {
+      const number = numbers[i]!
+      numbers[i] = roundFloat(to.bits, number)
+      if (Number.isFinite(number) && !Number.isFinite(numbers[i]!)) reject(cast, i)
+    }
+    return columnOf(to, length, { values: narrowArray(to, numbers) }, valid)
+  }
+  const [least, greatest] = integerRange(to)!
+  // Doubles hold neither end of 64 bits exactly, but the first number past each.
+  const from = Number(least) - 1
+  const past = Number(greatest) + (isWide(to) ? 0 : 1)
+  for (let i = 0; i < length; i++) {
+    const number = numbers[i]!
+    const fits = Number.isInteger(number) && (number > from || number === Number(least)) && number < past
+    if (!fits) {
+      reject(cast, i)
+      numbers[i] = 0
+    }
+  }
+  if (!isWide(to)) return columnOf(to, length, { values: narrowArray(to, numbers) }, valid)
+  const values = to.kind === 'int' && to.signed ? new BigInt64Array(length) : new BigUint64Array(length)
+  const pairs = new Int32Array(values.buffer)
+  for (let i = 0; i < length; i++) {
+    pairs[2 * i] = numbers[i]!
+    pairs[2 * i + 1] = Math.floor(numbers[i]! / 2 ** 32)
+  }
+  return columnOf(to, length, { values }, valid)
+}
+
+/** int64 to uint64 or back: the same words, unless the top bit is set. */
+export function changeSign(cast: Cast): Column {
+  const { column, to, valid } = cast
+  const pairs = pairsOf(column)
+  for (let i = 0; i < column.length; i++) if (pairs[2 * i + 1]! < 0) reject(cast, i)
+  const { buffer, byteOffset } = column.values as BigInt64Array
+  const isSigned = to.kind === 'int' && to.signed
+  const values = isSigned
+    ? new BigInt64Array(buffer, byteOffset, column.length)
+    : new BigUint64Array(buffer, byteOffset, column.length)
+  return columnOf(to, column.length, { values }, valid)
+}
+
+/** To or from a decimal, the other side being a bool or a number. */
+export function decimalRow(from: DataType, to: DataType): (value: Scalar) => Scalar {
+  if (to.kind === 'decimal') return value => toDecimal(value, from, to)
+  const { scale } = from as DecimalType
+  switch (to.kind) {
+    case 'bool':
+      return value => value !== 0n
+    case 'float':
+      return value => {
+        const number = roundFloat(to.bits, decimalToDouble(value as bigint, scale))
+        return Number.isFinite(number) ? number : null
+      }
+    default:
+      return value => exactly(rescaled(value as bigint, scale, 0), integerRange(to)!)
+  }
+}
+
+function toDecimal(value: Scalar, from: DataType, to: DecimalType): bigint | null {
+  const range = decimalRange(to)
+  if (from.kind === 'float') {
+    const digits = digitsOfFloat(value as number, from.bits)
+    return digits === null ? null : exactly(digitsAt(digits, to.scale), range)
+  }
+  const whole = typeof value === 'boolean' ? BigInt(value) : (value as bigint)
+  return exactly(rescaled(whole, from.kind === 'decimal' ? from.scale : 0, to.scale), range)
+}
+
+function exactly(
+  { floor, exact }: { floor: bigint; exact: boolean },
+  [least, greatest]: readonly [bigint, bigint],
+): bigint | null {
+  return exact && floor >= least && floor <= greatest ? floor : null
+}

@@ -1,0 +1,109 @@
+/** Values as text and back. */
+import { formatDecimal } from '../../arrow/decimal.js'
+import type { DataType } from '../../arrow/types.js'
+import type { Interval, Scalar } from '../bound.js'
+import { decimalRange, digitsAt, parseDigits } from '../values/decimals.js'
+import { roundFloat, writeFloat } from '../values/floats.js'
+import { formatDuration, formatInterval, intervalNanos, parseInterval } from '../values/interval.js'
+import { integerRange } from '../values/literal.js'
+import {
+  digitsOfUnit,
+  floorDivide,
+  nanosPerCount,
+  readInstant,
+  readTime,
+  writeInstant,
+  writeTime,
+} from '../values/temporal.js'
+import { zoneNamed } from '../values/time-zone.js'
+import { zoneOf } from '../values/types.js'
+
+const truths: Readonly<Record<string, boolean>> = {
+  ...{ true: true, t: true, yes: true, y: true, on: true, '1': true },
+  ...{ false: false, f: false, no: false, n: false, off: false, '0': false },
+}
+const infinities: Readonly<Record<string, number>> = { inf: Infinity, infinity: Infinity, nan: Number.NaN }
+
+/**
+ * What a text says as a value of `type`, or null when it says none: a bool, a number, a point in time or a span of it.
+ * A time loses what is finer than its unit, toward the past; a decimal with more digits than `type` has is none.
+ */
+export function readText(text: string, type: DataType): Scalar {
+  switch (type.kind) {
+    case 'bool': {
+      const plain = text.toLowerCase()
+      return Object.hasOwn(truths, plain) ? truths[plain]! : null
+    }
+    case 'int': {
+      if (!/^[+-]?\d{1,40}$/.test(text)) return null
+      return within(BigInt(text.replace('+', '')), integerRange(type)!)
+    }
+    case 'float':
+      return readFloat(text.toLowerCase(), type.bits)
+    case 'decimal': {
+      const digits = parseDigits(text)
+      if (digits === null) return null
+      const { floor, exact } = digitsAt(digits, type.scale)
+      return exact ? within(floor, decimalRange(type)) : null
+    }
+    case 'interval':
+      return parseInterval(text, '')
+    default:
+      return readCount(text, type)
+  }
+}
+
+function readFloat(text: string, bits: 16 | 32 | 64): number | null {
+  const unsigned = text.replace(/^[+-]/, '')
+  const isDecimal = /^(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/.test(unsigned)
+  if (!isDecimal && !Object.hasOwn(infinities, unsigned)) return null
+  const magnitude = isDecimal ? Number(unsigned) : infinities[unsigned]!
+  const value = roundFloat(bits, text.startsWith('-') ? -magnitude : magnitude)
+  return isDecimal && !Number.isFinite(value) ? null : value
+}
+
+/** A date, time, timestamp or duration. */
+function readCount(text: string, type: DataType): bigint | null {
+  const nanos = readNanos(text, type)
+  return nanos === null ? null : within(floorDivide(nanos, nanosPerCount(type)!), integerRange(type)!)
+}
+
+/** Nanoseconds since 1970, since midnight, or in all, at a text that a date, time, timestamp or duration meets. */
+function readNanos(text: string, type: DataType): bigint | null {
+  if (type.kind === 'time') return readTime(text)
+  if (type.kind === 'duration') {
+    const interval = parseInterval(text, '')
+    return interval === null || interval.months !== 0 ? null : intervalNanos(interval)
+  }
+  const zone = zoneOf(type)
+  return readInstant(text, zone === null ? null : zoneNamed(zone))
+}
+
+function within(value: bigint, [least, greatest]: readonly [bigint, bigint]): bigint | null {
+  return value >= least && value <= greatest ? value : null
+}
+
+/** A value (not null) of a type with constants other than lists as text; null for an instant beyond the calendar. */
+export function writeText(value: Scalar, type: DataType): string | null {
+  switch (type.kind) {
+    case 'float':
+      return writeFloat(value as number, type.bits)
+    case 'decimal':
+      return formatDecimal(value as bigint, type.scale)
+    case 'date':
+      return writeInstant(value as bigint, type, null)
+    case 'timestamp':
+      return writeInstant(value as bigint, type, type.timezone === null ? null : zoneNamed(type.timezone))
+    case 'time':
+      return writeTime(value as bigint, type)
+    case 'duration':
+      return formatDuration(value as bigint, digitsOfUnit(type.unit))
+    case 'interval':
+      return formatInterval(value as Interval)
+    case 'binary':
+    case 'fixed_size_binary':
+      return `X'${Buffer.from(value as Uint8Array).toString('hex')}'`
+    default:
+      return String(value)
+  }
+}

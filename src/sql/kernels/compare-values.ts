@@ -1,0 +1,124 @@
+/** Comparison of decimals, intervals, and points and spans of time in different units. */
+import { type Column, isValid } from '../../arrow/column.js'
+import { readDecimal } from '../../arrow/decimal.js'
+import { aligned } from '../../arrow/layout.js'
+import type { DataType } from '../../arrow/types.js'
+import type { Interval } from '../bound.js'
+import {
+  type DecimalType,
+  decimalBytes,
+  decimalToDouble,
+  decimalType,
+  maxDigits,
+  powerOfTen,
+} from '../values/decimals.js'
+import { roundFloat } from '../values/floats.js'
+import { intervalNanos } from '../values/interval.js'
+import { instantNanos, nanosPerCount } from '../values/temporal.js'
+import { zoneNamed } from '../values/time-zone.js'
+import { zoneOf } from '../values/types.js'
+import { bitAt, scalarAt, validWords } from '../values/vector.js'
+
+/**
+ * Rows of `left` equal to, or else less than (with `orEqual` not above) those of `right`, which has the same type; with a
+ * `step` of 0 its first row stands for all.
+ */
+export function compareDecimals(
+  isEquality: boolean,
+  orEqual: boolean,
+  left: Column,
+  right: Column,
+  step: 0 | 1,
+  out: Uint32Array,
+  length: number,
+): void {
+  const size = (left.type as DecimalType).bits >>> 5
+  const a = wordsOfCells(left, size)
+  const b = wordsOfCells(right, size)
+  const bound = orEqual ? 1 : 0
+  for (let i = 0; i < length; i++) {
+    const order = orderOfCells(a, i * size, b, i * step * size, size)
+    if (isEquality ? order === 0 : order < bound) out[i >>> 5]! |= 1 << (i & 31)
+  }
+}
+
+/** The cells of a column as 32-bit words, low word first. */
+function wordsOfCells({ values, length }: Column, size: number): Int32Array {
+  const { buffer, byteOffset } = aligned(values as Uint8Array, 4, length * size)
+  return new Int32Array(buffer, byteOffset, length * size)
+}
+
+/** -1, 0 or 1 as an integer of `size` words is less than, equal to or greater than another. */
+function orderOfCells(a: Int32Array, atA: number, b: Int32Array, atB: number, size: number): number {
+  const x = a[atA + size - 1]!
+  const y = b[atB + size - 1]!
+  if (x !== y) return x < y ? -1 : 1
+  for (let k = size - 2; k >= 0; k--) {
+    const low = a[atA + k]! >>> 0
+    const other = b[atB + k]! >>> 0
+    if (low !== other) return low < other ? -1 : 1
+  }
+  return 0
+}
+
+/** The floats of the width of `type` nearest to the rows of a decimal column; doubles beyond the finite ones. */
+export function nearestDoubles(column: Column, type: DataType): Float64Array {
+  const { bits, scale } = column.type as DecimalType
+  const width = type.kind === 'float' ? type.bits : 64
+  const out = new Float64Array(column.length)
+  for (let i = 0; i < out.length; i++) {
+    const double = decimalToDouble(readDecimal(column.values as Uint8Array, i, bits), scale)
+    const rounded = roundFloat(width, double)
+    out[i] = Number.isFinite(rounded) ? rounded : double
+  }
+  return out
+}
+
+/** Rows equal, or else less; the types are comparable and have no loop of their own. */
+export function compareValues(
+  isEquality: boolean,
+  left: Column,
+  right: Column,
+  out: Uint32Array,
+  length: number,
+): void {
+  const [a, b] = [measure(left.type, right.type), measure(right.type, left.type)]
+  const [validA, validB] = [validWords(left), validWords(right)]
+  for (let i = 0; i < length; i++) {
+    if ((validA !== null && !bitAt(validA, i)) || (validB !== null && !bitAt(validB, i))) continue
+    const x = a(left, i)
+    const y = b(right, i)
+    if (isEquality ? x === y : x < y) out[i >>> 5]! |= 1 << (i & 31)
+  }
+}
+
+/** A row as an integer that compares with those of the other type: nanoseconds, or units of the finer scale. */
+function measure(type: DataType, other: DataType): (column: Column, row: number) => bigint {
+  const count = (column: Column, row: number) => BigInt(column.values![row]!)
+  if (type.kind === 'interval') return (column, row) => intervalNanos(scalarAt(column, row) as Interval)
+  if (type.kind === 'int' || type.kind === 'decimal') {
+    const [scale, otherScale] = [type, other].map(side => (side.kind === 'decimal' ? side.scale : 0)) as [
+      number,
+      number,
+    ]
+    const factor = powerOfTen(Math.max(scale, otherScale) - scale)
+    if (type.kind === 'int') return (column, row) => count(column, row) * factor
+    return (column, row) => readDecimal(column.values as Uint8Array, row, type.bits) * factor
+  }
+  const unit = nanosPerCount(type)!
+  const zone = zoneOf(type) === null ? zoneOf(other) : null
+  if (zone === null) return (column, row) => count(column, row) * unit
+  const there = zoneNamed(zone)
+  return (column, row) => instantNanos(count(column, row) * unit, there)
+}
+
+/** Intervals as decimals that are equal where they are; any other column as it is. */
+export function withoutIntervals(column: Column): Column {
+  if (column.type.kind !== 'interval') return column
+  const lengths: bigint[] = []
+  for (let i = 0; i < column.length; i++) {
+    lengths.push(isValid(column, i) ? intervalNanos(scalarAt(column, i) as Interval) : 0n)
+  }
+  const type = decimalType(128, maxDigits[128], 0)
+  return { ...column, type, values: decimalBytes(lengths, 128) }
+}

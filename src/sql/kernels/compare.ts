@@ -1,0 +1,528 @@
+/**
+ * Comparison kernels: 32 rows per word of a bitmap, branch-free in the inner loops; those of decimals, intervals and
+ * mixed units are in compare-values.ts.
+ *
+ * - Every comparison is an equality or a "less", with its sides exchanged or its result inverted.
+ * - Integers of all widths and signs, floats, and mixes of them compare as mathematics does; no integer passes
+ *   through a double that cannot hold it.
+ * - Decimals compare with integers and other decimals exactly; beside a float a decimal is the nearest float, as a
+ *   decimal constant is.
+ * - Floats are totally ordered: NaN equals NaN and is greater than every number; -0 equals 0.
+ * - utf8 compares by bytes, which is code point order.
+ * - Kernels know nothing of nulls; `compareOperands` lays NULL over their result.
+ */
+import type { Column } from '../../arrow/column.js'
+import { equalTypes } from '../../arrow/same-type.js'
+import type { DataType } from '../../arrow/types.js'
+import type { CompareOp } from '../syntax/syntax.js'
+import { stepDouble } from '../values/floats.js'
+import { commonType, elementType, valueType } from '../values/types.js'
+import {
+  type ByteRows,
+  byteRowsOf,
+  doublesOf,
+  fitsInt32,
+  int32sOf,
+  isWide,
+  type Operand,
+  pairsOf,
+  type RowMask,
+  rowsOfWord,
+  tailMask,
+  widePairsOf,
+  wordCount,
+  wordsOf,
+} from '../values/vector.js'
+import { compareDecimals, compareValues, nearestDoubles } from './compare-values.js'
+import { equalBytes } from './equal-bytes.js'
+import { spread } from './gather.js'
+import { allRows, constantTruth, invert, strictTruth, type Truth } from './truth.js'
+
+export const mirrored: Readonly<Record<CompareOp, CompareOp>> = {
+  '=': '=',
+  '<>': '<>',
+  '<': '>',
+  '<=': '>=',
+  '>': '<',
+  '>=': '<=',
+}
+
+export const complement: Readonly<Record<CompareOp, CompareOp>> = {
+  '=': '<>',
+  '<>': '=',
+  '<': '>=',
+  '<=': '>',
+  '>': '<=',
+  '>=': '<',
+}
+
+/** Whether values of the two types are compared: numbers, texts, bytes, bools, points in time, spans of it. */
+export function areComparable(first: DataType, second: DataType): boolean {
+  const [a, b] = [valueType(first), valueType(second)]
+  const isNested = (type: DataType) =>
+    elementType(type) !== null || type.kind === 'struct' || type.kind === 'map'
+  return !isNested(a) && !isNested(b) && commonType(a, b) !== null
+}
+
+/** `left op right` for rows `0 .. length-1`. The two types are comparable and neither is a dictionary. */
+export function compareOperands(
+  op: CompareOp,
+  left: Operand,
+  right: Operand,
+  length: number,
+  rows: RowMask,
+): Truth {
+  if (left.column.type.kind === 'null' || right.column.type.kind === 'null')
+    return constantTruth(null, length)
+  if (left.constant) {
+    if (!right.constant) return compareOperands(mirrored[op], right, left, length, rows)
+    const { isTrue, isNull } = compareOperands(op, { ...left, constant: false }, right, 1, null)
+    return constantTruth(isNull?.[0] === 1 ? null : isTrue[0] === 1, length)
+  }
+  const bits =
+    right.constant &&
+    (equalTypes(left.column.type, right.column.type) || isFixedSize(left.column, right.column))
+      ? compareWithConstant(op, left.column, right.column, length, rows)
+      : compareColumns(op, left.column, spread(right, length), length, rows)
+  return strictTruth(bits, [left, right], length)
+}
+
+/** A constant that meets a fixed-size binary column is held as plain binary. */
+function isFixedSize(column: Column, constant: Column): boolean {
+  return column.type.kind === 'fixed_size_binary' && constant.type.kind === 'binary'
+}
+
+function compareWithConstant(
+  op: CompareOp,
+  column: Column,
+  constant: Column,
+  length: number,
+  rows: RowMask,
+): Uint32Array {
+  const { type } = column
+  const out = new Uint32Array(wordCount(length))
+  const isEquality = op === '=' || op === '<>'
+  // x <= c and x > c are asked as x < c + 1: one kind of loop for all four orders.
+  const orEqual = op === '<=' || op === '>'
+  const inverted = op === '<>' || op === '>' || op === '>='
+  if (fitsInt32(type)) {
+    const limit = int32sOf(constant)[0]!
+    if (isEquality) equalInt32(int32sOf(column), limit, out, length, rows)
+    else lessInt32(int32sOf(column), orEqual ? limit + 1 : limit, out, length, rows)
+  } else if (isWide(type)) {
+    const isSigned = !(type.kind === 'int' && !type.signed)
+    const [low, high] = pairsOf(constant) as unknown as [number, number]
+    if (isEquality) equalPair(pairsOf(column), low, high, out, length, rows)
+    else lessPair(pairsOf(column), low, high, isSigned, orEqual, out, length, rows)
+  } else if (type.kind === 'float' || type.kind === 'int') {
+    compareNumber(column, doublesOf(constant)[0]!, isEquality, orEqual, out, length, rows)
+  } else if (type.kind === 'bool') {
+    const truth = ((constant.values as Uint8Array)[0]! & 1) === 1
+    return compareBits(
+      op,
+      wordsOf(column.values as Uint8Array, length),
+      truth ? allRows(length) : out,
+      length,
+    )
+  } else if (type.kind === 'decimal') {
+    compareDecimals(isEquality, orEqual, column, constant, 0, out, length)
+  } else if (type.kind === 'interval') {
+    return compareColumns(op, column, spread({ column: constant, constant: true }, length), length, rows)
+  } else {
+    const { bytes, offsets } = byteRowsOf(constant)
+    const wanted = bytes.subarray(offsets[0]!, offsets[1]!)
+    if (isEquality) equalBytes(byteRowsOf(column), wanted, out, length, rows)
+    else lessBytes(byteRowsOf(column), wanted, orEqual, out, length, rows)
+  }
+  return inverted ? invert(out, length) : out
+}
+
+/** Floats and 32-bit unsigned integers with a constant. */
+function compareNumber(
+  column: Column,
+  limit: number,
+  isEquality: boolean,
+  orEqual: boolean,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  const { values } = column
+  if (Number.isNaN(limit) || (orEqual && limit === Number.POSITIVE_INFINITY)) {
+    const everything = !isEquality && orEqual && Number.isNaN(limit)
+    if (everything) out.set(allRows(length))
+    else notANumber(doublesOf(column), out, length)
+    if (!isEquality && !everything) invert(out, length)
+  } else if (isEquality) {
+    if (values instanceof Float32Array) equalSingle(values, limit, out, length, rows)
+    else equalDouble(doublesOf(column), limit, out, length, rows)
+  } else {
+    const below = orEqual ? stepDouble(limit, 1) : limit
+    if (values instanceof Float32Array) lessSingle(values, below, out, length, rows)
+    else lessDouble(doublesOf(column), below, out, length, rows)
+  }
+}
+
+function compareColumns(op: CompareOp, a: Column, b: Column, length: number, rows: RowMask): Uint32Array {
+  const [left, right] = op === '>' || op === '<=' ? [b, a] : [a, b]
+  const isEquality = op === '=' || op === '<>'
+  const out = new Uint32Array(wordCount(length))
+  const kind = left.type.kind
+  if (kind === 'bool') {
+    return compareBits(
+      op,
+      wordsOf(a.values as Uint8Array, length),
+      wordsOf(b.values as Uint8Array, length),
+      length,
+    )
+  }
+  if (kind === 'utf8' || kind === 'binary' || kind === 'fixed_size_binary') {
+    compareByteRows(isEquality, byteRowsOf(left), byteRowsOf(right), out, length, rows)
+  } else if (left.type.kind === 'float' || right.type.kind === 'float') {
+    if (left.type.kind === 'decimal') {
+      compareDoubles(isEquality, nearestDoubles(left, right.type), doublesOf(right), out, length)
+    } else if (right.type.kind === 'decimal') {
+      compareDoubles(isEquality, doublesOf(left), nearestDoubles(right, left.type), out, length)
+    } else if (isWide(left.type) || isWide(right.type)) {
+      compareWideWithFloats(isEquality, left, right, out, length)
+    } else {
+      compareDoubles(isEquality, doublesOf(left), doublesOf(right), out, length)
+    }
+  } else if (kind === 'decimal' && equalTypes(left.type, right.type)) {
+    compareDecimals(isEquality, false, left, right, 1, out, length)
+  } else if (
+    isCount(left.type) &&
+    (kind === 'int' ? isCount(right.type) : equalTypes(left.type, right.type))
+  ) {
+    comparePairs(isEquality, left, right, out, length)
+  } else {
+    compareValues(isEquality, left, right, out, length)
+  }
+  return op === '<>' || op === '>=' || op === '<=' ? invert(out, length) : out
+}
+
+/** Whether rows are plain integers, whatever they count. */
+function isCount(type: DataType): boolean {
+  return type.kind === 'int' || fitsInt32(type) || isWide(type)
+}
+
+function equalInt32(
+  values: Int32Array,
+  wanted: number,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  for (let w = 0, base = 0; base < length; w++, base += 32) {
+    if (rows !== null && rows[w] === 0) continue
+    const count = Math.min(32, length - base)
+    let word = 0
+    for (let bit = 0; bit < count; bit++) word |= Number(values[base + bit] === wanted) << bit
+    out[w] = word
+  }
+}
+
+function lessInt32(values: Int32Array, limit: number, out: Uint32Array, length: number, rows: RowMask): void {
+  for (let w = 0, base = 0; base < length; w++, base += 32) {
+    if (rows !== null && rows[w] === 0) continue
+    const count = Math.min(32, length - base)
+    let word = 0
+    for (let bit = 0; bit < count; bit++) word |= Number(values[base + bit]! < limit) << bit
+    out[w] = word
+  }
+}
+
+function equalDouble(
+  values: Float64Array,
+  wanted: number,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  for (let w = 0, base = 0; base < length; w++, base += 32) {
+    if (rows !== null && rows[w] === 0) continue
+    const count = Math.min(32, length - base)
+    let word = 0
+    for (let bit = 0; bit < count; bit++) word |= Number(values[base + bit] === wanted) << bit
+    out[w] = word
+  }
+}
+
+function lessDouble(
+  values: Float64Array,
+  limit: number,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  for (let w = 0, base = 0; base < length; w++, base += 32) {
+    if (rows !== null && rows[w] === 0) continue
+    const count = Math.min(32, length - base)
+    let word = 0
+    let bit = 0
+    // Four rows a step, shifted by constants, take little more than half the time.
+    for (; bit + 4 <= count; bit += 4) {
+      const at = base + bit
+      word |=
+        (Number(values[at]! < limit) |
+          (Number(values[at + 1]! < limit) << 1) |
+          (Number(values[at + 2]! < limit) << 2) |
+          (Number(values[at + 3]! < limit) << 3)) <<
+        bit
+    }
+    for (; bit < count; bit++) word |= Number(values[base + bit]! < limit) << bit
+    out[w] = word
+  }
+}
+
+function equalSingle(
+  values: Float32Array,
+  wanted: number,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  for (let w = 0, base = 0; base < length; w++, base += 32) {
+    if (rows !== null && rows[w] === 0) continue
+    const count = Math.min(32, length - base)
+    let word = 0
+    for (let bit = 0; bit < count; bit++) word |= Number(values[base + bit] === wanted) << bit
+    out[w] = word
+  }
+}
+
+function lessSingle(
+  values: Float32Array,
+  limit: number,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  for (let w = 0, base = 0; base < length; w++, base += 32) {
+    if (rows !== null && rows[w] === 0) continue
+    const count = Math.min(32, length - base)
+    let word = 0
+    for (let bit = 0; bit < count; bit++) word |= Number(values[base + bit]! < limit) << bit
+    out[w] = word
+  }
+}
+
+function notANumber(values: Float64Array, out: Uint32Array, length: number): void {
+  for (let i = 0; i < length; i++) if (Number.isNaN(values[i]!)) out[i >>> 5]! |= 1 << (i & 31)
+}
+
+function equalPair(
+  pairs: Int32Array,
+  low: number,
+  high: number,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  for (let w = 0, base = 0; base < length; w++, base += 32) {
+    if (rows !== null && rows[w] === 0) continue
+    const count = Math.min(32, length - base)
+    let word = 0
+    for (let bit = 0; bit < count; bit++) {
+      const at = (base + bit) * 2
+      word |= Number(((pairs[at]! ^ low) | (pairs[at + 1]! ^ high)) === 0) << bit
+    }
+    out[w] = word
+  }
+}
+
+/** Rows below the pair, or with `orEqual` not above it. */
+function lessPair(
+  pairs: Int32Array,
+  low: number,
+  high: number,
+  isSigned: boolean,
+  orEqual: boolean,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  // Flipping the sign bit makes unsigned order signed.
+  const flip = isSigned ? 0 : 0x80000000
+  const top = high ^ flip
+  const limit = (low ^ 0x80000000) + (orEqual ? 1 : 0)
+  for (let w = 0, base = 0; base < length; w++, base += 32) {
+    if (rows !== null && rows[w] === 0) continue
+    const count = Math.min(32, length - base)
+    let word = 0
+    let bit = 0
+    for (; bit + 4 <= count; bit += 4) {
+      const at = (base + bit) * 2
+      word |=
+        (pairBelow(pairs, at, flip, top, limit) |
+          (pairBelow(pairs, at + 2, flip, top, limit) << 1) |
+          (pairBelow(pairs, at + 4, flip, top, limit) << 2) |
+          (pairBelow(pairs, at + 6, flip, top, limit) << 3)) <<
+        bit
+    }
+    for (; bit < count; bit++) word |= pairBelow(pairs, (base + bit) * 2, flip, top, limit) << bit
+    out[w] = word
+  }
+}
+
+/** 1 for a pair below the limit. Where the lower words decide, the upper ones are equal, so that one more is enough. */
+function pairBelow(pairs: Int32Array, at: number, flip: number, top: number, limit: number): number {
+  return Number((pairs[at + 1]! ^ flip) < top + Number((pairs[at]! ^ 0x80000000) < limit))
+}
+
+function lessBytes(
+  { bytes, offsets }: ByteRows,
+  limit: Uint8Array,
+  orEqual: boolean,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  const bound = orEqual ? 1 : 0
+  for (let w = 0; w < out.length; w++) {
+    let pending = rowsOfWord(rows, w, length)
+    let word = 0
+    while (pending !== 0) {
+      const low = pending & -pending
+      pending ^= low
+      const row = (w << 5) + 31 - Math.clz32(low)
+      if (orderOfBytes(bytes, offsets[row]!, offsets[row + 1]!, limit, 0, limit.length) < bound) word |= low
+    }
+    out[w] = word
+  }
+}
+
+/** Negative, 0 or positive as the first range of bytes sorts before, with or after the second. */
+export function orderOfBytes(
+  a: Uint8Array,
+  aStart: number,
+  aEnd: number,
+  b: Uint8Array,
+  bStart: number,
+  bEnd: number,
+): number {
+  const size = Math.min(aEnd - aStart, bEnd - bStart)
+  for (let k = 0; k < size; k++) {
+    const difference = a[aStart + k]! - b[bStart + k]!
+    if (difference !== 0) return difference
+  }
+  return aEnd - aStart - (bEnd - bStart)
+}
+
+function compareByteRows(
+  isEquality: boolean,
+  a: ByteRows,
+  b: ByteRows,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  for (let i = 0; i < length; i++) {
+    if (rows !== null && ((rows[i >>> 5]! >>> (i & 31)) & 1) === 0) continue
+    const order = orderOfBytes(
+      a.bytes,
+      a.offsets[i]!,
+      a.offsets[i + 1]!,
+      b.bytes,
+      b.offsets[i]!,
+      b.offsets[i + 1]!,
+    )
+    if (isEquality ? order === 0 : order < 0) out[i >>> 5]! |= 1 << (i & 31)
+  }
+}
+
+function compareDoubles(
+  isEquality: boolean,
+  a: Float64Array,
+  b: Float64Array,
+  out: Uint32Array,
+  length: number,
+): void {
+  for (let w = 0, base = 0; base < length; w++, base += 32) {
+    const count = Math.min(32, length - base)
+    let word = 0
+    for (let bit = 0; bit < count; bit++) {
+      const x = a[base + bit]!
+      const y = b[base + bit]!
+      const isNumber = 1 ^ Number(Number.isNaN(x))
+      const isHit = isEquality
+        ? Number(x === y) | ((isNumber ^ 1) & Number(Number.isNaN(y)))
+        : Number(x < y) | (isNumber & Number(Number.isNaN(y)))
+      word |= isHit << bit
+    }
+    out[w] = word
+  }
+}
+
+/** Integers of any width; the upper word of an unsigned one counts from 0, so that mixed signs compare right. */
+function comparePairs(
+  isEquality: boolean,
+  left: Column,
+  right: Column,
+  out: Uint32Array,
+  length: number,
+): void {
+  const a = widePairsOf(left)
+  const b = widePairsOf(right)
+  const liftA = isUnsigned64(left) ? 2 ** 32 : 0
+  const liftB = isUnsigned64(right) ? 2 ** 32 : 0
+  for (let i = 0; i < length; i++) {
+    const lowA = a[2 * i]! >>> 0
+    const lowB = b[2 * i]! >>> 0
+    const highA = a[2 * i + 1]! < 0 ? a[2 * i + 1]! + liftA : a[2 * i + 1]!
+    const highB = b[2 * i + 1]! < 0 ? b[2 * i + 1]! + liftB : b[2 * i + 1]!
+    const isHit = isEquality
+      ? highA === highB && lowA === lowB
+      : highA < highB || (highA === highB && lowA < lowB)
+    if (isHit) out[i >>> 5]! |= 1 << (i & 31)
+  }
+}
+
+function isUnsigned64({ type }: Column): boolean {
+  return type.kind === 'int' && type.bits === 64 && !type.signed
+}
+
+/** One side holds 64-bit integers, the other floats. */
+function compareWideWithFloats(
+  isEquality: boolean,
+  left: Column,
+  right: Column,
+  out: Uint32Array,
+  length: number,
+): void {
+  const isLeftWide = isWide(left.type)
+  const wide = (isLeftWide ? left : right).values as BigInt64Array
+  const pairs = pairsOf(isLeftWide ? left : right)
+  const unsigned = isUnsigned64(isLeftWide ? left : right)
+  const floats = doublesOf(isLeftWide ? right : left)
+  for (let i = 0; i < length; i++) {
+    const float = floats[i]!
+    const high = pairs[2 * i + 1]!
+    let order: number
+    if (high >= -0x200000 && high < 0x200000 && !(unsigned && high < 0)) {
+      const value = high * 2 ** 32 + (pairs[2 * i]! >>> 0)
+      order = value < float || Number.isNaN(float) ? -1 : value === float ? 0 : 1
+    } else {
+      order = orderOfWide(wide[i]!, float)
+    }
+    const isHit = isEquality ? order === 0 : isLeftWide ? order < 0 : order > 0
+    if (isHit) out[i >>> 5]! |= 1 << (i & 31)
+  }
+}
+
+/** Mixed comparison of JavaScript is exact, except that it leaves NaN unordered. */
+function orderOfWide(value: bigint, float: number): number {
+  if (Number.isNaN(float) || value < float) return -1
+  return value > float ? 1 : 0
+}
+
+function compareBits(op: CompareOp, a: Uint32Array, b: Uint32Array, length: number): Uint32Array {
+  const out = new Uint32Array(a.length)
+  for (let w = 0; w < out.length; w++) {
+    const x = a[w]!
+    const y = b[w]!
+    out[w] = op === '=' || op === '<>' ? ~(x ^ y) : op === '<' || op === '>=' ? ~x & y : x & ~y
+  }
+  if (out.length > 0) out[out.length - 1]! &= tailMask(length)
+  return op === '<>' || op === '>=' || op === '<=' ? invert(out, length) : out
+}

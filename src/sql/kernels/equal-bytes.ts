@@ -1,0 +1,258 @@
+/**
+ * Rows that are one of some byte strings, or start or end with one.
+ *
+ * Up to 8 bytes of a string are compared at once, as two words read and masked, 32 rows without a branch; what is
+ * longer is confirmed byte by byte for the rows whose first 8 bytes agree.
+ */
+import { type ByteRows, type RowMask, rowsOfWord } from '../values/vector.js'
+
+/** Where in a row the string stands: it is the row, or the row's start or end. */
+export type Anchor = 'whole' | 'start' | 'end'
+
+/** Bytes of a string that are compared at once, and that must be there to read. */
+const probeSize = 8
+
+/** From this many rows of a word on, looking at all 32 is cheaper than finding those that matter. */
+const dense = 14
+
+/** A string as its rows are compared with it. */
+interface Probe {
+  readonly bytes: Uint8Array
+  readonly size: number
+  /** The first 8 bytes as two little-endian words, and the bits of them that count. */
+  readonly low: number
+  readonly lowMask: number
+  readonly high: number
+  readonly highMask: number
+  /** All ones where the string stands at the end of a row, else 0. */
+  readonly fromEnd: number
+  /** Bits that are 0 in the number of further bytes of a row that fits: the sign, or with `whole` all. */
+  readonly roomMask: number
+}
+
+/** Adds to `out` the bit of every row that equals `wanted`. */
+export function equalBytes(
+  rows: ByteRows,
+  wanted: Uint8Array,
+  out: Uint32Array,
+  length: number,
+  mask: RowMask,
+): void {
+  findBytes(rows, wanted, 'whole', out, length, mask)
+}
+
+/** Adds to `out` the bit of every row that equals one of the strings. */
+export function equalAny(
+  rows: ByteRows,
+  wanted: readonly Uint8Array[],
+  out: Uint32Array,
+  length: number,
+  mask: RowMask,
+): void {
+  for (let i = 0; i + 1 < wanted.length; i += 2) {
+    find(rows, probeOf(wanted[i]!, 'whole'), probeOf(wanted[i + 1]!, 'whole'), out, length, mask)
+  }
+  if (wanted.length % 2 === 1) equalBytes(rows, wanted.at(-1)!, out, length, mask)
+}
+
+/** Adds to `out` the bit of every row that has `wanted` at `anchor`. */
+export function findBytes(
+  rows: ByteRows,
+  wanted: Uint8Array,
+  anchor: Anchor,
+  out: Uint32Array,
+  length: number,
+  mask: RowMask,
+): void {
+  const probe = probeOf(wanted, anchor)
+  find(rows, probe, probe, out, length, mask)
+}
+
+/** Whether `bytes` reads `wanted` from `start` on; there are enough bytes. */
+export function startsWith(bytes: Uint8Array, start: number, wanted: Uint8Array): boolean {
+  for (let k = 0; k < wanted.length; k++) if (bytes[start + k] !== wanted[k]) return false
+  return true
+}
+
+function probeOf(bytes: Uint8Array, anchor: Anchor): Probe {
+  const padded = new DataView(new ArrayBuffer(2 * probeSize))
+  for (let k = 0; k < Math.min(bytes.length, probeSize); k++) {
+    padded.setUint8(k, bytes[k]!)
+    padded.setUint8(probeSize + k, 0xff)
+  }
+  return {
+    bytes,
+    size: bytes.length,
+    low: padded.getInt32(0, true),
+    high: padded.getInt32(4, true),
+    lowMask: padded.getInt32(8, true),
+    highMask: padded.getInt32(12, true),
+    fromEnd: anchor === 'end' ? -1 : 0,
+    roomMask: anchor === 'whole' ? -1 : 0x80000000 | 0,
+  }
+}
+
+/** Adds the rows that fit a probe, or one of two different ones of whole rows. */
+function find(
+  { bytes, offsets }: ByteRows,
+  a: Probe,
+  b: Probe,
+  out: Uint32Array,
+  length: number,
+  mask: RowMask,
+): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  // A string at the end of a row is looked for up to its size before the row.
+  const before = a.fromEnd & Math.max(a.size, b.size)
+  const lastStart = bytes.length - probeSize
+  const isLong = Math.max(a.size, b.size) > probeSize
+  for (let w = 0; w < out.length; w++) {
+    const pending = rowsOfWord(mask, w, length)
+    if (pending === 0) continue
+    const base = w << 5
+    let word: number
+    if (base + 32 > length || offsets[base]! < before || offsets[base + 32]! > lastStart) {
+      word = confirmed(bytes, offsets, base, pending, a, b)
+    } else {
+      if (popcount(pending) < dense) word = fitsSome(view, offsets, base, pending, a, b)
+      else if (a !== b) word = fitsEither(view, offsets, base, a, b) & pending
+      else if (a.size <= 4) word = fitsWord(view, offsets, base, a) & pending
+      else word = fitsPair(view, offsets, base, a) & pending
+      if (isLong && word !== 0) word = confirmed(bytes, offsets, base, word, a, b)
+    }
+    out[w]! |= word
+  }
+}
+
+/** Of the rows `pending` of a word those that fit, compared to the last byte. */
+function confirmed(
+  bytes: Uint8Array,
+  offsets: Int32Array,
+  base: number,
+  pending: number,
+  a: Probe,
+  b: Probe,
+): number {
+  let word = 0
+  for (let left = pending; left !== 0; left &= left - 1) {
+    const lowest = left & -left
+    const row = base + 31 - Math.clz32(lowest)
+    const start = offsets[row]!
+    const end = offsets[row + 1]!
+    if (isFit(bytes, start, end, a) || (a !== b && isFit(bytes, start, end, b))) word |= lowest
+  }
+  return word
+}
+
+function isFit(bytes: Uint8Array, start: number, end: number, probe: Probe): boolean {
+  const room = end - start - probe.size
+  return (room & probe.roomMask) === 0 && startsWith(bytes, start + (room & probe.fromEnd), probe.bytes)
+}
+
+/** The same by the first 8 bytes alone. */
+function fitsSome(
+  view: DataView,
+  offsets: Int32Array,
+  base: number,
+  pending: number,
+  a: Probe,
+  b: Probe,
+): number {
+  let word = 0
+  for (let left = pending; left !== 0; left &= left - 1) {
+    const lowest = left & -left
+    const row = base + 31 - Math.clz32(lowest)
+    const start = offsets[row]!
+    const end = offsets[row + 1]!
+    const isFit = a === b ? pairFits(view, start, end, a) : eitherFits(view, start, end, a, b)
+    if (isFit) word |= lowest
+  }
+  return word
+}
+
+/** The bits of 32 rows, for a string of at most 4 bytes. */
+function fitsWord(view: DataView, offsets: Int32Array, base: number, probe: Probe): number {
+  let word = 0
+  for (let i = 0; i < 32; i += 4) {
+    const at = base + i
+    const first = offsets[at]!
+    const second = offsets[at + 1]!
+    const third = offsets[at + 2]!
+    const fourth = offsets[at + 3]!
+    word |=
+      (wordFits(view, first, second, probe) |
+        (wordFits(view, second, third, probe) << 1) |
+        (wordFits(view, third, fourth, probe) << 2) |
+        (wordFits(view, fourth, offsets[at + 4]!, probe) << 3)) <<
+      i
+  }
+  return word
+}
+
+function fitsPair(view: DataView, offsets: Int32Array, base: number, probe: Probe): number {
+  let word = 0
+  for (let i = 0; i < 32; i += 4) {
+    const at = base + i
+    const first = offsets[at]!
+    const second = offsets[at + 1]!
+    const third = offsets[at + 2]!
+    const fourth = offsets[at + 3]!
+    word |=
+      (pairFits(view, first, second, probe) |
+        (pairFits(view, second, third, probe) << 1) |
+        (pairFits(view, third, fourth, probe) << 2) |
+        (pairFits(view, fourth, offsets[at + 4]!, probe) << 3)) <<
+      i
+  }
+  return word
+}
+
+function fitsEither(view: DataView, offsets: Int32Array, base: number, a: Probe, b: Probe): number {
+  let word = 0
+  for (let i = 0; i < 32; i += 4) {
+    const at = base + i
+    const first = offsets[at]!
+    const second = offsets[at + 1]!
+    const third = offsets[at + 2]!
+    const fourth = offsets[at + 3]!
+    word |=
+      (eitherFits(view, first, second, a, b) |
+        (eitherFits(view, second, third, a, b) << 1) |
+        (eitherFits(view, third, fourth, a, b) << 2) |
+        (eitherFits(view, fourth, offsets[at + 4]!, a, b) << 3)) <<
+      i
+  }
+  return word
+}
+
+/** 1 where the row fits by its first word. */
+function wordFits(view: DataView, start: number, end: number, probe: Probe): number {
+  const room = end - start - probe.size
+  const low = (view.getInt32(start + (room & probe.fromEnd), true) ^ probe.low) & probe.lowMask
+  return Number((low | (room & probe.roomMask)) === 0)
+}
+
+/** 1 where the row fits by its first two words. */
+function pairFits(view: DataView, start: number, end: number, probe: Probe): number {
+  const room = end - start - probe.size
+  const at = start + (room & probe.fromEnd)
+  const low = (view.getInt32(at, true) ^ probe.low) & probe.lowMask
+  const high = (view.getInt32(at + 4, true) ^ probe.high) & probe.highMask
+  return Number((low | high | (room & probe.roomMask)) === 0)
+}
+
+/** As `pairFits` for one of two strings, each the whole row. */
+function eitherFits(view: DataView, start: number, end: number, a: Probe, b: Probe): number {
+  const size = end - start
+  const low = view.getInt32(start, true)
+  const high = view.getInt32(start + 4, true)
+  const notA = ((low ^ a.low) & a.lowMask) | ((high ^ a.high) & a.highMask) | (size - a.size)
+  const notB = ((low ^ b.low) & b.lowMask) | ((high ^ b.high) & b.highMask) | (size - b.size)
+  return Number(notA === 0) | Number(notB === 0)
+}
+
+function popcount(word: number): number {
+  const pairs = word - ((word >>> 1) & 0x55555555)
+  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333)
+  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
+}

@@ -1,0 +1,96 @@
+/** Columns made of rows of other columns. */
+import type { Column } from '../../arrow/column.js'
+import { concatColumns } from '../../arrow/concat.js'
+import { nullColumn } from '../../arrow/fill.js'
+import { takeColumn } from '../../arrow/take.js'
+import type { DataType } from '../../arrow/types.js'
+import { assert } from '../../errors.js'
+import { columnOf, type Operand } from '../values/vector.js'
+
+/** The operand with one row for each of `length` rows. */
+export function spread({ column, constant }: Operand, length: number): Column {
+  return constant ? takeColumn(column, new Uint32Array(length)) : column
+}
+
+/**
+ * Row i of the result is row i of `operands[choice[i]]`, or null where the choice is 255. The values
+ * of all operands are of `type`.
+ */
+export function choose(operands: readonly Operand[], choice: Uint8Array, type: DataType): Column {
+  const starts = startsOf(operands)
+  const rows = new Int32Array(choice.length)
+  for (let i = 0; i < choice.length; i++) {
+    const chosen = choice[i]!
+    rows[i] = chosen === 255 ? -1 : starts[chosen]! + (operands[chosen]!.constant ? 0 : i)
+  }
+  return gather(
+    operands.map(({ column }) => column),
+    rows,
+    type,
+  )
+}
+
+/** Lists of one element from each operand, in their order; `type` is that of the lists. */
+export function interleave(operands: readonly Operand[], type: DataType, length: number): Column {
+  assert(type.kind === 'list', `${type.kind} is no list`)
+  const count = operands.length
+  const starts = startsOf(operands)
+  const rows = new Int32Array(length * count)
+  for (let k = 0; k < count; k++) {
+    const start = operands[k]!.column.type.kind === 'null' ? -1 : starts[k]!
+    const step = start === -1 || operands[k]!.constant ? 0 : 1
+    for (let i = 0; i < length; i++) rows[i * count + k] = start + i * step
+  }
+  const child = gather(
+    operands.map(({ column }) => column),
+    rows,
+    type.child.type,
+  )
+  const offsets = Int32Array.from({ length: length + 1 }, (_, i) => i * count)
+  return columnOf(type, length, { offsets, children: [child] }, null)
+}
+
+/** Where each operand begins when they are laid end to end. */
+function startsOf(operands: readonly Operand[]): readonly number[] {
+  const starts: number[] = []
+  let total = 0
+  for (const { column } of operands) {
+    starts.push(total)
+    total += column.type.kind === 'null' ? 0 : column.length
+  }
+  return starts
+}
+
+/** Rows of some columns of `type` laid end to end; a negative one is null. Columns without a type of their own add none. */
+function gather(columns: readonly Column[], rows: Int32Array, type: DataType): Column {
+  const typed = columns.filter(column => column.type.kind !== 'null')
+  if (typed.length === 0) return nullColumn(type, rows.length)
+  return takeColumn(concatColumns(typed.map(column => ({ ...column, type }))), rows)
+}
+
+/** A column filled from several, each giving the rows that no other gives. */
+export class Patchwork {
+  readonly #type: DataType
+  readonly #rows: Int32Array
+  readonly #columns: Column[] = []
+  #total = 0
+
+  /** `length` rows, null as long as nothing gives them. */
+  constructor(type: DataType, length: number) {
+    this.#type = type
+    this.#rows = new Int32Array(length).fill(-1)
+  }
+
+  /** Takes the rows `rows` from the operand. Only they are kept of it, so that many parts need no more than one column. */
+  add({ column, constant }: Operand, rows: Uint32Array): void {
+    if (rows.length === 0 || column.type.kind === 'null') return
+    const kept = constant ? column : takeColumn(column, rows)
+    for (let k = 0; k < rows.length; k++) this.#rows[rows[k]!] = this.#total + (constant ? 0 : k)
+    this.#columns.push(kept)
+    this.#total += kept.length
+  }
+
+  finish(): Column {
+    return gather(this.#columns, this.#rows, this.#type)
+  }
+}

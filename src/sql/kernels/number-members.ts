@@ -1,0 +1,272 @@
+/**
+ * Sets of numbers, for lookups row by row.
+ *
+ * - Integers that lie close together are a bitmap over their range.
+ * - Others, and floats by their bits, are an open-addressing table at most half full. A table whose longest probe
+ *   passes a bound is built again under the next seed, so no choice of values can make lookups slow.
+ */
+import type { Column } from '../../arrow/column.js'
+import {
+  doublesOf,
+  fitsInt32,
+  int32sOf,
+  isWide,
+  pairsOf,
+  type RowMask,
+  widePairsOf,
+} from '../values/vector.js'
+
+/** Steps a lookup may take before its table is built anew. */
+export const longestProbe = 128
+
+/** A bitmap is used up to this many bits per member, beside a minimum that costs nothing. */
+const bitsPerMember = 128
+const fewBits = 2 ** 16
+
+/** Members are `least + i` for every bit i; `least` in two words. */
+export interface NumberRange {
+  readonly kind: 'range'
+  readonly low: number
+  readonly high: number
+  readonly size: number
+  readonly bits: Uint32Array
+}
+
+export interface NumberTable {
+  readonly kind: 'table'
+  readonly seed: number
+  readonly mask: number
+  /** Low and high word per slot. */
+  readonly slots: Int32Array
+  readonly used: Uint8Array
+  /** One bit per hash that a member may have. */
+  readonly filter: Uint32Array
+}
+
+export type NumberMembers = NumberRange | NumberTable
+
+/** The set of the rows of a column of numbers, dates or times without nulls. */
+export function numberMembers(column: Column): NumberMembers {
+  const pairs = keyPairsOf(column)
+  const isWhole = fitsInt32(column.type) || isWide(column.type)
+  return (isWhole ? rangeOf(pairs) : null) ?? tableOf(pairs)
+}
+
+/** Sets the bit of every row whose number is a member. `column` has the type of the members. */
+export function findNumbers(
+  members: NumberMembers,
+  column: Column,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  if (members.kind === 'range') {
+    if (fitsInt32(column.type)) inRange32(members, int32sOf(column), out, length, rows)
+    else inRange64(members, pairsOf(column), out, length, rows)
+  } else if (fitsInt32(column.type)) {
+    inTable32(members, int32sOf(column), out, length, rows)
+  } else {
+    inTable64(members, keyPairsOf(column), out, length, rows)
+  }
+}
+
+/** One pair of words per row, equal exactly where the values are: integers as they are, floats by their bits. */
+function keyPairsOf(column: Column): Int32Array {
+  if (fitsInt32(column.type) || isWide(column.type)) return widePairsOf(column)
+  const doubles = doublesOf(column)
+  const keys = new Float64Array(column.length)
+  // Adding 0 makes -0 the same key as 0; all NaN become one.
+  for (let i = 0; i < keys.length; i++) keys[i] = Number.isNaN(doubles[i]!) ? Number.NaN : doubles[i]! + 0
+  return new Int32Array(keys.buffer)
+}
+
+/** A bitmap of integers, or null where it would be large; 64 bits without a sign count as with one. */
+function rangeOf(pairs: Int32Array): NumberRange | null {
+  const count = pairs.length / 2
+  if (count === 0) return null
+  let least = 0
+  let greatest = 0
+  for (let i = 1; i < count; i++) {
+    if (distance(pairs, least, i) < 0) least = i
+    if (distance(pairs, greatest, i) > 0) greatest = i
+  }
+  const size = distance(pairs, least, greatest) + 1
+  if (size > Math.max(fewBits, bitsPerMember * count)) return null
+  const low = pairs[2 * least]!
+  const bits = new Uint32Array((size + 31) >>> 5)
+  for (let i = 0; i < count; i++) {
+    const at = (pairs[2 * i]! - low) >>> 0
+    bits[at >>> 5]! |= 1 << (at & 31)
+  }
+  return { kind: 'range', low, high: pairs[2 * least + 1]!, size, bits }
+}
+
+/** How far pair `to` is from pair `from`: the right sign, and exact where it matters, below 2^53. */
+function distance(pairs: Int32Array, from: number, to: number): number {
+  const high = pairs[2 * to + 1]! - pairs[2 * from + 1]!
+  return high * 2 ** 32 + ((pairs[2 * to]! >>> 0) - (pairs[2 * from]! >>> 0))
+}
+
+function inRange32(
+  { low, size, bits }: NumberRange,
+  values: Int32Array,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  for (let w = 0, base = 0; base < length; w++, base += 32) {
+    if (rows !== null && rows[w] === 0) continue
+    const count = Math.min(32, length - base)
+    let word = 0
+    for (let bit = 0; bit < count; bit++) {
+      const at = (values[base + bit]! - low) >>> 0
+      if (at < size) word |= ((bits[at >>> 5]! >>> (at & 31)) & 1) << bit
+    }
+    out[w] = word
+  }
+}
+
+/** The distance from the least member is taken modulo 2^64, as its two words. */
+function inRange64(
+  { low, high, size, bits }: NumberRange,
+  pairs: Int32Array,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  const unsignedLow = low >>> 0
+  for (let w = 0, base = 0; base < length; w++, base += 32) {
+    if (rows !== null && rows[w] === 0) continue
+    const count = Math.min(32, length - base)
+    let word = 0
+    for (let bit = 0; bit < count; bit++) {
+      const place = 2 * (base + bit)
+      const rowLow = pairs[place]!
+      const at = (rowLow - low) >>> 0
+      const borrow = Number(rowLow >>> 0 < unsignedLow)
+      const isNear = ((pairs[place + 1]! - high - borrow) | 0) === 0
+      if (isNear && at < size) word |= ((bits[at >>> 5]! >>> (at & 31)) & 1) << bit
+    }
+    out[w] = word
+  }
+}
+
+function tableOf(keys: Int32Array): NumberTable {
+  const count = keys.length / 2
+  const capacity = capacityFor(count)
+  const mask = capacity - 1
+  for (let seed = 1; ; seed++) {
+    const slots = new Int32Array(capacity * 2)
+    const used = new Uint8Array(capacity)
+    const filter = emptyFilter(count)
+    let longest = 0
+    for (let i = 0; i < count && longest <= longestProbe; i++) {
+      const hash = hashPair(keys[2 * i]!, keys[2 * i + 1]!, seed)
+      addToFilter(filter, hash)
+      let slot = hash & mask
+      let probe = 0
+      while (
+        used[slot] === 1 &&
+        !(slots[2 * slot] === keys[2 * i] && slots[2 * slot + 1] === keys[2 * i + 1])
+      ) {
+        slot = (slot + 1) & mask
+        probe++
+      }
+      longest = Math.max(longest, probe)
+      slots[2 * slot] = keys[2 * i]!
+      slots[2 * slot + 1] = keys[2 * i + 1]!
+      used[slot] = 1
+    }
+    if (longest <= longestProbe) return { kind: 'table', seed, mask, slots, used, filter }
+  }
+}
+
+/** Slots for so many members: a power of two, at least twice as many. */
+export function capacityFor(count: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(4, count * 2)))
+}
+
+/** The finalizer of MurmurHash3 over both words. */
+export function hashPair(low: number, high: number, seed: number): number {
+  let hash = Math.imul(low ^ Math.imul(seed, 0x9e3779b1), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 15) ^ high, 0xc2b2ae35)
+  return hash ^ (hash >>> 16)
+}
+
+/** The filter leaves few rows to look up. */
+function inTable64(
+  table: NumberTable,
+  keys: Int32Array,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  const { seed, filter } = table
+  for (let w = 0, base = 0; base < length; w++, base += 32) {
+    if (rows !== null && rows[w] === 0) continue
+    const count = Math.min(32, length - base)
+    let pending = 0
+    for (let bit = 0; bit < count; bit++) {
+      const hash = hashPair(keys[2 * (base + bit)]!, keys[2 * (base + bit) + 1]!, seed)
+      pending |= passes(filter, hash) << bit
+    }
+    let word = 0
+    for (; pending !== 0; pending &= pending - 1) {
+      const lowest = pending & -pending
+      const row = base + 31 - Math.clz32(lowest)
+      if (isInTable(table, keys[2 * row]!, keys[2 * row + 1]!)) word |= lowest
+    }
+    out[w] = word
+  }
+}
+
+function inTable32(
+  table: NumberTable,
+  values: Int32Array,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
+  const { seed, filter } = table
+  for (let w = 0, base = 0; base < length; w++, base += 32) {
+    if (rows !== null && rows[w] === 0) continue
+    const count = Math.min(32, length - base)
+    let pending = 0
+    for (let bit = 0; bit < count; bit++) {
+      const value = values[base + bit]!
+      pending |= passes(filter, hashPair(value, value >> 31, seed)) << bit
+    }
+    let word = 0
+    for (; pending !== 0; pending &= pending - 1) {
+      const lowest = pending & -pending
+      const value = values[base + 31 - Math.clz32(lowest)]!
+      if (isInTable(table, value, value >> 31)) word |= lowest
+    }
+    out[w] = word
+  }
+}
+
+/** 1 where a member may have the hash. */
+export function passes(filter: Uint32Array, hash: number): number {
+  return (filter[(hash >>> 5) & (filter.length - 1)]! >>> (hash & 31)) & 1
+}
+
+function isInTable({ seed, mask, slots, used }: NumberTable, low: number, high: number): boolean {
+  let slot = hashPair(low, high, seed) & mask
+  while (used[slot] === 1) {
+    if (slots[2 * slot] === low && slots[2 * slot + 1] === high) return true
+    slot = (slot + 1) & mask
+  }
+  return false
+}
+
+/** An empty filter for so many members: at least 16 bits for each, within bounds, a power of two in all. */
+export function emptyFilter(count: number): Uint32Array {
+  const bits = Math.min(2 ** 22, Math.max(2 ** 12, 2 ** Math.ceil(Math.log2(16 * count + 1))))
+  return new Uint32Array(bits / 32)
+}
+
+/** Sets the bit of a hash. */
+export function addToFilter(filter: Uint32Array, hash: number): void {
+  filter[(hash >>> 5) & (filter.length - 1)]! |= 1 << (hash & 31)
+}

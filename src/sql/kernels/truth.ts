@@ -1,0 +1,141 @@
+/**
+ * SQL's three truth values for many rows at once: two bitmaps, one for TRUE, one for NULL; neither is FALSE.
+ *
+ * - No row has both bits; bits past `length` are 0.
+ * - Kleene's tables (SQL:2016 8.21 <search condition>), 32 rows per step.
+ */
+import type { Column } from '../../arrow/column.js'
+import { boolType } from '../values/types.js'
+import {
+  bytesOfWords,
+  columnOf,
+  type Operand,
+  type RowMask,
+  tailMask,
+  validWords,
+  wordCount,
+  wordsOf,
+} from '../values/vector.js'
+
+export interface Truth {
+  readonly length: number
+  readonly isTrue: Uint32Array
+  /** null: no row is NULL. */
+  readonly isNull: Uint32Array | null
+}
+
+export function constantTruth(value: boolean | null, length: number): Truth {
+  const none = new Uint32Array(wordCount(length))
+  const all = value === false ? none : allRows(length)
+  return value === null ? { length, isTrue: none, isNull: all } : { length, isTrue: all, isNull: null }
+}
+
+/** Every row's bit set. */
+export function allRows(length: number): Uint32Array {
+  const words = new Uint32Array(wordCount(length)).fill(0xffffffff)
+  if (words.length > 0) words[words.length - 1] = tailMask(length)
+  return words
+}
+
+/** Flips every row's bit in place. */
+export function invert(words: Uint32Array, length: number): Uint32Array {
+  for (let w = 0; w < words.length; w++) words[w] = ~words[w]!
+  if (words.length > 0) words[words.length - 1]! &= tailMask(length)
+  return words
+}
+
+/** What kernels that know nothing of nulls computed (`bits`, taken over), NULL where an operand is. */
+export function strictTruth(bits: Uint32Array, operands: readonly Operand[], length: number): Truth {
+  const valid = strictValidity(operands, length)
+  if (valid === null) return { length, isTrue: bits, isNull: null }
+  for (let w = 0; w < bits.length; w++) bits[w]! &= valid[w]!
+  return { length, isTrue: bits, isNull: invert(valid, length) }
+}
+
+/** Rows where every operand holds a value, as fresh words; null when all rows do. */
+export function strictValidity(operands: readonly Operand[], length: number): Uint32Array | null {
+  let valid: Uint32Array | null = null
+  for (const { column, constant } of operands) {
+    const words = validWords(column)
+    if (words === null) continue
+    if (constant) {
+      if (words[0] === 1) continue
+      return new Uint32Array(wordCount(length))
+    }
+    if (valid === null) valid = words
+    else for (let w = 0; w < valid.length; w++) valid[w]! &= words[w]!
+  }
+  return valid
+}
+
+export function truthOfColumn({ column, constant }: Operand, length: number): Truth {
+  if (column.type.kind === 'null') return constantTruth(null, length)
+  const bits = wordsOf(column.values as Uint8Array, column.length)
+  const truth = strictTruth(bits, [{ column, constant: false }], column.length)
+  if (!constant) return truth
+  return constantTruth(truth.isNull?.[0] === 1 ? null : truth.isTrue[0] === 1, length)
+}
+
+export function columnOfTruth({ length, isTrue, isNull }: Truth): Column {
+  const valid = isNull === null ? null : invert(isNull.slice(), length)
+  return columnOf(boolType, length, { values: bytesOfWords(isTrue) }, valid)
+}
+
+export function not({ length, isTrue, isNull }: Truth): Truth {
+  const words = new Uint32Array(isTrue.length)
+  for (let w = 0; w < words.length; w++) words[w] = isTrue[w]! | (isNull === null ? 0 : isNull[w]!)
+  return { length, isTrue: invert(words, length), isNull }
+}
+
+export function and(a: Truth, b: Truth): Truth {
+  const isTrue = new Uint32Array(a.isTrue.length)
+  for (let w = 0; w < isTrue.length; w++) isTrue[w] = a.isTrue[w]! & b.isTrue[w]!
+  if (a.isNull === null && b.isNull === null) return { length: a.length, isTrue, isNull: null }
+  const isNull = new Uint32Array(isTrue.length)
+  for (let w = 0; w < isNull.length; w++) {
+    isNull[w] = possible(a, w) & possible(b, w) & ~isTrue[w]!
+  }
+  return { length: a.length, isTrue, isNull }
+}
+
+export function or(a: Truth, b: Truth): Truth {
+  const isTrue = new Uint32Array(a.isTrue.length)
+  for (let w = 0; w < isTrue.length; w++) isTrue[w] = a.isTrue[w]! | b.isTrue[w]!
+  if (a.isNull === null && b.isNull === null) return { length: a.length, isTrue, isNull: null }
+  const isNull = new Uint32Array(isTrue.length)
+  for (let w = 0; w < isNull.length; w++) {
+    isNull[w] = (possible(a, w) | possible(b, w)) & ~isTrue[w]!
+  }
+  return { length: a.length, isTrue, isNull }
+}
+
+/** Rows of a word that are not FALSE. */
+function possible({ isTrue, isNull }: Truth, w: number): number {
+  return isTrue[w]! | (isNull === null ? 0 : isNull[w]!)
+}
+
+/** The rows of `rows` that another operand of an AND (OR) can still change: those not FALSE (not TRUE). */
+export function undecided(kind: 'and' | 'or', truth: Truth, rows: RowMask): Uint32Array {
+  const { isTrue, isNull } = truth
+  const words = rows === null ? allRows(truth.length) : rows.slice()
+  if (kind === 'or') for (let w = 0; w < words.length; w++) words[w]! &= ~isTrue[w]!
+  else if (isNull === null) for (let w = 0; w < words.length; w++) words[w]! &= isTrue[w]!
+  else for (let w = 0; w < words.length; w++) words[w]! &= isTrue[w]! | isNull[w]!
+  return words
+}
+
+/** `IS NULL`, `IS TRUE`, `IS FALSE`: never NULL itself. */
+export function isTruth(truth: Truth, what: 'null' | 'true' | 'false'): Truth {
+  const { length, isTrue, isNull } = truth
+  if (what === 'true') return { length, isTrue, isNull: null }
+  if (what === 'null') return { length, isTrue: isNull ?? new Uint32Array(wordCount(length)), isNull: null }
+  return { length, isTrue: not(truth).isTrue, isNull: null }
+}
+
+/** `IS NULL` for a value of any type. */
+export function isMissing({ column, constant }: Operand, length: number): Truth {
+  if (constant) return constantTruth(column.nullCount > 0 || column.type.kind === 'null', length)
+  const valid = validWords(column)
+  const isTrue = valid === null ? new Uint32Array(wordCount(length)) : invert(valid, length)
+  return { length, isTrue, isNull: null }
+}

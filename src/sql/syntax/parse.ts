@@ -1,0 +1,395 @@
+/**
+ * Text to expression tree: precedence climbing over the tokens, each looked at once.
+ *
+ * - All of the text must belong to the expression: what is left over is an error, never ignored.
+ * - Operators of one level (`level` in syntax.ts) group to the left.
+ * - A keyword is a column where it cannot be anything else: `case = 1`, `interval + 1`, `end`. Where both could be
+ *   meant it is the keyword: `case - 1` begins a CASE, and between CASE and END the words WHEN, THEN, ELSE and END
+ *   are never columns. Quotes decide.
+ */
+import { invalidInput } from '../../errors.js'
+import { strayHalf, syntaxError } from './excerpt.js'
+import { readCall } from './parse-call.js'
+import { isMatchOperator, readCondition, readIs, readMatch } from './parse-condition.js'
+import { readTypeName } from './parse-type.js'
+import { Reader } from './reader.js'
+import {
+  type ArithmeticOp,
+  type CompareOp,
+  type Expr,
+  level,
+  type NamePart,
+  type TypeName,
+} from './syntax.js'
+
+/** UTF-16 units an expression may have. */
+const maxLength = 16 * 1024 * 1024
+
+/** Digits an integer literal may have and stay one; longer ones are doubles (nothing wider than 64 bits is exact). */
+const maxIntegerDigits = 40
+
+const binaryOps: Readonly<Record<string, { op: CompareOp | ArithmeticOp | '||'; level: number }>> = {
+  '=': { op: '=', level: level.comparison },
+  '==': { op: '=', level: level.comparison },
+  '<>': { op: '<>', level: level.comparison },
+  '!=': { op: '<>', level: level.comparison },
+  '<': { op: '<', level: level.comparison },
+  '<=': { op: '<=', level: level.comparison },
+  '>': { op: '>', level: level.comparison },
+  '>=': { op: '>=', level: level.comparison },
+  '+': { op: '+', level: level.sum },
+  '-': { op: '-', level: level.sum },
+  '||': { op: '||', level: level.sum },
+  '*': { op: '*', level: level.product },
+  '/': { op: '/', level: level.product },
+  '%': { op: '%', level: level.product },
+}
+
+/** Words that cannot name a column without quotes, because they would not be seen as operators any more. */
+const reserved = new Set('AND OR NOT IS IN BETWEEN LIKE ILIKE ESCAPE NULL TRUE FALSE'.split(' '))
+
+/** Words that name no column between CASE and END. */
+const caseWords = new Set('WHEN THEN ELSE END'.split(' '))
+
+/** Words that name a column only where they stand before an operator. */
+const leading = new Set('ARRAY CASE INTERVAL DISTINCT ALL BOTH LEADING TRAILING'.split(' '))
+
+/** Types whose name before a string makes a literal. */
+const typedLiterals = new Set('DATE TIME TIMESTAMP DATETIME DECIMAL'.split(' '))
+
+const intervalUnit =
+  /^(?:nanosecond|microsecond|millisecond|second|minute|hour|day|week|month|quarter|year|decade|century|millennium)s?$|^centuries$/
+
+/** Whether a bare word stands for a column of that name wherever one can stand (`array[1]` is a list). */
+export function isBareName(word: string): boolean {
+  const upper = word.toUpperCase()
+  const isKeyword = reserved.has(upper) || caseWords.has(upper) || leading.has(upper)
+  return /^[\p{ID_Start}_][\p{ID_Continue}]*$/u.test(word) && !isKeyword
+}
+
+/**
+ * Parses one expression. Throws code 13 with `at` and the place marked in the message for anything that is not
+ * one, for text over 16 Mi units and for nesting over 200 levels.
+ */
+export function parseExpression(text: string): Expr {
+  if (typeof text !== 'string') throw invalidInput(`an expression is text, not ${typeof text}`)
+  if (text.length > maxLength) {
+    throw invalidInput(`the expression has ${text.length} characters; ${maxLength} is the limit`, {
+      hint: 'pass long lists as a parameter: id IN ?',
+    })
+  }
+  const stray = strayHalf(text)
+  if (stray !== -1) {
+    throw syntaxError(text, { offset: stray, length: 1 }, 'half of a surrogate pair is not a character')
+  }
+  return new Parser(text).whole()
+}
+
+class Parser extends Reader {
+  /** How many CASE are open. */
+  #cases = 0
+
+  whole(): Expr {
+    const expr = this.expression(level.or, 0)
+    const closing = this.token.isSymbol(')') ? '(' : this.token.isSymbol(']') ? '[' : null
+    if (closing !== null) {
+      throw this.unexpected('the expression is complete here', `there is no ${closing} for it`)
+    }
+    if (this.token.kind !== 'end') throw this.misplaced('the expression is complete here')
+    return expr
+  }
+
+  expression(minLevel: number, depth: number): Expr {
+    const { start } = this.token
+    let left = this.#prefix(depth)
+    for (;;) {
+      const { height } = this
+      const next = this.#infix(left, start, minLevel, depth)
+      if (next === null) {
+        this.height = height
+        return left
+      }
+      this.height = Math.max(height, this.height) + 1
+      this.checkDepth(this.height + depth)
+      left = next
+    }
+  }
+
+  #prefix(depth: number): Expr {
+    this.checkDepth(depth)
+    const { token } = this
+    const { start } = token
+    this.height = 0
+    if (token.keyword === 'NOT') {
+      this.advance()
+      const operand = this.expression(level.not, depth + 1)
+      this.height++
+      return { kind: 'not', operand, at: this.since(start) }
+    }
+    if (token.isSymbol('-')) {
+      this.advance()
+      // The sign before digits is part of the number: `-128::tinyint` fits.
+      const isNumber = token.is('integer') || token.is('decimal')
+      const operand = isNumber ? this.#primary(depth + 1) : this.expression(level.sign, depth + 1)
+      this.height++
+      return { kind: 'negate', operand, at: this.since(start) }
+    }
+    if (token.isSymbol('+')) {
+      this.advance()
+      return this.expression(level.sign, depth + 1)
+    }
+    return this.#primary(depth)
+  }
+
+  /** The operator at the current token with its right side, or null when it binds looser than `minLevel`. */
+  #infix(left: Expr, start: number, minLevel: number, depth: number): Expr | null {
+    this.height = 0
+    switch (this.token.kind) {
+      case 'symbol':
+        return this.#symbol(left, start, minLevel, depth)
+      case 'name':
+        return this.#keyword(left, start, minLevel, depth)
+      default:
+        return null
+    }
+  }
+
+  #symbol(left: Expr, start: number, minLevel: number, depth: number): Expr | null {
+    const { value } = this.token
+    const binary = binaryOps[value]
+    if (binary !== undefined) {
+      if (binary.level < minLevel) return null
+      this.advance()
+      const right = this.expression(binary.level + 1, depth + 1)
+      return { kind: 'binary', op: binary.op, left, right, at: this.since(start) }
+    }
+    if (value === '::' && minLevel <= level.cast) {
+      this.advance()
+      const type = readTypeName(this)
+      return { kind: 'cast', try: false, operand: left, type, at: this.since(start) }
+    }
+    if (value === '[' && minLevel <= level.element) {
+      this.advance()
+      const index = this.expression(level.or, depth + 1)
+      this.expect(']')
+      return { kind: 'element', operand: left, index, at: this.since(start) }
+    }
+    if (value === '.' && minLevel <= level.element && hasFields(left)) return this.#field(left, start)
+    if (isMatchOperator(value) && minLevel <= level.comparison) return readMatch(this, left, start, depth)
+    if (value === '<=>' && minLevel <= level.comparison) {
+      this.advance()
+      const right = this.expression(level.sum, depth + 1)
+      return { kind: 'distinct', negated: true, left, right, at: this.since(start) }
+    }
+    return null
+  }
+
+  #keyword(left: Expr, start: number, minLevel: number, depth: number): Expr | null {
+    switch (this.token.keyword) {
+      case 'AND':
+        return minLevel <= level.and ? this.#chain('and', left, start, depth) : null
+      case 'OR':
+        return minLevel <= level.or ? this.#chain('or', left, start, depth) : null
+      case 'IS':
+        return minLevel <= level.is ? readIs(this, left, start, depth) : null
+      case 'NOT':
+      case 'IN':
+      case 'BETWEEN':
+      case 'LIKE':
+      case 'ILIKE':
+        return minLevel <= level.comparison ? readCondition(this, left, start, depth) : null
+      default:
+        return null
+    }
+  }
+
+  #chain(kind: 'and' | 'or', first: Expr, start: number, depth: number): Expr {
+    const operands = [first]
+    const keyword = kind === 'and' ? 'AND' : 'OR'
+    let height = 0
+    while (this.token.keyword === keyword) {
+      this.advance()
+      operands.push(this.expression(level[kind] + 1, depth + 1))
+      height = Math.max(height, this.height)
+    }
+    this.height = height
+    return { kind, operands, at: this.since(start) }
+  }
+
+  /** A field of a value that is no column: `list[1].name`. */
+  #field(operand: Expr, start: number): Expr {
+    this.advance()
+    const { name, at } = this.#fieldName()
+    const index: Expr = { kind: 'literal', value: name, at }
+    return { kind: 'element', operand, index, at: this.since(start) }
+  }
+
+  #primary(depth: number): Expr {
+    const { token } = this
+    const { value, start } = token
+    switch (token.kind) {
+      case 'integer': {
+        const digits = value.length > 1 && value[0] === '0' ? value.replace(/^0+(?=\d)/, '') : value
+        this.advance()
+        return digits.length > maxIntegerDigits
+          ? { kind: 'decimal', text: digits, at: this.since(start) }
+          : { kind: 'literal', value: bigintOf(digits), at: this.since(start) }
+      }
+      case 'decimal':
+        this.advance()
+        return { kind: 'decimal', text: value, at: this.since(start) }
+      case 'string':
+        this.advance()
+        return { kind: 'literal', value, at: this.since(start) }
+      case 'binary':
+        this.advance()
+        return { kind: 'literal', value: bytesOfHex(value), at: this.since(start) }
+      case 'parameter':
+        return this.parameter()
+      case 'quoted':
+        return this.#column(this.namePart())
+      case 'name':
+        return this.#word(depth)
+      case 'symbol':
+        if (value === '(') {
+          this.advance()
+          const inner = this.expression(level.or, depth + 1)
+          this.expect(')')
+          return inner
+        }
+        if (value === '[') return this.#array(start, depth)
+        break
+      case 'end':
+        break
+    }
+    throw this.unexpected('expected a value or a column name')
+  }
+
+  /** What starts with a bare word: a constant, a call, a typed literal, CASE, a column. */
+  #word(depth: number): Expr {
+    const { token } = this
+    const { keyword, start } = token
+    if (keyword === 'NULL' || keyword === 'TRUE' || keyword === 'FALSE') {
+      this.advance()
+      const value = keyword === 'NULL' ? null : keyword === 'TRUE'
+      return { kind: 'literal', value, at: this.since(start) }
+    }
+    if (reserved.has(keyword) || (this.#cases > 0 && caseWords.has(keyword))) {
+      throw this.unexpected('expected a value or a column name')
+    }
+    const name = this.namePart()
+    if (keyword === 'CASE' && (token.keyword === 'WHEN' || this.beginsOperand()))
+      return this.#case(start, depth)
+    if (token.isSymbol('(')) {
+      const call = readCall(this, name, depth)
+      return token.kind === 'string' && typedLiterals.has(keyword) && call.kind === 'call'
+        ? this.#typedLiteral({ name: name.name.toLowerCase(), args: call.args.map(numberOf), at: name.at })
+        : call
+    }
+    if (token.kind === 'string' && typedLiterals.has(keyword)) {
+      return this.#typedLiteral({ name: name.name.toLowerCase(), args: [], at: name.at })
+    }
+    if (keyword === 'INTERVAL' && (token.kind === 'string' || isNumber(token.kind)))
+      return this.#interval(start)
+    if (keyword === 'ARRAY' && token.isSymbol('[')) return this.#array(start, depth)
+    return this.#column(name)
+  }
+
+  #typedLiteral(type: TypeName): Expr {
+    const operand: Expr = { kind: 'literal', value: this.token.value, at: this.token.at() }
+    this.advance()
+    this.height = 1
+    return { kind: 'cast', try: false, operand, type, at: this.since(type.at.offset) }
+  }
+
+  /** `INTERVAL '1 day'`, `INTERVAL '1' DAY`, `INTERVAL 1 DAY`. */
+  #interval(start: number): Expr {
+    const { kind, value: text } = this.token
+    this.advance()
+    const unit = this.token.keyword.toLowerCase()
+    const hasUnit = intervalUnit.test(unit)
+    if (hasUnit) this.advance()
+    else if (isNumber(kind)) {
+      throw this.unexpected('INTERVAL and a number need a unit', 'write INTERVAL 5 DAY')
+    }
+    return { kind: 'interval', text, unit: hasUnit ? unit : '', at: this.since(start) }
+  }
+
+  /** `CASE [operand] WHEN .. THEN .. [ELSE ..] END`; CASE is read. */
+  #case(start: number, depth: number): Expr {
+    this.#cases++
+    let height = 0
+    const read = () => {
+      const expr = this.expression(level.or, depth + 1)
+      height = Math.max(height, this.height)
+      return expr
+    }
+    const operand = this.token.keyword === 'WHEN' ? null : read()
+    const branches: { when: Expr; result: Expr }[] = []
+    if (this.token.keyword !== 'WHEN') {
+      const hint = this.misspelt(['WHEN']) ?? 'a column of that name is written `case`'
+      throw this.unexpected('CASE needs WHEN', hint)
+    }
+    while (this.skipKeyword('WHEN')) {
+      const when = read()
+      this.expectKeyword('THEN', 'WHEN needs THEN')
+      branches.push({ when, result: read() })
+    }
+    const otherwise = this.skipKeyword('ELSE') ? read() : null
+    if (!this.skipKeyword('END')) {
+      const expected = otherwise === null ? ['WHEN', 'ELSE', 'END'] : ['END']
+      throw this.misplaced(`CASE needs ${expected.join(', ').replace(', END', ' or END')} here`, expected)
+    }
+    this.#cases--
+    this.height = height + 1
+    return { kind: 'case', operand, branches, otherwise, at: this.since(start) }
+  }
+
+  #array(start: number, depth: number): Expr {
+    this.advance()
+    this.height = 0
+    const elements = this.token.isSymbol(']') ? [] : this.list(depth)
+    this.expect(']')
+    this.height++
+    return { kind: 'array', elements, at: this.since(start) }
+  }
+
+  #column(first: NamePart): Expr {
+    const path = [first]
+    while (this.token.isSymbol('.')) {
+      this.advance()
+      path.push(this.#fieldName())
+    }
+    return { kind: 'column', path, at: this.since(first.at.offset) }
+  }
+
+  #fieldName(): NamePart {
+    if (this.token.kind !== 'name' && this.token.kind !== 'quoted') {
+      throw this.unexpected('a dot is followed by the name of a field')
+    }
+    return this.namePart()
+  }
+}
+
+/** Whether a dot after it names a field. */
+function hasFields({ kind }: Expr): boolean {
+  return kind === 'element' || kind === 'call' || kind === 'column' || kind === 'cast' || kind === 'case'
+}
+
+function isNumber(kind: string): boolean {
+  return kind === 'integer' || kind === 'decimal'
+}
+
+/** An argument of a type that was read as an expression; NaN, which no type accepts, when it is not a number. */
+function numberOf(expr: Expr): number {
+  return expr.kind === 'literal' && typeof expr.value === 'bigint' ? Number(expr.value) : Number.NaN
+}
+
+/** A bigint is made from a number several times sooner than from a text. */
+function bigintOf(digits: string): bigint {
+  return digits.length <= 15 ? BigInt(Number(digits)) : BigInt(digits)
+}
+
+function bytesOfHex(digits: string): Uint8Array {
+  return new Uint8Array(Buffer.from(digits, 'hex'))
+}

@@ -1,0 +1,256 @@
+/** Characters into tokens, one at a time, in time linear in the text. */
+import type { SourceSpan } from '../../errors.js'
+import { syntaxError } from './excerpt.js'
+
+/**
+ * - `name`: a bare identifier or keyword; `quoted`: in backticks or double quotes (see `quote`)
+ * - `integer`, `decimal`: digits, without sign
+ * - `parameter`: `?`, `$1`, `:name`, the text without its first character
+ * - `symbol`: punctuation and operators; `end`: past the last token
+ */
+export type TokenKind =
+  | 'name'
+  | 'quoted'
+  | 'string'
+  | 'binary'
+  | 'integer'
+  | 'decimal'
+  | 'parameter'
+  | 'symbol'
+  | 'end'
+
+const singles = new Set('()[],.+-*/%=<>~')
+const compounds = new Set('<= >= <> <=> != == || :: ~* ~~ ~~* !~ !~* !~~ !~~*'.split(' '))
+const longestSymbol = 4
+
+/** What other dialects allow and this one has no meaning for. */
+const strangers: Readonly<Record<string, string>> = {
+  ';': 'one expression is read, not a script of statements',
+  '&': 'bitwise operators are not part of this dialect',
+  '|': 'bitwise operators are not part of this dialect',
+  '<<': 'bitwise operators are not part of this dialect',
+  '>>': 'bitwise operators are not part of this dialect',
+  '^': 'bitwise operators are not part of this dialect',
+  '!': 'write NOT or <>',
+  '{': 'write a list as [1, 2]; structs are made by functions',
+  $: 'a parameter is written $1, counting from 1',
+  ':': 'a parameter is written :name; lists have no slices',
+}
+
+const nameStart = /[\p{ID_Start}_]/u
+const namePart = /[\p{ID_Continue}]/u
+
+export class Lexer {
+  readonly text: string
+  kind: TokenKind = 'end'
+  start = 0
+  end = 0
+  /** A name or string without its quotes, digits, a symbol, the hexadecimal digits of a binary literal. */
+  value = ''
+  /** A bare name in upper case, for comparing with keywords; '' for every other token. */
+  keyword = ''
+  /** The character a `quoted` name stood in, or the first one of a parameter. */
+  quote = ''
+  #next = 0
+
+  constructor(text: string) {
+    this.text = text
+    this.advance()
+  }
+
+  at(): SourceSpan {
+    return { offset: this.start, length: this.end - this.start }
+  }
+
+  is(kind: TokenKind): boolean {
+    return this.kind === kind
+  }
+
+  isSymbol(symbol: string): boolean {
+    return this.kind === 'symbol' && this.value === symbol
+  }
+
+  /** Makes the next token the current one. */
+  advance(): void {
+    this.#skipBlank()
+    this.start = this.#next
+    this.keyword = ''
+    this.#read()
+    this.end = this.#next
+  }
+
+  /** Makes the token at `offset` the current one. */
+  moveTo(offset: number): void {
+    this.#next = offset
+    this.advance()
+  }
+
+  #read(): void {
+    const text = this.text
+    const code = text.charCodeAt(this.start)
+    if (Number.isNaN(code)) {
+      this.#token('end', '', this.start)
+    } else if (isDigit(code) || (code === 46 && isDigit(text.charCodeAt(this.start + 1)))) {
+      this.#number()
+    } else if (code === 39) {
+      this.#enclosed('string', "'")
+    } else if (code === 96 || code === 34) {
+      this.quote = text[this.start]!
+      this.#enclosed('quoted', this.quote)
+      if (this.value === '') throw this.#error('a name between quotes is empty')
+    } else if ((code === 88 || code === 120) && text.charCodeAt(this.start + 1) === 39) {
+      this.#next++
+      this.#enclosed('binary', "'")
+      if (this.value.length % 2 !== 0 || /[^0-9a-f]/i.test(this.value)) {
+        throw this.#error('a binary literal holds pairs of hexadecimal digits')
+      }
+    } else if (this.#isNameAt(this.start, nameStart)) {
+      this.#token('name', '', this.#nameEnd(this.start))
+      this.value = text.slice(this.start, this.#next)
+      this.keyword = this.value.toUpperCase()
+    } else if (code === 63) {
+      this.quote = '?'
+      this.#token('parameter', '', this.start + 1)
+    } else if (code === 36 && isDigit(text.charCodeAt(this.start + 1))) {
+      this.#parameter(this.#digitsEnd(this.start + 1))
+    } else if (code === 58 && this.#isNameAt(this.start + 1, nameStart)) {
+      this.#parameter(this.#nameEnd(this.start + 1))
+    } else {
+      this.#symbol()
+    }
+  }
+
+  #token(kind: TokenKind, value: string, end: number): void {
+    this.kind = kind
+    this.value = value
+    this.#next = end
+  }
+
+  #parameter(end: number): void {
+    this.quote = this.text[this.start]!
+    this.#token('parameter', this.text.slice(this.start + 1, end), end)
+  }
+
+  #symbol(): void {
+    const { text, start } = this
+    const first = text[start]!
+    if ('<>!=|:~'.includes(first) && '=<>|:~*'.includes(text[start + 1] ?? ' ')) {
+      for (let length = longestSymbol; length > 1; length--) {
+        const symbol = text.slice(start, start + length)
+        if (compounds.has(symbol)) {
+          this.#token('symbol', symbol, start + symbol.length)
+          return
+        }
+      }
+      const pair = text.slice(start, start + 2)
+      if (strangers[pair] !== undefined) {
+        this.#next = start + 2
+        throw this.#error(`unexpected ${JSON.stringify(pair)}`, strangers[pair])
+      }
+    }
+    if (singles.has(first)) {
+      this.#token('symbol', first, start + 1)
+      return
+    }
+    const character = String.fromCodePoint(this.text.codePointAt(this.start)!)
+    this.#next = this.start + character.length
+    throw this.#error(`unexpected ${JSON.stringify(character)}`, strangers[character])
+  }
+
+  #number(): void {
+    const text = this.text
+    let end = this.#digitsEnd(this.start)
+    let kind: TokenKind = 'integer'
+    let isPlain = end - this.start < 300
+    if (text[end] === '.') {
+      kind = 'decimal'
+      end = this.#digitsEnd(end + 1)
+    }
+    if (text[end] === 'e' || text[end] === 'E') {
+      const sign = text[end + 1] === '+' || text[end + 1] === '-' ? 1 : 0
+      if (isDigit(text.charCodeAt(end + 1 + sign))) {
+        kind = 'decimal'
+        isPlain = false
+        end = this.#digitsEnd(end + 1 + sign)
+      }
+    }
+    this.#token(kind, text.slice(this.start, end), end)
+    if (this.#isNameAt(end, namePart)) {
+      this.#next = this.#nameEnd(end)
+      throw this.#error(`${JSON.stringify(text.slice(this.start, this.#next))} is not a number`)
+    }
+    if (kind === 'decimal' && !isPlain && !Number.isFinite(Number(this.value))) {
+      throw this.#error(`the number ${this.value.slice(0, 40)} is outside the range of a double`)
+    }
+  }
+
+  /** Reads up to the closing quote; a doubled quote stands for one. */
+  #enclosed(kind: TokenKind, quote: string): void {
+    const from = this.#next + 1
+    let end = from
+    for (;;) {
+      end = this.text.indexOf(quote, end)
+      if (end === -1) {
+        this.#next = this.text.length
+        throw this.#error(
+          kind === 'quoted' ? `the name is not closed by ${quote}` : `the string is not closed by ${quote}`,
+        )
+      }
+      if (this.text[end + 1] !== quote) break
+      end += 2
+    }
+    const inner = this.text.slice(from, end)
+    this.#token(kind, inner.includes(quote) ? inner.replaceAll(quote + quote, quote) : inner, end + 1)
+  }
+
+  #skipBlank(): void {
+    const text = this.text
+    for (;;) {
+      const code = text.charCodeAt(this.#next)
+      if (code === 32 || (code >= 9 && code <= 13)) {
+        this.#next++
+      } else if (code === 45 && text.charCodeAt(this.#next + 1) === 45) {
+        const newline = text.indexOf('\n', this.#next)
+        this.#next = newline === -1 ? text.length : newline + 1
+      } else if (code === 47 && text.charCodeAt(this.#next + 1) === 42) {
+        const close = text.indexOf('*/', this.#next + 2)
+        if (close === -1) {
+          this.start = this.#next
+          this.#next = text.length
+          throw this.#error('the comment is not closed by */')
+        }
+        this.#next = close + 2
+      } else {
+        return
+      }
+    }
+  }
+
+  #isNameAt(index: number, pattern: RegExp): boolean {
+    const code = this.text.charCodeAt(index)
+    if (code < 128) {
+      const letter = (code | 32) >= 97 && (code | 32) <= 122
+      return letter || code === 95 || (pattern === namePart && isDigit(code))
+    }
+    const point = this.text.codePointAt(index)
+    return point !== undefined && pattern.test(String.fromCodePoint(point))
+  }
+
+  #nameEnd(index: number): number {
+    while (this.#isNameAt(index, namePart)) index += this.text.codePointAt(index)! > 0xffff ? 2 : 1
+    return index
+  }
+
+  #digitsEnd(index: number): number {
+    while (isDigit(this.text.charCodeAt(index))) index++
+    return index
+  }
+
+  #error(message: string, hint?: string) {
+    return syntaxError(this.text, { offset: this.start, length: this.#next - this.start }, message, hint)
+  }
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57
+}

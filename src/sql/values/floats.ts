@@ -1,0 +1,49 @@
+/** Floats of 16, 32 and 64 bits: nearest, next, and shortest. */
+import { fromFloat16, toFloat16 } from '../../arrow/float16.js'
+
+/** The nearest float of that width; infinite beyond its finite ones. */
+export function roundFloat(bits: 16 | 32 | 64, value: number): number {
+  return bits === 64 ? value : bits === 32 ? Math.fround(value) : fromFloat16(toFloat16(value))
+}
+
+const double = new Float64Array(1)
+const doubleBits = new BigInt64Array(double.buffer)
+const single = new Float32Array(1)
+const singleBits = new Int32Array(single.buffer)
+
+/** The next smaller float of that width; `value` is whole, finite, not 0. */
+export function floatBelow(bits: 16 | 32 | 64, value: number): number {
+  if (bits === 64) return stepDouble(value, -1)
+  if (bits === 32) {
+    single[0] = value
+    singleBits[0]! += value > 0 ? -1 : 1
+    return single[0]
+  }
+  const exponent = Math.floor(Math.log2(Math.abs(value)))
+  const step = 2 ** (exponent - 10)
+  return value > 0 && value === 2 ** exponent ? value - step / 2 : value - step
+}
+
+/** The next double up (1) or down (-1); there is none past the infinities. */
+export function stepDouble(value: number, direction: 1 | -1): number {
+  if (!Number.isFinite(value)) return value * direction < 0 ? Math.sign(value) * Number.MAX_VALUE : value
+  if (value === 0) return direction * Number.MIN_VALUE
+  double[0] = value
+  doubleBits[0]! += BigInt(value > 0 === direction > 0 ? 1 : -1)
+  return double[0]
+}
+
+/** The shortest digits that read back as the same float, with a point or an exponent. */
+export function writeFloat(value: number, bits: 16 | 32 | 64): string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf'
+  let text = Object.is(value, -0) ? '-0' : String(value)
+  for (let digits = 1; bits !== 64 && digits < 10; digits++) {
+    const shorter = Number(value.toPrecision(digits))
+    if (roundFloat(bits, shorter) === value) {
+      text = String(shorter)
+      break
+    }
+  }
+  return /[.e]/.test(text) ? text : `${text}.0`
+}

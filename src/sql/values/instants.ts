@@ -1,0 +1,85 @@
+/** Points in time split into seconds and the rest, exactly and without a bigint per row. */
+import type { Column } from '../../arrow/column.js'
+import { perSecond } from '../../arrow/instant.js'
+import type { DataType } from '../../arrow/types.js'
+import { invalidInput } from '../../errors.js'
+import { fitsInt32, int32sOf, pairsOf } from './vector.js'
+
+const secondsPerDay = 86_400
+const half = 2 ** 16
+const word = 2 ** 32
+
+/** The last second on either side of 1970 that is calculated with: the range of a Date. */
+const maxSeconds = 8.64e12
+
+/** Row i is `seconds[i]` and `rest[i] / perSecond` of one more; `rest` is not negative. */
+export interface SplitInstants {
+  readonly seconds: Float64Array
+  readonly rest: Int32Array
+  readonly perSecond: number
+}
+
+/** Units per second of a date, time, timestamp or duration; a date in days has none. */
+export function unitsPerSecond(type: DataType): number {
+  if (type.kind === 'date') return type.unit === 'day' ? 0 : 1000
+  return 'unit' in type ? Number(perSecond[type.unit as 's' | 'ms' | 'us' | 'ns']) : 1
+}
+
+/** The rows of a date, time, timestamp or duration column. Rows beyond `maxSeconds` are not exact. */
+export function splitInstants(column: Column, length: number): SplitInstants {
+  const divisor = unitsPerSecond(column.type)
+  const seconds = new Float64Array(length)
+  const rest = new Int32Array(length)
+  if (fitsInt32(column.type)) {
+    const values = int32sOf(column)
+    for (let i = 0; i < length; i++) {
+      const value = values[i]!
+      seconds[i] = divisor === 0 ? value * secondsPerDay : Math.floor(value / divisor)
+      rest[i] = divisor === 0 ? 0 : value - seconds[i]! * divisor
+    }
+    return { seconds, rest, perSecond: Math.max(1, divisor) }
+  }
+  // Long division, 16 bits at a time: every step stays below 2**53.
+  const pairs = pairsOf(column)
+  for (let i = 0; i < length; i++) {
+    const low = pairs[2 * i]! >>> 0
+    const high = Math.floor(pairs[2 * i + 1]! / divisor)
+    const upper = (pairs[2 * i + 1]! - high * divisor) * half + Math.floor(low / half)
+    const middle = Math.floor(upper / divisor)
+    const lower = (upper - middle * divisor) * half + (low % half)
+    const last = Math.floor(lower / divisor)
+    seconds[i] = high * word + middle * half + last
+    rest[i] = lower - last * divisor
+  }
+  return { seconds, rest, perSecond: divisor }
+}
+
+/** Writes `seconds` and `rest` as a count of units into row `row` of pairs of words; false when it does not fit. */
+export function joinInstant(
+  pairs: Int32Array,
+  row: number,
+  seconds: number,
+  rest: number,
+  multiplier: number,
+): boolean {
+  const upper = Math.floor(seconds / half) * multiplier
+  const lower = (seconds - Math.floor(seconds / half) * half) * multiplier + rest
+  const top = Math.floor(upper / half)
+  const bottom = (upper - top * half) * half + lower
+  const high = top + Math.floor(bottom / word)
+  pairs[2 * row] = bottom % word
+  pairs[2 * row + 1] = high
+  return high >= -(2 ** 31) && high < 2 ** 31
+}
+
+/** Throws code 13 for a time whose date is not calculated. */
+export function checkCalendar(seconds: number, describe: () => string): void {
+  if (Math.abs(seconds) > maxSeconds) {
+    throw invalidInput(
+      `a time some ${Math.round(Math.abs(seconds) / 31_556_952)} years from 1970, in ${describe()}`,
+      {
+        hint: 'dates are calculated up to the year 275,760',
+      },
+    )
+  }
+}

@@ -1,0 +1,113 @@
+/** The order of single values, the same as that of columns (compare.ts). */
+import type { DataType } from '../../arrow/types.js'
+import { unreachable } from '../../errors.js'
+import type { Scalar } from '../bound.js'
+import { orderOfBytes } from '../kernels/compare.js'
+import { nanosPerCount } from './temporal.js'
+import { valueType } from './types.js'
+
+export type Order = (a: Scalar, b: Scalar) => number
+
+/**
+ * Negative, 0 or positive as `a` sorts before, with or after `b`. Neither is null; both are of one type, or one is an
+ * integer and the other a float.
+ */
+export function orderOfScalars(a: Scalar, b: Scalar): number {
+  if (typeof a === 'string') return orderOfTexts(a, b as string)
+  if (a instanceof Uint8Array) {
+    const other = b as Uint8Array
+    return orderOfBytes(a, 0, a.length, other, 0, other.length)
+  }
+  if (typeof a === 'bigint' || typeof a === 'number' || typeof a === 'boolean') {
+    const other = b as bigint | number | boolean
+    if (a < other) return -1
+    if (a > other) return 1
+    return Number(Number.isNaN(a)) - Number(Number.isNaN(other))
+  }
+  return unreachable(a as never)
+}
+
+/** By code points, which is the order of the bytes. Both are well-formed. */
+function orderOfTexts(a: string, b: string): number {
+  const size = Math.min(a.length, b.length)
+  for (let i = 0; i < size; i++) {
+    const x = a.charCodeAt(i)
+    const y = b.charCodeAt(i)
+    if (x !== y) return rankOfUnit(x) - rankOfUnit(y)
+  }
+  return a.length - b.length
+}
+
+/** UTF-16 units with those of surrogates, which begin characters past U+FFFF, after all others. */
+function rankOfUnit(unit: number): number {
+  if (unit < 0xd800) return unit
+  return unit < 0xe000 ? unit + 0x2000 : unit - 0x800
+}
+
+/** Of any decimal. */
+const finestScale = 127
+
+/** How values of two types compare; null where that is not known here. */
+export function orderBetween(first: DataType, second: DataType): Order | null {
+  const a = valueType(first)
+  const b = valueType(second)
+  const family = familyOf(a, b)
+  if (family === null || family !== familyOf(b, a)) return null
+  const unitA = unitOf(a, family)
+  const unitB = unitOf(b, family)
+  if (unitA === unitB) return orderOfScalars
+  return (x, y) => orderOfScalars((x as bigint) * unitA, (y as bigint) * unitB)
+}
+
+/** What values of a type are beside those of another: of one family when they compare as numbers, texts and so on do. */
+function familyOf(type: DataType, other: DataType): string | null {
+  switch (type.kind) {
+    case 'int':
+      return other.kind === 'decimal' ? 'decimal' : 'number'
+    case 'float':
+      return 'number'
+    case 'binary':
+    case 'fixed_size_binary':
+      return 'bytes'
+    case 'bool':
+    case 'utf8':
+    case 'decimal':
+    case 'time':
+    case 'duration':
+      return type.kind
+    case 'date':
+      return 'instant'
+    case 'timestamp':
+      return type.timezone === null ? 'instant' : `instant in ${type.timezone}`
+    default:
+      return null
+  }
+}
+
+/** How many units of the family's finest type one unit of `type` is. */
+function unitOf(type: DataType, family: string): bigint {
+  if (family === 'decimal') return 10n ** BigInt(finestScale - (type.kind === 'decimal' ? type.scale : 0))
+  return nanosPerCount(type) ?? 1n
+}
+
+const surrogate = /[\ud800-\udfff]/
+
+/** As a column would hold it: a lone surrogate becomes U+FFFD. */
+export function wellFormed(value: Scalar): Scalar {
+  return typeof value === 'string' && surrogate.test(value) ? Buffer.from(value).toString() : value
+}
+
+/** Ascending. 100,000 values take the engine's own sorts a third of the time they take one with an order. */
+export function sortedScalars(values: readonly Scalar[], type: DataType, order: Order): ArrayLike<Scalar> {
+  const [first] = values
+  if (typeof first === 'number') return Float64Array.from(values as readonly number[]).sort()
+  if (typeof first === 'bigint' && type.kind !== 'decimal') {
+    const isUnsigned = type.kind === 'int' && !type.signed
+    const Values = isUnsigned ? BigUint64Array : BigInt64Array
+    return Values.from(values as readonly bigint[]).sort()
+  }
+  const texts = values.map(wellFormed)
+  // Without surrogates the order of UTF-16 units is that of code points.
+  const isPlain = texts.every(text => typeof text === 'string' && !surrogate.test(text))
+  return isPlain ? texts.sort() : texts.sort(order)
+}

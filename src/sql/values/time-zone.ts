@@ -1,0 +1,116 @@
+/**
+ * Time zones: fixed offsets (`+02:00`) and names (`Europe/Berlin`), the latter as the engine's Intl knows them.
+ *
+ * Where clocks were set forward, a local time that never was is read with the offset from before; where they were
+ * set back, one that was twice is the first.
+ */
+import { invalidInput, quote } from '../../errors.js'
+
+export interface Zone {
+  readonly name: string
+  /** Seconds east of UTC at all times; null: it depends. */
+  readonly fixed: number | null
+  readonly format: Intl.DateTimeFormat | null
+  /** What is known of the days (UTC) looked at so far. */
+  readonly days: Map<number, Day>
+}
+
+/** The offset at the start of a day, the second from which another one holds, and that one. */
+interface Day {
+  readonly before: number
+  readonly change: number
+  readonly after: number
+}
+
+const secondsPerDay = 86_400
+const maxZones = 64
+const maxDays = 8192
+/** The last second on either side of 1970 that a Date holds. */
+const maxSeconds = 8.64e12
+
+const zones = new Map<string, Zone>()
+
+/**
+ * The zone of that name. Throws code 13 for an unknown one. Making one takes long enough that names come from types and
+ * constants, never from rows.
+ */
+export function zoneNamed(name: string): Zone {
+  const known = zones.get(name)
+  if (known !== undefined) return known
+  const zone = makeZone(name)
+  if (zone === null) {
+    throw invalidInput(`no time zone is named ${quote(name)}`, {
+      hint: "zones are named like 'Europe/Berlin' or written as offsets like '+02:00'",
+    })
+  }
+  if (zones.size >= maxZones) zones.clear()
+  zones.set(name, zone)
+  return zone
+}
+
+function makeZone(name: string): Zone | null {
+  const days = new Map<number, Day>()
+  if (/^(utc|z)$/i.test(name)) return { name, fixed: 0, format: null, days }
+  const offset = /^([+-])(\d\d)(?::?(\d\d))?$/.exec(name)
+  if (offset !== null) {
+    const [, sign, hours, minutes = '0'] = offset
+    if (Number(hours) > 23 || Number(minutes) > 59) return null
+    const seconds = Number(hours) * 3600 + Number(minutes) * 60
+    return { name, fixed: sign === '-' ? -seconds : seconds, format: null, days }
+  }
+  if (!/^[a-z]/i.test(name)) return null
+  try {
+    const format = new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset' })
+    return { name, fixed: null, format, days }
+  } catch (error) {
+    if (error instanceof RangeError) return null
+    throw error
+  }
+}
+
+/** Seconds east of UTC at an instant, in seconds since 1970. */
+export function offsetAt(zone: Zone, seconds: number): number {
+  if (zone.fixed !== null) return zone.fixed
+  const at = Math.floor(Math.max(-maxSeconds, Math.min(seconds, maxSeconds)))
+  const number = Math.floor(at / secondsPerDay)
+  let day = zone.days.get(number)
+  if (day === undefined) {
+    day = lookUpDay(zone.format!, number * secondsPerDay)
+    if (zone.days.size >= maxDays) zone.days.clear()
+    zone.days.set(number, day)
+  }
+  return at < day.change ? day.before : day.after
+}
+
+/** The instant, in seconds since 1970, at which clocks of the zone show what those of UTC show at `local`. */
+export function instantOfLocal(zone: Zone, local: number): number {
+  if (zone.fixed !== null) return local - zone.fixed
+  const before = offsetAt(zone, local - secondsPerDay)
+  const after = offsetAt(zone, local + secondsPerDay)
+  if (before === after || offsetAt(zone, local - before) === before) return local - before
+  return offsetAt(zone, local - after) === after ? local - after : local - before
+}
+
+/** A day's offsets; clocks are set once a day at most. */
+function lookUpDay(format: Intl.DateTimeFormat, start: number): Day {
+  const before = lookUpOffset(format, start)
+  const end = Math.min(start + secondsPerDay, maxSeconds)
+  const after = lookUpOffset(format, end)
+  if (before === after) return { before, change: end, after }
+  let low = start
+  let high = end
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (lookUpOffset(format, middle) === before) low = middle
+    else high = middle
+  }
+  return { before, change: high, after }
+}
+
+function lookUpOffset(format: Intl.DateTimeFormat, seconds: number): number {
+  const text = format.format(Math.max(-maxSeconds, seconds) * 1000)
+  const match = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(text)!
+  const [, sign, hours = '0', minutes = '0', rest = '0'] = match
+  const offset = Number(hours) * 3600 + Number(minutes) * 60 + Number(rest)
+  return sign === '-' ? -offset : offset
+}

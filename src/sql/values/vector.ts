@@ -1,0 +1,371 @@
+/**
+ * What the kernels compute with: a column, or one row standing for all of them, and its buffers as the few
+ * array kinds the hot loops are written for (int32, doubles, floats, and 64-bit integers as pairs of 32-bit
+ * words, low word first: Arrow's little-endian layout on the platforms Node runs on).
+ */
+import { type Column, isValid, type Values } from '../../arrow/column.js'
+import { readDecimal } from '../../arrow/decimal.js'
+import { encodeTexts } from '../../arrow/encode-text.js'
+import { nullColumn } from '../../arrow/fill.js'
+import { fromFloat16, toFloat16 } from '../../arrow/float16.js'
+import { cellBytes } from '../../arrow/layout.js'
+import { Place } from '../../arrow/place.js'
+import type { DataType } from '../../arrow/types.js'
+import { assert } from '../../errors.js'
+import { Bitset } from '../../primitives/bitset.js'
+import type { Interval, Scalar } from '../bound.js'
+import { decimalBytes } from './decimals.js'
+import { binary, elementType, intervalType, valueType } from './types.js'
+
+/** A column, or with `constant` a column of one row that stands for every row. */
+export interface Operand {
+  readonly column: Column
+  readonly constant: boolean
+}
+
+/** Rows that matter, one bit each; null: all of them. What a kernel writes for other rows is never looked at. */
+export type RowMask = Uint32Array | null
+
+export function wordCount(length: number): number {
+  return (length + 31) >>> 5
+}
+
+/** The bits of the last word that belong to rows. */
+export function tailMask(length: number): number {
+  return (length & 31) === 0 ? 0xffffffff : (1 << (length & 31)) - 1
+}
+
+/** The rows of word `w` that matter, as an int32: a loop over its bits must not become one over doubles. */
+export function rowsOfWord(rows: RowMask, w: number, length: number): number {
+  if (rows !== null) return rows[w]! | 0
+  return (w + 1) << 5 > length ? tailMask(length) | 0 : -1
+}
+
+export function bitAt(words: Uint32Array, index: number): boolean {
+  return ((words[index >>> 5]! >>> (index & 31)) & 1) === 1
+}
+
+/** A bitmap of bytes as words, bits past `length` cleared. */
+export function wordsOf(bytes: Uint8Array, length: number): Uint32Array {
+  return Bitset.fromBytes(bytes, length).words
+}
+
+export function bytesOfWords(words: Uint32Array): Uint8Array {
+  return new Uint8Array(words.buffer, words.byteOffset, words.byteLength)
+}
+
+/** Rows that hold a value, as words; null when all do. */
+export function validWords(column: Column): Uint32Array | null {
+  if (column.type.kind === 'null') return new Uint32Array(wordCount(column.length))
+  return column.validity === null ? null : wordsOf(column.validity, column.length)
+}
+
+/** A column with the given buffers and, unless null, validity words. */
+export function columnOf(
+  type: DataType,
+  length: number,
+  buffers: { readonly values?: Values; readonly offsets?: Int32Array; readonly children?: readonly Column[] },
+  valid: Uint32Array | null,
+): Column {
+  const nullCount = valid === null ? 0 : length - new Bitset(length, valid).count()
+  return {
+    type,
+    length,
+    nullCount,
+    validity: valid === null || nullCount === 0 ? null : bytesOfWords(valid),
+    values: buffers.values ?? null,
+    offsets: buffers.offsets ?? null,
+    children: buffers.children ?? [],
+    dictionary: null,
+  }
+}
+
+/** Whether the type's rows are whole numbers of 32 bits or less that fit an int32. */
+export function fitsInt32(type: DataType): boolean {
+  switch (type.kind) {
+    case 'int':
+      return type.bits < 32 || (type.bits === 32 && type.signed)
+    case 'date':
+      return type.unit === 'day'
+    case 'time':
+      return type.unit === 's' || type.unit === 'ms'
+    default:
+      return false
+  }
+}
+
+/** Whether the type's rows are 64-bit integers. */
+export function isWide(type: DataType): boolean {
+  switch (type.kind) {
+    case 'int':
+      return type.bits === 64
+    case 'date':
+      return type.unit === 'ms'
+    case 'time':
+      return type.unit === 'us' || type.unit === 'ns'
+    case 'timestamp':
+    case 'duration':
+      return true
+    default:
+      return false
+  }
+}
+
+/** The rows of a column that `fitsInt32`. */
+export function int32sOf(column: Column): Int32Array {
+  const { values } = column
+  return values instanceof Int32Array ? values : new Int32Array(values as Int8Array)
+}
+
+/** The rows of a number column of at most 32 bits or of floats, exactly, as doubles. */
+export function doublesOf(column: Column): Float64Array {
+  const { values, type } = column
+  if (values instanceof Float64Array) return values
+  if (type.kind === 'float' && type.bits === 16) return Float64Array.from(values as Uint16Array, fromFloat16)
+  return new Float64Array(values as Int32Array)
+}
+
+/** The rows of a 64-bit integer column as pairs of words (low, high), without a copy. */
+export function pairsOf(column: Column): Int32Array {
+  const values = column.values as BigInt64Array
+  return new Int32Array(values.buffer, values.byteOffset, column.length * 2)
+}
+
+/** The rows of any integer column as pairs. */
+export function widePairsOf(column: Column): Int32Array {
+  if (isWide(column.type)) return pairsOf(column)
+  const pairs = new Int32Array(column.length * 2)
+  if (!fitsInt32(column.type)) {
+    const values = column.values as Uint32Array
+    for (let i = 0; i < column.length; i++) pairs[2 * i] = values[i]!
+    return pairs
+  }
+  const values = int32sOf(column)
+  for (let i = 0; i < column.length; i++) {
+    pairs[2 * i] = values[i]!
+    pairs[2 * i + 1] = values[i]! >> 31
+  }
+  return pairs
+}
+
+/** Byte strings: row i is `bytes[offsets[i] .. offsets[i + 1]]`. */
+export interface ByteRows {
+  readonly bytes: Uint8Array
+  readonly offsets: Int32Array
+}
+
+/** The rows of a utf8, binary, fixed-size binary or decimal column. */
+export function byteRowsOf(column: Column): ByteRows {
+  const bytes = column.values as Uint8Array
+  const { type } = column
+  if (column.offsets !== null) return { bytes, offsets: column.offsets }
+  assert(type.kind === 'fixed_size_binary' || type.kind === 'decimal', `${type.kind} rows are not bytes`)
+  return { bytes, offsets: evenOffsets(column.length, cellBytes(type)) }
+}
+
+/** Offsets of the elements of a list of any kind into its child. */
+export function listOffsetsOf(column: Column): Int32Array {
+  if (column.offsets !== null) return column.offsets
+  assert(column.type.kind === 'fixed_size_list', `${column.type.kind} is not a list`)
+  return evenOffsets(column.length, column.type.size)
+}
+
+function evenOffsets(length: number, width: number): Int32Array {
+  const offsets = new Int32Array(length + 1)
+  for (let i = 0; i <= length; i++) offsets[i] = i * width
+  return offsets
+}
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/** A column of the given values, each in the form `Scalar` names for `type`. */
+export function columnOfScalars(declared: DataType, scalars: readonly Scalar[]): Column {
+  const type = valueType(declared)
+  const { length } = scalars
+  const valid = new Uint32Array(wordCount(length))
+  for (let i = 0; i < length; i++) if (scalars[i] !== null) valid[i >>> 5]! |= 1 << (i & 31)
+  switch (type.kind) {
+    case 'null':
+      return columnOf(type, length, {}, valid)
+    case 'bool': {
+      const bits = new Uint32Array(wordCount(length))
+      for (let i = 0; i < length; i++) if (scalars[i] === true) bits[i >>> 5]! |= 1 << (i & 31)
+      return columnOf(type, length, { values: bytesOfWords(bits) }, valid)
+    }
+    case 'int':
+    case 'float':
+    case 'date':
+    case 'time':
+    case 'timestamp':
+    case 'duration':
+      return columnOf(type, length, { values: numbersOf(type, scalars) }, valid)
+    case 'decimal': {
+      const values = decimalBytes(
+        scalars.map(scalar => (scalar as bigint | null) ?? 0n),
+        type.bits,
+      )
+      return columnOf(type, length, { values }, valid)
+    }
+    case 'interval':
+      // Constants of the other units are held in the one that holds them all.
+      return columnOf(intervalType, length, { values: intervalBytes(scalars) }, valid)
+    case 'utf8':
+      return columnOf(
+        type,
+        length,
+        encodeTexts(scalars as readonly (string | null)[], Place.column('expression')),
+        valid,
+      )
+    case 'binary':
+    case 'fixed_size_binary': {
+      const rows = scalars.map(bytes => (bytes as Uint8Array | null) ?? new Uint8Array(0))
+      // A constant of a fixed-size column may have any size: it is equal to no row then.
+      const isFixed =
+        type.kind === 'fixed_size_binary' &&
+        scalars.every((bytes, i) => bytes === null || rows[i]!.length === type.width)
+      return isFixed ? fixedColumn(type, rows, valid) : bytesColumn(binary, rows, valid)
+    }
+    case 'list': {
+      const lists = scalars.map(list => (list as readonly Scalar[] | null) ?? [])
+      const offsets = new Int32Array(length + 1)
+      for (let i = 0; i < length; i++) offsets[i + 1] = offsets[i]! + lists[i]!.length
+      return columnOf(
+        type,
+        length,
+        { offsets, children: [columnOfScalars(type.child.type, lists.flat())] },
+        valid,
+      )
+    }
+    case 'fixed_size_list': {
+      const missing = new Array<Scalar>(type.size).fill(null)
+      const elements = scalars.flatMap(list => (list as readonly Scalar[] | null) ?? missing)
+      return columnOf(type, length, { children: [columnOfScalars(type.child.type, elements)] }, valid)
+    }
+    default:
+      assert(
+        scalars.every(scalar => scalar === null),
+        `no constants of type ${type.kind}`,
+      )
+      return nullColumn(type, length)
+  }
+}
+
+/** Row `index` of a column whose type has constants (see `Scalar`). */
+export function scalarAt(column: Column, index: number): Scalar {
+  const { type, values } = column
+  if (!isValid(column, index)) return null
+  switch (type.kind) {
+    case 'bool':
+      return (((values as Uint8Array)[index >>> 3]! >>> (index & 7)) & 1) === 1
+    case 'float':
+      return type.bits === 16
+        ? fromFloat16((values as Uint16Array)[index]!)
+        : (values as Float64Array)[index]!
+    case 'int':
+    case 'date':
+    case 'time':
+    case 'timestamp':
+    case 'duration':
+      return BigInt(values![index]!)
+    case 'decimal':
+      return readDecimal(values as Uint8Array, index, type.bits)
+    case 'interval':
+      return readInterval(type.unit, values as Uint8Array, index)
+    case 'fixed_size_binary':
+      return (values as Uint8Array).slice(type.width * index, type.width * (index + 1))
+    case 'utf8':
+    case 'binary': {
+      const bytes = (values as Uint8Array).slice(column.offsets![index]!, column.offsets![index + 1]!)
+      return type.kind === 'utf8' ? decoder.decode(bytes) : bytes
+    }
+    case 'dictionary':
+      return scalarAt(column.dictionary!, Number(values![index]))
+    default: {
+      const offsets = listOffsetsOf(column)
+      const elements: Scalar[] = []
+      for (let k = offsets[index]!; k < offsets[index + 1]!; k++)
+        elements.push(scalarAt(column.children[0]!, k))
+      return elements
+    }
+  }
+}
+
+/** Whether values of the type can be constants. */
+export function hasConstants(declared: DataType): boolean {
+  const type = valueType(declared)
+  const element = elementType(type)
+  return element === null ? type.kind !== 'struct' && type.kind !== 'map' : hasConstants(element)
+}
+
+function readInterval(
+  unit: (DataType & { kind: 'interval' })['unit'],
+  bytes: Uint8Array,
+  index: number,
+): Interval {
+  const width = unit === 'year_month' ? 4 : unit === 'day_time' ? 8 : 16
+  const view = new DataView(bytes.buffer, bytes.byteOffset + width * index, width)
+  const first = view.getInt32(0, true)
+  if (unit === 'year_month') return { months: first, days: 0, nanos: 0n }
+  const second = view.getInt32(4, true)
+  if (unit === 'day_time') return { months: 0, days: first, nanos: BigInt(second) * 1_000_000n }
+  return { months: first, days: second, nanos: view.getBigInt64(8, true) }
+}
+
+/** Months, days and nanoseconds. */
+function intervalBytes(scalars: readonly Scalar[]): Uint8Array {
+  const bytes = new Uint8Array(scalars.length * 16)
+  const view = new DataView(bytes.buffer)
+  for (let i = 0; i < scalars.length; i++) {
+    const interval = scalars[i] as Interval | null
+    if (interval === null) continue
+    view.setInt32(16 * i, interval.months, true)
+    view.setInt32(16 * i + 4, interval.days, true)
+    view.setBigInt64(16 * i + 8, interval.nanos, true)
+  }
+  return bytes
+}
+
+function bytesColumn(type: DataType, rows: readonly Uint8Array[], valid: Uint32Array): Column {
+  const offsets = new Int32Array(rows.length + 1)
+  for (let i = 0; i < rows.length; i++) offsets[i + 1] = offsets[i]! + rows[i]!.length
+  const values = new Uint8Array(offsets[rows.length]!)
+  for (let i = 0; i < rows.length; i++) values.set(rows[i]!, offsets[i]!)
+  return columnOf(type, rows.length, { values, offsets }, valid)
+}
+
+function fixedColumn(
+  type: DataType & { kind: 'fixed_size_binary' },
+  rows: readonly Uint8Array[],
+  valid: Uint32Array,
+): Column {
+  const values = new Uint8Array(type.width * rows.length)
+  for (let i = 0; i < rows.length; i++) values.set(rows[i]!, type.width * i)
+  return columnOf(type, rows.length, { values }, valid)
+}
+
+function numbersOf(type: DataType, scalars: readonly Scalar[]): Values {
+  if (isWide(type)) {
+    const wide =
+      type.kind === 'int' && !type.signed
+        ? new BigUint64Array(scalars.length)
+        : new BigInt64Array(scalars.length)
+    for (let i = 0; i < scalars.length; i++) wide[i] = (scalars[i] as bigint | null) ?? 0n
+    return wide
+  }
+  return narrowArray(
+    type,
+    Float64Array.from(scalars, scalar => Number(scalar ?? 0)),
+  )
+}
+
+/** Numbers in the array a column of `type` (at most 32 bits, or floats) holds; they must fit. */
+export function narrowArray(type: DataType, numbers: Float64Array): Values {
+  if (type.kind === 'float') {
+    if (type.bits === 64) return numbers
+    return type.bits === 32 ? Float32Array.from(numbers) : Uint16Array.from(numbers, toFloat16)
+  }
+  if (type.kind !== 'int' || (type.bits === 32 && type.signed)) return Int32Array.from(numbers)
+  if (type.bits === 8) return type.signed ? Int8Array.from(numbers) : Uint8Array.from(numbers)
+  if (type.bits === 16) return type.signed ? Int16Array.from(numbers) : Uint16Array.from(numbers)
+  return Uint32Array.from(numbers)
+}

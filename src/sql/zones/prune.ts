@@ -1,0 +1,341 @@
+/**
+ * Which truth values a condition can have for some row, told from the zones of the columns it reads: where it cannot be
+ * TRUE nobody needs to read the rows, where it can be nothing else nobody needs to evaluate it.
+ *
+ * - Sound, never complete: what is said to be impossible does not occur; what is said to be possible may not either.
+ * - Operands of AND and OR are taken as independent of each other, and so are both sides of a comparison.
+ * - What is not understood can be anything. An operation that fails can too: so the errors of rows that are passed over
+ *   are not raised, just as those of rows that an AND decides early are not (evaluate.ts).
+ */
+import { ErrorCode, SheafError } from '../../errors.js'
+import { partitionPoint } from '../../primitives/partition-point.js'
+import {
+  type Bound,
+  type CallNode,
+  type CaseNode,
+  type ColumnNode,
+  type InNode,
+  type LikeNode,
+  type LiteralNode,
+  type LogicNode,
+  operandsOf,
+  type Scalar,
+  withOperands,
+} from '../bound.js'
+import { evaluateConstant } from '../evaluate.js'
+import type { CompareOp } from '../syntax/syntax.js'
+import {
+  type Order,
+  orderBetween,
+  orderOfScalars,
+  sortedScalars,
+  wellFormed,
+} from '../values/scalar-order.js'
+import { valueType } from '../values/types.js'
+import { type Prefix, prefixOfPattern, prefixOfText } from './like-prefix.js'
+import { risingOperand } from './rising.js'
+import { textAbove } from './text-bounds.js'
+import type { Zone } from './zone.js'
+
+/** Whether some row may have each of the three. */
+export interface PossibleTruth {
+  readonly isTrue: boolean
+  readonly isFalse: boolean
+  readonly isNull: boolean
+}
+
+/** What is known of a column in some rows, dead ones included. */
+export interface KnownColumn {
+  /** Null: nothing. */
+  readonly zone: Zone | null
+  readonly rows: number
+}
+
+/** Where the values of an expression lie. A bound that is null is none. */
+interface Range {
+  readonly least: Scalar
+  readonly greatest: Scalar
+  readonly hasValue: boolean
+  readonly hasNull: boolean
+}
+
+type Known = (column: ColumnNode) => KnownColumn | null
+
+const anything: PossibleTruth = { isTrue: true, isFalse: true, isNull: true }
+const onlyNull: PossibleTruth = { isTrue: false, isFalse: false, isNull: true }
+const anyValue: Range = { least: null, greatest: null, hasValue: true, hasNull: true }
+
+export function possibleTruth(node: Bound, known: Known): PossibleTruth {
+  switch (node.kind) {
+    case 'and':
+    case 'or':
+      return logic(node, known)
+    case 'not': {
+      const { isTrue, isFalse, isNull } = possibleTruth(node.operand, known)
+      return { isTrue: isFalse, isFalse: isTrue, isNull }
+    }
+    case 'compare':
+      return compared(node.op, node.left, node.right, known)
+    case 'between':
+      return both(
+        compared('>=', node.operand, node.low, known),
+        compared('<=', node.operand, node.high, known),
+      )
+    case 'in':
+      return membership(node, known)
+    case 'like':
+      return likeness(node, known)
+    case 'is': {
+      if (valueType(node.operand.type).kind === 'bool')
+        return is(node.what, possibleTruth(node.operand, known))
+      const { hasValue, hasNull } = rangeOf(node.operand, known)
+      return { isTrue: hasNull, isFalse: hasValue, isNull: false }
+    }
+    case 'call':
+      return called(node, known)
+    default: {
+      const { least, greatest, hasValue, hasNull } = rangeOf(node, known)
+      return { isTrue: hasValue && greatest !== false, isFalse: hasValue && least !== true, isNull: hasNull }
+    }
+  }
+}
+
+function logic({ kind, operands }: LogicNode, known: Known): PossibleTruth {
+  const combine = kind === 'and' ? both : either
+  return operands.map(operand => possibleTruth(operand, known)).reduce(combine)
+}
+
+/** AND: FALSE where one is, else NULL where one is. */
+function both(a: PossibleTruth, b: PossibleTruth): PossibleTruth {
+  return {
+    isTrue: a.isTrue && b.isTrue,
+    isFalse: a.isFalse || b.isFalse,
+    isNull: (a.isNull && (b.isNull || b.isTrue)) || (b.isNull && a.isTrue),
+  }
+}
+
+/** OR: TRUE where one is, else NULL where one is. */
+function either(a: PossibleTruth, b: PossibleTruth): PossibleTruth {
+  return {
+    isTrue: a.isTrue || b.isTrue,
+    isFalse: a.isFalse && b.isFalse,
+    isNull: (a.isNull && (b.isNull || b.isFalse)) || (b.isNull && a.isFalse),
+  }
+}
+
+function is(what: 'null' | 'true' | 'false', { isTrue, isFalse, isNull }: PossibleTruth): PossibleTruth {
+  switch (what) {
+    case 'null':
+      return { isTrue: isNull, isFalse: isTrue || isFalse, isNull: false }
+    case 'true':
+      return { isTrue, isFalse: isFalse || isNull, isNull: false }
+    case 'false':
+      return { isTrue: isFalse, isFalse: isTrue || isNull, isNull: false }
+  }
+}
+
+// ---- values
+
+function rangeOf(node: Bound, known: Known): Range {
+  switch (node.kind) {
+    case 'literal':
+      return rangeOfLiteral(node)
+    case 'column': {
+      const column = known(node)
+      if (column === null || column.zone === null) return anyValue
+      const { least, greatest, nulls } = column.zone
+      return { least, greatest, hasValue: nulls < column.rows, hasNull: nulls > 0 }
+    }
+    case 'case':
+      return rangeOfCase(node, known)
+    case 'cast':
+    case 'arithmetic':
+    case 'call':
+      return rangeOfRising(node, known)
+    case 'and':
+    case 'or':
+    case 'not':
+    case 'compare':
+    case 'between':
+    case 'in':
+    case 'like':
+    case 'is': {
+      const { isTrue, isFalse, isNull } = possibleTruth(node, known)
+      return { least: !isFalse, greatest: isTrue, hasValue: isTrue || isFalse, hasNull: isNull }
+    }
+    default:
+      return anyValue
+  }
+}
+
+const literalRanges = new WeakMap<LiteralNode, Range>()
+
+function rangeOfLiteral(node: LiteralNode): Range {
+  let range = literalRanges.get(node)
+  if (range === undefined) {
+    const value = wellFormed(node.value)
+    range = { least: value, greatest: value, hasValue: value !== null, hasNull: value === null }
+    literalRanges.set(node, range)
+  }
+  return range
+}
+
+/** Of what grows with its one operand that is no constant: from the value at one end to that at the other. */
+function rangeOfRising(node: Bound, known: Known): Range {
+  const at = risingOperand(node)
+  if (at === null) return anyValue
+  const operands = operandsOf(node)
+  const operand = operands[at]!
+  const range = rangeOf(operand, known)
+  const valueAt = (value: Scalar): Scalar => {
+    if (value === null) return null
+    const end: Bound = { kind: 'literal', type: valueType(operand.type), value }
+    return evaluateConstant(withOperands(node, operands.with(at, end)))
+  }
+  try {
+    const hasNull = range.hasNull || (node.kind === 'cast' && node.try)
+    return { ...range, least: valueAt(range.least), greatest: valueAt(range.greatest), hasNull }
+  } catch (error) {
+    if (error instanceof SheafError && error.code === ErrorCode.InvalidInput) return anyValue
+    throw error
+  }
+}
+
+/** Of the branches that may be taken. */
+function rangeOfCase({ branches, otherwise, type }: CaseNode, known: Known): Range {
+  const results: Range[] = []
+  let isOpen = true
+  for (const { when, result } of branches) {
+    const { isTrue, isFalse, isNull } = possibleTruth(when, known)
+    if (isTrue) results.push(rangeOf(result, known))
+    isOpen = isFalse || isNull
+    if (!isOpen) break
+  }
+  if (isOpen) results.push(rangeOf(otherwise, known))
+  const order = orderBetween(type, type)
+  return results.reduce((a, b) => joined(a, b, order))
+}
+
+function joined(a: Range, b: Range, order: Order | null): Range {
+  const hasNull = a.hasNull || b.hasNull
+  if (!a.hasValue) return { ...b, hasNull }
+  if (!b.hasValue) return { ...a, hasNull }
+  const isBelow = order === null || a.least === null || b.least === null
+  const isAbove = order === null || a.greatest === null || b.greatest === null
+  return {
+    least: isBelow ? null : order(a.least, b.least) <= 0 ? a.least : b.least,
+    greatest: isAbove ? null : order(a.greatest, b.greatest) >= 0 ? a.greatest : b.greatest,
+    hasValue: true,
+    hasNull,
+  }
+}
+
+// ---- comparisons
+
+function compared(op: CompareOp, left: Bound, right: Bound, known: Known): PossibleTruth {
+  return comparedRanges(op, rangeOf(left, known), rangeOf(right, known), orderBetween(left.type, right.type))
+}
+
+/** `order`: null where it is not known. */
+function comparedRanges(op: CompareOp, a: Range, b: Range, order: Order | null): PossibleTruth {
+  if (!a.hasValue || !b.hasValue) return onlyNull
+  // The least of one side against the greatest of the other, and the other way round.
+  const lower = order === null || a.least === null || b.greatest === null ? -1 : order(a.least, b.greatest)
+  const upper = order === null || a.greatest === null || b.least === null ? 1 : order(a.greatest, b.least)
+  const less = lower < 0
+  const greater = upper > 0
+  const equal = lower <= 0 && upper >= 0
+  const isNull = a.hasNull || b.hasNull
+  switch (op) {
+    case '=':
+      return { isTrue: equal, isFalse: less || greater, isNull }
+    case '<>':
+      return { isTrue: less || greater, isFalse: equal, isNull }
+    case '<':
+      return { isTrue: less, isFalse: greater || equal, isNull }
+    case '>=':
+      return { isTrue: greater || equal, isFalse: less, isNull }
+    case '>':
+      return { isTrue: greater, isFalse: less || equal, isNull }
+    case '<=':
+      return { isTrue: less || equal, isFalse: greater, isNull }
+  }
+}
+
+// ---- sets and patterns
+
+/** Lists of texts that are longer are not sorted, since that would hold the event loop; numbers sort ten times as fast. */
+const maxTexts = 16 * 1024
+
+function isTooLong(values: InNode['values']): boolean {
+  return values.length > maxTexts && typeof values[0] === 'string'
+}
+
+const sortedValues = new WeakMap<InNode, ArrayLike<Scalar>>()
+
+function membership(node: InNode, known: Known): PossibleTruth {
+  const range = rangeOf(node.operand, known)
+  if (!range.hasValue) return onlyNull
+  const order = orderBetween(node.operand.type, node.operand.type)
+  const { least, greatest, hasNull } = range
+  let isMember = true
+  let isOther = true
+  if (order !== null && !isTooLong(node.values)) {
+    let values = sortedValues.get(node)
+    if (values === undefined) {
+      values = sortedScalars(node.values, valueType(node.operand.type), order)
+      sortedValues.set(node, values)
+    }
+    // The first value that is not below all rows is the one that some row may have.
+    const at = least === null ? 0 : partitionPoint(values.length, i => order(values![i]!, least) < 0)
+    const isPoint = least !== null && greatest !== null && order(least, greatest) === 0
+    isMember = at < values.length && (greatest === null || order(values[at]!, greatest) <= 0)
+    isOther = !(isPoint && isMember)
+  }
+  // Who is no member of a list with a NULL in it may be one.
+  let truth: PossibleTruth = {
+    isTrue: isMember,
+    isFalse: isOther && !node.hasNull,
+    isNull: hasNull || (isOther && node.hasNull),
+  }
+  for (const other of node.others) truth = either(truth, compared('=', node.operand, other, known))
+  return truth
+}
+
+function likeness(node: LikeNode, known: Known): PossibleTruth {
+  const { operand, pattern, ignoreCase } = node
+  if (valueType(operand.type).kind !== 'utf8' || pattern.kind !== 'literal') return anything
+  const { least } = rangeOfLiteral(pattern)
+  if (typeof least !== 'string') return onlyNull
+  const range = rangeOf(operand, known)
+  if (!range.hasValue) return onlyNull
+  if (ignoreCase) return { isTrue: true, isFalse: true, isNull: range.hasNull }
+  const prefix = prefixOfPattern(least, node.escape)
+  return prefix.rest === 'nothing' ? equalTo(range, prefix.text) : beginning(range, prefix)
+}
+
+function called({ name, args }: CallNode, known: Known): PossibleTruth {
+  const [text, start] = args
+  if (name !== 'starts_with' || start?.kind !== 'literal') return anything
+  const { least } = rangeOfLiteral(start)
+  const range = rangeOf(text!, known)
+  return typeof least === 'string' && range.hasValue ? beginning(range, prefixOfText(least)) : onlyNull
+}
+
+function equalTo(range: Range, text: string): PossibleTruth {
+  const point: Range = { least: text, greatest: text, hasValue: true, hasNull: false }
+  return comparedRanges('=', range, point, orderOfScalars)
+}
+
+function beginning({ least, greatest, hasNull }: Range, { text, rest }: Prefix): PossibleTruth {
+  const above = textAbove(text)
+  const startsBelow = least === null || above === null || orderOfScalars(least, above) < 0
+  const endsAbove = greatest === null || orderOfScalars(greatest, text) >= 0
+  const startsWithin = text === '' || (least !== null && orderOfScalars(least, text) >= 0)
+  const endsWithin = above === null || (greatest !== null && orderOfScalars(greatest, above) < 0)
+  return {
+    isTrue: startsBelow && endsAbove,
+    isFalse: !(rest === 'anything' && startsWithin && endsWithin),
+    isNull: hasNull,
+  }
+}

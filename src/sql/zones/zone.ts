@@ -1,0 +1,144 @@
+/**
+ * Zones: between which values the rows of a column lie, so that whoever looks for others need not read them.
+ *
+ * - Bounds are inclusive and need not occur: long texts are cut, and rows may have died since.
+ * - The order is that of comparisons (compare.ts): NaN is the greatest float, -0 is 0, texts and bytes go by their bytes.
+ * - Types whose values have no order have no zones; a dictionary column has that of the entries its rows use.
+ */
+import type { Column } from '../../arrow/column.js'
+import type { DataType } from '../../arrow/types.js'
+import { corrupted, quote } from '../../errors.js'
+import type { Scalar } from '../bound.js'
+import { decoded, dictionaryRows } from '../kernels/dictionary.js'
+import { orderOfScalars } from '../values/scalar-order.js'
+import { valueType } from '../values/types.js'
+import { bitAt, validWords, wordCount } from '../values/vector.js'
+import { type Ends, endsOf } from './extremes.js'
+
+export interface Zone {
+  /** No value is less; null: no row holds a value. */
+  readonly least: Scalar
+  /** No value is greater; null while `least` is not: there is no such bound. */
+  readonly greatest: Scalar
+  /** Rows without a value. */
+  readonly nulls: number
+}
+
+/** A bound as JSON: integers past 2^53 and floats that are no numbers as text, bytes in hex. */
+type RecordedBound = null | boolean | number | string
+
+/** A zone as it stands in a slot (docs/format.md). */
+export type ZoneRecord = readonly [least: RecordedBound, greatest: RecordedBound, nulls: number]
+
+/** Whether columns of that type have zones. */
+export function hasZones(type: DataType): boolean {
+  switch (valueType(type).kind) {
+    case 'bool':
+    case 'int':
+    case 'float':
+    case 'utf8':
+    case 'binary':
+    case 'fixed_size_binary':
+    case 'decimal':
+    case 'date':
+    case 'time':
+    case 'timestamp':
+    case 'duration':
+      return true
+    default:
+      return false
+  }
+}
+
+/** The zone of a column; null where its type has none. */
+export function zoneOf(column: Column): Zone | null {
+  if (!hasZones(column.type)) return null
+  if (column.dictionary !== null) return zoneOfDictionary(column)
+  return zoneWith(endsOf(column, validWords(column)), column.nullCount)
+}
+
+/** The zone of the rows of both. */
+export function joinZones(a: Zone, b: Zone): Zone {
+  const nulls = a.nulls + b.nulls
+  if (a.least === null) return { ...b, nulls }
+  if (b.least === null) return { ...a, nulls }
+  const isUnbounded = a.greatest === null || b.greatest === null
+  return {
+    least: orderOfScalars(a.least, b.least) <= 0 ? a.least : b.least,
+    greatest: isUnbounded ? null : orderOfScalars(a.greatest, b.greatest) >= 0 ? a.greatest : b.greatest,
+    nulls,
+  }
+}
+
+function zoneWith(ends: Ends | null, nulls: number): Zone {
+  return ends === null ? { least: null, greatest: null, nulls } : { least: ends[0], greatest: ends[1], nulls }
+}
+
+function zoneOfDictionary(column: Column): Zone {
+  const entries = decoded(column.dictionary!)
+  const valid = validWords(entries)
+  const entryOf = dictionaryRows(column)
+  const used = new Uint32Array(wordCount(entries.length))
+  let nulls = 0
+  for (let i = 0; i < entryOf.length; i++) {
+    const entry = entryOf[i]!
+    if (entry === -1 || (valid !== null && !bitAt(valid, entry))) nulls++
+    else used[entry >>> 5]! |= 1 << (entry & 31)
+  }
+  return zoneWith(endsOf(entries, used), nulls)
+}
+
+export function writeZone({ least, greatest, nulls }: Zone): ZoneRecord {
+  return [writeBound(least), writeBound(greatest), nulls]
+}
+
+function writeBound(value: Scalar): RecordedBound {
+  if (typeof value === 'bigint') {
+    const number = Number(value)
+    return Number.isSafeInteger(number) ? number : value.toString()
+  }
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    return Number.isNaN(value) ? 'NaN' : value > 0 ? 'inf' : '-inf'
+  }
+  return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : (value as RecordedBound)
+}
+
+/** The zone of a column of type `type` (which has zones). Throws corrupted where the record is none. */
+export function readZone(record: unknown, type: DataType): Zone {
+  const parts: readonly unknown[] = Array.isArray(record) ? record : []
+  const [least, greatest] = parts.slice(0, 2).map(bound => readBound(bound, valueType(type)))
+  const nulls = parts[2]
+  const isCount = Number.isSafeInteger(nulls) && (nulls as number) >= 0
+  const isEmpty = least === null && greatest !== null
+  if (parts.length !== 3 || least === undefined || greatest === undefined || !isCount || isEmpty) {
+    throw corrupted(`${quote(record)} is no zone of a column of type ${valueType(type).kind}`)
+  }
+  return { least, greatest, nulls: nulls as number }
+}
+
+const floats: ReadonlyMap<unknown, number> = new Map([
+  ['NaN', Number.NaN],
+  ['inf', Infinity],
+  ['-inf', -Infinity],
+])
+
+/** Undefined where the bound is none of the type. */
+function readBound(bound: unknown, { kind }: DataType): Scalar | undefined {
+  if (bound === null) return null
+  switch (kind) {
+    case 'bool':
+      return typeof bound === 'boolean' ? bound : undefined
+    case 'utf8':
+      return typeof bound === 'string' ? bound : undefined
+    case 'binary':
+    case 'fixed_size_binary':
+      return typeof bound === 'string' && /^([0-9a-f]{2})*$/.test(bound)
+        ? new Uint8Array(Buffer.from(bound, 'hex'))
+        : undefined
+    case 'float':
+      return typeof bound === 'number' ? bound : floats.get(bound)
+    default:
+      if (typeof bound === 'string') return /^-?\d{1,80}$/.test(bound) ? BigInt(bound) : undefined
+      return Number.isSafeInteger(bound) ? BigInt(bound as number) : undefined
+  }
+}
