@@ -1,4 +1,5 @@
 /** Handlers of the query operations. */
+import { Pacer } from '../primitives/pacer.js'
 import type { Handler } from '../protocol/calls.js'
 import { executePlan } from '../query/execute.js'
 import { explainPlan } from '../query/explain.js'
@@ -8,8 +9,9 @@ import { type Engine, openTable } from './engine.js'
 
 export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
   const { reader, version } = await openTable(engine, request.id, request.version, options)
+  const pacer = new Pacer(options.signal)
   const plan = settleQuery(request, reader.schema, engine.clock)
-  const { schema, batches } = await executePlan(plan, reader, options.signal, engine.clock)
+  const { schema, batches } = await executePlan(plan, reader, pacer, engine.clock)
   return new ReadRows(version, schema, batches)
 }
 

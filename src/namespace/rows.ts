@@ -10,6 +10,7 @@ import { formatTransactionId } from '../commit/transaction-id.js'
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import { countRows, type Layout } from '../manifest/layout.js'
 import { arrowSchema, numberFields, type TableSchema } from '../manifest/table-schema.js'
+import { Pacer } from '../primitives/pacer.js'
 import type { ArrowBody, Handler, HandlerOptions, Reply, Request } from '../protocol/calls.js'
 import { countMatching } from '../query/count.js'
 import { settleFilter } from '../query/settle.js'
@@ -220,8 +221,9 @@ export const deleteFromTable: Handler<Engine, 'deleteFromTable'> = async (engine
   const { signal, table } = options
   const prepare = async (open: OpenTable | null) => {
     const { head, version, reader } = open ?? (await openTable(engine, id, undefined, options))
+    const pacer = new Pacer(signal)
     const filter = settleFilter(predicate, reader.schema, parameters, engine.clock)
-    const found = await findDeadRows(reader, filter, signal)
+    const found = await findDeadRows(reader, filter, pacer)
     if (found.dead.size + found.drop.length > 0) return { ...found, version, transaction_id: undefined }
     // Nothing to delete: no new version, and the answer names the commit that made the current one (rule A-110).
     const { slot, txn } = await recordOf(engine, head, version, signal)
@@ -311,11 +313,9 @@ export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, 
     if (parameters !== undefined) throw invalidInput('parameters are given, but no predicate')
     return countRows(layout)
   }
-  return countMatching(
-    reader,
-    settleFilter(predicate, reader.schema, parameters, engine.clock),
-    options.signal,
-  )
+  const pacer = new Pacer(options.signal)
+  const filter = settleFilter(predicate, reader.schema, parameters, engine.clock)
+  return countMatching(reader, filter, pacer)
 }
 
 // ---- shared

@@ -8,14 +8,15 @@ import { type Clock, systemClock } from './clock.js'
 const sliceMs = 6
 
 export class Pacer {
+  /** What the caller gives up by. */
+  readonly signal: AbortSignal | undefined
   readonly #clock: Clock
-  readonly #signal: AbortSignal | undefined
   #until: number
 
   constructor(signal?: AbortSignal, clock: Clock = systemClock) {
     signal?.throwIfAborted()
     this.#clock = clock
-    this.#signal = signal
+    this.signal = signal
     this.#until = clock.elapsed() + sliceMs
   }
 
@@ -31,7 +32,7 @@ export class Pacer {
   /** Lets the loop turn once; throws `signal.reason` if the caller has given up meanwhile. */
   async pause(): Promise<void> {
     await this.#clock.yield()
-    this.#signal?.throwIfAborted()
+    this.signal?.throwIfAborted()
     this.#until = this.#clock.elapsed() + sliceMs
   }
 

@@ -29,8 +29,8 @@ import type { Aggregate } from './plan.js'
 export interface Accumulator {
   /** Adds rows: row `i` belongs to group `groups[i]`, all below `count`. `arg`: null for `count(*)`. */
   add(groups: Uint32Array, arg: Column | null, count: number): void
-  /** One row per group, in the type of the aggregate. */
-  finish(count: number): Column
+  /** The results of the groups `from .. to`, in the type of the aggregate. */
+  finish(from: number, to: number): Column
 }
 
 /** `seed`: see `Grouper`. */
@@ -82,6 +82,10 @@ function grown(array: Float64Array<ArrayBuffer>, count: number): Float64Array<Ar
   return larger
 }
 
+function results(from: number, to: number, resultOf: (group: number) => Scalar): Scalar[] {
+  return Array.from({ length: to - from }, (_, i) => resultOf(from + i))
+}
+
 class Count implements Accumulator {
   readonly #type: DataType
   #counts = new Float64Array(1)
@@ -97,11 +101,11 @@ class Count implements Accumulator {
     for (let i = 0; i < counted.length; i++) counts[counted[i]!]! += 1
   }
 
-  finish(count: number): Column {
-    const counts = grown(this.#counts, count)
+  finish(from: number, to: number): Column {
+    const counts = grown(this.#counts, to)
     return columnOfScalars(
       this.#type,
-      Array.from({ length: count }, (_, group) => BigInt(counts[group]!)),
+      results(from, to, group => BigInt(counts[group]!)),
     )
   }
 }
@@ -134,8 +138,8 @@ class DistinctValues implements Accumulator {
     )
   }
 
-  finish(count: number): Column {
-    return this.#of.finish(count)
+  finish(from: number, to: number): Column {
+    return this.#of.finish(from, to)
   }
 }
 
@@ -175,9 +179,9 @@ class FloatSum implements Accumulator {
     }
   }
 
-  finish(count: number): Column {
-    const [sums, counts] = [grown(this.#sums, count), grown(this.#counts, count)]
-    const scalars = Array.from({ length: count }, (_, group): Scalar => {
+  finish(from: number, to: number): Column {
+    const [sums, counts] = [grown(this.#sums, to), grown(this.#counts, to)]
+    const scalars = results(from, to, group => {
       if (counts[group] === 0) return null
       return this.#isMean ? sums[group]! / counts[group]! : sums[group]!
     })
@@ -227,11 +231,11 @@ class IntegerSum implements Accumulator {
     }
   }
 
-  finish(count: number): Column {
-    const low = grown(this.#low, count)
-    const high = grown(this.#high, count)
-    const counts = grown(this.#counts, count)
-    const scalars = Array.from({ length: count }, (_, group): Scalar => {
+  finish(from: number, to: number): Column {
+    const low = grown(this.#low, to)
+    const high = grown(this.#high, to)
+    const counts = grown(this.#counts, to)
+    const scalars = results(from, to, group => {
       if (counts[group] === 0) return null
       const sum = BigInt(high[group]!) * 0x1_0000_0000n + BigInt(low[group]!)
       if (this.#isMean) return Number(sum) / counts[group]!
@@ -282,11 +286,11 @@ class DecimalSum implements Accumulator {
     }
   }
 
-  finish(count: number): Column {
+  finish(from: number, to: number): Column {
     const { scale, precision } = this.#type as DecimalType
     const finer = 10n ** BigInt(scale - this.#from.scale)
     const limit = 10n ** BigInt(precision)
-    const scalars = Array.from({ length: count }, (_, group): Scalar => {
+    const scalars = results(from, to, group => {
       const sum = this.#sums[group]
       if (sum === undefined) return null
       const result = this.#isMean ? dividedHalfUp(sum * finer, BigInt(this.#counts[group]!)) : sum
@@ -341,10 +345,10 @@ class Extreme implements Accumulator {
     }
   }
 
-  finish(count: number): Column {
+  finish(from: number, to: number): Column {
     return columnOfScalars(
       this.#type,
-      Array.from({ length: count }, (_, group) => this.#best[group] ?? null),
+      results(from, to, group => this.#best[group] ?? null),
     )
   }
 }

@@ -1,5 +1,5 @@
 /** How many rows a filter lets through; no row is materialised. */
-import { Pacer } from '../primitives/pacer.js'
+import type { Pacer } from '../primitives/pacer.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { TableReader } from '../table/table-reader.js'
 import { candidates, passingRows } from './filter.js'
@@ -8,13 +8,12 @@ import { RowSource } from './source.js'
 export async function countMatching(
   reader: TableReader,
   filter: BoundExpression,
-  signal?: AbortSignal,
+  pacer: Pacer,
 ): Promise<number> {
-  const pacer = new Pacer(signal)
-  const source = new RowSource(reader, signal)
+  const source = new RowSource(reader, pacer)
   let count = 0
-  for await (const candidate of candidates(source, filter, [], signal)) {
-    const passing = await passingRows(source, candidate, pacer, signal)
+  for await (const candidate of candidates(source, filter, [], pacer)) {
+    const passing = await passingRows(source, candidate, pacer)
     count += passing === null ? candidate.part.rows : passing.count()
     await pacer.turn()
   }

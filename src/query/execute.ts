@@ -1,17 +1,18 @@
 /** Carries out a plan, step after step: rows, groups, columns, distinct rows, order (see plan.ts). */
 import type { Batch, Column } from '../arrow/column.js'
+import { concatColumns } from '../arrow/concat.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { takeBatch } from '../arrow/take.js'
 import type { Schema } from '../arrow/types.js'
-import { type Clock, systemClock } from '../primitives/clock.js'
-import { Pacer } from '../primitives/pacer.js'
+import type { Clock } from '../primitives/clock.js'
+import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { costOf } from '../sql/binding/cost.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { evaluate, selectRows } from '../sql/evaluate.js'
 import { valueType } from '../sql/values/types.js'
 import type { Part, TableReader } from '../table/table-reader.js'
-import { accumulator } from './accumulate.js'
+import { type Accumulator, accumulator } from './accumulate.js'
 import { candidates, matchingRows } from './filter.js'
 import { Grouper } from './group.js'
 import { pickHits, type RowHits, sliceHits } from './hits.js'
@@ -33,22 +34,16 @@ interface Run {
   readonly pacer: Pacer
   /** For tables of keys. */
   readonly seed: number
-  readonly signal: AbortSignal | undefined
 }
 
 export async function executePlan(
   plan: Plan,
   reader: TableReader,
-  signal?: AbortSignal,
-  clock: Clock = systemClock,
+  pacer: Pacer,
+  clock: Clock,
 ): Promise<QueryResult> {
-  const run: Run = {
-    plan,
-    source: new RowSource(reader, signal),
-    pacer: new Pacer(signal),
-    seed: Math.floor(clock.random() * 2 ** 32),
-    signal,
-  }
+  const source = new RowSource(reader, pacer)
+  const run: Run = { plan, source, pacer, seed: Math.floor(clock.random() * 2 ** 32) }
   const { output, grouping, distinct } = plan
   const schema: Schema = { fields: output.map(({ field }) => field) }
   const batches: Batch[] = []
@@ -80,15 +75,15 @@ function stepRows(expressions: readonly BoundExpression[]): number {
 
 /** All rows that match, by distance or in row order, in groups of at most `size`. */
 async function* foundRows(run: Run, names: readonly string[], size: number): AsyncGenerator<RowHits> {
-  const { plan, source, pacer, signal } = run
+  const { plan, source, pacer } = run
   if (plan.search !== null) {
     const hits = await nearestRows(run)
     for (let from = 0; from < hits.offsets.length; from += size) yield sliceHits(hits, from, from + size)
     return
   }
-  for await (const candidate of candidates(source, plan.filter, names, signal)) {
+  for await (const candidate of candidates(source, plan.filter, names, pacer)) {
     const parts: readonly Part[] = [candidate.part]
-    for await (const offsets of matchingRows(source, candidate, pacer, signal)) {
+    for await (const offsets of matchingRows(source, candidate, pacer)) {
       for (let from = 0; from < offsets.length; from += size) {
         yield { parts, partOf: null, offsets: offsets.subarray(from, from + size), distances: null }
         await pacer.turn()
@@ -97,10 +92,10 @@ async function* foundRows(run: Run, names: readonly string[], size: number): Asy
   }
 }
 
-async function nearestRows({ plan, source, pacer, signal }: Run): Promise<RowHits> {
+async function nearestRows({ plan, source, pacer }: Run): Promise<RowHits> {
   const { search, filter, filterFirst, offset, limit } = plan
   const before = filterFirst ? filter : null
-  const found = await searchExact(search!, before, offset + limit, source, pacer, signal)
+  const found = await searchExact(search!, before, offset + limit, source, pacer)
   if (filter === null || filterFirst) return found
   const batch = await source.batch(found, filter.columns, false)
   return pickHits(found, selectRows(filter, batch).toIndices())
@@ -246,8 +241,18 @@ async function groupRows(run: Run, { keys, aggregates }: Grouping): Promise<Batc
     await pacer.turn()
   }
   const fields = [...keys, ...aggregates].map(({ field }) => field)
-  const columns = [...grouper.keys(), ...accumulators.map(each => each.finish(count()))]
+  const columns = [...grouper.keys()]
+  for (const each of accumulators) columns.push(await finished(each, count(), pacer))
   return { schema: { fields }, length: count(), columns }
+}
+
+async function finished(of: Accumulator, count: number, pacer: Pacer): Promise<Column> {
+  const pieces: Column[] = []
+  for (let from = 0; from === 0 || from < count; from += groupRowsMax) {
+    pieces.push(of.finish(from, Math.min(count, from + groupRowsMax)))
+    await pacer.turn()
+  }
+  return concatColumns(pieces)
 }
 
 /** Every distinct row of the answer once, as they are met; no more than are wanted where there is no order. */

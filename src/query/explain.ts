@@ -5,6 +5,7 @@
 import { typeName } from '../arrow/type-name.js'
 import { quote } from '../errors.js'
 import type { Layout } from '../manifest/layout.js'
+import { Pacer } from '../primitives/pacer.js'
 import { printExpression } from '../sql/binding/print.js'
 import type { TableReader } from '../table/table-reader.js'
 import { mayPass } from './filter.js'
@@ -73,7 +74,7 @@ function rowSteps({ search, filter, filterFirst, offset, limit }: Plan): string[
 
 function scanStep({ filter, filterFirst, search }: Plan, reader: TableReader, table: string): string {
   const { fragments, version }: Layout = reader.layout
-  const source = new RowSource(reader)
+  const source = new RowSource(reader, new Pacer())
   const before = search === null || filterFirst ? filter : null
   const read = fragments.filter(fragment => mayPass(source, before, fragment))
   const rows = read.reduce((sum, fragment) => sum + fragment.rows - fragment.dead.count, 0)

@@ -29,12 +29,13 @@ export async function* candidates(
   source: RowSource,
   filter: BoundExpression | null,
   names: readonly string[],
-  signal?: AbortSignal,
+  pacer: Pacer,
 ): AsyncGenerator<Candidate> {
   for (const fragment of source.reader.layout.fragments) {
     const left = filter === null ? null : remaining(source, filter, fragment, null)
+    await pacer.turn()
     if (left === 'none') continue
-    const parts = await source.reader.partsOf(fragment, signal)
+    const parts = await source.reader.partsOf(fragment, pacer.signal)
     for (const [i, part] of parts.entries()) {
       const rest = left === null ? null : remaining(source, left, fragment, part)
       if (rest === 'none') continue
@@ -108,11 +109,10 @@ export async function passingRows(
   source: RowSource,
   { part, filter }: Candidate,
   pacer: Pacer,
-  signal?: AbortSignal,
 ): Promise<Bitset | null> {
-  if (filter === null) return source.reader.live(part, signal)
+  if (filter === null) return source.reader.live(part, pacer.signal)
   const passing = new Bitset(part.rows)
-  for await (const { from, rows } of slices(source, { part, filter }, pacer, signal)) {
+  for await (const { from, rows } of slices(source, { part, filter }, pacer)) {
     passing.words.set(rows.words, from >>> 5)
   }
   return passing
@@ -123,15 +123,14 @@ export async function* matchingRows(
   source: RowSource,
   candidate: Candidate,
   pacer: Pacer,
-  signal?: AbortSignal,
 ): AsyncGenerator<Uint32Array> {
   const { part, filter } = candidate
   if (filter === null) {
-    const live = await source.reader.live(part, signal)
+    const live = await source.reader.live(part, pacer.signal)
     yield live === null ? numbersUpTo(part.rows) : live.toIndices()
     return
   }
-  for await (const { from, rows } of slices(source, { part, filter }, pacer, signal)) {
+  for await (const { from, rows } of slices(source, { part, filter }, pacer)) {
     const numbers = rows.toIndices()
     if (numbers.length === 0) continue
     if (from > 0) for (let i = 0; i < numbers.length; i++) numbers[i]! += from
@@ -144,11 +143,11 @@ async function* slices(
   source: RowSource,
   { part, filter }: { readonly part: Part; readonly filter: BoundExpression },
   pacer: Pacer,
-  signal?: AbortSignal,
 ): AsyncGenerator<{ readonly from: number; readonly rows: Bitset }> {
   // Dead rows are no rows: what they hold must not make the filter fail.
-  const live = await source.reader.live(part, signal)
+  const live = await source.reader.live(part, pacer.signal)
   const batch = await source.partBatch(part, filter.columns)
+  await pacer.turn()
   let step = sliceRows(filter)
   let length: number
   for (let from = 0; from < part.rows; from += length) {

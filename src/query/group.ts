@@ -6,7 +6,7 @@ import { takeColumn } from '../arrow/take.js'
 import type { DataType } from '../arrow/types.js'
 import { decoded } from '../sql/kernels/dictionary.js'
 import { valueType } from '../sql/values/types.js'
-import { type KeyBatch, KeyStore } from './key-store.js'
+import { type KeyBatch, KeyStore, prefixBytes } from './key-store.js'
 
 export class Grouper {
   readonly #store: KeyStore
@@ -102,9 +102,9 @@ function hashRows({ words, texts }: KeyBatch, length: number, seed: number): Uin
     if (source === null) continue
     const { bytes, offsets } = source
     for (let row = 0; row < length; row++) {
-      let hash = mixed(hashes[row]!, offsets[row + 1]! - offsets[row]!)
-      // The first eight bytes are in the words.
-      for (let k = offsets[row]! + 8; k < offsets[row + 1]!; k++) hash = mixed(hash, bytes[k]! ^ seed)
+      let hash = hashes[row]!
+      for (let k = offsets[row]! + prefixBytes; k < offsets[row + 1]!; k++)
+        hash = mixed(hash, bytes[k]! ^ seed)
       hashes[row] = hash
     }
   }

@@ -4,8 +4,8 @@
  *
  * Each column becomes 32-bit words which, compared unsigned from left to right, order as its values do: a word that
  * says where NULL stands, then the value with its bits turned so (the most significant bit of a signed number is
- * flipped, a negative float inverted whole), all inverted for a descending order. Of a text these are the first eight
- * bytes; its whole is kept beside them and looked at only where they are equal.
+ * flipped, a negative float inverted whole), all inverted for a descending order. Of a text these are its first eight
+ * bytes and its size up to nine; what is longer is kept beside them and looked at only where those are equal.
  */
 import { type Column, isValid } from '../arrow/column.js'
 import { takeColumn } from '../arrow/take.js'
@@ -59,10 +59,11 @@ function wordsOfType(declared: DataType): number | null {
     case 'duration':
       return isWide(type) ? 2 : 1
     case 'float':
+      return 2
     case 'utf8':
     case 'binary':
     case 'fixed_size_binary':
-      return 2
+      return 3
     case 'decimal':
       return type.bits / 32
     default:
@@ -115,7 +116,7 @@ function valueWords(column: Column): Uint32Array[] {
     const bits = column.values as Uint8Array
     return [Uint32Array.from({ length }, (_, row) => (bits[row >>> 3]! >>> (row & 7)) & 1)]
   }
-  if (hasBytes(type)) return prefixWords(byteRowsOf(column), length)
+  if (hasBytes(type)) return textWords(byteRowsOf(column), length)
   if (type.kind === 'float') return floatWords(doublesOf(column), length)
   if (type.kind === 'decimal') return decimalWords(column.values as Uint8Array, type.bits / 32, length)
   if (isWide(type)) {
@@ -139,14 +140,23 @@ function valueWords(column: Column): Uint32Array[] {
   return [words]
 }
 
-function prefixWords({ bytes, offsets }: ByteRows, length: number): Uint32Array[] {
-  const words = [new Uint32Array(length), new Uint32Array(length)]
+/** Bytes of a text that stand in its words. */
+export const prefixBytes = 8
+
+function textWords({ bytes, offsets }: ByteRows, length: number): Uint32Array[] {
+  const first = new Uint32Array(length)
+  const second = new Uint32Array(length)
+  const sizes = new Uint32Array(length)
   for (let row = 0; row < length; row++) {
     const start = offsets[row]!
-    const size = Math.min(8, offsets[row + 1]! - start)
-    for (let k = 0; k < size; k++) words[k >>> 2]![row]! |= bytes[start + k]! << (24 - 8 * (k & 3))
+    const size = offsets[row + 1]! - start
+    sizes[row] = Math.min(size, prefixBytes + 1)
+    for (let k = 0; k < 4; k++) {
+      if (k < size) first[row]! |= bytes[start + k]! << (24 - 8 * k)
+      if (k + 4 < size) second[row]! |= bytes[start + k + 4]! << (24 - 8 * k)
+    }
   }
-  return words
+  return [first, second, sizes]
 }
 
 /** NaN is the greatest, -0 is 0. */
@@ -188,6 +198,7 @@ export function compareRows({ words, texts }: KeyBatch, a: number, b: number, as
   const source = texts.at(-1)
   if (source == null) return 0
   const { bytes, offsets } = source
+  if (offsets[a + 1]! - offsets[a]! <= prefixBytes) return 0
   const order = orderOfBytes(bytes, offsets[a]!, offsets[a + 1]!, bytes, offsets[b]!, offsets[b + 1]!)
   return ascending ? order : -order
 }
@@ -195,8 +206,10 @@ export function compareRows({ words, texts }: KeyBatch, a: number, b: number, as
 /** Bytes of texts that are kept: positions in them are 32 bits wide. */
 const maxBytes = 2 ** 32 - 1
 
-/** Texts behind one word, one after the other. */
+/** Texts behind one word, those longer than what stands in the words one after the other. */
 interface TextColumn {
+  /** Whether there are any. */
+  areLong: boolean
   bytes: Uint8Array
   starts: Uint32Array
   sizes: Uint32Array
@@ -251,6 +264,14 @@ export class KeyStore {
     return at
   }
 
+  /**
+   * The words of all rows, from the most significant on, if they alone decide the order: then no text is longer than what
+   * its words hold. Null where texts must be looked at.
+   */
+  decisiveWords(): readonly Uint32Array[] | null {
+    return this.#texts.some(texts => texts?.areLong === true) ? null : this.#words
+  }
+
   /** Negative, 0 or positive as row `a` comes before, with or after row `b`. */
   compare(a: number, b: number): number {
     const words = this.#words
@@ -259,7 +280,7 @@ export class KeyStore {
       const y = words[w]![b]!
       if (x !== y) return x < y ? -1 : 1
       const texts = this.#texts[w]!
-      if (texts === null) continue
+      if (texts === null || texts.sizes[a]! <= prefixBytes) continue
       const { bytes, starts, sizes } = texts
       const order = orderOfBytes(
         bytes,
@@ -281,8 +302,8 @@ export class KeyStore {
       const y = words[w]![row]!
       if (x !== y) return x < y ? -1 : 1
       const other = texts[w]!
-      if (other === null) continue
-      const { bytes, starts, sizes } = this.#texts[w]!
+      const { bytes, starts, sizes } = this.#texts[w] ?? noTexts
+      if (other === null || sizes[a]! <= prefixBytes) continue
       const order = orderOfBytes(
         bytes,
         starts[a]!,
@@ -309,6 +330,7 @@ export class KeyStore {
 
   #noTexts(): TextColumn {
     return {
+      areLong: false,
       bytes: new Uint8Array(1024),
       starts: new Uint32Array(this.#capacity),
       sizes: new Uint32Array(this.#capacity),
@@ -329,6 +351,9 @@ export class KeyStore {
   #addText(texts: TextColumn, at: number, { bytes, offsets }: ByteRows, row: number): void {
     const start = offsets[row]!
     const size = offsets[row + 1]! - start
+    texts.sizes[at] = size
+    if (size <= prefixBytes) return
+    texts.areLong = true
     if (texts.used + size > maxBytes) {
       throw invalidInput('the texts to sort or group by take more than 4 GiB', {
         hint: 'filter the rows first',
@@ -341,9 +366,16 @@ export class KeyStore {
     }
     for (let k = 0; k < size; k++) texts.bytes[texts.used + k] = bytes[start + k]!
     texts.starts[at] = texts.used
-    texts.sizes[at] = size
     texts.used += size
   }
+}
+
+const noTexts: TextColumn = {
+  areLong: false,
+  bytes: new Uint8Array(0),
+  starts: new Uint32Array(0),
+  sizes: new Uint32Array(0),
+  used: 0,
 }
 
 function pickedTexts({ bytes, starts, sizes }: TextColumn, rows: Uint32Array): ByteRows {
@@ -351,8 +383,11 @@ function pickedTexts({ bytes, starts, sizes }: TextColumn, rows: Uint32Array): B
   for (let i = 0; i < rows.length; i++) offsets[i + 1] = offsets[i]! + sizes[rows[i]!]!
   const picked = new Uint8Array(offsets[rows.length]!)
   for (let i = 0; i < rows.length; i++) {
+    const size = sizes[rows[i]!]!
+    // Of the short ones only the size counts.
+    if (size <= prefixBytes) continue
     const start = starts[rows[i]!]!
-    for (let k = 0; k < sizes[rows[i]!]!; k++) picked[offsets[i]! + k] = bytes[start + k]!
+    for (let k = 0; k < size; k++) picked[offsets[i]! + k] = bytes[start + k]!
   }
   return { bytes: picked, offsets }
 }

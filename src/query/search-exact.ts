@@ -15,17 +15,16 @@ export async function searchExact(
   limit: number,
   source: RowSource,
   pacer: Pacer,
-  signal?: AbortSignal,
 ): Promise<RowHits> {
   const { field, query, metric, lower, upper } = search
   const { reader } = source
   const parts: Part[] = []
   const lists: PartHits[] = []
   if (limit === 0) return mergeHits(parts, lists, 0, pacer)
-  for await (const candidate of candidates(source, filter, [field.name], signal)) {
+  for await (const candidate of candidates(source, filter, [field.name], pacer)) {
     const { part } = candidate
-    const { segment, present } = await reader.vectors(part, field, signal)
-    const passing = await passingRows(source, candidate, pacer, signal)
+    const { segment, present } = await reader.vectors(part, field, pacer.signal)
+    const passing = await passingRows(source, candidate, pacer)
     const allowed = present === null ? passing : passing === null ? present : present.clone().and(passing)
     const found = searchSegment(segment, query, {
       metric,

@@ -1,13 +1,16 @@
 /**
  * The first rows in an order, out of many: rows go in batch by batch, their numbers come out.
  *
- * Only rows that can still be among the first are kept. What is kept is sorted by merging runs; equal rows stay in the
- * order in which they came.
+ * Only rows that can still be among the first are kept. Equal rows stay in the order in which they came.
  */
 import type { Column } from '../arrow/column.js'
 import type { DataType } from '../arrow/types.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { type KeyBatch, type KeyOrder, KeyStore } from './key-store.js'
+import { sortedByWords } from './radix.js'
+
+/** Fewer rows than this are compared: tables of digits would cost more. */
+const fewRows = 16 * 1024
 
 /** Rows kept at least before those that cannot be among the first are thrown away. */
 const keepAtLeast = 64 * 1024
@@ -43,7 +46,9 @@ export class Sorter {
   /** The tags of the first rows, in order. */
   async finish(pacer: Pacer): Promise<Float64Array> {
     const order = await this.#sorted(pacer)
-    return Float64Array.from(order.subarray(0, Math.min(order.length, this.#keep)), row => this.#tags[row]!)
+    const tags = new Float64Array(Math.min(order.length, this.#keep))
+    for (let i = 0; i < tags.length; i++) tags[i] = this.#tags[order[i]!]!
+    return tags
   }
 
   #push(batch: KeyBatch, row: number, tag: number): void {
@@ -65,10 +70,12 @@ export class Sorter {
     this.#last = this.#keep - 1
   }
 
-  /** The kept rows in order: short runs, then merges of two neighbours until there is one. */
+  /** The kept rows in order: by their words where those decide, else short runs, then merges of two neighbours. */
   async #sorted(pacer: Pacer): Promise<Uint32Array> {
     const store = this.#store
     const { count } = store
+    const words = count < fewRows ? null : store.decisiveWords()
+    if (words !== null) return sortedByWords(words, count, pacer)
     let rows = new Uint32Array(count)
     for (let i = 0; i < count; i++) rows[i] = i
     const compare = (a: number, b: number) => store.compare(a, b) || a - b

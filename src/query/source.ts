@@ -14,6 +14,7 @@ import type { Field, Schema } from '../arrow/types.js'
 import { assert } from '../errors.js'
 import type { Fragment } from '../manifest/layout.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
+import type { Pacer } from '../primitives/pacer.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import type { RowHits } from './hits.js'
 
@@ -32,13 +33,13 @@ export function sourceSchema(schema: TableSchema, measured: boolean): Schema {
 
 export class RowSource {
   readonly reader: TableReader
-  readonly #signal: AbortSignal | undefined
+  readonly #pacer: Pacer
   readonly #fields: ReadonlyMap<string, TableField>
   #liveBefore: ReadonlyMap<Fragment, number> | undefined
 
-  constructor(reader: TableReader, signal?: AbortSignal) {
+  constructor(reader: TableReader, pacer: Pacer) {
     this.reader = reader
-    this.#signal = signal
+    this.#pacer = pacer
     this.#fields = new Map(reader.schema.fields.map(field => [field.name, field]))
   }
 
@@ -81,7 +82,7 @@ export class RowSource {
       columns.push(
         field === undefined
           ? await this.#made(name, part, null)
-          : (await this.reader.column(part, field, this.#signal)).column,
+          : (await this.reader.column(part, field, this.#pacer.signal)).column,
       )
     }
     return { schema: { fields }, length: part.rows, columns }
@@ -91,7 +92,10 @@ export class RowSource {
   async batch(hits: RowHits, names: readonly string[], owned: boolean): Promise<Batch> {
     const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
     const columns: Column[] = []
-    for (const name of names) columns.push(await this.column(hits, name, owned))
+    for (const name of names) {
+      columns.push(await this.column(hits, name, owned))
+      await this.#pacer.turn()
+    }
     return { schema: { fields }, length: hits.offsets.length, columns }
   }
 
@@ -130,7 +134,7 @@ export class RowSource {
   async #some(part: Part, name: string, offsets: Uint32Array, owned: boolean): Promise<Column> {
     const field = this.#fields.get(name)
     if (field === undefined) return this.#made(name, part, offsets)
-    const { column } = await this.reader.column(part, field, this.#signal)
+    const { column } = await this.reader.column(part, field, this.#pacer.signal)
     if (owned || !isRun(offsets)) return takeColumn(column, offsets)
     return sliceColumn(column, offsets[0]!, offsets.length)
   }
@@ -144,8 +148,8 @@ export class RowSource {
       return wholeNumbers(rowIdField, length, row => first + offsetOf(row))
     }
     assert(name === rowOffsetField.name, `a query makes no column ${name} of a part`)
-    const live = await this.reader.live(part, this.#signal)
-    const before = this.liveBefore(part.fragment) + (await this.reader.liveBefore(part, this.#signal))
+    const live = await this.reader.live(part, this.#pacer.signal)
+    const before = this.liveBefore(part.fragment) + (await this.reader.liveBefore(part, this.#pacer.signal))
     if (live === null) return wholeNumbers(rowOffsetField, length, row => before + offsetOf(row))
     const ranks = live.ranks()
     return wholeNumbers(rowOffsetField, length, row => before + live.rank(offsetOf(row), ranks))

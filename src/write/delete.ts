@@ -1,5 +1,5 @@
 /** Finds the rows a delete kills. */
-import { Pacer } from '../primitives/pacer.js'
+import type { Pacer } from '../primitives/pacer.js'
 import { candidates, matchingRows } from '../query/filter.js'
 import { RowSource } from '../query/source.js'
 import type { BoundExpression } from '../sql/bound.js'
@@ -16,15 +16,14 @@ export interface DeadRows {
 export async function findDeadRows(
   reader: TableReader,
   predicate: BoundExpression,
-  signal?: AbortSignal,
+  pacer: Pacer,
 ): Promise<DeadRows> {
-  const pacer = new Pacer(signal)
   const pieces = new Map<number, Uint32Array[]>()
   let count = 0
-  const source = new RowSource(reader, signal)
-  for await (const candidate of candidates(source, predicate, [], signal)) {
+  const source = new RowSource(reader, pacer)
+  for await (const candidate of candidates(source, predicate, [], pacer)) {
     const { fragment, first } = candidate.part
-    for await (const rows of matchingRows(source, candidate, pacer, signal)) {
+    for await (const rows of matchingRows(source, candidate, pacer)) {
       const offsets = rows.map(row => first + row)
       count += offsets.length
       const known = pieces.get(fragment.id)

@@ -165,6 +165,27 @@ describe('sorting', () => {
   })
 })
 
+test.each([
+  ['short', ''],
+  ['long', 'https://'],
+])('many rows with %s texts', async (_, start) => {
+  const keys = [
+    { kind: 'utf8', ascending: false, nullsFirst: true },
+    { kind: 'float64', ascending: true, nullsFirst: false },
+  ]
+  const rows = Array.from({ length: 40_000 }, (_, i) => {
+    const text = i % 11 === 0 ? null : `${start}${(i * 7919) % 101}`
+    return [text, i % 13 === 0 ? null : (i * 31) % 50 === 0 ? Number.NaN : ((i * 31) % 50) - 25]
+  })
+  const sorter = new Sorter([kinds.utf8!.type, kinds.float64!.type], keys, rows.length)
+  const pacer = new Pacer()
+  for (let from = 0; from < rows.length; from += 10_000) {
+    await sorter.add(columnsOf(keys, rows.slice(from, from + 10_000)), from, pacer)
+  }
+  const expected = rows.map((_, i) => i).sort((a, b) => compareRows(keys, rows[a]!, rows[b]!) || a - b)
+  expect([...(await sorter.finish(pacer))]).toEqual(expected)
+})
+
 test('rows are in one group exactly when no order tells them apart, and groups are numbered as they are met', () => {
   fc.assert(
     fc.property(keyColumns, fc.integer({ min: 1, max: 20 }), fc.nat(), ({ keys, rows }, step, seed) => {

@@ -111,7 +111,7 @@ function castWeight(from: DataType, to: DataType): number {
 const heavyCalls = /^(json_|regexp_|md5|sha|digest)/
 
 function callWeight({ name, type, args }: CallNode): number {
-  if (heavyCalls.test(name)) return 1000
+  if (heavyCalls.test(name)) return 2000
   return isBytes(type) ? 200 : args.some(arg => isBytes(arg.type)) ? 100 : 50
 }
 
