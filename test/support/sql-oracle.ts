@@ -125,7 +125,13 @@ export class Oracle {
         const members = (expr.list as readonly Expr[]).map(
           member => () => this.#compared('=', expr.operand, member, row),
         )
-        return negatedIf(expr.negated, this.#logic('or', members))
+        try {
+          return negatedIf(expr.negated, this.#logic('or', members))
+        } catch (error) {
+          // Beside a NULL, members that no value of the operand equals do not need that value.
+          const hasNull = (expr.list as readonly Expr[]).some(isNullLiteral)
+          throw error instanceof Fault && hasNull ? new PossibleFault() : error
+        }
       }
       case 'like': {
         const text = this.value(expr.operand, row) as string | null
@@ -207,10 +213,23 @@ export class Oracle {
     throw sides.includes(null) ? new PossibleFault() : fault
   }
 
+  /** Whether the expression is a float that depends on the row; arithmetic of numbers beside it is done in floats. */
+  #isFloatOfRow(expr: Expr, row: Row): boolean {
+    if (isConstant(expr)) return false
+    try {
+      return typeof this.value(expr, row) === 'number'
+    } catch (error) {
+      if (error instanceof Fault) return false
+      throw error
+    }
+  }
+
   #binary(expr: Expr & { kind: 'binary' }, row: Row): Value {
     const { op } = expr
     if (op === '=' || op === '<>' || op === '<' || op === '<=' || op === '>' || op === '>=') {
-      return this.#compared(op, expr.left, expr.right, row)
+      const left = this.#isFloatOfRow(expr.right, row) ? (inFloats(expr.left) ?? expr.left) : expr.left
+      const right = this.#isFloatOfRow(expr.left, row) ? (inFloats(expr.right) ?? expr.right) : expr.right
+      return this.#compared(op, left, right, row)
     }
     const [left, right] = this.#pair(expr.left, expr.right, row)
     const isUnsigned = this.#sign(expr) === 'unsigned'
@@ -590,4 +609,28 @@ function isLike(text: readonly string[], tokens: readonly Token[]): boolean {
     reach = next
   }
   return reach[text.length]!
+}
+
+function isNullLiteral(expr: Expr): boolean {
+  return expr.kind === 'literal' && expr.value === null
+}
+
+/** Arithmetic of nothing but number literals, each as a float; null for anything else, and for a number alone. */
+function inFloats(expr: Expr): Expr | null {
+  const isArithmetic = expr.kind === 'binary' || (expr.kind === 'negate' && expr.operand.kind !== 'literal')
+  return isArithmetic ? asFloats(expr) : null
+}
+
+function asFloats(expr: Expr): Expr | null {
+  if (expr.kind === 'decimal') return expr
+  if (expr.kind === 'literal') {
+    return typeof expr.value === 'bigint' ? { kind: 'decimal', text: String(expr.value), at: expr.at } : null
+  }
+  if (expr.kind === 'negate') {
+    const operand = asFloats(expr.operand)
+    return operand === null ? null : { ...expr, operand }
+  }
+  if (expr.kind !== 'binary') return null
+  const [left, right] = [asFloats(expr.left), asFloats(expr.right)]
+  return left === null || right === null ? null : { ...expr, left, right }
 }

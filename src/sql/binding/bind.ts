@@ -238,11 +238,11 @@ class Binder {
     }
   }
 
-  /** Arithmetic of numbers that meets a float is done in floats, as Lance does it: `x = 1 / 2` asks for a half. */
+  /** Arithmetic of numbers that meets the float of a row is done in floats, as Lance does it: `x = 1 / 2` asks for a half. */
   #beside(other: Bound, written: Expr): Bound | null {
     const isArithmetic =
       written.kind === 'binary' || (written.kind === 'negate' && written.operand.kind !== 'literal')
-    if (!isArithmetic || valueType(other.type).kind !== 'float') return null
+    if (!isArithmetic || isLiteral(other) || valueType(other.type).kind !== 'float') return null
     const inFloats = asDecimals(written)
     return inFloats === null ? null : this.bind(inFloats)
   }

@@ -4,7 +4,7 @@ import type { TypeName } from './syntax.js'
 
 /**
  * A type's words and its arguments: `bigint unsigned`, `double precision`, `decimal(10, 2)`, `timestamp(3) with time zone`.
- * `without time zone` says what holds anyway and is left out.
+ * `without time zone` says what holds anyway and is left out. `[]` behind it makes it the type of lists of it.
  */
 export function readTypeName(reader: Reader): TypeName {
   const { token } = reader
@@ -29,6 +29,12 @@ export function readTypeName(reader: Reader): TypeName {
     if (token.keyword === 'WITH') name += ' with time zone'
     reader.advance()
     for (const word of ['TIME', 'ZONE']) reader.expectKeyword(word, `expected ${word} of WITH TIME ZONE`)
+  }
+  // `x::list[1]` is an element, `x::int[]` a list.
+  while (token.isSymbol('[') && /^\[\s*\]/.test(token.text.slice(token.start, token.start + 16))) {
+    reader.advance()
+    reader.expect(']')
+    name += '[]'
   }
   return { name, args, at: reader.since(start) }
 }
