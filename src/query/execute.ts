@@ -1,39 +1,24 @@
 /** Carries out a plan, step after step: rows, groups, columns, distinct rows, order (see plan.ts). */
-import type { Batch, Column } from '../arrow/column.js'
-import { concatColumns } from '../arrow/concat.js'
+import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
-import { takeBatch } from '../arrow/take.js'
 import type { Schema } from '../arrow/types.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { partitionPoint } from '../primitives/partition-point.js'
-import { costOf } from '../sql/binding/cost.js'
-import type { BoundExpression } from '../sql/bound.js'
-import { evaluate, selectRows } from '../sql/evaluate.js'
 import { valueType } from '../sql/values/types.js'
-import type { Part, TableReader } from '../table/table-reader.js'
-import { type Accumulator, accumulator } from './accumulate.js'
-import { candidates, matchingRows } from './filter.js'
+import type { TableReader } from '../table/table-reader.js'
 import { Grouper } from './group.js'
-import { pickHits, type RowHits, sliceHits } from './hits.js'
-import type { Grouping, OrderKey, Plan } from './plan.js'
-import { searchExact } from './search-exact.js'
-import { Sorter } from './sort.js'
+import { groupRows } from './group-rows.js'
+import { type RowHits, sliceHits } from './hits.js'
+import { arranged, orderedRows } from './ordered.js'
+import type { Plan } from './plan.js'
+import { evaluated, foundRows, namesOf, type Run, stepsOf } from './run.js'
 import { RowSource } from './source.js'
+import type { Steps } from './steps.js'
 
 export interface QueryResult {
   readonly schema: Schema
   /** In the order of the answer; none when no row matched. */
   readonly batches: readonly Batch[]
-}
-
-/** One plan under way. */
-interface Run {
-  readonly plan: Plan
-  readonly source: RowSource
-  readonly pacer: Pacer
-  /** For tables of keys. */
-  readonly seed: number
 }
 
 export async function executePlan(
@@ -48,7 +33,8 @@ export async function executePlan(
   const schema: Schema = { fields: output.map(({ field }) => field) }
   const batches: Batch[] = []
   if (grouping === null && !distinct) {
-    for await (const hits of wantedRows(run)) batches.push(await rowsOut(run, hits, schema))
+    const steps = stepsOf(output.map(({ value }) => value))
+    for await (const hits of wantedRows(run, steps)) batches.push(await rowsOut(run, hits, schema, steps))
     return { schema, batches }
   }
   if (!distinct) {
@@ -60,55 +46,11 @@ export async function executePlan(
   return { schema: unique.schema, batches: unique.length === 0 ? [] : [unique] }
 }
 
-// ---- rows
-
-/** Rows of a group, so that one step on one group is short. */
-const groupRowsMax = 16 * 1024
-/** What the expressions of one step on a group may cost, in units of `costOf`. */
-const stepCost = 3_000_000
-
-/** Rows of a group on which these expressions are evaluated. */
-function stepRows(expressions: readonly BoundExpression[]): number {
-  const weight = expressions.reduce((sum, { expr }) => sum + costOf(expr).weight, 1)
-  return Math.max(32, Math.min(groupRowsMax, Math.floor(stepCost / weight)))
-}
-
-/** All rows that match, by distance or in row order, in groups of at most `size`. */
-async function* foundRows(run: Run, names: readonly string[], size: number): AsyncGenerator<RowHits> {
-  const { plan, source, pacer } = run
-  if (plan.search !== null) {
-    const hits = await nearestRows(run)
-    for (let from = 0; from < hits.offsets.length; from += size) yield sliceHits(hits, from, from + size)
-    return
-  }
-  for await (const candidate of candidates(source, plan.filter, names, pacer)) {
-    const parts: readonly Part[] = [candidate.part]
-    for await (const offsets of matchingRows(source, candidate, pacer)) {
-      for (let from = 0; from < offsets.length; from += size) {
-        yield { parts, partOf: null, offsets: offsets.subarray(from, from + size), distances: null }
-        await pacer.turn()
-      }
-    }
-  }
-}
-
-async function nearestRows({ plan, source, pacer }: Run): Promise<RowHits> {
-  const { search, filter, filterFirst, offset, limit } = plan
-  const before = filterFirst ? filter : null
-  const found = await searchExact(search!, before, offset + limit, source, pacer)
-  if (filter === null || filterFirst) return found
-  const batch = await source.batch(found, filter.columns, false)
-  return pickHits(found, selectRows(filter, batch).toIndices())
-}
-
 /** The rows of the answer in its order, in groups. */
-async function* wantedRows(run: Run): AsyncGenerator<RowHits> {
+async function* wantedRows(run: Run, steps: Steps): AsyncGenerator<RowHits> {
   const { offset, limit, order, output } = run.plan
-  const size = stepRows(output.map(({ value }) => value))
-  const rows =
-    order.length > 0
-      ? orderedRows(run, offset + limit, size)
-      : foundRows(run, [...namesOf(output.map(({ value }) => value))], size)
+  const names = namesOf(output.map(({ value }) => value))
+  const rows = order.length > 0 ? orderedRows(run, offset + limit, steps) : foundRows(run, names, steps)
   let skip = offset
   let want = limit
   if (want <= 0) return
@@ -122,137 +64,23 @@ async function* wantedRows(run: Run): AsyncGenerator<RowHits> {
   }
 }
 
-/** The first `count` rows by the order of the plan. Only their places are kept while the others are looked at. */
-async function* orderedRows(run: Run, count: number, size: number): AsyncGenerator<RowHits> {
-  const { plan, source, pacer } = run
-  const values = plan.order.map(({ value }) => value)
-  const names = namesOf(values)
-  const sorter = new Sorter(
-    values.map(({ type }) => type),
-    plan.order,
-    count,
-  )
-  const seen = new SeenRows()
-  for await (const hits of foundRows(run, names, stepRows(values))) {
-    const batch = await source.batch(hits, names, false)
-    const keys = values.map(value => evaluate(value, batch))
-    await sorter.add(keys, seen.add(hits), pacer)
-    await pacer.turn()
-  }
-  const tags = await sorter.finish(pacer)
-  for (let from = 0; from < tags.length; from += size) yield seen.hits(tags.subarray(from, from + size))
-}
-
-/** Rows by the number they were seen as: what a sorter gives back are numbers. */
-class SeenRows {
-  readonly #groups: RowHits[] = []
-  readonly #firsts: number[] = []
-  #count = 0
-
-  /** Returns the number of the first of these rows. */
-  add(hits: RowHits): number {
-    const first = this.#count
-    this.#groups.push(hits)
-    this.#firsts.push(first)
-    this.#count += hits.offsets.length
-    return first
-  }
-
-  hits(numbers: Float64Array): RowHits {
-    const parts: Part[] = []
-    const known = new Map<Part, number>()
-    const partOf = new Uint32Array(numbers.length)
-    const offsets = new Uint32Array(numbers.length)
-    const distances = this.#groups[0]?.distances == null ? null : new Float32Array(numbers.length)
-    for (let i = 0; i < numbers.length; i++) {
-      const group = partitionPoint(this.#firsts.length, at => this.#firsts[at]! <= numbers[i]!) - 1
-      const hits = this.#groups[group]!
-      const row = numbers[i]! - this.#firsts[group]!
-      const part = hits.parts[hits.partOf?.[row] ?? 0]!
-      let number = known.get(part)
-      if (number === undefined) {
-        number = parts.push(part) - 1
-        known.set(part, number)
-      }
-      partOf[i] = number
-      offsets[i] = hits.offsets[row]!
-      if (distances !== null) distances[i] = hits.distances![row]!
-    }
-    return { parts, partOf, offsets, distances }
-  }
-}
-
-// ---- columns of the answer
-
-/** Columns that some expressions read. */
-function namesOf(expressions: readonly BoundExpression[]): readonly string[] {
-  return [...new Set(expressions.flatMap(({ columns }) => columns))]
-}
-
 /** The columns of the answer for some rows, sharing no memory with the cache. */
-async function rowsOut(run: Run, hits: RowHits, schema: Schema): Promise<Batch> {
+async function rowsOut(run: Run, hits: RowHits, schema: Schema, steps: Steps): Promise<Batch> {
   const { source, pacer, plan } = run
   const values = plan.output.map(({ value }) => value)
   const batch = await source.batch(hits, namesOf(values), true)
-  const columns: Column[] = []
-  for (const value of values) {
-    columns.push(evaluate(value, batch))
-    await pacer.turn()
-  }
-  return { schema, length: batch.length, columns }
+  return { schema, length: batch.length, columns: await evaluated(values, batch, steps, pacer) }
 }
 
 /** The columns of the answer for every row of a batch, in pieces. */
 async function* projected(run: Run, batch: Batch, schema: Schema): AsyncGenerator<Batch> {
-  const { output } = run.plan
-  const size = stepRows(output.map(({ value }) => value))
-  for (let from = 0; from < batch.length; from += size) {
-    const piece = sliceBatch(batch, from, Math.min(size, batch.length - from))
-    yield { schema, length: piece.length, columns: output.map(({ value }) => evaluate(value, piece)) }
-    await run.pacer.turn()
+  const values = run.plan.output.map(({ value }) => value)
+  const steps = stepsOf(values)
+  for (let from = 0, length: number; from < batch.length; from += length) {
+    length = Math.min(steps.rows, batch.length - from)
+    const columns = await evaluated(values, sliceBatch(batch, from, length), steps, run.pacer)
+    yield { schema, length, columns }
   }
-}
-
-// ---- groups
-
-/** One row for every group: its keys, then its aggregates. */
-async function groupRows(run: Run, { keys, aggregates }: Grouping): Promise<Batch> {
-  const { source, pacer, seed } = run
-  const keyValues = keys.map(({ value }) => value)
-  const args = aggregates.map(({ arg }) => arg)
-  const read = [...keyValues, ...args.filter(arg => arg !== null)]
-  const names = namesOf(read)
-  const grouper = new Grouper(
-    keyValues.map(({ type }) => type),
-    seed,
-  )
-  const accumulators = aggregates.map(aggregate => accumulator(aggregate, seed))
-  const count = () => (keys.length === 0 ? 1 : grouper.count)
-  for await (const hits of foundRows(run, names, stepRows(read))) {
-    const batch = await source.batch(hits, names, false)
-    const groups =
-      keys.length === 0
-        ? new Uint32Array(batch.length)
-        : grouper.add(keyValues.map(value => evaluate(value, batch)))
-    for (const [i, arg] of args.entries()) {
-      accumulators[i]!.add(groups, arg === null ? null : evaluate(arg, batch), count())
-      await pacer.turn()
-    }
-    await pacer.turn()
-  }
-  const fields = [...keys, ...aggregates].map(({ field }) => field)
-  const columns = [...grouper.keys()]
-  for (const each of accumulators) columns.push(await finished(each, count(), pacer))
-  return { schema: { fields }, length: count(), columns }
-}
-
-async function finished(of: Accumulator, count: number, pacer: Pacer): Promise<Column> {
-  const pieces: Column[] = []
-  for (let from = 0; from === 0 || from < count; from += groupRowsMax) {
-    pieces.push(of.finish(from, Math.min(count, from + groupRowsMax)))
-    await pacer.turn()
-  }
-  return concatColumns(pieces)
 }
 
 /** Every distinct row of the answer once, as they are met; no more than are wanted where there is no order. */
@@ -279,32 +107,6 @@ async function* undistinguished(run: Run, schema: Schema): AsyncGenerator<Batch>
     return
   }
   const values = output.map(({ value }) => value)
-  for await (const hits of foundRows(run, namesOf(values), stepRows(values))) yield rowsOut(run, hits, schema)
-}
-
-/** Rows in memory by an order, and of those the ones asked for. */
-async function arranged(run: Run, batch: Batch, order: readonly OrderKey[]): Promise<Batch> {
-  const { plan, pacer } = run
-  const end = Math.min(batch.length, plan.offset + plan.limit)
-  const from = Math.min(plan.offset, end)
-  if (order.length === 0)
-    return from === 0 && end === batch.length ? batch : sliceBatch(batch, from, end - from)
-  const values = order.map(({ value }) => value)
-  const sorter = new Sorter(
-    values.map(({ type }) => type),
-    order,
-    end,
-  )
-  const size = stepRows(values)
-  for (let at = 0; at < batch.length; at += size) {
-    const piece = sliceBatch(batch, at, Math.min(size, batch.length - at))
-    await sorter.add(
-      values.map(value => evaluate(value, piece)),
-      at,
-      pacer,
-    )
-    await pacer.turn()
-  }
-  const rows = Uint32Array.from(await sorter.finish(pacer))
-  return takeBatch(batch, rows.subarray(from))
+  const steps = stepsOf(values)
+  for await (const hits of foundRows(run, namesOf(values), steps)) yield rowsOut(run, hits, schema, steps)
 }

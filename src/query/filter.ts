@@ -6,13 +6,13 @@ import { sliceBatch } from '../arrow/slice.js'
 import type { Fragment } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { costOf } from '../sql/binding/cost.js'
 import type { BoundExpression, ColumnNode } from '../sql/bound.js'
 import { selectRows } from '../sql/evaluate.js'
 import { possibleTruth } from '../sql/zones/prune.js'
 import type { Zone } from '../sql/zones/zone.js'
 import type { Part } from '../table/table-reader.js'
 import { type RowSource, rowIdField, rowOffsetField } from './source.js'
+import { Steps } from './steps.js'
 
 /** Part of a table that may hold rows which pass. */
 export interface Candidate {
@@ -87,23 +87,6 @@ function wholeNumbers(first: number, count: number): Zone {
   return { least: BigInt(first), greatest: BigInt(first + count - 1), nulls: 0 }
 }
 
-/** Nanoseconds that evaluating one slice may take, as estimated. */
-const sliceCost = 3_000_000
-/** Milliseconds from which on the next slices are made shorter than the estimate. */
-const longSlice = 6
-
-/** Rows of a slice by filter, where the estimate was wrong. */
-const shorterSlices = new WeakMap<BoundExpression, number>()
-
-/** Rows of a slice: a multiple of 32, so that bitmaps are cut at words. */
-function sliceRows(filter: BoundExpression): number {
-  return shorterSlices.get(filter) ?? wholeWords(sliceCost / Math.max(1, costOf(filter.expr).weight))
-}
-
-function wholeWords(rows: number): number {
-  return Math.max(32, Math.floor(rows / 32) * 32)
-}
-
 /** Living rows of a part for which `filter` is true; null when that is all of them. */
 export async function passingRows(
   source: RowSource,
@@ -148,20 +131,16 @@ async function* slices(
   const live = await source.reader.live(part, pacer.signal)
   const batch = await source.partBatch(part, filter.columns)
   await pacer.turn()
-  let step = sliceRows(filter)
+  const steps = new Steps([filter], part.rows + 31)
   let length: number
   for (let from = 0; from < part.rows; from += length) {
-    length = Math.min(step, part.rows - from)
+    length = Math.min(steps.rows, part.rows - from)
     const piece = length === part.rows ? batch : sliceBatch(batch, from, length)
     const within =
       live === null ? undefined : new Bitset(length, live.words.slice(from >>> 5, (from + length + 31) >>> 5))
     const begun = pacer.elapsed()
     const rows = selectRows(filter, piece, within)
-    const took = pacer.elapsed() - begun
-    if (took > longSlice && step > 32) {
-      step = wholeWords((length * longSlice) / 2 / took)
-      shorterSlices.set(filter, step)
-    }
+    steps.took(length, pacer.elapsed() - begun)
     yield { from, rows }
     await pacer.turn()
   }

@@ -1,0 +1,54 @@
+/**
+ * How many rows to evaluate in one go: as many as take a few milliseconds. What an expression costs is known roughly from
+ * its shape, but not how long the texts are that it meets; so the first steps are short, and the next as long as those
+ * before them allow.
+ */
+
+import { costOf } from '../sql/binding/cost.js'
+import type { BoundExpression } from '../sql/bound.js'
+
+/** Nanoseconds that one step may take, as estimated. */
+const stepCost = 3_000_000
+/** Milliseconds: shorter steps may grow, longer ones shrink. */
+const shortStep = 2
+const longStep = 5
+/** Estimated nanoseconds per row up to which the estimate is trusted: no text is looked at as a whole. */
+const plainCost = 25
+/** Rows of the first step of what is not trusted. */
+const firstRows = 512
+/** Rows are evaluated in multiples of this, so that bitmaps are cut at words. */
+const unit = 32
+
+const learnt = new WeakMap<BoundExpression, number>()
+
+export class Steps {
+  readonly #key: BoundExpression | null
+  readonly #most: number
+  #rows: number
+
+  /** `most`: rows that are never exceeded. What is learnt of the first expression is kept for its next use. */
+  constructor(expressions: readonly BoundExpression[], most: number) {
+    const weight = expressions.reduce((sum, { expr }) => sum + costOf(expr).weight, 1)
+    this.#key = expressions[0] ?? null
+    this.#most = whole(Math.min(most, stepCost / weight))
+    const known = this.#key === null ? undefined : learnt.get(this.#key)
+    this.#rows = Math.min(this.#most, known ?? (weight > plainCost ? firstRows : this.#most))
+  }
+
+  /** Rows of the next step. */
+  get rows(): number {
+    return this.#rows
+  }
+
+  /** A step of `rows` rows took `ms` milliseconds. */
+  took(rows: number, ms: number): void {
+    if (ms > longStep) this.#rows = whole((rows * longStep) / 2 / ms)
+    else if (ms < shortStep && rows >= this.#rows) this.#rows = Math.min(this.#most, 4 * this.#rows)
+    else return
+    if (this.#key !== null) learnt.set(this.#key, this.#rows)
+  }
+}
+
+function whole(rows: number): number {
+  return Math.max(unit, Math.floor(rows / unit) * unit)
+}
