@@ -1,4 +1,5 @@
 /** Bodies as pieces that can be given away. */
+import { concatBytes } from '../src/arrow/concat.js'
 import { invalidInput, quote } from '../src/errors.js'
 
 /** Bytes in all chunks together. */
@@ -6,15 +7,9 @@ export function lengthOf(chunks: readonly Uint8Array[]): number {
   return chunks.reduce((sum, chunk) => sum + chunk.length, 0)
 }
 
-/** The chunks in one array that shares memory with nothing. */
+/** The chunks in one array that shares memory with nothing. Throws code 13 where they are too many bytes for that. */
 export function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(lengthOf(chunks))
-  let offset = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset)
-    offset += chunk.length
-  }
-  return bytes
+  return concatBytes(chunks)
 }
 
 const pieceBytes = 256 * 1024

@@ -160,10 +160,14 @@ export function corrupted(message: string, options?: SheafErrorOptions): SheafEr
 /** An unknown column (code 12) with the nearest known name as hint. */
 export function columnNotFound(name: string, known: readonly string[], at?: SourceSpan): SheafError {
   const near = nearestName(name, known)
-  return new SheafError(ErrorCode.ColumnNotFound, `no column named ${quote(name)}; columns: ${list(known)}`, {
-    hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
-    at,
-  })
+  return new SheafError(
+    ErrorCode.ColumnNotFound,
+    `no column named ${quote(name)}; columns: ${shortList(known, 20)}`,
+    {
+      hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
+      at,
+    },
+  )
 }
 
 /** A broken promise inside Sheaf itself, never bad input. */
@@ -178,34 +182,62 @@ export function unreachable(value: never): never {
 
 /** A value as it appears in a message: quoted, on one line, cut to a readable length. */
 export function quote(value: unknown): string {
-  const text = typeof value === 'string' ? JSON.stringify(value) : describe(value)
-  return text.length > 120 ? `${text.slice(0, 117)}...` : text
+  if (typeof value !== 'string') return cut(describe(value), longestQuote)
+  // The quote that closes a text which is cut would be cut with it.
+  return cut(JSON.stringify(value.slice(0, longestQuote)), longestQuote)
+}
+
+const longestQuote = 120
+
+/** A text as far as a message has room for it: at most `length` characters, and no half of a surrogate pair. */
+export function cut(text: string, length = 80): string {
+  if (text.length <= length) return text
+  const kept = text.slice(0, length - 3)
+  return `${/[\ud800-\udbff]$/.test(kept) ? kept.slice(0, -1) : kept}...`
+}
+
+/** The first of many names or types, and how many there are beside them. */
+export function shortList(items: readonly string[], most = 8, between = ', '): string {
+  const shown = items
+    .slice(0, most)
+    .map(item => cut(item))
+    .join(between)
+  return items.length > most ? `${shown} and ${items.length - most} more` : shown
 }
 
 function describe(value: unknown): string {
-  if (typeof value === 'bigint') return `${value}n`
+  if (typeof value === 'bigint') return BigInt.asIntN(512, value) === value ? `${value}n` : 'a huge bigint'
   if (typeof value === 'number' || value === undefined || value === null) return String(value)
+  if (ArrayBuffer.isView(value)) return `${value.constructor.name} of ${value.byteLength} bytes`
   try {
-    return JSON.stringify(value) ?? String(value)
+    return JSON.stringify(value, shortened) ?? String(value)
   } catch {
     return Object.prototype.toString.call(value)
   }
 }
 
-function list(names: readonly string[]): string {
-  const shown = names.slice(0, 20).join(', ')
-  return names.length > 20 ? `${shown} and ${names.length - 20} more` : shown
+/** For JSON of which only the beginning is shown. */
+function shortened(_key: string, value: unknown): unknown {
+  if (typeof value === 'string') return value.slice(0, longestQuote)
+  if (typeof value === 'bigint') return describe(value)
+  if (Array.isArray(value)) return value.slice(0, longestQuote)
+  return ArrayBuffer.isView(value) ? describe(value) : value
 }
 
 /** Nobody mistypes more letters than this. */
 const typingMistakes = 3
 
+/** Longer names are not typed. */
+const longestName = 100
+
 /** The known name with the smallest edit distance, if it is near enough to be a typing mistake. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
+  if (name.length > longestName) return undefined
   let best: string | undefined
   let bestDistance =
     Math.min(typingMistakes, Math.max(name.length > 3 ? 2 : 1, Math.floor(name.length / 3))) + 1
   for (const candidate of known) {
+    if (candidate.length > longestName) continue
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase(), bestDistance)
     if (distance < bestDistance) {
       best = candidate

@@ -1,5 +1,17 @@
 import { expect, test } from 'vitest'
-import { columnNotFound, ErrorCode, quote, SheafError, statusOf } from '../src/errors.js'
+import { joined } from '../adapters/bytes.js'
+import { concatBytes } from '../src/arrow/concat.js'
+import { concatChunks } from '../src/arrow/encode-ipc.js'
+import {
+  columnNotFound,
+  cut,
+  ErrorCode,
+  nearestName,
+  quote,
+  SheafError,
+  shortList,
+  statusOf,
+} from '../src/errors.js'
 
 test('A-028 every code has its HTTP status', () => {
   const expected: Record<number, number[]> = {
@@ -33,7 +45,60 @@ test('a value in a message stays on one short line', () => {
   expect(quote(12n)).toBe('12n')
 })
 
+test('a huge value in a message is cut before it is written out', () => {
+  const cycle: unknown[] = []
+  cycle.push(cycle)
+  let tower: unknown[] = []
+  for (let i = 0; i < 100_000; i++) tower = [tower]
+  const huge = 'x'.repeat(2 ** 28)
+  for (const value of [
+    huge,
+    [huge, huge],
+    new Array(1e9),
+    new Uint8Array(1e8),
+    1n << 10_000_000n,
+    cycle,
+    tower,
+  ]) {
+    expect(quote(value).length).toBeLessThanOrEqual(120)
+  }
+  expect(quote(new Float64Array(2))).toBe('Float64Array of 16 bytes')
+})
+
+test('a text is cut between characters', () => {
+  expect(cut('abcdefgh', 8)).toBe('abcdefgh')
+  expect(cut('abcdefghi', 8)).toBe('abcde...')
+  expect(cut('abcd🎉fghi', 8)).toBe('abcd...')
+})
+
+test('of many names the first are shown', () => {
+  expect(shortList(['a', 'b'])).toBe('a, b')
+  expect(shortList(['a', 'b', 'c', 'd'], 2, ' and ')).toBe('a and b and 2 more')
+  expect(shortList(['x'.repeat(1000)]).length).toBe(80)
+})
+
+test('a name that nobody types is compared with none', () => {
+  const long = 'x'.repeat(2 ** 24)
+  expect(nearestName(long, ['x', `${long}y`])).toBeUndefined()
+  expect(nearestName('titel', [long, 'title'])).toBe('title')
+  expect(columnNotFound(long, [long]).message.length).toBeLessThan(300)
+})
+
 test('the cause is kept', () => {
   const cause = new Error('disk')
   expect(new SheafError(ErrorCode.Internal, 'could not read', { cause }).cause).toBe(cause)
+})
+
+test('bytes that no array can hold are refused with the way out', () => {
+  const chunk = { length: 2 ** 52 } as Uint8Array
+  for (const join of [concatBytes, concatChunks, joined]) {
+    expect(() => join([chunk, chunk])).toThrow(
+      expect.objectContaining({
+        code: 13,
+        message: '9007199254740992 bytes cannot be held in one piece',
+        hint: 'ask for fewer rows with limit, or read them with batches()',
+      }),
+    )
+    expect(join([Uint8Array.of(1), Uint8Array.of(2, 3)])).toEqual(Uint8Array.of(1, 2, 3))
+  }
 })

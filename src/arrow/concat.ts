@@ -82,17 +82,28 @@ export function concatBatches(batches: readonly Batch[]): Batch {
   }
 }
 
-/** Some byte arrays as one. */
-export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
+/** Some byte arrays as one, which shares memory with none of them. Throws code 13 where they are too many bytes for that. */
+export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let total = 0
   for (const part of parts) total += part.length
-  const out = new Uint8Array(total)
+  const out = bytesInOnePiece(total)
   let at = 0
   for (const part of parts) {
     out.set(part, at)
     at += part.length
   }
   return out
+}
+
+function bytesInOnePiece(size: number): Uint8Array<ArrayBuffer> {
+  try {
+    return new Uint8Array(size)
+  } catch (cause) {
+    throw invalidInput(`${size} bytes cannot be held in one piece`, {
+      hint: 'ask for fewer rows with limit, or read them with batches()',
+      cause,
+    })
+  }
 }
 
 function concatValidity(columns: readonly Column[], length: number): Pick<Column, 'validity' | 'nullCount'> {

@@ -21,6 +21,7 @@ export const explainTableQueryPlan: Handler<Engine, 'explainTableQueryPlan'> = a
   options,
 ) => {
   const { reader } = await openTable(engine, id, query.version, options)
+  const pacer = new Pacer(options.signal)
   const plan = settleQuery({ ...query, id }, reader.schema, engine.clock)
-  return explainPlan(plan, reader, id.join('$'), verbose === true)
+  return explainPlan(plan, reader, id.join('$'), verbose === true, pacer)
 }

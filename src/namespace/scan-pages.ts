@@ -3,8 +3,12 @@
  * more than a page, over any adapter. A page costs what its own rows cost, since whatever lies before them is passed over
  * by what is known of it.
  */
+import { concatBatches } from '../arrow/concat.js'
 import { assert } from '../errors.js'
+import { Pacer } from '../primitives/pacer.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
+import { containsAggregate } from '../sql/binding/aggregates.js'
+import { parseExpression } from '../sql/syntax/parse.js'
 import { ReadRows, readReply } from './arrow-rows.js'
 
 type QueryRequest = Request<'queryTable'>
@@ -12,9 +16,22 @@ type QueryRequest = Request<'queryTable'>
 const cursor = '_rowoffset'
 
 /** Whether the rows of an answer come in row order, each for itself. */
-export function isScan({ vector, full_text_query, group_by, distinct, order_by }: QueryRequest): boolean {
-  const isPlain = group_by === undefined && distinct !== true
+export function isScan(request: QueryRequest): boolean {
+  const { vector, full_text_query, group_by, distinct, order_by } = request
+  const isPlain = group_by === undefined && distinct !== true && !hasAggregates(request)
   return vector === null && full_text_query === undefined && isPlain && (order_by ?? []).length === 0
+}
+
+function hasAggregates({ columns }: QueryRequest): boolean {
+  if (columns === undefined || !('column_aliases' in columns)) return false
+  return Object.values(columns.column_aliases!).some(text => {
+    try {
+      return containsAggregate(parseExpression(text))
+    } catch {
+      // The query will say what is wrong with it.
+      return false
+    }
+  })
 }
 
 /** The answer to a scan, `rows` rows at a time. */
@@ -25,6 +42,7 @@ export async function* scanPages(
   options: CallOptions,
 ): AsyncGenerator<ReadRows> {
   const isSelected = selects(request, cursor)
+  const pacer = new Pacer(options.signal)
   let { k: left, offset = 0, version } = request
   let next = 0
   while (left > 0) {
@@ -36,11 +54,10 @@ export async function* scanPages(
     assert(place !== -1, 'a resumed scan tells where its rows stand')
     const kept = <T>(list: readonly T[]) => (isSelected ? list : list.filter((_, i) => i !== place))
     const answer = { ...schema, fields: kept(schema.fields) }
-    yield new ReadRows(
-      reply.version,
-      answer,
-      batches.map(({ length, columns }) => ({ schema: answer, length, columns: kept(columns) })),
-    )
+    const pieces = batches.map(({ length, columns }) => ({ schema: answer, length, columns: kept(columns) }))
+    // A page of many small fragments is one batch all the same.
+    yield new ReadRows(reply.version, answer, pieces.length === 0 ? [] : [concatBatches(pieces)])
+    await pacer.turn()
     const count = batches.reduce((sum, batch) => sum + batch.length, 0)
     if (count < k) return
     const last = batches.at(-1)!
@@ -53,7 +70,6 @@ export async function* scanPages(
 
 function selects({ columns }: QueryRequest, name: string): boolean {
   if (columns === undefined) return false
-  return 'column_names' in columns
-    ? columns.column_names!.includes(name)
-    : Object.hasOwn(columns.column_aliases!, name)
+  const names = 'column_names' in columns ? columns.column_names! : Object.keys(columns.column_aliases!)
+  return names.some(selected => selected.toLowerCase() === name)
 }

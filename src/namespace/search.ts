@@ -18,8 +18,8 @@ type QueryRequest = Request<'queryTable'>
 /** Rows a search returns when no limit is given and there is a vector, as LanceDB does. */
 const defaultLimit = 10
 
-/** Rows made into objects between two looks at the clock. */
-const rowsAtOnce = 1024
+/** Values made into JavaScript's between two looks at the clock. */
+const cellsAtOnce = 8 * 1024
 
 /** Rows of a batch where the caller does not say. */
 const batchRows = 8 * 1024
@@ -147,8 +147,9 @@ export class Search {
     const pacer = new Pacer(call.signal)
     const rows: Record<string, unknown>[] = []
     for (const batch of batches) {
-      for (let from = 0; from < batch.length; from += rowsAtOnce) {
-        const piece = sliceBatch(batch, from, Math.min(rowsAtOnce, batch.length - from))
+      const step = Math.max(1, Math.floor(cellsAtOnce / Math.max(1, batch.columns.length)))
+      for (let from = 0; from < batch.length; from += step) {
+        const piece = sliceBatch(batch, from, Math.min(step, batch.length - from))
         for (const row of batchToRows(piece, { int64 })) rows.push(row)
         await pacer.turn()
       }
@@ -169,15 +170,17 @@ export class Search {
   }
 
   /**
-   * The rows as record batches of apache-arrow, one after the other: of a plain scan never more than one is in memory,
-   * however large the table is, and all are of the version that was the latest when the first one was read. A search by
-   * vector, with groups, distinct rows or an order has its answer as a whole, and hands it out piece by piece.
+   * The rows as record batches of apache-arrow, one after the other: of a plain scan only one is in memory, and the stored
+   * columns it is cut from (at most 131,072 rows of them at a time), however large the table is; all are of the version
+   * that was the latest when the first one was read. A search by vector, with groups, distinct rows or an order has its
+   * answer as a whole, and hands it out piece by piece.
    */
   async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
     const { rows = batchRows, ...call } = options
     if (!Number.isSafeInteger(rows) || rows < 1)
       throw invalidInput(`rows must be at least 1, got ${quote(rows)}`)
     const request = this.#settled()
+    const pacer = new Pacer(call.signal)
     const pages = isScan(request) ? scanPages(this.#operations, request, rows, call) : [await this.#run(call)]
     for await (const page of pages) {
       const { schema, batches } = readReply(page)
@@ -185,6 +188,7 @@ export class Search {
         for (let from = 0; from < batch.length; from += rows) {
           const piece = sliceBatch(batch, from, Math.min(rows, batch.length - from))
           for (const each of (await toArrowTable(schema, [piece])).batches) yield each
+          await pacer.turn()
         }
       }
     }

@@ -54,6 +54,22 @@ export class Bitset {
     return ranks[index >>> 5]! + popcount(this.words[index >>> 5]! & ((1 << (index & 31)) - 1))
   }
 
+  /** The index of the bit that has `rank` set ones before it; `length` where there are not that many. */
+  select(rank: number): number {
+    let before = 0
+    for (let w = 0; w < this.words.length; w++) {
+      const own = popcount(this.words[w]!)
+      if (before + own <= rank) {
+        before += own
+        continue
+      }
+      let word = this.words[w]!
+      for (; before < rank; before++) word &= word - 1
+      return 32 * w + 31 - Math.clz32(word & -word)
+    }
+    return this.length
+  }
+
   clone(): Bitset {
     return new Bitset(this.length, this.words.slice())
   }

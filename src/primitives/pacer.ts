@@ -12,6 +12,8 @@ export class Pacer {
   readonly signal: AbortSignal | undefined
   readonly #clock: Clock
   #until: number
+  /** Milliseconds that others had in the pauses so far. */
+  #paused = 0
 
   constructor(signal?: AbortSignal, clock: Clock = systemClock) {
     signal?.throwIfAborted()
@@ -20,9 +22,9 @@ export class Pacer {
     this.#until = clock.elapsed() + sliceMs
   }
 
-  /** Milliseconds from an arbitrary start, for who wants to know what a step took. */
-  elapsed(): number {
-    return this.#clock.elapsed()
+  /** Milliseconds from an arbitrary start, pauses left out: for who wants to know what a step took. */
+  worked(): number {
+    return this.#clock.elapsed() - this.#paused
   }
 
   due(): boolean {
@@ -31,9 +33,12 @@ export class Pacer {
 
   /** Lets the loop turn once; throws `signal.reason` if the caller has given up meanwhile. */
   async pause(): Promise<void> {
+    const begun = this.#clock.elapsed()
     await this.#clock.yield()
     this.signal?.throwIfAborted()
-    this.#until = this.#clock.elapsed() + sliceMs
+    const now = this.#clock.elapsed()
+    this.#paused += now - begun
+    this.#until = now + sliceMs
   }
 
   /** `pause` if due. */

@@ -1,21 +1,34 @@
 /**
  * Values for the parameters of a filter as JSON. What JSON cannot say is an object with one field:
- * `{"$int":"9007199254740993"}`, `{"$timestamp":1700000000000}` (milliseconds since 1970), `{"$binary":"<base64>"}`.
+ * `{"$int":"9007199254740993"}`, `{"$float":"NaN"}` (also `"Infinity"`, `"-Infinity"`, `"-0"`),
+ * `{"$timestamp":1700000000000}` (milliseconds since 1970), `{"$binary":"<base64>"}`.
  */
-import { invalidInput, quote } from '../errors.js'
+import { cut, invalidInput, quote, type SheafError } from '../errors.js'
 
+/** One value. A number that is a safe integer counts as an integer, a Date as a timestamp in milliseconds. */
+export type ParameterScalar = null | boolean | number | string | bigint | Date | Uint8Array
+
+/** One value, or a list of them: of arrays, all but those of bytes are lists. */
 export type ParameterValue =
-  | null
-  | boolean
-  | number
-  | string
-  | bigint
-  | Date
-  | Uint8Array
-  | readonly ParameterValue[]
+  | ParameterScalar
+  | readonly ParameterScalar[]
+  | Float64Array
+  | Float32Array
+  | BigInt64Array
+  | BigUint64Array
+  | Int32Array
+  | Uint32Array
+  | Int16Array
+  | Uint16Array
+  | Int8Array
 
 /** Values of `?` and `$1` in their order, or of `:name` by name. */
 export type Parameters = readonly ParameterValue[] | Readonly<Record<string, ParameterValue>>
+
+/** Integers travel with up to 40 digits. */
+const intLimit = 10n ** 40n
+
+const floats: readonly string[] = ['NaN', 'Infinity', '-Infinity', '-0']
 
 type Container = readonly unknown[] | Readonly<Record<string, unknown>>
 
@@ -35,27 +48,79 @@ function mapped(container: Container, convert: (value: unknown, place: string) =
     throw invalidInput(`parameters must be an array or an object, got ${quote(container)}`)
   }
   return Object.fromEntries(
-    Object.entries(container).map(([name, value]) => [name, convert(value, `:${name}`)]),
+    Object.entries(container).map(([name, value]) => [name, convert(value, `:${cut(name)}`)]),
   )
 }
 
 function writeValue(value: unknown, place: string): unknown {
+  const items = itemsOf(value)
+  if (items === null) return writeScalar(value, place)
+  const written: unknown[] = []
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i]
+    // Long lists are of numbers or texts.
+    const isPlain = typeof item === 'string' || (typeof item === 'number' && isPlainNumber(item))
+    written.push(isPlain ? item : writeScalar(item, `element ${i} of ${place}`))
+  }
+  return written
+}
+
+/** The elements of a list; null for what is none. Bytes are one value. */
+function itemsOf(value: unknown): ArrayLike<unknown> | null {
+  if (Array.isArray(value)) return value
+  const isNumbers =
+    ArrayBuffer.isView(value) && !(value instanceof Uint8Array) && !(value instanceof DataView)
+  return isNumbers ? (value as Float64Array) : null
+}
+
+function writeScalar(value: unknown, place: string): unknown {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
-  if (typeof value === 'number' && Number.isFinite(value)) return value
-  if (typeof value === 'bigint') return { $int: String(value) }
+  if (typeof value === 'number') {
+    return isPlainNumber(value) ? value : { $float: Object.is(value, -0) ? '-0' : String(value) }
+  }
+  if (typeof value === 'bigint' && value > -intLimit && value < intLimit) return { $int: String(value) }
   if (value instanceof Date && Number.isFinite(value.getTime())) return { $timestamp: value.getTime() }
   if (value instanceof Uint8Array) return { $binary: Buffer.from(value).toString('base64') }
-  if (Array.isArray(value)) return value.map(item => writeValue(item, place))
-  throw invalidInput(`${place} is ${quote(value)}, which no filter can hold`)
+  throw unheld(value, place)
+}
+
+/** JSON has no other numbers: it makes null of NaN and the infinities, and 0 of -0. */
+function isPlainNumber(value: number): boolean {
+  return Number.isFinite(value) && !Object.is(value, -0)
 }
 
 function readValue(value: unknown, place: string): unknown {
-  if (Array.isArray(value)) return value.map(item => readValue(item, place))
+  if (!Array.isArray(value)) return readScalar(value, place)
+  const read: unknown[] = []
+  for (let i = 0; i < value.length; i++) {
+    const item = value[i]
+    const isPlain = typeof item === 'string' || typeof item === 'number'
+    read.push(isPlain ? item : readScalar(item, `element ${i} of ${place}`))
+  }
+  return read
+}
+
+function readScalar(value: unknown, place: string): unknown {
+  if (Array.isArray(value)) throw unheld(value, place)
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value)
   const [form, content] = entries.length === 1 ? entries[0]! : []
   if (form === '$int' && typeof content === 'string' && /^-?\d{1,40}$/.test(content)) return BigInt(content)
-  if (form === '$timestamp' && Number.isSafeInteger(content)) return new Date(content)
+  if (form === '$float' && typeof content === 'string' && floats.includes(content)) return Number(content)
+  if (form === '$timestamp' && Number.isSafeInteger(content)) {
+    const date = new Date(content)
+    if (Number.isFinite(date.getTime())) return date
+  }
   if (form === '$binary' && typeof content === 'string') return new Uint8Array(Buffer.from(content, 'base64'))
-  throw invalidInput(`${place} is ${quote(value)}, which no filter can hold`)
+  throw unheld(value, place)
+}
+
+function unheld(value: unknown, place: string): SheafError {
+  const isDate = value instanceof Date
+  const what = isDate ? 'an invalid Date' : typeof value === 'function' ? 'a function' : quote(value)
+  return invalidInput(`${place} is ${what}, which no filter can hold`, {
+    hint: Array.isArray(value)
+      ? 'pass a list of single values'
+      : 'pass a number, bigint, string, boolean, null, Date, Uint8Array or a list of them',
+  })
 }

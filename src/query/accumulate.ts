@@ -189,18 +189,20 @@ class FloatSum implements Accumulator {
   }
 }
 
-/** High words may add up to this much before a sum is given up: 2^19 rows of the largest numbers there are. */
-const highLimit = 2 ** 50
+/** Words may add up to this much before they are carried on. */
+const wordLimit = 2 ** 50
 
 /**
  * Sums of integers as two doubles, one of the low and one of the high words, each a whole number that doubles hold
- * exactly: what the low words carry over moves to the high ones after every batch.
+ * exactly: what the low words carry over moves to the high ones after every batch, what those carry over to a bigint.
  */
 class IntegerSum implements Accumulator {
   readonly #type: DataType
   readonly #isMean: boolean
   #low = new Float64Array(1)
   #high = new Float64Array(1)
+  /** By group, for the few whose high words have added up to more than doubles hold: what was carried on, times 2^32. */
+  readonly #carried = new Map<number, bigint>()
   #counts = new Float64Array(1)
 
   constructor(type: DataType, isMean: boolean) {
@@ -223,11 +225,14 @@ class IntegerSum implements Accumulator {
       low[group]! += pairs[2 * i]! >>> 0
       high[group]! += top < 0 ? top + lift : top
       counts[group]! += 1
-      if (low[group]! >= highLimit) carry(low, high, group)
+      if (low[group]! >= wordLimit) carry(low, high, group)
     }
     for (let i = 0; i < owners.length; i++) {
-      carry(low, high, owners[i]!)
-      if (Math.abs(high[owners[i]!]!) >= highLimit) throw this.#overflow('beyond 80 bits')
+      const group = owners[i]!
+      carry(low, high, group)
+      if (Math.abs(high[group]!) < wordLimit) continue
+      this.#carried.set(group, (this.#carried.get(group) ?? 0n) + BigInt(high[group]!))
+      high[group] = 0
     }
   }
 
@@ -237,7 +242,8 @@ class IntegerSum implements Accumulator {
     const counts = grown(this.#counts, to)
     const scalars = results(from, to, group => {
       if (counts[group] === 0) return null
-      const sum = BigInt(high[group]!) * 0x1_0000_0000n + BigInt(low[group]!)
+      const upper = BigInt(high[group]!) + (this.#carried.get(group) ?? 0n)
+      const sum = upper * 0x1_0000_0000n + BigInt(low[group]!)
       if (this.#isMean) return Number(sum) / counts[group]!
       const isSigned = this.#type.kind === 'int' && this.#type.signed
       if ((isSigned ? BigInt.asIntN(64, sum) : BigInt.asUintN(64, sum)) !== sum) {
@@ -296,7 +302,7 @@ class DecimalSum implements Accumulator {
       const result = this.#isMean ? dividedHalfUp(sum * finer, BigInt(this.#counts[group]!)) : sum
       if (result < limit && result > -limit) return result
       throw invalidInput(
-        `a sum of decimals has more than ${precision} digits: ${formatDecimal(result, scale)}`,
+        `${this.#isMean ? 'an average' : 'a sum'} of decimals has more than ${precision} digits: ${formatDecimal(result, scale)}`,
         {
           hint: 'sum doubles: sum(CAST(x AS double))',
         },

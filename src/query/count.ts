@@ -12,7 +12,7 @@ export async function countMatching(
 ): Promise<number> {
   const source = new RowSource(reader, pacer)
   let count = 0
-  for await (const candidate of candidates(source, filter, [], pacer)) {
+  for await (const candidate of candidates(source, { filter, names: [] }, pacer)) {
     const passing = await passingRows(source, candidate, pacer)
     count += passing === null ? candidate.part.rows : passing.count()
     await pacer.turn()

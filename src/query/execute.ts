@@ -1,5 +1,6 @@
 /** Carries out a plan, step after step: rows, groups, columns, distinct rows, order (see plan.ts). */
 import type { Batch } from '../arrow/column.js'
+import { concatBatches } from '../arrow/concat.js'
 import { sliceBatch } from '../arrow/slice.js'
 import type { Schema } from '../arrow/types.js'
 import type { Clock } from '../primitives/clock.js'
@@ -8,12 +9,12 @@ import { valueType } from '../sql/values/types.js'
 import type { TableReader } from '../table/table-reader.js'
 import { Grouper } from './group.js'
 import { groupRows } from './group-rows.js'
-import { type RowHits, sliceHits } from './hits.js'
+import { type RowHits, regrouped, sliceHits } from './hits.js'
 import { arranged, orderedRows } from './ordered.js'
 import type { Plan } from './plan.js'
-import { evaluated, foundRows, namesOf, type Run, stepsOf } from './run.js'
+import { chunkRows, evaluated, foundRows, namesOf, nearestRows, type Run, stepsOf } from './run.js'
 import { RowSource } from './source.js'
-import type { Steps } from './steps.js'
+import { inSteps } from './steps.js'
 
 export interface QueryResult {
   readonly schema: Schema
@@ -27,33 +28,49 @@ export async function executePlan(
   pacer: Pacer,
   clock: Clock,
 ): Promise<QueryResult> {
-  const source = new RowSource(reader, pacer)
-  const run: Run = { plan, source, pacer, seed: Math.floor(clock.random() * 2 ** 32) }
-  const { output, grouping, distinct } = plan
+  const { offset, limit, search, output, grouping, distinct } = plan
+  const run: Run = {
+    plan,
+    source: new RowSource(reader, pacer),
+    pacer,
+    seed: Math.floor(clock.random() * 2 ** 32),
+    window: search === null ? { offset, limit } : { offset: 0, limit: Number.POSITIVE_INFINITY },
+  }
   const schema: Schema = { fields: output.map(({ field }) => field) }
   const batches: Batch[] = []
-  if (grouping === null && !distinct) {
-    const steps = stepsOf(output.map(({ value }) => value))
-    for await (const hits of wantedRows(run, steps)) batches.push(await rowsOut(run, hits, schema, steps))
+  if (distinct) {
+    const unique = await distinctRows(run, schema)
+    for await (const batch of arranged(run, unique, plan.order)) batches.push(batch)
+    return { schema: unique.schema, batches }
+  }
+  if (grouping !== null) {
+    const groups = await groupRows(run, grouping)
+    for await (const piece of arranged(run, groups, plan.order)) {
+      batches.push(await projected(run, piece, schema))
+    }
     return { schema, batches }
   }
-  if (!distinct) {
-    const groups = await arranged(run, await groupRows(run, grouping!), plan.order)
-    for await (const batch of projected(run, groups, schema)) batches.push(batch)
-    return { schema, batches }
+  for await (const hits of regrouped(wantedRows(run), chunkRows)) {
+    batches.push(await rowsOut(run, hits, schema))
   }
-  const unique = await arranged(run, await distinctRows(run, schema), plan.order)
-  return { schema: unique.schema, batches: unique.length === 0 ? [] : [unique] }
+  return { schema, batches }
 }
 
-/** The rows of the answer in its order, in groups. */
-async function* wantedRows(run: Run, steps: Steps): AsyncGenerator<RowHits> {
-  const { offset, limit, order, output } = run.plan
-  const names = namesOf(output.map(({ value }) => value))
-  const rows = order.length > 0 ? orderedRows(run, offset + limit, steps) : foundRows(run, names, steps)
+/** The rows of the answer in its order, some at a time. */
+async function* wantedRows(run: Run): AsyncGenerator<RowHits> {
+  const { order, output, search } = run.plan
+  const { offset, limit } = run.window
+  if (limit <= 0) return
+  if (search !== null && order.length === 0) {
+    yield nearestRows(run.plan, search, run.source, run.pacer)
+    return
+  }
+  const values = output.map(({ value }) => value)
+  const enough = offset + limit
+  const rows =
+    order.length > 0 ? orderedRows(run, enough) : foundRows(run, namesOf(values), stepsOf(values), enough)
   let skip = offset
   let want = limit
-  if (want <= 0) return
   for await (const hits of rows) {
     const { length } = hits.offsets
     const kept = sliceHits(hits, Math.min(skip, length), Math.min(length, skip + want))
@@ -64,33 +81,37 @@ async function* wantedRows(run: Run, steps: Steps): AsyncGenerator<RowHits> {
   }
 }
 
-/** The columns of the answer for some rows, sharing no memory with the cache. */
-async function rowsOut(run: Run, hits: RowHits, schema: Schema, steps: Steps): Promise<Batch> {
-  const { source, pacer, plan } = run
+/** The columns of the answer for some rows as one batch, sharing no memory with the cache. */
+async function rowsOut({ source, pacer, plan }: Run, hits: RowHits, schema: Schema): Promise<Batch> {
   const values = plan.output.map(({ value }) => value)
-  const batch = await source.batch(hits, namesOf(values), true)
-  return { schema, length: batch.length, columns: await evaluated(values, batch, steps, pacer) }
+  const names = namesOf(values)
+  const pieces: Batch[] = []
+  for (const [from, to] of inSteps(hits.offsets.length, stepsOf(values), pacer)) {
+    const batch = await source.batch(sliceHits(hits, from, to), names, true)
+    pieces.push({ schema, length: to - from, columns: await evaluated(values, batch, pacer) })
+  }
+  return pieces.length === 1 ? pieces[0]! : concatBatches(pieces)
 }
 
-/** The columns of the answer for every row of a batch, in pieces. */
-async function* projected(run: Run, batch: Batch, schema: Schema): AsyncGenerator<Batch> {
-  const values = run.plan.output.map(({ value }) => value)
-  const steps = stepsOf(values)
-  for (let from = 0, length: number; from < batch.length; from += length) {
-    length = Math.min(steps.rows, batch.length - from)
-    const columns = await evaluated(values, sliceBatch(batch, from, length), steps, run.pacer)
-    yield { schema, length, columns }
+/** The columns of the answer for every row of a batch, as one. */
+async function projected({ plan, pacer }: Run, batch: Batch, schema: Schema): Promise<Batch> {
+  const values = plan.output.map(({ value }) => value)
+  const pieces: Batch[] = []
+  for (const [from, to] of inSteps(batch.length, stepsOf(values), pacer)) {
+    const columns = await evaluated(values, sliceBatch(batch, from, to - from), pacer)
+    pieces.push({ schema, length: to - from, columns })
   }
+  return pieces.length === 1 ? pieces[0]! : concatBatches(pieces)
 }
 
 /** Every distinct row of the answer once, as they are met; no more than are wanted where there is no order. */
 async function distinctRows(run: Run, schema: Schema): Promise<Batch> {
-  const { plan, pacer, seed } = run
+  const { plan, pacer, seed, window } = run
   const grouper = new Grouper(
     schema.fields.map(({ type }) => type),
     seed,
   )
-  const enough = plan.order.length > 0 ? Number.POSITIVE_INFINITY : plan.offset + plan.limit
+  const enough = plan.order.length > 0 ? Number.POSITIVE_INFINITY : window.offset + window.limit
   for await (const batch of undistinguished(run, schema)) {
     if (batch.length > 0) grouper.add(batch.columns)
     if (grouper.count >= enough) break
@@ -103,10 +124,13 @@ async function distinctRows(run: Run, schema: Schema): Promise<Batch> {
 async function* undistinguished(run: Run, schema: Schema): AsyncGenerator<Batch> {
   const { grouping, output } = run.plan
   if (grouping !== null) {
-    yield* projected(run, await groupRows(run, grouping), schema)
+    const groups = await groupRows(run, grouping)
+    for (let from = 0; from < groups.length; from += chunkRows) {
+      const piece = sliceBatch(groups, from, Math.min(chunkRows, groups.length - from))
+      yield projected(run, piece, schema)
+    }
     return
   }
   const values = output.map(({ value }) => value)
-  const steps = stepsOf(values)
-  for await (const hits of foundRows(run, namesOf(values), steps)) yield rowsOut(run, hits, schema, steps)
+  for await (const hits of foundRows(run, namesOf(values), stepsOf(values))) yield rowsOut(run, hits, schema)
 }

@@ -5,7 +5,7 @@
 import { typeName } from '../arrow/type-name.js'
 import { quote } from '../errors.js'
 import type { Layout } from '../manifest/layout.js'
-import { Pacer } from '../primitives/pacer.js'
+import type { Pacer } from '../primitives/pacer.js'
 import { printExpression } from '../sql/binding/print.js'
 import type { TableReader } from '../table/table-reader.js'
 import { mayPass } from './filter.js'
@@ -13,12 +13,23 @@ import type { Aggregate, OrderKey, OutputColumn, Plan } from './plan.js'
 import { RowSource } from './source.js'
 
 /** `table`: what the table is called. `verbose`: with the types of the columns. */
-export function explainPlan(plan: Plan, reader: TableReader, table: string, verbose: boolean): string {
-  const steps = [...outputSteps(plan, verbose), ...rowSteps(plan), scanStep(plan, reader, table)]
+export async function explainPlan(
+  plan: Plan,
+  reader: TableReader,
+  table: string,
+  verbose: boolean,
+  pacer: Pacer,
+): Promise<string> {
+  const scan = await scanStep(plan, reader, table, pacer)
+  const steps = [...outputSteps(plan, verbose), ...rowSteps(plan), scan]
   const lines = steps.map((step, depth) => `${'  '.repeat(depth)}${step}`)
-  const warnings = new Set(
-    [plan.filter, ...plan.output.map(({ value }) => value)].flatMap(each => each?.warnings ?? []),
-  )
+  const { filter, output, order, grouping } = plan
+  const expressions = [
+    filter,
+    ...[...output, ...order, ...(grouping?.keys ?? [])].map(({ value }) => value),
+    ...(grouping?.aggregates ?? []).map(({ arg }) => arg),
+  ]
+  const warnings = new Set(expressions.flatMap(each => each?.warnings ?? []))
   return [...lines, ...[...warnings].map(warning => `warning: ${warning}`)].join('\n')
 }
 
@@ -72,12 +83,24 @@ function rowSteps({ search, filter, filterFirst, offset, limit }: Plan): string[
   return steps
 }
 
-function scanStep({ filter, filterFirst, search }: Plan, reader: TableReader, table: string): string {
+async function scanStep(
+  { filter, filterFirst, search, from }: Plan,
+  reader: TableReader,
+  table: string,
+  pacer: Pacer,
+): Promise<string> {
   const { fragments, version }: Layout = reader.layout
-  const source = new RowSource(reader, new Pacer())
+  const source = new RowSource(reader, pacer)
   const before = search === null || filterFirst ? filter : null
-  const read = fragments.filter(fragment => mayPass(source, before, fragment))
-  const rows = read.reduce((sum, fragment) => sum + fragment.rows - fragment.dead.count, 0)
-  const passed = `${read.length} of ${fragments.length} fragments may hold matching rows, ${rows} rows in them`
-  return `Scan: ${table} version ${version}, ${passed}`
+  let count = 0
+  let rows = 0
+  for (const fragment of fragments.slice(reader.fragmentAt(from))) {
+    await pacer.turn()
+    if (!mayPass(source, before, fragment)) continue
+    count++
+    rows += fragment.rows - fragment.dead.count
+  }
+  const begin = from === 0 ? '' : ` from row ${from} on`
+  const passed = `${count} of ${fragments.length} fragments may hold matching rows, ${rows} rows in them`
+  return `Scan: ${table} version ${version}${begin}, ${passed}`
 }

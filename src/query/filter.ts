@@ -6,6 +6,7 @@ import { sliceBatch } from '../arrow/slice.js'
 import type { Fragment } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { partitionPoint } from '../primitives/partition-point.js'
 import type { BoundExpression, ColumnNode } from '../sql/bound.js'
 import { selectRows } from '../sql/evaluate.js'
 import { possibleTruth } from '../sql/zones/prune.js'
@@ -19,32 +20,60 @@ export interface Candidate {
   readonly part: Part
   /** Null: every living row passes. */
   readonly filter: BoundExpression | null
+  /** Rows before this one are passed over. */
+  readonly first: number
+}
+
+/** What of a table is asked for. */
+export interface Asked {
+  readonly filter: BoundExpression | null
+  /** Living rows of the version that are passed over; default none. */
+  readonly from?: number
+  /** Rows that are enough; default all. */
+  readonly enough?: number
+  /** Columns besides those of the filter that will be read. */
+  readonly names: readonly string[]
 }
 
 /**
- * Parts that may hold rows for which `filter` is true, in row order. Footers are read as they are come to. `names`: further
- * columns that will be read of every part.
+ * Parts that may hold rows for which the filter is true, in row order. What comes before `from` is not looked at; footers
+ * are read as they are come to.
  */
 export async function* candidates(
   source: RowSource,
-  filter: BoundExpression | null,
-  names: readonly string[],
+  { filter, from = 0, enough = Number.POSITIVE_INFINITY, names }: Asked,
   pacer: Pacer,
 ): AsyncGenerator<Candidate> {
-  for (const fragment of source.reader.layout.fragments) {
+  const { reader } = source
+  const { fragments } = reader.layout
+  for (let i = from === 0 ? 0 : reader.fragmentAt(from); i < fragments.length; i++) {
+    const fragment = fragments[i]!
     const left = filter === null ? null : remaining(source, filter, fragment, null)
     await pacer.turn()
     if (left === 'none') continue
-    const parts = await source.reader.partsOf(fragment, pacer.signal)
-    for (const [i, part] of parts.entries()) {
+    const parts = await reader.partsOf(fragment, pacer.signal)
+    for (const [p, part] of parts.entries()) {
       const rest = left === null ? null : remaining(source, left, fragment, part)
       if (rest === 'none') continue
-      // The next part comes from disk while this one is looked at.
-      const next = parts[i + 1]
-      if (next !== undefined) source.prefetch(next, [...(rest?.columns ?? []), ...names])
-      yield { part, filter: rest }
+      const first = await firstRow(source, part, from, pacer)
+      if (first === part.rows) continue
+      // The next part comes from disk while this one is looked at, where this one cannot be enough.
+      const next = parts[p + 1]
+      if (next !== undefined && enough > part.rows)
+        source.prefetch(next, [...(rest?.columns ?? []), ...names])
+      yield { part, filter: rest, first }
     }
   }
+}
+
+/** The first row of a part with at least `from` living rows of the version before it; the number of its rows for none. */
+async function firstRow({ reader }: RowSource, part: Part, from: number, pacer: Pacer): Promise<number> {
+  const before = reader.liveBeforeFragment(part.fragment)
+  if (from <= before) return 0
+  const rank = from - before - (await reader.liveBefore(part, pacer.signal))
+  if (rank <= 0) return 0
+  const live = await reader.live(part, pacer.signal)
+  return live === null ? Math.min(rank, part.rows) : live.select(rank)
 }
 
 /** Whether a fragment may hold rows for which `filter` is true. */
@@ -78,7 +107,7 @@ function zoneOf(source: RowSource, { path }: ColumnNode, fragment: Fragment, par
   if (name === rowIdField.name) return wholeNumbers(fragment.ids.row0 + first, rows)
   if (name !== rowOffsetField.name) return null
   // Dead rows before a part bring its rows further to the front, by as many as there are at most.
-  const before = source.liveBefore(fragment)
+  const before = source.reader.liveBeforeFragment(fragment)
   const least = before + Math.max(0, first - fragment.dead.count)
   return wholeNumbers(least, before + first + rows - least)
 }
@@ -95,36 +124,37 @@ export async function passingRows(
 ): Promise<Bitset | null> {
   if (filter === null) return source.reader.live(part, pacer.signal)
   const passing = new Bitset(part.rows)
-  for await (const { from, rows } of slices(source, { part, filter }, pacer)) {
+  for await (const { from, rows } of slices(source, { part, filter, first: 0 }, pacer)) {
     passing.words.set(rows.words, from >>> 5)
   }
   return passing
 }
 
-/** The same, as ascending row numbers of the part, a slice at a time: who has enough need not go on. */
+/** The same from the first row asked for, as ascending row numbers of the part, a slice at a time: who has enough need not go on. */
 export async function* matchingRows(
   source: RowSource,
   candidate: Candidate,
   pacer: Pacer,
 ): AsyncGenerator<Uint32Array> {
-  const { part, filter } = candidate
+  const { part, filter, first } = candidate
   if (filter === null) {
     const live = await source.reader.live(part, pacer.signal)
-    yield live === null ? numbersUpTo(part.rows) : live.toIndices()
+    const rows = live === null ? numbersUpTo(part.rows) : live.toIndices()
+    yield first === 0 ? rows : rows.subarray(partitionPoint(rows.length, i => rows[i]! < first))
     return
   }
-  for await (const { from, rows } of slices(source, { part, filter }, pacer)) {
+  for await (const { from, rows } of slices(source, { part, filter, first }, pacer)) {
     const numbers = rows.toIndices()
-    if (numbers.length === 0) continue
     if (from > 0) for (let i = 0; i < numbers.length; i++) numbers[i]! += from
-    yield numbers
+    const asked = numbers.subarray(partitionPoint(numbers.length, i => numbers[i]! < first))
+    if (asked.length > 0) yield asked
   }
 }
 
-/** Evaluates a filter slice by slice, and lets others run between them. */
+/** Evaluates a filter slice by slice from the first row asked for, and lets others run between them. */
 async function* slices(
   source: RowSource,
-  { part, filter }: { readonly part: Part; readonly filter: BoundExpression },
+  { part, filter, first }: Candidate & { readonly filter: BoundExpression },
   pacer: Pacer,
 ): AsyncGenerator<{ readonly from: number; readonly rows: Bitset }> {
   // Dead rows are no rows: what they hold must not make the filter fail.
@@ -133,14 +163,14 @@ async function* slices(
   await pacer.turn()
   const steps = new Steps([filter], part.rows + 31)
   let length: number
-  for (let from = 0; from < part.rows; from += length) {
+  for (let from = 32 * Math.floor(first / 32); from < part.rows; from += length) {
     length = Math.min(steps.rows, part.rows - from)
     const piece = length === part.rows ? batch : sliceBatch(batch, from, length)
     const within =
       live === null ? undefined : new Bitset(length, live.words.slice(from >>> 5, (from + length + 31) >>> 5))
-    const begun = pacer.elapsed()
+    const begun = pacer.worked()
     const rows = selectRows(filter, piece, within)
-    steps.took(length, pacer.elapsed() - begun)
+    steps.took(length, pacer.worked() - begun)
     yield { from, rows }
     await pacer.turn()
   }

@@ -5,7 +5,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { type Accumulator, accumulator } from './accumulate.js'
 import { Grouper } from './group.js'
 import type { Grouping } from './plan.js'
-import { evaluated, foundRows, groupRowsMax, namesOf, type Run, stepsOf } from './run.js'
+import { chunkRows, evaluated, foundRows, namesOf, type Run, stepsOf } from './run.js'
 
 /** One row for every group: its keys, then its aggregates. */
 export async function groupRows(run: Run, { keys, aggregates }: Grouping): Promise<Batch> {
@@ -23,7 +23,7 @@ export async function groupRows(run: Run, { keys, aggregates }: Grouping): Promi
   const steps = stepsOf(read)
   for await (const hits of foundRows(run, names, steps)) {
     const batch = await source.batch(hits, names, false)
-    const columns = await evaluated(read, batch, steps, pacer)
+    const columns = await evaluated(read, batch, pacer)
     const groups =
       keys.length === 0 ? new Uint32Array(batch.length) : grouper.add(columns.slice(0, keys.length))
     let next = keys.length
@@ -40,8 +40,8 @@ export async function groupRows(run: Run, { keys, aggregates }: Grouping): Promi
 
 async function finished(of: Accumulator, count: number, pacer: Pacer): Promise<Column> {
   const pieces: Column[] = []
-  for (let from = 0; from === 0 || from < count; from += groupRowsMax) {
-    pieces.push(of.finish(from, Math.min(count, from + groupRowsMax)))
+  for (let from = 0; from === 0 || from < count; from += chunkRows) {
+    pieces.push(of.finish(from, Math.min(count, from + chunkRows)))
     await pacer.turn()
   }
   return concatColumns(pieces)

@@ -23,6 +23,48 @@ export function pickHits(hits: RowHits, rows: Uint32Array): RowHits {
   }
 }
 
+/**
+ * The same hits in groups of exactly `size` rows, but for the last one of a part: whoever sees the groups sees nothing of
+ * how they were found.
+ */
+export async function* regrouped(groups: AsyncIterable<RowHits>, size: number): AsyncGenerator<RowHits> {
+  let waiting: RowHits[] = []
+  let count = 0
+  for await (const hits of groups) {
+    const first = waiting[0]
+    const isOfPart = hits.partOf === null && hits.distances === null && first?.parts[0] === hits.parts[0]
+    if (first !== undefined && !isOfPart) {
+      yield joined(waiting, count)
+      waiting = []
+      count = 0
+    }
+    let rest = hits
+    while (count + rest.offsets.length >= size) {
+      waiting.push(sliceHits(rest, 0, size - count))
+      rest = sliceHits(rest, size - count, rest.offsets.length)
+      yield joined(waiting, size)
+      waiting = []
+      count = 0
+    }
+    if (rest.offsets.length === 0) continue
+    waiting.push(rest)
+    count += rest.offsets.length
+  }
+  if (count > 0) yield joined(waiting, count)
+}
+
+/** Hits of one part, or one group of hits. */
+function joined(groups: readonly RowHits[], count: number): RowHits {
+  if (groups.length === 1) return groups[0]!
+  const offsets = new Uint32Array(count)
+  let at = 0
+  for (const group of groups) {
+    offsets.set(group.offsets, at)
+    at += group.offsets.length
+  }
+  return { ...groups[0]!, offsets }
+}
+
 /** Hits `from .. to`. */
 export function sliceHits(hits: RowHits, from: number, to: number): RowHits {
   const { parts, partOf, offsets, distances } = hits

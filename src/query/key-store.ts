@@ -39,11 +39,6 @@ export interface KeyBatch {
   readonly texts: readonly (ByteRows | null)[]
 }
 
-/** Whether the values of a type have an order: lists, structs, maps and intervals have none. */
-export function isOrdered(type: DataType): boolean {
-  return wordsOfType(type) !== null
-}
-
 /** Words of a value, without the one for NULL. */
 function wordsOfType(declared: DataType): number | null {
   const type = valueType(declared)
@@ -317,15 +312,23 @@ export class KeyStore {
     return 0
   }
 
-  /** A store of the rows `rows` alone, numbered by their places. */
-  picked(rows: Uint32Array): KeyStore {
-    const store = new KeyStore(this.#types, this.#orders)
+  /** A store for the same keys without rows. */
+  emptied(): KeyStore {
+    return new KeyStore(this.#types, this.#orders)
+  }
+
+  addAll(batch: KeyBatch): void {
+    const count = batch.words[0]?.length ?? 0
+    for (let row = 0; row < count; row++) this.add(batch, row)
+  }
+
+  /** The rows `rows` as a batch. */
+  picked(rows: Uint32Array): KeyBatch {
     const words = this.#words.map(all => rows.map(row => all[row]!))
     const texts = this.#texts.map(all => {
       return all === null ? null : pickedTexts(all, rows)
     })
-    for (let i = 0; i < rows.length; i++) store.add({ words, texts }, i)
-    return store
+    return { words, texts }
   }
 
   #noTexts(): TextColumn {

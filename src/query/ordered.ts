@@ -2,17 +2,22 @@
 import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { takeBatch } from '../arrow/take.js'
-import { partitionPoint } from '../primitives/partition-point.js'
 import type { Part } from '../table/table-reader.js'
-import type { RowHits } from './hits.js'
+import { pickHits, type RowHits, sliceHits } from './hits.js'
 import type { OrderKey } from './plan.js'
-import { evaluated, foundRows, namesOf, type Run, stepsOf } from './run.js'
+import { chunkRows, evaluated, foundRows, namesOf, nearestRows, type Run, stepsOf } from './run.js'
 import { Sorter } from './sort.js'
-import type { Steps } from './steps.js'
+import { inSteps } from './steps.js'
 
 /** The first `count` rows by the order of the plan. Only their places are kept while the others are looked at. */
-export async function* orderedRows(run: Run, count: number, steps: Steps): AsyncGenerator<RowHits> {
+export async function* orderedRows(run: Run, count: number): AsyncGenerator<RowHits> {
   const { plan, source, pacer } = run
+  if (plan.search !== null) {
+    const found = await nearestRows(plan, plan.search, source, pacer)
+    const sorted = await sortedNumbers(run, found, count)
+    yield pickHits(found, Uint32Array.from(sorted))
+    return
+  }
   const values = plan.order.map(({ value }) => value)
   const names = namesOf(values)
   const sorter = new Sorter(
@@ -20,79 +25,97 @@ export async function* orderedRows(run: Run, count: number, steps: Steps): Async
     plan.order,
     count,
   )
-  const seen = new SeenRows()
-  const keySteps = stepsOf(values)
-  for await (const hits of foundRows(run, names, keySteps)) {
+  const places = new Places()
+  for await (const hits of foundRows(run, names, stepsOf(values))) {
     const batch = await source.batch(hits, names, false)
-    const keys = await evaluated(values, batch, keySteps, pacer)
-    await sorter.add(keys, seen.add(hits), pacer)
+    await sorter.add(await evaluated(values, batch, pacer), places.add(hits), pacer)
     await pacer.turn()
   }
-  const tags = await sorter.finish(pacer)
-  for (let from = 0, to: number; from < tags.length; from = to) {
-    to = from + steps.rows
-    yield seen.hits(tags.subarray(from, to))
+  const sorted = await sorter.finish(pacer)
+  for (let from = 0; from < sorted.length; from += chunkRows) {
+    yield places.hits(sorted.subarray(from, from + chunkRows))
   }
 }
 
-/** Rows by the number they were seen as: what a sorter gives back are numbers. */
-class SeenRows {
-  readonly #groups: RowHits[] = []
-  readonly #firsts: number[] = []
-  #count = 0
+/** The numbers of some hits in the order of the plan. */
+async function sortedNumbers(
+  { plan, source, pacer }: Run,
+  found: RowHits,
+  count: number,
+): Promise<Float64Array> {
+  const values = plan.order.map(({ value }) => value)
+  const sorter = new Sorter(
+    values.map(({ type }) => type),
+    plan.order,
+    count,
+  )
+  for (const [from, to] of inSteps(found.offsets.length, stepsOf(values), pacer)) {
+    const batch = await source.batch(sliceHits(found, from, to), namesOf(values), false)
+    await sorter.add(await evaluated(values, batch, pacer), numbersFrom(from, to), pacer)
+  }
+  return sorter.finish(pacer)
+}
 
-  /** Returns the number of the first of these rows. */
-  add(hits: RowHits): number {
-    const first = this.#count
-    this.#groups.push(hits)
-    this.#firsts.push(first)
-    this.#count += hits.offsets.length
-    return first
+function numbersFrom(from: number, to: number): Float64Array {
+  const numbers = new Float64Array(to - from)
+  for (let i = 0; i < numbers.length; i++) numbers[i] = from + i
+  return numbers
+}
+
+/** What the number of a part is multiplied by; offsets in it are less. */
+const perPart = 2 ** 32
+
+/** Rows of a scan as one number each: their part's, and their offset in it. */
+class Places {
+  readonly #parts: Part[] = []
+
+  add({ parts, offsets }: RowHits): Float64Array {
+    const part = parts[0]!
+    const number = this.#parts.at(-1) === part ? this.#parts.length - 1 : this.#parts.push(part) - 1
+    const places = new Float64Array(offsets.length)
+    for (let i = 0; i < places.length; i++) places[i] = number * perPart + offsets[i]!
+    return places
   }
 
-  hits(numbers: Float64Array): RowHits {
-    const parts: Part[] = []
-    const known = new Map<Part, number>()
-    const partOf = new Uint32Array(numbers.length)
-    const offsets = new Uint32Array(numbers.length)
-    const distances = this.#groups[0]?.distances == null ? null : new Float32Array(numbers.length)
-    for (let i = 0; i < numbers.length; i++) {
-      const group = partitionPoint(this.#firsts.length, at => this.#firsts[at]! <= numbers[i]!) - 1
-      const hits = this.#groups[group]!
-      const row = numbers[i]! - this.#firsts[group]!
-      const part = hits.parts[hits.partOf?.[row] ?? 0]!
-      let number = known.get(part)
-      if (number === undefined) {
-        number = parts.push(part) - 1
-        known.set(part, number)
-      }
-      partOf[i] = number
-      offsets[i] = hits.offsets[row]!
-      if (distances !== null) distances[i] = hits.distances![row]!
+  hits(places: Float64Array): RowHits {
+    const partOf = new Uint32Array(places.length)
+    const offsets = new Uint32Array(places.length)
+    for (let i = 0; i < places.length; i++) {
+      const part = Math.floor(places[i]! / perPart)
+      partOf[i] = part
+      offsets[i] = places[i]! - part * perPart
     }
-    return { parts, partOf, offsets, distances }
+    return { parts: this.#parts, partOf, offsets, distances: null }
   }
 }
 
-/** Rows in memory by an order, and of those the ones asked for. */
-export async function arranged(run: Run, batch: Batch, order: readonly OrderKey[]): Promise<Batch> {
-  const { plan, pacer } = run
-  const end = Math.min(batch.length, plan.offset + plan.limit)
-  const from = Math.min(plan.offset, end)
-  if (order.length === 0)
-    return from === 0 && end === batch.length ? batch : sliceBatch(batch, from, end - from)
+/** Rows in memory by an order, and of those the ones asked for, in pieces. */
+export async function* arranged(
+  { window, pacer }: Run,
+  batch: Batch,
+  order: readonly OrderKey[],
+): AsyncGenerator<Batch> {
+  const end = Math.min(batch.length, window.offset + window.limit)
+  const begin = Math.min(window.offset, end)
   const values = order.map(({ value }) => value)
+  const steps = stepsOf(values)
+  if (order.length === 0) {
+    for (const [from, to] of inSteps(end - begin, steps, pacer))
+      yield sliceBatch(batch, begin + from, to - from)
+    return
+  }
   const sorter = new Sorter(
     values.map(({ type }) => type),
     order,
     end,
   )
-  const steps = stepsOf(values)
-  for (let at = 0, length: number; at < batch.length; at += length) {
-    length = Math.min(steps.rows, batch.length - at)
-    const keys = await evaluated(values, sliceBatch(batch, at, length), steps, pacer)
-    await sorter.add(keys, at, pacer)
+  for (const [from, to] of inSteps(batch.length, steps, pacer)) {
+    const keys = await evaluated(values, sliceBatch(batch, from, to - from), pacer)
+    await sorter.add(keys, numbersFrom(from, to), pacer)
   }
-  const rows = Uint32Array.from(await sorter.finish(pacer))
-  return takeBatch(batch, rows.subarray(from))
+  const rows = Uint32Array.from((await sorter.finish(pacer)).subarray(begin))
+  for (let from = 0; from < rows.length; from += chunkRows) {
+    yield takeBatch(batch, rows.subarray(from, from + chunkRows))
+    await pacer.turn()
+  }
 }

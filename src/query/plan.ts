@@ -63,6 +63,9 @@ export interface Plan {
   readonly distinct: boolean
   /** None: by distance, else in row order (groups: as they are met). */
   readonly order: readonly OrderKey[]
+  /** Living rows of the version that a scan passes over before it begins. */
+  readonly from: number
+  /** Rows to skip: nearest ones where there is a vector, else rows of the answer. */
   readonly offset: number
   /** Rows after the offset; may be larger than any table. */
   readonly limit: number

@@ -6,10 +6,10 @@ import { evaluate, selectRows } from '../sql/evaluate.js'
 import type { Part } from '../table/table-reader.js'
 import { candidates, matchingRows } from './filter.js'
 import { pickHits, type RowHits, sliceHits } from './hits.js'
-import type { Plan } from './plan.js'
+import type { Plan, VectorSearch } from './plan.js'
 import { searchExact } from './search-exact.js'
 import type { RowSource } from './source.js'
-import { Steps } from './steps.js'
+import { inSteps, Steps } from './steps.js'
 
 export interface Run {
   readonly plan: Plan
@@ -17,65 +17,77 @@ export interface Run {
   readonly pacer: Pacer
   /** For tables of keys. */
   readonly seed: number
+  /**
+   * Which rows of the answer are asked for: of a search those are the nearest ones it finds, whatever becomes of them; of
+   * anything else a piece of the answer.
+   */
+  readonly window: { readonly offset: number; readonly limit: number }
 }
 
-/** Rows of a group at most, so that one step on one group is short. */
-export const groupRowsMax = 16 * 1024
+/** Rows taken at once at most, so that one step is short. */
+export const chunkRows = 16 * 1024
 
-/** How many rows to evaluate these expressions for in one go. */
+/** How many rows to take at once for these expressions. */
 export function stepsOf(expressions: readonly BoundExpression[]): Steps {
-  return new Steps(expressions, groupRowsMax)
+  return new Steps(expressions, chunkRows)
 }
 
 /** The values of some expressions for every row of a batch. */
 export async function evaluated(
   values: readonly BoundExpression[],
   batch: Batch,
-  steps: Steps,
   pacer: Pacer,
 ): Promise<Column[]> {
   const columns: Column[] = []
-  let took = 0
   for (const value of values) {
-    const begun = pacer.elapsed()
     columns.push(evaluate(value, batch))
-    took += pacer.elapsed() - begun
     await pacer.turn()
   }
-  steps.took(batch.length, took)
   return columns
 }
 
-/** All rows that match, by distance or in row order, in groups of as many as a step has. */
-export async function* foundRows(run: Run, names: readonly string[], steps: Steps): AsyncGenerator<RowHits> {
-  const { plan, source, pacer } = run
+/** All rows that match, by distance or in row order, a step at a time. `enough`: rows after which nobody asks for more. */
+export async function* foundRows(
+  { plan, source, pacer }: Run,
+  names: readonly string[],
+  steps: Steps,
+  enough = Number.POSITIVE_INFINITY,
+): AsyncGenerator<RowHits> {
   if (plan.search !== null) {
-    const hits = await nearestRows(run)
-    for (let from = 0, to: number; from < hits.offsets.length; from = to) {
-      to = from + steps.rows
-      yield sliceHits(hits, from, to)
-    }
+    const hits = await nearestRows(plan, plan.search, source, pacer)
+    for (const [from, to] of inSteps(hits.offsets.length, steps, pacer)) yield sliceHits(hits, from, to)
     return
   }
-  for await (const candidate of candidates(source, plan.filter, names, pacer)) {
+  const { filter, from } = plan
+  for await (const candidate of candidates(source, { filter, from, enough, names }, pacer)) {
     const parts: readonly Part[] = [candidate.part]
     for await (const offsets of matchingRows(source, candidate, pacer)) {
-      for (let from = 0, to: number; from < offsets.length; from = to) {
-        to = from + steps.rows
-        yield { parts, partOf: null, offsets: offsets.subarray(from, to), distances: null }
+      for (const [start, end] of inSteps(offsets.length, steps, pacer)) {
+        yield { parts, partOf: null, offsets: offsets.subarray(start, end), distances: null }
         await pacer.turn()
       }
     }
   }
 }
 
-async function nearestRows({ plan, source, pacer }: Run): Promise<RowHits> {
-  const { search, filter, filterFirst, offset, limit } = plan
+/** The nearest rows that are asked for. A filter that comes after the search thins them out. */
+export async function nearestRows(
+  { filter, filterFirst, offset, limit }: Plan,
+  search: VectorSearch,
+  source: RowSource,
+  pacer: Pacer,
+): Promise<RowHits> {
   const before = filterFirst ? filter : null
-  const found = await searchExact(search!, before, offset + limit, source, pacer)
-  if (filter === null || filterFirst) return found
-  const batch = await source.batch(found, filter.columns, false)
-  return pickHits(found, selectRows(filter, batch).toIndices())
+  const after = filterFirst ? null : filter
+  const found = await searchExact(search, before, offset + limit, source, pacer)
+  if (after === null) return sliceHits(found, offset, found.offsets.length)
+  const kept: number[] = []
+  for (const [from, to] of inSteps(found.offsets.length, stepsOf([after]), pacer)) {
+    const batch = await source.batch(sliceHits(found, from, to), after.columns, false)
+    for (const row of selectRows(after, batch).toIndices()) kept.push(from + row)
+    await pacer.turn()
+  }
+  return pickHits(found, Uint32Array.from(kept).subarray(offset))
 }
 
 /** Columns that some expressions read. */

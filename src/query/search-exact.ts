@@ -21,7 +21,7 @@ export async function searchExact(
   const parts: Part[] = []
   const lists: PartHits[] = []
   if (limit === 0) return mergeHits(parts, lists, 0, pacer)
-  for await (const candidate of candidates(source, filter, [field.name], pacer)) {
+  for await (const candidate of candidates(source, { filter, names: [field.name] }, pacer)) {
     const { part } = candidate
     const { segment, present } = await reader.vectors(part, field, pacer.signal)
     const passing = await passingRows(source, candidate, pacer)

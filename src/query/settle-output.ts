@@ -8,7 +8,7 @@
 
 import { typeName } from '../arrow/type-name.js'
 import type { DataType, Field, Schema } from '../arrow/types.js'
-import { columnNotFound, invalidInput, quote, SheafError, schemaMismatch } from '../errors.js'
+import { columnNotFound, invalidInput, quote, SheafError, schemaMismatch, unsupported } from '../errors.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import {
@@ -18,15 +18,16 @@ import {
   splitAggregates,
 } from '../sql/binding/aggregates.js'
 import { type BindOptions, bindExpression } from '../sql/binding/bind.js'
+import { costOf } from '../sql/binding/cost.js'
+import { hasColumn } from '../sql/binding/names.js'
 import { printBound } from '../sql/binding/print.js'
 import { type Bound, type BoundExpression, columnsOf, operandsOf, withOperands } from '../sql/bound.js'
 import { parseExpression } from '../sql/syntax/parse.js'
 import type { Expr } from '../sql/syntax/syntax.js'
-import { valueType } from '../sql/values/types.js'
-import { isOrdered } from './key-store.js'
+import { isOrdered, valueType } from '../sql/values/types.js'
 import { columnExpression, namedColumn } from './named-column.js'
 import type { Aggregate, Grouping, OrderKey, OutputColumn } from './plan.js'
-import { distanceField, rowIdField, rowOffsetField, sourceSchema } from './source.js'
+import { distanceField, madeFields, rowIdField, rowOffsetField, sourceSchema } from './source.js'
 
 type Random = () => number
 
@@ -48,15 +49,21 @@ export function settleOutput(
   const source = sourceSchema(schema, measured)
   const aliases = aliasesOf(request)
   const isGrouped = request.group_by !== undefined || aliases.some(({ tree }) => containsAggregate(tree))
+  refuseIgnored(request, isGrouped)
   const { grouping, output, readable } = isGrouped
     ? settleGroups(request, aliases, source, options, random)
     : settleRows(request, schema, aliases, measured, options, random)
   const distinct = request.distinct === true
   const order = (request.order_by ?? []).map((key): OrderKey => {
     const name = key.column_name
-    const column = output.find(({ field }) => field.name === name)
+    // A column of the table that is called exactly that comes before one of the answer that is so but for case.
+    const isOfTable = output.every(({ field }) => field.name !== name) && hasColumn(name, source)
+    const column = isOfTable ? undefined : outputNamed(name, output)
     const value = distinct ? ownColumn(name, output, random) : (column?.value ?? readable(name))
     if (!isOrdered(value.type)) throw unordered('order_by', name, value.type)
+    if (costOf(value.expr).isVolatile) {
+      throw unsupported(`order_by names ${quote(name)}, which would be computed anew for the answer`)
+    }
     return { value, ascending: key.ascending ?? true, nullsFirst: key.nulls_first ?? false }
   })
   if (distinct) {
@@ -70,6 +77,26 @@ function unordered(what: string, name: string, type: DataType) {
   return schemaMismatch(`${what} cannot compare values of ${quote(name)}, which is ${typeName(type)}`)
 }
 
+/** What an answer of groups or of distinct rows has no place for. */
+function refuseIgnored(request: QueryRequest, isGrouped: boolean): void {
+  const whole = isGrouped ? 'groups' : request.distinct === true ? 'distinct rows' : null
+  const hasOrder = (request.order_by ?? []).length > 0
+  if (whole !== null && request.with_row_id === true) {
+    throw invalidInput(`with_row_id asks for ids of rows, but the answer is of ${whole}`)
+  }
+  if (request.resume_at !== undefined && (whole !== null || hasOrder || request.vector != null)) {
+    throw invalidInput('resume_at goes on with a scan: not with a vector, an order, groups or distinct rows')
+  }
+}
+
+/** The column of the answer of exactly this name, else the only one that equals it when case is ignored. */
+function outputNamed(name: string, output: readonly OutputColumn[]): OutputColumn | undefined {
+  const exact = output.find(({ field }) => field.name === name)
+  if (exact !== undefined) return exact
+  const similar = output.filter(({ field }) => field.name.toLowerCase() === name.toLowerCase())
+  return similar.length === 1 ? similar[0] : undefined
+}
+
 interface Alias {
   readonly name: string
   readonly tree: Expr
@@ -77,10 +104,14 @@ interface Alias {
 
 function aliasesOf({ columns }: QueryRequest): readonly Alias[] {
   if (columns === undefined) return []
-  if ('column_aliases' in columns) {
-    return Object.entries(columns.column_aliases!).map(([name, text]) => ({ name, tree: parsed(text, name) }))
-  }
-  return []
+  if (!('column_aliases' in columns)) return []
+  const aliases = Object.entries(columns.column_aliases!)
+  if (aliases.length === 0) throw invalidInput('columns.column_aliases names no column')
+  return aliases.map(([name, text]) => {
+    if (/\p{Surrogate}/u.test(name))
+      throw invalidInput(`column ${quote(name)} has half of a surrogate pair in its name`)
+    return { name, tree: parsed(text, name) }
+  })
 }
 
 /** Says which column an expression with a fault is of. */
@@ -137,8 +168,17 @@ function settleRows(
     ...(request.with_row_id === true ? [rowIdField.name] : []),
     ...(request.resume_at !== undefined ? [rowOffsetField.name] : []),
   ]
+  for (const { field, value } of output) checkMadeName(field.name, value)
   const missing = computed.filter(name => output.every(column => column.field.name !== name))
   return { grouping: null, output: [...output, ...missing.map(named)], readable }
+}
+
+/** The names of what a query makes are not those of anything else. */
+function checkMadeName(name: string, { expr }: BoundExpression): void {
+  const isMade = madeFields.some(field => field.name === name)
+  const isItself = expr.kind === 'column' && expr.path[0] === name
+  if (isMade && !isItself)
+    throw invalidInput(`${quote(name)} is the name of what a query makes, not of another column`)
 }
 
 function namesOf({ columns }: QueryRequest): readonly string[] | undefined {
@@ -179,27 +219,32 @@ function settleGroups(
       hint: "select the keys and aggregates: { city: 'city', total: 'sum(price)' }",
     })
   }
+  const prefix = freshPrefix(source)
   const keys = (request.group_by ?? []).map((text, i) => {
     const value = bound(keyTree(text, aliases, source), text, source, options)
     if (!isOrdered(value.type)) throw unordered('group_by', text, value.type)
-    const field: Field = { name: `#key${i}`, type: valueType(value.type), nullable: true }
+    const like = outputOf(text, value, source).field
+    const field: Field = { ...like, name: `${prefix}key${i}`, type: valueType(value.type) }
     return { field, value, printed: printBound(value.expr) }
   })
   const selected: readonly Alias[] =
     aliases.length > 0 ? aliases : namesOf(request)!.map(name => ({ name, tree: nameTree(name) }))
   let calls: readonly AggregateCall[] = []
   const trees = selected.map(({ name, tree }) => {
-    const split = splitAggregates(tree, calls)
+    const split = splitAggregates(tree, calls, prefix)
     calls = split.aggregates
     return { name, tree: split.expr }
   })
   const aggregates = calls.map(({ fn, distinct, arg, name }): Aggregate => {
     const value = arg === null ? null : bound(arg, fn, source, options)
     const type = aggregateType(fn, value?.type ?? null)
+    if (distinct && value !== null && !isOrdered(value.type))
+      throw unordered(`${fn}(DISTINCT)`, fn, value.type)
     return { fn, distinct, arg: value, field: { name, type, nullable: fn !== 'count' } }
   })
   const withAggregates: Schema = { fields: [...source.fields, ...aggregates.map(({ field }) => field)] }
-  const results = [...keys, ...aggregates].map(({ field }) => field.name)
+  const made: Schema = { fields: [...keys, ...aggregates].map(({ field }) => field) }
+  const results = made.fields.map(field => field.name)
   const output = trees.map(({ name, tree }): OutputColumn => {
     const value = bound(tree, name, withAggregates, options)
     const expr = overKeys(value.expr, keys)
@@ -212,11 +257,7 @@ function settleGroups(
         },
       )
     }
-    const { type } = expr
-    return {
-      field: { name, type, nullable: true },
-      value: { ...value, expr, type, columns: columnsOf(expr) },
-    }
+    return outputOf(name, { ...value, expr, type: expr.type, columns: columnsOf(expr) }, made)
   })
   const readable = (name: string): BoundExpression => {
     const expr = overKeys(namedColumn(name, source), keys)
@@ -230,6 +271,13 @@ function settleGroups(
     output,
     readable,
   }
+}
+
+/** What no column's name begins with. */
+function freshPrefix({ fields }: Schema): string {
+  let prefix = '#'
+  while (fields.some(field => field.name.startsWith(prefix))) prefix += '#'
+  return prefix
 }
 
 function nameTree(name: string): Expr {
@@ -258,9 +306,9 @@ function overKeys(node: Bound, keys: readonly { readonly field: Field; readonly 
 // ---- order
 
 function ownColumn(name: string, output: readonly OutputColumn[], random: Random): BoundExpression {
-  const column = output.find(({ field }) => field.name === name)
+  const column = outputNamed(name, output)
   if (column !== undefined) {
-    return columnExpression({ kind: 'column', path: [name], type: column.field.type }, random)
+    return columnExpression({ kind: 'column', path: [column.field.name], type: column.field.type }, random)
   }
   throw columnNotFound(
     name,

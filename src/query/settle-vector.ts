@@ -62,7 +62,7 @@ function vectorField(name: string | undefined, dimension: number, schema: TableS
 }
 
 /** Numbers per vector, or null for a column that holds none. */
-export function vectorDimension(field: TableField): number | null {
+function vectorDimension(field: TableField): number | null {
   const { type } = field
   if (type.kind !== 'fixed_size_list') return null
   const child = type.child.type

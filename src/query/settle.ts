@@ -8,13 +8,12 @@ import { type Clock, systemClock } from '../primitives/clock.js'
 import { readParameters } from '../protocol/parameters.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import { bindFilter } from '../sql/binding/bind.js'
-import { combined } from '../sql/binding/logic.js'
 import { ParameterList } from '../sql/binding/parameters.js'
-import { type BoundExpression, columnsOf } from '../sql/bound.js'
+import type { BoundExpression } from '../sql/bound.js'
 import type { Plan } from './plan.js'
 import { settleOutput } from './settle-output.js'
 import { settleVector } from './settle-vector.js'
-import { rowOffsetField, sourceSchema } from './source.js'
+import { sourceSchema } from './source.js'
 
 /**
  * Throws code 12 for unknown columns, 13 for what does not fit the table, 20 for types that do not fit, 0 for what this
@@ -23,26 +22,29 @@ import { rowOffsetField, sourceSchema } from './source.js'
 export function settleQuery(request: QueryRequest, schema: TableSchema, clock: Clock = systemClock): Plan {
   if (request.full_text_query !== undefined) throw unsupported('full_text_query is not supported yet')
   if (request.parameters !== undefined && !hasExpressions(request)) {
-    throw invalidInput('parameters are given, but no filter')
+    throw invalidInput('parameters are given, but no expression that could take them')
   }
   const search = settleVector(request, schema)
   const filterFirst = request.prefilter ?? true
   const parameters = parametersOf(request.parameters)
   const options = { parameters, clock }
   const measured = search !== null
-  const asked =
+  const filter =
     request.filter === undefined
       ? null
       : bindFilter(request.filter, sourceSchema(schema, measured && !filterFirst), options)
-  const filter = request.resume_at === undefined ? asked : resumed(asked, request.resume_at, clock)
   const output = settleOutput(request, schema, measured, options, () => clock.random())
   parameters.checkUsed()
+  // Without a condition, rows to skip are rows of the version to pass over.
+  const isPlain = search === null && filter === null && output.grouping === null && !output.distinct
+  const skipped = isPlain && output.order.length === 0 ? (request.offset ?? 0) : 0
   return {
     filter,
     filterFirst,
     search,
     ...output,
-    offset: request.offset ?? 0,
+    from: (request.resume_at ?? 0) + skipped,
+    offset: (request.offset ?? 0) - skipped,
     limit: request.k,
   }
 }
@@ -51,15 +53,6 @@ function hasExpressions({ filter, columns, group_by }: QueryRequest): boolean {
   return (
     filter !== undefined || group_by !== undefined || (columns !== undefined && 'column_aliases' in columns)
   )
-}
-
-/** Only rows from a place on, in row order. */
-function resumed(filter: BoundExpression | null, at: number, clock: Clock): BoundExpression | null {
-  if (at === 0) return filter
-  const rest = bindFilter(`${rowOffsetField.name} >= ${at}`, { fields: [rowOffsetField] }, { clock })
-  if (filter === null) return rest
-  const expr = combined('and', [rest.expr, filter.expr])
-  return { ...filter, expr, columns: columnsOf(expr) }
 }
 
 /** Binds a filter to the columns of a table and those every query makes. `parameters` are as they travel. */

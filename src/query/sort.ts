@@ -31,14 +31,14 @@ export class Sorter {
     this.#store = new KeyStore(types, orders)
   }
 
-  /** Adds the rows of the key columns; row `i` is called `firstTag + i`. */
-  async add(columns: readonly Column[], firstTag: number, pacer: Pacer): Promise<void> {
+  /** Adds the rows of the key columns; row `i` is called `tags[i]`. */
+  async add(columns: readonly Column[], tags: Float64Array, pacer: Pacer): Promise<void> {
     if (this.#keep === 0) return
     const batch = this.#store.batch(columns)
     const length = columns[0]!.length
     for (let row = 0; row < length; row++) {
       if (this.#last !== null && this.#store.compareWith(this.#last, batch, row) <= 0) continue
-      this.#push(batch, row, firstTag + row)
+      this.#push(batch, row, tags[row]!)
       if (this.#store.count >= Math.max(keepAtLeast, 4 * this.#keep)) await this.#discard(pacer)
     }
   }
@@ -46,9 +46,7 @@ export class Sorter {
   /** The tags of the first rows, in order. */
   async finish(pacer: Pacer): Promise<Float64Array> {
     const order = await this.#sorted(pacer)
-    const tags = new Float64Array(Math.min(order.length, this.#keep))
-    for (let i = 0; i < tags.length; i++) tags[i] = this.#tags[order[i]!]!
-    return tags
+    return this.#tagsOf(order.subarray(0, this.#keep), pacer)
   }
 
   #push(batch: KeyBatch, row: number, tag: number): void {
@@ -61,11 +59,27 @@ export class Sorter {
     this.#tags[at] = tag
   }
 
+  async #tagsOf(rows: Uint32Array, pacer: Pacer): Promise<Float64Array> {
+    const all = this.#tags
+    const tags = new Float64Array(rows.length)
+    for (let from = 0; from < rows.length; from += 16 * runRows) {
+      const to = Math.min(rows.length, from + 16 * runRows)
+      for (let i = from; i < to; i++) tags[i] = all[rows[i]!]!
+      await pacer.turn()
+    }
+    return tags
+  }
+
   async #discard(pacer: Pacer): Promise<void> {
     const first = (await this.#sorted(pacer)).slice(0, this.#keep)
+    const store = this.#store.emptied()
+    for (let from = 0; from < first.length; from += runRows) {
+      store.addAll(this.#store.picked(first.subarray(from, from + runRows)))
+      await pacer.turn()
+    }
     const tags = new Float64Array(this.#tags.length)
-    for (let i = 0; i < first.length; i++) tags[i] = this.#tags[first[i]!]!
-    this.#store = this.#store.picked(first)
+    tags.set(await this.#tagsOf(first, pacer))
+    this.#store = store
     this.#tags = tags
     this.#last = this.#keep - 1
   }

@@ -8,11 +8,11 @@
 import type { Batch, Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { emptyColumn } from '../arrow/fill.js'
+import { withOwnDictionary } from '../arrow/own-dictionary.js'
 import { sliceColumn } from '../arrow/slice.js'
 import { takeColumn } from '../arrow/take.js'
 import type { Field, Schema } from '../arrow/types.js'
 import { assert } from '../errors.js'
-import type { Fragment } from '../manifest/layout.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { Part, TableReader } from '../table/table-reader.js'
@@ -23,6 +23,9 @@ const uint64 = { kind: 'int', bits: 64, signed: false } as const
 export const rowIdField: Field = { name: '_rowid', type: uint64, nullable: false }
 export const rowOffsetField: Field = { name: '_rowoffset', type: uint64, nullable: false }
 export const distanceField: Field = { name: '_distance', type: { kind: 'float', bits: 32 }, nullable: false }
+
+/** All columns that queries make. */
+export const madeFields: readonly Field[] = [rowIdField, rowOffsetField, distanceField]
 
 /** `measured`: whether the rows have a distance. */
 export function sourceSchema(schema: TableSchema, measured: boolean): Schema {
@@ -35,7 +38,6 @@ export class RowSource {
   readonly reader: TableReader
   readonly #pacer: Pacer
   readonly #fields: ReadonlyMap<string, TableField>
-  #liveBefore: ReadonlyMap<Fragment, number> | undefined
 
   constructor(reader: TableReader, pacer: Pacer) {
     this.reader = reader
@@ -54,22 +56,6 @@ export class RowSource {
       const field = this.#fields.get(name)
       if (field !== undefined) this.reader.column(part, field).catch(() => {})
     }
-  }
-
-  /** Living rows of the version before the fragment. */
-  liveBefore(fragment: Fragment): number {
-    if (this.#liveBefore === undefined) {
-      const before = new Map<Fragment, number>()
-      let live = 0
-      for (const each of this.reader.layout.fragments) {
-        before.set(each, live)
-        live += each.rows - each.dead.count
-      }
-      this.#liveBefore = before
-    }
-    const before = this.#liveBefore.get(fragment)
-    assert(before !== undefined, `fragment ${fragment.id} belongs to the version`)
-    return before
   }
 
   /** All rows of a part, dead ones too, with the columns `names`; without a copy where they lie in memory. */
@@ -104,29 +90,16 @@ export class RowSource {
     if (field === undefined && name === distanceField.name) return flat(distanceField, hits.distances!)
     if (hits.offsets.length === 0) return emptyColumn((field ?? madeField(name)).type)
     if (hits.partOf === null) return this.#some(hits.parts[0]!, name, hits.offsets, owned)
-    return this.#gather(hits.parts, hits.partOf, hits.offsets, name)
+    return this.#gather(hits, name)
   }
 
   /** Rows of several parts: taken part by part, then put into the order of the answer. */
-  async #gather(
-    parts: readonly Part[],
-    partOf: Uint32Array,
-    offsets: Uint32Array,
-    name: string,
-  ): Promise<Column> {
-    const rowsOf = new Map<number, number[]>()
-    for (const [row, part] of partOf.entries()) {
-      const rows = rowsOf.get(part)
-      if (rows === undefined) rowsOf.set(part, [row])
-      else rows.push(row)
-    }
+  async #gather(hits: RowHits, name: string): Promise<Column> {
+    const { taken, position } = partitioned(hits)
     const pieces: Column[] = []
-    const position = new Uint32Array(offsets.length)
-    let next = 0
-    for (const [part, rows] of rowsOf) {
-      const taken = Uint32Array.from(rows, row => offsets[row]!)
-      pieces.push(await this.#some(parts[part]!, name, taken, true))
-      for (const row of rows) position[row] = next++
+    for (const { part, offsets } of taken) {
+      pieces.push(await this.#some(part, name, offsets, true))
+      await this.#pacer.turn()
     }
     return takeColumn(concatColumns(pieces), position)
   }
@@ -135,7 +108,8 @@ export class RowSource {
     const field = this.#fields.get(name)
     if (field === undefined) return this.#made(name, part, offsets)
     const { column } = await this.reader.column(part, field, this.#pacer.signal)
-    if (owned || !isRun(offsets)) return takeColumn(column, offsets)
+    if (owned) return withOwnDictionary(takeColumn(column, offsets))
+    if (!isRun(offsets)) return takeColumn(column, offsets)
     return sliceColumn(column, offsets[0]!, offsets.length)
   }
 
@@ -149,7 +123,8 @@ export class RowSource {
     }
     assert(name === rowOffsetField.name, `a query makes no column ${name} of a part`)
     const live = await this.reader.live(part, this.#pacer.signal)
-    const before = this.liveBefore(part.fragment) + (await this.reader.liveBefore(part, this.#pacer.signal))
+    const before =
+      this.reader.liveBeforeFragment(part.fragment) + (await this.reader.liveBefore(part, this.#pacer.signal))
     if (live === null) return wholeNumbers(rowOffsetField, length, row => before + offsetOf(row))
     const ranks = live.ranks()
     return wholeNumbers(rowOffsetField, length, row => before + live.rank(offsetOf(row), ranks))
@@ -157,9 +132,41 @@ export class RowSource {
 }
 
 function madeField(name: string): Field {
-  const field = [rowIdField, rowOffsetField, distanceField].find(known => known.name === name)
+  const field = madeFields.find(known => known.name === name)
   assert(field !== undefined, `${name} is a column of the table or of the query`)
   return field
+}
+
+interface Partitioned {
+  readonly taken: readonly { readonly part: Part; readonly offsets: Uint32Array }[]
+  /** Where each row of the answer stands among those taken. */
+  readonly position: Uint32Array
+}
+
+const partitions = new WeakMap<RowHits, Partitioned>()
+
+/** The hits part by part; the same for all of their columns. */
+function partitioned(hits: RowHits): Partitioned {
+  const known = partitions.get(hits)
+  if (known !== undefined) return known
+  const { parts, partOf, offsets } = hits
+  const starts = new Uint32Array(parts.length + 1)
+  for (const part of partOf!) starts[part + 1]! += 1
+  for (let part = 0; part < parts.length; part++) starts[part + 1]! += starts[part]!
+  const next = starts.slice()
+  const rows = new Uint32Array(offsets.length)
+  const position = new Uint32Array(offsets.length)
+  for (let row = 0; row < position.length; row++) {
+    const at = next[partOf![row]!]!++
+    position[row] = at
+    rows[at] = offsets[row]!
+  }
+  const taken = parts
+    .map((part, i) => ({ part, offsets: rows.subarray(starts[i]!, starts[i + 1]!) }))
+    .filter(piece => piece.offsets.length > 0)
+  const made = { taken, position }
+  partitions.set(hits, made)
+  return made
 }
 
 /** Whether the rows follow each other; they are ascending and distinct, or in no order at all. */

@@ -4,6 +4,7 @@
  * before them allow.
  */
 
+import type { Pacer } from '../primitives/pacer.js'
 import { costOf } from '../sql/binding/cost.js'
 import type { BoundExpression } from '../sql/bound.js'
 
@@ -14,8 +15,8 @@ const shortStep = 2
 const longStep = 5
 /** Estimated nanoseconds per row up to which the estimate is trusted: no text is looked at as a whole. */
 const plainCost = 25
-/** Rows of the first step of what is not trusted. */
-const firstRows = 512
+/** Rows of the first step: of what is trusted, and of what is not. */
+const firstRows = { plain: 2048, costly: 512 } as const
 /** Rows are evaluated in multiples of this, so that bitmaps are cut at words. */
 const unit = 32
 
@@ -32,7 +33,7 @@ export class Steps {
     this.#key = expressions[0] ?? null
     this.#most = whole(Math.min(most, stepCost / weight))
     const known = this.#key === null ? undefined : learnt.get(this.#key)
-    this.#rows = Math.min(this.#most, known ?? (weight > plainCost ? firstRows : this.#most))
+    this.#rows = Math.min(this.#most, known ?? firstRows[weight > plainCost ? 'costly' : 'plain'])
   }
 
   /** Rows of the next step. */
@@ -51,4 +52,18 @@ export class Steps {
 
 function whole(rows: number): number {
   return Math.max(unit, Math.floor(rows / unit) * unit)
+}
+
+/** Cuts `length` rows into steps, each of which lasts until the next one is asked for. */
+export function* inSteps(
+  length: number,
+  steps: Steps,
+  pacer: Pacer,
+): Generator<readonly [from: number, to: number]> {
+  for (let from = 0, to: number; from < length; from = to) {
+    to = Math.min(length, from + steps.rows)
+    const begun = pacer.worked()
+    yield [from, to]
+    steps.took(to - from, pacer.worked() - begun)
+  }
 }

@@ -8,10 +8,12 @@
  * - What reads one dictionary column and nothing else is computed once per entry, then looked up per row.
  */
 import type { Batch, Column } from '../arrow/column.js'
+import { nullColumn } from '../arrow/fill.js'
 import { takeColumn } from '../arrow/take.js'
 import { assert } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
-import { printBound } from './binding/print.js'
+import { costOf } from './binding/cost.js'
+import { printShort } from './binding/print.js'
 import type {
   Bound,
   BoundExpression,
@@ -50,6 +52,7 @@ import {
   undecided,
 } from './kernels/truth.js'
 import { EntryCache } from './per-entry.js'
+import type { CompareOp } from './syntax/syntax.js'
 import { valueType } from './values/types.js'
 import {
   bitAt,
@@ -93,9 +96,24 @@ export function evaluate(bound: BoundExpression, batch: Batch, within?: Bitset):
 
 /** The value of an expression without columns that is not volatile. Throws what evaluating it throws. */
 export function evaluateConstant(node: Bound): Scalar {
+  return scalarAt(constantRow(node), 0)
+}
+
+/** As `evaluateConstant`; undefined when the value takes more than `maxBytes`. */
+export function evaluateSmallConstant(node: Bound, maxBytes: number): Scalar | undefined {
+  const column = constantRow(node)
+  return bytesOf(column) > maxBytes ? undefined : scalarAt(column, 0)
+}
+
+function constantRow(node: Bound): Column {
   const batch: Batch = { schema: { fields: [] }, length: 1, columns: [] }
   const random = () => assert(false, 'a constant is not volatile') as never
-  return scalarAt(vectorOf(node, { batch, length: 1, rows: null, stand: null, random }).column, 0)
+  return vectorOf(node, { batch, length: 1, rows: null, stand: null, random }).column
+}
+
+/** What the values of a column take, without what says where they are. */
+function bytesOf({ values, children }: Column): number {
+  return children.reduce((sum, child) => sum + bytesOf(child), values?.byteLength ?? 0)
 }
 
 function frameOf({ random }: BoundExpression, batch: Batch, within: Bitset | undefined): Frame {
@@ -119,7 +137,7 @@ function truthOf(node: Bound, frame: Frame): Truth {
     case 'is':
     case 'call':
     case 'case':
-      return truthPerEntry(node, frame) ?? test(node, frame)
+      return truthOfConstant(node, frame) ?? truthPerEntry(node, frame) ?? test(node, frame)
     default:
       return truthOfColumn(plain(node, frame), frame.length)
   }
@@ -127,14 +145,13 @@ function truthOf(node: Bound, frame: Frame): Truth {
 
 /** A predicate that is not made of predicates alone. */
 function test(node: Bound, frame: Frame): Truth {
-  const { length, rows } = frame
+  const { length } = frame
   switch (node.kind) {
     case 'compare':
-      return compareOperands(node.op, plain(node.left, frame), plain(node.right, frame), length, rows)
+      return compareWith(plain(node.left, frame), node.op, node.right, frame)
     case 'between': {
       const operand = plain(node.operand, frame)
-      const low = compareOperands('>=', operand, plain(node.low, frame), length, rows)
-      return and(low, compareOperands('<=', operand, plain(node.high, frame), length, rows))
+      return and(compareWith(operand, '>=', node.low, frame), compareWith(operand, '<=', node.high, frame))
     }
     case 'in':
       return isMember(node, frame)
@@ -153,8 +170,42 @@ function test(node: Bound, frame: Frame): Truth {
   }
 }
 
+function compareWith(operand: Operand, op: CompareOp, other: Bound, frame: Frame): Truth {
+  const { column, constant } = plain(other, frame)
+  const { type } = operand.column
+  // Texts are of one type, however their offsets are stored.
+  const isText = type.kind === 'utf8' && column.type.kind === 'utf8'
+  const right = { column: isText ? { ...column, type } : column, constant }
+  return compareOperands(op, operand, right, frame.length, frame.rows)
+}
+
+/** A predicate that is the same for every row, decided once; null for others. */
+function truthOfConstant(node: Bound, frame: Frame): Truth | null {
+  const { length } = frame
+  if (length === 1 || !costOf(node).isConstant) return null
+  if (!isNeeded(frame)) return constantTruth(null, length)
+  const { isTrue, isNull } = test(node, { ...frame, length: 1, rows: null })
+  return constantTruth(isNull?.[0] === 1 ? null : isTrue[0] === 1, length)
+}
+
+/** As `truthOfConstant`, for any other value. It is not kept: what was not folded may be large. */
+function constantVector(node: Bound, frame: Frame): Operand | null {
+  if (frame.length === 1 || node.kind === 'literal' || !costOf(node).isConstant) return null
+  const column = isNeeded(frame)
+    ? vectorOf(node, { ...frame, length: 1, rows: null }).column
+    : nullColumn(node.type, 1)
+  return { column, constant: true }
+}
+
+/** Whether any row is asked for: where none is, nothing may fail. */
+function isNeeded({ rows, length }: Frame): boolean {
+  return rows === null ? length > 0 : !isEmpty(rows)
+}
+
 /** Any expression for every row. */
 function vectorOf(node: Bound, frame: Frame): Operand {
+  const constant = constantVector(node, frame)
+  if (constant !== null) return constant
   switch (node.kind) {
     case 'literal':
       return { column: constantColumn(node), constant: true }
@@ -192,7 +243,7 @@ function constantColumn(node: LiteralNode): Column {
 /** A value that is neither constant, column nor predicate. */
 function compute(node: Bound, frame: Frame): Operand {
   const { length, rows } = frame
-  const describe = () => describeNode(node)
+  const describe = () => printShort(node)
   let column: Column
   switch (node.kind) {
     case 'arithmetic': {
@@ -274,19 +325,13 @@ function plain(node: Bound, frame: Frame): Operand {
 function call({ name, args, type }: CallNode, frame: Frame): Column | Truth {
   const { length, rows, random } = frame
   const kernel = functionNamed(name)!.kernel
-  const describe = () => describeNode({ kind: 'call', name, args, type })
+  const describe = () => printShort({ kind: 'call', name, args, type })
   if ('lazy' in kernel) {
     const lazily = args.map(arg => (needed: RowMask) => plain(arg, { ...frame, rows: needed }))
     return kernel.lazy(lazily, { type, length, rows, describe, random })
   }
   const operands = args.map(arg => plain(arg, frame))
   return kernel({ args: operands, type, length, rows, describe, random } satisfies Call)
-}
-
-/** A node in a message, cut to a readable length. */
-function describeNode(node: Bound): string {
-  const text = printBound(node)
-  return text.length > 120 ? `${text.slice(0, 117)}...` : text
 }
 
 function logic(node: LogicNode, frame: Frame): Truth {
@@ -308,15 +353,18 @@ const memberSets = new WeakMap<InNode, Members>()
 
 function isMember(node: InNode, frame: Frame): Truth {
   const { length, rows } = frame
-  const column = spread(plain(node.operand, frame), length)
-  const operand = { column, constant: false }
+  const operand = plain(node.operand, frame)
+  const { column } = operand
   if (column.type.kind === 'null') return constantTruth(null, length)
   let members = memberSets.get(node)
   if (members === undefined) {
     members = membersOf(column.type, node.values)
     memberSets.set(node, members)
   }
-  let truth = strictTruth(memberRows(members, column, length, rows), [operand], length)
+  // A constant beside members that are none is looked up once.
+  const hits = memberRows(members, column, column.length, operand.constant ? null : rows)
+  const isHit = operand.constant ? constantTruth(hits[0] === 1, length).isTrue : hits
+  let truth = strictTruth(isHit, [operand], length)
   if (node.hasNull) truth = or(truth, constantTruth(null, length))
   for (const other of node.others) {
     const open = undecided('or', truth, rows)
@@ -331,11 +379,15 @@ function isLike(node: LikeNode, frame: Frame): Truth {
   const { length, rows } = frame
   const { ignoreCase } = node
   const fold = (column: Column) => (ignoreCase ? lowerColumn(column) : column)
-  const text = fold(spread(plain(node.operand, frame), length))
+  const operand = plain(node.operand, frame)
+  const text = fold(operand.column)
   const pattern = plain(node.pattern, frame)
-  const operands = [{ column: text, constant: false }, pattern]
+  const operands = [operand, pattern]
   const wanted = fold(pattern.column)
-  if (!pattern.constant) return strictTruth(likeEach(text, wanted, node.escape, rows), operands, length)
+  if (!pattern.constant) {
+    const texts = { column: text, constant: operand.constant }
+    return strictTruth(likeEach(texts, wanted, node.escape, rows), operands, length)
+  }
   if (wanted.nullCount > 0) return constantTruth(null, length)
   let compiled = patterns.get(node)
   if (compiled === undefined) {
@@ -346,14 +398,16 @@ function isLike(node: LikeNode, frame: Frame): Truth {
 }
 
 /** LIKE with a pattern of its own for every row. */
-function likeEach(text: Column, wanted: Column, escapeCharacter: string, rows: RowMask): Uint32Array {
-  const out = new Uint32Array(wordCount(text.length))
-  const texts = byteRowsOf(text)
-  for (let i = 0; i < text.length; i++) {
+function likeEach(text: Operand, wanted: Column, escapeCharacter: string, rows: RowMask): Uint32Array {
+  const { length } = wanted
+  const out = new Uint32Array(wordCount(length))
+  const { bytes, offsets } = byteRowsOf(text.column)
+  for (let i = 0; i < length; i++) {
     const pattern = rows === null || bitAt(rows, i) ? scalarAt(wanted, i) : null
     if (pattern === null) continue
     const compiled = compileLike(pattern as string, escapeCharacter)
-    const isHit = matches(compiled, texts.bytes, texts.offsets[i]!, texts.offsets[i + 1]!)
+    const row = text.constant ? 0 : i
+    const isHit = matches(compiled, bytes, offsets[row]!, offsets[row + 1]!)
     if (isHit) out[i >>> 5]! |= 1 << (i & 31)
   }
   return out

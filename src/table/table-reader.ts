@@ -35,6 +35,7 @@ export class TableReader {
   readonly layout: Layout
   readonly #source: TableSource
   readonly #location: string
+  #starts: ReadonlyMap<Fragment, number> | undefined
   readonly #parts = new Map<Fragment, Promise<readonly Part[]>>()
 
   /** `location`: the table's folder, relative to the root. */
@@ -64,6 +65,31 @@ export class TableReader {
       parts.catch(() => this.#parts.delete(fragment))
     }
     return orAborted(parts, signal)
+  }
+
+  /** How many living rows come before a fragment. */
+  liveBeforeFragment(fragment: Fragment): number {
+    return this.#liveStarts().get(fragment)!
+  }
+
+  /** The number of the first fragment that has a row with at least `rowOffset` living rows before it. */
+  fragmentAt(rowOffset: number): number {
+    const { fragments } = this.layout
+    const end = (fragment: Fragment) => this.liveBeforeFragment(fragment) + liveRows(fragment)
+    return partitionPoint(fragments.length, i => end(fragments[i]!) <= rowOffset)
+  }
+
+  #liveStarts(): ReadonlyMap<Fragment, number> {
+    if (this.#starts === undefined) {
+      const starts = new Map<Fragment, number>()
+      let live = 0
+      for (const fragment of this.layout.fragments) {
+        starts.set(fragment, live)
+        live += liveRows(fragment)
+      }
+      this.#starts = starts
+    }
+    return this.#starts
   }
 
   /** Between which values the rows of a fragment lie, dead ones included; null when nothing is known. Reads nothing. */
@@ -199,6 +225,10 @@ export class TableReader {
 /** The file of a fragment that holds `field`. */
 function fileOf(fragment: Fragment, field: TableField): DataFile | undefined {
   return fragment.files.find(file => file.fields.includes(field.id))
+}
+
+function liveRows({ rows, dead }: Fragment): number {
+  return rows - dead.count
 }
 
 /** Ascending u32 row offsets, as a blob of dead rows holds them. */

@@ -21,7 +21,7 @@ export async function findDeadRows(
   const pieces = new Map<number, Uint32Array[]>()
   let count = 0
   const source = new RowSource(reader, pacer)
-  for await (const candidate of candidates(source, predicate, [], pacer)) {
+  for await (const candidate of candidates(source, { filter: predicate, names: [] }, pacer)) {
     const { fragment, first } = candidate.part
     for await (const rows of matchingRows(source, candidate, pacer)) {
       const offsets = rows.map(row => first + row)

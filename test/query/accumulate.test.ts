@@ -162,3 +162,14 @@ test('a sum of long integers stays exact over many rows', () => {
   const rows = Array.from({ length: 4000 }, (_, i) => [0, i % 2 === 0 ? big : -big + 1n] as const)
   expect(run(aggregate('sum', type), type, rows, 1, 1000)).toEqual([2000n])
 })
+
+test('sums of long integers do not depend on the order of the rows', () => {
+  const type = int(64, true)
+  const greatest = 2n ** 63n - 1n
+  const count = 600_000
+  const rows = Array.from({ length: 2 * count }, (_, i) => [0, i < count ? greatest : -greatest] as const)
+  expect(run(aggregate('sum', type), type, rows, 1, 16_384)).toEqual([0n])
+  const unsigned = int(64, false)
+  const large = rows.slice(0, count).map(() => [0, 2n ** 64n - 3n] as const)
+  expect(run(aggregate('avg', unsigned), unsigned, large, 1, 16_384)).toEqual([2 ** 64])
+}, 60_000)

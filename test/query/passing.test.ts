@@ -133,3 +133,37 @@ test('A-055 rows added and deleted in any way: a filter finds what looking at ev
     { numRuns: 60 },
   )
 })
+
+test('what an answer holds is not what is kept', async () => {
+  const ns = await connect('memory://')
+  const index = { kind: 'int', bits: 32, signed: true } as const
+  const type = { kind: 'dictionary', index, value: { kind: 'utf8', large: false }, ordered: false } as const
+  const fields = [{ name: 'd', type, nullable: true }]
+  const table = await ns.createTable('t', [{ d: 'x' }, { d: 'y' }], { schema: { fields } })
+  const columns = { column_names: ['d'] }
+  const { chunks } = await ns.operations.queryTable({ id: ['t'], vector: null, k: 10, columns })
+  for (const chunk of chunks) chunk.fill(0x78)
+  expect(await table.search().toArray()).toEqual([{ d: 'x' }, { d: 'y' }])
+  await ns.close()
+})
+
+test('a scan that goes on does not begin anew: rows before its place are not evaluated', async () => {
+  const ns = await connect('memory://')
+  const table = await ns.createTable(
+    't',
+    Array.from({ length: 10_000 }, (_, i) => ({ x: i, one: 1n, zero: i < 5000 ? 0n : 1n })),
+  )
+  // Each row before the place would be a division by zero.
+  const request = {
+    id: ['t'],
+    vector: null,
+    k: 10,
+    filter: 'one / zero = 1',
+    columns: { column_names: ['x'] },
+  }
+  const reply = await ns.operations.queryTable({ ...request, resume_at: 5024 })
+  expect(reply.version).toBe(1)
+  await expect(ns.operations.queryTable({ ...request, resume_at: 4000 })).rejects.toThrow(/division by zero/)
+  expect(await table.search().offset(9998).select(['x']).toArray()).toEqual([{ x: 9998 }, { x: 9999 }])
+  await ns.close()
+})

@@ -128,6 +128,10 @@ function compareRows(
   return 0
 }
 
+function numbersFrom(from: number, count: number): Float64Array {
+  return Float64Array.from({ length: count }, (_, i) => from + i)
+}
+
 describe('sorting', () => {
   test('gives the first rows in the order asked for, equal ones as they came', async () => {
     const cases = fc.tuple(keyColumns, fc.nat(70), fc.integer({ min: 1, max: 20 }))
@@ -137,7 +141,7 @@ describe('sorting', () => {
         const sorter = new Sorter(types, keys, keep)
         const pacer = new Pacer()
         for (let from = 0; from < rows.length; from += step) {
-          await sorter.add(columnsOf(keys, rows.slice(from, from + step)), from, pacer)
+          await sorter.add(columnsOf(keys, rows.slice(from, from + step)), numbersFrom(from, 10_000), pacer)
         }
         const expected = rows.map((_, i) => i).sort((a, b) => compareRows(keys, rows[a]!, rows[b]!) || a - b)
         expect([...(await sorter.finish(pacer))]).toEqual(expected.slice(0, keep))
@@ -156,8 +160,8 @@ describe('sorting', () => {
         [{ kind: 'int64' }],
         values.slice(from, from + 10_000).map(value => [value]),
       )
-      await sorter.add(columns, from, pacer)
-      await all.add(columns, from, pacer)
+      await sorter.add(columns, numbersFrom(from, 10_000), pacer)
+      await all.add(columns, numbersFrom(from, 10_000), pacer)
     }
     const expected = values.map((_, i) => i).sort((a, b) => Number(values[a]! - values[b]!))
     expect([...(await sorter.finish(pacer))]).toEqual(expected.slice(0, 1000))
@@ -180,7 +184,7 @@ test.each([
   const sorter = new Sorter([kinds.utf8!.type, kinds.float64!.type], keys, rows.length)
   const pacer = new Pacer()
   for (let from = 0; from < rows.length; from += 10_000) {
-    await sorter.add(columnsOf(keys, rows.slice(from, from + 10_000)), from, pacer)
+    await sorter.add(columnsOf(keys, rows.slice(from, from + 10_000)), numbersFrom(from, 10_000), pacer)
   }
   const expected = rows.map((_, i) => i).sort((a, b) => compareRows(keys, rows[a]!, rows[b]!) || a - b)
   expect([...(await sorter.finish(pacer))]).toEqual(expected)

@@ -7,6 +7,7 @@ import { columnValues } from '../../src/arrow/values.js'
 import { SheafError } from '../../src/errors.js'
 import { Bitset } from '../../src/primitives/bitset.js'
 import { bindExpression, bindFilter } from '../../src/sql/binding/bind.js'
+import { type Bound, operandsOf } from '../../src/sql/bound.js'
 import { evaluate, selectRows } from '../../src/sql/evaluate.js'
 import { parseExpression } from '../../src/sql/syntax/parse.js'
 import { SeededClock } from '../support/clock.js'
@@ -632,4 +633,68 @@ describe('long lists', () => {
     expect(select(`n IN (${odd.join(',')})`, from)).toEqual(isOdd)
     expect(process.cpuUsage(started).user / 1e6).toBeLessThan(10)
   })
+})
+
+describe('constants that are too large to be kept', () => {
+  const from = batch({ a: int(64), s: utf8, big: { kind: 'utf8', large: true } }, [
+    { a: 1n, s: 'x%', big: 'x' },
+    { a: 2n, s: '%y', big: null },
+    { a: 0n, s: null, big: 'x'.repeat(100_000) },
+  ])
+  const large = "repeat('x', 100000)"
+  const kinds = (node: Bound): string[] => [node.kind, ...operandsOf(node).flatMap(kinds)]
+
+  test('are not folded, and those that are short are', () => {
+    const exprOf = (text: string) => bindExpression(parseExpression(text), from.schema).expr
+    expect(kinds(exprOf(large))).toEqual(['call', 'literal', 'literal'])
+    expect(kinds(exprOf(`CAST(${large} AS bytea)`))).toEqual(['cast', 'call', 'literal', 'literal'])
+    expect(kinds(exprOf(`upper('${'x'.repeat(100_000)}')`))).toEqual(['call', 'literal'])
+    expect(kinds(exprOf("repeat('x', 65536)"))).toEqual(['literal'])
+    expect(kinds(exprOf(`length(${large})`))).toEqual(['literal'])
+    expect(kinds(exprOf(`upper(${large}) = lower(${large})`))).toEqual(['literal'])
+    expect(kinds(exprOf(`CAST('${'x'.repeat(100_000)}' AS bytea)`))).toEqual(['cast', 'literal'])
+  })
+
+  test('have the value they would have', () => {
+    expect(values(`length(${large}) + a`, from)).toEqual([100_001n, 100_002n, 100_000n])
+    expect(select(`big = ${large}`, from)).toEqual([2])
+    expect(select(`big BETWEEN 'x' AND ${large}`, from)).toEqual([0, 2])
+    expect(select(`${large} LIKE s`, from)).toEqual([0])
+    expect(select(`${large} LIKE 'x%'`, from)).toEqual([0, 1, 2])
+    expect(select(`${large} IN (s, big)`, from)).toEqual([2])
+    expect(select(`(${large} IN (s, 'x')) IS NULL`, from)).toEqual([2])
+    expect(select(`length(${large}) = 100000 AND a > 0`, from)).toEqual([0, 1])
+    expect(select(`nullif(${large}, s) IS NULL`, from)).toEqual([])
+    expect(values(`length(CASE WHEN a = 1 THEN ${large} ELSE s END)`, from)).toEqual([100_000, 2, null])
+    expect(values(`length(coalesce(s, ${large}))`, from)).toEqual([2, 2, 100_000])
+    expect(values(`array_has([${large}, 'y'], big)`, from)).toEqual([false, null, true])
+  })
+
+  test('are computed once for all rows, however many there are', () => {
+    const rows = batch(
+      { a: int(64) },
+      Array.from({ length: 8192 }, (_, i) => ({ a: BigInt(i) })),
+    )
+    const texts = Array.from({ length: 40 }, (_, i) => `length(repeat('${i}', 500000)) >= a`)
+    expect(select(texts.join(' AND '), rows)).toHaveLength(8192)
+  })
+
+  test('fail only where a row needs them', () => {
+    expect(select('a = 7 AND length(chr(-1)) = 1', from)).toEqual([])
+    expect(values('CASE WHEN a = 7 THEN 1 / 0 ELSE a END', from)).toEqual([1n, 2n, 0n])
+    expect(failure(() => select('a = 1 AND 1 / 0 = 1', from)).message).toContain('division by zero')
+  })
+})
+
+test('a message shows the beginning of a value', () => {
+  const from = batch({ s: utf8 }, [{ s: '9'.repeat(50_000_000) }])
+  const parameters = ['9'.repeat(50_000_000)]
+  const messages = [
+    failure(() => select('CAST(s AS bigint) = 1', from)).message,
+    failure(() => bindFilter('CAST(? AS bigint) = 1', from.schema, { parameters })).message,
+    failure(() => bindFilter('CAST(s AS timestamp) = ?', from.schema, { parameters })).message,
+    failure(() => bindFilter('? + 1 = 2', from.schema, { parameters })).message,
+    failure(() => select(`length(s || '${'x'.repeat(10_000)}') / 0 = 1`, from)).message,
+  ]
+  for (const message of messages) expect(message.length).toBeLessThan(400)
 })

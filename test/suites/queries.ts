@@ -64,6 +64,22 @@ export function queriesSuite({ name, open }: Door): void {
         expect(await taken.toArray()).toEqual([{ x: 1 }, { x: 5 }])
       })
 
+      test('the names of what a query makes are not given to anything else', async () => {
+        for (const name of ['_rowid', '_rowoffset', '_distance']) {
+          expect(
+            await failure(
+              shop
+                .search()
+                .select({ [name]: 'id' })
+                .toArray(),
+            ),
+          ).toMatchObject({ code: 13 })
+        }
+        const itself = shop.search().select({ _rowid: '_rowid' }).withRowId().limit(1)
+        expect(await itself.toArray()).toEqual([{ _rowid: 0 }])
+        expect(await failure(shop.search().select({}).toArray())).toMatchObject({ code: 13 })
+      })
+
       test('a fault in an expression names its column and its place', async () => {
         const error = await failure(shop.search().select({ ok: 'id', bad: 'prise + 1' }).toArray())
         expect(error).toMatchObject({ code: 12, hint: expect.stringContaining('"price"') })
@@ -114,7 +130,22 @@ export function queriesSuite({ name, open }: Door): void {
         ])
       })
 
-      test('what has no order is refused', async () => {
+      test('of a search it is the nearest rows that limit and offset choose, whatever becomes of them', async () => {
+        const near = shop.search([0, 5]).select(['id'])
+        const ids = async (search: typeof near) => (await search.toArray()).map(row => row.id)
+        expect(await ids(near.limit(2).offset(1))).toEqual([4, 3])
+        expect(await ids(near.limit(2).offset(1).orderBy('id'))).toEqual([3, 4])
+        const counted = shop
+          .search([0, 5])
+          .limit(2)
+          .offset(1)
+          .select({ n: 'count(*)', far: 'max(_distance)' })
+        expect(await counted.toArray()).toEqual([{ n: 2, far: 4 }])
+      })
+
+      test('what has no order, or another value each time, is refused', async () => {
+        const random = shop.search().select({ r: 'random()' }).orderBy('r')
+        expect(await failure(random.toArray())).toMatchObject({ code: 0 })
         expect(await failure(shop.search().orderBy('tags').toArray())).toMatchObject({ code: 20 })
         expect(await failure(shop.search().orderBy('prise').toArray())).toMatchObject({ code: 12 })
       })
@@ -190,6 +221,7 @@ export function queriesSuite({ name, open }: Door): void {
         [{ n: 'sum(count(*))' }, [], /aggregates are not nested/],
         [{ n: 'sum(city)' }, [], /sum does not take/],
         [{ n: 'count(*)' }, ['tags'], /cannot compare values of "tags"/],
+        [{ n: 'count(distinct tags)' }, [], /cannot compare values/],
       ] as const)('%o is refused', async (columns, keys, message) => {
         const refused = await failure(
           shop
@@ -199,6 +231,30 @@ export function queriesSuite({ name, open }: Door): void {
             .toArray(),
         )
         expect(refused.message).toMatch(message)
+      })
+
+      test('an id of a row has no place in them', async () => {
+        const groups = shop.search().select({ city: 'city' }).groupBy('city').withRowId()
+        expect(await failure(groups.toArray())).toMatchObject({ code: 13 })
+        expect(await failure(shop.search().distinct().withRowId().toArray())).toMatchObject({ code: 13 })
+      })
+
+      test('columns may be called anything', async () => {
+        const odd = await root.ns.createTable('odd', [
+          { '#0': 'a', '#key0': 'z', city: 'B', v: 1 },
+          { '#0': 'b', '#key0': 'z', city: 'C', v: 2 },
+        ])
+        const rows = odd
+          .search()
+          .select({ c: 'city', k: '`#0`', n: 'count(*)', total: 'sum(v)' })
+          .groupBy('city', '`#0`')
+        expect(await rows.toArray()).toEqual([
+          { c: 'B', k: 'a', n: 1, total: 1 },
+          { c: 'C', k: 'b', n: 1, total: 2 },
+        ])
+        expect(await failure(odd.search().select({ k: '`#key0`' }).groupBy('city').toArray())).toMatchObject({
+          code: 13,
+        })
       })
 
       test('an aggregate in a filter is refused', async () => {
@@ -237,6 +293,31 @@ export function queriesSuite({ name, open }: Door): void {
         expect(await collect(some.where('id > 99'), 2)).toEqual([])
         const nearest = shop.search([0, 5]).limit(3).select(names)
         expect((await collect(nearest, 2)).map(batch => batch.ids)).toEqual([[5, 4], [3]])
+      })
+
+      test('are of groups too', async () => {
+        const counted = shop.search().select({ id: 'count(*)' })
+        expect(await collect(counted, 2)).toEqual([{ names: ['id'], ids: [5] }])
+        const cities = shop.search().select({ id: 'max(id)' }).groupBy('city').orderBy('id')
+        expect((await collect(cities, 3)).map(batch => batch.ids)).toEqual([[2, 3, 4], [5]])
+      })
+
+      test('keep the place of a row if it is asked for', async () => {
+        const places: unknown[] = []
+        for await (const batch of shop.search().select(['id', '_ROWOFFSET']).batches({ rows: 2 })) {
+          for (const row of batch) places.push(Number(row!._rowoffset))
+        }
+        expect(places).toEqual([0, 1, 2, 3, 4])
+      })
+
+      test('end when their reader has had enough', async () => {
+        const controller = new AbortController()
+        const reason = new Error('enough')
+        const read = async (search: ReturnType<Table['search']>) => {
+          for await (const _ of search.batches({ rows: 1, signal: controller.signal }))
+            controller.abort(reason)
+        }
+        expect(await failure(read(shop.search()))).toBe(reason)
       })
 
       test('are all of one version, whatever is committed between them', async () => {

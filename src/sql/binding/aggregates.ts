@@ -7,7 +7,7 @@ import { typeName } from '../../arrow/type-name.js'
 import type { DataType } from '../../arrow/types.js'
 import { invalidInput, type SourceSpan, schemaMismatch } from '../../errors.js'
 import type { CallExpr, Expr } from '../syntax/syntax.js'
-import { float64, int64, uint64, valueType } from '../values/types.js'
+import { float64, int64, isOrdered, uint64, valueType } from '../values/types.js'
 
 export type AggregateFunction = 'count' | 'sum' | 'min' | 'max' | 'avg'
 
@@ -47,19 +47,21 @@ export function containsAggregate(expr: Expr): boolean {
 
 /**
  * `expr` with a column in the place of every aggregate, and the aggregates. Equal calls share a column. `earlier` are the
- * calls of other expressions of the same select: they come first in the result, and are shared as well.
+ * calls of other expressions of the same select: they come first in the result, and are shared as well. The names of the
+ * columns are `prefix` and a number.
  * Throws code 13 for an aggregate inside another, and for arguments an aggregate does not take.
  */
 export function splitAggregates(
   expr: Expr,
   earlier: readonly AggregateCall[] = [],
+  prefix = '#',
 ): { readonly expr: Expr; readonly aggregates: readonly AggregateCall[] } {
   const aggregates = [...earlier]
   const byKey = new Map(earlier.map(call => [keyOfCall(call), call]))
   const replace = (node: Expr): Expr => {
     const fn = node.kind === 'call' ? aggregateNamed(node.name) : undefined
     if (fn === undefined) return withChildren(node, childrenOf(node).map(replace))
-    const call = aggregateCall(fn, node as CallExpr, `#${aggregates.length}`)
+    const call = aggregateCall(fn, node as CallExpr, `${prefix}${aggregates.length}`)
     const key = keyOfCall(call)
     const known = byKey.get(key)
     if (known === undefined) {
@@ -110,14 +112,12 @@ export function aggregateType(fn: AggregateFunction, argType: DataType | null): 
     return fn === 'avg' ? float64 : type.signed ? int64 : uint64
   } else if (type.kind === 'decimal') {
     const precision = type.bits === 128 ? 38 : 76
-    const scale = fn === 'sum' ? type.scale : Math.min(precision, type.scale + 4)
+    // Four more places, as far as the digits before the point leave room.
+    const room = precision - (type.precision - type.scale)
+    const scale = fn === 'sum' ? type.scale : Math.min(room, type.scale + 4)
     return { ...type, precision, scale }
   }
   throw schemaMismatch(`${fn} does not take values of type ${typeName(argType)}`)
-}
-
-function isOrdered({ kind }: DataType): boolean {
-  return !['interval', 'list', 'fixed_size_list', 'struct', 'map', 'dictionary'].includes(kind)
 }
 
 function keyOfCall({ fn, distinct, arg }: AggregateCall): string {

@@ -8,7 +8,15 @@
 
 import { typeName } from '../../arrow/type-name.js'
 import type { Schema } from '../../arrow/types.js'
-import { invalidInput, quote, type SourceSpan, schemaMismatch, unsupported } from '../../errors.js'
+import {
+  cut,
+  invalidInput,
+  quote,
+  type SourceSpan,
+  schemaMismatch,
+  shortList,
+  unsupported,
+} from '../../errors.js'
 import { type Clock, systemClock } from '../../primitives/clock.js'
 import { type Bound, type BoundExpression, columnsOf, type LiteralNode } from '../bound.js'
 import { functionNamed } from '../functions/functions.js'
@@ -45,7 +53,7 @@ import {
   unified,
   withoutText,
 } from './build.js'
-import { called, knownFunction } from './calls.js'
+import { called, checkCount, knownFunction } from './calls.js'
 import { costOf } from './cost.js'
 import { combined, conditional, isLiteral, negated, truthLiteral, unknownTruth } from './logic.js'
 import { hasColumn, resolveColumn } from './names.js'
@@ -81,6 +89,9 @@ export function bindFilter(text: string, schema: Schema, options: BindOptions = 
 }
 
 const nanosPerMilli = 1_000_000n
+
+/** Branches a CASE may have: each takes a pass over the rows that the ones before left open. */
+const maxBranches = 10_000
 
 class Binder {
   readonly #schema: Schema
@@ -198,7 +209,7 @@ class Binder {
     ) {
       const { name } = first!
       this.#warnings.push(
-        `no column is named exactly ${quote(name)}: it was read as a text; write '${name.replaceAll("'", "''")}'`,
+        `no column is named exactly ${quote(name)}: it was read as a text; write '${cut(name).replaceAll("'", "''")}'`,
       )
       return literalOf(name)
     }
@@ -320,6 +331,12 @@ class Binder {
   }
 
   #case(expr: CaseExpr): Bound {
+    if (expr.branches.length > maxBranches) {
+      throw invalidInput(`a CASE of ${expr.branches.length} branches; it takes at most ${maxBranches}`, {
+        hint: 'put what they choose from in a table of its own, or use IN',
+        at: expr.at,
+      })
+    }
     const subject = expr.operand === null ? null : this.bind(expr.operand)
     if (subject !== null && costOf(subject).isVolatile) {
       throw unsupported(`CASE would compute ${describe(subject)} anew for each WHEN`, {
@@ -337,7 +354,7 @@ class Binder {
     const results = unified(written)
     if (results === null) {
       const types = [...new Set(written.map(result => typeName(result.type)))].filter(name => name !== 'null')
-      throw schemaMismatch(`CASE gives values of one type, not ${types.join(' and ')}`, {
+      throw schemaMismatch(`CASE gives values of one type, not ${shortList(types, 8, ' and ')}`, {
         hint: 'CAST them to one',
         at: expr.at,
       })
@@ -360,6 +377,7 @@ class Binder {
     if (aggregateNamed(name) !== undefined) {
       throw invalidInput(`${name} is an aggregate: use it in select with groupBy`, { at })
     }
+    checkCount(name, expr.args.length, undefined, at)
     const args = expr.args.map(arg => this.bind(arg))
     const replaced = modifier === null ? rewritten(name, this.#rewriteCall(args, at)) : null
     if (replaced !== null) return replaced

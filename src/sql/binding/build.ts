@@ -7,6 +7,7 @@ import { equalTypes } from '../../arrow/same-type.js'
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType } from '../../arrow/types.js'
 import {
+  cut,
   ErrorCode,
   invalidInput,
   SheafError,
@@ -22,7 +23,7 @@ import {
   operandsOf,
   type Scalar,
 } from '../bound.js'
-import { evaluateConstant } from '../evaluate.js'
+import { evaluateSmallConstant } from '../evaluate.js'
 import { arithmeticSignature } from '../kernels/arithmetic.js'
 import { castable } from '../kernels/cast.js'
 import { areComparable, mirrored } from '../kernels/compare.js'
@@ -43,32 +44,50 @@ import {
   truthLiteral,
   unknownTruth,
 } from './logic.js'
-import { printBound } from './print.js'
+import { printShort } from './print.js'
 
-/** The node, or its value when it depends on no column. What would fail stays, and fails for the rows that need it. */
+/** Bytes that a constant which is computed may have to be kept: a short filter can hold many that are large. */
+const largestConstant = 2 ** 16
+
+/**
+ * The node, or its value when it depends on no column. What would fail stays, and fails for the rows that need it; what is
+ * large stays, and is computed once for each batch.
+ */
 export function fold(node: Bound): Bound {
-  if (isLiteral(node) || !isConstant(node) || !hasConstants(node.type)) return node
+  return folded(node) ?? node
+}
+
+/** As `fold`; null where the value is an error. */
+function folded(node: Bound): Bound | null {
+  if (isLiteral(node) || !hasConstants(node.type) || !isFoldable(node)) return node
   try {
-    return { kind: 'literal', type: node.type, value: evaluateConstant(node) }
+    const value = evaluateSmallConstant(node, largestConstant)
+    return value === undefined ? node : { kind: 'literal', type: node.type, value }
   } catch (error) {
-    if (error instanceof SheafError && error.code === ErrorCode.InvalidInput) return node
+    if (error instanceof SheafError && error.code === ErrorCode.InvalidInput) return null
     throw error
   }
 }
 
-/** Whether the node is made of constants alone, some of which may be of types that have no literals. */
-function isConstant(node: Bound): boolean {
-  if (isLiteral(node)) return true
-  if (node.kind === 'column' || costOf(node).isVolatile) return false
+/**
+ * Whether the node is worth computing: it is the same for every row, and its operands are constants, or of types that have
+ * none. Large operands were not folded, but what is known of them may be short.
+ */
+function isFoldable(node: Bound): boolean {
+  if (!costOf(node).isConstant) return false
+  const mayBeLarge = canBeLarge(node.type)
   return operandsOf(node).every(
-    operand => isLiteral(operand) || (!hasConstants(operand.type) && isConstant(operand)),
+    operand => isLiteral(operand) || !hasConstants(operand.type) || (!mayBeLarge && canBeLarge(operand.type)),
   )
+}
+
+function canBeLarge(type: DataType): boolean {
+  return ['utf8', 'binary', 'list', 'fixed_size_list'].includes(valueType(type).kind)
 }
 
 /** `node` in a message: its text and type. */
 export function describe(node: Bound): string {
-  const text = printBound(node)
-  return `${text.length > 80 ? `${text.slice(0, 77)}...` : text} (${typeName(node.type)})`
+  return `${printShort(node, 80)} (${cut(typeName(node.type))})`
 }
 
 /** `operand IS NULL`, `IS TRUE` or `IS FALSE`. */
@@ -87,7 +106,7 @@ export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpa
   }
   if (!isLiteral(right)) {
     if (!areComparable(valueType(left.type), valueType(right.type))) throw notComparable(left, right, at)
-    return { kind: 'compare', type: boolType, op, left, right }
+    return fold({ kind: 'compare', type: boolType, op, left, right })
   }
   if (
     valueType(left.type).kind === 'bool' &&
@@ -199,7 +218,7 @@ function notComparable(left: Bound, right: Bound, at: SourceSpan): SheafError {
     nanosPerUnit(a) !== null &&
     parseInstant(right.value, 'ns') === null
   ) {
-    return invalidInput(`${printBound(right)} is not a date or timestamp (ISO 8601)`, {
+    return invalidInput(`${printShort(right)} is not a date or timestamp (ISO 8601)`, {
       hint: "write '2026-01-31' or '2026-01-31T12:00:00Z'",
       at,
     })
@@ -259,10 +278,15 @@ export function cast(written: Bound, declared: DataType, isTry: boolean, at: Sou
   }
   if (isNull(operand)) return { kind: 'literal', type, value: null }
   if (equalTypes(operand.type, type)) return withoutText(operand)
-  const bound = fold(castNode(withoutText(operand), type, isTry))
-  if (!isLiteral(operand) || isLiteral(bound) || !hasConstants(type)) return bound
-  const shown = typeof operand.value === 'string' ? `'${operand.value}'` : describe(operand)
-  throw invalidInput(`${shown} is not a value of ${typeName(type)}`, { at })
+  const node = castNode(withoutText(operand), type, isTry)
+  const bound = folded(node)
+  if (bound !== null) return bound
+  if (!isLiteral(operand)) return node
+  const shown = typeof operand.value === 'string' ? `'${cut(operand.value)}'` : describe(operand)
+  throw invalidInput(`${shown} is not a value of ${typeName(type)}`, {
+    hint: 'TRY_CAST gives null instead',
+    at,
+  })
 }
 
 /** The nodes in the type that all their values have in common, or null when there is none. */

@@ -1,11 +1,13 @@
 /** Calls of functions, their arguments bound: which function, whether it takes them, and in which types. */
 import { typeName } from '../../arrow/type-name.js'
 import {
+  cut,
   invalidInput,
   nearestName,
   quote,
   type SourceSpan,
   schemaMismatch,
+  shortList,
   unsupported,
 } from '../../errors.js'
 import type { Bound } from '../bound.js'
@@ -14,6 +16,19 @@ import { valueType } from '../values/types.js'
 import { besideEachOther, coerced, fold } from './build.js'
 import { isLiteral } from './logic.js'
 import { rewriteNames } from './rewrites.js'
+
+/** Arguments any call may have. */
+const maxArguments = 1000
+
+/** Throws code 13 for a call of more arguments than functions take. */
+export function checkCount(name: string, count: number, most: number | undefined, at: SourceSpan): void {
+  const limit = most ?? maxArguments
+  if (count <= limit) return
+  throw invalidInput(`${cut(name)} takes at most ${limit} values, not ${count}`, {
+    hint: 'put some of them in a call of their own',
+    at,
+  })
+}
 
 /** The function of that name. Throws code 13 when there is none. */
 export function knownFunction(name: string, at: SourceSpan): SqlFunction {
@@ -27,14 +42,16 @@ export function knownFunction(name: string, at: SourceSpan): SqlFunction {
 }
 
 export function called(callee: SqlFunction, written: readonly Bound[], at: SourceSpan): Bound {
+  checkCount(callee.name, written.length, callee.most, at)
   const args = besideEachOther(written)
   const signature = callee.sign(
     args.map(arg => valueType(arg.type)),
     args.map(arg => (isLiteral(arg) ? arg.value : undefined)),
   )
-  const types = args.map(arg => typeName(arg.type)).join(', ')
-  const mismatch = () =>
-    schemaMismatch(`${callee.name} does not take (${types})`, { hint: `write ${callee.usage}`, at })
+  const mismatch = () => {
+    const types = shortList(args.map(arg => typeName(arg.type)))
+    return schemaMismatch(`${callee.name} does not take (${types})`, { hint: `write ${callee.usage}`, at })
+  }
   if (signature === null) throw mismatch()
   if (callee.constant !== undefined && !isLiteral(args[callee.constant]!)) {
     throw unsupported(`argument ${callee.constant + 1} of ${callee.name} is a constant`, {

@@ -14,25 +14,31 @@ export interface Cost {
   readonly mayFail: boolean
   /** Whether the same rows can give another result: then it is never computed ahead, nor once for many rows. */
   readonly isVolatile: boolean
+  /** Whether every row has the same value, because it reads no column and is not volatile. */
+  readonly isConstant: boolean
 }
 
 const costs = new WeakMap<Bound, Cost>()
-const nothing: Cost = { weight: 0, mayFail: false, isVolatile: false }
+const ofLiteral: Cost = { weight: 0, mayFail: false, isVolatile: false, isConstant: true }
+const ofColumn: Cost = { ...ofLiteral, isConstant: false }
 
 export function costOf(node: Bound): Cost {
-  if (node.kind === 'literal' || node.kind === 'column') return nothing
+  if (node.kind === 'literal') return ofLiteral
+  if (node.kind === 'column') return ofColumn
   let cost = costs.get(node)
   if (cost === undefined) {
     let weight = ownWeight(node)
     let mayFail = canFail(node)
     let isVolatile = node.kind === 'call' && functionNamed(node.name)!.volatile === true
+    let isConstant = !isVolatile
     for (const operand of operandsOf(node)) {
       const below = costOf(operand)
       weight += below.weight
       mayFail ||= below.mayFail
       isVolatile ||= below.isVolatile
+      isConstant &&= below.isConstant
     }
-    cost = { weight, mayFail, isVolatile }
+    cost = { weight, mayFail, isVolatile, isConstant }
     costs.set(node, cost)
   }
   return cost
@@ -40,9 +46,9 @@ export function costOf(node: Bound): Cost {
 
 /** The operands of an AND or OR in the order they are run: what cannot fail first, then what is cheap. */
 export function inOrder(operands: readonly Bound[]): readonly Bound[] {
-  const rank = ({ mayFail, weight }: Cost) => (mayFail ? 1e9 : 0) + weight
-  const ranked = operands.map(operand => ({ operand, rank: rank(costOf(operand)) }))
-  return ranked.sort((a, b) => a.rank - b.rank).map(({ operand }) => operand)
+  const ranked = operands.map(operand => ({ operand, cost: costOf(operand) }))
+  const order = (a: Cost, b: Cost) => Number(a.mayFail) - Number(b.mayFail) || a.weight - b.weight
+  return ranked.sort((a, b) => order(a.cost, b.cost)).map(({ operand }) => operand)
 }
 
 function ownWeight(node: Bound): number {
@@ -112,7 +118,8 @@ const heavyCalls = /^(json_|regexp_|md5|sha|digest)/
 
 function callWeight({ name, type, args }: CallNode): number {
   if (heavyCalls.test(name)) return 2000
-  return isBytes(type) ? 200 : args.some(arg => isBytes(arg.type)) ? 100 : 50
+  const weight = isBytes(type) ? 200 : args.some(arg => isBytes(arg.type)) ? 100 : 50
+  return weight * Math.max(1, args.length / 2)
 }
 
 function canFail(node: Bound): boolean {

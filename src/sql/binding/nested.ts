@@ -1,12 +1,12 @@
 /** Bound lists, and what is inside of lists and structs. */
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType, Schema } from '../../arrow/types.js'
-import { type SourceSpan, schemaMismatch, unsupported } from '../../errors.js'
+import { cut, type SourceSpan, schemaMismatch, unsupported } from '../../errors.js'
 import type { Bound } from '../bound.js'
 import { listOf } from '../functions/signature.js'
-import { elementType, int64, valueType } from '../values/types.js'
+import { commonType, elementType, int64, nullType, valueType } from '../values/types.js'
 import { hasConstants } from '../values/vector.js'
-import { coerced, describe, fold, unified } from './build.js'
+import { besideEachOther, coerced, describe, fold, unified } from './build.js'
 import { isLiteral } from './logic.js'
 import { resolveColumn } from './names.js'
 
@@ -31,10 +31,15 @@ export function list(written: readonly Bound[], at: SourceSpan): Bound {
 }
 
 function mixedTypes(elements: readonly Bound[], at: SourceSpan): Error {
-  const names = elements.map(element => typeName(element.type))
-  const odd = elements.findIndex((_, i) => unified(elements.slice(0, i + 1)) === null)
-  const [first, second] = [names.find(name => name !== 'null'), names[odd]]
-  return schemaMismatch(`a list holds values of one type, not ${first} and ${second}`, { at })
+  const types = besideEachOther(elements).map(element => element.type)
+  let common: DataType | null = nullType
+  const odd = types.find(type => {
+    common = common === null ? null : commonType(common, type)
+    return common === null
+  })
+  const first = types.find(type => type.kind !== 'null')
+  const names = [first, odd ?? types.at(-1)].map(type => cut(typeName(type!)))
+  return schemaMismatch(`a list holds values of one type, not ${names.join(' and ')}`, { at })
 }
 
 /** `operand[index]`: an element of a list, counted from 1, or a field of a struct by its name. */

@@ -1,5 +1,5 @@
 /** Values that stand beside the text of an expression, for `?`, `$1` and `:name`. */
-import { invalidInput, quote, type SourceSpan } from '../../errors.js'
+import { cut, invalidInput, quote, type SourceSpan } from '../../errors.js'
 import type { LiteralNode } from '../bound.js'
 import { constantsOf } from '../syntax/constant-list.js'
 import { strayHalf } from '../syntax/excerpt.js'
@@ -13,12 +13,18 @@ import { timestampType } from '../values/types.js'
  */
 export type Parameters = readonly unknown[] | Readonly<Record<string, unknown>>
 
+/** Bytes of values that are handed out again. */
+const maxRepeated = 2 ** 28
+
 /**
  * Hands out parameters and notes which were asked for. One list may serve all the expressions of a request: each is
  * bound with it, and whoever made it calls `checkUsed` once, after the last. `?` counts through one text only, so only
  * one of them may have it.
  */
 export class ParameterList {
+  readonly #used = new Set<number | string>()
+  /** Bytes, roughly, of what was handed out again. */
+  #repeated = 0
   readonly #values: Parameters | undefined
   #style: ParameterExpr['style'] | null = null
   /** The `?` that asked for each value. */
@@ -75,6 +81,16 @@ export class ParameterList {
     return this.#lookUp(parameter)
   }
 
+  /** Each use of a value is work of its own, which a short text can ask for any number of times. */
+  #repeat(value: unknown, parameter: ParameterExpr): void {
+    this.#repeated += sizeOf(value)
+    if (this.#repeated <= maxRepeated) return
+    throw invalidInput(`${nameOf(parameter)} is large, and stands in too many places of a request`, {
+      hint: `values that are used again may have ${maxRepeated / 2 ** 20} MiB in all`,
+      at: parameter.at,
+    })
+  }
+
   #lookUp(parameter: ParameterExpr): unknown {
     const { key, style, at } = parameter
     const values = this.#values
@@ -86,12 +102,22 @@ export class ParameterList {
     if (!Object.hasOwn(values, key)) {
       throw invalidInput(`no value is given for ${nameOf(parameter)}`, { at })
     }
-    return (values as Readonly<Record<string | number, unknown>>)[key]
+    const value = (values as Readonly<Record<string | number, unknown>>)[key]
+    if (this.#used.has(key)) this.#repeat(value, parameter)
+    this.#used.add(key)
+    return value
   }
 }
 
+/** What a value takes, roughly; 0 for those that take little. */
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (ArrayBuffer.isView(value)) return value.byteLength
+  return Array.isArray(value) ? value.reduce<number>((sum, item) => sum + 8 + sizeOf(item), 0) : 0
+}
+
 function nameOf({ key, style }: ParameterExpr): string {
-  return style === ':' ? `:${key}` : `parameter ${(key as number) + 1}`
+  return style === ':' ? `:${cut(key as string)}` : `parameter ${(key as number) + 1}`
 }
 
 /** The elements of an array or typed array other than bytes, else null. */

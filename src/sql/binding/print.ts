@@ -2,7 +2,17 @@
 import { formatDecimal } from '../../arrow/decimal.js'
 import { equalTypes } from '../../arrow/same-type.js'
 import type { DataType } from '../../arrow/types.js'
-import type { Bound, BoundExpression, Interval, LiteralNode, Scalar } from '../bound.js'
+import { cut } from '../../errors.js'
+import {
+  type Bound,
+  type BoundExpression,
+  type InNode,
+  type Interval,
+  type LiteralNode,
+  operandsOf,
+  type Scalar,
+  withOperands,
+} from '../bound.js'
 import { writeFloat } from '../kernels/cast.js'
 import { isBareName } from '../syntax/parse.js'
 import { level } from '../syntax/syntax.js'
@@ -18,6 +28,38 @@ export function printExpression({ expr }: BoundExpression): string {
 
 export function printBound(node: Bound): string {
   return print(node, level.or)
+}
+
+/** For messages: the beginning of the expression, at most `length` characters, with every constant cut short. */
+export function printShort(node: Bound, length = 120): string {
+  return cut(printBound(abridged(node)), length)
+}
+
+/** Characters, bytes and members that are left of a constant. */
+const shownText = 80
+const shownBytes = 40
+const shownMembers = 20
+
+/** The node with short constants, and as few others as a message has room for. */
+function abridged(node: Bound): Bound {
+  if (node.kind === 'literal') return { ...node, value: shortened(node.value) }
+  const shown = node.kind === 'in' ? shortMembers(node) : node
+  return withOperands(shown, operandsOf(shown).map(abridged))
+}
+
+function shortMembers(node: InNode): InNode {
+  const { values, others } = node
+  return {
+    ...node,
+    values: values.slice(0, shownMembers).map(shortened),
+    others: others.slice(0, shownMembers),
+  }
+}
+
+function shortened(value: Scalar): Scalar {
+  if (typeof value === 'string') return cut(value, shownText)
+  if (value instanceof Uint8Array) return value.subarray(0, shownBytes)
+  return Array.isArray(value) ? value.slice(0, shownMembers).map(shortened) : value
 }
 
 /** `node` where an operator of level `least` or looser would need parentheses. */

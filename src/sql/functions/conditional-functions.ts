@@ -9,6 +9,7 @@ export const conditionalFunctions: readonly SqlFunction[] = [
     name: 'coalesce',
     usage: 'coalesce(value, ...) of one type',
     sign: ofOneType,
+    most: maxChoices,
     kernel: { lazy: coalesce },
     aliases: ['ifnull', 'nvl'],
   },
@@ -17,18 +18,20 @@ export const conditionalFunctions: readonly SqlFunction[] = [
     name: 'greatest',
     usage: 'greatest(value, ...) of comparable types',
     sign: comparable,
+    most: maxChoices,
     kernel: extreme('>'),
   },
   {
     name: 'least',
     usage: 'least(value, ...) of comparable types',
     sign: comparable,
+    most: maxChoices,
     kernel: extreme('<'),
   },
 ]
 
 function ofOneType(args: readonly DataType[]): Signature | null {
-  if (args.length === 0 || args.length > maxChoices) return null
+  if (args.length === 0) return null
   const common = args.reduce<DataType | null>((a, b) => (a === null ? null : commonType(a, b)), args[0]!)
   return common === null ? null : { args: args.map(() => common), result: common }
 }

@@ -49,7 +49,9 @@ export function dateTrunc(call: Call): Column {
     const start = isFine ? seconds[i]! : startOf(unit, seconds[i]!, zone, describe)
     if (pairs === null) values[i] = start * perSecond + kept
     else if (!joinInstant(pairs, i, start, kept, perSecond)) {
-      throw invalidInput(`the ${unit} starts before the first timestamp, in ${describe()}`)
+      throw invalidInput(`the ${unit} starts before the first timestamp, in ${describe()}`, {
+        hint: 'timestamps of a coarser unit reach further: CAST(x AS timestamp(6))',
+      })
     }
   }
   return columnOf(type, length, { values }, valid)
@@ -94,7 +96,9 @@ export function dateBin(call: Call): Column {
         : start + floorDivide(nanos - start, span.nanos) * span.nanos
     const value = floorDivide(binned, unit)
     if (BigInt.asIntN(64, value) !== value) {
-      throw invalidInput(`the span starts before the first timestamp, in ${describe()}`)
+      throw invalidInput(`the span starts before the first timestamp, in ${describe()}`, {
+        hint: 'timestamps of a coarser unit reach further: CAST(x AS timestamp(6))',
+      })
     }
     values[i] = value
   }

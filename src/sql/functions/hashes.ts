@@ -3,10 +3,9 @@ import { createHash } from 'node:crypto'
 import type { Column } from '../../arrow/column.js'
 import { invalidInput, quote, unsupported } from '../../errors.js'
 import { ByteBuilder } from '../kernels/byte-builder.js'
-import { byteRowsOf } from '../values/vector.js'
+import { byteRowsOf, type Operand } from '../values/vector.js'
 import type { Call, Kernel } from './call.js'
-import { textOf, totalBytes } from './operands.js'
-import { writeRows } from './text-edit.js'
+import { growRows, textOf, writeRows } from './operands.js'
 
 /** Names of digests and how node:crypto calls them. */
 const algorithms: Readonly<Record<string, string>> = {
@@ -19,12 +18,13 @@ const algorithms: Readonly<Record<string, string>> = {
   blake2b: 'blake2b512',
 }
 
-/** The bytes of row `row`. */
-function bytesAt(call: Call, row: number): Uint8Array {
-  const [{ column, constant }] = call.args as [Call['args'][0]]
+/** The bytes of each row of an argument. */
+function bytesOf({ column, constant }: Operand): (row: number) => Uint8Array {
   const { bytes, offsets } = byteRowsOf(column)
-  const at = constant ? 0 : row
-  return bytes.subarray(offsets[at]!, offsets[at + 1]!)
+  return row => {
+    const at = constant ? 0 : row
+    return bytes.subarray(offsets[at]!, offsets[at + 1]!)
+  }
 }
 
 /** The digest by a fixed algorithm, as bytes. */
@@ -38,9 +38,10 @@ export function digest(call: Call): Column {
 }
 
 function digests(call: Call, nameAt: (row: number) => string): Column {
+  const bytesAt = bytesOf(call.args[0]!)
   return writeRows(call, new ByteBuilder(call.length, call.length * 32), (builder, row) => {
     const hash = createHash(algorithmOf(nameAt(row)))
-      .update(bytesAt(call, row))
+      .update(bytesAt(row))
       .digest()
     builder.bytes(hash, 0, hash.length)
   })
@@ -57,8 +58,9 @@ export function algorithmOf(name: string): string {
 
 /** `md5(bytes)`, as text in hexadecimal. */
 export function md5(call: Call): Column {
+  const bytesAt = bytesOf(call.args[0]!)
   return writeRows(call, new ByteBuilder(call.length, call.length * 32), (builder, row) => {
-    builder.text(createHash('md5').update(bytesAt(call, row)).digest('hex'))
+    builder.text(createHash('md5').update(bytesAt(row)).digest('hex'))
   })
 }
 
@@ -70,35 +72,85 @@ export function encodingOf(name: string): string {
   throw unsupported(`no encoding named ${quote(name)}`, { hint: `the encodings are ${encodings.join(', ')}` })
 }
 
+/** Bytes that are encoded at once: base64 makes four characters of three. */
+const chunkSize = 3 * 2 ** 14
+
 /** `encode(bytes, encoding)`: base64 is written without padding, base64pad with it. */
 export function encode(call: Call): Column {
-  const { args, length } = call
-  return writeRows(call, ByteBuilder.growing(length, 2 * totalBytes(args[0]!, length)), (builder, row) => {
-    const encoding = encodingOf(textOf(args[1]!, row))
-    const text = Buffer.from(bytesAt(call, row)).toString(encoding === 'hex' ? 'hex' : 'base64')
-    builder.text(encoding === 'base64' ? text.replace(/=+$/, '') : text)
+  const [source] = call.args as [Operand]
+  const bytesAt = bytesOf(source)
+  return growRows(call, [source], (builder, row) => {
+    const encoding = encodingOf(textOf(call.args[1]!, row))
+    const bytes = bytesAt(row)
+    for (let at = 0; at < bytes.length; at += chunkSize) {
+      const chunk = bytes.subarray(at, at + chunkSize)
+      const buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+      const text = buffer.toString(encoding === 'hex' ? 'hex' : 'base64')
+      builder.text(encoding === 'base64' ? text.replace(/=+$/, '') : text)
+    }
   })
 }
 
 /** `decode(text, encoding)`; base64 may have its padding. */
 export function decode(call: Call): Column {
-  const { args, length, describe } = call
-  return writeRows(call, new ByteBuilder(length, totalBytes(args[0]!, length)), (builder, row) => {
-    const text = Buffer.from(bytesAt(call, row)).toString('latin1')
-    const encoding = encodingOf(textOf(args[1]!, row))
+  const [source] = call.args as [Operand]
+  const bytesAt = bytesOf(source)
+  return growRows(call, [source], (builder, row) => {
+    const text = bytesAt(row)
+    const encoding = encodingOf(textOf(call.args[1]!, row))
     const bytes = encoding === 'hex' ? fromHex(text) : fromBase64(text)
-    if (bytes === null) throw invalidInput(`${quote(text)} is not ${encoding}, in ${describe()}`)
+    if (bytes === null) {
+      const start = Buffer.from(text.subarray(0, 120)).toString('utf8')
+      throw invalidInput(`${quote(start)} is not ${encoding}, in ${call.describe()}`, {
+        hint:
+          encoding === 'hex'
+            ? 'two hexadecimal digits are a byte'
+            : 'four of A-Z a-z 0-9 + / are three bytes',
+      })
+    }
     builder.bytes(bytes, 0, bytes.length)
   })
 }
 
-function fromHex(text: string): Uint8Array | null {
-  return text.length % 2 === 0 && /^[\da-f]*$/i.test(text) ? Buffer.from(text, 'hex') : null
+/** The value of each character of an alphabet; 255 for all others. */
+function valuesOf(...alphabets: readonly string[]): Uint8Array {
+  const values = new Uint8Array(256).fill(255)
+  for (const alphabet of alphabets) {
+    for (let i = 0; i < alphabet.length; i++) values[alphabet.charCodeAt(i)] = i
+  }
+  return values
 }
 
-function fromBase64(text: string): Uint8Array | null {
-  if (!/^[A-Za-z\d+/]*={0,2}$/.test(text)) return null
-  const bytes = Buffer.from(text, 'base64')
+const hexValues = valuesOf('0123456789abcdef', '0123456789ABCDEF')
+const base64Values = valuesOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/')
+
+function fromHex(text: Uint8Array): Uint8Array | null {
+  if (text.length % 2 !== 0) return null
+  const bytes = new Uint8Array(text.length / 2)
+  for (let i = 0; i < bytes.length; i++) {
+    const [high, low] = [hexValues[text[2 * i]!]!, hexValues[text[2 * i + 1]!]!]
+    if (high === 255 || low === 255) return null
+    bytes[i] = (high << 4) | low
+  }
+  return bytes
+}
+
+function fromBase64(text: Uint8Array): Uint8Array | null {
+  let size = text.length
+  for (let padding = 0; padding < 2 && text[size - 1] === 61; padding++) size--
+  const bytes = new Uint8Array(Math.floor((size * 3) / 4))
+  let bits = 0
+  let count = 0
+  let at = 0
+  for (let i = 0; i < size; i++) {
+    const value = base64Values[text[i]!]!
+    if (value === 255) return null
+    bits = ((bits << 6) | value) & 0xffff
+    count += 6
+    if (count < 8) continue
+    count -= 8
+    bytes[at++] = bits >>> count
+  }
   // Bits past the last byte are zero in the one way to write these bytes.
-  return bytes.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '') ? bytes : null
+  return count === 6 || (bits & ((1 << count) - 1)) !== 0 ? null : bytes
 }

@@ -4,14 +4,27 @@
  */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput, quote } from '../../errors.js'
-import { ByteBuilder } from '../kernels/byte-builder.js'
 import { castColumn } from '../kernels/cast.js'
 import { utf8 } from '../values/types.js'
 import { bitAt, bytesOfWords, columnOf, type Operand, wordCount } from '../values/vector.js'
 import type { Call, Kernel } from './call.js'
 import { JsonKind, JsonReader } from './json.js'
 import { type JsonPath, parseJsonPath, selectJson } from './json-path.js'
-import { strictRows, textOf } from './operands.js'
+import { growingFrom, rowSizesOf, strictRows, textOf } from './operands.js'
+
+/** Constant documents that were read: null for text that is no JSON. */
+const constantDocuments = new WeakMap<Column, JsonReader | null>()
+
+function constantDocument(json: Operand): JsonReader | null {
+  let reader = constantDocuments.get(json.column)
+  if (reader === undefined) {
+    reader = new JsonReader()
+    if (reader.read(textOf(json, 0))) reader.keepIndex()
+    else reader = null
+    constantDocuments.set(json.column, reader)
+  }
+  return reader
+}
 
 /** Runs `visit` for the needed rows that hold JSON; it gives whether the row has a result. The rows that have one. */
 function eachDocument(call: Call, visit: (reader: JsonReader, row: number) => boolean): Uint32Array {
@@ -19,13 +32,11 @@ function eachDocument(call: Call, visit: (reader: JsonReader, row: number) => bo
   const { needed } = strictRows(call)
   const valid = new Uint32Array(wordCount(length))
   const [json] = args as [Operand]
-  const reader = new JsonReader()
-  const isConstant =
-    json.constant && length > 0 && json.column.nullCount === 0 && reader.read(textOf(json, 0))
+  const own = new JsonReader()
   for (let i = 0; i < length; i++) {
     if (!bitAt(needed, i)) continue
-    const isJson = json.constant ? isConstant : reader.read(textOf(json, i))
-    if (isJson && visit(reader, i)) valid[i >>> 5]! |= 1 << (i & 31)
+    const reader = json.constant ? constantDocument(json) : own.read(textOf(json, i)) ? own : null
+    if (reader !== null && visit(reader, i)) valid[i >>> 5]! |= 1 << (i & 31)
   }
   return valid
 }
@@ -42,11 +53,42 @@ function pathsOf(operand: Operand | undefined): (row: number) => JsonPath {
   }
 }
 
+/** Values of a constant document that the paths of one batch may lead over. */
+const maxVisited = 2 ** 24
+
+/** The tokens at the path of each row; of a constant document they are the same list for the same path. */
+function selectorOf({ args }: Call): (reader: JsonReader, row: number) => readonly number[] {
+  const [json, paths] = args as [Operand, Operand?]
+  const pathAt = pathsOf(paths)
+  let path: JsonPath | null = null
+  let found: readonly number[] = []
+  let visited = 0
+  return (reader, row) => {
+    const next = pathAt(row)
+    if (json.constant && next === path) return found
+    const before = reader.visited
+    found = selectJson(reader, next)
+    path = next
+    visited += json.constant ? reader.visited - before : 0
+    if (visited > maxVisited) throw tooManyValues()
+    return found
+  }
+}
+
+function tooManyValues() {
+  return invalidInput(
+    `the paths of one batch lead over more than ${maxVisited} values of a constant document`,
+    {
+      hint: 'make the document smaller, write a path without *, or make the batches smaller',
+    },
+  )
+}
+
 /** `json_extract(json, path)`: the value there as JSON; an array where there are several. */
 export function jsonExtract(call: Call): Column {
-  const pathAt = pathsOf(call.args[1])
+  const select = selectorOf(call)
   return textColumn(call, (reader, row) => {
-    const found = selectJson(reader, pathAt(row))
+    const found = select(reader, row)
     if (found.length === 1) return reader.compact(found[0]!)
     return found.length === 0 ? null : `[${found.map(token => reader.compact(token)).join(',')}]`
   })
@@ -62,10 +104,13 @@ export function jsonGet(call: Call): Column {
 
 function textColumn(call: Call, textAt: (reader: JsonReader, row: number) => string | null): Column {
   const { length, type } = call
-  const builder = new ByteBuilder(length, length * 16)
+  const [json] = call.args as [Operand]
+  const sizeOf = rowSizesOf([json])
+  const builder = growingFrom([json], length)
   let written = 0
   const valid = eachDocument(call, (reader, row) => {
     for (; written < row; written++) builder.endRow()
+    builder.startRow(sizeOf(row))
     const text = textAt(reader, row)
     if (text !== null) builder.text(text)
     return text !== null
@@ -145,7 +190,7 @@ function numberAt(reader: JsonReader, token: number): number | null {
   if (kind === JsonKind.True || kind === JsonKind.False) return kind === JsonKind.True ? 1 : 0
   if (kind !== JsonKind.Number && kind !== JsonKind.String) return null
   const text = kind === JsonKind.Number ? reader.sourceOf(token) : reader.stringOf(token)
-  return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : null
+  return /^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : null
 }
 
 /** `json_get_bool(json, key)`: 0 is false and other numbers true; of strings only 'true' and 'false' are either. */
@@ -183,8 +228,8 @@ function boolColumn(call: Call, truthAt: (reader: JsonReader, row: number) => bo
 
 /** `json_exists(json, path)`: a null there is there. */
 export const jsonExists: Kernel = call => {
-  const pathAt = pathsOf(call.args[1])
-  return boolColumn(call, (reader, row) => selectJson(reader, pathAt(row)).length > 0)
+  const select = selectorOf(call)
+  return boolColumn(call, (reader, row) => select(reader, row).length > 0)
 }
 
 /** `json_array_contains(json, path, value)`: whether an element of an array there is the value, as a string or as JSON. */
@@ -195,15 +240,39 @@ export function jsonArrayContains(call: Call): Column {
     column: castColumn(value.column, utf8, false, value.constant ? null : rows, describe),
     constant: value.constant,
   }
-  const pathAt = pathsOf(path)
+  const select = selectorOf(call)
+  let arrays: readonly number[] | null = null
+  let elements: ReadonlySet<string> = new Set()
+  let size = 0
   return boolColumn({ ...call, args: [json, path, wanted] }, (reader, row) => {
+    const found = select(reader, row)
     const text = textOf(wanted, row)
-    for (const array of selectJson(reader, pathAt(row))) {
-      if (reader.kindOf(array) !== JsonKind.Array) continue
-      if (reader.children(array).some(token => isValue(reader, token, text))) return true
+    if (!json.constant) return elementsOf(reader, found).some(token => isValue(reader, token, text))
+    if (found !== arrays) {
+      const tokens = elementsOf(reader, found)
+      size += tokens.length
+      if (size > maxVisited) throw tooManyValues()
+      elements = writtenValues(reader, tokens)
+      arrays = found
     }
-    return false
+    return elements.has(text)
   })
+}
+
+/** The elements of the arrays among some values. */
+function elementsOf(reader: JsonReader, tokens: readonly number[]): readonly number[] {
+  const arrays = tokens.filter(token => reader.kindOf(token) === JsonKind.Array)
+  return arrays.length === 1 ? reader.children(arrays[0]!) : arrays.flatMap(array => reader.children(array))
+}
+
+/** Every text that is one of the values: a string as it is, and each as JSON. */
+function writtenValues(reader: JsonReader, tokens: readonly number[]): Set<string> {
+  const written = new Set<string>()
+  for (const token of tokens) {
+    if (reader.kindOf(token) === JsonKind.String) written.add(reader.stringOf(token))
+    written.add(reader.compact(token))
+  }
+  return written
 }
 
 function isValue(reader: JsonReader, token: number, text: string): boolean {
@@ -213,14 +282,16 @@ function isValue(reader: JsonReader, token: number, text: string): boolean {
 
 /** `json_array_length(json)`, `json_array_length(json, path)`; a value that is no array is an error. */
 export function jsonArrayLength(call: Call): Column {
-  const { length, type, args, describe } = call
-  const pathAt = pathsOf(args[1])
+  const { length, type, describe } = call
+  const select = selectorOf(call)
   const values = new BigInt64Array(length)
   const valid = eachDocument(call, (reader, row) => {
-    const [array] = selectJson(reader, pathAt(row))
+    const [array] = select(reader, row)
     if (array === undefined) return false
     if (reader.kindOf(array) !== JsonKind.Array) {
-      throw invalidInput(`${quote(reader.compact(array))} is no JSON array, in ${describe()}`)
+      throw invalidInput(`${quote(reader.compact(array))} is no JSON array, in ${describe()}`, {
+        hint: 'give the path to an array; json_exists tells whether there is a value',
+      })
     }
     values[row] = BigInt(reader.size(array))
     return true

@@ -10,6 +10,9 @@ export type JsonStep =
 
 export type JsonPath = readonly JsonStep[]
 
+/** Units a path may have: what the patterns below take is at most the square of that. */
+const maxLength = 4096
+
 /** Steps a path may have. */
 const maxSteps = 1000
 
@@ -18,6 +21,11 @@ const step =
 
 /** Throws code 13 for what is no path, 0 for conditions and what else JSONPath can do. */
 export function parseJsonPath(text: string): JsonPath {
+  if (text.length > maxLength) {
+    throw invalidInput(`a path of ${text.length} characters into JSON is too long`, {
+      hint: `write one of at most ${maxLength}; json_get takes keys of any length`,
+    })
+  }
   const path: JsonStep[] = []
   const trimmed = text.trim()
   // A path may start without its $.
@@ -60,6 +68,7 @@ export function selectJson(reader: JsonReader, path: JsonPath): readonly number[
   let found = [0]
   for (const step of path) {
     const next: number[] = []
+    reader.visited += found.length
     for (const token of found) {
       const kind = reader.kindOf(token)
       if (kind === JsonKind.Object) {

@@ -15,7 +15,18 @@ const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 /** What may come next in a document. */
 const Expect = { Value: 0, ValueOrEnd: 1, Key: 2, KeyOrEnd: 3, CommaOrEnd: 4, Nothing: 5 } as const
 
+/** What was found out about a document that is asked again and again, by token. */
+interface Index {
+  readonly members: Map<number, ReadonlyMap<string, number>>
+  readonly children: Map<number, readonly number[]>
+  readonly strings: Map<number, string>
+  readonly compact: Map<number, string>
+}
+
 export class JsonReader {
+  /** Values that paths have led over. */
+  visited = 0
+  #index: Index | null = null
   #text = ''
   #kinds = new Uint8Array(64)
   #starts = new Int32Array(64)
@@ -27,6 +38,7 @@ export class JsonReader {
 
   /** Reads a document; its value is token 0. False when the text is no JSON. */
   read(text: string): boolean {
+    this.#index = null
     this.#text = text
     this.#count = 0
     this.#open.length = 0
@@ -60,6 +72,11 @@ export class JsonReader {
         expect = this.#open.length === 0 ? Expect.Nothing : Expect.CommaOrEnd
       }
     }
+  }
+
+  /** Keeps from now on what it finds out about the document. */
+  keepIndex(): void {
+    this.#index = { members: new Map(), children: new Map(), strings: new Map(), compact: new Map() }
   }
 
   /** After a comma or the end of what is open: what is expected then, or -1 where neither may stand. */
@@ -119,11 +136,16 @@ export class JsonReader {
   /** The text a string says. */
   stringOf(token: number): string {
     const source = this.sourceOf(token)
-    return source.includes('\\') ? (JSON.parse(source) as string) : source.slice(1, -1)
+    if (!source.includes('\\')) return source.slice(1, -1)
+    return kept(this.#index?.strings, token, () => JSON.parse(source) as string)
   }
 
   /** The value as JSON without white space; of the ways to write a string the shortest. */
   compact(token: number): string {
+    return kept(this.#index?.compact, token, () => this.#written(token))
+  }
+
+  #written(token: number): string {
     let out = ''
     let done = this.#starts[token]!
     for (let k = token; k < this.#nexts[token]!; k++) {
@@ -138,11 +160,20 @@ export class JsonReader {
 
   /** The value of a key of an object, or -1. */
   member(object: number, key: string): number {
+    if (this.#index !== null) {
+      return kept(this.#index.members, object, () => this.#membersOf(object)).get(key) ?? -1
+    }
     let found = -1
     for (let k = object + 1; k < this.#nexts[object]!; k = this.#nexts[k + 1]!) {
       if (this.#isKey(k, key)) found = k + 1
     }
     return found
+  }
+
+  #membersOf(object: number): ReadonlyMap<string, number> {
+    const members = new Map<string, number>()
+    for (const value of this.children(object)) members.set(this.stringOf(value - 1), value)
+    return members
   }
 
   #isKey(token: number, key: string): boolean {
@@ -153,7 +184,11 @@ export class JsonReader {
   }
 
   /** The values of an array or an object. */
-  children(container: number): number[] {
+  children(container: number): readonly number[] {
+    return kept(this.#index?.children, container, () => this.#childrenOf(container))
+  }
+
+  #childrenOf(container: number): readonly number[] {
     const isObject = this.#kinds[container] === JsonKind.Object
     const found: number[] = []
     for (let k = container + 1; k < this.#nexts[container]!; k = this.#nexts[k]!) {
@@ -165,7 +200,7 @@ export class JsonReader {
 
   /** Element `index` of an array, from 0, or from the end for a negative one; -1 for none. */
   element(array: number, index: number): number {
-    if (index < 0) return this.children(array).at(index) ?? -1
+    if (index < 0 || this.#index !== null) return this.children(array).at(index) ?? -1
     let k = array + 1
     for (let left = index; left > 0 && k < this.#nexts[array]!; left--) k = this.#nexts[k]!
     return k < this.#nexts[array]! ? k : -1
@@ -188,6 +223,17 @@ const words = [
   ['false', JsonKind.False],
   ['true', JsonKind.True],
 ] as const
+
+/** What `known` has for a token; what `find` gives is kept there. */
+function kept<T>(known: Map<number, T> | undefined, token: number, find: () => T): T {
+  if (known === undefined) return find()
+  let value = known.get(token)
+  if (value === undefined) {
+    value = find()
+    known.set(token, value)
+  }
+  return value
+}
 
 function isEnd(expect: number, code: number): boolean {
   return (

@@ -2,13 +2,13 @@
 import type { DataType } from '../../arrow/types.js'
 import { castable } from '../kernels/cast.js'
 import { boolType, elementType, int64, uint64, utf8, valueType } from '../values/types.js'
+import { arrayToString } from './list-text.js'
 import {
   arrayHas,
   arrayHasAll,
   arrayHasAny,
   arrayLength,
   arrayPosition,
-  arrayToString,
   elementOf,
   isEmptyList,
 } from './lists.js'

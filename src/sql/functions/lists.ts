@@ -2,20 +2,16 @@
 import type { Column } from '../../arrow/column.js'
 import { takeColumn } from '../../arrow/take.js'
 import { invalidInput } from '../../errors.js'
-import type { Scalar } from '../bound.js'
-import { ByteBuilder, textAt } from '../kernels/byte-builder.js'
-import { castColumn } from '../kernels/cast.js'
-import { compareOperands } from '../kernels/compare.js'
+import { compareOperands, orderOfBytes } from '../kernels/compare.js'
+import { withoutIntervals } from '../kernels/compare-values.js'
 import { decoded } from '../kernels/dictionary.js'
 import { spread } from '../kernels/gather.js'
-import { memberRows, membersOf } from '../kernels/members.js'
+import { memberRows } from '../kernels/members.js'
 import { allRows, strictTruth, strictValidity, type Truth } from '../kernels/truth.js'
-import { utf8 } from '../values/types.js'
 import {
   bitAt,
   byteRowsOf,
   columnOf,
-  columnOfScalars,
   listOffsetsOf,
   type Operand,
   scalarAt,
@@ -23,7 +19,8 @@ import {
   wordCount,
 } from '../values/vector.js'
 import type { Call } from './call.js'
-import { numberOf, strictRows, textOf } from './operands.js'
+import { keyOf, type ListIndex, listIndexOf, membersIn, numbered, placeFrom } from './list-index.js'
+import { numberOf, strictRows } from './operands.js'
 
 /** `array_length(list)` as int64, `cardinality(list)` as uint64. */
 export function arrayLength({ args, type, length }: Call): Column {
@@ -33,9 +30,13 @@ export function arrayLength({ args, type, length }: Call): Column {
   return columnOf(type, length, { values }, strictValidity(args, length))
 }
 
-/** `array_has(list, element)`. */
-export function arrayHas({ args, length }: Call): Truth {
+/** `array_has(list, element)`: for a list that is the same in every row, whether the element is a member of it. */
+export function arrayHas({ args, length, rows }: Call): Truth {
   const [list, wanted] = args as [Operand, Operand]
+  if (list.constant && !wanted.constant) {
+    const isMember = memberRows(membersIn(list.column), wanted.column, length, rows)
+    return strictTruth(isMember, args, length)
+  }
   const lists = spread(list, length)
   const offsets = listOffsetsOf(lists)
   return strictTruth(anyPerRow(equalElements(lists, offsets, wanted), offsets, length), args, length)
@@ -44,10 +45,35 @@ export function arrayHas({ args, length }: Call): Truth {
 /** A bit per element: whether it equals what is wanted in its row. */
 function equalElements(lists: Column, offsets: Int32Array, wanted: Operand): Uint32Array {
   const column = decoded(lists.children[0]!)
+  if (!wanted.constant && hasByteRows(column) && hasByteRows(wanted.column)) {
+    return equalTexts(column, offsets, wanted.column)
+  }
   const perElement = wanted.constant
     ? wanted
     : { column: takeColumn(wanted.column, rowOfElement(offsets, column.length)), constant: false }
   return compareOperands('=', { column, constant: false }, perElement, column.length, null).isTrue
+}
+
+function hasByteRows({ type }: Column): boolean {
+  return type.kind === 'utf8' || type.kind === 'binary' || type.kind === 'fixed_size_binary'
+}
+
+/** As `equalElements` for byte strings, which may be long and are not laid out for every element. */
+function equalTexts(elements: Column, offsets: Int32Array, wanted: Column): Uint32Array {
+  const out = new Uint32Array(wordCount(elements.length))
+  const [valid, wantedValid] = [validWords(elements), validWords(wanted)]
+  const [a, b] = [byteRowsOf(elements), byteRowsOf(wanted)]
+  for (let i = 0; i < wanted.length; i++) {
+    if (wantedValid !== null && !bitAt(wantedValid, i)) continue
+    const [start, end] = [b.offsets[i]!, b.offsets[i + 1]!]
+    for (let k = offsets[i]!; k < offsets[i + 1]!; k++) {
+      if (a.offsets[k + 1]! - a.offsets[k]! !== end - start) continue
+      if (valid !== null && !bitAt(valid, k)) continue
+      const order = orderOfBytes(a.bytes, a.offsets[k]!, a.offsets[k + 1]!, b.bytes, start, end)
+      if (order === 0) out[k >>> 5]! |= 1 << (k & 31)
+    }
+  }
+  return out
 }
 
 /** The list each element belongs to; -1 for elements outside of every list. */
@@ -69,47 +95,95 @@ function anyPerRow(bits: Uint32Array, offsets: Int32Array, length: number): Uint
   return out
 }
 
+/** A bit per list: whether all of its elements have one. */
+function allPerRow(bits: Uint32Array, offsets: Int32Array, length: number): Uint32Array {
+  const out = new Uint32Array(wordCount(length))
+  for (let i = 0; i < length; i++) {
+    const end = offsets[i + 1]!
+    let at = offsets[i]!
+    while (at < end && bitAt(bits, at)) at++
+    if (at === end) out[i >>> 5]! |= 1 << (i & 31)
+  }
+  return out
+}
+
 /** `array_has_any(list, list)`: false where the second has no elements. */
 export function arrayHasAny(call: Call): Truth {
-  return call.args[1]!.constant ? hasAnyConstant(call) : compareLists(call, hasAny)
+  const { args, length } = call
+  const [first, second] = args as [Operand, Operand]
+  if (!first.constant && !second.constant) return compareLists(call, hasAny)
+  const [lists, wanted] = second.constant ? [first, second] : [second, first]
+  const { isMember, offsets } = membersPerElement(lists, wanted, length)
+  return strictTruth(anyPerRow(isMember, offsets, length), args, length)
 }
 
 /** `array_has_all(list, list)`: true where the second has no elements. */
 export function arrayHasAll(call: Call): Truth {
-  return call.args[1]!.constant ? hasAllConstants(call) : compareLists(call, hasAll)
+  const { args, length } = call
+  const [first, second] = args as [Operand, Operand]
+  if (second.constant) return hasAllConstants(call)
+  if (!first.constant) return compareLists(call, hasAll)
+  const { isMember, offsets } = membersPerElement(second, first, length)
+  return strictTruth(allPerRow(isMember, offsets, length), args, length)
 }
 
-function hasAnyConstant({ args, length }: Call): Truth {
-  const lists = spread(args[0]!, length)
+/** A bit per element of the lists: whether the constant list holds it, which holds no null. */
+function membersPerElement(operand: Operand, wanted: Operand, length: number) {
+  const lists = spread(operand, length)
   const elements = decoded(lists.children[0]!)
-  const wanted = constantsOf(args[1]!)
   const { isTrue } = strictTruth(
-    memberRows(membersOf(elements.type, wanted), elements, elements.length, null),
+    memberRows(membersIn(wanted.column), elements, elements.length, null),
     [{ column: elements, constant: false }],
     elements.length,
   )
-  return strictTruth(anyPerRow(isTrue, listOffsetsOf(lists), length), args, length)
+  return { elements, isMember: isTrue, offsets: listOffsetsOf(lists) }
 }
+
+/** Distinct elements of a constant list up to this many are looked for one by one, which is faster than counting them. */
+const maxFew = 8
 
 function hasAllConstants({ args, length }: Call): Truth {
-  const lists = spread(args[0]!, length)
-  const elements = { column: decoded(lists.children[0]!), constant: false }
-  const { type, length: count } = elements.column
-  const offsets = listOffsetsOf(lists)
-  const isHit = allRows(length)
-  for (const value of constantsOf(args[1]!)) {
-    const wanted = { column: columnOfScalars(type, [value]), constant: true }
-    const hits = anyPerRow(compareOperands('=', elements, wanted, count, null).isTrue, offsets, length)
-    let left = 0
-    for (let w = 0; w < isHit.length; w++) left |= isHit[w]! &= hits[w]!
-    if (left === 0) break
-  }
-  return strictTruth(isHit, args, length)
+  const [list, wanted] = args as [Operand, Operand]
+  const index = listIndexOf(wanted.column)
+  // Nothing equals a null.
+  if (index.hasNull) return strictTruth(new Uint32Array(wordCount(length)), args, length)
+  const hasEach = index.numbers.size <= maxFew ? hasEachOfFew : hasEachOfMany
+  return strictTruth(hasEach(index, list, wanted, length), args, length)
 }
 
-/** The distinct elements of a constant list. One that is null is kept: nothing equals it. */
-function constantsOf({ column }: Operand): Scalar[] {
-  return [...new Set((scalarAt(column, 0) as readonly Scalar[] | null) ?? [])]
+function hasEachOfFew({ places, starts }: ListIndex, list: Operand, wanted: Operand, length: number) {
+  const lists = spread(list, length)
+  const offsets = listOffsetsOf(lists)
+  const column = decoded(lists.children[0]!)
+  const values = decoded(wanted.column.children[0]!)
+  const first = listOffsetsOf(wanted.column)[0]!
+  const isHit = allRows(length)
+  for (let n = 0; n + 1 < starts.length; n++) {
+    const value = { column: takeColumn(values, Uint32Array.of(first + places[starts[n]!]!)), constant: true }
+    const equal = compareOperands('=', { column, constant: false }, value, column.length, null)
+    const hits = anyPerRow(equal.isTrue, offsets, length)
+    for (let w = 0; w < isHit.length; w++) isHit[w]! &= hits[w]!
+  }
+  return isHit
+}
+
+function hasEachOfMany({ numbers }: ListIndex, list: Operand, wanted: Operand, length: number) {
+  const { elements, isMember, offsets } = membersPerElement(list, wanted, length)
+  const isHit = new Uint32Array(wordCount(length))
+  /** One per number: the row it was seen in last, counted from 1. */
+  const seenIn = new Int32Array(numbers.size)
+  const column = withoutIntervals(elements)
+  for (let i = 0; i < length; i++) {
+    let missing = numbers.size
+    for (let k = offsets[i]!; k < offsets[i + 1]! && missing > 0; k++) {
+      if (!bitAt(isMember, k)) continue
+      const number = numbers.get(keyOf(scalarAt(column, k)))!
+      if (seenIn[number] !== i + 1) missing--
+      seenIn[number] = i + 1
+    }
+    if (missing === 0) isHit[i >>> 5]! |= 1 << (i & 31)
+  }
+  return isHit
 }
 
 /** Elements of two columns of lists as numbers: equal ones have the same, -1 is a null. */
@@ -141,20 +215,6 @@ function compareLists(call: Call, test: (lists: NumberedLists, row: number) => b
   return strictTruth(isTrue, args, length)
 }
 
-/** A number for every element, the same for those that are equal. `numbers` keeps those given so far. */
-function numbered(elements: Column, numbers: Map<unknown, number>): Int32Array {
-  const column = decoded(elements)
-  const out = new Int32Array(column.length)
-  for (let k = 0; k < out.length; k++) {
-    const value = scalarAt(column, k)
-    const key = value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value
-    const known = key === null ? -1 : numbers.get(key)
-    out[k] = known ?? numbers.size
-    if (known === undefined) numbers.set(key, numbers.size)
-  }
-  return out
-}
-
 function hasAny({ first, firstOffsets, second, secondOffsets, seenIn }: NumberedLists, row: number): boolean {
   for (let k = secondOffsets[row]!; k < secondOffsets[row + 1]!; k++) {
     if (second[k] !== -1) seenIn[second[k]!] = row + 1
@@ -180,50 +240,47 @@ export function arrayPosition(call: Call): Column {
   const { args, type, length, describe } = call
   const [list, wanted, from] = args as [Operand, Operand, Operand?]
   const { needed } = strictRows(call)
-  const lists = spread(list, length)
-  const offsets = listOffsetsOf(lists)
-  const isEqual = equalElements(lists, offsets, wanted)
+  const placeIn = list.constant
+    ? placesInOne(list.column, wanted)
+    : placesPerRow(spread(list, length), wanted)
   const valid = new Uint32Array(wordCount(length))
   const values = new BigUint64Array(length)
   for (let i = 0; i < length; i++) {
     if (!bitAt(needed, i)) continue
     const first = from === undefined ? 1 : numberOf(from, i)
-    if (first < 1) throw invalidInput(`places in a list are counted from 1, not ${first}, in ${describe()}`)
-    let at = Math.min(offsets[i]! + first - 1, offsets[i + 1]!)
-    while (at < offsets[i + 1]! && !bitAt(isEqual, at)) at++
-    if (at === offsets[i + 1]!) continue
-    values[i] = BigInt(at - offsets[i]! + 1)
+    if (first < 1) {
+      throw invalidInput(`places in a list are counted from 1, not ${first}, in ${describe()}`, {
+        hint: 'write 1 to search the whole list',
+      })
+    }
+    const place = placeIn(i, first - 1)
+    if (place === -1) continue
+    values[i] = BigInt(place + 1)
     valid[i >>> 5]! |= 1 << (i & 31)
   }
   return columnOf(type, length, { values }, valid)
 }
 
-/** `array_to_string(list, separator)`: nulls are left out, or written as a third argument says. */
-export function arrayToString(call: Call): Column {
-  const { args, length, type, describe } = call
-  const { valid, needed } = strictRows(call)
-  const lists = spread(args[0]!, length)
-  const offsets = listOffsetsOf(lists)
-  const elements = castColumn(decoded(lists.children[0]!), utf8, false, null, describe)
-  const present = validWords(elements)
-  const builder = ByteBuilder.growing(length, byteRowsOf(elements).bytes.length)
-  for (let i = 0; i < length; i++) {
-    const parts: string[] = []
-    const end = bitAt(needed, i) ? offsets[i + 1]! : 0
-    for (let k = offsets[i]!; k < end; k++) {
-      if (present === null || bitAt(present, k)) parts.push(textAt(elements, k))
-      else if (args.length === 3) parts.push(textOf(args[2]!, i))
-    }
-    if (parts.length > 0) joinInto(builder, parts, textOf(args[1]!, i))
-    builder.endRow()
+/** The first place, counted from 0, that is `from` or later and holds what is wanted in a row; -1 for none. */
+type PlaceIn = (row: number, from: number) => number
+
+function placesInOne(list: Column, wanted: Operand): PlaceIn {
+  const index = listIndexOf(list)
+  const column = withoutIntervals(wanted.column)
+  return (row, from) => {
+    const number = index.numbers.get(keyOf(scalarAt(column, wanted.constant ? 0 : row)))
+    return number === undefined ? -1 : placeFrom(index, number, from)
   }
-  return builder.finish(type, valid)
 }
 
-function joinInto(builder: ByteBuilder, parts: readonly string[], separator: string): void {
-  for (const [i, part] of parts.entries()) {
-    if (i > 0) builder.text(separator)
-    builder.text(part)
+function placesPerRow(lists: Column, wanted: Operand): PlaceIn {
+  const offsets = listOffsetsOf(lists)
+  const isEqual = equalElements(lists, offsets, wanted)
+  return (row, from) => {
+    const end = offsets[row + 1]!
+    let at = Math.min(offsets[row]! + from, end)
+    while (at < end && !bitAt(isEqual, at)) at++
+    return at === end ? -1 : at - offsets[row]!
   }
 }
 
@@ -242,17 +299,16 @@ export function elementOf({ args, length }: Call): Column {
 
 /** `list[index]`, counted from 1 or, negative, from the end; null outside of the list. */
 export function listElement(list: Operand, index: Operand, length: number): Column {
-  const lists = spread(list, length)
-  const offsets = listOffsetsOf(lists)
+  const offsets = listOffsetsOf(list.column)
   const valid = strictValidity([list, index], length)
   const positions = index.column.values as BigInt64Array
   const rows = new Int32Array(length).fill(-1)
   for (let i = 0; i < length; i++) {
     if (valid !== null && !bitAt(valid, i)) continue
-    const size = offsets[i + 1]! - offsets[i]!
+    const [start, end] = [offsets[list.constant ? 0 : i]!, offsets[list.constant ? 1 : i + 1]!]
     const position = Number(positions[index.constant ? 0 : i]!)
-    if (position >= 1 && position <= size) rows[i] = offsets[i]! + position - 1
-    else if (position < 0 && -position <= size) rows[i] = offsets[i + 1]! + position
+    if (position >= 1 && position <= end - start) rows[i] = start + position - 1
+    else if (position < 0 && -position <= end - start) rows[i] = end + position
   }
-  return takeColumn(lists.children[0]!, rows)
+  return takeColumn(list.column.children[0]!, rows)
 }

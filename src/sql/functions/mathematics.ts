@@ -1,5 +1,6 @@
 /** Functions of floats by the formulas of mathematics, and of integers as far as they stay integers. */
 import type { Column } from '../../arrow/column.js'
+import { invalidInput } from '../../errors.js'
 import { spread } from '../kernels/gather.js'
 import { strictTruth, strictValidity, type Truth } from '../kernels/truth.js'
 import { bitAt, columnOf, doublesOf, narrowArray, wordCount } from '../values/vector.js'
@@ -65,16 +66,23 @@ function ofIntegers(call: Call, combine: (a: bigint, b: bigint) => bigint): Colu
   return columnOf(type, length, { values }, valid)
 }
 
-/** `power(base, exponent)` of integers. A negative exponent has no integer result but for 1 and -1: an error. */
+/** `power(base, exponent)` of integers. A negative exponent has an integer result for 1 and -1 only: else an error. */
 export function integerPower(call: Call): Column {
   return ofIntegers(call, (base, exponent) => {
     // Any value that is no int64 stands for an overflow.
     const tooLarge = 1n << 64n
     if (base === 1n || (base === -1n && exponent % 2n === 0n)) return 1n
     if (base === -1n) return -1n
-    if (exponent < 0n) return tooLarge
+    if (exponent < 0n) throw noInteger(call, base, exponent)
     if (base === 0n) return exponent === 0n ? 1n : 0n
     return exponent > 63n ? tooLarge : base ** exponent
+  })
+}
+
+function noInteger({ describe }: Call, base: bigint, exponent: bigint) {
+  const what = base === 0n ? 'division by zero' : 'no integer'
+  return invalidInput(`${what} in ${describe()}: ${base} to the power ${exponent}`, {
+    hint: 'calculate with doubles: CAST(x AS double)',
   })
 }
 

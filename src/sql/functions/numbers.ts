@@ -51,7 +51,9 @@ function absNarrow(call: Call, column: Column): Column {
 
 export function overflow({ type, describe }: Call, what: string) {
   const name = type.kind === 'int' ? `${type.signed ? '' : 'u'}int${type.bits}` : type.kind
-  return invalidInput(`${name} overflow in ${describe()}: ${what}`)
+  return invalidInput(`${name} overflow in ${describe()}: ${what}`, {
+    hint: 'calculate with doubles: CAST(x AS double)',
+  })
 }
 
 /** `floor(x)`. Integers come back unchanged. */

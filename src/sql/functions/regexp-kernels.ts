@@ -1,14 +1,13 @@
 /** Functions of regular expressions. Places are counted in characters from 1; flags that are null are none. */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
-import { ByteBuilder } from '../kernels/byte-builder.js'
-import { spread } from '../kernels/gather.js'
-import { compileLike, likeRows } from '../kernels/like.js'
+import type { ByteBuilder } from '../kernels/byte-builder.js'
+import { likeRows, plainPattern } from '../kernels/like.js'
 import { strictTruth, type Truth } from '../kernels/truth.js'
 import { utf8 } from '../values/types.js'
 import { bitAt, byteRowsOf, columnOf, type Operand, validWords, wordCount } from '../values/vector.js'
 import type { Call } from './call.js'
-import { numberOf, strictRows, textOf, totalBytes } from './operands.js'
+import { checkReadings, growingFrom, growRows, numberOf, strictRows, textOf } from './operands.js'
 import { compileRegexp, type Regexp } from './regexp.js'
 import { checkFlags, plainText } from './regexp-syntax.js'
 
@@ -23,7 +22,9 @@ class Patterns {
   #compiled: Regexp | null = null
 
   /** `others`: flags that are not the pattern's. */
-  constructor(pattern: Operand, flags: Operand | undefined, others = '') {
+  constructor({ args, length }: Call, flags: Operand | undefined, others = '') {
+    const [text, pattern] = args as [Operand, Operand]
+    checkReadings(text, length)
     this.#pattern = pattern
     this.#flags = flags
     this.#hasFlags = flags === undefined ? null : validWords(flags.column)
@@ -58,7 +59,7 @@ export function regexpLike(call: Call): Truth {
   if (plain !== null) return plain
   const isTrue = new Uint32Array(wordCount(length))
   const { needed } = strictRows(strict)
-  const patterns = new Patterns(pattern, flags)
+  const patterns = new Patterns(call, flags)
   for (let i = 0; i < length; i++) {
     if (bitAt(needed, i) && patterns.at(i).test(textOf(text, i))) isTrue[i >>> 5]! |= 1 << (i & 31)
   }
@@ -68,12 +69,12 @@ export function regexpLike(call: Call): Truth {
 /** A constant pattern that is a plain text is what LIKE looks for faster; null for any other. */
 function likePlain({ args, length, rows }: Call): Truth | null {
   const [text, pattern] = args as [Operand, Operand]
-  if (!pattern.constant || pattern.column.nullCount > 0) return null
+  if (text.constant || !pattern.constant || pattern.column.nullCount > 0) return null
   const plain = plainText(textOf(pattern, 0))
   if (plain === null) return null
-  const quoted = plain.text.replace(/[%_\\]/g, '\\$&')
-  const like = compileLike(`${plain.atStart ? '' : '%'}${quoted}${plain.atEnd ? '' : '%'}`, '\\')
-  return strictTruth(likeRows(like, byteRowsOf(spread(text, length)), length, rows), args, length)
+  const shape = plain.atStart ? (plain.atEnd ? 'exact' : 'prefix') : plain.atEnd ? 'suffix' : 'contains'
+  const like = plainPattern(shape, new TextEncoder().encode(plain.text))
+  return strictTruth(likeRows(like, byteRowsOf(text.column), length, rows), args, length)
 }
 
 /** `regexp_match(text, pattern)`: the groups of the first match that took part, without groups the match; null for none. */
@@ -81,7 +82,7 @@ export function regexpMatch(call: Call): Column {
   const { length, type, args } = call
   const [text, pattern, flags] = args as [Operand, Operand, Operand?]
   const { needed } = strictRows({ ...call, args: [text, pattern] })
-  const patterns = new Patterns(pattern, flags)
+  const patterns = new Patterns(call, flags)
   const valid = new Uint32Array(wordCount(length))
   const offsets = new Int32Array(length + 1)
   const parts: string[] = []
@@ -96,7 +97,7 @@ export function regexpMatch(call: Call): Column {
     }
     offsets[i + 1] = parts.length
   }
-  const builder = new ByteBuilder(parts.length, parts.length * 8)
+  const builder = growingFrom([text], parts.length)
   for (const part of parts) {
     builder.text(part)
     builder.endRow()
@@ -104,26 +105,25 @@ export function regexpMatch(call: Call): Column {
   return columnOf(type, length, { offsets, children: [builder.finish(utf8, null)] }, valid)
 }
 
+/** Units a replacement may have. */
+const maxReplacement = 32_768
+
+/** Groups, and texts between them, that a replacement may have: each is looked at for every match. */
+const maxPieces = 256
+
 /** `regexp_replace(text, pattern, by)`: the first match, with the flag g all of them. */
 export function regexpReplace(call: Call): Column {
-  const { args, length, type } = call
-  const [text, pattern, by, flags] = args as [Operand, Operand, Operand, Operand?]
-  const { valid, needed } = strictRows(call)
-  const patterns = new Patterns(pattern, flags, 'g')
-  const builder = ByteBuilder.growing(length, totalBytes(text, length))
+  const [text, , by, flags] = call.args as [Operand, Operand, Operand, Operand?]
+  const patterns = new Patterns(call, flags, 'g')
   let template = ''
   let pieces: readonly Piece[] = []
-  for (let i = 0; i < length; i++) {
-    if (bitAt(needed, i)) {
-      const regexp = patterns.at(i)
-      const written = textOf(by, i)
-      if (written !== template) pieces = piecesOf(written)
-      template = written
-      replaceInto(builder, textOf(text, i), regexp, pieces, patterns.flagsAt(i).includes('g'))
-    }
-    builder.endRow()
-  }
-  return builder.finish(type, valid)
+  return growRows(call, [text, by], (builder, row) => {
+    const regexp = patterns.at(row)
+    const written = textOf(by, row)
+    if (written !== template) pieces = piecesOf(written)
+    template = written
+    replaceInto(builder, textOf(text, row), regexp, pieces, patterns.flagsAt(row).includes('g'))
+  })
 }
 
 function replaceInto(
@@ -178,16 +178,26 @@ type Piece = string | { readonly group: number | string }
 
 /** `\1`, `$1`, `${1}`, `$name` and `${name}` are groups, `$$` is a $; a name takes all letters, digits and _ there are. */
 function piecesOf(replacement: string): readonly Piece[] {
+  if (replacement.length > maxReplacement) {
+    throw invalidInput(`a replacement of ${replacement.length} characters is too long`, {
+      hint: `write one of at most ${maxReplacement}`,
+    })
+  }
   const pieces: Piece[] = []
   const reference = /\\{1,2}(\d+)|\$(?:(\$)|(\w+)|\{([^{}]+)\})/g
   let done = 0
   for (const match of replacement.matchAll(reference)) {
-    pieces.push(replacement.slice(done, match.index))
+    if (match.index > done) pieces.push(replacement.slice(done, match.index))
     const name = match[1] ?? match[3] ?? match[4]
     pieces.push(name === undefined ? '$' : { group: /^\d+$/.test(name) ? Number(name) : name })
     done = match.index + match[0].length
   }
-  pieces.push(replacement.slice(done))
+  if (done < replacement.length) pieces.push(replacement.slice(done))
+  if (pieces.length > maxPieces) {
+    throw invalidInput(`a replacement with ${pieces.length} groups and texts between them is too large`, {
+      hint: `write one of at most ${maxPieces}`,
+    })
+  }
   return pieces
 }
 
@@ -207,7 +217,7 @@ export function regexpCount(call: Call): Column {
     ...call,
     args: start === undefined ? [text, pattern] : [text, pattern, start],
   })
-  const patterns = new Patterns(pattern, flags)
+  const patterns = new Patterns(call, flags)
   const values = new BigInt64Array(length)
   for (let i = 0; i < length; i++) {
     if (!bitAt(needed, i)) continue
@@ -225,13 +235,23 @@ export function regexpCount(call: Call): Column {
 
 /** The text from a character on; null where it has ended before. */
 function textFrom({ describe }: Call, text: string, start: number): string | null {
-  if (start < 1) throw invalidInput(`characters are counted from 1, not ${start}, in ${describe()}`)
+  if (start < 1) {
+    throw invalidInput(`characters are counted from 1, not ${start}, in ${describe()}`, {
+      hint: 'write 1 for the whole text',
+    })
+  }
   let at = 0
   for (let left = start - 1; left > 0; left--) {
     if (at >= text.length) return null
     at += text.codePointAt(at)! > 0xffff ? 2 : 1
   }
   return text.slice(at)
+}
+
+function countCharacters(text: string, end: number): number {
+  let count = 0
+  for (let at = 0; at < end; count++) at += text.codePointAt(at)! > 0xffff ? 2 : 1
+  return count
 }
 
 /**
@@ -243,7 +263,7 @@ export function regexpPosition(call: Call): Column {
   const [text, pattern, start, nth, flags, group] = args as [Operand, Operand, ...(Operand | undefined)[]]
   const strict = [text, pattern, start, nth, group].filter(arg => arg !== undefined)
   const { valid, needed } = strictRows({ ...call, args: strict })
-  const patterns = new Patterns(pattern, flags)
+  const patterns = new Patterns(call, flags)
   const values = new BigInt64Array(length)
   const numberAt = (arg: Operand | undefined, row: number, otherwise: number) =>
     arg === undefined ? otherwise : numberOf(arg, row)
@@ -252,13 +272,17 @@ export function regexpPosition(call: Call): Column {
     const first = numberAt(start, i, 1)
     const subject = textFrom(call, textOf(text, i), first)
     let left = numberAt(nth, i, 1)
-    if (left < 1) throw invalidInput(`matches are counted from 1, not ${left}, in ${describe()}`)
+    if (left < 1) {
+      throw invalidInput(`matches are counted from 1, not ${left}, in ${describe()}`, {
+        hint: 'write 1 for the first match',
+      })
+    }
     const wanted = numberAt(group, i, 0)
     if (subject === null || subject === '' || textOf(pattern, i) === '') continue
     eachMatch(patterns.at(i), subject, found => {
       left--
       const place = found[2 * wanted] ?? -1
-      if (left === 0 && place !== -1) values[i] = BigInt(first + Array.from(subject.slice(0, place)).length)
+      if (left === 0 && place !== -1) values[i] = BigInt(first + countCharacters(subject, place))
       return left > 0
     })
   }

@@ -14,6 +14,9 @@ const maxLength = 32_768
 /** Characters, classes and the like that a pattern may look for, repetitions counted out. */
 const maxSize = 20_000
 
+/** Flags that may be given, each more than once. */
+const maxFlags = 64
+
 /** Flags of a pattern: `g` is for the caller, not for the pattern. */
 const flagLetters = 'imsxUu'
 
@@ -72,6 +75,11 @@ const categories: Readonly<Record<string, string>> = {
 
 /** Checks the flags of a function; throws code 13 or 0 for one that is not among them. */
 export function checkFlags(flags: string, others: string): void {
+  if (flags.length > maxFlags) {
+    throw invalidInput(`${flags.length} flags of a regular expression are too many`, {
+      hint: `the flags are ${[...flagLetters, ...others].join(', ')}`,
+    })
+  }
   for (const flag of flags) {
     if (flagLetters.includes(flag) || others.includes(flag)) continue
     if (flag === 'g') {
@@ -84,23 +92,29 @@ export function checkFlags(flags: string, others: string): void {
   }
 }
 
-/** A pattern in RE2's syntax. */
-export interface Re2Pattern {
-  readonly source: string
-  /** Whether one match after the other may take more than linear time; see regexp-rescan.ts. */
-  readonly mayRescan: boolean
-}
-
-/** `pattern` in RE2's syntax. Throws code 13 for what is no pattern or too large, 0 for what RE2 cannot do. */
-export function toRe2(pattern: string, flags: string): Re2Pattern {
+/** Throws code 13 for a pattern that is too long. */
+export function checkLength(pattern: string): void {
   if (pattern.length > maxLength) {
     throw invalidInput(`a regular expression of ${pattern.length} characters is too long`, {
       hint: `write one of at most ${maxLength}`,
     })
   }
+}
+
+/** A pattern in RE2's syntax. */
+export interface Re2Pattern {
+  readonly source: string
+  /** Whether one match after the other may take more than linear time; see regexp-rescan.ts. */
+  readonly mayRescan: boolean
+  /** Characters, classes and the like that it looks for, repetitions counted out. */
+  readonly size: number
+}
+
+/** `pattern` in RE2's syntax. Throws code 13 for what is no pattern or looks for too much, 0 for what RE2 cannot do. */
+export function toRe2(pattern: string, flags: string): Re2Pattern {
   const letters = [...new Set(flags)].filter(flag => 'imsU'.includes(flag)).join('')
-  const { source, mayRescan } = new Translator(pattern, flags.includes('x')).run()
-  return { source: letters === '' ? source : `(?${letters})${source}`, mayRescan }
+  const { source, mayRescan, size } = new Translator(pattern, flags.includes('x')).run()
+  return { source: letters === '' ? source : `(?${letters})${source}`, mayRescan, size }
 }
 
 /** What is known of a group that is open: its flag `x`, and the size so far of what it repeats. */
@@ -128,7 +142,12 @@ class Translator {
 
   run(): Re2Pattern {
     while (this.#at < this.#pattern.length) this.#item()
-    return { source: this.#out, mayRescan: this.#rescan.finish() }
+    return { source: this.#out, mayRescan: this.#rescan.finish(), size: this.#total() }
+  }
+
+  /** A group that has no end leaves some groups open. */
+  #total(): number {
+    return this.#groups.reduce((sum, group) => sum + group.size, this.#size)
   }
 
   #item(): void {
@@ -339,7 +358,8 @@ class Translator {
     const [, letter, short, negated, long] = match
     if (short !== undefined) return `\\${letter}${short}`
     const plain = long!.replace(/^\s*(script|sc|general_?category|gc)\s*[=:]\s*/i, '').trim()
-    const category = categories[plain.toLowerCase().replace(/[\s_-]/g, '')]
+    const key = plain.toLowerCase().replace(/[\s_-]/g, '')
+    const category = Object.hasOwn(categories, key) ? categories[key] : undefined
     const script = plain.toLowerCase().replace(/(^|[\s_-])([a-z])/g, (_, gap: string, first: string) => {
       return (gap === '' ? '' : '_') + first.toUpperCase()
     })

@@ -4,7 +4,7 @@
  */
 import { createRequire } from 'node:module'
 import { invalidInput, quote } from '../../errors.js'
-import { plainText, toRe2 } from './regexp-syntax.js'
+import { checkLength, plainText, toRe2 } from './regexp-syntax.js'
 
 export interface Regexp {
   /** Whether it matches somewhere. */
@@ -35,6 +35,7 @@ let loaded: Package | null = null
  * no linear time.
  */
 export function compileRegexp(pattern: string, flags: string): Regexp {
+  checkLength(pattern)
   const key = `${flags}/${pattern}`
   const known = kept.get(key)
   if (known !== undefined) {
@@ -52,7 +53,7 @@ export function compileRegexp(pattern: string, flags: string): Regexp {
 function compile(pattern: string, flags: string): Regexp {
   const plain = flags === '' ? plainText(pattern) : null
   if (plain !== null && !plain.atStart && !plain.atEnd) return ofPlainText(plain.text)
-  const { source, mayRescan } = toRe2(pattern, flags)
+  const { source, mayRescan, size } = toRe2(pattern, flags)
   loaded ??= createRequire(import.meta.url)('re2js') as Package
   const { RE2JS, RE2JSException } = loaded
   try {
@@ -61,8 +62,12 @@ function compile(pattern: string, flags: string): Regexp {
     return {
       groupNames: compiled.namedGroups(),
       mayRescan,
-      test: text => compiled.test(text),
+      test(text) {
+        checkWork(text, size, maxSteps)
+        return compiled.test(text)
+      },
       search(text) {
+        checkWork(text, size, maxSteps)
         // Finding out that there is no match is much faster than finding one.
         if (!compiled.test(text)) return () => null
         const matcher = compiled.matcher(text)
@@ -83,15 +88,36 @@ function compile(pattern: string, flags: string): Regexp {
   }
 }
 
+/** Parts of a pattern times characters of a text, at most: RE2 may look at every part for every character. */
+const maxSteps = 2 ** 28
+
+/** The same where the parts are characters that the engine compares. */
+const maxCompared = 2 ** 32
+
+/** Throws code 13 for a text that is too long for a pattern of `size` parts. */
+function checkWork(text: string, size: number, limit: number): void {
+  if (text.length * size <= limit) return
+  throw invalidInput(
+    `a regular expression of ${size} parts is too large for a text of ${text.length} characters`,
+    { hint: `write a shorter one: at most ${Math.floor(limit / text.length)} for this text` },
+  )
+}
+
 /** A pattern that is nothing but the text it looks for. */
 function ofPlainText(wanted: string): Regexp {
   return {
     groupNames: {},
     mayRescan: false,
-    test: text => text.includes(wanted),
-    search: text => from => {
-      const start = text.indexOf(wanted, from)
-      return start === -1 ? null : [start, start + wanted.length]
+    test(text) {
+      checkWork(text, wanted.length, maxCompared)
+      return text.includes(wanted)
+    },
+    search(text) {
+      checkWork(text, wanted.length, maxCompared)
+      return from => {
+        const start = text.indexOf(wanted, from)
+        return start === -1 ? null : [start, start + wanted.length]
+      }
     },
   }
 }

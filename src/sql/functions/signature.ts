@@ -26,6 +26,8 @@ export interface SqlFunction {
   readonly sign: Sign
   readonly kernel: Kernel | { readonly lazy: LazyKernel }
   readonly aliases?: readonly string[]
+  /** Arguments it takes at most, where that is less than any function does. */
+  readonly most?: number
   /** The argument that must be a constant. */
   readonly constant?: number
   /** Whether some values of the declared types are an error. */

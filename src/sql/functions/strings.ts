@@ -2,15 +2,14 @@
 import { isAscii } from 'node:buffer'
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
-import { ByteBuilder, textAt } from '../kernels/byte-builder.js'
+import { ByteBuilder } from '../kernels/byte-builder.js'
 import { castColumn } from '../kernels/cast.js'
 import { startsWith } from '../kernels/equal-bytes.js'
 import { spread } from '../kernels/gather.js'
-import { likeRows, matches, plainPattern } from '../kernels/like.js'
+import { codePointAt, findNeedle, likeRows, matches, type Needle, plainPattern } from '../kernels/like.js'
 import { constantTruth, strictTruth, strictValidity, type Truth } from '../kernels/truth.js'
 import { utf8 } from '../values/types.js'
 import {
-  type ByteRows,
   bitAt,
   byteRowsOf,
   columnOf,
@@ -20,24 +19,35 @@ import {
   wordCount,
 } from '../values/vector.js'
 import type { Call } from './call.js'
-import { numberOf, strictRows, textOf } from './operands.js'
+import {
+  checkReadings,
+  growingFrom,
+  growRows,
+  needlesOf,
+  numberOf,
+  rowSizesOf,
+  strictRows,
+  textOf,
+} from './operands.js'
 
 /** `lower(text)`, by Unicode's full case mapping without a locale. */
-export function lower({ args, type, length }: Call): Column {
-  return { ...lowerColumn(spread(args[0]!, length)), type }
+export function lower(call: Call): Column {
+  const { args, type, length, rows } = call
+  return { ...changeCase(spread(args[0]!, length), rows, 65, text => text.toLowerCase()), type }
 }
 
 /** `upper(text)`. */
-export function upper({ args, type, length }: Call): Column {
-  return { ...changeCase(spread(args[0]!, length), 97, text => text.toUpperCase()), type }
+export function upper(call: Call): Column {
+  const { args, type, length, rows } = call
+  return { ...changeCase(spread(args[0]!, length), rows, 97, text => text.toUpperCase()), type }
 }
 
 export function lowerColumn(column: Column): Column {
-  return changeCase(column, 65, text => text.toLowerCase())
+  return changeCase(column, null, 65, text => text.toLowerCase())
 }
 
 /** `first`: the first of the 26 ASCII letters that change. */
-function changeCase(column: Column, first: number, change: (text: string) => string): Column {
+function changeCase(column: Column, rows: RowMask, first: number, change: (text: string) => string): Column {
   const { bytes, offsets } = byteRowsOf(column)
   const valid = validWords(column)
   const start = offsets[0]!
@@ -47,9 +57,13 @@ function changeCase(column: Column, first: number, change: (text: string) => str
     for (let k = start; k < end; k++) values[k] = swapCase(bytes[k]!, first)
     return columnOf(column.type, column.length, { values, offsets }, valid)
   }
-  const builder = new ByteBuilder(column.length, end - start)
+  const builder = ByteBuilder.growing(column.length, end - start)
+  const text = { column, constant: false }
   for (let i = 0; i < column.length; i++) {
-    if (valid === null || bitAt(valid, i)) builder.text(change(textAt(column, i)))
+    if ((valid === null || bitAt(valid, i)) && (rows === null || bitAt(rows, i))) {
+      builder.startRow(offsets[i + 1]! - offsets[i]!)
+      builder.text(change(textOf(text, i)))
+    }
     builder.endRow()
   }
   return builder.finish(column.type, valid)
@@ -88,8 +102,12 @@ function sizes({ args, type, length }: Call, unit: number): Column {
 export function firstCodePoint(call: Call): Column {
   const { args, type, length } = call
   const { valid, needed } = strictRows(call)
+  const { bytes, offsets } = byteRowsOf(args[0]!.column)
   const values = new Int32Array(length)
-  for (let i = 0; i < length; i++) if (bitAt(needed, i)) values[i] = textOf(args[0]!, i).codePointAt(0) ?? 0
+  for (let i = 0; i < length; i++) {
+    const row = args[0]!.constant ? 0 : i
+    if (bitAt(needed, i) && offsets[row]! < offsets[row + 1]!) values[i] = codePointAt(bytes, offsets[row]!)
+  }
   return columnOf(type, length, { values }, valid)
 }
 
@@ -102,7 +120,9 @@ export function characterOf(call: Call): Column {
     if (bitAt(needed, i)) {
       const point = numberOf(args[0]!, i)
       if (point < 0 || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) {
-        throw invalidInput(`${point} is no Unicode character, in ${describe()}`)
+        throw invalidInput(`${point} is no Unicode character, in ${describe()}`, {
+          hint: 'the characters are 0 to 1114111 (10FFFF), without the surrogates 55296 to 57343',
+        })
       }
       builder.text(String.fromCodePoint(point))
     }
@@ -113,18 +133,14 @@ export function characterOf(call: Call): Column {
 
 /** `a || b`. A value that is no text is written as one. */
 export function concatenate(call: Call): Column {
-  const { args, type, length } = call
-  const [a, b] = args.map(arg => byteRowsOf(spread(asText(arg, call), length))) as [ByteRows, ByteRows]
-  const valid = strictValidity(args, length)
-  const builder = new ByteBuilder(length, a.offsets[length]! + b.offsets[length]!)
-  for (let i = 0; i < length; i++) {
-    if (valid === null || bitAt(valid, i)) {
-      builder.bytes(a.bytes, a.offsets[i]!, a.offsets[i + 1]!)
-      builder.bytes(b.bytes, b.offsets[i]!, b.offsets[i + 1]!)
+  const texts = call.args.map(arg => asText(arg, call))
+  const rows = texts.map(({ column }) => byteRowsOf(column))
+  return growRows({ ...call, args: texts }, texts, (builder, row) => {
+    for (let p = 0; p < texts.length; p++) {
+      const at = texts[p]!.constant ? 0 : row
+      builder.bytes(rows[p]!.bytes, rows[p]!.offsets[at]!, rows[p]!.offsets[at + 1]!)
     }
-    builder.endRow()
-  }
-  return builder.finish(type, valid)
+  })
 }
 
 /** `concat(a, ...)`: nulls count as empty. */
@@ -144,12 +160,12 @@ function joined(call: Call, parts: readonly Operand[], separator: Operand | null
   const valid = separator === null ? null : strictValidity([separator], length)
   const between = separator === null ? null : byteRowsOf(separator.column)
   const present = texts.map(({ column }) => validWords(column))
-  const builder = new ByteBuilder(
-    length,
-    rows.reduce((sum, { bytes }) => sum + bytes.length, 0),
-  )
+  const sources = separator === null ? texts : [separator, ...texts]
+  const sizeOf = rowSizesOf(sources)
+  const builder = growingFrom(sources, length)
   for (let i = 0; i < length; i++) {
     let isFirst = true
+    builder.startRow(sizeOf(i))
     for (let p = 0; p < texts.length && (valid === null || bitAt(valid, i)); p++) {
       const at = texts[p]!.constant ? 0 : i
       if (present[p] !== null && !bitAt(present[p]!, at)) continue
@@ -176,7 +192,11 @@ export function substring(call: Call): Column {
   return cut(call, (bytes, start, end, row) => {
     const from = numberOf(args[1]!, row)
     const count = args.length === 3 ? numberOf(args[2]!, row) : Infinity
-    if (count < 0) throw invalidInput(`a part of a text has no negative length: ${count}, in ${describe()}`)
+    if (count < 0) {
+      throw invalidInput(`a part of a text has no negative length: ${count}, in ${describe()}`, {
+        hint: 'left(text, -n) leaves the last n characters out',
+      })
+    }
     const first = skipCharacters(bytes, start, end, from - 1)
     return [first, skipCharacters(bytes, first, end, from + count - Math.max(from, 1))]
   })
@@ -213,12 +233,15 @@ export function trimBoth(call: Call): Column {
 
 function trim(call: Call, atStart: boolean, atEnd: boolean): Column {
   const [, characters] = call.args
-  let known: string | null = null
-  let unwanted = new Set<number>()
+  const wanted = characters === undefined ? null : byteRowsOf(characters.column)
+  let unwanted = new Set([32])
+  let isKnown = wanted === null
   return cut(call, (bytes, start, end, row) => {
-    const wanted = characters === undefined ? ' ' : textOf(characters, row)
-    if (wanted !== known) unwanted = new Set(Array.from(wanted, one => one.codePointAt(0)!))
-    known = wanted
+    if (!isKnown) {
+      const at = characters!.constant ? 0 : row
+      unwanted = charactersOf(wanted!.bytes, wanted!.offsets[at]!, wanted!.offsets[at + 1]!)
+      isKnown = characters!.constant
+    }
     let first = start
     let last = end
     while (atStart && first < last && unwanted.has(codePointAt(bytes, first))) {
@@ -233,63 +256,69 @@ function trim(call: Call, atStart: boolean, atEnd: boolean): Column {
   })
 }
 
+function charactersOf(bytes: Uint8Array, start: number, end: number): Set<number> {
+  const found = new Set<number>()
+  for (let at = start; at < end; at = skipCharacters(bytes, at, end, 1)) found.add(codePointAt(bytes, at))
+  return found
+}
+
 /** Parts of the first argument: `part` gives the range of bytes that a row keeps. */
 function cut(
   call: Call,
   part: (bytes: Uint8Array, start: number, end: number, row: number) => readonly [start: number, end: number],
 ): Column {
-  const { args, type, length } = call
-  const { valid, needed } = strictRows(call)
-  const { bytes, offsets } = byteRowsOf(args[0]!.column)
-  const builder = new ByteBuilder(length, bytes.length)
-  for (let i = 0; i < length; i++) {
-    if (bitAt(needed, i)) {
-      const row = args[0]!.constant ? 0 : i
-      const [start, end] = part(bytes, offsets[row]!, offsets[row + 1]!, i)
-      builder.bytes(bytes, start, end)
-    }
-    builder.endRow()
-  }
-  return builder.finish(type, valid)
+  const [text] = call.args as [Operand]
+  const { bytes, offsets } = byteRowsOf(text.column)
+  return growRows(call, [text], (builder, i) => {
+    const row = text.constant ? 0 : i
+    const [start, end] = part(bytes, offsets[row]!, offsets[row + 1]!, i)
+    builder.bytes(bytes, start, end)
+  })
 }
 
 /** `strpos(text, part)`: where the part starts, in characters from 1; 0 where it does not occur. */
 export function position(call: Call): Column {
   const { args, type, length } = call
   const { valid, needed } = strictRows(call)
-  const [texts, parts] = args.map(({ column }) => byteRowsOf(column)) as [ByteRows, ByteRows]
   const [text, part] = args as [Operand, Operand]
-  const source = Buffer.from(texts.bytes.buffer, texts.bytes.byteOffset, texts.bytes.byteLength)
+  const { bytes, offsets } = byteRowsOf(text.column)
+  const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  checkReadings(text, length)
+  const needleAt = needlesOf(part)
   const values = new Int32Array(length)
   for (let i = 0; i < length; i++) {
     if (!bitAt(needed, i)) continue
     const row = text.constant ? 0 : i
-    const at = part.constant ? 0 : i
-    const start = texts.offsets[row]!
-    const wanted = parts.bytes.subarray(parts.offsets[at]!, parts.offsets[at + 1]!)
-    const found = source.subarray(start, texts.offsets[row + 1]!).indexOf(wanted)
-    if (found !== -1) values[i] = countCharacters(texts.bytes, start, start + found) + 1
+    const found = indexOf(source.subarray(0, offsets[row + 1]!), needleAt(i), offsets[row]!)
+    if (found !== -1) values[i] = countCharacters(bytes, offsets[row]!, found) + 1
   }
   return columnOf(type, length, { values }, valid)
 }
 
+/** Longer texts the engine's own search may compare again and again. */
+const maxEngineSearch = 250
+
+/** Where the needle first stands in `text` from `from` on, or -1. */
+export function indexOf(text: Buffer, needle: Needle, from: number): number {
+  const { length } = needle.bytes
+  if (length <= maxEngineSearch) return text.indexOf(needle.bytes, from)
+  const end = findNeedle(needle, text, from, text.length)
+  return end === -1 ? -1 : end - length
+}
+
 /** `reverse(text)`, character by character. */
 export function reversed(call: Call): Column {
-  const { args, length, type } = call
-  const { valid, needed } = strictRows(call)
-  const { bytes, offsets } = byteRowsOf(args[0]!.column)
-  const builder = new ByteBuilder(length, bytes.length)
-  for (let i = 0; i < length; i++) {
-    const row = args[0]!.constant ? 0 : i
+  const [text] = call.args as [Operand]
+  const { bytes, offsets } = byteRowsOf(text.column)
+  return growRows(call, [text], (builder, i) => {
+    const row = text.constant ? 0 : i
     const start = offsets[row]!
-    for (let end = offsets[row + 1]!; end > start && bitAt(needed, i); ) {
+    for (let end = offsets[row + 1]!; end > start; ) {
       const before = stepBack(bytes, start, end, 1)
       builder.bytes(bytes, before, end)
       end = before
     }
-    builder.endRow()
-  }
-  return builder.finish(type, valid)
+  })
 }
 
 export function countCharacters(bytes: Uint8Array, start: number, end: number): number {
@@ -318,17 +347,6 @@ function stepBack(bytes: Uint8Array, start: number, end: number, count: number):
   return at
 }
 
-/** The character that starts at `at`; the bytes are UTF-8. */
-function codePointAt(bytes: Uint8Array, at: number): number {
-  const lead = bytes[at]!
-  if (lead < 0x80) return lead
-  const second = bytes[at + 1]! & 0x3f
-  if (lead < 0xe0) return ((lead & 0x1f) << 6) | second
-  const third = bytes[at + 2]! & 0x3f
-  if (lead < 0xf0) return ((lead & 0x0f) << 12) | (second << 6) | third
-  return ((lead & 0x07) << 18) | (second << 12) | (third << 6) | (bytes[at + 3]! & 0x3f)
-}
-
 /** `starts_with(text, start)`. */
 export function startsWithText(call: Call): Truth {
   return search(call, 'prefix')
@@ -345,28 +363,37 @@ export function containsText(call: Call): Truth {
 }
 
 function search({ args, length, rows }: Call, shape: 'prefix' | 'suffix' | 'contains'): Truth {
-  const [text, part] = args as [(typeof args)[0], (typeof args)[0]]
-  const texts = byteRowsOf(spread(text, length))
+  const [text, part] = args as [Operand, Operand]
   const parts = byteRowsOf(part.column)
-  if (!part.constant) return strictTruth(searchRows(texts, parts, shape, length, rows), args, length)
-  if (part.column.nullCount > 0) return constantTruth(null, length)
+  checkReadings(text, length)
+  if (part.constant && part.column.nullCount > 0) return constantTruth(null, length)
+  if (!part.constant || text.constant)
+    return strictTruth(searchRows(text, part, shape, length, rows), args, length)
   const wanted = parts.bytes.subarray(parts.offsets[0]!, parts.offsets[1]!)
-  return strictTruth(likeRows(plainPattern(shape, wanted), texts, length, rows), args, length)
+  return strictTruth(
+    likeRows(plainPattern(shape, wanted), byteRowsOf(text.column), length, rows),
+    args,
+    length,
+  )
 }
 
 function searchRows(
-  texts: ByteRows,
-  parts: ByteRows,
+  text: Operand,
+  part: Operand,
   shape: 'prefix' | 'suffix' | 'contains',
   length: number,
   rows: RowMask,
 ): Uint32Array {
   const out = new Uint32Array(wordCount(length))
+  const texts = byteRowsOf(text.column)
+  const parts = byteRowsOf(part.column)
   for (let i = 0; i < length; i++) {
     if (rows !== null && !bitAt(rows, i)) continue
-    const start = texts.offsets[i]!
-    const end = texts.offsets[i + 1]!
-    const wanted = parts.bytes.subarray(parts.offsets[i]!, parts.offsets[i + 1]!)
+    const row = text.constant ? 0 : i
+    const at = part.constant ? 0 : i
+    const start = texts.offsets[row]!
+    const end = texts.offsets[row + 1]!
+    const wanted = parts.bytes.subarray(parts.offsets[at]!, parts.offsets[at + 1]!)
     const from = shape === 'suffix' ? end - wanted.length : start
     const isHit =
       wanted.length <= end - start &&

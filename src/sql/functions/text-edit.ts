@@ -2,31 +2,28 @@
 import type { Column } from '../../arrow/column.js'
 import { invalidInput } from '../../errors.js'
 import { ByteBuilder } from '../kernels/byte-builder.js'
+import { findNeedle, type Needle } from '../kernels/like.js'
 import { strictTruth, type Truth } from '../kernels/truth.js'
-import { type ByteRows, bitAt, byteRowsOf, isWide, type Operand, wordCount } from '../values/vector.js'
+import { utf8 } from '../values/types.js'
+import { bitAt, byteRowsOf, columnOfScalars, isWide, type Operand, wordCount } from '../values/vector.js'
 import type { Call } from './call.js'
-import { numberOf, strictRows, textOf, totalBytes, wideOf } from './operands.js'
-import { countCharacters, skipCharacters } from './strings.js'
-
-/** The text of every row whose arguments hold values. */
-export function writeRows(
-  call: Call,
-  builder: ByteBuilder,
-  write: (builder: ByteBuilder, row: number) => void,
-): Column {
-  const { valid, needed } = strictRows(call)
-  for (let i = 0; i < call.length; i++) {
-    if (bitAt(needed, i)) write(builder, i)
-    builder.endRow()
-  }
-  return builder.finish(call.type, valid)
-}
+import {
+  checkReadings,
+  growRows,
+  needlesOf,
+  numberOf,
+  strictRows,
+  textOf,
+  wideOf,
+  writeRows,
+} from './operands.js'
+import { countCharacters, indexOf, skipCharacters } from './strings.js'
 
 /** `repeat(text, times)`: empty for no times and less. */
 export function repeated(call: Call): Column {
   const [text, times] = call.args as [Operand, Operand]
   const { bytes, offsets } = byteRowsOf(text.column)
-  return writeRows(call, ByteBuilder.growing(call.length, totalBytes(text, call.length)), (builder, row) => {
+  return growRows(call, [text], (builder, row) => {
     const at = text.constant ? 0 : row
     builder.repeat(bytes, offsets[at]!, offsets[at + 1]!, Math.max(0, numberOf(times, row)))
   })
@@ -42,21 +39,23 @@ export function padEnd(call: Call): Column {
 }
 
 function pad(call: Call, atStart: boolean): Column {
-  const { args, length } = call
-  const [text, wanted, fills] = args as [Operand, Operand, Operand?]
+  const { args } = call
+  const [text, wanted, fill = aSpace] = args as [Operand, Operand, Operand?]
   const { bytes, offsets } = byteRowsOf(text.column)
-  const { bytes: fillBytes, offsets: fillOffsets } = fills === undefined ? aSpace : byteRowsOf(fills.column)
-  return writeRows(call, ByteBuilder.growing(length, totalBytes(text, length)), (builder, row) => {
+  const { bytes: fillBytes, offsets: fillOffsets } = byteRowsOf(fill.column)
+  const sizeAt = charactersOf(text)
+  const fillSizeAt = charactersOf(fill)
+  return growRows(call, [text, fill], (builder, row) => {
     const at = text.constant ? 0 : row
-    const fillAt = fills === undefined || fills.constant ? 0 : row
+    const fillAt = fill.constant ? 0 : row
     const [start, end] = [offsets[at]!, offsets[at + 1]!]
     const [fillStart, fillEnd] = [fillOffsets[fillAt]!, fillOffsets[fillAt + 1]!]
     const count = Math.max(0, numberOf(wanted, row))
-    const missing = count - countCharacters(bytes, start, end)
+    const missing = count - sizeAt(row)
     const last = missing < 0 ? skipCharacters(bytes, start, end, count) : end
     if (!atStart) builder.bytes(bytes, start, last)
     if (missing > 0 && fillEnd > fillStart) {
-      const fillCount = countCharacters(fillBytes, fillStart, fillEnd)
+      const fillCount = fillSizeAt(row)
       builder.repeat(fillBytes, fillStart, fillEnd, Math.floor(missing / fillCount))
       builder.bytes(fillBytes, fillStart, skipCharacters(fillBytes, fillStart, fillEnd, missing % fillCount))
     }
@@ -64,28 +63,40 @@ function pad(call: Call, atStart: boolean): Column {
   })
 }
 
-const aSpace: ByteRows = { bytes: Uint8Array.of(32), offsets: Int32Array.of(0, 1) }
+const aSpace: Operand = { column: columnOfScalars(utf8, [' ']), constant: true }
+
+/** The characters in each row; those of a constant are counted once. */
+function charactersOf({ column, constant }: Operand): (row: number) => number {
+  const { bytes, offsets } = byteRowsOf(column)
+  const count = (at: number) => countCharacters(bytes, offsets[at]!, offsets[at + 1]!)
+  const known = constant ? count(0) : 0
+  return row => (constant ? known : count(row))
+}
 
 /** `replace(text, part, by)`; the empty part is before every character and at the end. */
 export function replaceAll(call: Call): Column {
-  const { args, length } = call
-  const [texts, parts, others] = args.map(({ column }) => byteRowsOf(column))
-  const source = Buffer.from(texts!.bytes.buffer, texts!.bytes.byteOffset, texts!.bytes.byteLength)
-  const rowOf = (which: number, row: number) => (args[which]!.constant ? 0 : row)
-  return writeRows(call, ByteBuilder.growing(length, totalBytes(args[0]!, length)), (builder, row) => {
-    const [t, p, o] = [rowOf(0, row), rowOf(1, row), rowOf(2, row)]
-    const part = parts!.bytes.subarray(parts!.offsets[p]!, parts!.offsets[p + 1]!)
-    const by = [others!.offsets[o]!, others!.offsets[o + 1]!] as const
-    const end = texts!.offsets[t + 1]!
-    let at = texts!.offsets[t]!
+  const { args } = call
+  const [texts, part, other] = args as [Operand, Operand, Operand]
+  const { bytes, offsets } = byteRowsOf(texts.column)
+  const others = byteRowsOf(other.column)
+  const needleAt = needlesOf(part)
+  const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return growRows(call, args, (builder, row) => {
+    const t = texts.constant ? 0 : row
+    const o = other.constant ? 0 : row
+    const needle = needleAt(row)
+    const size = needle.bytes.length
+    const by = [others.offsets[o]!, others.offsets[o + 1]!] as const
+    const end = offsets[t + 1]!
+    let at = offsets[t]!
     const text = source.subarray(0, end)
     for (;;) {
-      const found = part.length === 0 ? nextCharacter(text, at, end) : text.indexOf(part, at)
-      if (part.length === 0) builder.bytes(others!.bytes, ...by)
+      const found = size === 0 ? nextCharacter(text, at, end) : indexOf(text, needle, at)
+      if (size === 0) builder.bytes(others.bytes, ...by)
       if (found === -1) break
       builder.bytes(text, at, found)
-      if (part.length > 0) builder.bytes(others!.bytes, ...by)
-      at = found + part.length
+      if (size > 0) builder.bytes(others.bytes, ...by)
+      at = found + size
     }
     builder.bytes(text, at, end)
   })
@@ -104,26 +115,50 @@ function nextCharacter(bytes: Uint8Array, at: number, end: number): number {
  * separator separates nothing.
  */
 export function splitPart(call: Call): Column {
-  const { args, length, describe } = call
-  return writeRows(call, new ByteBuilder(length, totalBytes(args[0]!, length)), (builder, row) => {
-    const text = textOf(args[0]!, row)
-    const separator = textOf(args[1]!, row)
-    const n = numberOf(args[2]!, row)
-    if (n === 0) throw invalidInput(`parts are counted from 1, or -1 from the end, in ${describe()}`)
-    const parts = separator === '' ? [text] : text.split(separator)
-    builder.text(parts.at(n > 0 ? n - 1 : n) ?? '')
+  const { args, describe } = call
+  const [text, separator, number] = args as [Operand, Operand, Operand]
+  const { bytes, offsets } = byteRowsOf(text.column)
+  checkReadings(text, call.length)
+  const needleAt = needlesOf(separator)
+  return growRows(call, [text], (builder, row) => {
+    const n = numberOf(number, row)
+    if (n === 0) {
+      throw invalidInput(`parts are counted from 1, or -1 from the end, in ${describe()}`, {
+        hint: 'write 1 for the first part',
+      })
+    }
+    const at = text.constant ? 0 : row
+    const needle = needleAt(row)
+    const [start, end] = [offsets[at]!, offsets[at + 1]!]
+    const wanted = n > 0 ? n : n + 1 + countParts(bytes, start, end, needle)
+    let from = start
+    for (let part = 1; part <= wanted; part++) {
+      const stop = needle.bytes.length === 0 ? -1 : findNeedle(needle, bytes, from, end)
+      if (part === wanted) builder.bytes(bytes, from, stop === -1 ? end : stop - needle.bytes.length)
+      if (stop === -1) return
+      from = stop
+    }
   })
+}
+
+function countParts(bytes: Uint8Array, start: number, end: number, separator: Needle): number {
+  let count = 1
+  if (separator.bytes.length === 0) return count
+  for (let from = start; ; count++) {
+    from = findNeedle(separator, bytes, from, end)
+    if (from === -1) return count
+  }
 }
 
 const wordCharacter = /[\p{Alphabetic}\p{N}]/u
 
 /** `initcap(text)`: the first letter of every word large, the others small; letters and digits make words. */
 export function capitalized(call: Call): Column {
-  const { args, length } = call
-  return writeRows(call, new ByteBuilder(length, totalBytes(args[0]!, length)), (builder, row) => {
+  const [argument] = call.args as [Operand]
+  return growRows(call, [argument], (builder, row) => {
     let text = ''
     let isInside = false
-    for (const character of textOf(args[0]!, row)) {
+    for (const character of textOf(argument, row)) {
       text += isInside ? character.toLowerCase() : character.toUpperCase()
       isInside = wordCharacter.test(character)
     }
@@ -131,27 +166,47 @@ export function capitalized(call: Call): Column {
   })
 }
 
+/** Units each of the two lists of characters may have. */
+const maxCharacters = 32_768
+
 /** `translate(text, from, to)`: each character of `from` becomes the one at its place in `to`, or nothing. */
 export function translated(call: Call): Column {
-  const { args, length } = call
-  let known = ['', '']
-  let mapping = new Map<string, string>()
-  return writeRows(call, new ByteBuilder(length, totalBytes(args[0]!, length)), (builder, row) => {
-    const [from, to] = [textOf(args[1]!, row), textOf(args[2]!, row)]
-    if (from !== known[0] || to !== known[1]) {
-      const targets = Array.from(to)
-      // The first of equal characters counts.
-      mapping = new Map(
-        Array.from(from)
-          .map((character, i) => [character, targets[i] ?? ''] as const)
-          .reverse(),
-      )
-      known = [from, to]
-    }
+  const { args } = call
+  checkReadings(args[0]!, call.length)
+  let [from, to] = ['', '']
+  let places = new Map<string, number>()
+  let targets: readonly string[] = []
+  return growRows(call, args, (builder, row) => {
+    const [nextFrom, nextTo] = [characterList(args[1]!, row), characterList(args[2]!, row)]
+    if (nextFrom !== from) places = placesOf(nextFrom)
+    if (nextTo !== to) targets = Array.from(nextTo)
+    ;[from, to] = [nextFrom, nextTo]
     let text = ''
-    for (const character of textOf(args[0]!, row)) text += mapping.get(character) ?? character
+    for (const character of textOf(args[0]!, row)) {
+      const place = places.get(character)
+      text += place === undefined ? character : (targets[place] ?? '')
+    }
     builder.text(text)
   })
+}
+
+function characterList(operand: Operand, row: number): string {
+  const text = textOf(operand, row)
+  if (text.length <= maxCharacters) return text
+  throw invalidInput(`${text.length} characters are too many for translate`, {
+    hint: `give at most ${maxCharacters}; replace puts one text in the place of another`,
+  })
+}
+
+/** The place of every character; the first of equal ones counts. */
+function placesOf(characters: string): Map<string, number> {
+  const places = new Map<string, number>()
+  let place = 0
+  for (const character of characters) {
+    if (!places.has(character)) places.set(character, place)
+    place++
+  }
+  return places
 }
 
 /** `to_hex(integer)`, negative ones in two's complement of their width. */
@@ -173,17 +228,31 @@ export function containsTokens(call: Call): Truth {
   const { args, length } = call
   const { needed } = strictRows(call)
   const isTrue = new Uint32Array(wordCount(length))
-  let known: string | null = null
-  let wanted: readonly string[] = []
+  const presentIn = keptTokens()
+  const wantedIn = keptTokens()
   for (let i = 0; i < length; i++) {
     if (!bitAt(needed, i)) continue
-    const tokens = textOf(args[1]!, i)
-    if (tokens !== known) wanted = tokensOf(tokens)
-    known = tokens
-    const present = new Set(wanted.length === 0 ? [] : tokensOf(textOf(args[0]!, i)))
-    if (wanted.every(token => present.has(token))) isTrue[i >>> 5]! |= 1 << (i & 31)
+    const wanted = wantedIn(textOf(args[1]!, i))
+    const present = presentIn(textOf(args[0]!, i))
+    if (hasAll(present, wanted)) isTrue[i >>> 5]! |= 1 << (i & 31)
   }
   return strictTruth(isTrue, args, length)
+}
+
+function hasAll(present: ReadonlySet<string>, wanted: ReadonlySet<string>): boolean {
+  for (const token of wanted) if (!present.has(token)) return false
+  return true
+}
+
+/** The tokens of a text, kept for as long as the same is asked for. */
+function keptTokens(): (text: string) => ReadonlySet<string> {
+  let known = ''
+  let tokens: ReadonlySet<string> = new Set()
+  return text => {
+    if (text !== known) tokens = new Set(tokensOf(text))
+    known = text
+    return tokens
+  }
 }
 
 function tokensOf(text: string): string[] {

@@ -39,9 +39,9 @@ import {
 } from './text-edit.js'
 
 export const textFunctions: readonly SqlFunction[] = [
-  { name: 'lower', usage: 'lower(text)', sign: texts(1, utf8), kernel: lower },
-  { name: 'upper', usage: 'upper(text)', sign: texts(1, utf8), kernel: upper },
-  { name: 'initcap', usage: 'initcap(text)', sign: texts(1, utf8), kernel: capitalized },
+  { name: 'lower', usage: 'lower(text)', sign: texts(1, utf8), kernel: lower, mayFail: true },
+  { name: 'upper', usage: 'upper(text)', sign: texts(1, utf8), kernel: upper, mayFail: true },
+  { name: 'initcap', usage: 'initcap(text)', sign: texts(1, utf8), kernel: capitalized, mayFail: true },
   {
     name: 'length',
     usage: 'length(text)',
@@ -75,6 +75,7 @@ export const textFunctions: readonly SqlFunction[] = [
     usage: 'contains_tokens(text, tokens)',
     sign: texts(2, boolType),
     kernel: containsTokens,
+    mayFail: true,
   },
   {
     name: 'strpos',
@@ -142,7 +143,13 @@ export const textFunctions: readonly SqlFunction[] = [
     kernel: splitPart,
     mayFail: true,
   },
-  { name: 'translate', usage: 'translate(text, from, to)', sign: texts(3, utf8), kernel: translated },
+  {
+    name: 'translate',
+    usage: 'translate(text, from, to)',
+    sign: texts(3, utf8),
+    kernel: translated,
+    mayFail: true,
+  },
   {
     name: 'to_hex',
     usage: 'to_hex(integer)',

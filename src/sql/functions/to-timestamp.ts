@@ -90,7 +90,9 @@ function notRead(text: string, formats: readonly Operand[], row: number, describ
     })
   }
   const written = formats.map(format => quote(textOf(format, row))).join(' nor ')
-  return invalidInput(`${quote(text)} is not in the format ${written}, in ${describe()}`)
+  return invalidInput(`${quote(text)} is not in the format ${written}, in ${describe()}`, {
+    hint: 'several formats may follow the text: the first that fits counts',
+  })
 }
 
 /** Seconds with a fraction. */
@@ -109,7 +111,9 @@ function fromDoubles(call: Call): Column {
       : 1n << 200n
     const count = floorDivide(nanos, unit)
     if (BigInt.asIntN(64, count) !== count) {
-      throw invalidInput(`${value} is outside the range of ${describe()}`)
+      throw invalidInput(`${value} is outside the range of ${describe()}`, {
+        hint: 'to_timestamp_micros, to_timestamp_millis and to_timestamp_seconds reach further',
+      })
     }
     values[i] = count
   }
@@ -140,7 +144,12 @@ export function makeDate(call: Call): Column {
     const isDate = month >= 1 && month <= 12 && day >= 1 && day <= daysInMonth(year, month)
     const days = isDate ? daysOfCivil({ year, month, day }) : 0
     if (!isDate || (days | 0) !== days) {
-      throw invalidInput(`there is no day ${day} of month ${month} of the year ${year}, in ${describe()}`)
+      throw invalidInput(`there is no day ${day} of month ${month} of the year ${year}, in ${describe()}`, {
+        hint:
+          month < 1 || month > 12
+            ? 'months are 1 to 12'
+            : `the days of that month are 1 to ${daysInMonth(year, month)}`,
+      })
     }
     values[i] = days
   }

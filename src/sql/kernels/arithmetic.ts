@@ -130,7 +130,9 @@ function noResult({ op, left, right, type, describe }: Operation, row: number): 
   const isZero = (op === '/' || op === '%') && b.value === 0n
   const fault = isZero ? 'division by zero' : `${typeName(type)} overflow`
   return invalidInput(`${fault} in ${describe()}: ${a.text} ${op} ${b.text}`, {
-    hint: isZero ? 'exclude the rows with a zero divisor, or divide by a double' : undefined,
+    hint: isZero
+      ? 'exclude the rows with a zero divisor, or divide by a double'
+      : 'CAST an operand to double, or to a wider decimal',
   })
 }
 

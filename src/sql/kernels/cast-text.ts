@@ -55,7 +55,7 @@ export function readText(text: string, type: DataType): Scalar {
 
 function readFloat(text: string, bits: 16 | 32 | 64): number | null {
   const unsigned = text.replace(/^[+-]/, '')
-  const isDecimal = /^(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/.test(unsigned)
+  const isDecimal = /^(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/.test(unsigned)
   if (!isDecimal && !Object.hasOwn(infinities, unsigned)) return null
   const magnitude = isDecimal ? Number(unsigned) : infinities[unsigned]!
   const value = roundFloat(bits, text.startsWith('-') ? -magnitude : magnitude)

@@ -2,13 +2,29 @@
 import type { Column } from '../../arrow/column.js'
 import { concatColumns } from '../../arrow/concat.js'
 import { nullColumn } from '../../arrow/fill.js'
+import { columnBytes } from '../../arrow/layout.js'
 import { takeColumn } from '../../arrow/take.js'
 import type { DataType } from '../../arrow/types.js'
-import { assert } from '../../errors.js'
+import { assert, invalidInput } from '../../errors.js'
 import { columnOf, type Operand } from '../values/vector.js'
 
+/** Bytes that constants may be laid out to in one go. */
+const maxSpread = 128 * 1024 * 1024
+
+/** Throws code 13 where a constant would be repeated into more than memory is for. */
+function checkSpread({ column, constant }: Operand, times: number): void {
+  const bytes = constant && column.length > 0 ? columnBytes(column) : 0
+  if (bytes > 1024 && bytes * times > maxSpread) {
+    throw invalidInput(`a constant of ${bytes} bytes would be repeated for ${times} rows`, {
+      hint: 'use shorter constants in CASE, coalesce and lists',
+    })
+  }
+}
+
 /** The operand with one row for each of `length` rows. */
-export function spread({ column, constant }: Operand, length: number): Column {
+export function spread(operand: Operand, length: number): Column {
+  checkSpread(operand, length)
+  const { column, constant } = operand
   return constant ? takeColumn(column, new Uint32Array(length)) : column
 }
 
@@ -17,6 +33,7 @@ export function spread({ column, constant }: Operand, length: number): Column {
  * of all operands are of `type`.
  */
 export function choose(operands: readonly Operand[], choice: Uint8Array, type: DataType): Column {
+  for (const operand of operands) checkSpread(operand, choice.length)
   const starts = startsOf(operands)
   const rows = new Int32Array(choice.length)
   for (let i = 0; i < choice.length; i++) {
@@ -33,6 +50,7 @@ export function choose(operands: readonly Operand[], choice: Uint8Array, type: D
 /** Lists of one element from each operand, in their order; `type` is that of the lists. */
 export function interleave(operands: readonly Operand[], type: DataType, length: number): Column {
   assert(type.kind === 'list', `${type.kind} is no list`)
+  for (const operand of operands) checkSpread(operand, length)
   const count = operands.length
   const starts = startsOf(operands)
   const rows = new Int32Array(length * count)

@@ -4,16 +4,26 @@
  *
  * A pattern is cut at its `%` into segments; the first and last are tied to the ends, each one between is
  * looked for once, leftmost, from where the one before ended: no backtracking. A segment without `_` is found
- * by Knuth-Morris-Pratt in time linear in the text; one with `_` takes at most text x segment steps.
+ * by Knuth-Morris-Pratt in time linear in the text, and one with `_` in 32 steps per character at most.
  */
 
+import { invalidInput } from '../../errors.js'
 import { type ByteRows, type RowMask, rowsOfWord, wordCount } from '../values/vector.js'
 import { findBytes, startsWith } from './equal-bytes.js'
 
 const anyCharacter = -1
 
+/** Units a pattern may have. */
+const maxLength = 32_768
+
+/** Characters a segment between two `%` may have that has a `_` between others: a word of 32 per step and character. */
+const maxWithin = 1024
+
+/** Bytes of such a segment up to which it is compared at every character of the text. */
+const maxCompared = 32
+
 /** A text to look for, with its failure table (Knuth, Morris, Pratt 1977). */
-interface Needle {
+export interface Needle {
   readonly bytes: Uint8Array
   readonly failure: Int32Array
 }
@@ -23,8 +33,20 @@ interface Segment {
   readonly units: Int16Array
   /** The same where there is no `_`, else null. */
   readonly needle: Needle | null
+  /** The same by characters where comparing at every place would take too long, else null. */
+  readonly places: Places | null
   /** Length in characters. */
   readonly characters: number
+  /** Between two `%`: how many `_` stand before and after the units. */
+  readonly before: number
+  readonly after: number
+}
+
+/** Where in a segment each character may stand, a bit per place (Baeza-Yates and Gonnet 1992, "Shift-And"). */
+interface Places {
+  readonly ofCharacter: ReadonlyMap<number, Int32Array>
+  /** Of the characters that are not in the segment. */
+  readonly ofOthers: Int32Array
 }
 
 /** At most one text, tied to both ends, the start, the end or neither; or any number of segments. */
@@ -32,7 +54,13 @@ export type LikePattern =
   | { readonly shape: 'exact' | 'prefix' | 'suffix' | 'contains'; readonly needle: Needle }
   | { readonly shape: 'general'; readonly segments: readonly Segment[] }
 
+/** Throws code 13 for a pattern that is too long. */
 export function compileLike(pattern: string, escapeCharacter: string): LikePattern {
+  if (pattern.length > maxLength) {
+    throw invalidInput(`a LIKE pattern of ${pattern.length} characters is too long`, {
+      hint: `write one of at most ${maxLength}; starts_with, ends_with and contains take longer texts`,
+    })
+  }
   const pieces: string[][] = [[]]
   const characters = [...pattern]
   for (let i = 0; i < characters.length; i++) {
@@ -43,10 +71,10 @@ export function compileLike(pattern: string, escapeCharacter: string): LikePatte
   }
   // Two % in a row leave an empty piece between them, which matches anywhere.
   const kept = pieces.filter((piece, i) => i === 0 || i === pieces.length - 1 || piece.length > 0)
-  const segments = kept.map(segmentOf)
+  const segments = kept.map((piece, i) => (i === 0 || i === kept.length - 1 ? tied(piece) : between(piece)))
   const sizes = segments.map(segment => segment.characters)
   const needle = segments.find(segment => segment.characters > 0)?.needle ?? needleOf(new Uint8Array(0))
-  if (segments.every(segment => segment.needle !== null)) {
+  if (kept.every(piece => !piece.includes(''))) {
     if (segments.length === 1) return { shape: 'exact', needle }
     if (segments.length === 2 && sizes[1] === 0) return { shape: 'prefix', needle }
     if (segments.length === 2 && sizes[0] === 0) return { shape: 'suffix', needle }
@@ -57,8 +85,8 @@ export function compileLike(pattern: string, escapeCharacter: string): LikePatte
 
 const encoder = new TextEncoder()
 
-/** `piece`: the characters of a segment, '' for `_`. */
-function segmentOf(piece: readonly string[]): Segment {
+/** A segment at the start or the end. `piece`: its characters, '' for `_`. */
+function tied(piece: readonly string[]): Segment {
   const units: number[] = []
   for (const character of piece) {
     if (character === '') units.push(anyCharacter)
@@ -67,11 +95,46 @@ function segmentOf(piece: readonly string[]): Segment {
   return {
     units: Int16Array.from(units),
     needle: piece.includes('') ? null : needleOf(Uint8Array.from(units)),
+    places: null,
     characters: piece.length,
+    before: 0,
+    after: 0,
   }
 }
 
-function needleOf(bytes: Uint8Array): Needle {
+/** A segment that is looked for. Each `_` at its ends is a character to skip. */
+function between(piece: readonly string[]): Segment {
+  const first = piece.findIndex(character => character !== '')
+  const before = first === -1 ? piece.length : first
+  const last = Math.max(before, piece.findLastIndex(character => character !== '') + 1)
+  const within = piece.slice(before, last)
+  const segment = { ...tied(within), before, after: piece.length - last }
+  if (segment.needle !== null || segment.units.length <= maxCompared) return segment
+  if (within.length > maxWithin) {
+    throw invalidInput(`a LIKE pattern has _ among ${within.length} characters between two %`, {
+      hint: `write at most ${maxWithin} there, or a regular expression`,
+    })
+  }
+  return { ...segment, places: placesOf(within) }
+}
+
+function placesOf(piece: readonly string[]): Places {
+  const words = (piece.length + 31) >>> 5
+  const ofOthers = new Int32Array(words)
+  for (const [i, character] of piece.entries()) if (character === '') ofOthers[i >>> 5]! |= 1 << (i & 31)
+  const ofCharacter = new Map<number, Int32Array>()
+  for (const [i, character] of piece.entries()) {
+    if (character === '') continue
+    const point = character.codePointAt(0)!
+    const places = ofCharacter.get(point) ?? ofOthers.slice()
+    places[i >>> 5]! |= 1 << (i & 31)
+    ofCharacter.set(point, places)
+  }
+  return { ofCharacter, ofOthers }
+}
+
+/** A text to look for with `findNeedle`. */
+export function needleOf(bytes: Uint8Array): Needle {
   const failure = new Int32Array(bytes.length)
   let border = 0
   for (let i = 1; i < bytes.length; i++) {
@@ -82,8 +145,11 @@ function needleOf(bytes: Uint8Array): Needle {
   return { bytes, failure }
 }
 
-/** The pattern that finds `text` itself at the start, at the end or anywhere. */
-export function plainPattern(shape: 'prefix' | 'suffix' | 'contains', text: Uint8Array): LikePattern {
+/** The pattern that finds `text` itself: alone, at the start, at the end or anywhere. */
+export function plainPattern(
+  shape: 'exact' | 'prefix' | 'suffix' | 'contains',
+  text: Uint8Array,
+): LikePattern {
   return { shape, needle: needleOf(text) }
 }
 
@@ -125,7 +191,7 @@ export function matches(pattern: LikePattern, bytes: Uint8Array, start: number, 
     case 'suffix':
       return startsWith(bytes, end - wanted.length, wanted)
     case 'contains':
-      return find(pattern.needle, bytes, start, end) !== -1
+      return findNeedle(pattern.needle, bytes, start, end) !== -1
   }
 }
 
@@ -157,7 +223,14 @@ function matchAt({ units }: Segment, bytes: Uint8Array, start: number, end: numb
 
 /** The end of the leftmost occurrence from `start` on, or -1. */
 function findSegment(segment: Segment, bytes: Uint8Array, start: number, end: number): number {
-  if (segment.needle !== null) return find(segment.needle, bytes, start, end)
+  const from = segment.before === 0 ? start : stepForward(bytes, start, end, segment.before)
+  const found = from === -1 ? -1 : findUnits(segment, bytes, from, end)
+  return found === -1 || segment.after === 0 ? found : stepForward(bytes, found, end, segment.after)
+}
+
+function findUnits(segment: Segment, bytes: Uint8Array, start: number, end: number): number {
+  if (segment.needle !== null) return findNeedle(segment.needle, bytes, start, end)
+  if (segment.places !== null) return findPlaces(segment.places, segment.characters, bytes, start, end)
   for (let at = start; at < end; at = nextCharacter(bytes, at, end)) {
     const found = matchAt(segment, bytes, at, end)
     if (found !== -1) return found
@@ -165,8 +238,49 @@ function findSegment(segment: Segment, bytes: Uint8Array, start: number, end: nu
   return -1
 }
 
+/** Bit p of `state` is set while the last p + 1 characters are the first of the segment. */
+function findPlaces(
+  { ofCharacter, ofOthers }: Places,
+  characters: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): number {
+  const state = new Int32Array(ofOthers.length)
+  const lastWord = ofOthers.length - 1
+  const lastBit = 1 << ((characters - 1) & 31)
+  for (let at = start; at < end; ) {
+    const places = ofCharacter.get(codePointAt(bytes, at)) ?? ofOthers
+    at = nextCharacter(bytes, at, end)
+    let carry = 1
+    for (let w = 0; w <= lastWord; w++) {
+      const word = state[w]!
+      state[w] = ((word << 1) | carry) & places[w]!
+      carry = word >>> 31
+    }
+    if ((state[lastWord]! & lastBit) !== 0) return at
+  }
+  return -1
+}
+
+/** The character that starts at `at`; the bytes are UTF-8. */
+export function codePointAt(bytes: Uint8Array, at: number): number {
+  const lead = bytes[at]!
+  if (lead < 0x80) return lead
+  const second = bytes[at + 1]! & 0x3f
+  if (lead < 0xe0) return ((lead & 0x1f) << 6) | second
+  const third = bytes[at + 2]! & 0x3f
+  if (lead < 0xf0) return ((lead & 0x0f) << 12) | (second << 6) | third
+  return ((lead & 0x07) << 18) | (second << 12) | (third << 6) | (bytes[at + 3]! & 0x3f)
+}
+
 /** The end of the leftmost occurrence within the range, or -1. */
-function find({ bytes: wanted, failure }: Needle, bytes: Uint8Array, start: number, end: number): number {
+export function findNeedle(
+  { bytes: wanted, failure }: Needle,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): number {
   if (wanted.length === 0) return start
   let matched = 0
   for (let at = start; at < end; at++) {
@@ -179,6 +293,16 @@ function find({ bytes: wanted, failure }: Needle, bytes: Uint8Array, start: numb
 function nextCharacter(bytes: Uint8Array, at: number, end: number): number {
   at++
   while (at < end && (bytes[at]! & 0xc0) === 0x80) at++
+  return at
+}
+
+/** The end of the first `count` characters, or -1 when there are fewer. */
+function stepForward(bytes: Uint8Array, start: number, end: number, count: number): number {
+  let at = start
+  for (let left = count; left > 0; left--) {
+    if (at >= end) return -1
+    at = nextCharacter(bytes, at, end)
+  }
   return at
 }
 

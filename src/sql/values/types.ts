@@ -37,6 +37,11 @@ export function elementType(type: DataType): DataType | null {
   return type.kind === 'list' || type.kind === 'fixed_size_list' ? type.child.type : null
 }
 
+/** Whether values of the type are sorted, grouped and kept zones of: what has one place among all of them. */
+export function isOrdered(type: DataType): boolean {
+  return !['interval', 'list', 'fixed_size_list', 'struct', 'map'].includes(valueType(type).kind)
+}
+
 export function isNumeric(type: DataType): boolean {
   return type.kind === 'int' || type.kind === 'float' || type.kind === 'decimal'
 }

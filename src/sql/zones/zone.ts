@@ -11,7 +11,7 @@ import { corrupted, quote } from '../../errors.js'
 import type { Scalar } from '../bound.js'
 import { decoded, dictionaryRows } from '../kernels/dictionary.js'
 import { orderOfScalars } from '../values/scalar-order.js'
-import { valueType } from '../values/types.js'
+import { isOrdered, valueType } from '../values/types.js'
 import { bitAt, validWords, wordCount } from '../values/vector.js'
 import { type Ends, endsOf } from './extremes.js'
 
@@ -32,22 +32,7 @@ export type ZoneRecord = readonly [least: RecordedBound, greatest: RecordedBound
 
 /** Whether columns of that type have zones. */
 export function hasZones(type: DataType): boolean {
-  switch (valueType(type).kind) {
-    case 'bool':
-    case 'int':
-    case 'float':
-    case 'utf8':
-    case 'binary':
-    case 'fixed_size_binary':
-    case 'decimal':
-    case 'date':
-    case 'time':
-    case 'timestamp':
-    case 'duration':
-      return true
-    default:
-      return false
-  }
+  return isOrdered(type) && valueType(type).kind !== 'null'
 }
 
 /** The zone of a column; null where its type has none. */

@@ -123,7 +123,7 @@ describe('types of aggregates', () => {
     ['avg', int64, 'float64'],
     ['avg', { kind: 'float', bits: 16 }, 'float64'],
     ['avg', decimal(10, 2), 'decimal128(38, 6)'],
-    ['avg', decimal(38, 36), 'decimal128(38, 38)'],
+    ['avg', decimal(38, 36), 'decimal128(38, 36)'],
     ['avg', { kind: 'decimal', bits: 256, precision: 40, scale: 3 }, 'decimal256(76, 7)'],
     ['min', { kind: 'date', unit: 'day' }, 'date32'],
     [

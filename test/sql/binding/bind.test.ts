@@ -360,3 +360,62 @@ test('a range with an end that is NULL is unknown, or false where the other end 
     printExpression(bindFilter("date_trunc('day', t) NOT BETWEEN CAST(NULL AS timestamp) AND t", schema)),
   ).toContain('NULL')
 })
+
+describe('what a filter may have', () => {
+  const many = (count: number, part: (i: number) => string) =>
+    Array.from({ length: count }, (_, i) => part(i))
+  const error = (text: string) => {
+    try {
+      bind(text)
+    } catch (caught) {
+      if (caught instanceof SheafError) return caught
+      throw caught
+    }
+    throw new Error('no error')
+  }
+
+  test.each([
+    ['concat', 1000],
+    ['coalesce', 255],
+    ['greatest', 255],
+    ['least', 255],
+    ['make_array', 1000],
+  ])('%s takes %i values', (name, most) => {
+    const call = (count: number) => `${name}(${many(count, () => 's').join(', ')})`
+    bind(call(most))
+    for (const count of [most + 1, 100_000]) {
+      expect(error(call(count))).toMatchObject({
+        code: 13,
+        message: `${name} takes at most ${count > 1000 ? 1000 : most} values, not ${count}`,
+        hint: 'put some of them in a call of their own',
+      })
+    }
+  })
+
+  test('a CASE takes 10,000 branches', () => {
+    const branches = (count: number) => `case ${many(count, i => `when i64 = ${i} then ${i}`).join(' ')} end`
+    bind(branches(10_000))
+    expect(error(branches(100_000))).toMatchObject({
+      code: 13,
+      message: 'a CASE of 100000 branches; it takes at most 10000',
+    })
+  })
+
+  test('what is wrong with many values is found in one pass, and named with a few', () => {
+    const list = error(`[${many(50_000, i => `${i}`).join(', ')}, 'a']`)
+    expect(list.message).toBe('a list holds values of one type, not int64 and utf8')
+    const call = error(`upper(${many(500, i => `${i}`).join(', ')})`)
+    expect(call.message).toBe(
+      'upper does not take (int64, int64, int64, int64, int64, int64, int64, int64 and 492 more)',
+    )
+    const unknown = error(`${'f'.repeat(100_000)}(1)`)
+    expect(unknown.message.length).toBeLessThan(300)
+    expect(error(`${'f'.repeat(100_000)} = 1`).message.length).toBeLessThan(1000)
+  })
+
+  test('a call of many arguments runs after one of few', () => {
+    const few = "upper(s) = 'A'"
+    const wide = `greatest(${many(50, i => `s || '${i}'`).join(', ')}) = 'a'`
+    expect(printed(`${wide} AND ${few}`).startsWith('upper(s)')).toBe(true)
+  })
+})

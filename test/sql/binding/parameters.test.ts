@@ -61,6 +61,17 @@ describe('one list for several expressions', () => {
   })
 })
 
+test('a large value may not be asked for in very many places', () => {
+  const list = new ParameterList(['x'.repeat(2 ** 27), 7n])
+  for (let i = 0; i < 3; i++) list.take(parameter('$1'))
+  for (let i = 0; i < 1000; i++) list.take(parameter('$2'))
+  expect(failure(() => list.take(parameter('$1')))).toMatchObject({
+    code: 13,
+    message: 'parameter 1 is large, and stands in too many places of a request',
+    hint: 'values that are used again may have 256 MiB in all',
+  })
+})
+
 describe('the members of a list', () => {
   const many = (value: (i: number) => unknown) => Array.from({ length: 100 }, (_, i) => value(i))
   const membersOf = (value: unknown) => new ParameterList([value]).takeMembers(parameter('$1'))

@@ -2,10 +2,17 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { typeName } from '../../../src/arrow/type-name.js'
 import type { DataType } from '../../../src/arrow/types.js'
+import { columnValues } from '../../../src/arrow/values.js'
+import { bindExpression } from '../../../src/sql/binding/bind.js'
+import { type Bound, columnsOf, type LiteralNode, operandsOf, withOperands } from '../../../src/sql/bound.js'
+import { evaluate } from '../../../src/sql/evaluate.js'
+import { parseExpression } from '../../../src/sql/syntax/parse.js'
+import { scalarAt } from '../../../src/sql/values/vector.js'
 import {
   type ErrorCase,
   type FunctionCase,
   resultOf,
+  type Table,
   tableOf,
   testCases,
   testErrors,
@@ -13,6 +20,34 @@ import {
   types,
   valuesOf,
 } from './function-table.js'
+
+/** The list in column `l` of the first row as a constant, as binding makes it. */
+function constantOf({ batch }: Table): LiteralNode {
+  const column = batch.columns[0]!
+  return { kind: 'literal', type: column.type, value: scalarAt(column, 0) }
+}
+
+/** The expression with a constant for column `l`, which `?` stands for. */
+function evaluatedWith(text: string, table: Table, constant: LiteralNode): unknown[] {
+  const schema = {
+    fields: [
+      { name: 'l', type: constant.type, nullable: true },
+      ...table.schema.fields.filter(f => f.name !== 'l'),
+    ],
+  }
+  const bound = bindExpression(parseExpression(text.replace('?', 'l')), schema)
+  const expr = withConstant(bound.expr, constant)
+  const column = evaluate({ ...bound, expr, columns: columnsOf(expr) }, table.batch)
+  return columnValues(column, { int64: 'bigint' }).map(value => (value === 0 ? 0 : value))
+}
+
+function withConstant(node: Bound, constant: LiteralNode): Bound {
+  if (node.kind === 'column') return node.path[0] === 'l' ? constant : node
+  return withOperands(
+    node,
+    operandsOf(node).map(operand => withConstant(operand, constant)),
+  )
+}
 
 const cases: readonly FunctionCase[] = [
   ['array_length([1, 2, 3])', 3n, 'int64'],
@@ -87,6 +122,96 @@ describe('functions of lists', () => {
         expectEach('empty(l)', l => l.length === 0)
       }),
     )
+  })
+
+  const constantCalls = (e: string, from: string, separator: string) => [
+    ['array_has(', `, ${e})`],
+    ['array_position(', `, ${e})`],
+    ['array_position(', `, ${e}, ${from})`],
+    ['array_has_any(', ', m)'],
+    ['array_has_any(m, ', ')'],
+    ['array_has_all(', ', m)'],
+    ['array_has_all(m, ', ')'],
+    ['array_to_string(', `, ${separator})`],
+    ['array_to_string(', `, ${separator}, ${separator})`],
+    ['array_element(', `, ${from})`],
+    ['array_length(', ')'],
+    ['empty(', ')'],
+  ]
+
+  test('give the same for a constant list as for that list in every row', () => {
+    const kinds = [
+      [types.utf8, fc.option(fc.constantFrom('a', 'b', 'é', '', 'xyz'))],
+      [types.int64, fc.option(fc.bigInt({ min: -3n, max: 3n }))],
+      [types.float64, fc.option(fc.constantFrom(0, -0, 1, Number.NaN, 0.5))],
+      [types.bool, fc.option(fc.boolean())],
+      [types.binary, fc.option(fc.uint8Array({ maxLength: 1, max: 1 }))],
+      [
+        { kind: 'decimal', bits: 128, precision: 20, scale: 1 } as const,
+        fc.option(fc.constantFrom('0.5', '1.0', '-2.5')),
+      ],
+    ] as const
+    for (const [type, element] of kinds) {
+      const of = fc.option(fc.array(element as fc.Arbitrary<unknown>, { maxLength: 12 }))
+      const row = fc.record({
+        m: of,
+        e: element as fc.Arbitrary<unknown>,
+        from: fc.integer({ min: 1, max: 5 }),
+        separator: fc.option(fc.constantFrom('', '-')),
+      })
+      fc.assert(
+        fc.property(of, fc.array(row, { minLength: 2, maxLength: 40 }), (l, rows) => {
+          const columns = {
+            l: listOf(type),
+            m: listOf(type),
+            e: type,
+            from: types.int64,
+            separator: types.utf8,
+          }
+          const table = tableOf(
+            columns,
+            rows.map(others => ({ ...others, l })),
+          )
+          const constant = constantOf(table)
+          for (const [before, after] of constantCalls('e', 'from', 'separator')) {
+            const [spread, one] = [`${before}l${after}`, `${before}?${after}`]
+            expect([one, evaluatedWith(one, table, constant)]).toEqual([one, valuesOf(spread, table)])
+          }
+        }),
+        { numRuns: 60 },
+      )
+    }
+  })
+
+  test('of 100,000 constants take no copy for each row', () => {
+    const ids = Array.from({ length: 100_000 }, (_, i) => `id ${i}`)
+    const list: LiteralNode = { kind: 'literal', type: listOf(types.utf8), value: ids }
+    const rows = Array.from({ length: 8192 }, (_, i) => ({
+      e: `id ${i * 50}`,
+      m: [`id ${i}`, `id ${i * 50}`],
+      i: BigInt(i + 1),
+      s: i % 2 === 0 ? '' : '!',
+    }))
+    const table = tableOf({ e: types.utf8, m: listOf(types.utf8), i: types.int64, s: types.utf8 }, rows)
+    const valuesWith = (text: string) => evaluatedWith(text, table, list)
+    const isId = rows.map((_, i) => i * 50 < 100_000)
+    expect(valuesWith('array_has(?, e)')).toEqual(isId)
+    expect(valuesWith('array_has_all(?, m)')).toEqual(isId)
+    expect(valuesWith('array_has_any(?, m)')).toEqual(rows.map(() => true))
+    expect(valuesWith('array_has_all(m, ?)')).toEqual(rows.map(() => false))
+    expect(valuesWith('array_position(?, e, i)')[1]).toBe(51n)
+    expect(valuesWith('array_element(?, i)')[8191]).toBe('id 8191')
+    expect(valuesWith('array_length(?) + i')[0]).toBe(100_001n)
+    expect(() => valuesWith('array_to_string(?, s)')).toThrow(/MiB/)
+  })
+
+  test('a long text is not laid out for each element of its row', () => {
+    const rows = Array.from({ length: 100 }, (_, i) => ({
+      l: Array.from({ length: 1000 }, (_, k) => (k === i ? 'x'.repeat(100_000) : 'y')),
+      e: 'x'.repeat(100_000),
+    }))
+    const table = tableOf({ l: listOf(types.utf8), e: types.utf8 }, rows)
+    expect(valuesOf('array_position(l, e)', table)).toEqual(rows.map((_, i) => BigInt(i + 1)))
   })
 
   test('floats are equal as they are to =', () => {

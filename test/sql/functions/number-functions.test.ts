@@ -58,7 +58,7 @@ describe('functions of integers are exact', () => {
         // 1 and -1 have powers whatever the exponent.
         fc.pre(!(text.startsWith('power') && b % 8n < 0n && size(a) === 1n))
         if (fits(expected)) expect(valuesOf(text, table)).toEqual([expected])
-        else expect(() => valuesOf(text, table)).toThrow(/int64 overflow/)
+        else expect(() => valuesOf(text, table)).toThrow(/int64 overflow|no integer|division by zero/)
       }),
     )
   })

@@ -74,7 +74,7 @@ describe('LIKE', () => {
   test.each([
     ['a segment found only at the end', '%aaab', 2_000],
     ['many segments', '%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%ab', 200_000],
-    ['a long segment', `%${'a'.repeat(50_000)}b%`, 200_000],
+    ['a long segment', `%${'a'.repeat(32_000)}b%`, 200_000],
     ['wildcards', `%${'_a'.repeat(50)}b%`, 100_000],
   ])('does not go back over what it has read: %s', (_, pattern, size) => {
     const bytes = new Uint8Array(size).fill(97)

@@ -1,0 +1,121 @@
+/** `array_to_string`: lists written as texts. */
+import type { Column } from '../../arrow/column.js'
+import { invalidInput } from '../../errors.js'
+import { ByteBuilder, textAt } from '../kernels/byte-builder.js'
+import { castColumn } from '../kernels/cast.js'
+import { decoded } from '../kernels/dictionary.js'
+import { utf8 } from '../values/types.js'
+import { bitAt, byteRowsOf, listOffsetsOf, type Operand, validWords, wordCount } from '../values/vector.js'
+import type { Call } from './call.js'
+import { strictRows, textOf } from './operands.js'
+
+/** `array_to_string(list, separator)`: nulls are left out, or written as a third argument says. */
+export function arrayToString(call: Call): Column {
+  const { args, length, type, describe } = call
+  const [list, separator, ofNull] = args as [Operand, Operand, Operand?]
+  const { valid, needed } = strictRows(call)
+  const offsets = listOffsetsOf(list.column)
+  const written = decoded(list.column.children[0]!)
+  const wanted = elementsOf(offsets, written.length, list.constant, needed, length)
+  const elements = castColumn(written, utf8, false, wanted, describe)
+  const lists = { elements, present: validWords(elements), offsets }
+  const builder = ByteBuilder.growing(length, byteRowsOf(elements).bytes.length)
+  const isAny = list.constant && needed.some(word => word !== 0)
+  const one = isAny ? new OneList(lists, describe) : null
+  for (let i = 0; i < length; i++) {
+    if (bitAt(needed, i)) {
+      const between = textOf(separator, i)
+      const instead = ofNull === undefined ? null : textOf(ofNull, i)
+      if (one !== null) builder.text(one.joined(between, instead))
+      else joinInto(builder, lists, i, between, instead)
+    }
+    builder.endRow()
+  }
+  return builder.finish(type, valid)
+}
+
+/** A bit for every element of the rows `needed`; in any of them, where the one list stands for all. */
+function elementsOf(
+  offsets: Int32Array,
+  count: number,
+  isOne: boolean,
+  needed: Uint32Array,
+  length: number,
+): Uint32Array {
+  const out = new Uint32Array(wordCount(count))
+  for (let i = 0; i < length; i++) {
+    if (!bitAt(needed, i)) continue
+    const row = isOne ? 0 : i
+    for (let k = offsets[row]!; k < offsets[row + 1]!; k++) out[k >>> 5]! |= 1 << (k & 31)
+    if (isOne) break
+  }
+  return out
+}
+
+/** Lists whose elements are texts. */
+interface TextLists {
+  readonly elements: Column
+  readonly present: Uint32Array | null
+  readonly offsets: Int32Array
+}
+
+/** Elements of a list that stands in every row that one batch may join, each as often as it is joined anew. */
+const maxJoined = 2 ** 24
+
+/** Characters of a text that is refused further on in any case. */
+const maxCharacters = 2 ** 28
+
+/** The first of some lists, which stands in every row, as text. */
+class OneList {
+  readonly #parts: readonly (string | null)[]
+  readonly #characters: number
+  readonly #describe: () => string
+  /** By what is written between elements and for nulls. */
+  readonly #texts = new Map<string, string>()
+
+  constructor({ elements, present, offsets }: TextLists, describe: () => string) {
+    const parts: (string | null)[] = []
+    for (let k = offsets[0]!; k < offsets[1]!; k++) {
+      parts.push(present === null || bitAt(present, k) ? textAt(elements, k) : null)
+    }
+    this.#parts = parts
+    this.#characters = parts.reduce((sum, part) => sum + (part?.length ?? 0), 0)
+    this.#describe = describe
+  }
+
+  /** Throws code 13 where it is too long, or was written in too many ways before. */
+  joined(between: string, instead: string | null): string {
+    const key = JSON.stringify([between, instead])
+    const known = this.#texts.get(key)
+    if (known !== undefined) return known
+    const { length } = this.#parts
+    const most = this.#characters + length * (between.length + (instead?.length ?? 0))
+    if (most > maxCharacters || (this.#texts.size + 1) * length > maxJoined) {
+      throw invalidInput(`a list of ${length} elements takes too long to write, in ${this.#describe()}`, {
+        hint: 'write the separator and the text for nulls as short constants',
+      })
+    }
+    const shown = instead === null ? this.#parts.filter(part => part !== null) : this.#parts
+    const text = shown.map(part => part ?? instead).join(between)
+    this.#texts.set(key, text)
+    return text
+  }
+}
+
+/** Adds the texts of list `row` to the current row of the builder; `instead` stands for nulls, which are left out if it is null. */
+function joinInto(
+  builder: ByteBuilder,
+  { elements, present, offsets }: TextLists,
+  row: number,
+  between: string,
+  instead: string | null,
+): void {
+  let isFirst = true
+  for (let k = offsets[row]!; k < offsets[row + 1]!; k++) {
+    const isPresent = present === null || bitAt(present, k)
+    if (!isPresent && instead === null) continue
+    if (!isFirst) builder.text(between)
+    builder.text(isPresent ? textAt(elements, k) : instead!)
+    isFirst = false
+  }
+}
