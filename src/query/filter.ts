@@ -48,9 +48,10 @@ export async function* candidates(
   const { fragments } = reader.layout
   for (let i = from === 0 ? 0 : reader.fragmentAt(from); i < fragments.length; i++) {
     const fragment = fragments[i]!
-    const left = filter === null ? null : remaining(source, filter, fragment, null)
     await pacer.turn()
+    const left = filter === null ? null : remaining(source, filter, fragment, null)
     if (left === 'none') continue
+    await pacer.turn()
     const parts = await reader.partsOf(fragment, pacer.signal)
     for (const [p, part] of parts.entries()) {
       const rest = left === null ? null : remaining(source, left, fragment, part)

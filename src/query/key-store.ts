@@ -219,10 +219,12 @@ export class KeyStore {
   readonly #texts: (TextColumn | null)[]
   /** By word: whether texts behind it are compared the other way round. */
   readonly #reversed: readonly boolean[]
-  #capacity = 1024
+  #capacity: number
   #count = 0
 
-  constructor(types: readonly DataType[], orders: readonly KeyOrder[]) {
+  /** `room`: rows that memory is taken for at once; there may be more. */
+  constructor(types: readonly DataType[], orders: readonly KeyOrder[], room = 1024) {
+    this.#capacity = Math.max(1, room)
     this.#types = types
     this.#orders = orders
     const texts: (TextColumn | null)[] = []
@@ -313,8 +315,8 @@ export class KeyStore {
   }
 
   /** A store for the same keys without rows. */
-  emptied(): KeyStore {
-    return new KeyStore(this.#types, this.#orders)
+  emptied(room: number): KeyStore {
+    return new KeyStore(this.#types, this.#orders, room)
   }
 
   addAll(batch: KeyBatch): void {

@@ -2,6 +2,7 @@
 import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { takeBatch } from '../arrow/take.js'
+import { countRows } from '../manifest/layout.js'
 import type { Part } from '../table/table-reader.js'
 import { pickHits, type RowHits, sliceHits } from './hits.js'
 import type { OrderKey } from './plan.js'
@@ -24,6 +25,7 @@ export async function* orderedRows(run: Run, count: number): AsyncGenerator<RowH
     values.map(({ type }) => type),
     plan.order,
     count,
+    countRows(source.reader.layout),
   )
   const places = new Places()
   for await (const hits of foundRows(run, names, stepsOf(values))) {
@@ -48,6 +50,7 @@ async function sortedNumbers(
     values.map(({ type }) => type),
     plan.order,
     count,
+    found.offsets.length,
   )
   for (const [from, to] of inSteps(found.offsets.length, stepsOf(values), pacer)) {
     const batch = await source.batch(sliceHits(found, from, to), namesOf(values), false)
@@ -108,6 +111,7 @@ export async function* arranged(
     values.map(({ type }) => type),
     order,
     end,
+    batch.length,
   )
   for (const [from, to] of inSteps(batch.length, steps, pacer)) {
     const keys = await evaluated(values, sliceBatch(batch, from, to - from), pacer)

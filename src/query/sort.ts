@@ -21,14 +21,20 @@ export class Sorter {
   readonly #keep: number
   #store: KeyStore
   /** What the caller calls each kept row. */
-  #tags: Float64Array = new Float64Array(1024)
+  #tags: Float64Array
   /** The kept row that is the last of those asked for; null while there are not that many. */
   #last: number | null = null
 
-  /** `keep`: how many of the first rows are asked for. */
-  constructor(types: readonly DataType[], orders: readonly KeyOrder[], keep: number) {
-    this.#keep = keep
-    this.#store = new KeyStore(types, orders)
+  /** `keep`: how many of the first rows are asked for. `rows`: how many there are at most, so that memory for them is taken once. */
+  constructor(types: readonly DataType[], orders: readonly KeyOrder[], keep: number, rows: number) {
+    this.#keep = Math.min(keep, rows)
+    const room = Math.min(rows, this.#mostKept())
+    this.#store = new KeyStore(types, orders, room)
+    this.#tags = new Float64Array(Math.max(1, room))
+  }
+
+  #mostKept(): number {
+    return Math.max(keepAtLeast, 4 * this.#keep)
   }
 
   /** Adds the rows of the key columns; row `i` is called `tags[i]`. */
@@ -39,7 +45,7 @@ export class Sorter {
     for (let row = 0; row < length; row++) {
       if (this.#last !== null && this.#store.compareWith(this.#last, batch, row) <= 0) continue
       this.#push(batch, row, tags[row]!)
-      if (this.#store.count >= Math.max(keepAtLeast, 4 * this.#keep)) await this.#discard(pacer)
+      if (this.#store.count >= this.#mostKept()) await this.#discard(pacer)
     }
   }
 
@@ -72,7 +78,7 @@ export class Sorter {
 
   async #discard(pacer: Pacer): Promise<void> {
     const first = (await this.#sorted(pacer)).slice(0, this.#keep)
-    const store = this.#store.emptied()
+    const store = this.#store.emptied(this.#mostKept())
     for (let from = 0; from < first.length; from += runRows) {
       store.addAll(this.#store.picked(first.subarray(from, from + runRows)))
       await pacer.turn()

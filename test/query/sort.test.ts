@@ -138,7 +138,7 @@ describe('sorting', () => {
     await fc.assert(
       fc.asyncProperty(cases, async ([{ keys, rows }, keep, step]) => {
         const types = keys.map(({ kind }) => kinds[kind]!.type)
-        const sorter = new Sorter(types, keys, keep)
+        const sorter = new Sorter(types, keys, keep, rows.length)
         const pacer = new Pacer()
         for (let from = 0; from < rows.length; from += step) {
           await sorter.add(columnsOf(keys, rows.slice(from, from + step)), numbersFrom(from, 10_000), pacer)
@@ -151,8 +151,8 @@ describe('sorting', () => {
   })
 
   test('throws away what cannot be among the first, and merges runs', async () => {
-    const sorter = new Sorter([kinds.int64!.type], [{ ascending: true, nullsFirst: false }], 1000)
-    const all = new Sorter([kinds.int64!.type], [{ ascending: true, nullsFirst: false }], 200_000)
+    const sorter = new Sorter([kinds.int64!.type], [{ ascending: true, nullsFirst: false }], 1000, 200_000)
+    const all = new Sorter([kinds.int64!.type], [{ ascending: true, nullsFirst: false }], 200_000, 200_000)
     const pacer = new Pacer()
     const values = Array.from({ length: 200_000 }, (_, i) => BigInt((i * 7919) % 200_003))
     for (let from = 0; from < values.length; from += 10_000) {
@@ -181,7 +181,7 @@ test.each([
     const text = i % 11 === 0 ? null : `${start}${(i * 7919) % 101}`
     return [text, i % 13 === 0 ? null : (i * 31) % 50 === 0 ? Number.NaN : ((i * 31) % 50) - 25]
   })
-  const sorter = new Sorter([kinds.utf8!.type, kinds.float64!.type], keys, rows.length)
+  const sorter = new Sorter([kinds.utf8!.type, kinds.float64!.type], keys, rows.length, rows.length)
   const pacer = new Pacer()
   for (let from = 0; from < rows.length; from += 10_000) {
     await sorter.add(columnsOf(keys, rows.slice(from, from + 10_000)), numbersFrom(from, 10_000), pacer)
