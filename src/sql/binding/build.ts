@@ -168,7 +168,10 @@ export function membershipOfMany(operand: Bound, constants: Constants, at: Sourc
   if (type.kind === 'utf8' && isTexts) return memberOf(operand, values, false, literalOf(first), at)
   if (type.kind === 'int' && typeof first === 'bigint') {
     const [least, greatest] = integerRange(type)!
-    const fitting = (values as readonly bigint[]).filter(value => value >= least && value <= greatest)
+    const isOfType = constants instanceof (type.signed ? BigInt64Array : BigUint64Array) && type.bits === 64
+    const fitting = isOfType
+      ? values
+      : (values as readonly bigint[]).filter(value => value >= least && value <= greatest)
     return memberOf(operand, fitting, false, literalOf(first), at)
   }
   return membership(operand, values.map(literalOf), at)
