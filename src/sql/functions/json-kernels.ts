@@ -232,6 +232,22 @@ export const jsonExists: Kernel = call => {
   return boolColumn(call, (reader, row) => select(reader, row).length > 0)
 }
 
+/** The elements at one path of a constant document, by document. */
+const constantSets = new WeakMap<
+  JsonReader,
+  { readonly path: string; readonly elements: ReadonlySet<string> }
+>()
+
+function constantElements(reader: JsonReader, path: string): ReadonlySet<string> {
+  let known = constantSets.get(reader)
+  if (known === undefined || known.path !== path) {
+    const tokens = elementsOf(reader, selectJson(reader, parseJsonPath(path)))
+    known = { path, elements: writtenValues(reader, tokens) }
+    constantSets.set(reader, known)
+  }
+  return known.elements
+}
+
 /** `json_array_contains(json, path, value)`: whether an element of an array there is the value, as a string or as JSON. */
 export function jsonArrayContains(call: Call): Column {
   const [json, path, value] = call.args as [Operand, Operand, Operand]
@@ -245,8 +261,9 @@ export function jsonArrayContains(call: Call): Column {
   let elements: ReadonlySet<string> = new Set()
   let size = 0
   return boolColumn({ ...call, args: [json, path, wanted] }, (reader, row) => {
-    const found = select(reader, row)
     const text = textOf(wanted, row)
+    if (json.constant && path.constant) return constantElements(reader, textOf(path, 0)).has(text)
+    const found = select(reader, row)
     if (!json.constant) return elementsOf(reader, found).some(token => isValue(reader, token, text))
     if (found !== arrays) {
       const tokens = elementsOf(reader, found)
