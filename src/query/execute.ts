@@ -82,23 +82,29 @@ async function* wantedRows(run: Run): AsyncGenerator<RowHits> {
 }
 
 /** The columns of the answer for some rows as one batch, sharing no memory with the cache. */
-async function rowsOut({ source, pacer, plan }: Run, hits: RowHits, schema: Schema): Promise<Batch> {
-  const values = plan.output.map(({ value }) => value)
-  const names = namesOf(values)
-  const pieces: Batch[] = []
-  for (const [from, to] of inSteps(hits.offsets.length, stepsOf(values), pacer)) {
-    const batch = await source.batch(sliceHits(hits, from, to), names, true)
-    pieces.push({ schema, length: to - from, columns: await evaluated(values, batch, pacer) })
-  }
-  return pieces.length === 1 ? pieces[0]! : concatBatches(pieces)
+function rowsOut(run: Run, hits: RowHits, schema: Schema): Promise<Batch> {
+  const names = namesOf(run.plan.output.map(({ value }) => value))
+  return outputOf(run, schema, hits.offsets.length, (from, to) =>
+    run.source.batch(sliceHits(hits, from, to), names, true),
+  )
 }
 
 /** The columns of the answer for every row of a batch, as one. */
-async function projected({ plan, pacer }: Run, batch: Batch, schema: Schema): Promise<Batch> {
+function projected(run: Run, batch: Batch, schema: Schema): Promise<Batch> {
+  return outputOf(run, schema, batch.length, async (from, to) => sliceBatch(batch, from, to - from))
+}
+
+/** The columns of the answer as one batch, from `length` input rows that `rows` gives some at a time. */
+async function outputOf(
+  { plan, pacer }: Run,
+  schema: Schema,
+  length: number,
+  rows: (from: number, to: number) => Promise<Batch>,
+): Promise<Batch> {
   const values = plan.output.map(({ value }) => value)
   const pieces: Batch[] = []
-  for (const [from, to] of inSteps(batch.length, stepsOf(values), pacer)) {
-    const columns = await evaluated(values, sliceBatch(batch, from, to - from), pacer)
+  for (const [from, to] of inSteps(length, stepsOf(values), pacer)) {
+    const columns = await evaluated(values, await rows(from, to), pacer)
     pieces.push({ schema, length: to - from, columns })
   }
   return pieces.length === 1 ? pieces[0]! : concatBatches(pieces)

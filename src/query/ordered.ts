@@ -21,12 +21,7 @@ export async function* orderedRows(run: Run, count: number): AsyncGenerator<RowH
   }
   const values = plan.order.map(({ value }) => value)
   const names = namesOf(values)
-  const sorter = new Sorter(
-    values.map(({ type }) => type),
-    plan.order,
-    count,
-    countRows(source.reader.layout),
-  )
+  const sorter = sorterOf(plan.order, count, countRows(source.reader.layout))
   const places = new Places()
   for await (const hits of foundRows(run, names, stepsOf(values))) {
     const batch = await source.batch(hits, names, false)
@@ -46,17 +41,17 @@ async function sortedNumbers(
   count: number,
 ): Promise<Float64Array> {
   const values = plan.order.map(({ value }) => value)
-  const sorter = new Sorter(
-    values.map(({ type }) => type),
-    plan.order,
-    count,
-    found.offsets.length,
-  )
+  const sorter = sorterOf(plan.order, count, found.offsets.length)
   for (const [from, to] of inSteps(found.offsets.length, stepsOf(values), pacer)) {
     const batch = await source.batch(sliceHits(found, from, to), namesOf(values), false)
     await sorter.add(await evaluated(values, batch, pacer), numbersFrom(from, to), pacer)
   }
   return sorter.finish(pacer)
+}
+
+function sorterOf(order: readonly OrderKey[], count: number, rows: number): Sorter {
+  const types = order.map(({ value }) => value.type)
+  return new Sorter(types, order, count, rows)
 }
 
 function numbersFrom(from: number, to: number): Float64Array {
@@ -101,19 +96,15 @@ export async function* arranged(
   const end = Math.min(batch.length, window.offset + window.limit)
   const begin = Math.min(window.offset, end)
   const values = order.map(({ value }) => value)
-  const steps = stepsOf(values)
   if (order.length === 0) {
-    for (const [from, to] of inSteps(end - begin, steps, pacer))
-      yield sliceBatch(batch, begin + from, to - from)
+    // Cut at fixed places, not by how long something took: one query on one version is the same bytes each time.
+    for (let from = begin; from < end; from += chunkRows) {
+      yield sliceBatch(batch, from, Math.min(chunkRows, end - from))
+    }
     return
   }
-  const sorter = new Sorter(
-    values.map(({ type }) => type),
-    order,
-    end,
-    batch.length,
-  )
-  for (const [from, to] of inSteps(batch.length, steps, pacer)) {
+  const sorter = sorterOf(order, end, batch.length)
+  for (const [from, to] of inSteps(batch.length, stepsOf(values), pacer)) {
     const keys = await evaluated(values, sliceBatch(batch, from, to - from), pacer)
     await sorter.add(keys, numbersFrom(from, to), pacer)
   }

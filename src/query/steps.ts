@@ -3,7 +3,6 @@
  * its shape, but not how long the texts are that it meets; so the first steps are short, and the next as long as those
  * before them allow.
  */
-
 import type { Pacer } from '../primitives/pacer.js'
 import { costOf } from '../sql/binding/cost.js'
 import type { BoundExpression } from '../sql/bound.js'

@@ -1,3 +1,4 @@
+import { tableFromIPC } from 'apache-arrow'
 import { expect, test } from 'vitest'
 import { connectHttp } from '../../adapters/http/client.js'
 import { serve } from '../../adapters/http/server.js'
@@ -32,14 +33,31 @@ test('A-076 one query on one version gives the same bytes through every door', a
         door.search(new Float32Array(8)).distanceType('cosine').select(['name']).offset(3).limit(500),
         door.search().where('id BETWEEN 5 AND 2500').limit(100).offset(50),
         (await door.checkout(1)).search(),
+        door.search().select({ key: 'id % 900', n: 'count(*)' }).groupBy('id % 900'),
+        door.search().select({ twice: 'upper(name)', id: 'id % 1700' }).distinct().orderBy('id'),
       ]
       return Promise.all(queries.map(async query => Buffer.from(await query.toIpc()).toString('base64')))
     }),
   )
   for (const answer of answers.slice(1)) expect(answer).toEqual(answers[0])
-  expect(new Set(answers[0]).size).toBe(4)
+  expect(new Set(answers[0]).size).toBe(6)
 
   for (const ns of doors.slice(1)) await ns.close()
   await server.close()
   await direct.close()
+})
+
+test('groups and distinct rows without an order are cut into batches of the same length each time', async () => {
+  const ns = await connect(freshRoot())
+  const table = await ns.createTable(
+    't',
+    Array.from({ length: 40_000 }, (_, id) => ({ id })),
+  )
+  const grouped = table.search().select({ id: 'id', n: 'count(*)' }).groupBy('id')
+  const distinct = table.search().select(['id']).distinct()
+  for (const query of [grouped, distinct, grouped]) {
+    const { batches } = tableFromIPC(await query.toIpc())
+    expect(batches.map(({ numRows }) => numRows)).toEqual([16_384, 16_384, 7232])
+  }
+  await ns.close()
 })

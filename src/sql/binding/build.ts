@@ -315,7 +315,7 @@ export function besideEachOther(nodes: readonly Bound[]): readonly Bound[] {
 }
 
 /** A constant as the other type has it, where that is exact: decimal digits beside decimals, a natural number beside uint64. */
-export function exactBeside(node: Bound, other: DataType): Bound {
+function exactBeside(node: Bound, other: DataType): Bound {
   const type = valueType(other)
   if (!isLiteral(node) || equalTypes(node.type, type)) return node
   if (type.kind === 'decimal' && node.text !== undefined) return decimalLiteral(node) ?? node
@@ -357,6 +357,6 @@ function coercedList(node: LiteralNode, type: DataType & { kind: 'list' }): Boun
   return { kind: 'literal', type, value: values }
 }
 
-export function castNode(operand: Bound, type: DataType, isTry: boolean): CastNode {
+function castNode(operand: Bound, type: DataType, isTry: boolean): CastNode {
   return { kind: 'cast', type, operand, try: isTry }
 }

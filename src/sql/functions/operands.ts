@@ -86,7 +86,7 @@ export function wideOf({ column, constant }: Operand, row: number): bigint {
 }
 
 /** The bytes that the values of a text argument take in memory: those of a constant once. */
-export function heldBytes({ column }: Operand): number {
+function heldBytes({ column }: Operand): number {
   return byteRowsOf(column).offsets[column.length]!
 }
 

@@ -20,7 +20,7 @@ export interface SplitInstants {
 }
 
 /** Units per second of a date, time, timestamp or duration; a date in days has none. */
-export function unitsPerSecond(type: DataType): number {
+function unitsPerSecond(type: DataType): number {
   if (type.kind === 'date') return type.unit === 'day' ? 0 : 1000
   return 'unit' in type ? Number(perSecond[type.unit as 's' | 'ms' | 'us' | 'ns']) : 1
 }
