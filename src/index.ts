@@ -1,7 +1,14 @@
 /** The public surface of Sheaf, and nothing else. */
 export type { DataType, Field, Schema } from './arrow/types.js'
 export { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from './errors.js'
+export type { Assignments } from './namespace/assignments.js'
 export { type ConnectOptions, connect } from './namespace/connect.js'
+export {
+  type MergeCondition,
+  MergeInsert,
+  type MergeOptions,
+  type MergeResult,
+} from './namespace/merge-insert.js'
 export {
   type CreateNamespaceOptions,
   type CreateTableOptions,

@@ -7,11 +7,29 @@
 import type { ZoneRecord } from '../sql/zones/zone.js'
 import type { TableSchema } from './table-schema.js'
 
-/** Row ids of a fragment's rows, in row order. */
-export interface RowIds {
-  /** The rows have consecutive ids from here on. */
+/** A file of the table's `rows` folder with numbers as runs (primitives/number-runs); `crc` is that of the whole file. */
+export interface StoredRuns {
+  readonly file: string
+  readonly bytes: number
+  readonly crc: number
+}
+
+/** Numbers as runs: such a file, or the same bytes as a blob of the slot that holds the entry. */
+export type AddedRuns = StoredRuns | { readonly blob: number }
+
+/** Ids that follow each other, from the first row's on. */
+export interface ConsecutiveIds {
   readonly row0: number
 }
+
+/** Between which ids those of a fragment lie. */
+export interface IdBounds {
+  readonly least: number
+  readonly greatest: number
+}
+
+/** Row ids of a fragment's rows, ascending in row order. */
+export type AddedIds = ConsecutiveIds | (AddedRuns & IdBounds)
 
 /** Some columns of a fragment: a file of the table's data folder, or a blob of the slot that holds the entry. */
 export type AddedFile =
@@ -29,13 +47,21 @@ export type ZoneRecords = Readonly<Record<string, ZoneRecord>>
 export interface AddedFragment {
   readonly id: number
   readonly rows: number
-  readonly ids: RowIds
+  readonly ids: AddedIds
   readonly files: readonly AddedFile[]
   readonly zones?: ZoneRecords
 }
 
-/** [fragment, blob of ascending u32 row offsets, how many]: rows that die. Disjoint from those already dead. */
-export type AddedDead = readonly [fragment: number, offsets: { readonly blob: number }, count: number]
+/** [fragment, offsets of its rows, how many]: rows that die. Disjoint from those already dead. */
+export type AddedDead = readonly [fragment: number, offsets: AddedRuns, count: number]
+
+/** Columns of a fragment that was there before: new ones, or all their values anew. The newest file that has a field counts. */
+export interface AddedColumns {
+  readonly fragment: number
+  readonly file: AddedFile
+  /** Of the fields in `file`; what was known of them before is forgotten. */
+  readonly zones?: ZoneRecords
+}
 
 /** The counters after the change; none of them ever goes back. */
 export interface Counters {
@@ -44,7 +70,15 @@ export interface Counters {
   readonly field: number
 }
 
-export type ChangeKind = 'create' | 'append' | 'overwrite' | 'delete' | 'restore' | 'schema'
+export type ChangeKind =
+  | 'create'
+  | 'append'
+  | 'overwrite'
+  | 'delete'
+  | 'update'
+  | 'merge'
+  | 'restore'
+  | 'schema'
 
 export interface Change {
   readonly op: 'change'
@@ -61,7 +95,23 @@ export interface Change {
   readonly dead: readonly AddedDead[]
   /** Ids of fragments that leave the table. */
   readonly drop: readonly number[]
+  readonly columns?: readonly AddedColumns[]
   /** The whole new schema, or null when it stays. */
   readonly schema: TableSchema | null
   readonly next: Counters
+}
+
+/** The same change, its blobs `by` further on in the slot. */
+export function withBlobsFrom(change: Change, by: number): Change {
+  if (by === 0) return change
+  const moved = <T extends object>(at: T): T =>
+    'blob' in at ? { ...at, blob: (at.blob as number) + by } : at
+  return {
+    ...change,
+    add: change.add.map(each => ({ ...each, ids: moved(each.ids), files: each.files.map(moved) })),
+    dead: change.dead.map(([fragment, offsets, count]) => [fragment, moved(offsets), count]),
+    ...(change.columns !== undefined && {
+      columns: change.columns.map(each => ({ ...each, file: moved(each.file) })),
+    }),
+  }
 }

@@ -1,7 +1,7 @@
 /**
  * A layout as bytes: the base of a version, from which the layouts of those that follow are folded.
  *
- *     {"f":1,"need":[],"t":uuid,"v":version,"schema":{...},"next":{...},"frags":[
+ *     {"f":1,"need":[],"t":uuid,"v":version,"schema":{...},"earlier":[...],"next":{...},"frags":[
  *     {"id":3,"rows":65536,"ids":{"row0":0},"files":[...],"dead":{"parts":[...],"count":12},"zones":{...}},
  *     {"id":4,...}
  *     ]}
@@ -14,7 +14,7 @@ import { corrupted, quote, type SheafError, unsupported } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { manifestName } from '../protocol/manifest-name.js'
-import type { DataFile, Fragment, Layout } from './layout.js'
+import type { DataFile, Fragment, Layout, RunsPlace } from './layout.js'
 
 /** Fragment lines are written and read about this many characters at a time. */
 const sliceLength = 64 * 1024
@@ -30,9 +30,18 @@ export function baseKey(location: string, version: number): string {
 }
 
 export async function encodeBase(layout: Layout, pacer: Pacer): Promise<Uint8Array> {
-  const { table: t, version: v, schema, next, fragments } = layout
+  const { table: t, version: v, schema, earlier, next, fragments } = layout
   const { row, frag, field } = next
-  const head = JSON.stringify({ f: 1, need: [], t, v, schema, next: { row, frag, field }, frags: [] })
+  const head = JSON.stringify({
+    f: 1,
+    need: [],
+    t,
+    v,
+    schema,
+    earlier,
+    next: { row, frag, field },
+    frags: [],
+  })
   const parts: Uint8Array[] = []
   let crc = 0
   const add = (text: string) => {
@@ -75,12 +84,13 @@ export async function decodeBase(
   if (file.toString('latin1', end) !== crc) throw damaged(key, 'it does not end in its checksum')
   const body = file.indexOf(newline) + 1
   const head = parse(`${file.toString('utf8', 0, body)}]}`, key)
-  const { need, t, v, schema, next } = head as Record<string, unknown>
+  const { need, t, v, schema, earlier, next } = head as Record<string, unknown>
   if (!Array.isArray(need) || need.length > 0) {
     throw unsupported(`${quote(key)} needs ${quote(need)} of a newer Sheaf`)
   }
   if (t !== table || v !== version) throw damaged(key, `it is of version ${quote(v)} of table ${quote(t)}`)
-  if (!isSchema(schema) || !isCounters(next)) throw damaged(key, 'it has no schema or no counters')
+  if (!isSchema(schema) || !Array.isArray(earlier) || !earlier.every(isSchema) || !isCounters(next))
+    throw damaged(key, 'it has no schema or no counters')
   const bodyEnd = end - closing.length
   if (file.toString('latin1', bodyEnd, end) !== closing) throw damaged(key, 'it ends among its fragments')
   const fragments: Fragment[] = []
@@ -95,7 +105,7 @@ export async function decodeBase(
     at = lineEnd + 1
     await pacer.turn()
   }
-  return { table, version, schema, fragments, next }
+  return { table, version, schema, earlier, fragments, next }
 }
 
 /** In the order the fields have on disk, whatever order they came in. */
@@ -103,9 +113,9 @@ function plainFragment({ id, rows, ids, files, dead, zones }: Fragment) {
   return {
     id,
     rows,
-    ids: { row0: ids.row0 },
+    ids: 'row0' in ids ? { row0: ids.row0 } : { ...plainRuns(ids), least: ids.least, greatest: ids.greatest },
     files: files.map(plainFile),
-    dead: { parts: dead.parts.map(({ slot, blob }) => ({ slot, blob })), count: dead.count },
+    dead: { parts: dead.parts.map(plainRuns), count: dead.count },
     // Keys that are numbers come in their order from whatever object.
     ...(zones !== undefined && { zones }),
   }
@@ -116,8 +126,13 @@ function plainFile(data: DataFile) {
     const { file, bytes, crc, fields } = data
     return { file, bytes, crc, fields }
   }
-  const { slot, blob, bytes, fields } = data
-  return { slot, blob, bytes, fields }
+  const { slot, blob, bytes, schema, fields } = data
+  return { slot, blob, bytes, schema, fields }
+}
+
+function plainRuns(runs: RunsPlace) {
+  if ('file' in runs) return { file: runs.file, bytes: runs.bytes, crc: runs.crc }
+  return { slot: runs.slot, blob: runs.blob }
 }
 
 function isFragment(value: unknown): value is Fragment {
@@ -126,22 +141,28 @@ function isFragment(value: unknown): value is Fragment {
   return (
     areCounts(id, rows) &&
     isRecord(ids) &&
-    areCounts(ids.row0) &&
+    ('row0' in ids ? areCounts(ids.row0) : isRuns(ids) && areCounts(ids.least, ids.greatest)) &&
     Array.isArray(files) &&
     files.every(isFile) &&
     isRecord(dead) &&
     areCounts(dead.count) &&
     Array.isArray(dead.parts) &&
-    dead.parts.every(part => isRecord(part) && areCounts(part.slot, part.blob)) &&
+    dead.parts.every(isRuns) &&
     (zones === undefined || isRecord(zones))
   )
 }
 
 function isFile(value: unknown): boolean {
   if (!isRecord(value)) return false
-  const { file, bytes, crc, slot, blob, fields } = value
-  const placed = typeof file === 'string' ? areCounts(bytes, crc) : areCounts(bytes, slot, blob)
+  const { file, bytes, crc, slot, blob, schema, fields } = value
+  const placed = typeof file === 'string' ? areCounts(bytes, crc) : areCounts(bytes, slot, blob, schema)
   return placed && Array.isArray(fields) && fields.every(isCount)
+}
+
+function isRuns(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { file, bytes, crc, slot, blob } = value
+  return typeof file === 'string' ? areCounts(bytes, crc) : areCounts(slot, blob)
 }
 
 function isSchema(value: unknown): value is Layout['schema'] {

@@ -223,7 +223,7 @@ function keyOf(uuid: string, version: number): string {
 function memoryOf({ fragments }: Layout): number {
   let bytes = 1000
   for (const { files, dead, zones } of fragments) {
-    bytes += 200 + 150 * files.length + 50 * dead.parts.length
+    bytes += 250 + 150 * files.length + 100 * dead.parts.length
     if (zones !== undefined) for (const { fields } of files) bytes += 150 * fields.length
   }
   return bytes

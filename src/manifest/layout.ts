@@ -2,7 +2,17 @@
  * A Layout: where the rows of one version of a table lie. The fold of its changes, and nothing else.
  */
 import { assert } from '../errors.js'
-import type { AddedFile, Change, Counters, RowIds, ZoneRecords } from './change.js'
+import type {
+  AddedColumns,
+  AddedFile,
+  AddedIds,
+  Change,
+  ConsecutiveIds,
+  Counters,
+  IdBounds,
+  StoredRuns,
+  ZoneRecords,
+} from './change.js'
 import type { TableSchema } from './table-schema.js'
 
 /** Columns in a file of the table's data folder; `crc` is that of the file's footer. */
@@ -19,23 +29,26 @@ export interface InlineFile {
   readonly slot: number
   readonly blob: number
   readonly bytes: number
+  /** Id of the schema that has their types: a blob does not say. */
+  readonly schema: number
   readonly fields: readonly number[]
 }
 
 export type DataFile = StoredFile | InlineFile
 
-/** One commit's dead rows of one fragment: ascending u32 offsets in a blob of a slot. */
-export interface DeadPart {
-  readonly slot: number
-  readonly blob: number
-}
+/** Numbers as runs: a file of the table's `rows` folder, or a blob of a slot. */
+export type RunsPlace = StoredRuns | { readonly slot: number; readonly blob: number }
+
+/** Row ids, ascending in row order. */
+export type RowIds = ConsecutiveIds | (RunsPlace & IdBounds)
 
 export interface Fragment {
   readonly id: number
   readonly rows: number
   readonly ids: RowIds
   readonly files: readonly DataFile[]
-  readonly dead: { readonly parts: readonly DeadPart[]; readonly count: number }
+  /** Offsets of dead rows: one part for each commit that killed some; disjoint. */
+  readonly dead: { readonly parts: readonly RunsPlace[]; readonly count: number }
   /** Of all rows, dead ones included. */
   readonly zones?: ZoneRecords
 }
@@ -44,6 +57,8 @@ export interface Layout {
   readonly table: string
   readonly version: number
   readonly schema: TableSchema
+  /** Earlier schemas that the inline files of fragments refer to. */
+  readonly earlier: readonly TableSchema[]
   /** In the order their rows are read. */
   readonly fragments: readonly Fragment[]
   readonly next: Counters
@@ -57,6 +72,7 @@ export class LayoutBuilder {
   #table: string | undefined
   #version: number
   #schema: TableSchema | undefined
+  #earlier: readonly TableSchema[]
   #next: Counters | undefined
   /** Null where one was dropped. */
   #fragments: (Fragment | null)[]
@@ -65,13 +81,14 @@ export class LayoutBuilder {
   /** Where in the list a fragment is, by id; from the first change on that asks. */
   #places: Map<number, number> | null = null
   /** Dead parts of fragments that changed, by place; not given to anybody yet. */
-  readonly #dead = new Map<number, { readonly parts: DeadPart[]; count: number }>()
+  readonly #dead = new Map<number, { readonly parts: RunsPlace[]; count: number }>()
 
   /** `before`: null for a table without versions. */
   constructor(before: Layout | null) {
     this.#table = before?.table
     this.#version = before?.version ?? 0
     this.#schema = before?.schema
+    this.#earlier = before?.earlier ?? []
     this.#next = before?.next
     this.#fragments = before === null ? [] : [...before.fragments]
     this.#count = this.#fragments.length
@@ -92,7 +109,13 @@ export class LayoutBuilder {
     )
     this.#table = t
     this.#version = v
-    this.#schema = change.schema ?? this.#schema
+    if (change.schema !== null) {
+      if (this.#schema !== undefined) this.#earlier = [...this.#earlier, this.#schema]
+      this.#schema = change.schema
+      this.#forgetFiles(change.schema)
+    }
+    const schema = this.#schema
+    assert(schema !== undefined, `version ${v} of table ${t} has no schema`)
     this.#next = change.next
     for (const id of change.drop) {
       const place = this.#placeOf(id, v)
@@ -100,27 +123,40 @@ export class LayoutBuilder {
       this.#dead.delete(place)
       this.#count--
     }
-    for (const [id, { blob }, count] of change.dead) this.#kill(this.#placeOf(id, v), { slot, blob }, count)
+    for (const [id, offsets, count] of change.dead) {
+      this.#kill(this.#placeOf(id, v), 'blob' in offsets ? { ...offsets, slot } : offsets, count)
+    }
+    for (const added of change.columns ?? []) this.#addColumns(this.#placeOf(added.fragment, v), added, slot)
     for (const { id, rows, ids, files: added, zones } of change.add) {
       this.#places?.set(id, this.#fragments.length)
       this.#count++
-      const files = added.map(file => located(file, slot))
+      const files = added.map(file => located(file, slot, schema))
       const dead = { parts: [], count: 0 }
-      this.#fragments.push({ id, rows, ids, files, dead, ...(zones !== undefined && { zones }) })
+      this.#fragments.push({
+        id,
+        rows,
+        ids: idsIn(ids, slot),
+        files,
+        dead,
+        ...(zones !== undefined && { zones }),
+      })
     }
   }
 
   /** The layout after the changes so far; there was one, or a layout to begin with. */
   layout(): Layout {
     assert(this.#table !== undefined && this.#next !== undefined, 'a layout of nothing')
-    assert(this.#schema !== undefined, `version ${this.#version} of table ${this.#table} has no schema`)
+    const schema = this.#schema
+    assert(schema !== undefined, `version ${this.#version} of table ${this.#table} has no schema`)
     for (const [place, dead] of this.#dead) this.#fragments[place] = { ...this.#fragments[place]!, dead }
     this.#dead.clear()
     const fragments = this.#fragments.filter(fragment => fragment !== null)
+    this.#earlier = stillUsed(this.#earlier, fragments)
     return {
       table: this.#table,
       version: this.#version,
-      schema: this.#schema,
+      schema,
+      earlier: this.#earlier,
       fragments,
       next: this.#next,
     }
@@ -136,7 +172,32 @@ export class LayoutBuilder {
     return place
   }
 
-  #kill(place: number, part: DeadPart, count: number): void {
+  /** Leaves out files with none of the fields there are now. The first stays: it says how many batches a fragment has. */
+  #forgetFiles({ fields }: TableSchema): void {
+    const ids = new Set(fields.map(field => field.id))
+    for (const [place, fragment] of this.#fragments.entries()) {
+      if (fragment === null || fragment.files.length < 2) continue
+      const files = fragment.files.filter((file, i) => i === 0 || file.fields.some(id => ids.has(id)))
+      if (files.length < fragment.files.length) this.#fragments[place] = { ...fragment, files }
+    }
+  }
+
+  #addColumns(place: number, { file, zones: known }: AddedColumns, slot: number): void {
+    const fragment = this.#fragments[place]!
+    const added = new Set(file.fields)
+    const kept = Object.entries(fragment.zones ?? {}).filter(([field]) => !added.has(Number(field)))
+    const zones = { ...Object.fromEntries(kept), ...known }
+    // The first file says how many batches there are; of the others those stay that have a field no newer one has.
+    const [first, ...others] = fragment.files
+    const files = others.filter(({ fields }) => !fields.every(field => added.has(field)))
+    this.#fragments[place] = {
+      ...fragment,
+      files: [...(first === undefined ? [] : [first]), ...files, located(file, slot, this.#schema!)],
+      zones,
+    }
+  }
+
+  #kill(place: number, part: RunsPlace, count: number): void {
     const fragment = this.#fragments[place]!
     let dead = this.#dead.get(place)
     if (dead === undefined) {
@@ -164,6 +225,18 @@ export function countRows(layout: Layout): number {
   return layout.fragments.reduce((sum, fragment) => sum + fragment.rows - fragment.dead.count, 0)
 }
 
-function located(file: AddedFile, slot: number): DataFile {
-  return 'blob' in file ? { ...file, slot } : file
+function located(file: AddedFile, slot: number, { id }: TableSchema): DataFile {
+  return 'blob' in file ? { ...file, slot, schema: id } : file
+}
+
+function idsIn(ids: AddedIds, slot: number): RowIds {
+  return 'blob' in ids ? { ...ids, slot } : ids
+}
+
+/** The schemas that inline files of the fragments refer to. */
+function stillUsed(schemas: readonly TableSchema[], fragments: readonly Fragment[]): readonly TableSchema[] {
+  if (schemas.length === 0) return schemas
+  const used = new Set<number>()
+  for (const { files } of fragments) for (const file of files) if ('slot' in file) used.add(file.schema)
+  return schemas.filter(({ id }) => used.has(id))
 }

@@ -19,6 +19,7 @@ import type { BlobStore } from '../storage/blob-store.js'
 import { TableReader } from '../table/table-reader.js'
 import type { TableSource } from '../table/table-source.js'
 import type { Pins } from '../write/pins.js'
+import type { StageTarget } from '../write/stage.js'
 import { withoutRoot } from './locations.js'
 import type { Upkeep } from './upkeep.js'
 
@@ -254,4 +255,16 @@ export function locationOf(engine: Engine, head: Pick<TableHead, 'location'>): s
 /** A key of the store as callers see it. */
 export function pathOf(engine: Engine, key: string): string {
   return engine.location.endsWith('/') ? engine.location + key : `${engine.location}/${key}`
+}
+
+// ---- writes
+
+/** Where rows of a table are staged. */
+export function stageTarget({ store, clock, root }: Engine, { location }: TableHead): StageTarget {
+  return { store, clock, location, birth: root.head }
+}
+
+/** What an entry was decided on, for audits of the log. */
+export function requirementsOf(head: TableHead | undefined): readonly Json[] {
+  return head === undefined ? [] : [{ table: head.uuid, version: latestOf(head) ?? 0 }]
 }

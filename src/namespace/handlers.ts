@@ -3,6 +3,7 @@ import { SheafError } from '../errors.js'
 import { bindHandlers, type HandlerOptions, type Handlers, type Operations } from '../protocol/calls.js'
 import { type OperationName, operationNames, operations } from '../protocol/operations.js'
 import { batchCommitTables, batchCreateTableVersions } from './batch.js'
+import { deleteFromTable, mergeInsertIntoTable, updateTable } from './edit-rows.js'
 import { AlreadyCommitted, checkKey, type Engine } from './engine.js'
 import { withRoot } from './locations.js'
 import {
@@ -16,7 +17,6 @@ import { explainTableQueryPlan, queryTable } from './query.js'
 import {
   countTableRows,
   createTable,
-  deleteFromTable,
   insertIntoTable,
   restoreTable,
   updateTableSchemaMetadata,
@@ -61,8 +61,8 @@ const handlers: Handlers<Engine> = {
   getTableStats,
   createTable,
   insertIntoTable,
-  mergeInsertIntoTable: 'unsupported',
-  updateTable: 'unsupported',
+  mergeInsertIntoTable,
+  updateTable,
   deleteFromTable,
   countTableRows,
   queryTable,

@@ -5,8 +5,7 @@ import { checkRows, findNamespace, findTable, idText, tableNamed, versionOf } fr
 import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, latestOf, newTable, pathKey, type TableHead } from '../catalog/state.js'
 import { decideDeclareTable, decideProps } from '../catalog/tables.js'
-import type { Json, ProposalPosition } from '../commit/machine.js'
-import { formatTransactionId } from '../commit/transaction-id.js'
+import type { ProposalPosition } from '../commit/machine.js'
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import { countRows, type Layout } from '../manifest/layout.js'
 import { arrowSchema, numberFields, type TableSchema } from '../manifest/table-schema.js'
@@ -16,7 +15,6 @@ import { countMatching } from '../query/count.js'
 import { settleFilter } from '../query/settle.js'
 import { buildChange } from '../write/build-change.js'
 import { checkFits, conformBatches, schemaOfTable } from '../write/conform.js'
-import { findDeadRows } from '../write/delete.js'
 import { type StagedRows, stageRows } from '../write/stage.js'
 import { readBody } from './arrow-rows.js'
 import {
@@ -28,7 +26,8 @@ import {
   type OpenTable,
   openTable,
   openVersion,
-  recordOf,
+  requirementsOf,
+  stageTarget,
   type WorkOnNewest,
 } from './engine.js'
 
@@ -214,43 +213,6 @@ function insertFirst(
   return engine.creations.run(pathKey(declared.id), insert, options.signal)
 }
 
-// ---- delete
-
-export const deleteFromTable: Handler<Engine, 'deleteFromTable'> = async (engine, request, options) => {
-  const { id, predicate, parameters } = request
-  const { signal, table } = options
-  const prepare = async (open: OpenTable | null) => {
-    const { head, version, reader } = open ?? (await openTable(engine, id, undefined, options))
-    const pacer = new Pacer(signal)
-    const filter = settleFilter(predicate, reader.schema, parameters, engine.clock)
-    const found = await findDeadRows(reader, filter, pacer)
-    if (found.dead.size + found.drop.length > 0) return { ...found, version, transaction_id: undefined }
-    // Nothing to delete: no new version, and the answer names the commit that made the current one (rule A-110).
-    const { slot, txn } = await recordOf(engine, head, version, signal)
-    return { ...found, version, transaction_id: formatTransactionId(slot, txn) }
-  }
-  const work: WorkOnNewest<Awaited<ReturnType<typeof prepare>>, Reply<'deleteFromTable'>> = {
-    id,
-    find(state) {
-      const head = findTable(state, id, table)
-      checkRows(head)
-      return head
-    },
-    prepare,
-    decide(state, { dead, drop, count, version, transaction_id }, { firstBlob, transactionId }) {
-      if (transaction_id !== undefined) {
-        return { ops: [], reply: { num_deleted_rows: 0, version, transaction_id } }
-      }
-      const head = findTable(state, id, table)
-      const parts = { kind: 'delete' as const, drafts: [], fields: [], dead, drop }
-      const { change, blobs } = buildChange(head, parts, firstBlob)
-      const reply = { num_deleted_rows: count, version: change.v, transaction_id: transactionId }
-      return { ops: [change], blobs, req: requirementsOf(head), reply }
-    },
-  }
-  return (await commitOnNewest(engine, work, options)).reply
-}
-
 // ---- restore, schema metadata
 
 export const restoreTable: Handler<Engine, 'restoreTable'> = async (engine, request, options) => {
@@ -270,7 +232,7 @@ export const restoreTable: Handler<Engine, 'restoreTable'> = async (engine, requ
       // A schema id is never used for another schema, so the one that is back gets a new one.
       const schema = { schema: { ...old.schema, id: head.schemaId + 1 }, nextField: head.next.field }
       const restore = { version, fragments: old.fragments.length }
-      const parts = { kind: 'restore' as const, drafts: [], fields: [], restore, schema }
+      const parts = { kind: 'restore' as const, restore, schema }
       const { change } = buildChange(head, parts, firstBlob)
       return { ops: [change], req: requirementsOf(head), reply: { transaction_id: transactionId } }
     },
@@ -297,7 +259,7 @@ export const updateTableSchemaMetadata: Handler<Engine, 'updateTableSchemaMetada
     decide(state, current, { firstBlob, transactionId }) {
       const head = find(state)
       const schema = { schema: { ...current, id: head.schemaId + 1, metadata }, nextField: head.next.field }
-      const { change } = buildChange(head, { kind: 'schema', drafts: [], fields: [], schema }, firstBlob)
+      const { change } = buildChange(head, { kind: 'schema', schema }, firstBlob)
       return { ops: [change], req: requirementsOf(head), reply: { metadata, transaction_id: transactionId } }
     },
   }
@@ -322,18 +284,12 @@ export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, 
 
 function stage(
   engine: Engine,
-  { location }: TableHead,
+  head: TableHead,
   schema: Schema,
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   signal: AbortSignal | undefined,
 ): Promise<StagedRows> {
-  const { store, clock, root } = engine
-  return stageRows(batches, schema, { store, clock, location, birth: root.head }, signal)
-}
-
-/** What the entry was decided on, for audits of the log. */
-function requirementsOf(head: TableHead | undefined): readonly Json[] {
-  return head === undefined ? [] : [{ table: head.uuid, version: latestOf(head) ?? 0 }]
+  return stageRows(batches, schema, stageTarget(engine, head), signal)
 }
 
 function alreadyExists(id: readonly string[]): SheafError {

@@ -8,7 +8,9 @@ import { operationNames, operations } from '../protocol/operations.js'
 import type { Parameters } from '../protocol/parameters.js'
 import type { VectorValues } from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
+import { type Assignments, updateFields } from './assignments.js'
 import { filterFields } from './filter-fields.js'
+import { MergeInsert } from './merge-insert.js'
 import { wireWord } from './options.js'
 import { Search } from './search.js'
 import { type TableData, tableRows } from './table-data.js'
@@ -74,6 +76,36 @@ export class Table {
       options,
     )
     return { version: reply.version, rows: reply.num_deleted_rows }
+  }
+
+  /**
+   * Sets columns of the rows for which `predicate` is true, of all rows without one: `update({ seen: true, n: sql`n + 1` },
+   * 'id = ?', [7])`. Expressions see the row as it was. Row ids stay. Throws code 12 for unknown columns, 20 for values of
+   * another type.
+   */
+  async update(
+    set: Assignments,
+    predicate?: string | SqlFragment,
+    parameters?: Parameters,
+    options: CallOptions = {},
+  ): Promise<{ readonly version: number; readonly rows: number }> {
+    this.#refuseCheckedOut('update')
+    const request = { id: this.id, ...updateFields(set) }
+    if (predicate === undefined && parameters !== undefined) {
+      throw invalidInput('parameters are given, but no predicate')
+    }
+    const { filter, ...values } =
+      predicate === undefined ? { filter: undefined } : filterFields(predicate, parameters)
+    const reply = await this.#operations.updateTable({ ...request, predicate: filter, ...values }, options)
+    return { version: reply.version, rows: reply.updated_rows }
+  }
+
+  /** Begins a merge of rows by the values of these columns: an upsert, an insert of what is new, a replacement of a part. */
+  mergeInsert(...on: readonly [string, ...string[]]): MergeInsert {
+    this.#refuseCheckedOut('mergeInsert')
+    return new MergeInsert(this.#operations, { id: this.id, on }, async (data, options) => {
+      return tableRows(data, broughtFields(data, await this.schema(options)), options.signal)
+    })
   }
 
   /** Begins a search: by `vector`, or without one a scan in row order. Nothing runs until the rows are asked for. */
@@ -146,6 +178,17 @@ export class Table {
       },
     )
   }
+}
+
+/** The columns that rows bring: of plain objects, those that any of them has; the others stay as they are in the table. */
+function broughtFields(data: TableData, schema: Schema): Schema {
+  if (!Array.isArray(data)) return schema
+  const names = new Set(
+    data.flatMap(row => (typeof row === 'object' && row !== null ? Object.keys(row) : [])),
+  )
+  const known = schema.fields.filter(({ name }) => names.has(name))
+  // What the table does not have is refused with all its names.
+  return known.length === names.size ? { ...schema, fields: known } : schema
 }
 
 /** The operations, each about the table `uuid` whatever it is called by then. */

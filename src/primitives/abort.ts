@@ -1,4 +1,5 @@
 /** Giving up on work that cannot be told to stop. */
+import type { Clock } from './clock.js'
 
 /** `promise`, or a rejection with `signal.reason` as soon as the signal fires; the work behind it goes on. */
 export function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
@@ -32,4 +33,21 @@ export async function* eachOrAborted<T>(
     // Not awaited: a source that hangs in `next` would hang here too.
     if (!done) Promise.resolve(iterator.return?.()).catch(() => {})
   }
+}
+
+/** A signal that fires with `reason` after `ms` milliseconds, or with its own when `signal` does; `end` lets go of both. */
+export function deadline(
+  clock: Clock,
+  ms: number,
+  reason: unknown,
+  signal: AbortSignal | undefined,
+): { readonly signal: AbortSignal; readonly end: () => void } {
+  const over = new AbortController()
+  const ended = new AbortController()
+  clock.sleep(ms, ended.signal).then(
+    () => over.abort(reason),
+    () => {},
+  )
+  const either = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal])
+  return { signal: either, end: () => ended.abort() }
 }

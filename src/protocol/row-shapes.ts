@@ -18,6 +18,7 @@ import {
   accept,
   array,
   boolean,
+  container,
   enumeration,
   integer,
   object,
@@ -119,6 +120,10 @@ export const updateRequest = object({
   updates: required(
     array(tuple(string('nonEmpty'), string('nonBlank')), { min: 1, distinct: ([column]) => column }),
     'Pairs of column and SQL expression over the old row.',
+  ),
+  update_parameters: optional(
+    container,
+    'Values for parameters in `updates`; absent: they take those of `parameters`.',
   ),
   properties: optional(stringMap, 'Properties to merge into those of the table.'),
 })

@@ -7,7 +7,7 @@ import type { Clock } from '../primitives/clock.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { valueType } from '../sql/values/types.js'
 import type { TableReader } from '../table/table-reader.js'
-import { Grouper } from './group.js'
+import { Grouper, seedOf } from './group.js'
 import { groupRows } from './group-rows.js'
 import { type RowHits, regrouped, sliceHits } from './hits.js'
 import { arranged, orderedRows } from './ordered.js'
@@ -33,7 +33,7 @@ export async function executePlan(
     plan,
     source: new RowSource(reader, pacer),
     pacer,
-    seed: Math.floor(clock.random() * 2 ** 32),
+    seed: seedOf(clock),
     window: search === null ? { offset, limit } : { offset: 0, limit: Number.POSITIVE_INFINITY },
   }
   const schema: Schema = { fields: output.map(({ field }) => field) }

@@ -39,31 +39,36 @@ export interface Asked {
  * Parts that may hold rows for which the filter is true, in row order. What comes before `from` is not looked at; footers
  * are read as they are come to.
  */
-export async function* candidates(
+export async function* candidates(source: RowSource, asked: Asked, pacer: Pacer): AsyncGenerator<Candidate> {
+  const { reader } = source
+  const { fragments } = reader.layout
+  const { from = 0 } = asked
+  for (let i = from === 0 ? 0 : reader.fragmentAt(from); i < fragments.length; i++) {
+    yield* candidatesIn(source, fragments[i]!, asked, pacer)
+  }
+}
+
+/** As `candidates`, of one fragment. */
+export async function* candidatesIn(
   source: RowSource,
+  fragment: Fragment,
   { filter, from = 0, enough = Number.POSITIVE_INFINITY, names }: Asked,
   pacer: Pacer,
 ): AsyncGenerator<Candidate> {
-  const { reader } = source
-  const { fragments } = reader.layout
-  for (let i = from === 0 ? 0 : reader.fragmentAt(from); i < fragments.length; i++) {
-    const fragment = fragments[i]!
-    await pacer.turn()
-    const left = filter === null ? null : remaining(source, filter, fragment, null)
-    if (left === 'none') continue
-    await pacer.turn()
-    const parts = await reader.partsOf(fragment, pacer.signal)
-    for (const [p, part] of parts.entries()) {
-      const rest = left === null ? null : remaining(source, left, fragment, part)
-      if (rest === 'none') continue
-      const first = await firstRow(source, part, from, pacer)
-      if (first === part.rows) continue
-      // The next part comes from disk while this one is looked at, where this one cannot be enough.
-      const next = parts[p + 1]
-      if (next !== undefined && enough > part.rows)
-        source.prefetch(next, [...(rest?.columns ?? []), ...names])
-      yield { part, filter: rest, first }
-    }
+  await pacer.turn()
+  const left = filter === null ? null : remaining(source, filter, fragment, null)
+  if (left === 'none') return
+  await pacer.turn()
+  const parts = await source.reader.partsOf(fragment, pacer.signal)
+  for (const [p, part] of parts.entries()) {
+    const rest = left === null ? null : remaining(source, left, fragment, part)
+    if (rest === 'none') continue
+    const first = await firstRow(source, part, from, pacer)
+    if (first === part.rows) continue
+    // The next part comes from disk while this one is looked at, where this one cannot be enough.
+    const next = parts[p + 1]
+    if (next !== undefined && enough > part.rows) source.prefetch(next, [...(rest?.columns ?? []), ...names])
+    yield { part, filter: rest, first }
   }
 }
 
@@ -105,7 +110,12 @@ function zoneOf(source: RowSource, { path }: ColumnNode, fragment: Fragment, par
   if (field !== undefined) return path.length === 1 ? source.reader.zone(fragment, field) : null
   const rows = part?.rows ?? fragment.rows
   const first = part?.first ?? 0
-  if (name === rowIdField.name) return wholeNumbers(fragment.ids.row0 + first, rows)
+  if (name === rowIdField.name) {
+    const { ids } = fragment
+    return 'row0' in ids
+      ? wholeNumbers(ids.row0 + first, rows)
+      : wholeNumbers(ids.least, ids.greatest - ids.least + 1)
+  }
   if (name !== rowOffsetField.name) return null
   // Dead rows before a part bring its rows further to the front, by as many as there are at most.
   const before = source.reader.liveBeforeFragment(fragment)

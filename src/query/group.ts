@@ -4,6 +4,7 @@ import { concatColumns } from '../arrow/concat.js'
 import { emptyColumn } from '../arrow/fill.js'
 import { takeColumn } from '../arrow/take.js'
 import type { DataType } from '../arrow/types.js'
+import type { Clock } from '../primitives/clock.js'
 import { decoded } from '../sql/kernels/dictionary.js'
 import { valueType } from '../sql/values/types.js'
 import { type KeyBatch, KeyStore, prefixBytes } from './key-store.js'
@@ -54,6 +55,18 @@ export class Grouper {
     return groups
   }
 
+  /** The group of every row, -1 where its key was not met before. `columns`: as for `add`. */
+  find(columns: readonly Column[]): Int32Array {
+    const { length } = columns[0]!
+    const batch = this.#store.batch(columns)
+    const hashes = hashRows(batch, length, this.#seed)
+    const groups = new Int32Array(length)
+    for (let row = 0; row < length; row++) {
+      groups[row] = this.#slots[this.#slotOf(batch, row, hashes[row]!)]! - 1
+    }
+    return groups
+  }
+
   /** The keys of all groups, by column, in the value types of the keys. */
   keys(): Column[] {
     return this.#pieces.map((pieces, k) =>
@@ -61,15 +74,19 @@ export class Grouper {
     )
   }
 
-  #groupOf(batch: KeyBatch, row: number, hash: number): number {
+  /** Where the group of a key stands, or will stand: then the slot is empty. */
+  #slotOf(batch: KeyBatch, row: number, hash: number): number {
     const mask = this.#slots.length - 1
-    let slot = hash & mask
-    for (;;) {
+    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
       const group = this.#slots[slot]! - 1
-      if (group === -1) break
-      if (this.#hashes[group] === hash && this.#store.compareWith(group, batch, row) === 0) return group
-      slot = (slot + 1) & mask
+      if (group === -1) return slot
+      if (this.#hashes[group] === hash && this.#store.compareWith(group, batch, row) === 0) return slot
     }
+  }
+
+  #groupOf(batch: KeyBatch, row: number, hash: number): number {
+    const slot = this.#slotOf(batch, row, hash)
+    if (this.#slots[slot] !== 0) return this.#slots[slot]! - 1
     const group = this.#store.add(batch, row)
     this.#hashes[group] = hash
     this.#slots[slot] = group + 1
@@ -90,6 +107,11 @@ export class Grouper {
     }
     this.#slots = slots
   }
+}
+
+/** A seed for groupers that nobody foresees. */
+export function seedOf(clock: Clock): number {
+  return Math.floor(clock.random() * 2 ** 32)
 }
 
 /** A hash of every row of a batch. */

@@ -1,4 +1,5 @@
 /** Rows an operator found, in the order of the answer, and the merge that keeps that order over many parts. */
+import type { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { Part } from '../table/table-reader.js'
 
@@ -79,7 +80,9 @@ export function sliceHits(hits: RowHits, from: number, to: number): RowHits {
 /** What part number `part` contributes: ascending by (distance, offset). */
 export interface PartHits {
   readonly part: number
-  readonly firstRowId: number
+  /** Row ids of the part's fragment, of which the part's first row is number `first`. */
+  readonly ids: NumberRuns
+  readonly first: number
   readonly offsets: Uint32Array
   readonly distances: Float32Array
 }
@@ -127,7 +130,11 @@ function precedes(a: Cursor, b: Cursor): boolean {
   const near = a.list.distances[a.at]!
   const far = b.list.distances[b.at]!
   if (near !== far) return near < far
-  return a.list.firstRowId + a.list.offsets[a.at]! < b.list.firstRowId + b.list.offsets[b.at]!
+  return rowId(a) < rowId(b)
+}
+
+function rowId({ list: { ids, first, offsets }, at }: Cursor): number {
+  return ids.at(first + offsets[at]!)
 }
 
 function sink(heap: Cursor[], from: number): void {

@@ -33,9 +33,9 @@ export async function searchExact(
       ...(upper === undefined ? {} : { upper }),
       ...(allowed === null ? {} : { allowed }),
     })
-    const firstRowId = reader.firstRowId(part)
+    const ids = await reader.rowIds(part.fragment, pacer.signal)
     const number = parts.push(part) - 1
-    lists.push({ part: number, firstRowId, offsets: found.ordinals, distances: found.distances })
+    lists.push({ part: number, ids, first: part.first, offsets: found.ordinals, distances: found.distances })
     await pacer.turn()
   }
   return mergeHits(parts, lists, limit, pacer)

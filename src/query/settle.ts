@@ -68,6 +68,7 @@ export function settleFilter(
   return filter
 }
 
-function parametersOf(json: QueryRequest['parameters']): ParameterList {
+/** The values of parameters as they travel, for expressions to take. */
+export function parametersOf(json: QueryRequest['parameters']): ParameterList {
   return new ParameterList(json === undefined ? undefined : readParameters(json))
 }

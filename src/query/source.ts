@@ -113,14 +113,22 @@ export class RowSource {
     return sliceColumn(column, offsets[0]!, offsets.length)
   }
 
+  /** Ids of rows of a part, by offset in it; `offsets`: null for all rows. */
+  async rowIds({ fragment, first, rows }: Part, offsets: Uint32Array | null): Promise<Float64Array> {
+    const runs = await this.reader.rowIds(fragment, this.#pacer.signal)
+    if (offsets !== null && offsets.length < rows / 16) {
+      return Float64Array.from(offsets, offset => runs.at(first + offset))
+    }
+    const ids = new Float64Array(rows)
+    runs.copy(first, first + rows, ids)
+    return offsets === null ? ids : Float64Array.from(offsets, offset => ids[offset]!)
+  }
+
   /** `offsets`: null for all rows. */
   async #made(name: string, part: Part, offsets: Uint32Array | null): Promise<Column> {
     const length = offsets?.length ?? part.rows
     const offsetOf = (row: number) => offsets?.[row] ?? row
-    if (name === rowIdField.name) {
-      const first = this.reader.firstRowId(part)
-      return wholeNumbers(rowIdField, length, row => first + offsetOf(row))
-    }
+    if (name === rowIdField.name) return rowIdColumn(await this.rowIds(part, offsets))
     assert(name === rowOffsetField.name, `a query makes no column ${name} of a part`)
     const live = await this.reader.live(part, this.#pacer.signal)
     const before =
@@ -173,6 +181,11 @@ function partitioned(hits: RowHits): Partitioned {
 function isRun(offsets: Uint32Array): boolean {
   for (let i = 1; i < offsets.length; i++) if (offsets[i] !== offsets[i - 1]! + 1) return false
   return offsets.length > 0
+}
+
+/** Row ids as the column `_rowid`. */
+export function rowIdColumn(ids: Float64Array): Column {
+  return wholeNumbers(rowIdField, ids.length, row => ids[row]!)
 }
 
 function wholeNumbers(field: Field, length: number, numberOf: (row: number) => number): Column {

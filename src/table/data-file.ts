@@ -5,6 +5,7 @@ import { assembleColumn, type FileLayout, parseFileFooter } from '../arrow/file-
 import type { Field } from '../arrow/types.js'
 import { assert, corrupted } from '../errors.js'
 import { VectorSegment } from '../kernels/vector-segment.js'
+import type { StoredRuns } from '../manifest/change.js'
 import type { StoredFile } from '../manifest/layout.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -28,6 +29,21 @@ export async function readFooter(store: BlobStore, path: string, file: StoredFil
     assert(parsed.need > length, `the footer of ${path} needs fewer bytes than were read`)
     length = parsed.need
   }
+}
+
+/** All bytes of a small file. Throws corrupted (code 18) when it is missing, or not the one the log speaks of. */
+export async function readWhole(
+  store: BlobStore,
+  path: string,
+  { bytes, crc }: StoredRuns,
+): Promise<Uint8Array> {
+  const read = await store.get(path)
+  if (read === null) throw corrupted(`${path} is missing`)
+  const found = crc32(read)
+  if (read.length === bytes && found === crc) return read
+  throw corrupted(
+    `${path} has ${read.length} bytes with checksum ${crcHex(found)}, written were ${bytes} with ${crcHex(crc)}`,
+  )
 }
 
 /** One column of one batch. The cells of a vector column go straight into kernel memory. */

@@ -9,15 +9,15 @@ import type { Column } from '../arrow/column.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import { nullColumn } from '../arrow/fill.js'
 import { decodeBatch } from '../arrow/inline-batch.js'
-import { aligned } from '../arrow/layout.js'
 import { assert, corrupted } from '../errors.js'
-import type { DataFile, Fragment, InlineFile, Layout, StoredFile } from '../manifest/layout.js'
+import type { DataFile, Fragment, InlineFile, Layout, RunsPlace, StoredFile } from '../manifest/layout.js'
 import { arrowSchema, type TableField, type TableSchema } from '../manifest/table-schema.js'
 import { orAborted } from '../primitives/abort.js'
 import { Bitset } from '../primitives/bitset.js'
+import { NumberRuns } from '../primitives/number-runs.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { readZone, type Zone } from '../sql/zones/zone.js'
-import { readColumn, readFooter } from './data-file.js'
+import { readColumn, readFooter, readWhole } from './data-file.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import type { TableSource } from './table-source.js'
 import { presentVectors, type Vectors, vectorSegment } from './vector-column.js'
@@ -131,8 +131,7 @@ export class TableReader {
   async live(part: Part, signal?: AbortSignal): Promise<Bitset | null> {
     const { fragment, batch } = part
     if (fragment.dead.count === 0) return null
-    const newest = fragment.dead.parts.at(-1)!
-    const key = `${this.layout.table}/${fragment.id}/${newest.slot}/${newest.blob}/${batch}`
+    const key = `${this.layout.table}/${fragment.id}/${runsKey(fragment.dead.parts.at(-1)!)}/${batch}`
     return orAborted(
       this.#source.live.get(key, () => this.#loadLive(part)),
       signal,
@@ -143,33 +142,51 @@ export class TableReader {
   async liveBefore({ fragment, first }: Part, signal?: AbortSignal): Promise<number> {
     if (first === 0 || fragment.dead.count === 0) return first
     const dead = await orAborted(this.#deadOffsets(fragment), signal)
-    return dead.reduce((live, offsets) => live - countBelow(offsets, first), first)
+    return dead.reduce((live, offsets) => live - offsets.rankOf(first), first)
   }
 
-  /** The row id of a part's first row; the others follow. */
-  firstRowId(part: Part): number {
-    return part.fragment.ids.row0 + part.first
+  /** The ids of all rows of a fragment, dead ones included, by offset. */
+  rowIds({ ids, rows }: Fragment, signal?: AbortSignal): Promise<NumberRuns> {
+    if ('row0' in ids) return Promise.resolve(NumberRuns.range(ids.row0, rows))
+    return orAborted(this.#runs(ids, rows), signal)
   }
 
   async #loadLive({ fragment, first, rows }: Part): Promise<Bitset> {
     const live = Bitset.full(rows)
-    for (const offsets of await this.#deadOffsets(fragment)) {
-      const end = countBelow(offsets, first + rows)
-      for (let i = countBelow(offsets, first); i < end; i++) live.remove(offsets[i]! - first)
+    for (const runs of await this.#deadOffsets(fragment)) {
+      const from = runs.rankOf(first)
+      const dead = new Uint32Array(runs.rankOf(first + rows) - from)
+      runs.copy(from, from + dead.length, dead)
+      for (const offset of dead) live.remove(offset - first)
     }
     return live
   }
 
-  /** The offsets of a fragment's dead rows, ascending in each list; the lists are disjoint. */
-  async #deadOffsets(fragment: Fragment): Promise<readonly Uint32Array[]> {
-    const lists: Uint32Array[] = []
-    for (const { slot, blob } of fragment.dead.parts) {
-      const offsets = readOffsets((await this.#source.slots.get(slot)).blob(blob))
-      const last = offsets.at(-1) ?? 0
-      if (last >= fragment.rows) throw corrupted(`slot ${slot} marks row ${last} of ${fragment.rows} dead`)
-      lists.push(offsets)
+  /** The offsets of a fragment's dead rows, commit by commit; disjoint. */
+  async #deadOffsets({ rows, dead }: Fragment): Promise<readonly NumberRuns[]> {
+    const all: NumberRuns[] = []
+    for (const part of dead.parts) {
+      const runs = await this.#runs(part)
+      if (runs.rankOf(rows) < runs.count) throw corrupted(`${runsKey(part)} marks rows beyond ${rows} dead`)
+      all.push(runs)
     }
-    return lists
+    return all
+  }
+
+  /** Throws corrupted (code 18) for what is not what was written, or has not `count` numbers where that is given. */
+  #runs(place: RunsPlace, count?: number): Promise<NumberRuns> {
+    const key = 'file' in place ? `${this.#location}/rows/${place.file}.runs` : runsKey(place)
+    return this.#source.runs.get(key, async () => {
+      const bytes =
+        'file' in place
+          ? await readWhole(this.#source.store, key, place)
+          : (await this.#source.slots.get(place.slot)).blob(place.blob)
+      const runs = NumberRuns.decode(bytes)
+      if (runs === null || (count !== undefined && runs.count !== count)) {
+        throw corrupted(`${key} does not hold the numbers that were written`)
+      }
+      return runs
+    })
   }
 
   async #listParts(fragment: Fragment): Promise<readonly Part[]> {
@@ -213,7 +230,9 @@ export class TableReader {
 
   async #inlineColumn(file: InlineFile, field: TableField): Promise<LoadedColumn> {
     const slot = await this.#source.slots.get(file.slot)
-    const fields = file.fields.map(id => this.layout.schema.fields.find(known => known.id === id))
+    const { schema, earlier } = this.layout
+    const written = file.schema === schema.id ? schema : earlier.find(({ id }) => id === file.schema)
+    const fields = file.fields.map(id => written?.fields.find(known => known.id === id))
     assert(!fields.includes(undefined), `slot ${file.slot} holds a field that is in no schema`)
     const batch = decodeBatch(slot.blob(file.blob), arrowSchema({ id: 0, fields: fields as TableField[] }))
     const column: Column | undefined = batch.columns[file.fields.indexOf(field.id)]
@@ -222,23 +241,16 @@ export class TableReader {
   }
 }
 
-/** The file of a fragment that holds `field`. */
-function fileOf(fragment: Fragment, field: TableField): DataFile | undefined {
-  return fragment.files.find(file => file.fields.includes(field.id))
+/** The newest file of a fragment that holds `field`. */
+export function fileOf(fragment: Fragment, field: TableField): DataFile | undefined {
+  return fragment.files.findLast(file => file.fields.includes(field.id))
+}
+
+/** Names a place of runs among all of the root. */
+function runsKey(place: RunsPlace): string {
+  return 'file' in place ? place.file : `slot ${place.slot}, blob ${place.blob}`
 }
 
 function liveRows({ rows, dead }: Fragment): number {
   return rows - dead.count
-}
-
-/** Ascending u32 row offsets, as a blob of dead rows holds them. */
-function readOffsets(bytes: Uint8Array): Uint32Array {
-  if (bytes.length % 4 !== 0) throw corrupted(`a blob of row offsets has ${bytes.length} bytes`)
-  const { buffer, byteOffset } = aligned(bytes, 4, bytes.length / 4)
-  return new Uint32Array(buffer, byteOffset, bytes.length / 4)
-}
-
-/** How many of some ascending offsets are less than `offset`. */
-function countBelow(offsets: Uint32Array, offset: number): number {
-  return partitionPoint(offsets.length, i => offsets[i]! < offset)
 }

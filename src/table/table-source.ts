@@ -3,10 +3,11 @@ import type { FileLayout } from '../arrow/file-reader.js'
 import type { Slots } from '../commit/slots.js'
 import type { Bitset } from '../primitives/bitset.js'
 import { ByteCache } from '../primitives/byte-cache.js'
+import type { NumberRuns } from '../primitives/number-runs.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { LoadedColumn } from './loaded-column.js'
 
-/** Data file footers are small; this many bytes of them are kept apart from the columns. */
+/** What says where rows are is small; this many bytes of each sort of it are kept apart from the columns. */
 const footerBudget = 16 * 1024 * 1024
 
 export interface TableSource {
@@ -14,6 +15,8 @@ export interface TableSource {
   readonly slots: Slots
   readonly columns: ByteCache<LoadedColumn>
   readonly footers: ByteCache<FileLayout>
+  /** Row ids of fragments, and offsets of their dead rows. */
+  readonly runs: ByteCache<NumberRuns>
   /** Live rows of the batches that have dead ones. */
   readonly live: ByteCache<Bitset>
 }
@@ -25,6 +28,7 @@ export function createTableSource(store: BlobStore, slots: Slots, cacheBytes: nu
     slots,
     columns: new ByteCache(cacheBytes, loaded => loaded.bytes),
     footers: new ByteCache(footerBudget, layout => 256 + 256 * layout.batches.length),
+    runs: new ByteCache(footerBudget, ({ starts }) => 100 + 12 * starts.length),
     live: new ByteCache(footerBudget, bits => bits.words.byteLength),
   }
 }

@@ -1,18 +1,45 @@
 /** Turns staged rows into a Change: gives every fragment and row its number on the state the entry will follow. */
 import { latestOf, type TableHead } from '../catalog/state.js'
-import type { AddedDead, AddedFragment, Change, ChangeKind, ZoneRecords } from '../manifest/change.js'
+import type {
+  AddedColumns,
+  AddedDead,
+  AddedFile,
+  AddedFragment,
+  AddedIds,
+  AddedRuns,
+  Change,
+  ChangeKind,
+  ZoneRecords,
+} from '../manifest/change.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { Draft } from './stage.js'
+import type { RunsDraft } from './stage-runs.js'
+
+/** Rows that keep the ids they had in other fragments, ascending. */
+export interface MovedDraft {
+  readonly draft: Draft
+  readonly ids: RunsDraft
+}
+
+/** Columns of a fragment that is there: of all its rows, in batches as long as those it has. */
+export interface ColumnsDraft {
+  readonly fragment: number
+  readonly draft: Draft
+}
 
 export interface ChangeParts {
   readonly kind: ChangeKind
-  readonly drafts: readonly Draft[]
+  /** New rows. */
+  readonly drafts?: readonly Draft[]
+  /** Rows that are there already, with other values: where they were they are among `dead` or `drop`. */
+  readonly moved?: readonly MovedDraft[]
+  readonly columns?: readonly ColumnsDraft[]
   readonly restore?: Change['restore']
   /** The fields the drafts hold, in order. */
-  readonly fields: readonly number[]
+  readonly fields?: readonly number[]
   readonly drop?: readonly number[]
   /** Row offsets that die, by fragment. */
-  readonly dead?: ReadonlyMap<number, Uint32Array>
+  readonly dead?: ReadonlyMap<number, RunsDraft>
   /** A new schema, with the field counter after it. */
   readonly schema?: { readonly schema: TableSchema; readonly nextField: number }
 }
@@ -23,28 +50,33 @@ export function buildChange(
   parts: ChangeParts,
   firstBlob: number,
 ): { readonly change: Change; readonly blobs: readonly Uint8Array[] } {
+  const { drafts = [], moved = [], columns = [], fields = [], dead = new Map() } = parts
   const blobs: Uint8Array[] = []
   const store = (bytes: Uint8Array) => firstBlob + blobs.push(bytes) - 1
+  const fileOf = ({ content }: Draft): AddedFile =>
+    'blob' in content
+      ? { blob: store(content.blob), bytes: content.blob.length, fields }
+      : { ...content, fields }
+  const runsOf = ({ content }: RunsDraft): AddedRuns =>
+    'blob' in content ? { blob: store(content.blob) } : content
   let { row, frag } = head.next
-  const add = parts.drafts.map(({ rows, content, zones }): AddedFragment => {
-    const { fields } = parts
-    const file =
-      'blob' in content
-        ? { blob: store(content.blob), bytes: content.blob.length, fields }
-        : { ...content, fields }
-    const fragment = {
-      id: frag++,
-      rows,
-      ids: { row0: row },
-      files: [file],
-      ...(zones.size > 0 && { zones: zonesByField(zones, fields) }),
-    }
-    row += rows
-    return fragment
-  })
-  const dead = [...(parts.dead ?? [])].map(([fragment, offsets]): AddedDead => {
-    const bytes = new Uint8Array(offsets.buffer, offsets.byteOffset, offsets.byteLength)
-    return [fragment, { blob: store(bytes) }, offsets.length]
+  const fragment = (draft: Draft, ids: AddedIds): AddedFragment => {
+    const { rows, zones } = draft
+    const zoned = zones.size > 0 && { zones: zonesByField(zones, fields) }
+    return { id: frag++, rows, ids, files: [fileOf(draft)], ...zoned }
+  }
+  const add: AddedFragment[] = []
+  for (const { draft, ids } of moved) {
+    const { runs } = ids
+    add.push(fragment(draft, { ...runsOf(ids), least: runs.at(0), greatest: runs.at(runs.count - 1) }))
+  }
+  for (const draft of drafts) {
+    add.push(fragment(draft, { row0: row }))
+    row += draft.rows
+  }
+  const added = columns.map(({ fragment, draft }): AddedColumns => {
+    const zoned = draft.zones.size > 0 && { zones: zonesByField(draft.zones, fields) }
+    return { fragment, file: fileOf(draft), ...zoned }
   })
   const change: Change = {
     op: 'change',
@@ -55,8 +87,9 @@ export function buildChange(
     kind: parts.kind,
     ...(parts.restore !== undefined && { restore: parts.restore }),
     add,
-    dead,
+    dead: [...dead].map(([id, offsets]): AddedDead => [id, runsOf(offsets), offsets.runs.count]),
     drop: parts.drop ?? [],
+    ...(added.length > 0 && { columns: added }),
     schema: parts.schema?.schema ?? null,
     next: { row, frag, field: parts.schema?.nextField ?? head.next.field },
   }

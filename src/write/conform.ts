@@ -16,6 +16,15 @@ import { fitColumn } from './fit.js'
  * or missing where the table allows no null (code 20).
  */
 export function checkFits(incoming: Schema, schema: Schema): void {
+  checkColumns(incoming, schema)
+  for (const { name, nullable } of schema.fields) {
+    if (nullable || incoming.fields.some(field => field.name === name)) continue
+    throw schemaMismatch(`column ${quote(name)} is missing, and may not be null`)
+  }
+}
+
+/** As `checkFits`, but any column may be missing. */
+export function checkColumns(incoming: Schema, schema: Schema): void {
   checkNames(incoming)
   for (const { name, type } of incoming.fields) {
     const field = schema.fields.find(known => known.name === name)
@@ -26,10 +35,6 @@ export function checkFits(incoming: Schema, schema: Schema): void {
       )
     }
     if (fitColumn(emptyColumn(type), field.type) === null) throw otherType(field, type)
-  }
-  for (const { name, nullable } of schema.fields) {
-    if (nullable || incoming.fields.some(field => field.name === name)) continue
-    throw schemaMismatch(`column ${quote(name)} is missing, and may not be null`)
   }
 }
 

@@ -3,11 +3,13 @@ import { type Column, isValid } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
 import { equalTypes } from '../arrow/same-type.js'
 import { takeColumn } from '../arrow/take.js'
-import type { DataType, Field } from '../arrow/types.js'
+import type { DataType, Field, IntType } from '../arrow/types.js'
+import { Grouper } from '../query/group.js'
+import { isOrdered } from '../sql/values/types.js'
 
 /**
- * `column` as a column of `type`: nulls of the null type take any, dictionaries give their values, children that
- * hold no null are children that may not. Null when the values are of another type.
+ * `column` as a column of `type`: nulls of the null type take any, dictionaries give their values and take those of
+ * others, children that hold no null are children that may not. Null when the values are of another type.
  */
 export function fitColumn(column: Column, type: DataType): Column | null {
   const { type: own } = column
@@ -15,6 +17,7 @@ export function fitColumn(column: Column, type: DataType): Column | null {
   if (own.kind === 'null') return nullColumn(type, column.length)
   if (own.kind === 'dictionary' && type.kind !== 'dictionary')
     return fitColumn(dictionaryValues(column), type)
+  if (own.kind !== 'dictionary' && type.kind === 'dictionary') return withDictionary(column, type)
   if (own.kind === 'list' && type.kind === 'list' && own.large === type.large) {
     return fitChildren(column, type, [type.child])
   }
@@ -43,4 +46,28 @@ function dictionaryValues(column: Column): Column {
   for (let row = 0; row < rows.length; row++)
     rows[row] = isValid(column, row) ? Number(column.values![row]) : -1
   return takeColumn(column.dictionary!, rows)
+}
+
+/** Each value once, and which of them a row has. Null where the indices cannot count that far. */
+function withDictionary(column: Column, type: DataType & { kind: 'dictionary' }): Column | null {
+  const values = fitColumn(column, type.value)
+  if (values === null || !isOrdered(type.value)) return null
+  const present: number[] = []
+  for (let row = 0; row < values.length; row++) if (isValid(values, row)) present.push(row)
+  const grouper = new Grouper([type.value], 0)
+  const groups = grouper.add([takeColumn(values, Uint32Array.from(present))])
+  const { bits, signed } = type.index
+  if (grouper.count > 2 ** Math.min(bits - (signed ? 1 : 0), 31)) return null
+  const indices = emptyIndices(type.index, column.length)
+  for (const [i, row] of present.entries())
+    indices[row] = (bits === 64 ? BigInt(groups[i]!) : groups[i]!) as never
+  const [dictionary] = grouper.keys()
+  return { ...values, type, values: indices, offsets: null, children: [], dictionary: dictionary! }
+}
+
+function emptyIndices({ bits, signed }: IntType, length: number): NonNullable<Column['values']> {
+  if (bits === 64) return signed ? new BigInt64Array(length) : new BigUint64Array(length)
+  if (bits === 32) return signed ? new Int32Array(length) : new Uint32Array(length)
+  if (bits === 16) return signed ? new Int16Array(length) : new Uint16Array(length)
+  return signed ? new Int8Array(length) : new Uint8Array(length)
 }

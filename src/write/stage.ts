@@ -43,6 +43,11 @@ export interface StageTarget {
   readonly birth: number
 }
 
+/** A name that nobody else gives: it says what its writer knew, so that it is known to be young (STORAGE S7). */
+export function newFileName({ birth, clock }: StageTarget): string {
+  return `${birth.toString(36)}-${clock.uuid()}`
+}
+
 export interface StagedRows {
   readonly drafts: readonly Draft[]
   readonly rows: number
@@ -86,11 +91,11 @@ async function stageFrom(
 async function stageFragment(
   source: Rebatcher,
   schema: Schema,
-  { store, clock, location, birth }: StageTarget,
+  target: StageTarget,
   pacer: Pacer,
   signal?: AbortSignal,
 ): Promise<Draft> {
-  const file = `${birth.toString(36)}-${clock.uuid()}`
+  const file = newFileName(target)
   const writer = new IpcFileWriter(schema)
   const zoned = [...schema.fields.keys()].filter(i => hasZones(schema.fields[i]!.type)).slice(0, maxZones)
   const zones = new Map<number, Zone>()
@@ -112,7 +117,7 @@ async function stageFragment(
     yield* last
     end = totals
   }
-  await store.putStream(`${location}/data/${file}.arrow`, chunks(), signal)
+  await target.store.putStream(`${target.location}/data/${file}.arrow`, chunks(), signal)
   const records = [...zones].map(([column, zone]) => [column, writeZone(zone)] as const)
   return { rows, content: { file, bytes: end!.bytes, crc: end!.footerCrc }, zones: new Map(records) }
 }

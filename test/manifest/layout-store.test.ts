@@ -40,6 +40,8 @@ function newTable(uuid: string): TableModel {
   return { uuid, location: `tables/${uuid}`, layouts: [], starts: [], start: 0 }
 }
 
+const fields = [1, 2, 3].map(id => ({ id, name: `f${id}`, type: { kind: 'bool' } as const, nullable: true }))
+
 /** The next change of a table, and the layout after it, worked out without the code under test. */
 function nextChange(table: TableModel, step: Omit<Step, 'table' | 'place'>, slot: number) {
   const before = table.layouts.at(-1)
@@ -51,7 +53,7 @@ function nextChange(table: TableModel, step: Omit<Step, 'table' | 'place'>, slot
   const add: AddedFragment[] = []
   const dead: AddedDead[] = []
   let drop: number[] = []
-  let schema = before === undefined ? { id: 1, fields: [], metadata: { b: '1', a: 'ä\u2028"\\' } } : null
+  let schema = before === undefined ? { id: 1, fields, metadata: { b: '1', a: 'ä\u2028"\\' } } : null
   let restored: Layout | undefined
   if (kind === 'create' || kind === 'append' || kind === 'overwrite') {
     for (let i = 0; i < (choice % 3) + 1; i++) {
@@ -75,7 +77,7 @@ function nextChange(table: TableModel, step: Omit<Step, 'table' | 'place'>, slot
   }
   if (kind === 'restore') restored = table.layouts[choice % table.layouts.length]!
   if (kind === 'restore') schema = { ...restored!.schema, id: 100 + v } as never
-  if (kind === 'schema') schema = { id: v, fields: [], metadata: { [`v${v}`]: '' } } as never
+  if (kind === 'schema') schema = { id: v, fields, metadata: { [`v${v}`]: '' } } as never
   const next = { row: row + 100, frag: frag + add.length, field: field + 1 }
   const change: Change = {
     op: 'change',
@@ -91,7 +93,9 @@ function nextChange(table: TableModel, step: Omit<Step, 'table' | 'place'>, slot
     schema,
     next,
   }
-  const parts = new Map(dead.map(([id, { blob }, count]) => [id, { slot, blob, count }]))
+  const parts = new Map(
+    dead.map(([id, at, count]) => [id, { slot, blob: (at as { blob: number }).blob, count }]),
+  )
   const kept = (restored?.fragments ?? fragments)
     .filter(fragment => !drop.includes(fragment.id))
     .map((fragment): Fragment => {
@@ -101,13 +105,20 @@ function nextChange(table: TableModel, step: Omit<Step, 'table' | 'place'>, slot
       return { ...fragment, dead: { parts: all, count: fragment.dead.count + part.count } }
     })
   const added = add.map(({ files, ...rest }): Fragment => {
-    const placed = files.map(file => ('blob' in file ? { ...file, slot } : file))
-    return { ...rest, files: placed, dead: { parts: [], count: 0 } }
+    const own = (schema ?? before!.schema).id
+    const placed = files.map(file => ('blob' in file ? { ...file, slot, schema: own } : file))
+    return { ...rest, ids: rest.ids as { row0: number }, files: placed, dead: { parts: [], count: 0 } }
   })
+  const base = restored ?? before
+  const older = base === undefined ? [] : schema === null ? base.earlier : [...base.earlier, base.schema]
+  const inline = [...kept, ...added].flatMap(({ files }) =>
+    files.flatMap(f => ('slot' in f ? [f.schema] : [])),
+  )
   table.layouts.push({
     table: table.uuid,
     version: v,
     schema: schema ?? before!.schema,
+    earlier: older.filter(({ id }) => inline.includes(id)),
     fragments: [...kept, ...added],
     next,
   })

@@ -12,7 +12,7 @@ const fragment = (id: number, rows: number, row0: number, blob: number) => ({
 const one = applyChange(null, emptyChange('t', 1, { schema, add: [fragment(0, 10, 0, 0)] }), 5)
 
 test('a blob of an entry is found in the slot that carries it', () => {
-  expect(one.fragments[0]!.files).toEqual([{ slot: 5, blob: 0, bytes: 8, fields: [1] }])
+  expect(one.fragments[0]!.files).toEqual([{ slot: 5, blob: 0, bytes: 8, schema: 1, fields: [1] }])
 })
 
 test('appended fragments follow, and the older layout stays as it was', () => {
@@ -52,7 +52,7 @@ test('an overwrite drops all fragments and keeps nothing of the schema', () => {
 
 test('a change of the schema leaves the rows alone', () => {
   const two = applyChange(one, emptyChange('t', 2, { kind: 'schema', schema: { id: 2, fields: [] } }), 6)
-  expect(two).toEqual({ ...one, version: 2, schema: { id: 2, fields: [] } })
+  expect(two).toEqual({ ...one, version: 2, schema: { id: 2, fields: [] }, earlier: [schema] })
 })
 
 test('a restore has the fragments of the version it restores, and counters that did not go back', () => {
@@ -64,7 +64,7 @@ test('a restore has the fragments of the version it restores, and counters that 
     emptyChange('t', 8, { ...parts, restore: { version: 2, fragments: 1 } }),
     9,
   )
-  expect(restored).toEqual({ ...two, version: 8, schema: { id: 4, fields: [] }, next })
+  expect(restored).toEqual({ ...two, version: 8, schema: { id: 4, fields: [] }, earlier: [schema], next })
   const wrong = emptyChange('t', 8, { ...parts, restore: { version: 2, fragments: 2 } })
   expect(() => applyChange(two, wrong, 9)).toThrow(expect.objectContaining({ code: 18 }))
 })

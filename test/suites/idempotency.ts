@@ -104,6 +104,30 @@ export const samples: Partial<Record<OperationName, Prepare>> = {
       other: (ops, options) => ops.deleteFromTable({ id, predicate: 'id = 2' }, options),
     }
   },
+  async updateTable({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    return {
+      call: (ops, options) =>
+        ops.updateTable({ id, predicate: 'id = 1', updates: [['id', 'id + 10']] }, options),
+      other: (ops, options) =>
+        ops.updateTable({ id, predicate: 'id = 2', updates: [['id', 'id + 10']] }, options),
+    }
+  },
+  async mergeInsertIntoTable({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    return {
+      call: (ops, options) =>
+        ops.mergeInsertIntoTable({ id, on: ['id'], when_matched_update_all: true }, rows, options),
+      other: (ops, options) =>
+        ops.mergeInsertIntoTable(
+          { id, on: ['id'], when_not_matched_by_source_delete: true, when_matched_update_all: true },
+          rows,
+          options,
+        ),
+    }
+  },
   async updateTableSchemaMetadata({ ops, at, rows }) {
     const id = [...at, 't']
     await ops.createTable({ id }, rows)

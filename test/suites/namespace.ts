@@ -5,9 +5,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { decodeIpc } from '../../src/arrow/decode-ipc.js'
 import type { Namespace, Row, Schema, Table } from '../../src/index.js'
+import type { SqlTag } from '../../src/sql/syntax/tag.js'
 
 export interface OpenedNamespace {
   readonly ns: Namespace
+  /** The tag of the same copy of the code as `ns`: fragments of another one are no fragments. */
+  readonly sql: SqlTag
   readonly close: () => Promise<void>
 }
 

@@ -4,7 +4,8 @@ import { afterAll } from 'vitest'
 import { connectHttp } from '../../adapters/http/client.js'
 import { serve } from '../../adapters/http/server.js'
 import type { ConnectWorkerOptions } from '../../adapters/worker/client.js'
-import { type ConnectOptions, connect, type Namespace } from '../../src/index.js'
+import { type ConnectOptions, connect, type Namespace, sql } from '../../src/index.js'
+import type { SqlTag } from '../../src/sql/syntax/tag.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
 import { FileStore } from '../../src/storage/file-store.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
@@ -13,7 +14,7 @@ import type { OpenedNamespace } from '../suites/namespace.js'
 
 export async function openInMemory(): Promise<OpenedNamespace> {
   const ns = await connect('memory://')
-  return { ns, close: () => ns.close() }
+  return { ns, close: () => ns.close(), sql }
 }
 
 export async function openOverHttp(): Promise<OpenedNamespace> {
@@ -83,6 +84,7 @@ async function openRoot(path: string, open: Open): Promise<OpenedRoot> {
     get ns() {
       return current.ns
     },
+    sql: current.sql,
     store,
     async another(options) {
       const ns = await connect(path, options)
@@ -103,7 +105,7 @@ async function openRoot(path: string, open: Open): Promise<OpenedRoot> {
 
 const directly: Open = async path => {
   const ns = await connect(path)
-  return { ns, close: () => ns.close() }
+  return { ns, close: () => ns.close(), sql }
 }
 
 const overHttp: Open = async path => {
@@ -115,7 +117,7 @@ const overHttp: Open = async path => {
     await server.close()
     await inner.close()
   }
-  return { ns, close }
+  return { ns, close, sql }
 }
 
 /** A worker cannot run TypeScript, so this is the adapter as it ships; `npm test` builds first. */
@@ -124,5 +126,6 @@ const inWorker: Open = async path => {
     connectWorker: (path: string, options?: ConnectWorkerOptions) => Promise<Namespace>
   }
   const ns = await connectWorker(path)
-  return { ns, close: () => ns.close() }
+  const { sql } = (await import(shipped('index'))) as { sql: SqlTag }
+  return { ns, close: () => ns.close(), sql }
 }

@@ -6,6 +6,7 @@ import type { Slots } from '../../src/commit/slots.js'
 import type { AddedFile } from '../../src/manifest/change.js'
 import type { Fragment, Layout, StoredFile } from '../../src/manifest/layout.js'
 import { systemClock } from '../../src/primitives/clock.js'
+import { NumberRuns } from '../../src/primitives/number-runs.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { TableReader } from '../../src/table/table-reader.js'
 import { createTableSource } from '../../src/table/table-source.js'
@@ -48,7 +49,7 @@ async function open(sizes: readonly number[], dead: readonly (readonly (readonly
     } satisfies AddedFile & StoredFile
     const killed = dead[f] ?? []
     const parts = killed.map((offsets, i) => {
-      blobs.set(`${f}/${i}`, new Uint8Array(Uint32Array.from(offsets).buffer))
+      blobs.set(`${f}/${i}`, NumberRuns.of(offsets).encode())
       return { slot: f, blob: i }
     })
     const count = killed.reduce((sum, offsets) => sum + offsets.length, 0)
@@ -62,6 +63,7 @@ async function open(sizes: readonly number[], dead: readonly (readonly (readonly
     table: 't',
     version: 1,
     schema: { id: 1, fields: [id, later] },
+    earlier: [],
     fragments,
     next: { row: 0, frag: 9, field: 3 },
   }

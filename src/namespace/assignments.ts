@@ -1,0 +1,29 @@
+/** What an update sets, as the fields of a request: plain values travel as parameters, never inside of SQL. */
+import { invalidInput, quote } from '../errors.js'
+import { type ParameterValue, writeParameters } from '../protocol/parameters.js'
+import { isSqlFragment, type SqlFragment, textFrom } from '../sql/syntax/tag.js'
+
+/** By column: a value, or an expression over the old row (`` sql`price * 2` ``). */
+export type Assignments = Readonly<Record<string, ParameterValue | SqlFragment>>
+
+export function updateFields(set: Assignments): {
+  readonly updates: readonly (readonly [string, string])[]
+  readonly update_parameters: ReturnType<typeof writeParameters>
+} {
+  const updates: (readonly [string, string])[] = []
+  const values: ParameterValue[] = []
+  for (const [column, value] of Object.entries(set)) {
+    if (value === undefined) {
+      throw invalidInput(`the value of column ${quote(column)} is undefined`, {
+        hint: 'NULL is written null',
+      })
+    }
+    updates.push([
+      column,
+      isSqlFragment(value) ? textFrom(value, values.length + 1) : `$${values.length + 1}`,
+    ])
+    if (isSqlFragment(value)) values.push(...(value.parameters as readonly ParameterValue[]))
+    else values.push(value)
+  }
+  return { updates, update_parameters: writeParameters(values) }
+}

@@ -1,0 +1,88 @@
+/** A merge as it is written down, step by step; nothing runs until `execute`. */
+import { invalidInput } from '../errors.js'
+import type { CallOptions, Operations, Request } from '../protocol/calls.js'
+import type { ArrowRows } from './arrow-rows.js'
+import type { TableData } from './table-data.js'
+
+type MergeRequest = Request<'mergeInsertIntoTable'>
+
+export interface MergeCondition {
+  /** SQL; replacing: over `source.x` and `target.x`, deleting: over the columns of the table. Default: all. */
+  readonly where?: string
+}
+
+export interface MergeOptions extends CallOptions {
+  /** Longest time to try, milliseconds. Default: no limit. */
+  readonly timeoutMs?: number
+}
+
+export interface MergeResult {
+  readonly version: number
+  readonly updated: number
+  readonly inserted: number
+  readonly deleted: number
+}
+
+/** `table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(rows)`: an upsert. Immutable. */
+export class MergeInsert {
+  readonly #operations: Operations
+  readonly #request: MergeRequest
+  readonly #rowsOf: (data: TableData, options: CallOptions) => Promise<ArrowRows>
+
+  /** `rowsOf`: the rows of a source with the types of the table. */
+  constructor(
+    operations: Operations,
+    request: MergeRequest,
+    rowsOf: (data: TableData, options: CallOptions) => Promise<ArrowRows>,
+  ) {
+    this.#operations = operations
+    this.#request = request
+    this.#rowsOf = rowsOf
+  }
+
+  /** Replaces rows of the table whose key a row of the source has; columns the source does not have stay as they are. */
+  whenMatchedUpdateAll({ where }: MergeCondition = {}): MergeInsert {
+    return this.#with({
+      when_matched_update_all: true,
+      ...(where !== undefined && { when_matched_update_all_filt: where }),
+    })
+  }
+
+  /** Inserts rows of the source whose key no row of the table has. */
+  whenNotMatchedInsertAll(): MergeInsert {
+    return this.#with({ when_not_matched_insert_all: true })
+  }
+
+  /** Deletes rows of the table whose key no row of the source has. */
+  whenNotMatchedBySourceDelete({ where }: MergeCondition = {}): MergeInsert {
+    return this.#with({
+      when_not_matched_by_source_delete: true,
+      ...(where !== undefined && { when_not_matched_by_source_delete_filt: where }),
+    })
+  }
+
+  /**
+   * Merges `data`, in one commit. A key with a NULL matches nothing. Throws code 12 for unknown columns, 13 for two rows
+   * with one key, 20 for rows that do not fit, 17 when the time is over.
+   */
+  async execute(data: TableData, options: MergeOptions = {}): Promise<MergeResult> {
+    const { timeoutMs, ...call } = options
+    if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
+      throw invalidInput(`timeoutMs must be a number > 0, got ${timeoutMs}`)
+    }
+    const rows = await this.#rowsOf(data, call)
+    const timeout = timeoutMs === undefined ? {} : { timeout: `${Math.ceil(timeoutMs)}ms` }
+    const reply = await this.#operations.mergeInsertIntoTable({ ...this.#request, ...timeout }, rows, call)
+    const {
+      version,
+      num_updated_rows: updated,
+      num_inserted_rows: inserted,
+      num_deleted_rows: deleted,
+    } = reply
+    return { version, updated, inserted, deleted }
+  }
+
+  #with(more: Partial<MergeRequest>): MergeInsert {
+    return new MergeInsert(this.#operations, { ...this.#request, ...more }, this.#rowsOf)
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * The rows of a table for which a predicate is true, worked out on one version and brought up to date on a newer one.
+ *
+ * A predicate reads nothing but its own row, so what it says of a row in a fragment stays true as long as the row lives
+ * there. On a newer version only fragments that were added are looked at, and rows that died since are left out: so a
+ * change that lost the race for its slot is decided on exactly the version it will follow, at the cost of what changed.
+ */
+
+import type { Fragment } from '../manifest/layout.js'
+import { Bitset } from '../primitives/bitset.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { candidatesIn, matchingRows } from '../query/filter.js'
+import type { RowHits } from '../query/hits.js'
+import { RowSource, rowOffsetField } from '../query/source.js'
+import type { BoundExpression } from '../sql/bound.js'
+import type { TableReader } from '../table/table-reader.js'
+
+/** Living rows by fragment: ascending offsets, none empty; fragments in the order of the layout. */
+export type RowSet = ReadonlyMap<Fragment, Uint32Array>
+
+/** Which of some rows of one part stay, by offset in the part. */
+export type Narrow = (source: RowSource, hits: RowHits) => Promise<Uint32Array>
+
+interface Known {
+  readonly fragment: Fragment
+  readonly offsets: Uint32Array
+}
+
+export class MatchedRows {
+  /** By fragment id. */
+  #known = new Map<number, Known>()
+  #schemaId: number | undefined
+
+  /**
+   * The rows of a version for which `filter` is true, all of them for null, and that `narrow` leaves. From one call to the
+   * next these say the same of a row; the filter is bound to the schema of the version. Offsets that did not change are
+   * the same array as before.
+   */
+  async find(
+    reader: TableReader,
+    filter: BoundExpression | null,
+    pacer: Pacer,
+    narrow: Narrow = async (_, hits) => hits.offsets,
+  ): Promise<RowSet> {
+    const source = new RowSource(reader, pacer)
+    const { schema, fragments } = reader.layout
+    // Where a row stands among all others is not in the row.
+    const isOfRow = !filter?.columns.includes(rowOffsetField.name)
+    const before = isOfRow && this.#schemaId === schema.id ? this.#known : new Map<number, Known>()
+    const known = new Map<number, Known>()
+    const found = new Map<Fragment, Uint32Array>()
+    for (const fragment of fragments) {
+      const last = before.get(fragment.id)
+      const offsets =
+        last?.fragment.files === fragment.files
+          ? await stillLiving(source, fragment, last, pacer)
+          : await matchingIn(source, fragment, filter, narrow, pacer)
+      known.set(fragment.id, { fragment, offsets })
+      if (offsets.length > 0) found.set(fragment, offsets)
+    }
+    this.#known = known
+    this.#schemaId = schema.id
+    return found
+  }
+}
+
+export function countIn(rows: RowSet): number {
+  let count = 0
+  for (const offsets of rows.values()) count += offsets.length
+  return count
+}
+
+async function matchingIn(
+  source: RowSource,
+  fragment: Fragment,
+  filter: BoundExpression | null,
+  narrow: Narrow,
+  pacer: Pacer,
+): Promise<Uint32Array> {
+  const pieces: Uint32Array[] = []
+  for await (const candidate of candidatesIn(source, fragment, { filter, names: [] }, pacer)) {
+    const { part } = candidate
+    for await (const offsets of matchingRows(source, candidate, pacer)) {
+      const rows = await narrow(source, { parts: [part], partOf: null, offsets, distances: null })
+      pieces.push(part.first === 0 ? rows : rows.map(row => part.first + row))
+    }
+  }
+  return joined(pieces)
+}
+
+async function stillLiving(
+  { reader }: RowSource,
+  fragment: Fragment,
+  { fragment: before, offsets }: Known,
+  pacer: Pacer,
+): Promise<Uint32Array> {
+  if (offsets.length === 0 || before.dead.count === fragment.dead.count) return offsets
+  const living = new Bitset(fragment.rows)
+  for (const part of await reader.partsOf(fragment, pacer.signal)) {
+    const live = (await reader.live(part, pacer.signal)) ?? Bitset.full(part.rows)
+    for (let row = 0; row < part.rows; row++) if (live.has(row)) living.add(part.first + row)
+    await pacer.turn()
+  }
+  const rest = offsets.filter(offset => living.has(offset))
+  return rest.length === offsets.length ? offsets : rest
+}
+
+function joined(pieces: readonly Uint32Array[]): Uint32Array {
+  if (pieces.length === 1) return pieces[0]!
+  const all = new Uint32Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    all.set(piece, at)
+    at += piece.length
+  }
+  return all
+}

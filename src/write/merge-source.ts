@@ -1,0 +1,206 @@
+/** The rows that are merged into a table, all in memory, found by their keys. */
+import type { Batch, Column } from '../arrow/column.js'
+import { isValid } from '../arrow/column.js'
+import { concatColumns } from '../arrow/concat.js'
+import { takeColumn } from '../arrow/take.js'
+import type { DataType, Schema } from '../arrow/types.js'
+import { columnNotFound, invalidInput, quote, schemaMismatch } from '../errors.js'
+import type { Bitset } from '../primitives/bitset.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { partitionPoint } from '../primitives/partition-point.js'
+import { Grouper } from '../query/group.js'
+import { isOrdered, valueType } from '../sql/values/types.js'
+import { conformBatches } from './conform.js'
+
+export class MergeSource {
+  /** The columns that the rows bring, with the types of the table. */
+  readonly schema: Schema
+  readonly keys: readonly string[]
+  /** Their values, by key column, where they can stand in the list of an IN; else null. */
+  readonly members: readonly (Members | null)[]
+  readonly #batches: readonly Batch[]
+  /** Rows before each batch. */
+  readonly #starts: readonly number[]
+  readonly #count: number
+  readonly #groups: Grouper
+  /** The row of each group. */
+  readonly #rowOf: Uint32Array
+
+  private constructor(schema: Schema, keys: readonly string[], batches: readonly Batch[], found: FoundKeys) {
+    this.schema = schema
+    this.keys = keys
+    this.#batches = batches
+    this.#groups = found.groups
+    this.#rowOf = Uint32Array.from(found.rows)
+    this.members = found.members
+    let count = 0
+    this.#starts = batches.map(batch => {
+      count += batch.length
+      return count - batch.length
+    })
+    this.#count = count
+  }
+
+  /**
+   * `incoming` fits `table` (`checkFits`), apart from columns it does not bring. A row whose key has a NULL matches nothing.
+   * Throws code 12 for keys the table does not have, 13 for keys that two rows have or the rows do not bring, 20 for rows
+   * that do not fit.
+   */
+  static async read(
+    incoming: { readonly schema: Schema; readonly batches: AsyncIterable<Batch> | Iterable<Batch> },
+    table: Schema,
+    keys: readonly string[],
+    seed: number,
+    pacer: Pacer,
+  ): Promise<MergeSource> {
+    const brought = new Set(incoming.schema.fields.map(({ name }) => name))
+    const fields = table.fields.filter(({ name }) => brought.has(name))
+    const types = keys.map(key => keyType(key, table, brought))
+    const found = new FoundKeys(keys, types, seed)
+    const batches: Batch[] = []
+    for await (const batch of conformBatches(incoming.batches, { fields })) {
+      found.add(batch)
+      batches.push(batch)
+      await pacer.turn()
+    }
+    return new MergeSource({ fields }, keys, batches, found)
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** The row with each key, -1 where there is none. `columns`: those of the keys. */
+  find(columns: readonly Column[]): Int32Array {
+    const groups = this.#groups.find(columns)
+    for (let row = 0; row < groups.length; row++) {
+      const group = groups[row]!
+      if (group >= 0) groups[row] = columns.every(column => isValid(column, row)) ? this.#rowOf[group]! : -1
+    }
+    return groups
+  }
+
+  /** Some of the rows, in that order. */
+  take(rows: Uint32Array): Batch {
+    const order = Uint32Array.from({ length: rows.length }, (_, i) => i).sort((a, b) => rows[a]! - rows[b]!)
+    const position = new Uint32Array(rows.length)
+    const taken: Batch[] = []
+    for (let from = 0; from < order.length; ) {
+      const number = this.#batchOf(rows[order[from]!]!)
+      const start = this.#starts[number]!
+      const batch = this.#batches[number]!
+      let to = from
+      while (to < order.length && rows[order[to]!]! < start + batch.length) position[order[to]!] = to++
+      const own = order.subarray(from, to).map(i => rows[i]! - start)
+      const columns = batch.columns.map(column => takeColumn(column, own))
+      taken.push({ schema: this.schema, length: own.length, columns })
+      from = to
+    }
+    const columns = this.schema.fields.map((_, c) => {
+      return takeColumn(concatColumns(taken.map(batch => batch.columns[c]!)), position)
+    })
+    return { schema: this.schema, length: rows.length, columns }
+  }
+
+  /** The rows that are not in `left`, in their order. */
+  async *without(left: Bitset): AsyncGenerator<Batch> {
+    for (const [i, batch] of this.#batches.entries()) {
+      const start = this.#starts[i]!
+      const rows: number[] = []
+      for (let row = 0; row < batch.length; row++) if (!left.has(start + row)) rows.push(row)
+      if (rows.length === 0) continue
+      const own = Uint32Array.from(rows)
+      const columns = batch.columns.map(column => takeColumn(column, own))
+      yield { schema: this.schema, length: own.length, columns }
+    }
+  }
+
+  #batchOf(row: number): number {
+    return partitionPoint(this.#starts.length, i => this.#starts[i]! <= row) - 1
+  }
+}
+
+/** Values of a parameter. */
+type Members = readonly string[] | Int32Array | Uint32Array | BigInt64Array | BigUint64Array
+
+function keyType(key: string, table: Schema, brought: ReadonlySet<string>): DataType {
+  const field = table.fields.find(({ name }) => name === key)
+  if (field === undefined) {
+    const names = table.fields.map(({ name }) => name)
+    throw columnNotFound(key, names)
+  }
+  if (!brought.has(key)) throw invalidInput(`the rows have no column ${quote(key)}, by which they are merged`)
+  if (isOrdered(field.type)) return field.type
+  throw schemaMismatch(`column ${quote(key)} is ${field.type.kind}, whose values are not compared`, {
+    hint: 'merge by columns of numbers, texts, bytes or times',
+  })
+}
+
+/** The keys of rows, as they come. */
+class FoundKeys {
+  readonly groups: Grouper
+  /** The row of each group. */
+  readonly rows: number[] = []
+  readonly #names: readonly string[]
+  readonly #types: readonly DataType[]
+  readonly #columns: Column[][]
+  #count = 0
+
+  constructor(names: readonly string[], types: readonly DataType[], seed: number) {
+    this.#names = names
+    this.#types = types
+    this.#columns = names.map(() => [])
+    this.groups = new Grouper(types, seed)
+  }
+
+  add(batch: Batch): void {
+    const columns = this.#names.map(name => {
+      return batch.columns[batch.schema.fields.findIndex(field => field.name === name)]!
+    })
+    const whole: number[] = []
+    for (let row = 0; row < batch.length; row++) {
+      if (columns.every(column => isValid(column, row))) whole.push(row)
+    }
+    const taken = columns.map(column => takeColumn(column, Uint32Array.from(whole)))
+    const groups = whole.length === 0 ? new Uint32Array(0) : this.groups.add(taken)
+    for (let i = 0; i < groups.length; i++) {
+      const row = this.#count + whole[i]!
+      const twin = this.rows[groups[i]!]
+      if (twin !== undefined) throw this.#twins(twin, row)
+      this.rows.push(row)
+    }
+    for (const [k, column] of taken.entries()) this.#columns[k]!.push(column)
+    this.#count += batch.length
+  }
+
+  get members(): readonly (Members | null)[] {
+    return this.#types.map((type, k) => {
+      const pieces = this.#columns[k]!
+      return pieces.length === 0
+        ? null
+        : membersOf(valueType(type), concatColumns(this.groups.keys().slice(k, k + 1)))
+    })
+  }
+
+  #twins(first: number, second: number) {
+    const names = this.#names.map(name => quote(name)).join(', ')
+    return invalidInput(`rows ${first} and ${second} have the same key (${names})`, {
+      hint: 'a row of the table can be replaced by one row only; keep one of them',
+    })
+  }
+}
+
+function membersOf(type: DataType, { values, length, offsets }: Column): Members | null {
+  if (type.kind === 'utf8') {
+    const decoder = new TextDecoder()
+    const bytes = values as Uint8Array
+    return Array.from({ length }, (_, row) =>
+      decoder.decode(bytes.subarray(offsets![row]!, offsets![row + 1]!)),
+    )
+  }
+  if (type.kind !== 'int') return null
+  if (values instanceof BigInt64Array || values instanceof BigUint64Array) return values.subarray(0, length)
+  return type.signed
+    ? Int32Array.from((values as Int32Array).subarray(0, length))
+    : Uint32Array.from((values as Uint32Array).subarray(0, length))
+}

@@ -1,0 +1,251 @@
+/**
+ * Merges rows into a table by their keys (SQL's MERGE): rows that both have are replaced, those that only the source has
+ * are inserted, those that only the table has are deleted, as far as each is asked for.
+ */
+import type { Batch, Column } from '../arrow/column.js'
+import { nullColumn } from '../arrow/fill.js'
+import type { Field, Schema } from '../arrow/types.js'
+import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
+import { Bitset } from '../primitives/bitset.js'
+import type { Pacer } from '../primitives/pacer.js'
+import type { RowHits } from '../query/hits.js'
+import { RowSource, sourceSchema } from '../query/source.js'
+import { bindFilter } from '../sql/binding/bind.js'
+import { type Bound, type BoundExpression, operandsOf } from '../sql/bound.js'
+import { selectRows } from '../sql/evaluate.js'
+import type { TableReader } from '../table/table-reader.js'
+import type { MovedDraft } from './build-change.js'
+import { conformBatches } from './conform.js'
+import { type KilledRows, killRows } from './kill-rows.js'
+import { countIn, MatchedRows, type Narrow, type RowSet } from './matched-rows.js'
+import type { MergeSource } from './merge-source.js'
+import { type NewValues, RewrittenRows } from './rewrite-rows.js'
+import { type Draft, type StageTarget, stageRows } from './stage.js'
+
+export interface MergeRules {
+  /** Whether rows that both have are replaced; with a condition only where it is true. */
+  readonly update: boolean
+  /** SQL over `source.x` and `target.x`. */
+  readonly updateIf: string | undefined
+  readonly insert: boolean
+  /** Whether rows that only the table has are deleted; with a condition only where it is true. */
+  readonly remove: boolean
+  /** SQL over the columns of the table. */
+  readonly removeIf: string | undefined
+}
+
+export interface Merged {
+  readonly killed: KilledRows
+  readonly moved: readonly MovedDraft[]
+  readonly drafts: readonly Draft[]
+  readonly updated: number
+  readonly inserted: number
+  readonly deleted: number
+}
+
+/** One merge, from its first attempt to its last. */
+export class RowMerge {
+  readonly #source: MergeSource
+  readonly #rules: MergeRules
+  readonly #matched = new MatchedRows()
+  readonly #replaced = new MatchedRows()
+  readonly #removed = new MatchedRows()
+  readonly #rewritten = new RewrittenRows()
+  #inserted: { readonly schemaId: number; readonly met: Bitset; readonly drafts: readonly Draft[] } | null =
+    null
+
+  constructor(source: MergeSource, rules: MergeRules) {
+    this.#source = source
+    this.#rules = rules
+  }
+
+  /** What the merge does to this version. */
+  async prepare(reader: TableReader, target: StageTarget, pacer: Pacer): Promise<Merged> {
+    const { schema } = reader
+    const source = this.#source
+    const { update, updateIf, insert, remove, removeIf } = this.#rules
+    const condition = updateIf === undefined ? null : bindFilter(updateIf, pairSchema(source.schema, schema))
+    const among = amongKeys(source, schema)
+    const matches: Narrow = async (rows, hits) =>
+      kept(hits, await keyRows(source, rows, hits), row => row >= 0)
+    const matched = await this.#matched.find(reader, among, pacer, matches)
+    let replaced: RowSet = new Map()
+    if (update && condition === null) replaced = matched
+    else if (update) {
+      const passes: Narrow = (rows, hits) => passing(source, schema, condition!, rows, hits)
+      replaced = await this.#replaced.find(reader, among, pacer, passes)
+    }
+    let removed: RowSet = new Map()
+    if (remove) {
+      const filter = removeIf === undefined ? null : bindFilter(removeIf, sourceSchema(schema, false))
+      const strange: Narrow = async (rows, hits) =>
+        kept(hits, await keyRows(source, rows, hits), row => row < 0)
+      removed = await this.#removed.find(reader, filter, pacer, strange)
+    }
+    const arrow = arrowSchema(schema)
+    const newValues = mergedValues(source, schema)
+    const moved = await this.#rewritten.stage(reader, arrow, replaced, newValues, target, pacer)
+    const drafts = insert ? await this.#insert(reader, arrow, matched, target, pacer) : []
+    return {
+      killed: await killRows(union(reader, replaced, removed), target, pacer.signal),
+      moved,
+      drafts,
+      updated: countIn(replaced),
+      inserted: drafts.reduce((sum, { rows }) => sum + rows, 0),
+      deleted: countIn(removed),
+    }
+  }
+
+  /** Stages the rows that match none of the table; those of the attempt before, if they are the same. */
+  async #insert(
+    reader: TableReader,
+    arrow: Schema,
+    matched: RowSet,
+    target: StageTarget,
+    pacer: Pacer,
+  ): Promise<readonly Draft[]> {
+    const source = this.#source
+    const met = new Bitset(source.count)
+    const rows = new RowSource(reader, pacer)
+    for (const [fragment, offsets] of matched) {
+      for (const part of await reader.partsOf(fragment, pacer.signal)) {
+        const own = offsets.filter(offset => offset >= part.first && offset < part.first + part.rows)
+        if (own.length === 0) continue
+        const hits = {
+          parts: [part],
+          partOf: null,
+          offsets: own.map(offset => offset - part.first),
+          distances: null,
+        }
+        for (const row of await keyRows(source, rows, hits)) met.add(row)
+        await pacer.turn()
+      }
+    }
+    const before = this.#inserted
+    const isSame =
+      before?.schemaId === reader.schema.id && before.met.words.every((w, i) => w === met.words[i])
+    if (isSame) return before.drafts
+    const { drafts } = await stageRows(
+      conformBatches(source.without(met), arrow),
+      arrow,
+      target,
+      pacer.signal,
+    )
+    this.#inserted = { schemaId: reader.schema.id, met, drafts }
+    return drafts
+  }
+}
+
+/** True for all rows of the table with a key of the source, and perhaps for others; null: nothing is known. */
+function amongKeys({ keys, members }: MergeSource, schema: TableSchema): BoundExpression | null {
+  const known = keys.flatMap((key, k) => (members[k] === null ? [] : [{ key, values: members[k]! }]))
+  if (known.length === 0) return null
+  const conditions = known.map(({ key }, i) => `\`${key.replaceAll('`', '``')}\` IN ($${i + 1})`)
+  const parameters = known.map(({ values }) => values)
+  return bindFilter(conditions.join(' AND '), sourceSchema(schema, false), { parameters })
+}
+
+/** The row of the source for each row of the table, -1 for none. */
+async function keyRows(source: MergeSource, rows: RowSource, hits: RowHits): Promise<Int32Array> {
+  return source.find((await rows.batch(hits, source.keys, false)).columns)
+}
+
+function kept({ offsets }: RowHits, rows: Int32Array, stays: (row: number) => boolean): Uint32Array {
+  return offsets.filter((_, i) => stays(rows[i]!))
+}
+
+/** The new values: those of the source, and what it does not bring as it was. */
+function mergedValues(source: MergeSource, schema: TableSchema): NewValues {
+  const brought = new Map(source.schema.fields.map(({ name }, i) => [name, i]))
+  const others = schema.fields.map(({ name }) => name).filter(name => !brought.has(name))
+  return async (rows, hits) => {
+    const old = await rows.batch(hits, others, false)
+    const found = source.take(new Uint32Array(await keyRows(source, rows, hits)))
+    const columns = schema.fields.map(({ name }) => {
+      const index = brought.get(name)
+      return index === undefined ? old.columns[others.indexOf(name)]! : found.columns[index]!
+    })
+    return { schema, length: old.length, columns }
+  }
+}
+
+// ---- conditions over both rows
+
+const sourceName = 'source'
+const targetName = 'target'
+
+function pairSchema(source: Schema, target: TableSchema): Schema {
+  const row = (name: string, children: readonly Field[]): Field => {
+    return { name, type: { kind: 'struct', children }, nullable: false }
+  }
+  return { fields: [row(sourceName, source.fields), row(targetName, sourceSchema(target, false).fields)] }
+}
+
+/** Rows with a key of the source for which `condition` is true. */
+async function passing(
+  source: MergeSource,
+  schema: TableSchema,
+  condition: BoundExpression,
+  rows: RowSource,
+  hits: RowHits,
+): Promise<Uint32Array> {
+  const found = await keyRows(source, rows, hits)
+  const offsets = kept(hits, found, row => row >= 0)
+  const own = source.take(Uint32Array.from(found.filter(row => row >= 0)))
+  const fields = sourceSchema(schema, false).fields
+  const names = targetColumns(condition.expr) ?? fields.map(({ name }) => name)
+  const old = await rows.batch({ ...hits, offsets }, names, false)
+  const columns = fields.map(({ name, type }) => {
+    const index = names.indexOf(name)
+    return index < 0 ? nullColumn(type, offsets.length) : old.columns[index]!
+  })
+  const pair = [
+    structOf(source.schema.fields, own.columns, offsets.length),
+    structOf(fields, columns, offsets.length),
+  ]
+  const batch: Batch = { schema: pairSchema(source.schema, schema), length: offsets.length, columns: pair }
+  return selectRows(condition, batch)
+    .toIndices()
+    .map(i => offsets[i]!)
+}
+
+/** The columns of the target that a condition reads; null: the row as a whole. */
+function targetColumns(node: Bound): readonly string[] | null {
+  if (node.kind === 'column') {
+    const [first, second] = node.path
+    return first !== targetName ? [] : second === undefined ? null : [second]
+  }
+  const names = new Set<string>()
+  for (const operand of operandsOf(node)) {
+    const own = targetColumns(operand)
+    if (own === null) return null
+    for (const name of own) names.add(name)
+  }
+  return [...names]
+}
+
+function structOf(children: readonly Field[], columns: readonly Column[], length: number): Column {
+  return {
+    type: { kind: 'struct', children },
+    length,
+    nullCount: 0,
+    validity: null,
+    values: null,
+    offsets: null,
+    children: columns,
+    dictionary: null,
+  }
+}
+
+/** Both, which share no row, fragment by fragment. */
+function union({ layout }: TableReader, a: RowSet, b: RowSet): RowSet {
+  if (b.size === 0) return a
+  const all = new Map<(typeof layout.fragments)[number], Uint32Array>()
+  for (const fragment of layout.fragments) {
+    const [some, others] = [a.get(fragment), b.get(fragment)]
+    if (some === undefined && others === undefined) continue
+    if (some === undefined || others === undefined) all.set(fragment, (some ?? others)!)
+    else all.set(fragment, Uint32Array.from([...some, ...others]).sort())
+  }
+  return all
+}

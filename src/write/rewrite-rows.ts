@@ -1,0 +1,93 @@
+/**
+ * Writes rows anew under the ids they have. What was written for one version serves the next as far as its rows are still
+ * the ones to be written: a change that lost the race for its slot adds what came since.
+ */
+import type { Batch } from '../arrow/column.js'
+import type { Schema } from '../arrow/types.js'
+import type { Fragment } from '../manifest/layout.js'
+import { NumberRuns } from '../primitives/number-runs.js'
+import type { Pacer } from '../primitives/pacer.js'
+import type { RowHits } from '../query/hits.js'
+import { RowSource } from '../query/source.js'
+import type { TableReader } from '../table/table-reader.js'
+import type { MovedDraft } from './build-change.js'
+import { conformBatch } from './conform.js'
+import type { RowSet } from './matched-rows.js'
+import { type Chunk, streamsById } from './rows-by-id.js'
+import { type StageTarget, stageRows } from './stage.js'
+import { stageRuns } from './stage-runs.js'
+
+/** The new values of some rows: all columns of the table, row by row. */
+export type NewValues = (source: RowSource, hits: RowHits) => Promise<Batch>
+
+export class RewrittenRows {
+  #schemaId: number | undefined
+  /** By fragment id: the rows that the drafts hold. */
+  #written = new Map<number, Uint32Array>()
+  #drafts: MovedDraft[] = []
+
+  /**
+   * Stages the rows with their new values, in the very schema of the version. From one call to the next the same row of a
+   * fragment has the same new values.
+   */
+  async stage(
+    reader: TableReader,
+    schema: Schema,
+    rows: RowSet,
+    newValues: NewValues,
+    target: StageTarget,
+    pacer: Pacer,
+  ): Promise<readonly MovedDraft[]> {
+    const source = new RowSource(reader, pacer)
+    const wanted = new Map([...rows].map(([{ id }, offsets]) => [id, offsets]))
+    const isSame = this.#schemaId === reader.schema.id
+    if (!isSame || [...this.#written].some(([id, offsets]) => wanted.get(id) !== offsets)) {
+      this.#written.clear()
+      this.#drafts = []
+    }
+    this.#schemaId = reader.schema.id
+    const missing = new Map<Fragment, Uint32Array>()
+    for (const [fragment, offsets] of rows)
+      if (!this.#written.has(fragment.id)) missing.set(fragment, offsets)
+    const drafts: MovedDraft[] = []
+    for (const stream of await streamsById(source, missing, pacer.signal)) {
+      const ids: Float64Array[] = []
+      const batches = newBatches(stream(), source, schema, newValues, ids)
+      const staged = await stageRows(batches, schema, target, pacer.signal)
+      let from = 0
+      const all = joined(ids)
+      for (const draft of staged.drafts) {
+        const own = NumberRuns.of(all.subarray(from, from + draft.rows))
+        drafts.push({ draft, ids: await stageRuns(own, target, pacer.signal) })
+        from += draft.rows
+      }
+    }
+    this.#written = wanted
+    this.#drafts = [...this.#drafts, ...drafts]
+    return this.#drafts
+  }
+}
+
+/** Notes in `ids` whose rows it gives. */
+async function* newBatches(
+  chunks: AsyncIterable<Chunk>,
+  source: RowSource,
+  schema: Schema,
+  newValues: NewValues,
+  ids: Float64Array[],
+): AsyncGenerator<Batch> {
+  for await (const chunk of chunks) {
+    ids.push(chunk.ids)
+    yield conformBatch(await newValues(source, chunk.hits), schema, 0)
+  }
+}
+
+function joined(pieces: readonly Float64Array[]): Float64Array {
+  const all = new Float64Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    all.set(piece, at)
+    at += piece.length
+  }
+  return all
+}

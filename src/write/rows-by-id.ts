@@ -1,0 +1,138 @@
+/**
+ * Rows of several fragments in the order of their ids, a few thousand at a time: what is written anew under the ids it had
+ * must ascend within a fragment.
+ *
+ * Fragments seldom overlap, and then follow each other. Those that do are put in order together as long as they have
+ * few rows, else they begin a stream, and so a fragment, of their own.
+ */
+
+import type { Fragment } from '../manifest/layout.js'
+import { partitionPoint } from '../primitives/partition-point.js'
+import type { RowHits } from '../query/hits.js'
+import type { RowSource } from '../query/source.js'
+import type { Part } from '../table/table-reader.js'
+import type { RowSet } from './matched-rows.js'
+
+/** Rows of one chunk. */
+const chunkRows = 8 * 1024
+/** Overlapping fragments are put in order together up to this many rows. */
+const togetherMax = 128 * 1024
+
+/** Some rows, ascending by id. */
+export interface Chunk {
+  readonly hits: RowHits
+  readonly ids: Float64Array
+}
+
+/** Rows of one fragment, and their ids. */
+interface Piece {
+  readonly fragment: Fragment
+  readonly offsets: Uint32Array
+  readonly ids: Float64Array
+}
+
+/** Streams of chunks; ids ascend through each of them. */
+export async function streamsById(
+  source: RowSource,
+  rows: RowSet,
+  signal?: AbortSignal,
+): Promise<readonly (() => AsyncGenerator<Chunk>)[]> {
+  const pieces: Piece[] = []
+  for (const [fragment, offsets] of rows) {
+    const runs = await source.reader.rowIds(fragment, signal)
+    pieces.push({ fragment, offsets, ids: Float64Array.from(offsets, offset => runs.at(offset)) })
+  }
+  pieces.sort((a, b) => a.ids[0]! - b.ids[0]!)
+  const streams: Piece[][][] = []
+  let cluster: Piece[] = []
+  let clusterRows = 0
+  let greatest = Number.NEGATIVE_INFINITY
+  for (const piece of pieces) {
+    const overlaps = piece.ids[0]! < greatest
+    if (overlaps && clusterRows + piece.ids.length <= togetherMax) {
+      cluster.push(piece)
+      clusterRows += piece.ids.length
+    } else {
+      cluster = [piece]
+      clusterRows = piece.ids.length
+      if (overlaps || streams.length === 0) streams.push([cluster])
+      else streams.at(-1)!.push(cluster)
+      if (overlaps) greatest = Number.NEGATIVE_INFINITY
+    }
+    greatest = Math.max(greatest, piece.ids.at(-1)!)
+  }
+  return streams.map(clusters => () => chunksOf(source, clusters, signal))
+}
+
+async function* chunksOf(
+  source: RowSource,
+  clusters: readonly (readonly Piece[])[],
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Chunk> {
+  for (const cluster of clusters) {
+    if (cluster.length === 1) yield* chunksOfOne(source, cluster[0]!, signal)
+    else yield* chunksOfMany(source, cluster, signal)
+  }
+}
+
+async function* chunksOfOne(
+  { reader }: RowSource,
+  { fragment, offsets, ids }: Piece,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Chunk> {
+  for (const part of await reader.partsOf(fragment, signal)) {
+    const end = endOf(part, offsets)
+    for (let from = startOf(part, offsets); from < end; from += chunkRows) {
+      const to = Math.min(from + chunkRows, end)
+      const inPart = offsets.subarray(from, to).map(offset => offset - part.first)
+      yield {
+        hits: { parts: [part], partOf: null, offsets: inPart, distances: null },
+        ids: ids.subarray(from, to),
+      }
+    }
+  }
+}
+
+async function* chunksOfMany(
+  { reader }: RowSource,
+  cluster: readonly Piece[],
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Chunk> {
+  const count = cluster.reduce((sum, { ids }) => sum + ids.length, 0)
+  const parts: Part[] = []
+  const partOf = new Uint32Array(count)
+  const offsets = new Uint32Array(count)
+  const ids = new Float64Array(count)
+  let at = 0
+  for (const piece of cluster) {
+    for (const part of await reader.partsOf(piece.fragment, signal)) {
+      const number = parts.push(part) - 1
+      const end = endOf(part, piece.offsets)
+      for (let i = startOf(part, piece.offsets); i < end; i++, at++) {
+        partOf[at] = number
+        offsets[at] = piece.offsets[i]! - part.first
+        ids[at] = piece.ids[i]!
+      }
+    }
+  }
+  const order = Uint32Array.from({ length: count }, (_, i) => i).sort((a, b) => ids[a]! - ids[b]!)
+  for (let from = 0; from < count; from += chunkRows) {
+    const some = order.subarray(from, from + chunkRows)
+    const hits = {
+      parts,
+      partOf: some.map(i => partOf[i]!),
+      offsets: some.map(i => offsets[i]!),
+      distances: null,
+    }
+    yield { hits, ids: Float64Array.from(some, i => ids[i]!) }
+  }
+}
+
+/** The first of some ascending offsets of a fragment that lies in a part, by number. */
+function startOf({ first }: Part, offsets: Uint32Array): number {
+  return partitionPoint(offsets.length, i => offsets[i]! < first)
+}
+
+function endOf({ first, rows }: Part, offsets: Uint32Array): number {
+  return partitionPoint(offsets.length, i => offsets[i]! < first + rows)
+}

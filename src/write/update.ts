@@ -1,0 +1,66 @@
+/** The new values of rows that an update sets: expressions over the old row. */
+import type { Batch } from '../arrow/column.js'
+import { columnNotFound } from '../errors.js'
+import type { TableField, TableSchema } from '../manifest/table-schema.js'
+import type { Clock } from '../primitives/clock.js'
+import type { Request } from '../protocol/calls.js'
+import { parametersOf } from '../query/settle.js'
+import { madeFields, sourceSchema } from '../query/source.js'
+import { bindAssignment } from '../sql/binding/assign.js'
+import { type BindOptions, bindFilter } from '../sql/binding/bind.js'
+import type { BoundExpression } from '../sql/bound.js'
+import { evaluate } from '../sql/evaluate.js'
+import type { NewValues } from './rewrite-rows.js'
+
+interface Assignment {
+  readonly field: TableField
+  readonly value: BoundExpression
+}
+
+/** Which rows, and what they get. Throws code 12 for unknown columns, 13 and 20 for expressions that do not fit. */
+export function settleUpdate(
+  { predicate, parameters, updates, update_parameters }: Request<'updateTable'>,
+  schema: TableSchema,
+  clock: Clock,
+): { readonly filter: BoundExpression | null; readonly assignments: readonly Assignment[] } {
+  const shared = parametersOf(parameters)
+  const own = update_parameters === undefined ? shared : parametersOf(update_parameters)
+  const assignments = bindUpdates(updates, schema, { parameters: own, clock })
+  const source = sourceSchema(schema, false)
+  const filter = predicate === undefined ? null : bindFilter(predicate, source, { parameters: shared, clock })
+  shared.checkUsed()
+  own.checkUsed()
+  return { filter, assignments }
+}
+
+function bindUpdates(
+  updates: readonly (readonly [string, string])[],
+  schema: TableSchema,
+  options: BindOptions,
+): readonly Assignment[] {
+  const source = sourceSchema(schema, false)
+  return updates.map(([column, text]) => {
+    const field = schema.fields.find(({ name }) => name === column)
+    const names = schema.fields.map(({ name }) => name)
+    if (field === undefined) throw columnNotFound(column, names)
+    return { field, value: bindAssignment(text, column, field.type, source, options) }
+  })
+}
+
+/** Every expression sees the row as it was, so that `a = b, b = a` swaps. */
+export function updatedValues(schema: TableSchema, assignments: readonly Assignment[]): NewValues {
+  const read = new Set(assignments.flatMap(({ value }) => value.columns))
+  const assigned = new Map(assignments.map(({ field, value }) => [field, value]))
+  const kept = schema.fields.filter(field => !assigned.has(field) || read.has(field.name))
+  const made = madeFields.filter(({ name }) => read.has(name))
+  const names = [...kept, ...made].map(({ name }) => name)
+  return async (source, hits) => {
+    const old = await source.batch(hits, names, false)
+    const columns = schema.fields.map(field => {
+      const value = assigned.get(field)
+      return value === undefined ? old.columns[names.indexOf(field.name)]! : evaluate(value, old)
+    })
+    const fields = schema.fields.map((field, i) => ({ ...field, type: columns[i]!.type }))
+    return { schema: { fields }, length: old.length, columns } satisfies Batch
+  }
+}

@@ -1,0 +1,307 @@
+/** What changing rows promises, through every door: updates, deletes and merges, and what they mean for each other. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Namespace, sql as ownSql, type Row, type Table } from '../../src/index.js'
+import { failure } from '../support/failure.js'
+import type { OpenedNamespace } from './namespace.js'
+
+const rows: readonly Row[] = [
+  { id: 1n, name: 'one', price: 1.5, n: 10n, vector: [1, 0] },
+  { id: 2n, name: 'two', price: 2.5, n: 20n, vector: [0, 1] },
+  { id: 3n, name: null, price: null, n: 30n, vector: [1, 1] },
+  { id: 4n, name: 'four', price: 4.5, n: 40n, vector: null },
+]
+
+export function editSuite(name: string, open: () => Promise<OpenedNamespace>): void {
+  describe(name, () => {
+    let opened: OpenedNamespace
+    let ns: Namespace
+    let table: Table
+    let sql = ownSql
+    beforeEach(async () => {
+      opened = await open()
+      sql = opened.sql
+      ns = opened.ns
+      table = await ns.createTable('t', rows)
+    })
+    afterEach(() => opened.close())
+
+    const all = async (columns: readonly string[], of: Table = table) => {
+      const found = await of.search().select(columns).orderBy('id').toArray()
+      return found.map(row => columns.map(column => row[column]))
+    }
+    const idsOf = async (where: string) => {
+      return (await table.search().where(where).withRowId().toArray()).map(row => row._rowid)
+    }
+
+    describe('update', () => {
+      test('A-107 sets values and expressions, and counts the rows that matched', async () => {
+        const set = { price: sql`price * 2`, name: "it's" }
+        expect(await table.update(set, 'id <= ?', [2])).toEqual({ version: 2, rows: 2 })
+        expect(await all(['id', 'name', 'price'])).toEqual([
+          [1, "it's", 3],
+          [2, "it's", 5],
+          [3, null, null],
+          [4, 'four', 4.5],
+        ])
+      })
+
+      test('A-108 expressions see the old row: two columns swap', async () => {
+        await table.update({ id: sql`n`, n: sql`id` })
+        expect(await all(['id', 'n'])).toEqual([
+          [10, 1],
+          [20, 2],
+          [30, 3],
+          [40, 4],
+        ])
+      })
+
+      test('A-063 A-116 row ids stay, and the old version too', async () => {
+        const before = await idsOf('id = 3')
+        await table.update({ name: 'three' }, 'id = 3')
+        await table.update({ n: sql`n + 1` })
+        expect(await idsOf('id = 3')).toEqual(before)
+        expect(await all(['name'], await table.checkout(1))).toEqual([['one'], ['two'], [null], ['four']])
+        const [hit] = await table.search([1, 1]).limit(1).withRowId().toArray()
+        expect(hit).toMatchObject({ id: 3, name: 'three', n: 31, _rowid: before[0], _distance: 0 })
+      })
+
+      test('A-110 nothing matched: no new version, and the answer names the one there is', async () => {
+        const reply = await ns.operations.updateTable({
+          id: ['t'],
+          predicate: 'id = 99',
+          updates: [['n', '0']],
+        })
+        expect(reply).toMatchObject({ updated_rows: 0, version: 1 })
+        const { properties } = await ns.operations.describeTransaction({ id: [reply.transaction_id!] })
+        expect(properties.operation).toContain('create')
+        expect(await table.version()).toBe(1)
+      })
+
+      test('A-112 properties are merged into those of the table, rows or not', async () => {
+        const update = { id: ['t'], predicate: 'id = 99', updates: [['n', '0']] as const }
+        const first = await ns.operations.updateTable({ ...update, properties: { a: '1' } })
+        expect(first.properties).toEqual({ a: '1' })
+        const second = await ns.operations.updateTable({
+          ...update,
+          predicate: 'id = 1',
+          properties: { b: '2' },
+        })
+        expect(second).toMatchObject({ version: 2, properties: { a: '1', b: '2' } })
+        expect((await ns.operations.describeTable({ id: ['t'] })).properties).toEqual({ a: '1', b: '2' })
+      })
+
+      test('vectors, nulls and numbers of another kind are brought to the type of the column', async () => {
+        await table.update({ vector: [0.5, 0.25], price: 7, name: null, n: sql`price + 0.5` }, 'id = 1')
+        const [row] = await table.search([0.5, 0.25]).limit(1).toArray()
+        expect(row).toMatchObject({ id: 1, price: 7, name: null, n: 2, _distance: 0 })
+      })
+
+      test.each([
+        ['an unknown column', () => ({ nmae: 1 }), 12, /nmae.*name/s],
+        ['a text for a number', () => ({ price: 'dear' }), 20, /price.*float64.*'dear'/],
+        ['a number for a text', () => ({ name: 5 }), 20, /name.*utf8/],
+        ['a fraction for an integer', () => ({ n: sql`price` }), 13, /1.5/],
+        ['a vector of another length', () => ({ vector: [1, 2, 3] }), 13, /3/],
+        [
+          'a vector that is not finite',
+          () => ({ vector: sql`[1.0 / 0.0 * 1e308 * 1e308, 0]` }),
+          undefined,
+          /vector|zero/,
+        ],
+        ['a condition of another type', () => ({ n: sql`id = 1` }), 20, /n.*int64.*bool/],
+      ])('A-111 %s is refused, and nothing is changed', async (_, set, code, message) => {
+        const error = await failure(table.update(set() as never, 'price IS NOT NULL'))
+        if (code !== undefined) expect(error.code).toBe(code)
+        expect(error.message + String((error as { hint?: string }).hint)).toMatch(message)
+        expect(await table.version()).toBe(1)
+        expect(await all(['id', 'price'])).toEqual([
+          [1, 1.5],
+          [2, 2.5],
+          [3, null],
+          [4, 4.5],
+        ])
+      })
+
+      test('a row is updated again and again, and deleted for good', async () => {
+        for (let i = 0; i < 30; i++) await table.update({ n: sql`n + 1` }, 'id = 2')
+        expect(await all(['n'])).toEqual([[10], [50], [30], [40]])
+        await table.delete('id = 2')
+        expect(await table.countRows()).toBe(3)
+        await table.restore(5)
+        expect(await all(['n'])).toEqual([[10], [24], [30], [40]])
+      })
+
+      test('the counter: 8 at once never lose an update', async () => {
+        await Promise.all(
+          Array.from({ length: 8 }, async () => {
+            for (let i = 0; i < 5; i++) await table.update({ n: sql`n + 1` }, 'id = 1')
+          }),
+        )
+        expect(await all(['n'])).toEqual([[50], [20], [30], [40]])
+      })
+    })
+
+    describe('conflicts', () => {
+      test('marbles: two updates that read what the other writes come one after the other', async () => {
+        const marbles = await ns.createTable('marbles', [
+          { id: 1, color: 'black' },
+          { id: 2, color: 'white' },
+        ])
+        await Promise.all([
+          marbles.update({ color: 'white' }, "color = 'black'"),
+          marbles.update({ color: 'black' }, "color = 'white'"),
+        ])
+        const colors = new Set((await all(['id', 'color'], marbles)).map(([, color]) => color))
+        expect(colors.size).toBe(1)
+      })
+
+      test('an upsert of one key by many at once makes one row', async () => {
+        const upsert = (i: number) =>
+          table
+            .mergeInsert('id')
+            .whenMatchedUpdateAll()
+            .whenNotMatchedInsertAll()
+            .execute([{ id: 77n, name: `by ${i}`, price: i, n: 0n, vector: [0, 0] }])
+        const results = await Promise.all(Array.from({ length: 6 }, (_, i) => upsert(i)))
+        expect(results.reduce((sum, { inserted }) => sum + inserted, 0)).toBe(1)
+        expect(await table.countRows('id = 77')).toBe(1)
+      })
+
+      test('deletes and updates meet appends, and none is lost', async () => {
+        await Promise.all([
+          ...Array.from({ length: 10 }, (_, i) => table.add([{ id: BigInt(100 + i), n: BigInt(i) }])),
+          table.delete('id = 1'),
+          table.update({ name: 'all' }, 'id >= 2 AND id < 100'),
+          table.delete('id = 4'),
+        ])
+        expect(await table.countRows()).toBe(12)
+        expect((await all(['id', 'name'])).slice(0, 2)).toEqual([
+          [2, 'all'],
+          [3, 'all'],
+        ])
+      })
+    })
+
+    describe('merge insert', () => {
+      const source = [
+        { id: 2n, name: 'zwei', price: 22, n: 0n, vector: [2, 2] },
+        { id: 5n, name: 'fünf', price: 55, n: 0n, vector: [5, 5] },
+      ]
+
+      test('an upsert replaces what matches and inserts the rest', async () => {
+        const before = await idsOf('id = 2')
+        const result = await table
+          .mergeInsert('id')
+          .whenMatchedUpdateAll()
+          .whenNotMatchedInsertAll()
+          .execute(source)
+        expect(result).toEqual({ version: 2, updated: 1, inserted: 1, deleted: 0 })
+        expect(await all(['id', 'name', 'price'])).toEqual([
+          [1, 'one', 1.5],
+          [2, 'zwei', 22],
+          [3, null, null],
+          [4, 'four', 4.5],
+          [5, 'fünf', 55],
+        ])
+        expect(await idsOf('id = 2')).toEqual(before)
+      })
+
+      test('inserts only what is new', async () => {
+        const result = await table.mergeInsert('id').whenNotMatchedInsertAll().execute(source)
+        expect(result).toMatchObject({ updated: 0, inserted: 1 })
+        expect(await all(['id', 'name'])).toContainEqual([2, 'two'])
+      })
+
+      test('replaces only where a condition over both rows holds', async () => {
+        const merge = table
+          .mergeInsert('id')
+          .whenMatchedUpdateAll({ where: 'source.price > target.price * 10' })
+        const result = await merge.execute([
+          { id: 1n, price: 2 },
+          { id: 2n, price: 99 },
+        ])
+        expect(result).toMatchObject({ updated: 1, inserted: 0, deleted: 0 })
+        expect(await all(['id', 'name', 'price'])).toEqual([
+          [1, 'one', 1.5],
+          [2, 'two', 99],
+          [3, null, null],
+          [4, 'four', 4.5],
+        ])
+      })
+
+      test('deletes what the source does not have, all or where a condition holds', async () => {
+        const some = table
+          .mergeInsert('id')
+          .whenNotMatchedBySourceDelete({ where: 'price > 2 OR name IS NULL' })
+        expect(await some.execute(source)).toMatchObject({ updated: 0, inserted: 0, deleted: 2 })
+        expect(await all(['id'])).toEqual([[1], [2]])
+        const rest = table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedBySourceDelete()
+        expect(await rest.execute(source)).toMatchObject({ updated: 1, deleted: 1 })
+        expect(await all(['id', 'name'])).toEqual([[2, 'zwei']])
+      })
+
+      test('by several keys, of which NULL matches nothing', async () => {
+        const merge = table.mergeInsert('id', 'name').whenMatchedUpdateAll().whenNotMatchedInsertAll()
+        const result = await merge.execute([
+          { id: 1n, name: 'one', price: 100 },
+          { id: 2n, name: 'deux', price: 200 },
+          { id: 3n, name: null, price: 300 },
+          { id: 3n, name: null, price: 301 },
+        ])
+        expect(result).toMatchObject({ updated: 1, inserted: 3 })
+        expect(await table.countRows()).toBe(7)
+        expect(await all(['price'])).toContainEqual([100])
+      })
+
+      test('keys that are texts, floats, times; a table where several rows have one', async () => {
+        const events = await ns.createTable('events', [
+          { id: 1, at: new Date(5), kind: 'a', x: 0.5 },
+          { id: 2, at: new Date(5), kind: 'b', x: 1.5 },
+          { id: 3, at: new Date(6), kind: 'a', x: 2.5 },
+        ])
+        const upsert = (...on: [string, ...string[]]) => events.mergeInsert(...on).whenMatchedUpdateAll()
+        expect(await upsert('kind').execute([{ kind: 'a', x: 9 }])).toMatchObject({ updated: 2 })
+        expect(await upsert('at').execute([{ at: new Date(5), x: 8 }])).toMatchObject({ updated: 2 })
+        expect(await upsert('x', 'kind').execute([{ kind: 'b', x: 8, id: 20 }])).toMatchObject({ updated: 1 })
+        expect(await all(['id', 'x'], events)).toEqual([
+          [1, 8],
+          [3, 9],
+          [20, 8],
+        ])
+      })
+
+      test.each([
+        ['two rows with one key', ['id'], [source[0]!, source[0]!], 13, /rows 0 and 1/],
+        ['a key that is no column', ['idd'], source, 12, /idd/],
+        ['a key the rows do not bring', ['id'], [{ name: 'x' }], 13, /no column "id"/],
+        ['a key that is not compared', ['vector'], source, 20, /vector/],
+        ['a column the table does not have', ['id'], [{ id: 1n, colour: 'red' }], 20, /colour/],
+        ['rows of another type', ['id'], [{ id: 1n, price: 'x' }], 20, /price/],
+      ])('%s: refused, and nothing is changed', async (_, on, data, code, message) => {
+        const merge = table
+          .mergeInsert(...(on as [string]))
+          .whenMatchedUpdateAll()
+          .whenNotMatchedInsertAll()
+        const error = await failure(merge.execute(data))
+        expect(error).toMatchObject({ code })
+        expect(error.message).toMatch(message)
+        expect(await table.version()).toBe(1)
+      })
+
+      test('a merge that is told to do nothing, and one whose condition has no aim, are refused', async () => {
+        expect(await failure(table.mergeInsert('id').execute(source))).toMatchObject({ code: 13 })
+        const aimless = ns.operations.mergeInsertIntoTable(
+          { id: ['t'], on: ['id'], when_not_matched_insert_all: true, when_matched_update_all_filt: 'true' },
+          new Uint8Array(0),
+        )
+        expect(await failure(aimless)).toMatchObject({ code: 13 })
+      })
+    })
+
+    test('a handle on an old version changes nothing', async () => {
+      const old = await table.checkout(1)
+      expect(await failure(old.update({ n: 0 }))).toMatchObject({ code: 13 })
+      expect(() => old.mergeInsert('id')).toThrow(expect.objectContaining({ code: 13 }))
+    })
+  })
+}
