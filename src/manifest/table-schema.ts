@@ -4,7 +4,8 @@
  * Field ids are given out once per table and never again; a data file says which ids it holds. Descendants of a
  * nested field have ids too (depth first), so that a nested column can be renamed or indexed by identity.
  */
-import type { DataType, Field, Schema } from '../arrow/types.js'
+import { equalTypes } from '../arrow/same-type.js'
+import { childFields, type DataType, type Field, type Schema } from '../arrow/types.js'
 
 export interface TableField extends Field {
   readonly id: number
@@ -19,12 +20,14 @@ export interface TableSchema {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
+/** A schema with the field counter after it. */
+export interface NumberedSchema {
+  readonly schema: TableSchema
+  readonly nextField: number
+}
+
 /** Gives every field of `schema` a fresh id from `firstField` on. */
-export function numberFields(
-  schema: Schema,
-  id: number,
-  firstField: number,
-): { readonly schema: TableSchema; readonly nextField: number } {
+export function numberFields(schema: Schema, id: number, firstField: number): NumberedSchema {
   let next = firstField
   const fields = schema.fields.map((field): TableField => {
     const own = next++
@@ -43,15 +46,21 @@ export function arrowSchema(schema: TableSchema): Schema {
   return schema.metadata === undefined ? { fields } : { fields, metadata: schema.metadata }
 }
 
-function descendants(type: DataType): number {
-  switch (type.kind) {
-    case 'list':
-    case 'fixed_size_list':
-    case 'map':
-      return 1 + descendants(type.child.type)
-    case 'struct':
-      return type.children.reduce((sum, child) => sum + 1 + descendants(child.type), 0)
-    default:
-      return 0
-  }
+/**
+ * Whether rows written for `before` are rows of `now` as they are: all their fields are still there, with the same types
+ * and no null refused that was allowed, and what they lack may be null.
+ */
+export function takesRowsOf(now: TableSchema, before: TableSchema): boolean {
+  const brought = new Set(before.fields.map(field => field.id))
+  return (
+    before.fields.every(field => {
+      const kept = now.fields.find(({ id }) => id === field.id)
+      return kept !== undefined && equalTypes(kept.type, field.type) && (kept.nullable || !field.nullable)
+    }) && now.fields.every(({ id, nullable }) => nullable || brought.has(id))
+  )
+}
+
+/** How many fields there are below a type. */
+export function descendants(type: DataType): number {
+  return childFields(type).reduce((sum, child) => sum + 1 + descendants(child.type), 0)
 }

@@ -6,7 +6,7 @@ import { decideProps } from '../catalog/tables.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import type { ChangeKind } from '../manifest/change.js'
-import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
+import { arrowSchema } from '../manifest/table-schema.js'
 import { deadline } from '../primitives/abort.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { ArrowBody, Handler, HandlerOptions, Reply, Request } from '../protocol/calls.js'
@@ -31,6 +31,7 @@ import {
   requirementsOf,
   stageTarget,
 } from './engine.js'
+import { perSchema } from './per-schema.js'
 
 // ---- delete
 
@@ -231,13 +232,4 @@ async function editRows<C, R>(
 
 function isNothing({ dead, drop = [], moved = [], drafts = [] }: Edited<unknown>['edit']): boolean {
   return (dead?.size ?? 0) + drop.length + moved.length + drafts.length === 0
-}
-
-/** What is bound to a schema, once for each schema it meets in turn. */
-function perSchema<T>(bind: (schema: TableSchema) => T): (schema: TableSchema) => T {
-  let last: { readonly id: number; readonly bound: T } | null = null
-  return schema => {
-    if (last?.id !== schema.id) last = { id: schema.id, bound: bind(schema) }
-    return last.bound
-  }
 }

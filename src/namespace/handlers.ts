@@ -3,6 +3,13 @@ import { SheafError } from '../errors.js'
 import { bindHandlers, type HandlerOptions, type Handlers, type Operations } from '../protocol/calls.js'
 import { type OperationName, operationNames, operations } from '../protocol/operations.js'
 import { batchCommitTables, batchCreateTableVersions } from './batch.js'
+import {
+  alterTableAddColumns,
+  alterTableAlterColumns,
+  alterTableDropColumns,
+  updateFieldMetadata,
+  updateTableSchemaMetadata,
+} from './columns.js'
 import { deleteFromTable, mergeInsertIntoTable, updateTable } from './edit-rows.js'
 import { AlreadyCommitted, checkKey, type Engine } from './engine.js'
 import { withRoot } from './locations.js'
@@ -14,13 +21,7 @@ import {
   namespaceExists,
 } from './namespaces.js'
 import { explainTableQueryPlan, queryTable } from './query.js'
-import {
-  countTableRows,
-  createTable,
-  insertIntoTable,
-  restoreTable,
-  updateTableSchemaMetadata,
-} from './rows.js'
+import { countTableRows, createTable, insertIntoTable, restoreTable } from './rows.js'
 import {
   declareTable,
   deregisterTable,
@@ -68,11 +69,11 @@ const handlers: Handlers<Engine> = {
   queryTable,
   explainTableQueryPlan,
   analyzeTableQueryPlan: 'unsupported',
-  alterTableAddColumns: 'unsupported',
-  alterTableAlterColumns: 'unsupported',
-  alterTableDropColumns: 'unsupported',
+  alterTableAddColumns,
+  alterTableAlterColumns,
+  alterTableDropColumns,
   alterTableBackfillColumns: 'unsupported',
-  updateFieldMetadata: 'unsupported',
+  updateFieldMetadata,
   updateTableSchemaMetadata,
   createTableIndex: 'unsupported',
   createTableScalarIndex: 'unsupported',

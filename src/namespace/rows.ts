@@ -8,7 +8,7 @@ import { decideDeclareTable, decideProps } from '../catalog/tables.js'
 import type { ProposalPosition } from '../commit/machine.js'
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import { countRows, type Layout } from '../manifest/layout.js'
-import { arrowSchema, numberFields, type TableSchema } from '../manifest/table-schema.js'
+import { arrowSchema, numberFields, type TableSchema, takesRowsOf } from '../manifest/table-schema.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { ArrowBody, Handler, HandlerOptions, Reply, Request } from '../protocol/calls.js'
 import { countMatching } from '../query/count.js'
@@ -20,6 +20,7 @@ import { readBody } from './arrow-rows.js'
 import {
   commit,
   commitOnNewest,
+  type Decide,
   type Decision,
   type Engine,
   locationOf,
@@ -162,15 +163,18 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
   const fields = layout.schema.fields.map(field => field.id)
   const find = (state: CatalogState): TableHead => {
     const now = findTable(state, id, options.table)
-    if (now.uuid !== head.uuid || now.schemaId !== layout.schema.id) throw changedMeanwhile(id)
+    if (now.uuid !== head.uuid) throw changedMeanwhile(id)
     return now
   }
+  const checkSchema = (now: TableSchema): number => {
+    if (now.id !== layout.schema.id && !takesRowsOf(now, layout.schema)) throw changedMeanwhile(id)
+    return now.id
+  }
   const insert = (
-    state: CatalogState,
+    now: TableHead,
     drop: readonly number[],
     { firstBlob, transactionId }: ProposalPosition,
   ): Decision<Reply<'insertIntoTable'>> => {
-    const now = find(state)
     const kind = mode === 'Append' ? 'append' : 'overwrite'
     const { change, blobs } = buildChange(now, { kind, drafts: staged.drafts, fields, drop }, firstBlob)
     return {
@@ -180,16 +184,38 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
       reply: { num_inserted_rows: staged.rows, version: change.v, transaction_id: transactionId },
     }
   }
-  // An append follows whatever is there; an overwrite must know every fragment it drops.
-  if (mode === 'Append') return (await commit(engine, (state, at) => insert(state, [], at), options)).reply
-  const work: WorkOnNewest<readonly number[], Reply<'insertIntoTable'>> = {
-    id,
-    find,
-    prepare: async open => open!.layout.fragments.map(fragment => fragment.id),
-    decide: insert,
+  if (mode === 'Overwrite') {
+    // It must know every fragment it drops.
+    const work: WorkOnNewest<readonly number[], Reply<'insertIntoTable'>> = {
+      id,
+      find,
+      async prepare(open) {
+        checkSchema(open!.layout.schema)
+        return open!.layout.fragments.map(fragment => fragment.id)
+      },
+      decide: (state, drop, at) => insert(find(state), drop, at),
+    }
+    return (await commitOnNewest(engine, work, options)).reply
   }
-  return (await commitOnNewest(engine, work, options)).reply
+  // An append follows whatever is there, as long as its rows fit the schema.
+  let schemaId = layout.schema.id
+  const append: Decide<Reply<'insertIntoTable'>> = (state, at) => {
+    const now = find(state)
+    if (now.schemaId !== schemaId) throw otherSchema
+    return insert(now, [], at)
+  }
+  for (;;) {
+    try {
+      return (await commit(engine, append, options)).reply
+    } catch (error) {
+      if (error !== otherSchema) throw error
+    }
+    const now = find(await engine.root.refresh(signal))
+    schemaId = checkSchema((await openVersion(engine, now, versionOf(now), signal)).layout.schema)
+  }
 }
+
+const otherSchema = new Error('the table has another schema')
 
 /** The first rows of a declared table decide its columns. Several first inserts take turns; the next in line appends. */
 function insertFirst(
@@ -213,7 +239,7 @@ function insertFirst(
   return engine.creations.run(pathKey(declared.id), insert, options.signal)
 }
 
-// ---- restore, schema metadata
+// ---- restore
 
 export const restoreTable: Handler<Engine, 'restoreTable'> = async (engine, request, options) => {
   const { id, version } = request
@@ -235,32 +261,6 @@ export const restoreTable: Handler<Engine, 'restoreTable'> = async (engine, requ
       const parts = { kind: 'restore' as const, restore, schema }
       const { change } = buildChange(head, parts, firstBlob)
       return { ops: [change], req: requirementsOf(head), reply: { transaction_id: transactionId } }
-    },
-  }
-  return (await commitOnNewest(engine, work, options)).reply
-}
-
-export const updateTableSchemaMetadata: Handler<Engine, 'updateTableSchemaMetadata'> = async (
-  engine,
-  request,
-  options,
-) => {
-  const { id, metadata } = request
-  const find = (state: CatalogState) => {
-    const head = findTable(state, id, options.table)
-    checkRows(head)
-    versionOf(head)
-    return head
-  }
-  const work: WorkOnNewest<TableSchema, Reply<'updateTableSchemaMetadata'>> = {
-    id,
-    find,
-    prepare: async open => open!.layout.schema,
-    decide(state, current, { firstBlob, transactionId }) {
-      const head = find(state)
-      const schema = { schema: { ...current, id: head.schemaId + 1, metadata }, nextField: head.next.field }
-      const { change } = buildChange(head, { kind: 'schema', schema }, firstBlob)
-      return { ops: [change], req: requirementsOf(head), reply: { metadata, transaction_id: transactionId } }
     },
   }
   return (await commitOnNewest(engine, work, options)).reply

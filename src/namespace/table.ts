@@ -9,6 +9,7 @@ import type { Parameters } from '../protocol/parameters.js'
 import type { VectorValues } from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
 import { type Assignments, updateFields } from './assignments.js'
+import { alterations, type ColumnChanges, type NewColumns, newColumns } from './column-fields.js'
 import { filterFields } from './filter-fields.js'
 import { MergeInsert } from './merge-insert.js'
 import { wireWord } from './options.js'
@@ -149,6 +150,64 @@ export class Table {
     const reply = await this.#operations.describeTable(request, { ...options, dialect: 'lance' })
     if (reply.schema === undefined) throw invalidInput(`table ${this.id.join('$')} has no schema yet`)
     return schemaFromJson(reply.schema)
+  }
+
+  /**
+   * Adds columns: `addColumns({ total: 'price * n', note: { type: 'string' } })`. Rows that come later are null in them,
+   * unless a column is computed. Throws code 20 for names that are taken; then none is added.
+   */
+  async addColumns(columns: NewColumns, options: CallOptions = {}): Promise<{ readonly version: number }> {
+    this.#refuseCheckedOut('addColumns')
+    const request = { id: this.id, new_columns: newColumns(columns) }
+    const { version } = await this.#operations.alterTableAddColumns(request, options)
+    return { version }
+  }
+
+  /**
+   * Renames columns, changes their types, and whether they may be null: `alterColumns({ price: { type: 'float' }, 'meta.lang':
+   * { rename: 'language' } })`. Names are those before the call. Throws code 13 or 20 where a value does not fit;
+   * then nothing is changed.
+   */
+  async alterColumns(
+    changes: Readonly<Record<string, ColumnChanges>>,
+    options: CallOptions = {},
+  ): Promise<{ readonly version: number }> {
+    this.#refuseCheckedOut('alterColumns')
+    const request = { id: this.id, alterations: alterations(changes) }
+    const { version } = await this.#operations.alterTableAlterColumns(request, options)
+    return { version }
+  }
+
+  /** Drops columns, or fields of structs (`meta.lang`). Earlier versions keep them. */
+  async dropColumns(
+    columns: readonly string[],
+    options: CallOptions = {},
+  ): Promise<{ readonly version: number }> {
+    this.#refuseCheckedOut('dropColumns')
+    const { version } = await this.#operations.alterTableDropColumns({ id: this.id, columns }, options)
+    return { version }
+  }
+
+  /** Sets and removes (null) metadata of a column; with `replace` all other keys go. Gives the metadata then. */
+  async updateFieldMetadata(
+    path: string,
+    metadata: Readonly<Record<string, string | null>>,
+    options: CallOptions & { readonly replace?: boolean } = {},
+  ): Promise<Readonly<Record<string, string>>> {
+    this.#refuseCheckedOut('updateFieldMetadata')
+    const { replace, ...call } = options
+    const update = { path, metadata, ...(replace !== undefined && { replace }) }
+    const { fields } = await this.#operations.updateFieldMetadata({ id: this.id, updates: [update] }, call)
+    return fields[path]!
+  }
+
+  /** Replaces the metadata of the schema. */
+  async updateSchemaMetadata(
+    metadata: Readonly<Record<string, string>>,
+    options: CallOptions = {},
+  ): Promise<void> {
+    this.#refuseCheckedOut('updateSchemaMetadata')
+    await this.#operations.updateTableSchemaMetadata({ id: this.id, metadata }, options)
   }
 
   /** Makes a new version with the rows and the columns of an old one. Throws code 11 when that does not exist. */

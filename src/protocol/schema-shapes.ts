@@ -121,7 +121,7 @@ export type NewColumn = Infer<typeof newColumn>
 export const addColumnsRequest = object({
   ...onTable,
   ...onBranch,
-  new_columns: required(array(newColumn, { min: 1, distinct: column => column.name }), 'Columns to add.'),
+  new_columns: required(array(newColumn, { min: 1 }), 'All are added, or none.'),
 })
 
 const alteration = object(

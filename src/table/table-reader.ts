@@ -9,6 +9,8 @@ import type { Column } from '../arrow/column.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import { nullColumn } from '../arrow/fill.js'
 import { decodeBatch } from '../arrow/inline-batch.js'
+import { retyped } from '../arrow/retype.js'
+import { equalTypes } from '../arrow/same-type.js'
 import { assert, corrupted } from '../errors.js'
 import type { DataFile, Fragment, InlineFile, Layout, RunsPlace, StoredFile } from '../manifest/layout.js'
 import { arrowSchema, type TableField, type TableSchema } from '../manifest/table-schema.js'
@@ -100,13 +102,16 @@ export class TableReader {
   }
 
   /** One column of one part; all null where the fragment was written before the field existed. */
-  column(part: Part, field: TableField, signal?: AbortSignal): Promise<LoadedColumn> {
+  async column(part: Part, field: TableField, signal?: AbortSignal): Promise<LoadedColumn> {
     const file = fileOf(part.fragment, field)
-    if (file === undefined) return Promise.resolve(loadedColumn(nullColumn(field.type, part.rows)))
-    const loaded = this.#source.columns.get(this.#keyOf(file, part, field), () =>
+    if (file === undefined) return loadedColumn(nullColumn(field.type, part.rows))
+    const loading = this.#source.columns.get(this.#keyOf(file, part, field), () =>
       'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field),
     )
-    return orAborted(loaded, signal)
+    const loaded = await orAborted(loading, signal)
+    // The same bytes serve versions in which fields of a struct are called differently.
+    if (equalTypes(loaded.column.type, field.type)) return loaded
+    return { ...loaded, column: retyped(loaded.column, field.type) }
   }
 
   /** The vectors of a part, where the kernels can read them. */

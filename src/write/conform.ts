@@ -77,8 +77,8 @@ export function schemaOfTable(incoming: Schema): Schema {
   return { ...incoming, fields }
 }
 
-/** Names are unique and not empty, and keep clear of the columns that queries compute. */
-function checkNames(schema: Schema): void {
+/** Names are unique and not empty, and keep clear of the columns that queries compute. Throws code 20. */
+export function checkNames(schema: Schema): void {
   const seen = new Set<string>()
   for (const { name } of schema.fields) {
     if (name === '') throw schemaMismatch('a column has an empty name')

@@ -16,7 +16,7 @@ import { hasZones, joinZones, writeZone, type Zone, type ZoneRecord, zoneOf } fr
 import type { BlobStore } from '../storage/blob-store.js'
 
 /** Rows of an entry that are at most this many bytes ride in the slot (STORAGE S11). */
-const inlineBytes = 64 * 1024
+export const inlineBytes = 64 * 1024
 /** Rows of one record batch, unless a column would pass a vector segment. */
 const batchRows = 128 * 1024
 /** Rows of one fragment. */
@@ -97,8 +97,7 @@ async function stageFragment(
 ): Promise<Draft> {
   const file = newFileName(target)
   const writer = new IpcFileWriter(schema)
-  const zoned = [...schema.fields.keys()].filter(i => hasZones(schema.fields[i]!.type)).slice(0, maxZones)
-  const zones = new Map<number, Zone>()
+  const zones = new ZoneCollector(schema)
   let rows = 0
   let end: { bytes: number; footerCrc: number } | undefined
   async function* chunks(): AsyncGenerator<Uint8Array> {
@@ -107,10 +106,7 @@ async function stageFragment(
       if (pending.length === 0) break
       const batch = concatBatches(pending)
       rows += batch.length
-      for (const column of zoned) {
-        addZone(zones, column, zoneOf(batch.columns[column]!)!)
-        await pacer.turn()
-      }
+      await zones.add(batch, pacer)
       yield* writer.write(batch)
     }
     const { chunks: last, ...totals } = writer.finish()
@@ -118,14 +114,31 @@ async function stageFragment(
     end = totals
   }
   await target.store.putStream(`${target.location}/data/${file}.arrow`, chunks(), signal)
-  const records = [...zones].map(([column, zone]) => [column, writeZone(zone)] as const)
-  return { rows, content: { file, bytes: end!.bytes, crc: end!.footerCrc }, zones: new Map(records) }
+  return { rows, content: { file, bytes: end!.bytes, crc: end!.footerCrc }, zones: zones.records() }
 }
 
-/** Widens the zone of a column by that of further rows. */
-function addZone(zones: Map<number, Zone>, column: number, zone: Zone): void {
-  const before = zones.get(column)
-  zones.set(column, before === undefined ? zone : joinZones(before, zone))
+/** Gathers the zones of a fragment's columns, batch by batch. */
+export class ZoneCollector {
+  readonly #columns: readonly number[]
+  readonly #zones = new Map<number, Zone>()
+
+  constructor({ fields }: Schema) {
+    this.#columns = [...fields.keys()].filter(i => hasZones(fields[i]!.type)).slice(0, maxZones)
+  }
+
+  async add(batch: Batch, pacer: Pacer): Promise<void> {
+    for (const column of this.#columns) {
+      const zone = zoneOf(batch.columns[column]!)!
+      const before = this.#zones.get(column)
+      this.#zones.set(column, before === undefined ? zone : joinZones(before, zone))
+      await pacer.turn()
+    }
+  }
+
+  /** As a slot holds them, by column. */
+  records(): ReadonlyMap<number, ZoneRecord> {
+    return new Map([...this.#zones].map(([column, zone]) => [column, writeZone(zone)]))
+  }
 }
 
 /** Cuts and joins incoming batches of any size; holds at most one batch more than it was asked for. */

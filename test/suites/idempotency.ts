@@ -128,6 +128,45 @@ export const samples: Partial<Record<OperationName, Prepare>> = {
         ),
     }
   },
+  async alterTableAddColumns({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    const add = (expression: string) => ({ id, new_columns: [{ name: 'a', expression }] })
+    return {
+      call: (ops, options) => ops.alterTableAddColumns(add('id + 1'), options),
+      other: (ops, options) => ops.alterTableAddColumns(add('id + 2'), options),
+    }
+  },
+  async alterTableAlterColumns({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    const rename = (to: string) => ({ id, alterations: [{ path: 'id', rename: to }] })
+    return {
+      call: (ops, options) => ops.alterTableAlterColumns(rename('a'), options),
+      other: (ops, options) => ops.alterTableAlterColumns(rename('b'), options),
+    }
+  },
+  async alterTableDropColumns({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    await ops.alterTableAddColumns({
+      id,
+      new_columns: ['a', 'b'].map(name => ({ name, expression: '1' })),
+    })
+    return {
+      call: (ops, options) => ops.alterTableDropColumns({ id, columns: ['a'] }, options),
+      other: (ops, options) => ops.alterTableDropColumns({ id, columns: ['b'] }, options),
+    }
+  },
+  async updateFieldMetadata({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    const update = (value: string) => ({ id, updates: [{ path: 'id', metadata: { a: value } }] })
+    return {
+      call: (ops, options) => ops.updateFieldMetadata(update('b'), options),
+      other: (ops, options) => ops.updateFieldMetadata(update('c'), options),
+    }
+  },
   async updateTableSchemaMetadata({ ops, at, rows }) {
     const id = [...at, 't']
     await ops.createTable({ id }, rows)

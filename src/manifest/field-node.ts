@@ -1,0 +1,102 @@
+/**
+ * A table's fields as trees, so that a nested one can be found by its path and changed by its id.
+ *
+ * A path is the names from a column down through structs, joined by dots: `meta.lang`. Names may hold dots themselves: a
+ * column whose whole name the path is comes first.
+ */
+import { childFields, type DataType, type Field } from '../arrow/types.js'
+import { columnNotFound } from '../errors.js'
+import { descendants, type TableField, type TableSchema } from './table-schema.js'
+
+/** A field and those below it. */
+export interface FieldNode extends Omit<Field, 'type'> {
+  readonly id: number
+  /** What it says of its children is for `children` to say. */
+  readonly type: DataType
+  readonly children: readonly FieldNode[]
+}
+
+export function nodeOf({ id, nested = [], ...field }: TableField): FieldNode {
+  let next = 0
+  const build = (of: Field, own: number): FieldNode => {
+    return { ...of, id: own, children: childFields(of.type).map(child => build(child, nested[next++]!)) }
+  }
+  return build(field, id)
+}
+
+export function fieldOf(node: FieldNode): TableField {
+  const { children, ...own } = node
+  const nested = idsBelow(node)
+  return { ...own, type: typeOf(node), ...(nested.length > 0 && { nested }) }
+}
+
+/** The type of a node, made of those below it. */
+export function typeOf({ type, children }: FieldNode): DataType {
+  const fields = children.map((node): Field => {
+    const { name, nullable, metadata } = node
+    return { name, type: typeOf(node), nullable, ...(metadata !== undefined && { metadata }) }
+  })
+  if (type.kind === 'struct') return { ...type, children: fields }
+  return 'child' in type ? { ...type, child: fields[0]! } : type
+}
+
+function idsBelow({ children }: FieldNode): readonly number[] {
+  return children.flatMap(child => [child.id, ...idsBelow(child)])
+}
+
+/**
+ * `node` with another type. The fields below keep their ids where there are as many as before, else they get those from
+ * `nextField` on.
+ */
+export function withType(
+  node: FieldNode,
+  type: DataType,
+  nextField: number,
+): { readonly node: FieldNode; readonly nextField: number } {
+  const count = descendants(type)
+  const before = idsBelow(node)
+  const keeps = before.length === count
+  const nested = keeps ? before : Array.from({ length: count }, (_, i) => nextField + i)
+  const { children: _, ...own } = node
+  return { node: nodeOf({ ...own, type, nested }), nextField: keeps ? nextField : nextField + count }
+}
+
+/** The nodes from a column down to the field that `path` names. Throws code 12. */
+export function findField(schema: TableSchema, path: string): readonly FieldNode[] {
+  const columns = schema.fields.map(nodeOf)
+  const found = search(columns, path)
+  if (found !== null) return found
+  const known = columns.flatMap(column => pathsIn(column, ''))
+  throw columnNotFound(path, known)
+}
+
+function search(nodes: readonly FieldNode[], path: string): readonly FieldNode[] | null {
+  const exact = nodes.find(({ name }) => name === path)
+  if (exact !== undefined) return [exact]
+  for (const node of nodes) {
+    if (node.type.kind !== 'struct' || !path.startsWith(`${node.name}.`)) continue
+    const below = search(node.children, path.slice(node.name.length + 1))
+    if (below !== null) return [node, ...below]
+  }
+  return null
+}
+
+function pathsIn(node: FieldNode, prefix: string): readonly string[] {
+  const own = prefix + node.name
+  if (node.type.kind !== 'struct') return [own]
+  return [own, ...node.children.flatMap(child => pathsIn(child, `${own}.`))]
+}
+
+/** What becomes of a field, whose children were edited before; null: it goes. */
+export type FieldEdit = (node: FieldNode) => FieldNode | null
+
+/** The tree after the edits, by the id of the field; null when nothing is left of it. */
+export function edited(node: FieldNode, edits: ReadonlyMap<number, FieldEdit>): FieldNode | null {
+  const children = node.children
+    .map(child => edited(child, edits))
+    .filter((child): child is FieldNode => child !== null)
+  const isSame = children.length === node.children.length && children.every((c, i) => c === node.children[i])
+  const now = isSame ? node : { ...node, children }
+  const edit = edits.get(node.id)
+  return edit === undefined ? now : edit(now)
+}

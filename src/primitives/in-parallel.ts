@@ -1,0 +1,29 @@
+/** Asynchronous work on many things, a few at a time. */
+
+/**
+ * Results in the order of the items. After a failure nothing further begins; it is thrown when what was under way has
+ * ended.
+ */
+export async function inParallel<T, R>(
+  items: readonly T[],
+  most: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = new Array(items.length)
+  let next = 0
+  const run = async () => {
+    while (next < items.length) {
+      const i = next++
+      try {
+        results[i] = await work(items[i]!)
+      } catch (error) {
+        next = items.length
+        throw error
+      }
+    }
+  }
+  const runs = Array.from({ length: Math.min(most, items.length) }, run)
+  await Promise.allSettled(runs)
+  await Promise.all(runs)
+  return results
+}

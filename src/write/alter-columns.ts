@@ -1,0 +1,151 @@
+/**
+ * Alterations of a table's columns, worked out on its schema: what it will be, and what must hold of the rows.
+ *
+ * All names in one call are those before it, so that `a` and `b` can be swapped.
+ */
+import { typeFromJson } from '../arrow/schema-json.js'
+import type { DataType } from '../arrow/types.js'
+import { invalidInput, quote, schemaMismatch } from '../errors.js'
+import {
+  edited,
+  type FieldEdit,
+  type FieldNode,
+  fieldOf,
+  findField,
+  nodeOf,
+  typeOf,
+  withType,
+} from '../manifest/field-node.js'
+import type { NumberedSchema, TableField, TableSchema } from '../manifest/table-schema.js'
+import type { ColumnAlteration } from '../protocol/schema-shapes.js'
+import { checkNames } from './conform.js'
+import { checkCastable } from './reshape-columns.js'
+
+/** Rows that fulfil a condition stand in the way. */
+export interface Obstacle {
+  readonly path: string
+  /** SQL over the columns before the change. */
+  readonly condition: string
+}
+
+export interface Alterations extends NumberedSchema {
+  /** Columns that shall not be null any more. */
+  readonly obstacles: readonly Obstacle[]
+}
+
+/** Throws code 12 for unknown columns, 20 for names that are taken and types that cannot be, 13 for what makes no sense. */
+export function settleAlterations(
+  alterations: readonly ColumnAlteration[],
+  schema: TableSchema,
+  firstField: number,
+): Alterations {
+  let nextField = firstField
+  const edits = new Map<number, FieldEdit>()
+  const retyped = new Set<number>()
+  const obstacles: Obstacle[] = []
+  const retype = (node: FieldNode, type: DataType): FieldNode => {
+    const typed = withType(node, type, nextField)
+    nextField = typed.nextField
+    return typed.node
+  }
+  for (const { path, rename, nullable, data_type } of alterations) {
+    const chain = findField(schema, path)
+    const node = chain.at(-1)!
+    if (edits.has(node.id)) throw invalidInput(`column ${quote(path)} is altered twice`)
+    if (nullable === false && node.nullable) obstacles.push({ path, condition: isMissing(chain) })
+    const type = data_type === undefined ? null : typeFromJson(data_type)
+    if (type !== null) {
+      checkCastable(typeOf(node), type, path)
+      retyped.add(node.id)
+    }
+    edits.set(node.id, now => {
+      const typed = type === null ? now : retype(now, type)
+      return { ...typed, name: rename ?? now.name, nullable: nullable ?? now.nullable }
+    })
+  }
+  for (const { path } of alterations) {
+    const outer = findField(schema, path)
+      .slice(0, -1)
+      .find(({ id }) => retyped.has(id))
+    if (outer !== undefined)
+      throw invalidInput(`column ${quote(path)} is altered, and so is the type of ${quote(outer.name)}`)
+  }
+  return { schema: withEdits(schema, edits), nextField, obstacles }
+}
+
+/** The schema without some columns or fields of structs. Throws code 12 for unknown ones, 20 where nothing would be left. */
+export function withoutColumns(schema: TableSchema, paths: readonly string[]): TableSchema {
+  const edits = new Map<number, FieldEdit>()
+  for (const path of paths) edits.set(findField(schema, path).at(-1)!.id, () => null)
+  const now = withEdits(schema, edits)
+  if (now.fields.length > 0) return now
+  throw schemaMismatch('a table needs a column, and this would drop the last one', { hint: 'drop the table' })
+}
+
+/** What becomes of the metadata of a field: values to set, null to remove; `replace`: all others go. */
+export interface MetadataUpdate {
+  readonly path: string
+  readonly metadata: Readonly<Record<string, string | null>>
+  readonly replace?: boolean | undefined
+}
+
+/** The schema with other metadata at some fields, and the metadata they have then. Throws code 12 for unknown columns. */
+export function withFieldMetadata(
+  schema: TableSchema,
+  updates: readonly MetadataUpdate[],
+): {
+  readonly schema: TableSchema
+  readonly fields: Readonly<Record<string, Readonly<Record<string, string>>>>
+} {
+  const edits = new Map<number, FieldEdit>()
+  const fields: Record<string, Readonly<Record<string, string>>> = Object.create(null)
+  for (const { path, metadata, replace = false } of updates) {
+    const { id, metadata: before = {} } = findField(schema, path).at(-1)!
+    const merged = Object.entries({ ...(replace ? {} : before), ...metadata })
+    const kept = Object.fromEntries(merged.filter((entry): entry is [string, string] => entry[1] !== null))
+    fields[path] = kept
+    edits.set(id, ({ metadata: _, ...node }) => {
+      return Object.keys(kept).length === 0 ? node : { ...node, metadata: kept }
+    })
+  }
+  return { schema: withEdits(schema, edits), fields: { ...fields } }
+}
+
+function withEdits(schema: TableSchema, edits: ReadonlyMap<number, FieldEdit>): TableSchema {
+  const fields = schema.fields.flatMap((field): TableField[] => {
+    const before = nodeOf(field)
+    const after = edited(before, edits)
+    if (after === null) return []
+    if (after === before) return [field]
+    checkStructs(after, after.name)
+    return [fieldOf(after)]
+  })
+  checkNames({ fields })
+  return { ...schema, fields }
+}
+
+/** The names within a struct are unique and not empty, and there is one. */
+function checkStructs({ type, children }: FieldNode, path: string): void {
+  if (type.kind === 'struct') {
+    if (children.length === 0)
+      throw schemaMismatch(`column ${quote(path)} would have no fields left`, { hint: 'drop it' })
+    const names = new Set<string>()
+    for (const { name } of children) {
+      if (name === '') throw schemaMismatch(`a field of ${quote(path)} has an empty name`)
+      if (names.has(name)) throw schemaMismatch(`${quote(path)} has a field ${quote(name)} already`)
+      names.add(name)
+    }
+  }
+  for (const child of children) checkStructs(child, `${path}.${child.name}`)
+}
+
+/** The condition that a field is null, where the structs around it are there. */
+function isMissing(chain: readonly FieldNode[]): string {
+  const path = (depth: number) =>
+    chain
+      .slice(0, depth)
+      .map(({ name }) => `\`${name.replaceAll('`', '``')}\``)
+      .join('.')
+  const around = chain.slice(0, -1).map((_, i) => `${path(i + 1)} IS NOT NULL`)
+  return [...around, `${path(chain.length)} IS NULL`].join(' AND ')
+}

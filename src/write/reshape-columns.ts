@@ -1,0 +1,93 @@
+/** Columns whose types change: their values are cast, and nested fields that went are left out. */
+import type { Batch, Column } from '../arrow/column.js'
+import { retyped } from '../arrow/retype.js'
+import { equalTypes } from '../arrow/same-type.js'
+import { typeName } from '../arrow/type-name.js'
+import { childFields, type DataType } from '../arrow/types.js'
+import { quote, schemaMismatch } from '../errors.js'
+import { type FieldNode, nodeOf, typeOf } from '../manifest/field-node.js'
+import { arrowSchema, type TableField, type TableSchema } from '../manifest/table-schema.js'
+import { fieldOf } from '../sql/kernels/batch-columns.js'
+import { castable, castColumn } from '../sql/kernels/cast.js'
+import { decoded } from '../sql/kernels/dictionary.js'
+import { fitColumn } from './fit.js'
+import type { ColumnsWork } from './stage-columns.js'
+
+interface Reshaped {
+  readonly old: FieldNode
+  readonly now: FieldNode
+}
+
+/** How columns get from their types in `before` to those in `after`, and their ids; null when all stay as they are stored. */
+export function reshapedValues(
+  before: TableSchema,
+  after: TableSchema,
+): { readonly work: ColumnsWork; readonly fields: readonly number[] } | null {
+  const changed = after.fields.flatMap((field): Reshaped[] => {
+    const known = before.fields.find(({ id }) => id === field.id)
+    if (known === undefined) return []
+    const [old, now] = [nodeOf(known), nodeOf(field)]
+    return isStoredAlike(old, now) ? [] : [{ old, now }]
+  })
+  if (changed.length === 0) return null
+  const fields = changed.map(({ now }) => now.id)
+  const written: readonly TableField[] = after.fields.filter(({ id }) => fields.includes(id))
+  const { fields: columns } = arrowSchema({ id: 0, fields: written })
+  const work: ColumnsWork = {
+    schema: { fields: columns },
+    names: changed.map(({ old }) => old.name),
+    expressions: [],
+    values(rows): Batch {
+      const values = changed.map(({ old, now }, i) => reshaped(rows.columns[i]!, old, now, old.name))
+      return { schema: { fields: columns }, length: rows.length, columns: values }
+    },
+    // Where nothing was ever written all rows are null, whatever the type.
+    concerns: ({ files }) => files.some(file => file.fields.some(id => fields.includes(id))),
+  }
+  return { work, fields }
+}
+
+/** Whether the bytes of one are those of the other: names, nullability and metadata are not stored with the values. */
+function isStoredAlike(old: FieldNode, now: FieldNode): boolean {
+  return equalTypes(storedType(old), storedType(now))
+}
+
+function storedType(node: FieldNode): DataType {
+  const anonymous = (of: FieldNode): FieldNode => {
+    return { ...of, name: String(of.id), nullable: true, children: of.children.map(anonymous) }
+  }
+  return typeOf(anonymous(node))
+}
+
+/** Throws code 20 when values of one type are never values of the other, 13 for a time zone that does not exist. */
+export function checkCastable(from: DataType, to: DataType, path: string): void {
+  if (equalTypes(from, to)) return
+  if (!castable(from, to)) {
+    throw schemaMismatch(`column ${quote(path)} is ${typeName(from)}, which cannot become ${typeName(to)}`, {
+      hint: 'add a column with an expression that makes one of the other',
+    })
+  }
+  const tighter = childFields(to).find(
+    (child, i) => !child.nullable && childFields(from)[i]?.nullable !== false,
+  )
+  if (tighter !== undefined) {
+    throw schemaMismatch(
+      `elements of column ${quote(path)} may be null, and those of ${typeName(to)} may not`,
+    )
+  }
+}
+
+function reshaped(column: Column, old: FieldNode, now: FieldNode, path: string): Column {
+  const type = typeOf(now)
+  if (isStoredAlike(old, now)) return retyped(column, type)
+  if (old.type.kind === 'struct' && now.type.kind === 'struct') {
+    const children = now.children.map(child => {
+      const index = old.children.findIndex(({ id }) => id === child.id)
+      const before = old.children[index]!
+      return reshaped(fieldOf(column, index), before, child, `${path}.${before.name}`)
+    })
+    return { ...column, type, children }
+  }
+  const cast = castColumn(decoded(column), type, false, null, () => `column ${quote(path)}`)
+  return fitColumn(cast, type)!
+}

@@ -1,0 +1,184 @@
+/**
+ * Stages columns of rows that are there already: new ones, or all values of old ones anew.
+ *
+ * Each fragment gets its columns in one file, in batches as long as those it has; a few small ones ride in the slot. The
+ * values of a row are made of nothing but the row, so what was staged for a fragment stays good as long as its
+ * files do: a change that lost the race for its slot adds the fragments that came since.
+ */
+import type { Batch, Column } from '../arrow/column.js'
+import { concatBatches } from '../arrow/concat.js'
+import { IpcFileWriter } from '../arrow/file-writer.js'
+import { nullColumn } from '../arrow/fill.js'
+import { encodeBatch } from '../arrow/inline-batch.js'
+import { batchBytes } from '../arrow/layout.js'
+import { sliceBatch } from '../arrow/slice.js'
+import { takeBatch } from '../arrow/take.js'
+import type { Schema } from '../arrow/types.js'
+import type { Fragment } from '../manifest/layout.js'
+import { inParallel } from '../primitives/in-parallel.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { RowSource, rowOffsetField } from '../query/source.js'
+import { Steps } from '../query/steps.js'
+import type { BoundExpression } from '../sql/bound.js'
+import type { Part, TableReader } from '../table/table-reader.js'
+import type { ColumnsDraft } from './build-change.js'
+import { conformBatch } from './conform.js'
+import { type Draft, inlineBytes, newFileName, type StageTarget, ZoneCollector } from './stage.js'
+
+/** Fragments worked on at a time. */
+const fragmentsAtOnce = 4
+/** Rows of one step at most. */
+const stepRows = 8 * 1024
+
+/** What columns are to be written. */
+export interface ColumnsWork {
+  /** The columns, as the table will have them. */
+  readonly schema: Schema
+  /** Columns the values are made of. */
+  readonly names: readonly string[]
+  /** Expressions among them, by which the work is cut into short steps. */
+  readonly expressions: readonly BoundExpression[]
+  /** The values for some living rows, of types that fit `schema`. */
+  readonly values: (rows: Batch, signal: AbortSignal | undefined) => Batch | Promise<Batch>
+  /** Whether a fragment gets the columns at all. */
+  readonly concerns: (fragment: Fragment) => boolean
+  /** Told how many rows are done. */
+  readonly progress?: (rows: number) => void
+}
+
+interface Staged {
+  readonly fragment: Fragment
+  readonly draft: Draft
+}
+
+export class StagedColumns {
+  #schemaId: number | undefined
+  /** By fragment id. */
+  #staged = new Map<number, Staged>()
+
+  /**
+   * The columns for the rows of a version. From one call to the next the values of a row are the same as long as the schema
+   * of the version is.
+   */
+  async stage(
+    reader: TableReader,
+    work: ColumnsWork,
+    target: StageTarget,
+    pacer: Pacer,
+  ): Promise<readonly ColumnsDraft[]> {
+    const { schema, fragments } = reader.layout
+    // Where a row stands among all others is not in the row.
+    if (this.#schemaId !== schema.id || work.names.includes(rowOffsetField.name)) this.#staged.clear()
+    this.#schemaId = schema.id
+    const concerned = fragments.filter(work.concerns)
+    const kept = new Map<number, Staged>()
+    for (const fragment of concerned) {
+      const known = this.#staged.get(fragment.id)
+      if (known?.fragment.files === fragment.files) kept.set(fragment.id, known)
+    }
+    this.#staged = kept
+    const source = new RowSource(reader, pacer)
+    const room = new InlineRoom(kept.values())
+    const missing = concerned.filter(({ id }) => !kept.has(id))
+    await inParallel(missing, fragmentsAtOnce, async fragment => {
+      const draft = await stageFragment(source, fragment, work, room, target, pacer)
+      kept.set(fragment.id, { fragment, draft })
+    })
+    return concerned.map(({ id }) => ({ fragment: id, draft: kept.get(id)!.draft }))
+  }
+}
+
+/** How much more can ride in the slot. */
+class InlineRoom {
+  #left = inlineBytes
+
+  constructor(staged: Iterable<Staged>) {
+    for (const { draft } of staged) if ('blob' in draft.content) this.#left -= draft.content.blob.length
+  }
+
+  takes(bytes: number): boolean {
+    if (bytes > this.#left) return false
+    this.#left -= bytes
+    return true
+  }
+}
+
+async function stageFragment(
+  source: RowSource,
+  fragment: Fragment,
+  work: ColumnsWork,
+  room: InlineRoom,
+  target: StageTarget,
+  pacer: Pacer,
+): Promise<Draft> {
+  const { rows } = fragment
+  const parts = await source.reader.partsOf(fragment, pacer.signal)
+  let first: Batch | null = null
+  if (parts.length === 1) {
+    first = await columnsOfPart(source, parts[0]!, work, pacer)
+    // A batch of few bytes has no message longer than it by much.
+    if (batchBytes(first) <= inlineBytes) {
+      const blob = encodeBatch(first)
+      if (room.takes(blob.length)) return { rows, content: { blob }, zones: new Map() }
+    }
+  }
+  const file = newFileName(target)
+  const writer = new IpcFileWriter(work.schema)
+  const zones = new ZoneCollector(work.schema)
+  let end: { bytes: number; footerCrc: number } | undefined
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    for (const part of parts) {
+      const batch = first ?? (await columnsOfPart(source, part, work, pacer))
+      await zones.add(batch, pacer)
+      yield* writer.write(batch)
+    }
+    const { chunks: last, ...totals } = writer.finish()
+    yield* last
+    end = totals
+  }
+  await target.store.putStream(`${target.location}/data/${file}.arrow`, chunks(), pacer.signal)
+  return { rows, content: { file, bytes: end!.bytes, crc: end!.footerCrc }, zones: zones.records() }
+}
+
+/** The columns for all rows of a part. Dead ones are null: what they hold must not make anything fail. */
+async function columnsOfPart(
+  source: RowSource,
+  part: Part,
+  { schema, names, expressions, values, progress }: ColumnsWork,
+  pacer: Pacer,
+): Promise<Batch> {
+  const { reader } = source
+  const live = (await reader.live(part, pacer.signal))?.toIndices() ?? null
+  const count = live?.length ?? part.rows
+  const input = await source.partBatch(part, names)
+  const before = reader.liveBeforeFragment(part.fragment) + (await reader.liveBefore(part, pacer.signal))
+  const steps = new Steps(expressions, stepRows)
+  const pieces: Batch[] = []
+  for (let from = 0, to: number; from < count; from = to) {
+    await pacer.turn()
+    to = Math.min(count, from + steps.rows)
+    const begun = pacer.worked()
+    const rows =
+      live === null ? sliceBatch(input, from, to - from) : takeBatch(input, live.subarray(from, to))
+    const made = values(rows, pacer.signal)
+    pieces.push(conformBatch(made instanceof Promise ? await made : made, schema, before + from))
+    if (!(made instanceof Promise)) steps.took(to - from, pacer.worked() - begun)
+    progress?.(to - from)
+  }
+  await pacer.turn()
+  if (count === 0) return nullBatch(schema, part.rows)
+  const batch = concatBatches(pieces)
+  return live === null ? batch : takeBatch(batch, placesOf(live, part.rows))
+}
+
+/** For each row of a part which of the living ones it is; -1 for a dead one. */
+function placesOf(live: Uint32Array, rows: number): Int32Array {
+  const places = new Int32Array(rows).fill(-1)
+  for (let i = 0; i < live.length; i++) places[live[i]!] = i
+  return places
+}
+
+function nullBatch(schema: Schema, length: number): Batch {
+  const columns = schema.fields.map(({ type }): Column => nullColumn(type, length))
+  return { schema, length, columns }
+}
