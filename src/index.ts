@@ -2,6 +2,7 @@
 export type { DataType, Field, Schema } from './arrow/types.js'
 export { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from './errors.js'
 export type { Assignments } from './namespace/assignments.js'
+export type { ColumnChanges, ColumnDefinition, ColumnType, NewColumns } from './namespace/column-fields.js'
 export { type ConnectOptions, connect } from './namespace/connect.js'
 export {
   type MergeCondition,
@@ -23,7 +24,7 @@ export {
   type RowsOptions,
   Search,
 } from './namespace/search.js'
-export { type AddOptions, Table, type VersionInfo } from './namespace/table.js'
+export { type AddOptions, type BackfillOptions, Table, type VersionInfo } from './namespace/table.js'
 export type { Row, TableData } from './namespace/table-data.js'
 export { Tags } from './namespace/table-tags.js'
 export type { Clock } from './primitives/clock.js'
@@ -31,3 +32,10 @@ export type { ArrowBody, ArrowReply, CallOptions, Operations, Reply, Request } f
 export type { Parameters, ParameterValue } from './protocol/parameters.js'
 export { type SqlFragment, sql } from './sql/syntax/tag.js'
 export { Ambiguous, type BlobInfo, type BlobStore } from './storage/blob-store.js'
+export type {
+  BatchFunction,
+  ColumnFunction,
+  FunctionCall,
+  FunctionInput,
+  RowFunction,
+} from './write/functions.js'

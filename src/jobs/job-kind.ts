@@ -7,7 +7,7 @@ export interface JobKind<S> {
    * Does the work, and returns what is to be committed: its operations stand in the same entry as the end of the job, so
    * neither is there without the other. It is decided like any proposal (commit/machine), but only while the job is
    * still this run's; with no operations the job ends without having changed anything. What `run` or the decision throws
-   * ends the job as Failed.
+   * ends the job as Failed, unless the decision throws `Overtaken`: then the run goes on.
    *
    * May run more than once for a job, but lands at most once. Must come to an end soon after `signal` fires.
    */
@@ -33,6 +33,20 @@ export interface Progress {
   readonly done: number
   readonly total: number
   readonly phase: string
+}
+
+/**
+ * Thrown by a decision that was worked out on something that has changed since. `again` works it out anew; what it
+ * throws ends the job as Failed.
+ */
+export class Overtaken<S> extends Error {
+  override readonly name = 'Overtaken'
+  readonly again: () => Promise<Propose<S>>
+
+  constructor(again: () => Promise<Propose<S>>) {
+    super('overtaken')
+    this.again = again
+  }
 }
 
 /**

@@ -16,7 +16,7 @@ import { orAborted } from '../primitives/abort.js'
 import type { Clock } from '../primitives/clock.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 import type { BlobStore } from '../storage/blob-store.js'
-import { type JobKind, JobStopped, type Progress, type StopCause } from './job-kind.js'
+import { type JobKind, JobStopped, Overtaken, type Progress, type StopCause } from './job-kind.js'
 import type { JobLog } from './job-log.js'
 import { claimedOp, endedOp, type JobOp, type OpenJob, queuedAgainOp, queuedOp } from './job-op.js'
 import { deleteLease, keepLease, leaseMs, listLeases, newestLeases, readProgress } from './lease.js'
@@ -241,7 +241,7 @@ export class JobRunner<S> {
   }
 
   async #conclude(own: Own, claim: OpenJob, kind: JobKind<S>, outcome: Outcome<S>): Promise<void> {
-    if (outcome.kind === 'done') return this.#land(claim, outcome.propose)
+    if (outcome.kind === 'done') return this.#land(own, claim, kind, outcome.propose)
     switch (stopCause(own)) {
       case 'closing':
         return this.#giveBack(claim, outcome.kind === 'failed' ? kind.onOrphan : 'requeue', 'owner closed')
@@ -252,14 +252,18 @@ export class JobRunner<S> {
   }
 
   /** Commits a result, or that it could not be committed. */
-  async #land(claim: OpenJob, propose: Propose<S>): Promise<void> {
+  async #land(own: Own, claim: OpenJob, kind: JobKind<S>, propose: Propose<S>): Promise<void> {
     try {
       await this.#whileClaimed(claim, (state, at) => {
         const result = decided(propose, state, at)
         return { ...result, ops: [...result.ops, asJson(endedOp(claim.id, 'Succeeded'))] }
       })
     } catch (error) {
-      if (error instanceof Refused) await this.#fail(claim, error.error)
+      const refusal = error instanceof Refused ? error.error : null
+      if (refusal instanceof Overtaken) {
+        const outcome = await outcomeOf<S>(() => refusal.again())
+        await this.#conclude(own, claim, kind, outcome)
+      } else if (error instanceof Refused) await this.#fail(claim, error.error)
       else if (isTransient(error)) throw error
       else await this.#fail(claim, error)
     }
@@ -387,8 +391,12 @@ async function run<S>(kind: JobKind<S>, own: Own, { id, spec, table }: OpenJob):
   const progress = (done: number, total: number, phase: string) => {
     own.progress = { done, total, phase }
   }
+  return outcomeOf(() => kind.run({ id, spec, table, signal, progress }))
+}
+
+async function outcomeOf<S>(work: () => Promise<Propose<S>>): Promise<Outcome<S>> {
   try {
-    return { kind: 'done', propose: await kind.run({ id, spec, table, signal, progress }) }
+    return { kind: 'done', propose: await work() }
   } catch (error) {
     return { kind: 'failed', error }
   }

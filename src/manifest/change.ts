@@ -79,6 +79,7 @@ export type ChangeKind =
   | 'merge'
   | 'restore'
   | 'schema'
+  | 'backfill'
 
 export interface Change {
   readonly op: 'change'

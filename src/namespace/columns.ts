@@ -2,6 +2,7 @@
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import { quote, schemaMismatch } from '../errors.js'
+import type { JobQueuedOp } from '../jobs/job-op.js'
 import { type NumberedSchema, numberFields, type TableSchema } from '../manifest/table-schema.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
@@ -17,8 +18,10 @@ import {
   withoutColumns,
 } from '../write/alter-columns.js'
 import { buildChange, type ChangeParts } from '../write/build-change.js'
+import { checkDependents } from '../write/derive.js'
 import { reshapedValues } from '../write/reshape-columns.js'
 import { StagedColumns } from '../write/stage-columns.js'
+import { automaticBackfill } from './backfill.js'
 import { commitOnNewest, type Engine, type OpenTable, requirementsOf, stageTarget } from './engine.js'
 import { perSchema } from './per-schema.js'
 
@@ -45,18 +48,15 @@ export const alterTableAddColumns: Handler<Engine, 'alterTableAddColumns'> = asy
         head.next.field,
       )
       const written = numbered.schema.fields.filter((_, i) => added[i]!.value !== null)
+      const fields = [...schema.fields, ...numbered.schema.fields]
+      const next = { ...numbered, schema: { ...schema, id: numbered.schema.id, fields } }
+      checkDependents(schema, next.schema, engine)
       const columns = work === null ? [] : await staged.stage(reader, work, stageTarget(engine, head), pacer)
       return {
-        schema: {
-          ...numbered,
-          schema: {
-            ...schema,
-            id: numbered.schema.id,
-            fields: [...schema.fields, ...numbered.schema.fields],
-          },
-        },
+        schema: next,
         columns,
         fields: written.map(field => field.id),
+        job: automaticBackfill(engine, head.uuid, numbered.schema),
       }
     },
     reply: version => version,
@@ -107,6 +107,7 @@ async function reshape(
   pacer: Pacer,
 ): Promise<SchemaChange> {
   const next = { schema: { ...schema, id: head.schemaId + 1 }, nextField }
+  checkDependents(reader.schema, next.schema, engine)
   const reshaped = reshapedValues(reader.schema, next.schema)
   if (reshaped === null) return { schema: next }
   const columns = await staged.stage(reader, reshaped.work, stageTarget(engine, head), pacer)
@@ -165,6 +166,8 @@ function successor(head: TableHead, schema: TableSchema): NumberedSchema {
 /** What a change comes to on one version. */
 interface SchemaChange extends Pick<ChangeParts, 'columns' | 'fields'> {
   readonly schema: NumberedSchema
+  /** Work that is queued with it. */
+  readonly job?: JobQueuedOp | null
 }
 
 interface SchemaEdit<A, R> {
@@ -191,11 +194,16 @@ async function changeSchema<A, R>(
       id,
       find,
       prepare: open => work(open!, new Pacer(options.signal)),
-      decide(state, { answer, ...parts }, { firstBlob, transactionId }) {
+      decide(state, { answer, job = null, ...parts }, { firstBlob, transactionId }) {
         const head = find(state)
         const { change, blobs } = buildChange(head, { kind: 'schema', ...parts }, firstBlob)
         const version = { version: change.v, transaction_id: transactionId }
-        return { ops: [change], blobs, req: requirementsOf(head), reply: reply(version, answer as A) }
+        return {
+          ops: job === null ? [change] : [change, job],
+          blobs,
+          req: requirementsOf(head),
+          reply: reply(version, answer as A),
+        }
       },
     },
     options,

@@ -20,7 +20,9 @@ import { FileStore } from '../storage/file-store.js'
 import { MemoryStore } from '../storage/memory-store.js'
 import { selfTest } from '../storage/self-test.js'
 import { createTableSource } from '../table/table-source.js'
+import { type ColumnFunction, checkFunctions } from '../write/functions.js'
 import { Pins } from '../write/pins.js'
+import { backfillKinds } from './backfill.js'
 import type { Engine } from './engine.js'
 import { bindOperations } from './handlers.js'
 import { Namespace } from './namespace.js'
@@ -37,6 +39,8 @@ export interface ConnectOptions {
   readonly store?: BlobStore
   /** Bytes of columns that may stay in memory. Default 1 GiB. */
   readonly cacheBytes?: number
+  /** Functions that fill columns (`virtual_column`), by the name the columns give. */
+  readonly functions?: readonly ColumnFunction[]
   /** Source of time and randomness, for tests that replay. */
   readonly clock?: Clock
   /**
@@ -61,7 +65,8 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
   if (options.store !== undefined && !readOnly) await selfTest(store, clock, signal)
   const location = store instanceof FileStore ? resolve(path) : path
   const { onWarning: warn = emitWarning } = options
-  const settings = { location, create, readOnly, cacheBytes, clock, warn }
+  const functions = checkFunctions(options.functions ?? [])
+  const settings = { location, create, readOnly, cacheBytes, clock, warn, functions }
   const { engine, close } = await openEngine(store, settings, signal)
   return new Namespace(bindOperations(engine, readOnly ? isReadOnly : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),
@@ -80,7 +85,8 @@ interface EngineOptions {
   readonly cacheBytes: number
   readonly clock: Clock
   readonly warn: Warn
-  /** Kinds of work that can be queued. */
+  readonly functions?: readonly ColumnFunction[]
+  /** Kinds of work that can be queued, beside those there always are. */
   readonly jobKinds?: readonly JobKind<CatalogState>[]
 }
 
@@ -92,7 +98,7 @@ export interface OpenedEngine {
 /** The newest checkpoint, what follows it in the log, and everything that works on them. */
 export async function openEngine(
   store: BlobStore,
-  { location, create, readOnly, cacheBytes, clock, warn, jobKinds = [] }: EngineOptions,
+  { location, create, readOnly, cacheBytes, clock, warn, functions = [], jobKinds = [] }: EngineOptions,
   signal?: AbortSignal,
 ): Promise<OpenedEngine> {
   const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
@@ -125,13 +131,16 @@ export async function openEngine(
     log: {
       jobs: state => state.jobs,
       refresh: called => committer.refresh(called),
-      commit: propose => committer.commit(propose),
+      async commit(propose) {
+        const committed = await committer.commit(propose)
+        upkeep.afterCommit(committed)
+        return committed
+      },
     },
     store,
     clock,
-    kinds: readOnly ? [] : jobKinds,
+    kinds: readOnly ? [] : [...backfillKinds(() => engine, functions), ...jobKinds],
   })
-  jobs.observe(committer.state)
   const engine: Engine = {
     location,
     store,
@@ -145,9 +154,11 @@ export async function openEngine(
     pins,
     source: createTableSource(store, slots, cacheBytes),
     clock,
+    functions,
     turns: new KeyedMutex(),
     creations: new KeyedMutex(),
   }
+  jobs.observe(committer.state)
   const close = async () => {
     await jobs.close()
     await pins.close()

@@ -16,6 +16,7 @@ import { settleFilter } from '../query/settle.js'
 import { buildChange, type ChangeParts } from '../write/build-change.js'
 import { checkColumns } from '../write/conform.js'
 import { killRows } from '../write/kill-rows.js'
+import { MaintainedColumns } from '../write/maintained.js'
 import { MatchedRows } from '../write/matched-rows.js'
 import { type MergeRules, RowMerge } from '../write/merge.js'
 import { MergeSource } from '../write/merge-source.js'
@@ -56,16 +57,21 @@ export const updateTable: Handler<Engine, 'updateTable'> = async (engine, reques
   const { id, properties } = request
   const matched = new MatchedRows()
   const rewritten = new RewrittenRows()
-  const bound = perSchema(schema => settleUpdate(request, schema, engine.clock))
+  const bound = perSchema(schema => {
+    const settled = settleUpdate(request, schema, engine.clock)
+    const set = settled.assignments.map(({ field }) => field.name)
+    const values = updatedValues(schema, settled.assignments)
+    const maintained = new MaintainedColumns(schema, engine)
+    return { filter: settled.filter, values: maintained.after(values, set, options.signal) }
+  })
   return editRows(engine, id, options, {
     kind: 'update',
     properties,
     async work({ head, reader }, pacer) {
       const { schema } = reader
-      const { filter, assignments } = bound(schema)
+      const { filter, values } = bound(schema)
       const rows = await matched.find(reader, filter, pacer)
       const target = stageTarget(engine, head)
-      const values = updatedValues(schema, assignments)
       const moved = await rewritten.stage(reader, arrowSchema(schema), rows, values, target, pacer)
       const { dead, drop, count } = await killRows(rows, target, pacer.signal)
       return { edit: { moved, dead, drop }, counts: { updated_rows: count } }
@@ -107,11 +113,12 @@ async function mergeRows(
   const { signal } = options
   const rules = mergeRules(request)
   const { layout } = await openTable(engine, id, undefined, options)
-  const schema = arrowSchema(layout.schema)
-  const incoming = await readBody(body)
+  const maintained = new MaintainedColumns(layout.schema, engine)
+  const incoming = maintained.withoutOwn(await readBody(body))
+  const schema = maintained.incoming
   checkColumns(incoming.schema, schema)
   const source = await MergeSource.read(incoming, schema, on, seedOf(engine.clock), new Pacer(signal))
-  const merge = new RowMerge(source, rules)
+  const merge = new RowMerge(source, rules, maintained)
   let attempts = 0
   return editRows(engine, id, options, {
     kind: 'merge',

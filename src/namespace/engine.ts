@@ -18,6 +18,7 @@ import type { HandlerOptions } from '../protocol/calls.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { TableReader } from '../table/table-reader.js'
 import type { TableSource } from '../table/table-source.js'
+import type { ColumnFunction } from '../write/functions.js'
 import type { Pins } from '../write/pins.js'
 import type { StageTarget } from '../write/stage.js'
 import { withoutRoot } from './locations.js'
@@ -46,6 +47,8 @@ export interface Engine {
   readonly pins: Pins
   readonly source: TableSource
   readonly clock: Clock
+  /** Those that can fill columns. */
+  readonly functions: readonly ColumnFunction[]
   /** By table path: calls of this process that work on a table's newest version take turns; none waits for a client. */
   readonly turns: KeyedMutex
   /** By table path: calls of this process that create a table which is not there yet take turns, uploads included. */

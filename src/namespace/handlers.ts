@@ -2,6 +2,7 @@
 import { SheafError } from '../errors.js'
 import { bindHandlers, type HandlerOptions, type Handlers, type Operations } from '../protocol/calls.js'
 import { type OperationName, operationNames, operations } from '../protocol/operations.js'
+import { alterTableBackfillColumns } from './backfill.js'
 import { batchCommitTables, batchCreateTableVersions } from './batch.js'
 import {
   alterTableAddColumns,
@@ -72,7 +73,7 @@ const handlers: Handlers<Engine> = {
   alterTableAddColumns,
   alterTableAlterColumns,
   alterTableDropColumns,
-  alterTableBackfillColumns: 'unsupported',
+  alterTableBackfillColumns,
   updateFieldMetadata,
   updateTableSchemaMetadata,
   createTableIndex: 'unsupported',

@@ -15,6 +15,7 @@ import { countMatching } from '../query/count.js'
 import { settleFilter } from '../query/settle.js'
 import { buildChange } from '../write/build-change.js'
 import { checkFits, conformBatches, schemaOfTable } from '../write/conform.js'
+import { MaintainedColumns, maintainsAlike } from '../write/maintained.js'
 import { type StagedRows, stageRows } from '../write/stage.js'
 import { readBody } from './arrow-rows.js'
 import {
@@ -156,10 +157,11 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
   const named = findTable(await engine.root.refresh(signal), id, options.table)
   if (named.kind === 'declared') return insertFirst(engine, named, request, body, options)
   const { head, layout } = await openTable(engine, id, undefined, options)
-  const incoming = await readBody(body)
-  const schema = arrowSchema(layout.schema)
-  checkFits(incoming.schema, schema)
-  const staged = await stage(engine, head, schema, conformBatches(incoming.batches, schema), signal)
+  const maintained = new MaintainedColumns(layout.schema, engine)
+  const rows = maintained.withoutOwn(await readBody(body))
+  checkFits(rows.schema, maintained.incoming)
+  const complete = maintained.completed(conformBatches(rows.batches, maintained.incoming), signal)
+  const staged = await stage(engine, head, arrowSchema(layout.schema), complete, signal)
   const fields = layout.schema.fields.map(field => field.id)
   const find = (state: CatalogState): TableHead => {
     const now = findTable(state, id, options.table)
@@ -167,7 +169,9 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
     return now
   }
   const checkSchema = (now: TableSchema): number => {
-    if (now.id !== layout.schema.id && !takesRowsOf(now, layout.schema)) throw changedMeanwhile(id)
+    const before = layout.schema
+    const fits = now.id === before.id || (takesRowsOf(now, before) && maintainsAlike(now, before))
+    if (!fits) throw changedMeanwhile(id)
     return now.id
   }
   const insert = (

@@ -8,6 +8,7 @@ import { operationNames, operations } from '../protocol/operations.js'
 import type { Parameters } from '../protocol/parameters.js'
 import type { VectorValues } from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
+import { withNulls } from '../write/maintained.js'
 import { type Assignments, updateFields } from './assignments.js'
 import { alterations, type ColumnChanges, type NewColumns, newColumns } from './column-fields.js'
 import { filterFields } from './filter-fields.js'
@@ -22,6 +23,13 @@ export type VersionInfo = Reply<'describeTableVersion'>['version']
 export interface AddOptions extends CallOptions {
   /** `append` (default) adds the rows, `overwrite` replaces all rows by them. */
   readonly mode?: 'append' | 'overwrite'
+}
+
+export interface BackfillOptions extends CallOptions {
+  /** Rows to fill; the others keep what they have. */
+  readonly where?: string
+  /** Calls of an asynchronous function under way at the same time. Default 4. */
+  readonly concurrency?: number
 }
 
 /** What a handle is bound to. */
@@ -55,7 +63,7 @@ export class Table {
   ): Promise<{ readonly version: number; readonly rows: number }> {
     this.#refuseCheckedOut('add')
     const { mode = 'append', ...call } = options
-    const rows = await tableRows(data, await this.schema(call), call.signal)
+    const rows = await tableRows(data, withNulls(await this.schema(call)), call.signal)
     const request = {
       id: this.id,
       mode: wireWord('mode', mode, { append: 'Append', overwrite: 'Overwrite' }),
@@ -186,6 +194,23 @@ export class Table {
     this.#refuseCheckedOut('dropColumns')
     const { version } = await this.#operations.alterTableDropColumns({ id: this.id, columns }, options)
     return { version }
+  }
+
+  /**
+   * Fills a computed or virtual column in all rows, or those for which `where` is true: a job, whose id `describeTransaction`
+   * takes. Throws code 0 where the function of the column is not known to the connection.
+   */
+  async backfillColumn(column: string, options: BackfillOptions = {}): Promise<{ readonly jobId: string }> {
+    this.#refuseCheckedOut('backfillColumn')
+    const { where, concurrency, ...call } = options
+    const request = {
+      id: this.id,
+      column,
+      ...(where !== undefined && { where }),
+      ...(concurrency !== undefined && { concurrency }),
+    }
+    const reply = await this.#operations.alterTableBackfillColumns(request, call)
+    return { jobId: reply.job_id }
   }
 
   /** Sets and removes (null) metadata of a column; with `replace` all other keys go. Gives the metadata then. */

@@ -94,6 +94,8 @@ const newVirtualColumn = object({
   ...functionFields,
 })
 
+export type NewVirtualColumn = Infer<typeof newVirtualColumn>
+
 const alteredVirtualColumn = object({
   input_columns: optional(array(columnPath), 'Columns the function reads.'),
   ...functionFields,
@@ -134,6 +136,7 @@ const alteration = object(
   },
   { atLeastOne: ['rename', 'nullable', 'data_type', 'virtual_column'] },
 )
+export type AlteredVirtualColumn = Infer<typeof alteredVirtualColumn>
 export type ColumnAlteration = Infer<typeof alteration>
 
 export const alterColumnsRequest = object({

@@ -1,11 +1,11 @@
 /** New columns of a table: what they will be called, and where the values of the rows there are come from. */
 import type { Batch } from '../arrow/column.js'
 import { typeFromJson } from '../arrow/schema-json.js'
-import type { Field } from '../arrow/types.js'
+import type { DataType, Field, Schema } from '../arrow/types.js'
 import { quote, schemaMismatch } from '../errors.js'
-import type { Fragment } from '../manifest/layout.js'
+import { findField } from '../manifest/field-node.js'
 import type { TableSchema } from '../manifest/table-schema.js'
-import type { NewColumn } from '../protocol/schema-shapes.js'
+import type { NewColumn, NewVirtualColumn } from '../protocol/schema-shapes.js'
 import { sourceSchema } from '../query/source.js'
 import { bindAssignment } from '../sql/binding/assign.js'
 import { type BindOptions, bindExpression } from '../sql/binding/bind.js'
@@ -13,6 +13,7 @@ import type { BoundExpression } from '../sql/bound.js'
 import { evaluate } from '../sql/evaluate.js'
 import { parseExpression } from '../sql/syntax/parse.js'
 import { checkNames } from './conform.js'
+import { checkFree, computedMetadata, virtualMetadata } from './definitions.js'
 import type { ColumnsWork } from './stage-columns.js'
 
 /** A column to be. */
@@ -31,55 +32,81 @@ export function settleNewColumns(
   schema: TableSchema,
   options: BindOptions,
 ): readonly AddedColumn[] {
-  const added = columns.map(column => settle(column, schema, options))
-  checkNewNames(
-    schema,
-    added.map(({ field }) => field),
-  )
+  const added = columns.flatMap(column => settle(column, schema, options))
+  for (const { field } of added) {
+    if (!schema.fields.some(({ name }) => name === field.name)) continue
+    throw schemaMismatch(`column ${quote(field.name)} already exists`, {
+      hint: 'choose another name, or drop the column first',
+    })
+  }
+  checkNames({ fields: added.map(({ field }) => field) })
   return added
 }
 
-/** Throws code 20 where a table cannot get these columns. */
-export function checkNewNames(schema: TableSchema, fields: readonly Field[]): void {
-  for (const { name } of fields) {
-    if (schema.fields.some(known => known.name === name)) {
-      throw schemaMismatch(`column ${quote(name)} already exists`, {
-        hint: 'choose another name, or drop the column first',
-      })
-    }
+function settle(column: NewColumn, schema: TableSchema, options: BindOptions): readonly AddedColumn[] {
+  const { name, expression, computed, virtual_column, data_type } = column
+  const type = data_type === undefined ? undefined : typeFromJson(data_type)
+  if (virtual_column !== undefined) return virtualColumns(name, virtual_column, type, schema)
+  if (expression !== undefined) {
+    // What is evaluated once may read where a row stands and how it is numbered.
+    return [withValue(bindValue(expression, name, type, sourceSchema(schema, false), options), name, type)]
   }
-  checkNames({ fields })
+  if (computed !== undefined) {
+    const made = withValue(bindValue(computed, name, type, schema, options), name, type)
+    return [{ ...made, field: { ...made.field, metadata: computedMetadata(computed) } }]
+  }
+  if (type !== undefined) return [{ field: { name, type, nullable: true }, value: null }]
+  throw schemaMismatch(`column ${quote(name)} is all null, and has no type`, { hint: 'give data_type' })
 }
 
-function settle(
-  { name, expression, data_type }: NewColumn,
-  schema: TableSchema,
-  options: BindOptions,
-): AddedColumn {
-  const declared = data_type === undefined ? undefined : typeFromJson(data_type)
-  if (expression === undefined) {
-    if (declared !== undefined) return { field: { name, type: declared, nullable: true }, value: null }
-    throw schemaMismatch(`column ${quote(name)} is all null, and has no type`, { hint: 'give data_type' })
-  }
-  const value = bindValue(expression, name, declared, schema, options)
+function withValue(value: BoundExpression, name: string, type: DataType | undefined): AddedColumn {
   const { expr } = value
   const isNull = expr.kind === 'literal' && expr.value === null
-  return { field: { name, type: declared ?? value.type, nullable: true }, value: isNull ? null : value }
+  return { field: { name, type: type ?? value.type, nullable: true }, value: isNull ? null : value }
 }
 
 function bindValue(
   text: string,
   name: string,
-  type: Field['type'] | undefined,
-  schema: TableSchema,
+  type: DataType | undefined,
+  source: Schema,
   options: BindOptions,
 ): BoundExpression {
-  const source = sourceSchema(schema, false)
   if (type !== undefined) return bindAssignment(text, name, type, source, options)
   const value = bindExpression(parseExpression(text), source, options)
   if (value.type.kind !== 'null') return value
   throw schemaMismatch(`column ${quote(name)} would be NULL, of no type`, {
     hint: 'give data_type, or CAST it',
+  })
+}
+
+/** The column `name`, or those of `outputs`; all null until the function fills them. */
+function virtualColumns(
+  name: string,
+  definition: NewVirtualColumn,
+  type: DataType | undefined,
+  schema: TableSchema,
+): readonly AddedColumn[] {
+  const { input_columns, data_type, outputs } = definition
+  for (const path of input_columns) findField(schema, path)
+  const given = [type, data_type, outputs].filter(each => each !== undefined)
+  if (given.length !== 1) {
+    throw schemaMismatch(`virtual column ${quote(name)} needs its type, once`, {
+      hint: 'give data_type, or outputs where the function fills several columns',
+    })
+  }
+  if (outputs === undefined) {
+    const field = { name, type: type ?? typeFromJson(data_type), nullable: true }
+    return [{ field: { ...field, metadata: virtualMetadata(definition, null) }, value: null }]
+  }
+  if (outputs.length === 0) throw schemaMismatch(`virtual column ${quote(name)} has no outputs`)
+  return outputs.map(({ column, struct_field, data_type, nullable, metadata = {} }): AddedColumn => {
+    if (!nullable) {
+      throw schemaMismatch(`column ${quote(column)} is null until it is filled`, { hint: 'make it nullable' })
+    }
+    checkFree(Object.keys(metadata))
+    const all = { ...metadata, ...virtualMetadata(definition, struct_field) }
+    return { field: { name: column, type: typeFromJson(data_type), nullable, metadata: all }, value: null }
   })
 }
 
@@ -93,7 +120,7 @@ export function addedValues(added: readonly AddedColumn[]): ColumnsWork | null {
     names: [...new Set(expressions.flatMap(value => value.columns))],
     expressions,
     values: rows => evaluated(columns, rows),
-    concerns: (_: Fragment) => true,
+    concerns: () => true,
   }
 }
 

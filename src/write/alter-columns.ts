@@ -17,8 +17,9 @@ import {
   withType,
 } from '../manifest/field-node.js'
 import type { NumberedSchema, TableField, TableSchema } from '../manifest/table-schema.js'
-import type { ColumnAlteration } from '../protocol/schema-shapes.js'
+import type { AlteredVirtualColumn, ColumnAlteration } from '../protocol/schema-shapes.js'
 import { checkNames } from './conform.js'
+import { checkFree, definingPart, definitionOf, isMaintained, redefined } from './definitions.js'
 import { checkCastable } from './reshape-columns.js'
 
 /** Rows that fulfil a condition stand in the way. */
@@ -48,19 +49,25 @@ export function settleAlterations(
     nextField = typed.nextField
     return typed.node
   }
-  for (const { path, rename, nullable, data_type } of alterations) {
+  for (const { path, rename, nullable, data_type, virtual_column } of alterations) {
     const chain = findField(schema, path)
     const node = chain.at(-1)!
     if (edits.has(node.id)) throw invalidInput(`column ${quote(path)} is altered twice`)
     if (nullable === false && node.nullable) obstacles.push({ path, condition: isMissing(chain) })
     const type = data_type === undefined ? null : typeFromJson(data_type)
     if (type !== null) {
+      if (definitionOf(node) !== null) {
+        throw schemaMismatch(`the type of column ${quote(path)} is that of its definition`, {
+          hint: 'drop it, and add it with another',
+        })
+      }
       checkCastable(typeOf(node), type, path)
       retyped.add(node.id)
     }
     edits.set(node.id, now => {
       const typed = type === null ? now : retype(now, type)
-      return { ...typed, name: rename ?? now.name, nullable: nullable ?? now.nullable }
+      const defined = virtual_column === undefined ? typed : redefine(typed, virtual_column, schema)
+      return { ...defined, name: rename ?? now.name, nullable: nullable ?? now.nullable }
     })
   }
   for (const { path } of alterations) {
@@ -71,6 +78,26 @@ export function settleAlterations(
       throw invalidInput(`column ${quote(path)} is altered, and so is the type of ${quote(outer.name)}`)
   }
   return { schema: withEdits(schema, edits), nextField, obstacles }
+}
+
+/** A column whose function is given other inputs, or is another. Throws code 12 for inputs that are not there. */
+function redefine(node: FieldNode, changes: AlteredVirtualColumn, schema: TableSchema): FieldNode {
+  const definition = definitionOf(node)
+  if (definition?.kind !== 'virtual') {
+    throw schemaMismatch(`column ${quote(node.name)} is no virtual column`, {
+      hint: 'add one with virtual_column',
+    })
+  }
+  const given = Object.entries(changes).filter(([, value]) => value !== undefined)
+  const column = { ...definition.column, ...Object.fromEntries(given) }
+  for (const path of column.input_columns) {
+    const input = findField(schema, path)[0]!
+    if (input.id < node.id || !isMaintained(input)) continue
+    throw schemaMismatch(`column ${quote(path)} may itself be made of ${quote(node.name)}`, {
+      hint: 'a column is made of such as were there before it',
+    })
+  }
+  return { ...node, metadata: redefined(node.metadata ?? {}, definition.column, column) }
 }
 
 /** The schema without some columns or fields of structs. Throws code 12 for unknown ones, 20 where nothing would be left. */
@@ -101,7 +128,8 @@ export function withFieldMetadata(
   const fields: Record<string, Readonly<Record<string, string>>> = Object.create(null)
   for (const { path, metadata, replace = false } of updates) {
     const { id, metadata: before = {} } = findField(schema, path).at(-1)!
-    const merged = Object.entries({ ...(replace ? {} : before), ...metadata })
+    checkFree(Object.keys(metadata))
+    const merged = Object.entries({ ...(replace ? definingPart(before, true) : before), ...metadata })
     const kept = Object.fromEntries(merged.filter((entry): entry is [string, string] => entry[1] !== null))
     fields[path] = kept
     edits.set(id, ({ metadata: _, ...node }) => {

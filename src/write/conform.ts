@@ -9,6 +9,7 @@ import { sliceBatch } from '../arrow/slice.js'
 import { typeName } from '../arrow/type-name.js'
 import type { DataType, Field, Schema } from '../arrow/types.js'
 import { columnNotFound, quote, type SheafError, schemaMismatch } from '../errors.js'
+import { definingPart } from './definitions.js'
 import { fitColumn } from './fit.js'
 
 /**
@@ -66,14 +67,16 @@ export async function* conformBatches(
 }
 
 /**
- * The schema of a table made from rows of `incoming`: the same, but a column of nulls may be null whatever it says.
- * Throws code 20 for names a table cannot have.
+ * The schema of a table made from rows of `incoming`: the same, but a column of nulls may be null whatever it says, and
+ * none follows from others: rows copied from a table where one did bring its values. Throws code 20 for names a table
+ * cannot have.
  */
 export function schemaOfTable(incoming: Schema): Schema {
   checkNames(incoming)
-  const fields = incoming.fields.map(field =>
-    field.type.kind === 'null' ? { ...field, nullable: true } : field,
-  )
+  const fields = incoming.fields.map(field => {
+    const nullable = field.nullable || field.type.kind === 'null'
+    return { ...field, nullable, ...(field.metadata && { metadata: definingPart(field.metadata, false) }) }
+  })
   return { ...incoming, fields }
 }
 

@@ -17,6 +17,7 @@ import type { TableReader } from '../table/table-reader.js'
 import type { MovedDraft } from './build-change.js'
 import { conformBatches } from './conform.js'
 import { type KilledRows, killRows } from './kill-rows.js'
+import type { MaintainedColumns } from './maintained.js'
 import { countIn, MatchedRows, type Narrow, type RowSet } from './matched-rows.js'
 import type { MergeSource } from './merge-source.js'
 import { type NewValues, RewrittenRows } from './rewrite-rows.js'
@@ -47,6 +48,7 @@ export interface Merged {
 export class RowMerge {
   readonly #source: MergeSource
   readonly #rules: MergeRules
+  readonly #maintained: MaintainedColumns
   readonly #matched = new MatchedRows()
   readonly #replaced = new MatchedRows()
   readonly #removed = new MatchedRows()
@@ -54,9 +56,11 @@ export class RowMerge {
   #inserted: { readonly schemaId: number; readonly met: Bitset; readonly drafts: readonly Draft[] } | null =
     null
 
-  constructor(source: MergeSource, rules: MergeRules) {
+  /** `maintained`: those of the schema that the table keeps as long as the merge lasts. */
+  constructor(source: MergeSource, rules: MergeRules, maintained: MaintainedColumns) {
     this.#source = source
     this.#rules = rules
+    this.#maintained = maintained
   }
 
   /** What the merge does to this version. */
@@ -83,7 +87,8 @@ export class RowMerge {
       removed = await this.#removed.find(reader, filter, pacer, strange)
     }
     const arrow = arrowSchema(schema)
-    const newValues = mergedValues(source, schema)
+    const brought = source.schema.fields.map(({ name }) => name)
+    const newValues = this.#maintained.after(mergedValues(source, schema), brought, pacer.signal)
     const moved = await this.#rewritten.stage(reader, arrow, replaced, newValues, target, pacer)
     const drafts = insert ? await this.#insert(reader, arrow, matched, target, pacer) : []
     return {
@@ -125,12 +130,9 @@ export class RowMerge {
     const isSame =
       before?.schemaId === reader.schema.id && before.met.words.every((w, i) => w === met.words[i])
     if (isSame) return before.drafts
-    const { drafts } = await stageRows(
-      conformBatches(source.without(met), arrow),
-      arrow,
-      target,
-      pacer.signal,
-    )
+    const rest = conformBatches(source.without(met), this.#maintained.incoming)
+    const complete = this.#maintained.completed(rest, pacer.signal)
+    const { drafts } = await stageRows(complete, arrow, target, pacer.signal)
     this.#inserted = { schemaId: reader.schema.id, met, drafts }
     return drafts
   }

@@ -38,8 +38,11 @@ export interface ColumnsWork {
   readonly names: readonly string[]
   /** Expressions among them, by which the work is cut into short steps. */
   readonly expressions: readonly BoundExpression[]
-  /** The values for some living rows, of types that fit `schema`. */
-  readonly values: (rows: Batch, signal: AbortSignal | undefined) => Batch | Promise<Batch>
+  /** The values for some living rows, of types that fit `schema`. `firstRow` living rows of the version come before them. */
+  readonly values: (
+    rows: Batch,
+    options: { readonly firstRow: number; readonly signal: AbortSignal | undefined },
+  ) => Batch | Promise<Batch>
   /** Whether a fragment gets the columns at all. */
   readonly concerns: (fragment: Fragment) => boolean
   /** Told how many rows are done. */
@@ -160,8 +163,9 @@ async function columnsOfPart(
     const begun = pacer.worked()
     const rows =
       live === null ? sliceBatch(input, from, to - from) : takeBatch(input, live.subarray(from, to))
-    const made = values(rows, pacer.signal)
-    pieces.push(conformBatch(made instanceof Promise ? await made : made, schema, before + from))
+    const firstRow = before + from
+    const made = values(rows, { firstRow, signal: pacer.signal })
+    pieces.push(conformBatch(made instanceof Promise ? await made : made, schema, firstRow))
     if (!(made instanceof Promise)) steps.took(to - from, pacer.worked() - begun)
     progress?.(to - from)
   }

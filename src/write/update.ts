@@ -10,6 +10,7 @@ import { bindAssignment } from '../sql/binding/assign.js'
 import { type BindOptions, bindFilter } from '../sql/binding/bind.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { evaluate } from '../sql/evaluate.js'
+import { checkSettable } from './maintained.js'
 import type { NewValues } from './rewrite-rows.js'
 
 interface Assignment {
@@ -43,6 +44,7 @@ function bindUpdates(
     const field = schema.fields.find(({ name }) => name === column)
     const names = schema.fields.map(({ name }) => name)
     if (field === undefined) throw columnNotFound(column, names)
+    checkSettable(field)
     return { field, value: bindAssignment(text, column, field.type, source, options) }
   })
 }

@@ -168,13 +168,6 @@ describe('columns', () => {
     ).toContain('got expression and computed')
   })
 
-  test('A-097 a name twice in one call is refused', () => {
-    const column = { name: 'c', expression: '1' }
-    expect(refusal('alterTableAddColumns', { new_columns: [column, column] })).toContain(
-      'must not name "c" twice',
-    )
-  })
-
   test('A-101 A-106 an alteration needs a path and something to alter', () => {
     expect(refusal('alterTableAlterColumns', { alterations: [] })).toContain('at least 1 element')
     expect(refusal('alterTableAlterColumns', { alterations: [{ rename: 'b' }] })).toContain('needs path')

@@ -415,6 +415,127 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
       })
     })
 
+    describe('computed', () => {
+      /** Until a job has ended. */
+      const ended = async (jobId: string) => {
+        for (;;) {
+          const { status, properties } = await ns.operations.describeTransaction({ id: [jobId] })
+          if (status !== 'Queued' && status !== 'Running') return { status, ...properties }
+          await new Promise(setImmediate)
+        }
+      }
+
+      beforeEach(async () => {
+        await table.addColumns({ total: { computed: 'price * id' } })
+      })
+
+      test('A-098 A-100 it holds for rows that are there, that come, and that change', async () => {
+        await table.add([{ id: 4n, price: 10 }])
+        await table.update({ price: 7 }, 'id = 2')
+        expect(await all(['id', 'total'])).toEqual([
+          [1, 1.5],
+          [2, 14],
+          [3, null],
+          [4, 40],
+        ])
+        await table
+          .mergeInsert('id')
+          .whenMatchedUpdateAll()
+          .whenNotMatchedInsertAll()
+          .execute([
+            { id: 4n, price: 2 },
+            { id: 5n, price: 3 },
+          ])
+        expect(await all(['id', 'total'])).toEqual([
+          [1, 1.5],
+          [2, 14],
+          [3, null],
+          [4, 8],
+          [5, 15],
+        ])
+        await table.add([{ id: 6n, price: 1 }], { mode: 'overwrite' })
+        expect(await all(['total'])).toEqual([[6]])
+        expect(await table.countRows('total = price * id')).toBe(1)
+      })
+
+      test('one may be made of another, and the definition is in the metadata', async () => {
+        await table.addColumns({ label: { computed: "name || ': ' || CAST(total AS string)" } })
+        await table.update({ price: 100 }, 'id = 1')
+        await table.add([{ id: 4n, name: 'four', price: 1.5 }])
+        const found = await table.search().where('id IN (1, 4)').orderBy('id').toArray()
+        expect(found.map(row => String(row.label).replace('.0', ''))).toEqual(['one: 100', 'four: 6'])
+        expect((await fieldOf('total'))!.metadata).toEqual({ 'sheaf:computed': 'price * id' })
+      })
+
+      test('nobody else writes it', async () => {
+        expect(await failure(table.add([{ id: 4n, total: 1 }]))).toMatchObject({ code: 20 })
+        expect(await failure(table.update({ total: 1 }))).toMatchObject({ code: 20 })
+        const merge = table.mergeInsert('id').whenMatchedUpdateAll()
+        expect(await failure(merge.execute([{ id: 1n, total: 1 }]))).toMatchObject({ code: 20 })
+        const forge = table.updateFieldMetadata('total', { 'sheaf:computed': '1' })
+        expect(await failure(forge)).toMatchObject({ code: 13 })
+        expect(await table.updateFieldMetadata('total', { a: 'b' }, { replace: true })).toMatchObject({
+          'sheaf:computed': 'price * id',
+        })
+        await table.add([{ id: 4n, price: 1, total: null }])
+        expect(await all(['total'])).toEqual([[1.5], [5], [null], [4]])
+      })
+
+      test('what it is made of stays as it is, or the call is refused', async () => {
+        for (const change of [
+          table.alterColumns({ price: { rename: 'cost' } }),
+          table.alterColumns({ price: { type: 'float' } }),
+          table.alterColumns({ total: { type: 'float' } }),
+          table.alterColumns({ price: { rename: 'x' }, name: { rename: 'price' } }),
+          table.dropColumns(['price']),
+        ]) {
+          const error = await failure(change)
+          expect([error.code, error.status]).toEqual([20, 400])
+          expect(error.message).toContain('total')
+        }
+        await table.alterColumns({ total: { rename: 'sum' }, price: { nullable: true } })
+        await table.add([{ id: 4n, price: 2 }])
+        expect(await all(['sum'])).toEqual([[1.5], [5], [null], [8]])
+        await table.dropColumns(['price', 'sum'])
+      })
+
+      test('a row for which it fails is refused, and a null it must not have', async () => {
+        await table.addColumns({ n: { computed: '10 / id' } })
+        expect(await failure(table.add([{ id: 0n }]))).toMatchObject({ code: 13 })
+        await table.delete('id = 3')
+        await table.alterColumns({ total: { nullable: false } })
+        expect(await failure(table.add([{ id: 4n }]))).toMatchObject({ code: 20 })
+        await table.add([{ id: 4n, price: 1 }])
+        expect(await table.countRows()).toBe(3)
+      })
+
+      test('a restored version has its definitions back', async () => {
+        const version = await table.version()
+        await table.dropColumns(['total'])
+        await table.add([{ id: 4n, price: 1 }])
+        await table.restore(version)
+        await table.add([{ id: 5n, price: 2 }])
+        expect(await all(['total'])).toEqual([[1.5], [5], [null], [10]])
+      })
+
+      test('rows copied to another table are rows like any other', async () => {
+        const copy = await ns.createTable('copy', await table.search().toIpc())
+        await copy.add([{ id: 9n, total: 1 }])
+        expect(await copy.countRows('total = 1')).toBe(1)
+      })
+
+      test('it is filled again as a job', async () => {
+        const { jobId } = await table.backfillColumn('total', { where: 'id > 1' })
+        expect(await ended(jobId)).toMatchObject({ status: 'Succeeded', operation: 'backfill' })
+        expect(await all(['total'])).toEqual([[1.5], [5], [null]])
+        expect(await table.version()).toBe(3)
+        expect(await failure(table.backfillColumn('price'))).toMatchObject({ code: 13, status: 400 })
+        expect(await failure(table.backfillColumn('totl'))).toMatchObject({ code: 12 })
+        const wrong = table.backfillColumn('total', { where: 'pric > 1' })
+        expect(await failure(wrong)).toMatchObject({ code: 12 })
+      })
+    })
+
     describe('metadata', () => {
       test('of fields: set, removed, replaced', async () => {
         expect(await table.updateFieldMetadata('price', { unit: 'EUR', note: 'x' })).toEqual({

@@ -158,6 +158,15 @@ export const samples: Partial<Record<OperationName, Prepare>> = {
       other: (ops, options) => ops.alterTableDropColumns({ id, columns: ['b'] }, options),
     }
   },
+  async alterTableBackfillColumns({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    await ops.alterTableAddColumns({ id, new_columns: [{ name: 'a', computed: 'id + 1' }] })
+    return {
+      call: (ops, options) => ops.alterTableBackfillColumns({ id, column: 'a' }, options),
+      other: (ops, options) => ops.alterTableBackfillColumns({ id, column: 'a', where: 'id = 1' }, options),
+    }
+  },
   async updateFieldMetadata({ ops, at, rows }) {
     const id = [...at, 't']
     await ops.createTable({ id }, rows)
@@ -289,9 +298,16 @@ export function idempotencySuite({ name, open }: Door): void {
       await ops.createNamespace({ id: at })
       return samples[name]!({ ops, store: opened.store, at, rows })
     }
+    /** Commits of calls with a key: jobs that calls began commit too, whenever they are done. */
     const commits = async (): Promise<number> => {
       let count = 0
-      for await (const _ of opened.store.list('_log/')) count++
+      for await (const { key } of opened.store.list('_log/')) {
+        const [header] = Buffer.from((await opened.store.get(key))!)
+          .toString('latin1')
+          .split('\n', 1)
+        const { entries = [] } = JSON.parse(header!) as { entries?: readonly { key?: string }[] }
+        count += entries.filter(entry => entry.key !== undefined).length
+      }
       return count
     }
 

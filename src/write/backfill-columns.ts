@@ -1,0 +1,64 @@
+/** The values of columns that are filled from their definition, in all rows or some. */
+import type { Batch } from '../arrow/column.js'
+import { concatColumns } from '../arrow/concat.js'
+import { takeBatch, takeColumn } from '../arrow/take.js'
+import type { TableField } from '../manifest/table-schema.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { mayPass } from '../query/filter.js'
+import { RowSource } from '../query/source.js'
+import type { BoundExpression } from '../sql/bound.js'
+import { selectRows } from '../sql/evaluate.js'
+import type { TableReader } from '../table/table-reader.js'
+import { conformBatch } from './conform.js'
+import { definitionOf } from './definitions.js'
+import { type DeriveOptions, type Deriver, deriving } from './derive.js'
+import type { ColumnsWork } from './stage-columns.js'
+
+export interface BackfillOptions {
+  /** Rows for which it is not true keep what they have; null: none do. */
+  readonly filter: BoundExpression | null
+  /** Calls of a function that are under way at the same time. */
+  readonly concurrency: number | undefined
+  readonly progress: (rows: number) => void
+}
+
+/** How `fields`, which have one definition, are filled. */
+export function backfilledValues(
+  reader: TableReader,
+  fields: readonly TableField[],
+  deriver: Deriver,
+  pacer: Pacer,
+  { filter, concurrency, progress }: BackfillOptions,
+): ColumnsWork {
+  const derivation = deriving(definitionOf(fields[0]!)!, fields, reader.schema, deriver, concurrency)
+  const schema = { fields }
+  const own = fields.map(({ name }) => name)
+  const names = [...derivation.inputs, ...(filter === null ? [] : [...filter.columns, ...own])]
+  const source = new RowSource(reader, pacer)
+  return {
+    schema,
+    names: [...new Set(names)],
+    expressions: [derivation.expression, filter].filter(expression => expression !== null),
+    concerns: fragment => mayPass(source, filter, fragment),
+    progress,
+    values:
+      filter === null
+        ? derivation.values
+        : async (rows, options: DeriveOptions) => {
+            const chosen = selectRows(filter, rows).toIndices()
+            const made = await derivation.values(takeBatch(rows, chosen), options)
+            return patched(rows, own, chosen, conformBatch(made, schema, options.firstRow))
+          },
+  }
+}
+
+/** The columns `names` of `rows`, with the values of `made` in the rows `chosen`. */
+function patched(rows: Batch, names: readonly string[], chosen: Uint32Array, made: Batch): Batch {
+  const places = Uint32Array.from({ length: rows.length }, (_, row) => row)
+  for (const [i, row] of chosen.entries()) places[row] = rows.length + i
+  const columns = names.map((name, c) => {
+    const before = rows.columns[rows.schema.fields.findIndex(field => field.name === name)]!
+    return takeColumn(concatColumns([before, made.columns[c]!]), places)
+  })
+  return { schema: made.schema, length: rows.length, columns }
+}

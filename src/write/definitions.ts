@@ -1,0 +1,96 @@
+/**
+ * What stands behind a column that is filled by an expression or a function, kept in its metadata.
+ *
+ *     sheaf:computed         SQL that holds for all rows, now and later
+ *     sheaf:virtual_column   the definition of a function's column as JSON, as it was given
+ *     sheaf:struct_field     which field of the function's result the column is, where it has several
+ */
+import type { Field } from '../arrow/types.js'
+import { corrupted, invalidInput, quote } from '../errors.js'
+import type { NewVirtualColumn } from '../protocol/schema-shapes.js'
+
+const computedKey = 'sheaf:computed'
+const virtualKey = 'sheaf:virtual_column'
+const structFieldKey = 'sheaf:struct_field'
+const ownPrefix = 'sheaf:'
+
+type Metadata = Readonly<Record<string, string>>
+
+export type Definition =
+  | { readonly kind: 'computed'; readonly expression: string }
+  | {
+      readonly kind: 'virtual'
+      readonly column: NewVirtualColumn
+      readonly structField: string | null
+    }
+
+/** Null: a column like any other. */
+export function definitionOf({ name, metadata }: Pick<Field, 'name' | 'metadata'>): Definition | null {
+  const expression = metadata?.[computedKey]
+  if (expression !== undefined) return { kind: 'computed', expression }
+  const text = metadata?.[virtualKey]
+  if (text === undefined) return null
+  try {
+    return { kind: 'virtual', column: JSON.parse(text), structField: metadata?.[structFieldKey] ?? null }
+  } catch (cause) {
+    throw corrupted(`the definition of column ${quote(name)} is no JSON`, { cause })
+  }
+}
+
+/** Whether the column has its values from its definition alone, in every row there will be: nobody else writes it. */
+export function isMaintained(field: Pick<Field, 'name' | 'metadata'>): boolean {
+  const definition = definitionOf(field)
+  return definition?.kind === 'computed' || definition?.column.auto_backfill === true
+}
+
+/** Equal for columns that the same call of the same function fills. */
+export function definitionText({ metadata }: Pick<Field, 'metadata'>): string | undefined {
+  return metadata?.[computedKey] ?? metadata?.[virtualKey]
+}
+
+export function computedMetadata(expression: string): Metadata {
+  return { [computedKey]: expression }
+}
+
+/** Throws code 13 for entries of `field_metadata` that no caller may set. */
+export function virtualMetadata(column: NewVirtualColumn, structField: string | null): Metadata {
+  return {
+    ...fieldMetadata(column),
+    [virtualKey]: JSON.stringify(column),
+    ...(structField !== null && { [structFieldKey]: structField }),
+  }
+}
+
+/** `metadata` of a column whose definition becomes `now`: what callers noted besides stays. */
+export function redefined(metadata: Metadata, before: NewVirtualColumn, now: NewVirtualColumn): Metadata {
+  const known = Object.keys(fieldMetadata(before))
+  const others = Object.entries(metadata).filter(([key]) => !known.includes(key))
+  return { ...Object.fromEntries(others), ...virtualMetadata(now, metadata[structFieldKey] ?? null) }
+}
+
+/** Texts as they are, other values as JSON. */
+function fieldMetadata({ field_metadata = {} }: NewVirtualColumn): Metadata {
+  checkFree(Object.keys(field_metadata))
+  return Object.fromEntries(
+    Object.entries(field_metadata).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? value : JSON.stringify(value),
+    ]),
+  )
+}
+
+/** Refuses metadata keys that are for definitions (code 13). */
+export function checkFree(keys: readonly string[]): void {
+  const own = keys.find(key => key.startsWith(ownPrefix))
+  if (own === undefined) return
+  throw invalidInput(`metadata ${quote(own)} is not for callers to set`, {
+    hint: `keys that begin with ${quote(ownPrefix)} define columns; add or alter the column instead`,
+  })
+}
+
+/** Of some metadata, those that define a column, or all others. */
+export function definingPart(metadata: Metadata, defining: boolean): Metadata {
+  return Object.fromEntries(
+    Object.entries(metadata).filter(([key]) => key.startsWith(ownPrefix) === defining),
+  )
+}
