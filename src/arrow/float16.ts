@@ -1,9 +1,19 @@
 /** IEEE 754 binary16, which Node 20 has no array for. */
 
-const scratch = new DataView(new ArrayBuffer(8))
+const scratch = new Float64Array(1)
+const words = new Uint32Array(scratch.buffer)
+/** Which of the words has the sign and the exponent. */
+const high = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0
+
+let table: Float32Array | null = null
 
 /** The number that 16 bits stand for. */
 export function fromFloat16(bits: number): number {
+  table ??= Float32Array.from({ length: 2 ** 16 }, (_, each) => meaning(each))
+  return table[bits]!
+}
+
+function meaning(bits: number): number {
   const exponent = (bits >>> 10) & 0x1f
   const fraction = bits & 0x3ff
   const sign = bits & 0x8000 ? -1 : 1
@@ -12,21 +22,20 @@ export function fromFloat16(bits: number): number {
   return sign * (1 + fraction / 1024) * 2 ** (exponent - 15)
 }
 
+/** By how much a number is to be multiplied so that its last bit of 11 counts ones; by exponent, from -14 on. */
+const scales = Float64Array.from({ length: 30 }, (_, i) => 2 ** (24 - i))
+/** Beyond it doubles are whole: adding it, and taking it away, rounds to whole numbers, ties to even. */
+const whole = 2 ** 52
+
 /** The nearest 16 bits, ties to even; past 65504 + half a step it is an infinity. */
 export function toFloat16(value: number): number {
-  const magnitude = Math.abs(value)
-  const sign = Object.is(value, -0) || value < 0 ? 0x8000 : 0
   if (Number.isNaN(value)) return 0x7e00
+  scratch[0] = value
+  const word = words[high]!
+  const sign = (word >>> 16) & 0x8000
+  const magnitude = Math.abs(value)
   if (magnitude >= 65520) return sign | 0x7c00
-  if (magnitude < 2 ** -14) return sign | roundToEven(magnitude * 2 ** 24)
-  scratch.setFloat64(0, magnitude)
-  const exponent = (scratch.getUint16(0) >>> 4) - 1023
-  const step = 2 ** (exponent - 10)
-  return sign | (((exponent + 14) << 10) + roundToEven(magnitude / step))
-}
-
-function roundToEven(value: number): number {
-  const floor = Math.floor(value)
-  const over = value - floor
-  return over > 0.5 || (over === 0.5 && (floor & 1) === 1) ? floor + 1 : floor
+  if (magnitude < 2 ** -14) return sign | (magnitude * 2 ** 24 + whole - whole)
+  const exponent = ((word >>> 20) & 0x7ff) - 1009
+  return sign | ((exponent << 10) + (magnitude * scales[exponent]! + whole - whole))
 }

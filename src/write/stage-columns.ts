@@ -6,13 +6,13 @@
  * files do: a change that lost the race for its slot adds the fragments that came since.
  */
 import type { Batch, Column } from '../arrow/column.js'
-import { concatBatches } from '../arrow/concat.js'
+import { concatColumns } from '../arrow/concat.js'
 import { IpcFileWriter } from '../arrow/file-writer.js'
 import { nullColumn } from '../arrow/fill.js'
 import { encodeBatch } from '../arrow/inline-batch.js'
 import { batchBytes } from '../arrow/layout.js'
 import { sliceBatch } from '../arrow/slice.js'
-import { takeBatch } from '../arrow/take.js'
+import { takeBatch, takeColumn } from '../arrow/take.js'
 import type { Schema } from '../arrow/types.js'
 import type { Fragment } from '../manifest/layout.js'
 import { inParallel } from '../primitives/in-parallel.js'
@@ -27,8 +27,9 @@ import { type Draft, inlineBytes, newFileName, type StageTarget, ZoneCollector }
 
 /** Fragments worked on at a time. */
 const fragmentsAtOnce = 4
-/** Rows of one step at most. */
+/** Rows of one step at most, and bytes of what it reads: what is not in an expression has its cost in the bytes. */
 const stepRows = 8 * 1024
+const stepBytes = 1024 * 1024
 
 /** What columns are to be written. */
 export interface ColumnsWork {
@@ -155,7 +156,8 @@ async function columnsOfPart(
   const count = live?.length ?? part.rows
   const input = await source.partBatch(part, names)
   const before = reader.liveBeforeFragment(part.fragment) + (await reader.liveBefore(part, pacer.signal))
-  const steps = new Steps(expressions, stepRows)
+  const width = batchBytes(input) / Math.max(1, part.rows)
+  const steps = new Steps(expressions, Math.min(stepRows, stepBytes / Math.max(1, width)))
   const pieces: Batch[] = []
   for (let from = 0, to: number; from < count; from = to) {
     await pacer.turn()
@@ -171,8 +173,15 @@ async function columnsOfPart(
   }
   await pacer.turn()
   if (count === 0) return nullBatch(schema, part.rows)
-  const batch = concatBatches(pieces)
-  return live === null ? batch : takeBatch(batch, placesOf(live, part.rows))
+  const places = live === null ? null : placesOf(live, part.rows)
+  const columns: Column[] = []
+  for (const i of schema.fields.keys()) {
+    const column = concatColumns(pieces.map(piece => piece.columns[i]!))
+    await pacer.turn()
+    columns.push(places === null ? column : takeColumn(column, places))
+    await pacer.turn()
+  }
+  return { schema, length: part.rows, columns }
 }
 
 /** For each row of a part which of the living ones it is; -1 for a dead one. */

@@ -189,10 +189,13 @@ function castLists(cast: Cast): Column {
   const { column, to, wanted, isTry, describe } = cast
   const { length } = column
   const offsets = listOffsetsOf(column)
-  const elements = castElements(cast, offsets)
   const type = elementType(to)!
-  const child = castColumn(decoded(column.children[0]!), type, isTry, elements, describe)
+  const child = castColumn(decoded(column.children[0]!), type, isTry, castElements(cast, offsets), describe)
   const valid = cast.valid
+  // Elements stay where they are.
+  const isSameSize =
+    column.type.kind === 'fixed_size_list' && to.kind === 'fixed_size_list' && column.type.size === to.size
+  if (isSameSize) return columnOf(to, length, { children: [child] }, valid)
   if (to.kind === 'list') return columnOf(to, length, { offsets, children: [child] }, valid)
   const { size } = to as DataType & { kind: 'fixed_size_list' }
   const rows = new Int32Array(length * size).fill(-1)
@@ -210,8 +213,10 @@ function castLists(cast: Cast): Column {
   return columnOf(to, length, { children: [takeColumn(child, rows)] }, valid)
 }
 
-/** The elements of lists that are asked for. */
-function castElements({ column, wanted }: Cast, offsets: Int32Array): Uint32Array {
+/** The elements of lists that are asked for; null: all. */
+function castElements({ column, wanted }: Cast, offsets: Int32Array): RowMask {
+  const isAll = allRows(column.length).every((word, w) => word === wanted[w])
+  if (isAll && offsets[column.length] === column.children[0]!.length) return null
   const elements = new Uint32Array(wordCount(column.children[0]!.length))
   for (let i = 0; i < column.length; i++) {
     if (!bitAt(wanted, i)) continue

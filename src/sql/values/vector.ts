@@ -121,8 +121,14 @@ export function int32sOf(column: Column): Int32Array {
 export function doublesOf(column: Column): Float64Array {
   const { values, type } = column
   if (values instanceof Float64Array) return values
-  if (type.kind === 'float' && type.bits === 16) return Float64Array.from(values as Uint16Array, fromFloat16)
+  if (type.kind === 'float' && type.bits === 16) return doublesOfHalves(values as Uint16Array)
   return new Float64Array(values as Int32Array)
+}
+
+function doublesOfHalves(halves: Uint16Array): Float64Array {
+  const doubles = new Float64Array(halves.length)
+  for (let i = 0; i < halves.length; i++) doubles[i] = fromFloat16(halves[i]!)
+  return doubles
 }
 
 /** The rows of a 64-bit integer column as pairs of words (low, high), without a copy. */
@@ -362,10 +368,16 @@ function numbersOf(type: DataType, scalars: readonly Scalar[]): Values {
 export function narrowArray(type: DataType, numbers: Float64Array): Values {
   if (type.kind === 'float') {
     if (type.bits === 64) return numbers
-    return type.bits === 32 ? Float32Array.from(numbers) : Uint16Array.from(numbers, toFloat16)
+    return type.bits === 32 ? new Float32Array(numbers) : halvesOf(numbers)
   }
-  if (type.kind !== 'int' || (type.bits === 32 && type.signed)) return Int32Array.from(numbers)
-  if (type.bits === 8) return type.signed ? Int8Array.from(numbers) : Uint8Array.from(numbers)
-  if (type.bits === 16) return type.signed ? Int16Array.from(numbers) : Uint16Array.from(numbers)
-  return Uint32Array.from(numbers)
+  if (type.kind !== 'int' || (type.bits === 32 && type.signed)) return new Int32Array(numbers)
+  if (type.bits === 8) return type.signed ? new Int8Array(numbers) : new Uint8Array(numbers)
+  if (type.bits === 16) return type.signed ? new Int16Array(numbers) : new Uint16Array(numbers)
+  return new Uint32Array(numbers)
+}
+
+function halvesOf(numbers: Float64Array): Uint16Array {
+  const halves = new Uint16Array(numbers.length)
+  for (let i = 0; i < numbers.length; i++) halves[i] = toFloat16(numbers[i]!)
+  return halves
 }
