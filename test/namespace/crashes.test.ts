@@ -42,7 +42,10 @@ async function contentsOf({ operations: ops }: Namespace): Promise<string> {
   return JSON.stringify([await ops.listNamespaces({ id: [] }), shown])
 }
 
-test.each(written)(
+/** What a job does comes some time after the call that queued it; how jobs are interrupted is for test/jobs. */
+const atOnce = written.filter(name => name !== 'alterTableBackfillColumns')
+
+test.each(atOnce)(
   'A-134 A-166 %s, interrupted anywhere, happened or did not, and can be sent again',
   async name => {
     const undisturbed = await prepared(name)
