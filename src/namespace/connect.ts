@@ -22,9 +22,10 @@ import { selfTest } from '../storage/self-test.js'
 import { createTableSource } from '../table/table-source.js'
 import { Pins } from '../write/pins.js'
 import type { Engine } from './engine.js'
-import { bindOperations } from './handlers.js'
+import { bindOperations, readsOnly } from './handlers.js'
 import { Namespace } from './namespace.js'
 import { takeSnapshot } from './snapshot.js'
+import { runTransaction } from './transaction.js'
 import { pagesOf, Tail, Upkeep, type Warn } from './upkeep.js'
 import { watchRoot } from './watch.js'
 
@@ -63,8 +64,9 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
   const { onWarning: warn = emitWarning } = options
   const settings = { location, create, readOnly, cacheBytes, clock, warn }
   const { engine, close } = await openEngine(store, settings, signal)
-  return new Namespace(bindOperations(engine, readOnly ? isReadOnly : undefined), close, {
+  return new Namespace(bindOperations(engine, readOnly ? readsOnly(isReadOnly) : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),
+    transaction: (work, call = {}) => runTransaction(engine, work, call),
     watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
   })
 }

@@ -4,7 +4,7 @@ import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, latestOf, pathKey, type TableHead } from '../catalog/state.js'
 import type { CommitOptions } from '../commit/committer.js'
 import type { Committed, Json, Proposal, ProposalPosition, Propose } from '../commit/machine.js'
-import type { Slots } from '../commit/slots.js'
+import type { SlotReader } from '../commit/slots.js'
 import { assert, ErrorCode, quote, SheafError } from '../errors.js'
 import type { JobRunner } from '../jobs/job-runner.js'
 import type { History } from '../manifest/history.js'
@@ -37,12 +37,12 @@ export interface Engine {
   readonly location: string
   readonly store: BlobStore
   readonly root: Root
-  readonly slots: Slots
-  readonly history: History
-  readonly layouts: LayoutStore
+  readonly slots: SlotReader
+  readonly history: Pick<History, 'find' | 'range'>
+  readonly layouts: Pick<LayoutStore, 'at'>
   readonly lance: LanceManifests
   readonly jobs: JobRunner<CatalogState>
-  readonly upkeep: Upkeep
+  readonly upkeep: Pick<Upkeep, 'afterCommit'>
   readonly pins: Pins
   readonly source: TableSource
   readonly clock: Clock

@@ -39,6 +39,7 @@ export interface DropNamespaceOptions extends CallOptions {
 /** What needs the root itself, not only its operations. */
 export interface LocalFeatures {
   readonly snapshot: (options?: CallOptions) => Promise<Namespace>
+  readonly transaction: <T>(work: (tx: Namespace) => Promise<T>, options?: CallOptions) => Promise<T>
   readonly watch: (options?: CallOptions) => AsyncIterable<number>
 }
 
@@ -80,6 +81,11 @@ export class Namespace implements AsyncDisposable {
     const path = pathOf(id)
     const { uuid } = await this.operations.describeTable({ id: path }, options)
     return new Table(this.operations, path, { uuid })
+  }
+
+  /** A handle on whichever table has the name when it is used; nothing is looked up now. */
+  table(id: Identifier): Table {
+    return new Table(this.operations, pathOf(id))
   }
 
   /** Gives a table another name, or moves it into another namespace. Throws codes 1, 4 and 5. */
@@ -134,6 +140,18 @@ export class Namespace implements AsyncDisposable {
    */
   async snapshot(options: CallOptions = {}): Promise<Namespace> {
     return this.#here('a snapshot').snapshot(options)
+  }
+
+  /**
+   * Runs `work` and commits everything it did through `tx`, any number of tables, tags and namespaces, as one change: all of
+   * it or, when `work` throws, nothing. Reads through `tx` see its own writes, and otherwise one state. When others changed
+   * meanwhile what it looked at, `work` runs again from its beginning, so it should have no other effects. Versions and
+   * transaction ids that calls in it answer are those of a draft; a table gets one new version, however often it was changed.
+   * Gives what `work` gives. Throws what `work` throws, code 14 after 20 conflicts, and 0 where the root is open in another
+   * process.
+   */
+  async transaction<T>(work: (tx: Namespace) => Promise<T>, options: CallOptions = {}): Promise<T> {
+    return this.#here('a transaction').transaction(work, options)
   }
 
   /**

@@ -5,7 +5,6 @@
  * As bytes: for every run two varints (LEB128): how many numbers are left out since the run before (before the first:
  * from 0 on), and its length less one.
  */
-import { assert } from '../errors.js'
 import { partitionPoint } from './partition-point.js'
 
 export class NumberRuns {
@@ -82,7 +81,7 @@ export class NumberRuns {
     return this.ranks[this.starts.length]!
   }
 
-  /** The number with `rank` numbers before it. */
+  /** The number with `rank` numbers before it; there is one. */
   at(rank: number): number {
     const run = this.#runOf(rank)
     return this.starts[run]! + (rank - this.ranks[run]!)
@@ -111,7 +110,6 @@ export class NumberRuns {
   }
 
   #runOf(rank: number): number {
-    assert(rank >= 0 && rank < this.count, `no number has ${rank} before it, there are ${this.count}`)
     return partitionPoint(this.starts.length, run => this.ranks[run + 1]! <= rank)
   }
 }
