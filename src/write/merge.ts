@@ -191,6 +191,7 @@ async function passing(
 ): Promise<Uint32Array> {
   const found = await keyRows(source, rows, hits)
   const offsets = kept(hits, found, row => row >= 0)
+  if (offsets.length === 0) return offsets
   const own = source.take(Uint32Array.from(found.filter(row => row >= 0)))
   const fields = sourceSchema(schema, false).fields
   const names = targetColumns(condition.expr) ?? fields.map(({ name }) => name)
