@@ -1,4 +1,5 @@
 /** JSON text without loss: integers no number holds come and go as bigint. */
+import { types } from 'node:util'
 import { invalidInput, quote } from '../../src/errors.js'
 import { JsonKind, JsonReader } from '../../src/sql/functions/json.js'
 
@@ -77,13 +78,22 @@ export function jsonText(value: unknown): string {
       return numberText(value)
     case 'object': {
       if (value === null) return 'null'
-      if (Array.isArray(value)) return `[${value.map(jsonText).join(',')}]`
+      if (Array.isArray(value) || types.isTypedArray(value)) return arrayText(value as ArrayLike<unknown>)
       const members = Object.entries(value).map(([name, each]) => `${JSON.stringify(name)}:${jsonText(each)}`)
       return `{${members.join(',')}}`
     }
     default:
       return String(value)
   }
+}
+
+function arrayText(values: ArrayLike<unknown>): string {
+  const texts: string[] = new Array(values.length)
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]
+    texts[i] = typeof value === 'number' ? numberText(value) : jsonText(value)
+  }
+  return `[${texts.join(',')}]`
 }
 
 /**

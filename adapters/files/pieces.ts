@@ -1,4 +1,5 @@
 /** Rows on their way out, whatever they are: a few of them at a time. */
+import { types } from 'node:util'
 import { checkKeys } from '../../src/arrow/build-column.js'
 import type { Batch, Column } from '../../src/arrow/column.js'
 import { fromForeignArrow } from '../../src/arrow/foreign.js'
@@ -15,30 +16,41 @@ import { Pacer } from '../../src/primitives/pacer.js'
 import { isPlain, plainOf, plainValue } from './write-value.js'
 
 /**
- * What `search().batches()` gives, row objects, or a mix of neither: all items are record batches of one schema, or all are
- * objects with the columns of the first. A table of apache-arrow is as good as its batches.
+ * What `search().batches()` gives, or row objects: all items are record batches of one schema, or all are objects with the
+ * columns of the first. A table of apache-arrow is as good as its batches.
  */
 export type FileRows = AsyncIterable<ArrowBatch | Row> | Iterable<ArrowBatch | Row>
 
-/** Rows of a piece: a few milliseconds of work. */
+/** Rows of a piece at most. */
 const pieceRows = 1024
+
+/** Values of a piece of text, the elements of lists among them: a few milliseconds of work. */
+const textCells = 8 * 1024
 
 /** Either a batch, or row objects. */
 export type RowPiece = { readonly batch: Batch } | { readonly rows: readonly Row[] }
 
-/** The rows as they come, gathered or cut into pieces of at most 1024. Throws code 13 for what is no rows. */
-export async function* rowPieces(source: FileRows, signal?: AbortSignal): AsyncGenerator<RowPiece> {
+/**
+ * The rows as they come, gathered or cut into pieces of at most 1024 rows and some `mostCells` values. Throws code 13 for
+ * what is no rows.
+ */
+export async function* rowPieces(
+  source: FileRows,
+  signal?: AbortSignal,
+  mostCells = Number.MAX_SAFE_INTEGER,
+): AsyncGenerator<RowPiece> {
   if (typeof source !== 'object' || source === null) throw noRows(source)
   const whole = fromForeignArrow(source)
   if (whole === null && !(Symbol.iterator in source) && !(Symbol.asyncIterator in source))
     throw noRows(source)
   const pacer = new Pacer(signal)
   if (whole !== null) {
-    for (const batch of whole.batches) yield* batchPieces(batch, pacer)
+    for (const batch of whole.batches) yield* batchPieces(batch, mostCells, pacer)
     return
   }
   let schema: Schema | null = null
   let count = 0
+  let cells = 0
   let rows: Row[] = []
   for await (const item of eachOrAborted(source, signal)) {
     const arrow = fromForeignArrow(item)
@@ -48,9 +60,11 @@ export async function* rowPieces(source: FileRows, signal?: AbortSignal): AsyncG
     if (arrow === null) {
       checkRow(item, count++)
       rows.push(item as Row)
-      if (rows.length < pieceRows) continue
+      cells += cellsOf(item as Row)
+      if (rows.length < pieceRows && cells < mostCells) continue
       yield { rows }
       rows = []
+      cells = 0
       await pacer.turn()
       continue
     }
@@ -58,17 +72,33 @@ export async function* rowPieces(source: FileRows, signal?: AbortSignal): AsyncG
     if (!equalSchemas(schema, arrow.schema)) {
       throw schemaMismatch('the record batches of a file have one schema, these have several')
     }
-    for (const batch of arrow.batches) yield* batchPieces(batch, pacer)
+    for (const batch of arrow.batches) yield* batchPieces(batch, mostCells, pacer)
   }
   if (rows.length > 0) yield { rows }
 }
 
 /** A batch without rows is a piece as well: it has the columns. */
-async function* batchPieces(batch: Batch, pacer: Pacer): AsyncGenerator<RowPiece> {
-  for (let from = 0; from < Math.max(1, batch.length); from += pieceRows) {
-    yield { batch: sliceBatch(batch, from, Math.min(pieceRows, batch.length - from)) }
+async function* batchPieces(batch: Batch, mostCells: number, pacer: Pacer): AsyncGenerator<RowPiece> {
+  const cells = batch.columns.reduce((sum, column) => sum + leavesOf(column), 0)
+  const rows = Math.max(1, Math.min(pieceRows, Math.floor((mostCells / Math.max(1, cells)) * batch.length)))
+  for (let from = 0; from < Math.max(1, batch.length); from += rows) {
+    yield { batch: sliceBatch(batch, from, Math.min(rows, batch.length - from)) }
     await pacer.turn()
   }
+}
+
+/** Values of a column, those inside others counted instead of them. */
+function leavesOf(column: Column): number {
+  if (column.children.length === 0) return column.length
+  return column.children.reduce((sum, child) => sum + leavesOf(child), 0)
+}
+
+function cellsOf(row: Row): number {
+  let cells = 0
+  for (const value of Object.values(row)) {
+    cells += Array.isArray(value) || types.isTypedArray(value) ? Math.max(1, value.length) : 1
+  }
+  return cells
 }
 
 function checkRow(row: unknown, index: number): void {
@@ -94,7 +124,7 @@ export interface PlainPiece {
 export async function* plainPieces(source: FileRows, signal?: AbortSignal): AsyncGenerator<PlainPiece> {
   let names: string[] | null = null
   let first = 0
-  for await (const piece of rowPieces(source, signal)) {
+  for await (const piece of rowPieces(source, signal, textCells)) {
     if ('batch' in piece) {
       const { schema, length } = piece.batch
       const columns = piece.batch.columns.map((column, i) =>
@@ -139,4 +169,19 @@ function plainCells(
     }
   }
   return values
+}
+
+/** Characters that are made into bytes at a time. */
+const textAtOnce = 64 * 1024
+
+/** The texts of the rows of a piece, as UTF-8. */
+export function* encodeRows(length: number, rowText: (row: number) => string): Generator<Uint8Array> {
+  let text = ''
+  for (let row = 0; row < length; row++) {
+    text += rowText(row)
+    if (text.length < textAtOnce) continue
+    yield Buffer.from(text)
+    text = ''
+  }
+  if (text !== '') yield Buffer.from(text)
 }

@@ -2,7 +2,7 @@
 import { invalidInput } from '../../src/errors.js'
 import { checkDelimiter } from './csv-records.js'
 import { jsonText } from './json-text.js'
-import { type FileRows, type PlainPiece, plainPieces } from './pieces.js'
+import { encodeRows, type FileRows, type PlainPiece, plainPieces } from './pieces.js'
 import { type FileTarget, type Progress, type WriteOptions, type Written, writeChunks } from './target.js'
 
 export interface WriteCsvOptions extends WriteOptions {
@@ -38,12 +38,10 @@ async function* encodeCsv(
   let isFirst = true
   for await (const piece of plainPieces(rows, signal)) {
     if (piece.names.length === 0) throw invalidInput('rows without columns cannot be told in CSV')
-    let text = ''
-    if (isFirst) text += `${piece.names.map(name => cellText(name, special)).join(delimiter)}\n`
+    if (isFirst) yield Buffer.from(`${piece.names.map(name => cellText(name, special)).join(delimiter)}\n`)
     isFirst = false
-    text += linesOf(piece, delimiter, special)
+    yield* encodeRows(piece.length, row => lineOf(piece, row, delimiter, special))
     progress.rows += piece.length
-    yield Buffer.from(text)
   }
 }
 
@@ -53,16 +51,13 @@ function specialIn(delimiter: string): RegExp {
   return new RegExp(`[\\r\\n"\\u{${delimiter.charCodeAt(0).toString(16)}}]`, 'u')
 }
 
-function linesOf({ columns, length }: PlainPiece, delimiter: string, special: RegExp): string {
-  let text = ''
-  for (let row = 0; row < length; row++) {
-    for (let i = 0; i < columns.length; i++) {
-      if (i > 0) text += delimiter
-      text += cellText(columns[i]![row], special)
-    }
-    text += '\n'
+function lineOf({ columns }: PlainPiece, row: number, delimiter: string, special: RegExp): string {
+  let line = ''
+  for (let i = 0; i < columns.length; i++) {
+    if (i > 0) line += delimiter
+    line += cellText(columns[i]![row], special)
   }
-  return text
+  return `${line}\n`
 }
 
 function cellText(value: unknown, special: RegExp): string {

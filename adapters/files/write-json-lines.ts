@@ -1,6 +1,6 @@
 /** Rows as a file of JSON lines. */
 import { jsonText } from './json-text.js'
-import { type FileRows, type PlainPiece, plainPieces } from './pieces.js'
+import { encodeRows, type FileRows, type PlainPiece, plainPieces } from './pieces.js'
 import { type FileTarget, type Progress, type WriteOptions, type Written, writeChunks } from './target.js'
 
 /**
@@ -26,18 +26,15 @@ async function* encodeJsonLines(
   progress: Progress,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
-  for await (const piece of plainPieces(rows, signal)) {
-    progress.rows += piece.length
-    yield Buffer.from(linesOf(piece))
+  for await (const { names, columns, length } of plainPieces(rows, signal)) {
+    const keys = names.map((name, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`)
+    yield* encodeRows(length, row => lineOf(keys, columns, row))
+    progress.rows += length
   }
 }
 
-function linesOf({ names, columns, length }: PlainPiece): string {
-  const keys = names.map((name, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`)
-  let text = ''
-  for (let row = 0; row < length; row++) {
-    for (let i = 0; i < columns.length; i++) text += keys[i]! + jsonText(columns[i]![row])
-    text += columns.length === 0 ? '{}\n' : '}\n'
-  }
-  return text
+function lineOf(keys: readonly string[], columns: PlainPiece['columns'], row: number): string {
+  let line = ''
+  for (let i = 0; i < columns.length; i++) line += keys[i]! + jsonText(columns[i]![row])
+  return columns.length === 0 ? '{}\n' : `${line}}\n`
 }

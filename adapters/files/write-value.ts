@@ -1,6 +1,6 @@
 /**
- * Values of rows as plain ones, which JSON and CSV have words for: null, boolean, number, bigint, string, arrays and objects
- * of these. Their twin is read-value.ts: what it says of a type is what is written.
+ * Values of rows as plain ones, which JSON and CSV have words for: null, boolean, number, bigint, string, arrays (typed ones
+ * too) and objects of these. Their twin is read-value.ts: what it says of a type is what is written.
  *
  * NaN and the infinities become strings: JSON has no numbers for them.
  */
@@ -33,6 +33,7 @@ export function plainValue(value: unknown, type: DataType): unknown {
       return writeTime(BigInt(value as number | bigint), type)
     case 'list':
     case 'fixed_size_list':
+      if (types.isTypedArray(value) && isAllFinite(value)) return value
       return Array.from(value as ArrayLike<unknown>, each => plainValue(each, type.child.type))
     case 'map': {
       const [key, mapped] = childFields(type.child.type)
@@ -72,6 +73,15 @@ export function isPlain(type: DataType): boolean {
     default:
       return false
   }
+}
+
+/** Whether JSON has a number for every element. */
+function isAllFinite(values: ArrayLike<number | bigint>): boolean {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!
+    if (typeof value === 'number' && value - value !== 0) return false
+  }
+  return true
 }
 
 function plainNumber(value: number): number | string {
@@ -122,6 +132,7 @@ function plainObject(value: object, depth: number): unknown {
     return value.toISOString()
   }
   if (types.isUint8Array(value)) return base64(value)
+  if (types.isTypedArray(value) && isAllFinite(value)) return value
   if (Array.isArray(value) || types.isTypedArray(value)) {
     return Array.from(value as ArrayLike<unknown>, each => plainOf(each, depth + 1))
   }
