@@ -13,6 +13,7 @@ const entries = {
   protocol: 'dist/src/protocol/public.js',
   http: 'dist/adapters/http/public.js',
   worker: 'dist/adapters/worker/public.js',
+  files: 'dist/adapters/files/public.js',
   // Found by the worker client as './main.js' beside it.
   main: 'dist/adapters/worker/main.js',
   cli: 'dist/adapters/cli/main.js',
