@@ -13,6 +13,7 @@ import { JobRunner } from '../jobs/job-runner.js'
 import { History } from '../manifest/history.js'
 import { LanceManifests } from '../manifest/lance-manifests.js'
 import { LayoutStore } from '../manifest/layout-store.js'
+import { RecentChanges } from '../manifest/recent-changes.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -105,10 +106,12 @@ export async function openEngine(
   const slots = new Slots(log, catalogMachine.features)
   const history = new History(store, opened === null ? [] : pagesOf(opened), slots)
   const tail = new Tail()
+  const recent = new RecentChanges()
   let jobs: JobRunner<CatalogState> | null = null
   const onApplied = (slot: Slot) => {
     history.note(slot)
     tail.note(slot)
+    recent.note(slot)
     jobs?.observe(committer.state)
   }
   const committer = await Committer.open(
@@ -141,6 +144,7 @@ export async function openEngine(
     slots,
     history,
     layouts,
+    recent,
     lance: new LanceManifests(store, readOnly),
     jobs,
     upkeep,
@@ -148,6 +152,7 @@ export async function openEngine(
     source: createTableSource(store, slots, cacheBytes),
     clock,
     turns: new KeyedMutex(),
+    urgent: new KeyedMutex(),
     creations: new KeyedMutex(),
   }
   const close = async () => {

@@ -181,6 +181,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
     }
   }
   // An append follows whatever is there; an overwrite must know every fragment it drops.
+  if (mode === 'Append') await engine.urgent.idle(head.uuid, signal)
   if (mode === 'Append') return (await commit(engine, (state, at) => insert(state, [], at), options)).reply
   const work: WorkOnNewest<readonly number[], Reply<'insertIntoTable'>> = {
     id,

@@ -32,7 +32,8 @@ const maxAttempts = 20
 
 /**
  * Runs `work` on a draft and commits what it did. When somebody else changed what it looked at, it runs again, from its
- * beginning; from the second time on one transaction of this process at a time.
+ * beginning; from the second time on one transaction of this process at a time, and no other call of this process commits
+ * to the tables that it looked at the time before.
  */
 export async function runTransaction<T>(
   engine: Engine,
@@ -40,11 +41,13 @@ export async function runTransaction<T>(
   { signal }: CallOptions,
 ): Promise<T> {
   const first = await attempt(engine, work, signal)
-  if (first !== overtaken) return first.result
+  if ('result' in first) return first.result
   const again = async (): Promise<T> => {
+    let { tables } = first
     for (let attempts = 2; attempts <= maxAttempts; attempts++) {
-      const outcome = await attempt(engine, work, signal)
-      if (outcome !== overtaken) return outcome.result
+      const outcome = await holding(engine, tables, () => attempt(engine, work, signal), signal)
+      if ('result' in outcome) return outcome.result
+      tables = outcome.tables
       await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempts, 6), signal, true)
     }
     const message = `other writers changed what the transaction read, ${maxAttempts} times in a row`
@@ -56,23 +59,37 @@ export async function runTransaction<T>(
 /** No path of a table is this. */
 const transactionTurn = '\0transactions'
 
-const overtaken = Symbol('overtaken')
+/** Runs `call` while no other call of this process commits to `tables`. */
+function holding<T>(
+  engine: Engine,
+  [first, ...others]: readonly string[],
+  call: () => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  if (first === undefined) return call()
+  return engine.urgent.run(first, () => holding(engine, others, call, signal), signal)
+}
+
+/** What it ran into: uuids of the tables it looked at. */
+interface Conflict {
+  readonly tables: readonly string[]
+}
 
 async function attempt<T>(
   engine: Engine,
   work: (tx: Namespace) => Promise<T>,
   signal: AbortSignal | undefined,
-): Promise<{ readonly result: T } | typeof overtaken> {
+): Promise<{ readonly result: T } | Conflict> {
   await engine.root.refresh(signal)
   const draft = new Draft(engine, engine.root.state)
   try {
     const result = await work(draft.namespace())
-    return (await draft.land(signal)) ? { result } : overtaken
+    return (await draft.land(signal)) ? { result } : { tables: draft.tables() }
   } catch (error) {
     // What it ran into may be somebody else's change, and gone the next time.
     const isConflict = error instanceof SheafError && error.code === ErrorCode.ConcurrentModification
     const now = isConflict ? await engine.root.refresh(signal) : null
-    if (now !== null && !draft.holdsOn(now)) return overtaken
+    if (now !== null && !draft.holdsOn(now)) return { tables: draft.tables() }
     throw error
   } finally {
     draft.close()
@@ -108,6 +125,8 @@ class Draft implements Root {
   readonly #slot: DraftSlot
   /** Whether a state still has what the operations looked at. */
   readonly #looked = new Map<string, (state: CatalogState) => boolean>()
+  /** Uuids of tables among that. */
+  readonly #tables = new Set<string>()
   #layouts = new Map<string, Promise<Layout>>()
   #state: CatalogState
   #isOver = false
@@ -178,8 +197,11 @@ class Draft implements Root {
           return this.#layoutAfter(change, before => engine.layouts.at(table, before, signal))
         },
       },
+      // Only the calls of the transaction itself can meet each other here.
+      recent: { between: () => null },
       upkeep: { afterCommit: () => {} },
       turns: new KeyedMutex(),
+      urgent: new KeyedMutex(),
       creations: new KeyedMutex(),
     }
     const look = (name: OperationName, request: unknown, options: HandlerOptions) => {
@@ -213,6 +235,11 @@ class Draft implements Root {
   holdsOn(state: CatalogState): boolean {
     for (const holds of this.#looked.values()) if (!holds(state)) return false
     return true
+  }
+
+  /** Uuids of the tables that were looked at, in an order that is the same for all. */
+  tables(): readonly string[] {
+    return [...this.#tables].sort()
   }
 
   close(): void {
@@ -262,6 +289,7 @@ class Draft implements Root {
   #note(key: string, find: (state: CatalogState) => unknown): void {
     if (this.#looked.has(key)) return
     const found = find(this.#base)
+    if (typeof found === 'object' && found !== null && 'uuid' in found) this.#tables.add(String(found.uuid))
     this.#looked.set(key, state => find(state) === found)
   }
 

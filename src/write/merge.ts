@@ -96,6 +96,17 @@ export class RowMerge {
     }
   }
 
+  /** Whether rows that were appended meanwhile change what `prepare` found. */
+  concerns(rows: Batch): boolean {
+    // They are perhaps to be deleted.
+    if (this.#rules.remove) return true
+    const columns = this.#source.keys.map(key => {
+      return rows.columns[rows.schema.fields.findIndex(({ name }) => name === key)]
+    })
+    if (columns.includes(undefined)) return true
+    return this.#source.find(columns as Column[]).some(row => row >= 0)
+  }
+
   /** Stages the rows that match none of the table; those of the attempt before, if they are the same. */
   async #insert(
     reader: TableReader,

@@ -68,6 +68,7 @@ async function history(steps: readonly Step[]): Promise<void> {
   })
   const past = new Map<number, Rows>([[1, first]])
   const rowIds = new Map<number, number>()
+  const rowsById = new Map<number, number>()
   let rows: Rows = first
   const apply = (ops: readonly RowOp[]) => ops.reduce((before, op) => op.model(before, past), rows)
   for (const step of steps) {
@@ -103,7 +104,9 @@ async function history(steps: readonly Step[]): Promise<void> {
     expect(await table.countRows()).toBe(rows.length)
     for (const [u, id] of now.ids) {
       expect(rowIds.get(u) ?? id, `row ${u}`).toBe(id)
+      expect(rowsById.get(id) ?? u, `row id ${id}`).toBe(u)
       rowIds.set(u, id)
+      rowsById.set(id, u)
     }
     const version = await table.version()
     expect(past.get(version) ?? now.rows).toEqual(inOrder(past.get(version) ?? rows))
