@@ -483,7 +483,7 @@ function buildNumbers(type: VectorType, lists: Lists, place: Place, options: Bui
       if (fill === 'non-finite' && options.inferred) {
         const bad = Array.prototype.find.call(list, number => !Number.isFinite(number))
         throw invalidInput(`row ${place.row(i)}: vector ${quote(place.path)} holds ${bad}`, {
-          hint: 'pass a schema to store NaN and infinities',
+          hint: 'repair such rows, or choose with badVectors what becomes of them',
         })
       }
     } else if (!fillNumbers(out, child, size * i, list, size)) {

@@ -11,12 +11,12 @@ import type { SqlFragment } from '../sql/syntax/tag.js'
 import { filterFields } from './filter-fields.js'
 import { wireWord } from './options.js'
 import { Search } from './search.js'
-import { type TableData, tableRows } from './table-data.js'
+import { type IngestOptions, type TableData, tableRows } from './table-data.js'
 import { Tags } from './table-tags.js'
 
 export type VersionInfo = Reply<'describeTableVersion'>['version']
 
-export interface AddOptions extends CallOptions {
+export interface AddOptions extends CallOptions, IngestOptions {
   /** `append` (default) adds the rows, `overwrite` replaces all rows by them. */
   readonly mode?: 'append' | 'overwrite'
 }
@@ -51,14 +51,19 @@ export class Table {
     options: AddOptions = {},
   ): Promise<{ readonly version: number; readonly rows: number }> {
     this.#refuseCheckedOut('add')
-    const { mode = 'append', ...call } = options
-    const rows = await tableRows(data, await this.schema(call), call.signal)
+    const { mode = 'append', onProgress, badVectors, ...call } = options
     const request = {
       id: this.id,
       mode: wireWord('mode', mode, { append: 'Append', overwrite: 'Overwrite' }),
     }
-    const reply = await this.#operations.insertIntoTable(request, rows, call)
-    return { version: reply.version, rows: reply.num_inserted_rows }
+    const schema = () => this.schema(call)
+    const rows = await tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
+    try {
+      const reply = await this.#operations.insertIntoTable(request, rows, call)
+      return { version: reply.version, rows: reply.num_inserted_rows }
+    } finally {
+      await rows.close()
+    }
   }
 
   /** Deletes the rows for which `predicate` is true. */

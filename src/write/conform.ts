@@ -137,7 +137,7 @@ function checkFinite(vectors: Column, size: number, name: string, firstRow: numb
     throw schemaMismatch(
       `column ${quote(name)} holds ${value} in row ${firstRow + row}, element ${i % size}`,
       {
-        hint: 'drop or repair rows whose vector is not finite',
+        hint: 'repair such rows, or choose with badVectors what becomes of them',
       },
     )
   }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { decodeIpc, decodeIpcStream } from '../../src/arrow/decode-ipc.js'
+import { decodeIpc } from '../../src/arrow/decode-ipc.js'
+import { decodeIpcStream } from '../../src/arrow/decode-stream.js'
 import { concatChunks, encodeIpcFile, encodeIpcStream } from '../../src/arrow/encode-ipc.js'
 import {
   encodeFlatbuffer,
