@@ -3,6 +3,7 @@
  * operations of the specification; what they send is what any client could send.
  */
 
+import type { RowOf } from '../arrow/row-type.js'
 import type { Schema } from '../arrow/types.js'
 import { unsupported } from '../errors.js'
 import type { CallOptions, Operations } from '../protocol/calls.js'
@@ -11,7 +12,7 @@ import { checkFits, conformBatches } from '../write/conform.js'
 import { ArrowRows } from './arrow-rows.js'
 import { wireWord } from './options.js'
 import { Table } from './table.js'
-import { type IngestOptions, type TableData, tableRows } from './table-data.js'
+import { type IngestOptions, type Row, type TableData, tableRows } from './table-data.js'
 
 /** `'a$b$t'`, or the names as an array (which may then contain `$`). */
 export type Identifier = string | readonly string[]
@@ -58,7 +59,20 @@ export class Namespace implements AsyncDisposable {
     this.#local = local
   }
 
-  /** Creates a table from rows, or an empty one from a schema. Throws code 5 when it exists, 20 for rows that do not fit. */
+  /**
+   * Creates a table from rows, or an empty one from a schema. Throws code 5 when it exists, 20 for rows that do not fit.
+   * With a schema that is written down in the call, or `as const`, the rows of the table are typed.
+   */
+  async createTable<const S extends Schema>(
+    id: Identifier,
+    data: TableData<NoInfer<RowOf<S>>>,
+    options: CreateTableOptions & { readonly schema: S },
+  ): Promise<Table<RowOf<S>>>
+  async createTable<R extends object = Row>(
+    id: Identifier,
+    data: TableData<NoInfer<R>>,
+    options?: CreateTableOptions,
+  ): Promise<Table<R>>
   async createTable(id: Identifier, data: TableData, options: CreateTableOptions = {}): Promise<Table> {
     const { mode = 'create', schema, properties, createParents, onProgress, badVectors, ...call } = options
     const path = pathOf(id)
@@ -86,10 +100,10 @@ export class Namespace implements AsyncDisposable {
    * A table that exists. The handle stays with it when it is renamed, and fails with code 4 once it was dropped, whatever
    * has its name then. Throws code 4 when there is none.
    */
-  async openTable(id: Identifier, options: CallOptions = {}): Promise<Table> {
+  async openTable<R extends object = Row>(id: Identifier, options: CallOptions = {}): Promise<Table<R>> {
     const path = pathOf(id)
     const { uuid } = await this.operations.describeTable({ id: path }, options)
-    return new Table(this.operations, path, { uuid })
+    return new Table<R>(this.operations, path, { uuid })
   }
 
   /** Gives a table another name, or moves it into another namespace. Throws codes 1, 4 and 5. */

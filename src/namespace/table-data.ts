@@ -18,7 +18,49 @@ import { ArrowRows } from './arrow-rows.js'
 import { wireWord } from './options.js'
 import { Source } from './source.js'
 
+/** A row whose columns are not known when the program is compiled. */
 export type Row = Readonly<Record<string, unknown>>
+
+/**
+ * What is taken for a row that is read as `R`: columns that may be null may be missing, vectors may be arrays, integers
+ * bigints, and points in time text or counts.
+ */
+export type RowInput<R extends object> = string extends keyof R
+  ? object
+  : { readonly [K in keyof R as null extends R[K] ? never : K]: ValueInput<R[K]> } & {
+      readonly [K in keyof R as null extends R[K] ? K : never]?: ValueInput<R[K]> | undefined
+    }
+
+type ValueInput<V> = unknown extends V
+  ? unknown
+  : V extends number | bigint
+    ? number | bigint
+    : V extends Date
+      ? Date | string | number | bigint
+      : V extends NumberArray
+        ? ArrayLike<number>
+        : V extends readonly (infer E)[]
+          ? readonly ValueInput<E>[]
+          : V extends object
+            ? RowInput<V>
+            : V
+
+type NumberArray =
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Int16Array
+  | Int32Array
+  | Uint8Array
+  | Uint16Array
+  | Uint32Array
+
+type Each<T> = Iterable<T> | AsyncIterable<T>
+
+/** A table or a record batch of apache-arrow, of any version. */
+type ArrowInput =
+  | { readonly schema: object; readonly batches: readonly object[] }
+  | { readonly schema: object; readonly data: object }
 
 /**
  * - An array of plain objects;
@@ -28,7 +70,13 @@ export type Row = Readonly<Record<string, unknown>>
  *   an IPC file or stream in chunks (a stream of Node's or of the web). All its items are of the kind of the first. It is
  *   read as far as rows are needed, and closed when no more are.
  */
-export type TableData = Iterable<Row> | AsyncIterable<Row> | Uint8Array | object
+export type TableData<R extends object = Row> =
+  | Each<RowInput<R>>
+  | Each<readonly RowInput<R>[]>
+  | Each<ArrowInput>
+  | Each<Uint8Array>
+  | ArrowInput
+  | Uint8Array
 
 /** How far the rows of a call are. */
 export interface Progress {
@@ -69,7 +117,7 @@ const rowsAtOnce = 8 * 1024
  * The rows as Arrow; whoever takes them closes them. Throws code 13 for what is no rows, 20 for rows that do not fit the
  * schema or each other, here or while the rows are read.
  */
-export async function tableRows(data: TableData, options: TableRowsOptions = {}): Promise<ArrowRows> {
+export async function tableRows(data: object, options: TableRowsOptions = {}): Promise<ArrowRows> {
   const { signal, onProgress } = options
   const badVectors = wireWord('badVectors', options.badVectors ?? 'error', badVectorWords)
   if (onProgress !== undefined && typeof onProgress !== 'function') {
@@ -120,7 +168,7 @@ interface Opened {
   close(): Promise<void>
 }
 
-function open(data: TableData, signal: AbortSignal | undefined): Opened {
+function open(data: object, signal: AbortSignal | undefined): Opened {
   if (types.isUint8Array(data)) {
     const rows = async (reading: Reading) => {
       return withoutBadVectors(await runPaced(decodeIpcSteps(data), new Pacer(signal)), reading)

@@ -11,7 +11,7 @@ import type { SqlFragment } from '../sql/syntax/tag.js'
 import { filterFields } from './filter-fields.js'
 import { wireWord } from './options.js'
 import { Search } from './search.js'
-import { type IngestOptions, type TableData, tableRows } from './table-data.js'
+import { type IngestOptions, type Row, type TableData, tableRows } from './table-data.js'
 import { Tags } from './table-tags.js'
 
 export type VersionInfo = Reply<'describeTableVersion'>['version']
@@ -29,7 +29,8 @@ export interface TableBinding {
   readonly version?: number | undefined
 }
 
-export class Table {
+/** `R`: its rows as they are read, as far as they are known when the program is compiled (`RowOf` has those of a schema). */
+export class Table<R extends object = Row> {
   /** The name it was opened by: its namespace, then its own. */
   readonly id: readonly string[]
   readonly tags: Tags
@@ -47,7 +48,7 @@ export class Table {
 
   /** Adds rows. They take the types of the table's columns; a missing column is null. Throws codes 12 and 20. */
   async add(
-    data: TableData,
+    data: TableData<R>,
     options: AddOptions = {},
   ): Promise<{ readonly version: number; readonly rows: number }> {
     this.#refuseCheckedOut('add')
@@ -82,8 +83,10 @@ export class Table {
   }
 
   /** Begins a search: by `vector`, or without one a scan in row order. Nothing runs until the rows are asked for. */
-  search(vector?: VectorValues): Search {
-    return new Search(this.#operations, {
+  search(vector: VectorValues): Search<R & { readonly _distance: number }>
+  search(vector?: VectorValues): Search<R>
+  search(vector?: VectorValues): Search<R> {
+    return new Search<R>(this.#operations, {
       id: this.id,
       ...(this.#version !== undefined && { version: this.#version }),
       ...(vector !== undefined && { vector: { single_vector: vector } }),
@@ -131,11 +134,11 @@ export class Table {
   }
 
   /** The same table at a version, or at the version a tag names now: never changes, refuses writes of rows. */
-  async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table> {
+  async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table<R>> {
     const version =
       typeof versionOrTag === 'number' ? versionOrTag : await this.tags.version(versionOrTag, options)
     await this.#operations.describeTableVersion({ id: this.id, version }, options)
-    return new Table(this.#operations, this.id, { uuid: this.#uuid, version })
+    return new Table<R>(this.#operations, this.id, { uuid: this.#uuid, version })
   }
 
   #atVersion(): { readonly version?: number } {

@@ -180,7 +180,7 @@ export function ingestSuite(door: Door): void {
           [[7].values(), /^row 0 is not an object/],
         ]
         for (const [items, words] of mixtures) {
-          expect(await failure(table.add(items))).toMatchObject({
+          expect(await failure(table.add(items as Iterable<object>))).toMatchObject({
             code: 13,
             message: expect.stringMatching(words),
           })
