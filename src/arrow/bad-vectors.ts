@@ -6,6 +6,7 @@ import { types } from 'node:util'
 import { quote, type SheafError, schemaMismatch } from '../errors.js'
 import { bitmapBytes, countBits } from './bits.js'
 import { type Batch, type Column, isValid } from './column.js'
+import { allFinite } from './finite.js'
 import { columnNames, readColumn } from './infer-type.js'
 import type { Steps } from './steps.js'
 import { takeBatch } from './take.js'
@@ -220,11 +221,8 @@ function badRows(vectors: Column, { size, child: { type } }: VectorType): Uint8A
 }
 
 function markBad(values: Float32Array | Float64Array, size: number, bad: Uint8Array): void {
-  for (let row = 0, i = 0; row < bad.length; row++) {
-    // Anything times 0 is 0, except NaN and the infinities.
-    let sum = 0
-    for (const end = i + size; i < end; i++) sum += values[i]! * 0
-    if (sum !== 0) bad[row] = 1
+  for (let row = 0; row < bad.length; row++) {
+    if (!allFinite(values, row * size, (row + 1) * size)) bad[row] = 1
   }
 }
 

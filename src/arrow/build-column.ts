@@ -6,6 +6,7 @@ import type { Column, Values } from './column.js'
 import { concatBytes } from './concat.js'
 import { parseDecimal, writeDecimal } from './decimal.js'
 import { encodeTexts } from './encode-text.js'
+import { allFinite } from './finite.js'
 import { toFloat16 } from './float16.js'
 import { kindOf, readColumn, type SpreadLimit, spreadLists } from './infer-type.js'
 import { fromDate, parseInstant, parseTimeOfDay, perSecond } from './instant.js'
@@ -507,10 +508,7 @@ function fillFloat32(
       out[at + k] = number
     }
   }
-  // Anything times 0 is 0, except NaN and the infinities.
-  let sum = 0
-  for (let k = 0; k < size; k++) sum += out[at + k]! * 0
-  if (sum === 0) return 'finite'
+  if (allFinite(out, at, at + size)) return 'finite'
   for (let k = 0; k < size; k++) {
     if (!Number.isFinite(out[at + k]) && Number.isFinite(list[k])) return 'misfit'
   }

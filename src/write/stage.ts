@@ -8,6 +8,7 @@ import { IpcFileWriter } from '../arrow/file-writer.js'
 import { encodeBatch } from '../arrow/inline-batch.js'
 import { batchBytes, columnBytes } from '../arrow/layout.js'
 import { sliceBatch } from '../arrow/slice.js'
+import { runPaced } from '../arrow/steps.js'
 import type { Schema } from '../arrow/types.js'
 import { segmentBytes } from '../kernels/vector-segment.js'
 import type { Clock } from '../primitives/clock.js'
@@ -100,13 +101,14 @@ async function stageFragment(
     while (rows < fragmentRows) {
       const pending = await source.take(Math.min(batchRows, fragmentRows - rows))
       if (pending.length === 0) break
-      const batch = concatBatches(pending)
-      rows += batch.length
-      for (const column of zoned) {
-        addZone(zones, column, zoneOf(batch.columns[column]!)!)
-        await pacer.turn()
+      for (const batch of pending) {
+        rows += batch.length
+        for (const column of zoned) {
+          addZone(zones, column, zoneOf(batch.columns[column]!)!)
+          await pacer.turn()
+        }
       }
-      yield* writer.write(batch)
+      yield* await runPaced(writer.writeJoined(pending), pacer)
     }
     const { chunks: last, ...totals } = writer.finish()
     yield* last
