@@ -47,10 +47,10 @@ interface Writer {
 
 async function many(folder: string, parameters: Parameters): Promise<CaseResult> {
   const { rows, dim, batchRows, rounds } = parameters
-  const schema = schemaOf(dim)
-  const pool = vectorPool(Math.min(rows, 10 * batchRows), dim)
-  const batches = await arrowBatches(schema, pool, parameters)
-  const bytes = batches.bytes
+  const { schema, batches, pool } = makeBatches(parameters)
+  const bytes = batches.reduce((sum, batch) => sum + batchBytes(batch), 0)
+  const arrow: ArrowBatch[] = []
+  for (const batch of batches) arrow.push(...(await toArrowTable(schema, [batch])).batches)
   const lists = Array.from({ length: batchRows }, (_, i) => Array.from(pool.subarray(i * dim, (i + 1) * dim)))
   const arrays = Array.from({ length: batchRows }, (_, i) => pool.slice(i * dim, (i + 1) * dim))
   const writers: readonly Writer[] = [
@@ -61,7 +61,7 @@ async function many(folder: string, parameters: Parameters): Promise<CaseResult>
         return rows
       },
     },
-    { name: `Arrow batches of ${batchRows}`, write: path => ingest(path, schema, batches.each()) },
+    { name: `Arrow batches of ${batchRows}`, write: path => ingest(path, schema, arrow.values()) },
     { name: 'objects with arrays', write: path => ingest(path, schema, objects(rows, lists)) },
     { name: 'objects with Float32Arrays', write: path => ingest(path, schema, objects(rows, arrays)) },
   ]
@@ -157,10 +157,6 @@ function schemaOf(dim: number): Schema {
   }
 }
 
-function vectorPool(rows: number, dim: number): Float32Array {
-  return fillFloats(new Float32Array(rows * dim), seededRandom(1))
-}
-
 /** About 40 bytes. */
 function textOf(id: number): string {
   return `the text of the row that has the id ${id}`
@@ -172,10 +168,16 @@ function* objects(rows: number, vectors: readonly ArrayLike<number>[]): Generato
   }
 }
 
-async function arrowBatches(schema: Schema, pool: Float32Array, { rows, dim, batchRows }: Parameters) {
+/** Rows for who ingests them, in batches: each with ids of its own, and with vectors of a pool of ten batches. */
+export function makeBatches({ rows, dim, batchRows }: Pick<Parameters, 'rows' | 'dim' | 'batchRows'>): {
+  readonly schema: Schema
+  readonly batches: readonly Batch[]
+  readonly pool: Float32Array
+} {
+  const schema = schemaOf(dim)
   const [id, text, vector] = schema.fields
-  const batches: ArrowBatch[] = []
-  let bytes = 0
+  const pool = fillFloats(new Float32Array(Math.min(rows, 10 * batchRows) * dim), seededRandom(1))
+  const batches: Batch[] = []
   for (let first = 0; first < rows; first += batchRows) {
     const length = Math.min(batchRows, rows - first)
     const plain = rowsToBatch(
@@ -183,18 +185,10 @@ async function arrowBatches(schema: Schema, pool: Float32Array, { rows, dim, bat
       { fields: [id!, text!] },
     )
     const from = (first * dim) % pool.length
-    const batch: Batch = {
-      schema,
-      length,
-      columns: [
-        ...plain.columns,
-        vectorColumn(vector!.type, pool.subarray(from, from + length * dim), length),
-      ],
-    }
-    bytes += batchBytes(batch)
-    batches.push(...(await toArrowTable(schema, [batch])).batches)
+    const vectors = vectorColumn(vector!.type, pool.subarray(from, from + length * dim), length)
+    batches.push({ schema, length, columns: [...plain.columns, vectors] })
   }
-  return { bytes, each: () => batches.values() }
+  return { schema, batches, pool }
 }
 
 function vectorColumn(type: Column['type'], values: Float32Array, length: number): Column {

@@ -18,8 +18,10 @@ import type { BlobStore } from '../storage/blob-store.js'
 
 /** Rows of an entry that are at most this many bytes ride in the slot (STORAGE S11). */
 const inlineBytes = 64 * 1024
-/** Rows of one record batch, unless a column would pass a vector segment. */
+/** Rows of one record batch, unless a column would pass a vector segment, or all of them together `batchBytesMax`. */
 const batchRows = 128 * 1024
+/** A batch is gathered in memory before it is written. */
+const batchBytesMax = 128 * 1024 * 1024
 /** Rows of one fragment. */
 const fragmentRows = 1024 * 1024
 /** Columns of a fragment whose zones are kept: the first of those that have any. */
@@ -156,14 +158,14 @@ class Rebatcher {
     return this.#waiting.length === 0 && !(await this.#pull())
   }
 
-  /** Batches of together at most `rows` rows, fewer where a column would pass a segment; none at the end. */
+  /** Batches of together at most `rows` rows, fewer where they would take too many bytes; none at the end. */
   async take(rows: number): Promise<Batch[]> {
     const taken: Batch[] = []
     let count = 0
     let room = rows
     while (count < room && !(await this.ended())) {
       const next = this.#waiting.shift()!
-      room = Math.min(room, Math.max(1, Math.floor(segmentBytes / widestRow(next))))
+      room = Math.min(room, roomFor(next))
       const fits = Math.min(next.length, room - count)
       if (fits < next.length) this.#waiting.unshift(sliceBatch(next, fits, next.length - fits))
       if (fits <= 0) break
@@ -186,7 +188,15 @@ class Rebatcher {
   }
 }
 
-/** Average bytes per row of the widest column. */
-function widestRow(batch: Batch): number {
-  return batch.columns.reduce((widest, column) => Math.max(widest, columnBytes(column) / batch.length), 1)
+/** How many rows like those of `batch` fit into one. */
+function roomFor(batch: Batch): number {
+  let widest = 1
+  let all = 1
+  for (const column of batch.columns) {
+    const bytes = columnBytes(column)
+    widest = Math.max(widest, bytes)
+    all += bytes
+  }
+  const share = Math.min(segmentBytes / widest, batchBytesMax / all)
+  return Math.max(1, Math.floor(batch.length * share))
 }
