@@ -12,7 +12,8 @@ import { checkFits, conformBatches } from '../write/conform.js'
 import { ArrowRows } from './arrow-rows.js'
 import { wireWord } from './options.js'
 import { Table } from './table.js'
-import { type IngestOptions, type Row, type TableData, tableRows } from './table-data.js'
+import type { IngestOptions, Row, TableData } from './table-data.js'
+import { tableRows } from './table-rows.js'
 
 /** `'a$b$t'`, or the names as an array (which may then contain `$`). */
 export type Identifier = string | readonly string[]

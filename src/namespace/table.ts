@@ -11,7 +11,8 @@ import type { SqlFragment } from '../sql/syntax/tag.js'
 import { filterFields } from './filter-fields.js'
 import { wireWord } from './options.js'
 import { Search } from './search.js'
-import { type IngestOptions, type Row, type TableData, tableRows } from './table-data.js'
+import type { IngestOptions, Row, TableData } from './table-data.js'
+import { tableRows } from './table-rows.js'
 import { Tags } from './table-tags.js'
 
 export type VersionInfo = Reply<'describeTableVersion'>['version']

@@ -22,6 +22,9 @@ const inlineBytes = 64 * 1024
 const batchRows = 128 * 1024
 /** A batch is gathered in memory before it is written. */
 const batchBytesMax = 128 * 1024 * 1024
+/** Incoming batches of fewer rows, and fewer bytes, are joined. */
+const smallRows = 1024
+const smallBytes = 256 * 1024
 /** Rows of one fragment. */
 const fragmentRows = 1024 * 1024
 /** Columns of a fragment whose zones are kept: the first of those that have any. */
@@ -175,16 +178,23 @@ class Rebatcher {
     return taken
   }
 
-  /** Fetches the next batch that has rows; false at the end. */
+  /** Fetches the next batch, or several small ones made one: what follows costs by the piece. False at the end. */
   async #pull(): Promise<boolean> {
-    for (;;) {
+    const pieces: Batch[] = []
+    let rows = 0
+    let bytes = 0
+    while (rows < smallRows && bytes < smallBytes) {
       await this.#pacer.turn()
       const next = await this.#source.next()
-      if (next.done) return false
+      if (next.done) break
       if (next.value.length === 0) continue
-      this.#waiting.push(next.value)
-      return true
+      pieces.push(next.value)
+      rows += next.value.length
+      bytes += batchBytes(next.value)
     }
+    if (pieces.length === 0) return false
+    this.#waiting.push(concatBatches(pieces))
+    return true
   }
 }
 

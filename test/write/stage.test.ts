@@ -79,6 +79,25 @@ test('the batches of a wide table are small enough to be gathered', async () => 
   expect(layout.batches.length).toBe(2)
 })
 
+test('batches of one row become the file that one batch of all becomes', async () => {
+  const schema = { fields: [field('id', int64), field('word', utf8), field('v', vector)] }
+  const rows = Array.from({ length: 5000 }, (_, i) => ({
+    id: i,
+    word: i % 7 === 0 ? null : `word ${i}`,
+    v: [i, 1],
+  }))
+  const staged = async (batches: Iterable<Batch>) => {
+    const store = new MemoryStore()
+    const target = { store, clock: systemClock, location: 'tables/t', birth: 7 }
+    const { drafts } = await stageRows(batches, schema, target)
+    const { content, zones } = drafts[0]!
+    const file = await store.get(`tables/t/data/${'file' in content && content.file}.arrow`)
+    return { file, zones: [...zones] }
+  }
+  const one = await staged([rowsToBatch(rows, schema)])
+  expect(await staged(rows.map(row => rowsToBatch([row], schema)))).toEqual(one)
+})
+
 test('rows that ride in the slot have none', async () => {
   const schema = { fields: [field('id', int64)] }
   const { drafts } = await stage(schema, rowsToBatch([{ id: 1 }], schema))
