@@ -1,4 +1,6 @@
 /** The public surface of Sheaf, and nothing else. */
+export type { BadVectors } from './arrow/bad-vectors.js'
+export type { RowOf } from './arrow/row-type.js'
 export type { DataType, Field, Schema } from './arrow/types.js'
 export { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from './errors.js'
 export type { Assignments } from './namespace/assignments.js'
@@ -22,9 +24,10 @@ export {
   type Order,
   type RowsOptions,
   Search,
+  type Selected,
 } from './namespace/search.js'
 export { type AddOptions, Table, type VersionInfo } from './namespace/table.js'
-export type { Row, TableData } from './namespace/table-data.js'
+export type { IngestOptions, Progress, Row, RowInput, TableData } from './namespace/table-data.js'
 export { Tags } from './namespace/table-tags.js'
 export type { Clock } from './primitives/clock.js'
 export type { ArrowBody, ArrowReply, CallOptions, Operations, Reply, Request } from './protocol/calls.js'

@@ -1,7 +1,7 @@
 /** An Arrow IPC file whose batches are read one at a time (columnar format, "IPC File Format"). */
 import { Budget, defaultMaxBytes, tooLarge } from '../../src/arrow/budget.js'
 import type { Batch } from '../../src/arrow/column.js'
-import type { DecodedStream } from '../../src/arrow/decode-ipc.js'
+import type { DecodedStream } from '../../src/arrow/decode-stream.js'
 import { IpcDecoder } from '../../src/arrow/ipc-decoder.js'
 import {
   type Block,

@@ -1,5 +1,5 @@
 /** Arrow IPC files and streams as record batches. */
-import { type DecodedStream, decodeIpcStream } from '../../src/arrow/decode-ipc.js'
+import { type DecodedStream, decodeIpcStream } from '../../src/arrow/decode-stream.js'
 import { fileMagic } from '../../src/arrow/ipc-message.js'
 import { toArrowTable } from '../../src/arrow/to-arrow.js'
 import type { ArrowBatch } from '../../src/namespace/search.js'

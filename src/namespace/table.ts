@@ -13,12 +13,13 @@ import { filterFields } from './filter-fields.js'
 import { MergeInsert } from './merge-insert.js'
 import { wireWord } from './options.js'
 import { Search } from './search.js'
-import { type TableData, tableRows } from './table-data.js'
+import type { IngestOptions, Row, TableData } from './table-data.js'
+import { tableRows } from './table-rows.js'
 import { Tags } from './table-tags.js'
 
 export type VersionInfo = Reply<'describeTableVersion'>['version']
 
-export interface AddOptions extends CallOptions {
+export interface AddOptions extends CallOptions, IngestOptions {
   /** `append` (default) adds the rows, `overwrite` replaces all rows by them. */
   readonly mode?: 'append' | 'overwrite'
 }
@@ -31,7 +32,8 @@ export interface TableBinding {
   readonly version?: number | undefined
 }
 
-export class Table {
+/** `R`: its rows as they are read, as far as they are known when the program is compiled (`RowOf` has those of a schema). */
+export class Table<R extends object = Row> {
   /** The name it was opened by: its namespace, then its own. */
   readonly id: readonly string[]
   readonly tags: Tags
@@ -49,18 +51,23 @@ export class Table {
 
   /** Adds rows. They take the types of the table's columns; a missing column is null. Throws codes 12 and 20. */
   async add(
-    data: TableData,
+    data: TableData<R>,
     options: AddOptions = {},
   ): Promise<{ readonly version: number; readonly rows: number }> {
     this.#refuseCheckedOut('add')
-    const { mode = 'append', ...call } = options
-    const rows = await tableRows(data, await this.schema(call), call.signal)
+    const { mode = 'append', onProgress, badVectors, ...call } = options
     const request = {
       id: this.id,
       mode: wireWord('mode', mode, { append: 'Append', overwrite: 'Overwrite' }),
     }
-    const reply = await this.#operations.insertIntoTable(request, rows, call)
-    return { version: reply.version, rows: reply.num_inserted_rows }
+    const schema = () => this.schema(call)
+    const rows = await tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
+    try {
+      const reply = await this.#operations.insertIntoTable(request, rows, call)
+      return { version: reply.version, rows: reply.num_inserted_rows }
+    } finally {
+      await rows.close()
+    }
   }
 
   /** Deletes the rows for which `predicate` is true. */
@@ -103,14 +110,20 @@ export class Table {
   /** Begins a merge of rows by the values of these columns: an upsert, an insert of what is new, a replacement of a part. */
   mergeInsert(...on: readonly [string, ...string[]]): MergeInsert {
     this.#refuseCheckedOut('mergeInsert')
-    return new MergeInsert(this.#operations, { id: this.id, on }, async (data, options) => {
-      return tableRows(data, broughtFields(data, await this.schema(options)), options.signal)
+    return new MergeInsert(this.#operations, { id: this.id, on }, (data, options) => {
+      return tableRows(data, {
+        schema: () => this.schema(options),
+        onlyBrought: true,
+        signal: options.signal,
+      })
     })
   }
 
   /** Begins a search: by `vector`, or without one a scan in row order. Nothing runs until the rows are asked for. */
-  search(vector?: VectorValues): Search {
-    return new Search(this.#operations, {
+  search(vector: VectorValues): Search<R & { readonly _distance: number }>
+  search(vector?: VectorValues): Search<R>
+  search(vector?: VectorValues): Search<R> {
+    return new Search<R>(this.#operations, {
       id: this.id,
       ...(this.#version !== undefined && { version: this.#version }),
       ...(vector !== undefined && { vector: { single_vector: vector } }),
@@ -158,11 +171,11 @@ export class Table {
   }
 
   /** The same table at a version, or at the version a tag names now: never changes, refuses writes of rows. */
-  async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table> {
+  async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table<R>> {
     const version =
       typeof versionOrTag === 'number' ? versionOrTag : await this.tags.version(versionOrTag, options)
     await this.#operations.describeTableVersion({ id: this.id, version }, options)
-    return new Table(this.#operations, this.id, { uuid: this.#uuid, version })
+    return new Table<R>(this.#operations, this.id, { uuid: this.#uuid, version })
   }
 
   #atVersion(): { readonly version?: number } {
@@ -178,17 +191,6 @@ export class Table {
       },
     )
   }
-}
-
-/** The columns that rows bring: of plain objects, those that any of them has; the others stay as they are in the table. */
-function broughtFields(data: TableData, schema: Schema): Schema {
-  if (!Array.isArray(data)) return schema
-  const names = new Set(
-    data.flatMap(row => (typeof row === 'object' && row !== null ? Object.keys(row) : [])),
-  )
-  const known = schema.fields.filter(({ name }) => names.has(name))
-  // What the table does not have is refused with all its names.
-  return known.length === names.size ? { ...schema, fields: known } : schema
 }
 
 /** The operations, each about the table `uuid` whatever it is called by then. */

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { bench as commit } from '../../bench/commit.js'
 import { runBench } from '../../bench/harness.js'
+import { bench as ingest } from '../../bench/ingest.js'
 import { bench as openCold } from '../../bench/open-cold.js'
 import { bench as querySql } from '../../bench/query-sql.js'
 import { bench as queryTable } from '../../bench/query-table.js'
@@ -42,4 +43,14 @@ test('commit: everything asked about is committed, listed and opened', async () 
     expect(figures!.bytesPerCommit).toBeGreaterThan(100)
   for (const { figures } of titled('heap')) expect(figures!.bytesEach).toBeTypeOf('number')
   expect(titled('checkpoint')[0]!.figures!.bytes).toBeGreaterThan(1000)
+})
+
+test('ingest: every way to write rows writes all of them', async () => {
+  const { cases } = await runBench(ingest, 'small')
+  const [bytes, ...ways] = cases[0]!.entries
+  for (const { answer, figures } of ways) {
+    expect(answer).toBe(bytes!.answer)
+    expect(figures!.longestGapMs).toBeGreaterThan(0)
+  }
+  expect(cases).toHaveLength(4)
 })
