@@ -16,16 +16,17 @@ export {
   type Identifier,
   Namespace,
 } from './namespace/namespace.js'
+export type { RowsOptions } from './namespace/row-objects.js'
 export {
   type ArrowBatch,
   type BatchesOptions,
   type Order,
-  type RowsOptions,
   Search,
 } from './namespace/search.js'
 export { type AddOptions, Table, type VersionInfo } from './namespace/table.js'
 export type { Row, TableData } from './namespace/table-data.js'
 export { Tags } from './namespace/table-tags.js'
+export { Take } from './namespace/take.js'
 export type { Clock } from './primitives/clock.js'
 export type { ArrowBody, ArrowReply, CallOptions, Operations, Reply, Request } from './protocol/calls.js'
 export type { Parameters, ParameterValue } from './protocol/parameters.js'

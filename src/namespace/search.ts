@@ -2,7 +2,6 @@
 import { concatChunks } from '../arrow/encode-ipc.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
-import { batchToRows, type ReadOptions } from '../arrow/values.js'
 import { invalidInput, quote } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
@@ -10,16 +9,14 @@ import type { Parameters } from '../protocol/parameters.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
 import { readReply } from './arrow-rows.js'
 import { filterFields } from './filter-fields.js'
-import { wireWord } from './options.js'
+import { callOptions, type RowObject, type RowsOptions, rowObjects } from './row-objects.js'
 import { isScan, scanPages } from './scan-pages.js'
+import { columnsField } from './selection.js'
 
 type QueryRequest = Request<'queryTable'>
 
 /** Rows a search returns when no limit is given and there is a vector, as LanceDB does. */
 const defaultLimit = 10
-
-/** Values made into JavaScript's between two looks at the clock. */
-const cellsAtOnce = 8 * 1024
 
 /** Rows of a batch where the caller does not say. */
 const batchRows = 8 * 1024
@@ -31,8 +28,6 @@ export interface BatchesOptions extends CallOptions {
   /** Rows of a batch at most; default 8,192. */
   readonly rows?: number | undefined
 }
-
-export interface RowsOptions extends CallOptions, Pick<ReadOptions, 'int64'> {}
 
 export interface Order {
   readonly column: string
@@ -67,7 +62,7 @@ export class Search {
    * `where`. With `count`, `sum`, `min`, `max` or `avg` in one of them the answer has a row per group (see `groupBy`).
    */
   select(columns: readonly string[] | Readonly<Record<string, string>>): Search {
-    return this.#with({ columns: isNames(columns) ? { column_names: columns } : { column_aliases: columns } })
+    return this.#with(columnsField(columns))
   }
 
   /**
@@ -140,21 +135,9 @@ export class Search {
   }
 
   /** The rows as objects. int64 values beyond 2^53 throw unless `int64` says how to give them. */
-  async toArray(options: RowsOptions = {}): Promise<Record<string, unknown>[]> {
-    const { int64 = 'number', ...call } = options
-    wireWord('int64', int64, { number: 'number', bigint: 'bigint', string: 'string' })
-    const { batches } = readReply(await this.#run(call))
-    const pacer = new Pacer(call.signal)
-    const rows: Record<string, unknown>[] = []
-    for (const batch of batches) {
-      const step = Math.max(1, Math.floor(cellsAtOnce / Math.max(1, batch.columns.length)))
-      for (let from = 0; from < batch.length; from += step) {
-        const piece = sliceBatch(batch, from, Math.min(step, batch.length - from))
-        for (const row of batchToRows(piece, { int64 })) rows.push(row)
-        await pacer.turn()
-      }
-    }
-    return rows
+  async toArray(options: RowsOptions = {}): Promise<RowObject[]> {
+    const { batches } = readReply(await this.#run(callOptions(options)))
+    return rowObjects(batches, options)
   }
 
   /** The rows as a table of apache-arrow. */
@@ -217,10 +200,4 @@ export class Search {
   #with(more: Partial<QueryRequest>): Search {
     return new Search(this.#operations, { ...this.#request, ...more })
   }
-}
-
-function isNames(
-  columns: readonly string[] | Readonly<Record<string, string>>,
-): columns is readonly string[] {
-  return Array.isArray(columns)
 }

@@ -15,6 +15,7 @@ import { wireWord } from './options.js'
 import { Search } from './search.js'
 import { type TableData, tableRows } from './table-data.js'
 import { Tags } from './table-tags.js'
+import { rowNumbers, Take } from './take.js'
 
 export type VersionInfo = Reply<'describeTableVersion'>['version']
 
@@ -111,10 +112,22 @@ export class Table {
   /** Begins a search: by `vector`, or without one a scan in row order. Nothing runs until the rows are asked for. */
   search(vector?: VectorValues): Search {
     return new Search(this.#operations, {
-      id: this.id,
-      ...(this.#version !== undefined && { version: this.#version }),
+      ...this.#request(),
       ...(vector !== undefined && { vector: { single_vector: vector } }),
     })
+  }
+
+  /**
+   * Rows by their ids (`_rowid`, number or bigint), in the order asked for; an id asked for twice comes twice, one whose row
+   * is not there, or not any more, is left out (`withRowId` tells which). What lies between is not read.
+   */
+  takeRowIds(ids: Iterable<number | bigint>): Take {
+    return new Take(this.#operations, this.#request(), '_rowid', rowNumbers(ids, 'takeRowIds'))
+  }
+
+  /** As `takeRowIds`, by `_rowoffset`: how many rows of this version come before a row, 0 to `countRows() - 1`. */
+  takeOffsets(offsets: Iterable<number | bigint>): Take {
+    return new Take(this.#operations, this.#request(), '_rowoffset', rowNumbers(offsets, 'takeOffsets'))
   }
 
   /** Counts the rows for which `predicate` is true; all of them without one. */
@@ -163,6 +176,10 @@ export class Table {
       typeof versionOrTag === 'number' ? versionOrTag : await this.tags.version(versionOrTag, options)
     await this.#operations.describeTableVersion({ id: this.id, version }, options)
     return new Table(this.#operations, this.id, { uuid: this.#uuid, version })
+  }
+
+  #request() {
+    return { id: this.id, ...this.#atVersion() }
   }
 
   #atVersion(): { readonly version?: number } {

@@ -36,13 +36,15 @@ export function settleQuery(request: QueryRequest, schema: TableSchema, clock: C
   const output = settleOutput(request, schema, measured, options, () => clock.random())
   parameters.checkUsed()
   // Without a condition, rows to skip are rows of the version to pass over.
-  const isPlain = search === null && filter === null && output.grouping === null && !output.distinct
+  const isWhole = search === null && filter === null && request.differs_from === undefined
+  const isPlain = isWhole && output.grouping === null && !output.distinct
   const skipped = isPlain && output.order.length === 0 ? (request.offset ?? 0) : 0
   return {
     filter,
     filterFirst,
     search,
     ...output,
+    differsFrom: request.differs_from,
     from: (request.resume_at ?? 0) + skipped,
     offset: (request.offset ?? 0) - skipped,
     limit: request.k,
