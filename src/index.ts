@@ -2,7 +2,9 @@
 export type { DataType, Field, Schema } from './arrow/types.js'
 export { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from './errors.js'
 export type { Assignments } from './namespace/assignments.js'
+export type { ChangesOptions, TableChange } from './namespace/changes.js'
 export { type ConnectOptions, connect } from './namespace/connect.js'
+export type { ChangedBatch, ChangedRow, ChangedRows, Diff, DiffRows } from './namespace/diff.js'
 export {
   type MergeCondition,
   MergeInsert,
@@ -17,6 +19,7 @@ export {
   Namespace,
 } from './namespace/namespace.js'
 export type { RowsOptions } from './namespace/row-objects.js'
+export type { SchemaDifference } from './namespace/schema-difference.js'
 export {
   type ArrowBatch,
   type BatchesOptions,

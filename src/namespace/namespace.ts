@@ -69,7 +69,7 @@ export class Namespace implements AsyncDisposable {
     }
     const request = { id: path, mode: wireWord('mode', mode, createModes), ...(properties && { properties }) }
     const { uuid } = await this.operations.createTable(request, rows, call)
-    return new Table(this.operations, path, { uuid })
+    return new Table(this.operations, path, { uuid, watch: this.#local?.watch })
   }
 
   /**
@@ -79,7 +79,7 @@ export class Namespace implements AsyncDisposable {
   async openTable(id: Identifier, options: CallOptions = {}): Promise<Table> {
     const path = pathOf(id)
     const { uuid } = await this.operations.describeTable({ id: path }, options)
-    return new Table(this.operations, path, { uuid })
+    return new Table(this.operations, path, { uuid, watch: this.#local?.watch })
   }
 
   /** Gives a table another name, or moves it into another namespace. Throws codes 1, 4 and 5. */

@@ -9,6 +9,8 @@ import type { Parameters } from '../protocol/parameters.js'
 import type { VectorValues } from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
 import { type Assignments, updateFields } from './assignments.js'
+import { type ChangesOptions, type TableChange, tableChanges, type Watch } from './changes.js'
+import { type Diff, diffOf } from './diff.js'
 import { filterFields } from './filter-fields.js'
 import { MergeInsert } from './merge-insert.js'
 import { wireWord } from './options.js'
@@ -30,6 +32,8 @@ export interface TableBinding {
   readonly uuid?: string | undefined
   /** Look at that version only, and refuse writes. */
   readonly version?: number | undefined
+  /** Tells of commits; absent where one has to ask. */
+  readonly watch?: Watch | undefined
 }
 
 export class Table {
@@ -39,6 +43,7 @@ export class Table {
   readonly #operations: Operations
   readonly #version: number | undefined
   readonly #uuid: string | undefined
+  readonly #watch: Watch | undefined
 
   constructor(namespace: Operations, id: readonly string[], bound: TableBinding = {}) {
     this.id = id
@@ -46,6 +51,7 @@ export class Table {
     this.tags = new Tags(this.#operations, id)
     this.#version = bound.version
     this.#uuid = bound.uuid
+    this.#watch = bound.watch
   }
 
   /** Adds rows. They take the types of the table's columns; a missing column is null. Throws codes 12 and 20. */
@@ -154,6 +160,24 @@ export class Table {
   /** All versions, oldest first. */
   async versions(options: CallOptions = {}): Promise<readonly VersionInfo[]> {
     return (await this.#operations.listTableVersions({ id: this.id }, options)).versions
+  }
+
+  /**
+   * What differs between two versions, by number or tag: rows added, removed and changed, by `_rowid`, and columns. Each
+   * part is read when it is asked for, and costs what differs. Throws codes 8 and 11 then.
+   */
+  diff(from: number | string, to: number | string): Diff {
+    return diffOf(this.#operations, this.id, from, to)
+  }
+
+  /**
+   * Every version after `since`, in order, with what it changed; then waits for the next one, whoever commits it, until the
+   * signal. Versions that were deleted are passed over: what they changed comes with the next. Ends with code 4 when the
+   * table is dropped, with code 11 when the version to go on from was deleted: the hint says which one is there.
+   */
+  changes(options: ChangesOptions): AsyncGenerator<TableChange, void, undefined> {
+    this.#refuseCheckedOut('changes')
+    return tableChanges(this.#operations, this.id, this.#watch, options)
   }
 
   /** Names and types of the columns. */

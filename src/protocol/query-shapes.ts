@@ -240,7 +240,7 @@ const queryFields = {
   version: optional(version, 'Version to look at; absent: the latest.'),
   differs_from: optional(
     version,
-    'Another version: only rows that are not at the same place in it. Changed rows are among them, and such as only moved. An extension of Sheaf.',
+    'Another version: only rows that are not at the same place in it. Changed rows are among them, and such as only moved. Columns of the table have their field id in the metadata `sheaf:field`. An extension of Sheaf.',
   ),
   lower_bound: optional(number, 'Least distance, inclusive.'),
   upper_bound: optional(number, 'Greatest distance, exclusive.'),

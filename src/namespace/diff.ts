@@ -1,0 +1,381 @@
+/**
+ * What differs between two versions of a table, told by row id: read from either side with `differs_from`, which gives the
+ * rows that do not live at the same place in the other version. An id that only one side gives was added or removed; of
+ * one that both give the values are compared, since a row may have moved, or been written again as it was.
+ *
+ * Ids are held in memory, sixteen bytes for each that differs; rows are read a few thousand at a time.
+ */
+import type { Batch } from '../arrow/column.js'
+import { differingRows } from '../arrow/differing-rows.js'
+import { sliceBatch } from '../arrow/slice.js'
+import { takeBatch } from '../arrow/take.js'
+import { toArrowTable } from '../arrow/to-arrow.js'
+import type { Schema } from '../arrow/types.js'
+import { invalidInput, quote } from '../errors.js'
+import { Bitset } from '../primitives/bitset.js'
+import { Pacer } from '../primitives/pacer.js'
+import type { CallOptions, Operations, Request } from '../protocol/calls.js'
+import { sortedByWords } from '../query/radix.js'
+import { castable, castColumn } from '../sql/kernels/cast.js'
+import { decoded } from '../sql/kernels/dictionary.js'
+import { readReply } from './arrow-rows.js'
+import { callOptions, type RowObject, type RowsOptions, rowObjects } from './row-objects.js'
+import { scanPages } from './scan-pages.js'
+import {
+  type SchemaDifference,
+  type SharedColumn,
+  schemaDifference,
+  sharedColumns,
+} from './schema-difference.js'
+import type { ArrowBatch, BatchesOptions } from './search.js'
+import { takenAtOnce, takePages } from './take.js'
+
+/** Ids read at once. */
+const idsAtOnce = 64 * 1024
+
+/** A version, or a tag, which stands for the version that it names when the difference is first read. */
+export type VersionOrTag = number | string
+
+export interface ChangedRow {
+  readonly before: RowObject
+  readonly after: RowObject
+}
+
+export interface ChangedBatch {
+  /** Row `i` of the one was row `i` of the other. */
+  readonly before: ArrowBatch
+  readonly after: ArrowBatch
+}
+
+/** What differs between two versions. Nothing is read before it is asked for. */
+export interface Diff {
+  /** Rows that only the later version has, with its columns and `_rowid`, by which they are in order. */
+  readonly added: DiffRows
+  /** Rows that only the earlier version has, with its columns and `_rowid`. */
+  readonly removed: DiffRows
+  /** Rows that both have, with another value in a column that both have. */
+  readonly changed: ChangedRows
+  /** What became of the columns. */
+  schema(options?: CallOptions): Promise<SchemaDifference>
+}
+
+/** `from` and `to` may be in any order, and are resolved when something is read. */
+export function diffOf(
+  operations: Operations,
+  id: readonly string[],
+  from: VersionOrTag,
+  to: VersionOrTag,
+): Diff {
+  const pair = new VersionPair(operations, id, from, to)
+  return {
+    added: new DiffRows(pair, 'added'),
+    removed: new DiffRows(pair, 'removed'),
+    changed: new ChangedRows(pair),
+    schema: options => pair.schema(options),
+  }
+}
+
+/** Rows of one version that the other does not have. */
+export class DiffRows {
+  readonly #pair: VersionPair
+  readonly #what: 'added' | 'removed'
+
+  constructor(pair: VersionPair, what: 'added' | 'removed') {
+    this.#pair = pair
+    this.#what = what
+  }
+
+  /** How many there are; no row is read for it. */
+  async count(options: CallOptions = {}): Promise<number> {
+    return (await this.#pair.ids(options))[this.#what].length
+  }
+
+  async toArray(options: RowsOptions = {}): Promise<RowObject[]> {
+    return rowObjects(this.#batches(callOptions(options)), options)
+  }
+
+  /** The rows as record batches of apache-arrow, of which one is in memory at a time. */
+  async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
+    for await (const piece of pieces(this.#batches(options), options)) yield arrowBatch(piece)
+  }
+
+  async *#batches(options: CallOptions): AsyncGenerator<Batch> {
+    const ids = (await this.#pair.ids(options))[this.#what]
+    const side = this.#what === 'added' ? 'to' : 'from'
+    if (ids.length > 0) yield* this.#pair.rows(side, ids, options)
+  }
+}
+
+/** Rows that both versions have, with other values. */
+export class ChangedRows {
+  readonly #pair: VersionPair
+
+  constructor(pair: VersionPair) {
+    this.#pair = pair
+  }
+
+  /** How many there are; of rows that may have changed, the columns that both versions have are read and compared. */
+  async count(options: CallOptions = {}): Promise<number> {
+    let count = 0
+    for await (const { after } of this.#pair.changed(true, options)) count += after.length
+    return count
+  }
+
+  async toArray(options: RowsOptions = {}): Promise<ChangedRow[]> {
+    const rows: ChangedRow[] = []
+    for await (const { before, after } of this.#pair.changed(false, callOptions(options))) {
+      const old = await rowObjects([before], options)
+      const now = await rowObjects([after], options)
+      for (let i = 0; i < now.length; i++) rows.push({ before: old[i]!, after: now[i]! })
+    }
+    return rows
+  }
+
+  /** The rows before and after as record batches of apache-arrow, of which one of each is in memory at a time. */
+  async *batches(options: BatchesOptions = {}): AsyncGenerator<ChangedBatch, void, undefined> {
+    for await (const { before, after } of this.#pair.changed(false, options)) {
+      const old = pieces([before], options)
+      for await (const now of pieces([after], options)) {
+        yield {
+          before: await arrowBatch((await old.next()).value as Batch),
+          after: await arrowBatch(now),
+        }
+      }
+    }
+  }
+}
+
+type Side = 'from' | 'to'
+
+/** Ids of rows, ascending. */
+interface DifferingIds {
+  readonly added: Float64Array
+  readonly removed: Float64Array
+  /** On both sides, at other places. */
+  readonly both: Float64Array
+}
+
+/** What the parts of a difference have in common; what was found out once is kept. */
+class VersionPair {
+  readonly #operations: Operations
+  readonly #id: readonly string[]
+  readonly #named: Readonly<Record<Side, VersionOrTag>>
+  #versions: Readonly<Record<Side, number>> | undefined
+  #ids: DifferingIds | undefined
+  #schemas: Readonly<Record<Side, Schema>> | undefined
+
+  constructor(operations: Operations, id: readonly string[], from: VersionOrTag, to: VersionOrTag) {
+    this.#operations = operations
+    this.#id = id
+    this.#named = { from, to }
+  }
+
+  async ids(options: CallOptions): Promise<DifferingIds> {
+    if (this.#ids !== undefined) return this.#ids
+    const from = await this.#idsOf('from', options)
+    const to = await this.#idsOf('to', options)
+    const ids = await differingIds(from, to, new Pacer(options.signal))
+    this.#ids = ids
+    return ids
+  }
+
+  async schema(options: CallOptions = {}): Promise<SchemaDifference> {
+    const { from, to } = await this.#bothSchemas(options)
+    return schemaDifference(from, to)
+  }
+
+  /** Rows of one side, in the order of their ids. */
+  async *rows(
+    side: Side,
+    ids: Float64Array,
+    options: CallOptions,
+    columns?: readonly string[],
+  ): AsyncGenerator<Batch> {
+    const version = (await this.#resolved(options))[side]
+    const request = {
+      id: this.#id,
+      version,
+      with_row_id: true,
+      ...(columns !== undefined && { columns: { column_names: columns } }),
+    }
+    for await (const { batches } of takePages(this.#operations, request, '_rowid', ids, options))
+      yield* batches
+  }
+
+  /** The rows that both sides have with other values. `compared`: only the columns that are compared. */
+  async *changed(
+    compared: boolean,
+    options: CallOptions,
+  ): AsyncGenerator<{ readonly before: Batch; readonly after: Batch }> {
+    const { both } = await this.ids(options)
+    if (both.length === 0) return
+    const { from, to } = await this.#bothSchemas(options)
+    const shared = sharedColumns(from, to)
+    const columnsOf = (side: Side) => (compared ? shared.map(column => column[side].name) : undefined)
+    const pacer = new Pacer(options.signal)
+    for (let at = 0; at < both.length; at += takenAtOnce) {
+      const some = both.subarray(at, at + takenAtOnce)
+      const before = await sole(this.rows('from', some, options, columnsOf('from')))
+      const after = await sole(this.rows('to', some, options, columnsOf('to')))
+      const rows = (await differing(before, after, shared, pacer)).toIndices()
+      if (rows.length > 0) yield { before: takeBatch(before, rows), after: takeBatch(after, rows) }
+      await pacer.turn()
+    }
+  }
+
+  /** Ids of the rows of one side that are not at the same place on the other, ascending. */
+  async #idsOf(side: Side, options: CallOptions): Promise<Float64Array> {
+    const request = { ...(await this.#against(side, options)), columns: { column_names: ['_rowid'] } }
+    const found: Float64Array[] = []
+    for await (const page of scanPages(this.#operations, request, idsAtOnce, options)) {
+      for (const { columns } of page.batches) found.push(numbersOf(columns[0]!.values as BigUint64Array))
+    }
+    return ascending(found, new Pacer(options.signal))
+  }
+
+  async #bothSchemas(options: CallOptions): Promise<Readonly<Record<Side, Schema>>> {
+    this.#schemas ??= {
+      from: await this.#schemaOf('from', options),
+      to: await this.#schemaOf('to', options),
+    }
+    return this.#schemas
+  }
+
+  async #schemaOf(side: Side, options: CallOptions): Promise<Schema> {
+    const reply = await this.#operations.queryTable(
+      { ...(await this.#against(side, options)), k: 0 },
+      options,
+    )
+    return readReply(reply).schema
+  }
+
+  /** A query of what one side has and the other has not. */
+  async #against(side: Side, options: CallOptions): Promise<Request<'queryTable'>> {
+    const { from, to } = await this.#resolved(options)
+    const [version, differs_from] = side === 'from' ? [from, to] : [to, from]
+    return { id: this.#id, version, differs_from, vector: null, k: Number.MAX_SAFE_INTEGER }
+  }
+
+  async #resolved(options: CallOptions): Promise<Readonly<Record<Side, number>>> {
+    if (this.#versions === undefined) {
+      const { from, to } = this.#named
+      const version = async (named: VersionOrTag) => {
+        if (typeof named !== 'string') return named
+        return (await this.#operations.getTableTagVersion({ id: this.#id, tag: named }, options)).version
+      }
+      this.#versions = { from: await version(from), to: await version(to) }
+    }
+    return this.#versions
+  }
+}
+
+async function sole(batches: AsyncGenerator<Batch>): Promise<Batch> {
+  const { value } = await batches.next()
+  await batches.return(undefined)
+  return value as Batch
+}
+
+// ---- ids
+
+/** As numbers: all of them are below 2^53. */
+function numbersOf(ids: BigUint64Array): Float64Array {
+  const halves = new Uint32Array(ids.buffer, ids.byteOffset, 2 * ids.length)
+  const numbers = new Float64Array(ids.length)
+  for (let i = 0; i < numbers.length; i++) numbers[i] = halves[2 * i + 1]! * 2 ** 32 + halves[2 * i]!
+  return numbers
+}
+
+async function ascending(pages: readonly Float64Array[], pacer: Pacer): Promise<Float64Array> {
+  const count = pages.reduce((sum, page) => sum + page.length, 0)
+  const ids = new Float64Array(count)
+  let at = 0
+  let isSorted = true
+  for (const page of pages) {
+    ids.set(page, at)
+    for (let i = Math.max(1, at); i < at + page.length; i++) isSorted &&= ids[i - 1]! < ids[i]!
+    at += page.length
+    await pacer.turn()
+  }
+  if (isSorted) return ids
+  const words = [new Uint32Array(count), new Uint32Array(count)] as const
+  for (let from = 0; from < count; from += idsAtOnce) {
+    const to = Math.min(count, from + idsAtOnce)
+    for (let i = from; i < to; i++) {
+      words[0][i] = ids[i]! / 2 ** 32
+      words[1][i] = ids[i]!
+    }
+    await pacer.turn()
+  }
+  const order = await sortedByWords(words, count, pacer)
+  const sorted = new Float64Array(count)
+  for (let from = 0; from < count; from += idsAtOnce) {
+    const to = Math.min(count, from + idsAtOnce)
+    for (let i = from; i < to; i++) sorted[i] = ids[order[i]!]!
+    await pacer.turn()
+  }
+  return sorted
+}
+
+/** A merge of both sides. */
+async function differingIds(from: Float64Array, to: Float64Array, pacer: Pacer): Promise<DifferingIds> {
+  const added = new Float64Array(to.length)
+  const removed = new Float64Array(from.length)
+  const both = new Float64Array(Math.min(from.length, to.length))
+  let [adds, removes, shared] = [0, 0, 0]
+  for (let i = 0, j = 0; i < from.length || j < to.length; ) {
+    const end = i + j + idsAtOnce
+    for (; i + j < end && (i < from.length || j < to.length); ) {
+      if (j === to.length || from[i]! < to[j]!) removed[removes++] = from[i++]!
+      else if (i === from.length || to[j]! < from[i]!) added[adds++] = to[j++]!
+      else {
+        both[shared++] = from[i++]!
+        j++
+      }
+    }
+    await pacer.turn()
+  }
+  return { added: added.slice(0, adds), removed: removed.slice(0, removes), both: both.slice(0, shared) }
+}
+
+// ---- values
+
+/** The rows that differ in one of the columns. */
+async function differing(
+  before: Batch,
+  after: Batch,
+  shared: readonly SharedColumn[],
+  pacer: Pacer,
+): Promise<Bitset> {
+  const columnOf = ({ schema, columns }: Batch, name: string) =>
+    columns[schema.fields.findIndex(field => field.name === name)]!
+  const all = new Bitset(after.length)
+  for (const { from, to } of shared) {
+    const [old, now] = [decoded(columnOf(before, from.name)), decoded(columnOf(after, to.name))]
+    const cast = castable(old.type, now.type) ? castColumn(old, now.type, true, null, () => from.name) : null
+    all.or(cast === null ? Bitset.full(now.length) : differingRows(cast, now))
+    await pacer.turn()
+  }
+  return all
+}
+
+// ---- batches
+
+/** Rows of a batch where the caller does not say: as they are read. */
+async function* pieces(
+  batches: AsyncIterable<Batch> | Iterable<Batch>,
+  { rows = takenAtOnce, signal }: BatchesOptions,
+): AsyncGenerator<Batch> {
+  if (!Number.isSafeInteger(rows) || rows < 1)
+    throw invalidInput(`rows must be at least 1, got ${quote(rows)}`)
+  const pacer = new Pacer(signal)
+  for await (const batch of batches) {
+    for (let from = 0; from < batch.length; from += rows) {
+      yield sliceBatch(batch, from, Math.min(rows, batch.length - from))
+      await pacer.turn()
+    }
+  }
+}
+
+async function arrowBatch(batch: Batch): Promise<ArrowBatch> {
+  return (await toArrowTable(batch.schema, [batch])).batches[0]!
+}
