@@ -30,8 +30,9 @@ export type Watch = (options: CallOptions) => AsyncIterable<unknown>
 
 type VersionRecord = Reply<'listTableVersions'>['versions'][number]
 
-/** Versions listed at once. */
-const listedAtOnce = 100
+/** Versions listed at once: few at first, since mostly there is one or none, and more as there turn out to be more. */
+const listedFirst = 2
+const listedMost = 1000
 const defaultPollMs = 500
 
 /** Every later version of a table, in order; waits for the next, until the signal. `watch`: absent where one has to poll. */
@@ -74,8 +75,9 @@ async function versionsAfter(
 ): Promise<readonly VersionRecord[]> {
   const later: VersionRecord[] = []
   let page: Pick<Reply<'listTableVersions'>, 'page_token'> = {}
+  let limit = listedFirst
   do {
-    const request = { id, descending: true, limit: listedAtOnce, ...page }
+    const request = { id, descending: true, limit, ...page }
     const { versions, ...next } = await operations.listTableVersions(request, options)
     for (const record of versions) {
       if (record.version > previous) later.push(record)
@@ -83,6 +85,7 @@ async function versionsAfter(
       else throw notThere(previous, later.at(-1) ?? record)
     }
     page = next
+    limit = Math.min(listedMost, 8 * limit)
   } while (page.page_token !== undefined)
   throw notThere(previous, later.at(-1))
 }

@@ -5,7 +5,7 @@
  *
  * Ids are held in memory, sixteen bytes for each that differs; rows are read a few thousand at a time.
  */
-import type { Batch } from '../arrow/column.js'
+import type { Batch, Column } from '../arrow/column.js'
 import { differingRows } from '../arrow/differing-rows.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { takeBatch } from '../arrow/take.js'
@@ -15,10 +15,10 @@ import { invalidInput, quote } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
-import { sortedByWords } from '../query/radix.js'
 import { castable, castColumn } from '../sql/kernels/cast.js'
 import { decoded } from '../sql/kernels/dictionary.js'
 import { readReply } from './arrow-rows.js'
+import { ascendingIds, type DifferingIds, differingIds, idNumbers } from './differing-ids.js'
 import { callOptions, type RowObject, type RowsOptions, rowObjects } from './row-objects.js'
 import { scanPages } from './scan-pages.js'
 import {
@@ -31,7 +31,7 @@ import type { ArrowBatch, BatchesOptions } from './search.js'
 import { takenAtOnce, takePages } from './take.js'
 
 /** Ids read at once. */
-const idsAtOnce = 64 * 1024
+const idsAtOnce = 32 * 1024
 
 /** A version, or a tag, which stands for the version that it names when the difference is first read. */
 export type VersionOrTag = number | string
@@ -47,11 +47,11 @@ export interface ChangedBatch {
   readonly after: ArrowBatch
 }
 
-/** What differs between two versions. Nothing is read before it is asked for. */
+/** What differs between two versions, `from` and `to`. Nothing is read before it is asked for. */
 export interface Diff {
-  /** Rows that only the later version has, with its columns and `_rowid`, by which they are in order. */
+  /** Rows that only `to` has, with its columns and `_rowid`, by which they are in order. */
   readonly added: DiffRows
-  /** Rows that only the earlier version has, with its columns and `_rowid`. */
+  /** Rows that only `from` has, in the same way. */
   readonly removed: DiffRows
   /** Rows that both have, with another value in a column that both have. */
   readonly changed: ChangedRows
@@ -66,6 +66,11 @@ export function diffOf(
   from: VersionOrTag,
   to: VersionOrTag,
 ): Diff {
+  for (const version of [from, to]) {
+    if (typeof version !== 'number' && typeof version !== 'string') {
+      throw invalidInput(`diff takes two versions, each a number or a tag, got ${quote(version)}`)
+    }
+  }
   const pair = new VersionPair(operations, id, from, to)
   return {
     added: new DiffRows(pair, 'added'),
@@ -95,8 +100,8 @@ export class DiffRows {
   }
 
   /** The rows as record batches of apache-arrow, of which one is in memory at a time. */
-  async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
-    for await (const piece of pieces(this.#batches(options), options)) yield arrowBatch(piece)
+  async *batches({ rows, ...call }: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
+    for await (const piece of pieces(this.#batches(call), rows, call)) yield arrowBatch(piece)
   }
 
   async *#batches(options: CallOptions): AsyncGenerator<Batch> {
@@ -132,10 +137,10 @@ export class ChangedRows {
   }
 
   /** The rows before and after as record batches of apache-arrow, of which one of each is in memory at a time. */
-  async *batches(options: BatchesOptions = {}): AsyncGenerator<ChangedBatch, void, undefined> {
-    for await (const { before, after } of this.#pair.changed(false, options)) {
-      const old = pieces([before], options)
-      for await (const now of pieces([after], options)) {
+  async *batches({ rows, ...call }: BatchesOptions = {}): AsyncGenerator<ChangedBatch, void, undefined> {
+    for await (const { before, after } of this.#pair.changed(false, call)) {
+      const old = pieces([before], rows, call)
+      for await (const now of pieces([after], rows, call)) {
         yield {
           before: await arrowBatch((await old.next()).value as Batch),
           after: await arrowBatch(now),
@@ -146,14 +151,6 @@ export class ChangedRows {
 }
 
 type Side = 'from' | 'to'
-
-/** Ids of rows, ascending. */
-interface DifferingIds {
-  readonly added: Float64Array
-  readonly removed: Float64Array
-  /** On both sides, at other places. */
-  readonly both: Float64Array
-}
 
 /** What the parts of a difference have in common; what was found out once is kept. */
 class VersionPair {
@@ -211,6 +208,7 @@ class VersionPair {
     if (both.length === 0) return
     const { from, to } = await this.#bothSchemas(options)
     const shared = sharedColumns(from, to)
+    if (shared.length === 0) return
     const columnsOf = (side: Side) => (compared ? shared.map(column => column[side].name) : undefined)
     const pacer = new Pacer(options.signal)
     for (let at = 0; at < both.length; at += takenAtOnce) {
@@ -228,9 +226,9 @@ class VersionPair {
     const request = { ...(await this.#against(side, options)), columns: { column_names: ['_rowid'] } }
     const found: Float64Array[] = []
     for await (const page of scanPages(this.#operations, request, idsAtOnce, options)) {
-      for (const { columns } of page.batches) found.push(numbersOf(columns[0]!.values as BigUint64Array))
+      for (const { columns } of page.batches) found.push(idNumbers(columns[0]!.values as BigUint64Array))
     }
-    return ascending(found, new Pacer(options.signal))
+    return ascendingIds(found, new Pacer(options.signal))
   }
 
   async #bothSchemas(options: CallOptions): Promise<Readonly<Record<Side, Schema>>> {
@@ -275,68 +273,6 @@ async function sole(batches: AsyncGenerator<Batch>): Promise<Batch> {
   return value as Batch
 }
 
-// ---- ids
-
-/** As numbers: all of them are below 2^53. */
-function numbersOf(ids: BigUint64Array): Float64Array {
-  const halves = new Uint32Array(ids.buffer, ids.byteOffset, 2 * ids.length)
-  const numbers = new Float64Array(ids.length)
-  for (let i = 0; i < numbers.length; i++) numbers[i] = halves[2 * i + 1]! * 2 ** 32 + halves[2 * i]!
-  return numbers
-}
-
-async function ascending(pages: readonly Float64Array[], pacer: Pacer): Promise<Float64Array> {
-  const count = pages.reduce((sum, page) => sum + page.length, 0)
-  const ids = new Float64Array(count)
-  let at = 0
-  let isSorted = true
-  for (const page of pages) {
-    ids.set(page, at)
-    for (let i = Math.max(1, at); i < at + page.length; i++) isSorted &&= ids[i - 1]! < ids[i]!
-    at += page.length
-    await pacer.turn()
-  }
-  if (isSorted) return ids
-  const words = [new Uint32Array(count), new Uint32Array(count)] as const
-  for (let from = 0; from < count; from += idsAtOnce) {
-    const to = Math.min(count, from + idsAtOnce)
-    for (let i = from; i < to; i++) {
-      words[0][i] = ids[i]! / 2 ** 32
-      words[1][i] = ids[i]!
-    }
-    await pacer.turn()
-  }
-  const order = await sortedByWords(words, count, pacer)
-  const sorted = new Float64Array(count)
-  for (let from = 0; from < count; from += idsAtOnce) {
-    const to = Math.min(count, from + idsAtOnce)
-    for (let i = from; i < to; i++) sorted[i] = ids[order[i]!]!
-    await pacer.turn()
-  }
-  return sorted
-}
-
-/** A merge of both sides. */
-async function differingIds(from: Float64Array, to: Float64Array, pacer: Pacer): Promise<DifferingIds> {
-  const added = new Float64Array(to.length)
-  const removed = new Float64Array(from.length)
-  const both = new Float64Array(Math.min(from.length, to.length))
-  let [adds, removes, shared] = [0, 0, 0]
-  for (let i = 0, j = 0; i < from.length || j < to.length; ) {
-    const end = i + j + idsAtOnce
-    for (; i + j < end && (i < from.length || j < to.length); ) {
-      if (j === to.length || from[i]! < to[j]!) removed[removes++] = from[i++]!
-      else if (i === from.length || to[j]! < from[i]!) added[adds++] = to[j++]!
-      else {
-        both[shared++] = from[i++]!
-        j++
-      }
-    }
-    await pacer.turn()
-  }
-  return { added: added.slice(0, adds), removed: removed.slice(0, removes), both: both.slice(0, shared) }
-}
-
 // ---- values
 
 /** The rows that differ in one of the columns. */
@@ -346,16 +282,20 @@ async function differing(
   shared: readonly SharedColumn[],
   pacer: Pacer,
 ): Promise<Bitset> {
-  const columnOf = ({ schema, columns }: Batch, name: string) =>
-    columns[schema.fields.findIndex(field => field.name === name)]!
+  const [old, now] = [columnsByName(before), columnsByName(after)]
   const all = new Bitset(after.length)
   for (const { from, to } of shared) {
-    const [old, now] = [decoded(columnOf(before, from.name)), decoded(columnOf(after, to.name))]
-    const cast = castable(old.type, now.type) ? castColumn(old, now.type, true, null, () => from.name) : null
-    all.or(cast === null ? Bitset.full(now.length) : differingRows(cast, now))
+    const [was, is] = [decoded(old.get(from.name)!), decoded(now.get(to.name)!)]
+    // Of another type, a value is the same that casts to the one there is.
+    const cast = castable(was.type, is.type) ? castColumn(was, is.type, true, null, () => from.name) : null
+    all.or(cast === null ? Bitset.full(is.length) : differingRows(cast, is))
     await pacer.turn()
   }
   return all
+}
+
+function columnsByName({ schema, columns }: Batch): ReadonlyMap<string, Column> {
+  return new Map(schema.fields.map(({ name }, i) => [name, columns[i]!]))
 }
 
 // ---- batches
@@ -363,7 +303,8 @@ async function differing(
 /** Rows of a batch where the caller does not say: as they are read. */
 async function* pieces(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
-  { rows = takenAtOnce, signal }: BatchesOptions,
+  rows = takenAtOnce,
+  { signal }: CallOptions,
 ): AsyncGenerator<Batch> {
   if (!Number.isSafeInteger(rows) || rows < 1)
     throw invalidInput(`rows must be at least 1, got ${quote(rows)}`)

@@ -13,11 +13,22 @@ import { type Part, runsKey, type TableReader } from '../table/table-reader.js'
 type Elsewhere = 'all' | readonly RunsPlace[]
 
 export class Difference {
+  /** Known ones: a reader is of one version, and lives as long as what is known of that. */
+  static readonly #known = new WeakMap<TableReader, WeakMap<TableReader, Difference>>()
+
+  /** Rows of the version of `reader` that are not in the version of `other`. Reads nothing. */
+  static between(reader: TableReader, other: TableReader): Difference {
+    const known = Difference.#known.get(reader) ?? new WeakMap<TableReader, Difference>()
+    Difference.#known.set(reader, known)
+    const difference = known.get(other) ?? new Difference(reader, other)
+    known.set(other, difference)
+    return difference
+  }
+
   readonly #reader: TableReader
   readonly #elsewhere = new Map<Fragment, Elsewhere>()
 
-  /** Rows of the version of `reader` that are not in the version of `other`. Reads nothing. */
-  constructor(reader: TableReader, other: TableReader) {
+  private constructor(reader: TableReader, other: TableReader) {
     this.#reader = reader
     const theirs = new Map(other.layout.fragments.map(fragment => [fragment.id, fragment]))
     const theirFields = new Set(other.schema.fields.map(field => field.id))

@@ -45,7 +45,7 @@ export class RowSource {
   /** `other`: a version whose rows are left out. */
   constructor(reader: TableReader, pacer: Pacer, other: TableReader | null = null) {
     this.reader = reader
-    this.difference = other === null ? null : new Difference(reader, other)
+    this.difference = other === null ? null : Difference.between(reader, other)
     this.#pacer = pacer
     this.#fields = new Map(reader.schema.fields.map(field => [field.name, field]))
   }

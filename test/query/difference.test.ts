@@ -94,7 +94,7 @@ test.each<[string, boolean, TableReader, TableReader]>([
     reader(plain, 1, 2),
   ],
 ])('%s: rows to look at, %s', (_, expected, ours, theirs) => {
-  expect(new Difference(ours, theirs).mayHold(ours.layout.fragments[0]!)).toBe(expected)
+  expect(Difference.between(ours, theirs).mayHold(ours.layout.fragments[0]!)).toBe(expected)
 })
 
 test('a large difference is told without holding the event loop', async () => {

@@ -149,6 +149,7 @@ export function changesSuite({ name, open }: Door): void {
         expect(await failure(table.diff(1, 9).added.count())).toMatchObject({ code: 11 })
         expect(await failure(table.diff('nope', 1).removed.toArray())).toMatchObject({ code: 8 })
         expect(await failure(table.diff(-1, 1).changed.count())).toMatchObject({ code: 13 })
+        expect(() => table.diff(1, undefined as never)).toThrow(expect.objectContaining({ code: 13 }))
         await table.delete('id = 1')
         const wrong = table.diff(1, 2).removed.batches({ rows: 0 })
         expect(await failure(wrong.next())).toMatchObject({ code: 13 })
