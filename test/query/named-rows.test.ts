@@ -63,6 +63,26 @@ describe('what is read', () => {
     expect(reads(store)).toEqual([footerReads + 1, footerReads + 1])
   })
 
+  test('of a fragment of several batches, those with the rows', async () => {
+    const store = new NotingStore(new MemoryStore('noted'))
+    const writer = await connect('noted', { store })
+    const ids = Array.from({ length: 280_000 }, (_, id) => ({ id, v: [id, 1] }))
+    await writer.createTable('t', ids)
+    await writer.close()
+    const readsOf = async (work: (table: Table) => Promise<unknown>) => {
+      const ns = await connect('noted', { store })
+      const table = await ns.openTable('t')
+      store.read.length = 0
+      await work(table)
+      await ns.close()
+      return store.read.length
+    }
+    expect(await readsOf(table => table.countRows('_rowid = 100 AND id % 2 = 0'))).toBe(footerReads + 1)
+    const nearest = (table: Table) =>
+      table.search([5, 1]).where('_rowid = 200000').select(['id']).limit(1).toArray()
+    expect(await readsOf(nearest)).toBe(footerReads + 2)
+  })
+
   test('the other conditions are evaluated for the rows named, and for no others', async () => {
     const ns = await connect('memory://')
     const table = await ns.createTable(
