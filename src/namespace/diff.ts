@@ -53,9 +53,9 @@ export interface Diff {
   readonly added: DiffRows
   /** Rows that only `from` has, in the same way. */
   readonly removed: DiffRows
-  /** Rows that both have, with another value in a column that both have. */
+  /** Rows that both have, with another value in a column that both have, whatever it is called. */
   readonly changed: ChangedRows
-  /** What became of the columns. */
+  /** What became of the columns. What rows hold in one that only one version has is no change of theirs. */
   schema(options?: CallOptions): Promise<SchemaDifference>
 }
 
