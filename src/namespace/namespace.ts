@@ -84,7 +84,7 @@ export class Namespace implements AsyncDisposable {
       const body = withSchema(rows, schema)
       if (createParents === true) await this.#createParents(path, call)
       const { uuid } = await this.operations.createTable(request, body, call)
-      return new Table(this.operations, path, { uuid })
+      return new Table(this.operations, path, { uuid, watch: this.#local?.watch })
     } finally {
       await rows.close()
     }
@@ -105,12 +105,12 @@ export class Namespace implements AsyncDisposable {
   async openTable<R extends object = Row>(id: Identifier, options: CallOptions = {}): Promise<Table<R>> {
     const path = pathOf(id)
     const { uuid } = await this.operations.describeTable({ id: path }, options)
-    return new Table<R>(this.operations, path, { uuid })
+    return new Table<R>(this.operations, path, { uuid, watch: this.#local?.watch })
   }
 
   /** A handle on whichever table has the name when it is used; nothing is looked up now. */
   table(id: Identifier): Table {
-    return new Table(this.operations, pathOf(id))
+    return new Table(this.operations, pathOf(id), { watch: this.#local?.watch })
   }
 
   /** Gives a table another name, or moves it into another namespace. Throws codes 1, 4 and 5. */

@@ -2,7 +2,6 @@
 import { concatChunks } from '../arrow/encode-ipc.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
-import { batchToRows, type ReadOptions } from '../arrow/values.js'
 import { invalidInput, quote } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
@@ -10,17 +9,15 @@ import type { Parameters } from '../protocol/parameters.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
 import { readReply } from './arrow-rows.js'
 import { filterFields } from './filter-fields.js'
-import { wireWord } from './options.js'
+import { callOptions, type RowsOptions, rowObjects } from './row-objects.js'
 import { isScan, scanPages } from './scan-pages.js'
+import { columnsField } from './selection.js'
 import type { Row } from './table-data.js'
 
 type QueryRequest = Request<'queryTable'>
 
 /** Rows a search returns when no limit is given and there is a vector, as LanceDB does. */
 const defaultLimit = 10
-
-/** Values made into JavaScript's between two looks at the clock. */
-const cellsAtOnce = 8 * 1024
 
 /** Rows of a batch where the caller does not say. */
 const batchRows = 8 * 1024
@@ -31,11 +28,6 @@ export type ArrowBatch = ArrowTable['batches'][number]
 export interface BatchesOptions extends CallOptions {
   /** Rows of a batch at most; default 8,192. */
   readonly rows?: number | undefined
-}
-
-export interface RowsOptions extends CallOptions {
-  /** How 64-bit integers come: as numbers (the default; beyond 2^53 that throws), or as bigints or strings. */
-  readonly int64?: ReadOptions['int64'] | undefined
 }
 
 export interface Order {
@@ -79,9 +71,7 @@ export class Search<R extends object = Row> {
   select<const K extends keyof R & string>(columns: readonly K[]): Search<Selected<R, K>>
   select(columns: readonly string[] | Readonly<Record<string, string>>): Search
   select(columns: readonly string[] | Readonly<Record<string, string>>): Search<object> {
-    return this.#with<object>({
-      columns: isNames(columns) ? { column_names: columns } : { column_aliases: columns },
-    })
+    return this.#with<object>(columnsField(columns))
   }
 
   /**
@@ -157,20 +147,8 @@ export class Search<R extends object = Row> {
   async toArray(options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R[]>
   async toArray(options: RowsOptions): Promise<Row[]>
   async toArray(options: RowsOptions = {}): Promise<object[]> {
-    const { int64 = 'number', ...call } = options
-    wireWord('int64', int64, { number: 'number', bigint: 'bigint', string: 'string' })
-    const { batches } = readReply(await this.#run(call))
-    const pacer = new Pacer(call.signal)
-    const rows: Row[] = []
-    for (const batch of batches) {
-      const step = Math.max(1, Math.floor(cellsAtOnce / Math.max(1, batch.columns.length)))
-      for (let from = 0; from < batch.length; from += step) {
-        const piece = sliceBatch(batch, from, Math.min(step, batch.length - from))
-        for (const row of batchToRows(piece, { int64 })) rows.push(row)
-        await pacer.turn()
-      }
-    }
-    return rows
+    const { batches } = readReply(await this.#run(callOptions(options)))
+    return rowObjects(batches, options)
   }
 
   /** The rows as a table of apache-arrow. */
@@ -233,10 +211,4 @@ export class Search<R extends object = Row> {
   #with<T extends object = R>(more: Partial<QueryRequest>): Search<T> {
     return new Search<T>(this.#operations, { ...this.#request, ...more })
   }
-}
-
-function isNames(
-  columns: readonly string[] | Readonly<Record<string, string>>,
-): columns is readonly string[] {
-  return Array.isArray(columns)
 }

@@ -9,6 +9,8 @@ import type { Parameters } from '../protocol/parameters.js'
 import type { VectorValues } from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
 import { type Assignments, updateFields } from './assignments.js'
+import { type ChangesOptions, type TableChange, tableChanges, type Watch } from './changes.js'
+import { type Diff, diffOf } from './diff.js'
 import { filterFields } from './filter-fields.js'
 import { MergeInsert } from './merge-insert.js'
 import { wireWord } from './options.js'
@@ -16,6 +18,7 @@ import { Search } from './search.js'
 import type { IngestOptions, Row, TableData } from './table-data.js'
 import { tableRows } from './table-rows.js'
 import { Tags } from './table-tags.js'
+import { rowNumbers, Take } from './take.js'
 
 export type VersionInfo = Reply<'describeTableVersion'>['version']
 
@@ -30,6 +33,8 @@ export interface TableBinding {
   readonly uuid?: string | undefined
   /** Look at that version only, and refuse writes. */
   readonly version?: number | undefined
+  /** Tells of commits; absent where one has to ask. */
+  readonly watch?: Watch | undefined
 }
 
 /** `R`: its rows as they are read, as far as they are known when the program is compiled (`RowOf` has those of a schema). */
@@ -40,6 +45,7 @@ export class Table<R extends object = Row> {
   readonly #operations: Operations
   readonly #version: number | undefined
   readonly #uuid: string | undefined
+  readonly #watch: Watch | undefined
 
   constructor(namespace: Operations, id: readonly string[], bound: TableBinding = {}) {
     this.id = id
@@ -47,6 +53,7 @@ export class Table<R extends object = Row> {
     this.tags = new Tags(this.#operations, id)
     this.#version = bound.version
     this.#uuid = bound.uuid
+    this.#watch = bound.watch
   }
 
   /** Adds rows. They take the types of the table's columns; a missing column is null. Throws codes 12 and 20. */
@@ -124,10 +131,22 @@ export class Table<R extends object = Row> {
   search(vector?: VectorValues): Search<R>
   search(vector?: VectorValues): Search<R> {
     return new Search<R>(this.#operations, {
-      id: this.id,
-      ...(this.#version !== undefined && { version: this.#version }),
+      ...this.#request(),
       ...(vector !== undefined && { vector: { single_vector: vector } }),
     })
+  }
+
+  /**
+   * Rows by their ids (`_rowid`, number or bigint), in the order asked for; an id asked for twice comes twice, one whose row
+   * is not there, or not any more, is left out (`withRowId` tells which). What lies between is not read.
+   */
+  takeRowIds(ids: Iterable<number | bigint>): Take {
+    return new Take(this.#operations, this.#request(), '_rowid', rowNumbers(ids, 'takeRowIds'))
+  }
+
+  /** As `takeRowIds`, by `_rowoffset`: how many rows of this version come before a row, 0 to `countRows() - 1`. */
+  takeOffsets(offsets: Iterable<number | bigint>): Take {
+    return new Take(this.#operations, this.#request(), '_rowoffset', rowNumbers(offsets, 'takeOffsets'))
   }
 
   /** Counts the rows for which `predicate` is true; all of them without one. */
@@ -156,6 +175,24 @@ export class Table<R extends object = Row> {
     return (await this.#operations.listTableVersions({ id: this.id }, options)).versions
   }
 
+  /**
+   * What differs between two versions, by number or tag: rows added, removed and changed, by `_rowid`, and columns. Each
+   * part is read when it is asked for, and costs what differs. Throws codes 8 and 11 then.
+   */
+  diff(from: number | string, to: number | string): Diff {
+    return diffOf(this.#operations, this.id, from, to)
+  }
+
+  /**
+   * Every version after `since`, in order, with what it changed; then waits for the next one, whoever commits it, until the
+   * signal. Versions that were deleted are passed over: what they changed comes with the next. Ends with code 4 when the
+   * table is dropped, with code 11 when the version to go on from was deleted: the hint says which one is there.
+   */
+  changes(options: ChangesOptions): AsyncGenerator<TableChange, void, undefined> {
+    this.#refuseCheckedOut('changes')
+    return tableChanges(this.#operations, this.id, this.#watch, options)
+  }
+
   /** Names and types of the columns. */
   async schema(options: CallOptions = {}): Promise<Schema> {
     const request = { id: this.id, load_detailed_metadata: true, ...this.#atVersion() }
@@ -176,6 +213,10 @@ export class Table<R extends object = Row> {
       typeof versionOrTag === 'number' ? versionOrTag : await this.tags.version(versionOrTag, options)
     await this.#operations.describeTableVersion({ id: this.id, version }, options)
     return new Table<R>(this.#operations, this.id, { uuid: this.#uuid, version })
+  }
+
+  #request() {
+    return { id: this.id, ...this.#atVersion() }
   }
 
   #atVersion(): { readonly version?: number } {
