@@ -21,7 +21,7 @@ const entries = {
 
 const bundle = await rolldown({
   input: entries,
-  external: [/^node:/, 'apache-arrow', 'p-queue', 're2js'],
+  external: [/^node:/, 'apache-arrow', 'csv-parse', 'p-queue', 're2js'],
   platform: 'node',
   logLevel: 'warn',
 })

@@ -14,6 +14,9 @@ import { readText } from './read-value.js'
 const sampleRows = 10_000
 const sampleCharacters = 16 * 2 ** 20
 
+/** More names than any table has: what claims to have more is no CSV, or has another delimiter. */
+const mostColumns = 10_000
+
 interface Column {
   readonly name: string
   readonly type: DataType
@@ -27,8 +30,12 @@ const text: DataType = { kind: 'utf8', large: false }
 
 export class CsvColumns {
   readonly #options: ReadCsvOptions
-  readonly #emptyIsNull: boolean
+  readonly #nulls: ReadonlySet<string>
+  /** Characters of the longest text that means null: longer ones need no look. */
+  readonly #longestNull: number
   readonly #nameOf: (line: number) => string
+  /** Types that need no guess, by name. */
+  readonly #said = new Map<string, DataType>()
   #names: readonly string[] | null = null
   /** One per column whose type is to be guessed, while it is. */
   #guesses: readonly (ColumnGuess | null)[] = []
@@ -37,9 +44,10 @@ export class CsvColumns {
   #seenRows = 0
   #seenCharacters = 0
 
-  constructor(options: ReadCsvOptions, emptyIsNull: boolean, nameOf: (line: number) => string) {
+  constructor(options: ReadCsvOptions, nulls: ReadonlySet<string>, nameOf: (line: number) => string) {
     this.#options = options
-    this.#emptyIsNull = emptyIsNull
+    this.#nulls = nulls
+    this.#longestNull = Math.max(-1, ...Array.from(nulls, text => text.length))
     this.#nameOf = nameOf
     if (options.columns !== undefined) this.#open(options.columns, 'columns')
   }
@@ -65,72 +73,83 @@ export class CsvColumns {
   }
 
   /** Throws codes 13 and 20 for records that do not fit the columns. */
-  rows({ cells, ends, lines }: Records): Row[] {
+  rows({ records, lines }: Records): Row[] {
     const columns = this.#columns!
     const rows: Row[] = []
-    for (let r = 0, start = 0; r < ends.length; start = ends[r++]!) {
-      const isBlank = ends[r] === start
-      if (isBlank && columns.length > 1) continue
-      if (!isBlank) this.#checkWidth(ends[r]! - start, columns.length, lines[r]!)
+    for (let r = 0; r < records.length; r++) {
+      const cells = records[r]!
+      if (isBlank(cells) && columns.length > 1) continue
+      this.#checkWidth(cells.length, columns.length, lines[r]!)
       const row: Record<string, unknown> = {}
       for (let i = 0; i < columns.length; i++) {
         const column = columns[i]!
-        const cell = isBlank ? null : cells[start + i]!
-        setOwn(row, column.name, cell === null ? null : this.#read(cell, column, lines[r]!))
+        setOwn(row, column.name, this.#read(cells[i]!, column, lines[r]!))
       }
       rows.push(row)
     }
     return rows
   }
 
+  #isNull(cell: string): boolean {
+    return cell.length <= this.#longestNull && this.#nulls.has(cell)
+  }
+
   #read(cell: string, column: Column, line: number): unknown {
     const { type, guessed } = column
+    if (this.#isNull(cell)) return null
     if (type.kind === 'utf8') return cell
-    if (cell === '' && this.#emptyIsNull && !column.holdsEmpty) return null
+    if (cell === '' && !column.holdsEmpty) return null
     const value = guessed ? readGuessed(cell, type) : readText(cell, type)
     if (value === undefined) throw this.#misfit(cell, column, line)
     return value
   }
 
   /** Takes the names out of the first record that is not blank. */
-  #readHeader({ cells, ends, lines }: Records): Records {
-    const first = ends.findIndex(end => end > 0)
-    if (first === -1) return { cells: [], ends: [], lines: [] }
-    const width = ends[first]!
-    const names = cells.slice(0, width).map((cell, i) => (cell === null || cell === '' ? `column${i}` : cell))
-    this.#open(names, this.#nameOf(lines[first]!))
-    return {
-      cells: cells.slice(width),
-      ends: ends.slice(first + 1).map(end => end - width),
-      lines: lines.slice(first + 1),
+  #readHeader({ records, lines }: Records): Records {
+    const header = records.findIndex(cells => !isBlank(cells))
+    if (header === -1) return { records: [], lines: [] }
+    const names = records[header]!
+    const where = this.#nameOf(lines[header]!)
+    if (names.length > mostColumns) {
+      throw invalidInput(`${where} names ${names.length} columns, more than ${mostColumns}`)
     }
+    this.#open(
+      names.map((name, i) => (this.#isNull(name) || name === '' ? `column${i}` : name)),
+      where,
+    )
+    return { records: records.slice(header + 1), lines: lines.slice(header + 1) }
   }
 
   #open(names: readonly string[], where: string): void {
-    const twice = names.find((name, i) => names.indexOf(name) < i)
-    if (twice !== undefined) {
-      throw invalidInput(`${where} names the column ${quote(twice)} twice`, {
-        hint: 'take the header row out and pass columns',
-      })
+    const met = new Set<string>()
+    for (const name of names) {
+      if (!met.has(name)) met.add(name)
+      else {
+        throw invalidInput(`${where} names the column ${quote(name)} twice`, {
+          hint: 'take the header row out and pass columns',
+        })
+      }
     }
     const { schema, types = {}, infer = true } = this.#options
-    const known = schema === undefined ? names : schema.fields.map(field => field.name)
-    const unknown = [...names, ...Object.keys(types)].find(name => !known.includes(name))
-    if (unknown !== undefined) throw columnNotFound(unknown, known)
-    const isSaid = (name: string) => schema !== undefined || Object.hasOwn(types, name)
+    const known = schema === undefined ? met : new Set(schema.fields.map(field => field.name))
+    const unknown = [...names, ...Object.keys(types)].find(name => !known.has(name))
+    if (unknown !== undefined) throw columnNotFound(unknown, [...known])
+    for (const { name, type } of schema?.fields ?? []) this.#said.set(name, type)
+    for (const [name, type] of Object.entries(types)) this.#said.set(name, typeFromJson(type))
     this.#names = names
-    this.#guesses = names.map(name => (infer && !isSaid(name) ? new ColumnGuess() : null))
+    this.#guesses = names.map(name => (infer && !this.#said.has(name) ? new ColumnGuess() : null))
     if (this.#guesses.every(guess => guess === null)) this.end()
   }
 
   /** Looks at rows until there are enough, wherever the text was cut into blocks. */
-  #see({ cells, ends, lines }: Records, width: number): void {
-    for (let r = 0, start = 0; r < ends.length; start = ends[r++]!) {
-      if (ends[r] === start) continue
-      this.#checkWidth(ends[r]! - start, width, lines[r]!)
+  #see({ records, lines }: Records, width: number): void {
+    for (let r = 0; r < records.length; r++) {
+      const cells = records[r]!
+      if (isBlank(cells)) continue
+      this.#checkWidth(cells.length, width, lines[r]!)
       for (let i = 0; i < width; i++) {
-        const cell = cells[start + i]!
-        if (cell === null || cell === '') continue
+        const cell = cells[i]!
+        if (cell === '' || this.#isNull(cell)) continue
         this.#guesses[i]?.see(cell)
         this.#seenCharacters += cell.length
       }
@@ -142,12 +161,8 @@ export class CsvColumns {
   }
 
   #settle(name: string, index: number): Column {
-    const { schema, types = {} } = this.#options
-    const said = Object.hasOwn(types, name)
-      ? typeFromJson(types[name])
-      : schema?.fields.find(field => field.name === name)?.type
     const guess = this.#guesses[index]?.type() ?? null
-    const type = said ?? guess ?? text
+    const type = this.#said.get(name) ?? guess ?? text
     const value = type.kind === 'dictionary' ? type.value : type
     const holdsEmpty = value.kind === 'utf8' || value.kind === 'binary' || value.kind === 'fixed_size_binary'
     return { name, type, holdsEmpty, guessed: guess !== null }
@@ -168,4 +183,8 @@ export class CsvColumns {
         : undefined,
     })
   }
+}
+
+function isBlank(cells: readonly string[]): boolean {
+  return cells.length === 1 && cells[0] === ''
 }

@@ -9,8 +9,8 @@ const deepest = 128
 /** More digits than any type holds. */
 const longestInteger = 400
 
-/** What only a long number holds: those are looked at one by one. */
-const mayBeLong = /\d{16}|\d[eE]\+?\d{3}/
+/** What only a number with a long integer part or exponent holds: those are looked at one by one. */
+const mayBeLong = /(?:^|[^.\d])\d{16}|\d[eE]\+?\d{3}/
 
 /**
  * The value of a JSON text. Integers beyond 2^53 are bigints; a number past the range of a float is refused.

@@ -22,6 +22,7 @@ export interface ReadJsonLinesOptions extends ReadOptions {
   readonly schema?: Schema | undefined
 }
 
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 const blank = /^[ \t\r]*$/
 
 /**
@@ -41,11 +42,12 @@ export async function* readJsonLines(
   const types = schema && new Map(schema.fields.map(field => [field.name, field.type]))
   const pacer = new Pacer(signal)
   for await (const block of textBlocks(source, signal)) {
+    const lines = utf8.decode(block.bytes)
     let line = block.line
-    for (let from = 0; from < block.text.length; line++) {
-      const feed = block.text.indexOf('\n', from)
-      const end = feed === -1 ? block.text.length : feed
-      const text = block.text.slice(from, end)
+    for (let from = 0; from < lines.length; line++) {
+      const feed = lines.indexOf('\n', from)
+      const end = feed === -1 ? lines.length : feed
+      const text = lines.slice(from, end)
       from = end + 1
       if (blank.test(text)) continue
       let row: Row

@@ -1,23 +1,22 @@
-/** Bytes as text, a few whole lines at a time: what is told line by line is read this way. */
+/** UTF-8 text, a few whole lines at a time: what is told line by line is read this way. */
 import { isUtf8 } from 'node:buffer'
 import { concatBytes } from '../../src/arrow/concat.js'
-import { invalidInput } from '../../src/errors.js'
+import { invalidInput, type SheafError } from '../../src/errors.js'
 import { type FileSource, lineOf, readChunks } from './source.js'
 
 /** Bytes of a block: what is made of them takes a millisecond, ten before the code is warm. */
 const blockBytes = 16 * 1024
 
-/** Longest line, and longest record, in bytes and in characters. */
+/** Longest line, and longest record, in bytes. */
 export const longestLine = 64 * 2 ** 20
 
 export interface TextBlock {
-  /** Ends with a line feed, unless the file ends with it. */
-  readonly text: string
+  /** UTF-8. Ends with a line feed, unless the file ends with it. */
+  readonly bytes: Uint8Array
   /** Number of its first line, from 1. */
   readonly line: number
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lineFeed = 10
 
 /** The text of a source, without the mark of order it may begin with. Throws code 13 for what is no UTF-8, naming the line. */
@@ -29,7 +28,8 @@ export async function* textBlocks(source: FileSource, signal?: AbortSignal): Asy
   const next = (): TextBlock => {
     const joined = pending.length === 1 ? pending[0]! : concatBytes(pending)
     const bytes = isFirst && hasMark(joined) ? joined.subarray(3) : joined
-    const block = { text: decode(bytes, source, line), line }
+    if (!isUtf8(bytes)) throw notUtf8(bytes, source, line)
+    const block = { bytes, line }
     for (let at = bytes.indexOf(lineFeed); at !== -1; at = bytes.indexOf(lineFeed, at + 1)) line++
     isFirst = false
     pending = []
@@ -59,20 +59,14 @@ function hasMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 }
 
-function decode(bytes: Uint8Array, source: FileSource, firstLine: number): string {
-  try {
-    return utf8.decode(bytes)
-  } catch (cause) {
-    let line = firstLine
-    for (let from = 0; from < bytes.length; line++) {
-      const feed = bytes.indexOf(lineFeed, from)
-      const end = feed === -1 ? bytes.length : feed + 1
-      if (!isUtf8(bytes.subarray(from, end))) break
-      from = end
-    }
-    throw invalidInput(`${lineOf(source, line)} is not UTF-8`, {
-      hint: 'convert the file to UTF-8, or pass it through a TextDecoderStream of its encoding',
-      cause,
-    })
+function notUtf8(bytes: Uint8Array, source: FileSource, firstLine: number): SheafError {
+  let line = firstLine
+  for (let from = 0; ; line++) {
+    const end = bytes.indexOf(lineFeed, from) + 1
+    if (end === 0 || !isUtf8(bytes.subarray(from, end))) break
+    from = end
   }
+  return invalidInput(`${lineOf(source, line)} is not UTF-8`, {
+    hint: 'convert the file to UTF-8, or pass it through a TextDecoderStream of its encoding',
+  })
 }

@@ -12,8 +12,9 @@ export interface WriteCsvOptions extends WriteOptions {
 
 /**
  * Writes rows as CSV (RFC 4180, UTF-8, lines end with LF) with a header row, so that `readCsv` with their schema gives the
- * same rows. null is an empty cell, an empty text is quoted; dates and times are ISO 8601, binary is base64, vectors, lists,
- * structs, maps and intervals are JSON. Without any rows or batches there is no header row.
+ * same rows, but that an empty text is null: it is quoted, for readers that tell them apart. null is an empty cell; dates and
+ * times are ISO 8601, binary is base64, vectors, lists, structs, maps and intervals are JSON. Without any rows or batches
+ * there is no header row.
  *
  * `rows`: what `search().batches()` gives, or row objects with the columns of the first.
  * @throws code 13 for what CSV cannot hold (no columns, dates beyond the year 275,760) and for what is no rows; what the

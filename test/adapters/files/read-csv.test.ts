@@ -148,6 +148,12 @@ describe('columns', () => {
       { nulls: 'NA' as unknown as string[] },
       /nulls is an array of texts, got "NA"/,
     ],
+    [
+      'more columns than any table has',
+      ','.repeat(10_000),
+      {},
+      /line 1 names 10001 columns, more than 10000/,
+    ],
     ['a delimiter that is none', 'a\n', { delimiter: 'ab' }, /a delimiter is one character .* got "ab"/],
   ])('refuses %s', async (_, text, options, message) => {
     expect((await failure(rows(chunks(text), options))).message).toMatch(message)
@@ -171,7 +177,7 @@ describe('inferred types', () => {
       ['2024-02-29', '2024-02-29T12:00:00Z', '2024-02-29T10:00:00.123Z'].map(at => new Date(at)),
     ],
     ['vectors', ['"[1,2.5]"', '', '"[-1e2, 0]"'], [[1, 2.5], null, [-100, 0]]],
-    ['quoted empty cells of other types are null', ['""', '1'], [null, 1n]],
+    ['empty cells in quotes too are null', ['""', '1'], [null, 1n]],
     ['nothing at all', ['', ''], [null, null]],
   ])('%s', async (_, cells, values) => {
     expect(await column(cells)).toEqual(values)
@@ -197,11 +203,20 @@ describe('inferred types', () => {
   })
 
   test('all text when told so; some columns by their names', async () => {
-    expect(await column(['1', '""', ''], { infer: false })).toEqual(['1', '', null])
+    expect(await column(['1', '""', ''], { infer: false })).toEqual(['1', null, null])
     expect(await rows(chunks('zip,n\n00501,1\n10115,2\n'), { types: { zip: 'utf8' } })).toEqual([
       { zip: '00501', n: 1n },
       { zip: '10115', n: 2n },
     ])
+  })
+
+  test('texts that mean null do in quotes as well; without the empty one, empty cells of text are empty texts', async () => {
+    expect(await column(['NA', '"NA"', '', '""', 'x'], { nulls: ['NA'] })).toEqual([null, null, '', '', 'x'])
+    expect(await column(['NA', '', '1'], { nulls: ['NA'] })).toEqual([null, null, 1n])
+    expect(await column(['NA', '', 'x'], { nulls: ['NA', '', 'x'] })).toEqual([null, null, null])
+    expect(await rows(chunks('a\nx\n\n""\n'), { nulls: [] })).toEqual([{ a: 'x' }, { a: '' }, { a: '' }])
+    const binary = typed({ kind: 'binary', large: false })
+    expect(await column(['""', ''], { ...binary, nulls: [] })).toEqual([new Uint8Array(0), new Uint8Array(0)])
   })
 
   test.each([
@@ -252,10 +267,10 @@ describe('types of a schema', () => {
     [int(64, true), '+007', 7n],
     [{ kind: 'float', bits: 64 }, '-inf', Number.NEGATIVE_INFINITY],
     [{ kind: 'float', bits: 32 }, '.5', 0.5],
-    [{ kind: 'utf8', large: false }, '""', ''],
+    [{ kind: 'utf8', large: false }, '""', null],
     [{ kind: 'utf8', large: true }, '1', '1'],
     [{ kind: 'binary', large: false }, 'AP8=', Uint8Array.of(0, 255)],
-    [{ kind: 'binary', large: false }, '""', new Uint8Array(0)],
+    [{ kind: 'binary', large: false }, '""', null],
     [{ kind: 'fixed_size_binary', width: 2 }, 'AP8=', Uint8Array.of(0, 255)],
     [
       { kind: 'decimal', bits: 128, precision: 20, scale: 2 },
