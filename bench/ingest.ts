@@ -4,15 +4,13 @@ import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Batch, Column } from '../src/arrow/column.js'
 import { batchBytes } from '../src/arrow/layout.js'
-import { rowsToBatch } from '../src/arrow/rows.js'
 import { toArrowTable } from '../src/arrow/to-arrow.js'
 import type { Schema } from '../src/arrow/types.js'
 import { type ArrowBatch, connect, type Namespace } from '../src/index.js'
 import { writeDurably } from './commit.js'
 import { type Bench, type CaseResult, type Entry, hashOf, longestGap, race, timesOf } from './harness.js'
-import { fillFloats, seededRandom } from './random.js'
+import { makeBatches, textOf } from './wide-rows.js'
 
 interface Parameters {
   readonly rows: number
@@ -146,58 +144,11 @@ async function writeFile(path: string, bytes: number): Promise<void> {
   await file.close()
 }
 
-function schemaOf(dim: number): Schema {
-  const item = { name: 'item', type: { kind: 'float', bits: 32 }, nullable: false } as const
-  return {
-    fields: [
-      { name: 'id', type: { kind: 'int', bits: 64, signed: true }, nullable: false },
-      { name: 'text', type: { kind: 'utf8', large: false }, nullable: true },
-      { name: 'vector', type: { kind: 'fixed_size_list', size: dim, child: item }, nullable: true },
-    ],
-  }
-}
-
-/** About 40 bytes. */
-function textOf(id: number): string {
-  return `the text of the row that has the id ${id}`
-}
-
 function* objects(rows: number, vectors: readonly ArrayLike<number>[]): Generator<object> {
   for (let id = 0; id < rows; id++) {
     yield { id, text: textOf(id), vector: vectors[id % vectors.length] }
   }
 }
-
-/** Rows for who ingests them, in batches: each with ids of its own, and with vectors of a pool of ten batches. */
-export function makeBatches({ rows, dim, batchRows }: Pick<Parameters, 'rows' | 'dim' | 'batchRows'>): {
-  readonly schema: Schema
-  readonly batches: readonly Batch[]
-  readonly pool: Float32Array
-} {
-  const schema = schemaOf(dim)
-  const [id, text, vector] = schema.fields
-  const pool = fillFloats(new Float32Array(Math.min(rows, 10 * batchRows) * dim), seededRandom(1))
-  const batches: Batch[] = []
-  for (let first = 0; first < rows; first += batchRows) {
-    const length = Math.min(batchRows, rows - first)
-    const plain = rowsToBatch(
-      Array.from({ length }, (_, i) => ({ id: first + i, text: textOf(first + i) })),
-      { fields: [id!, text!] },
-    )
-    const from = (first * dim) % pool.length
-    const vectors = vectorColumn(vector!.type, pool.subarray(from, from + length * dim), length)
-    batches.push({ schema, length, columns: [...plain.columns, vectors] })
-  }
-  return { schema, batches, pool }
-}
-
-function vectorColumn(type: Column['type'], values: Float32Array, length: number): Column {
-  const none = { nullCount: 0, validity: null, offsets: null, dictionary: null }
-  const child = { kind: 'float', bits: 32 } as const
-  const elements: Column = { ...none, type: child, length: values.length, values, children: [] }
-  return { ...none, type, length, values: null, children: [elements] }
-}
-
 // ---- one row
 
 async function one(path: string, { appends }: Parameters): Promise<readonly CaseResult[]> {

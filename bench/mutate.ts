@@ -6,7 +6,9 @@ import { connect, type Namespace, sql, type Table } from '../src/index.js'
 import { ArrowRows } from '../src/namespace/arrow-rows.js'
 import { type Bench, type CaseResult, type Contestant, longestGap, race } from './harness.js'
 import { seededRandom } from './random.js'
-import { wideBatch, wideSchema } from './wide-rows.js'
+import { makeBatches } from './wide-rows.js'
+
+const shape = { dim: 128, batchRows: 10_000 } as const
 
 interface Parameters {
   readonly rows: number
@@ -29,7 +31,7 @@ export const bench: Bench<Parameters> = {
       const one = await wideTable(ns, 'one', rows, 1)
       const many = await wideTable(ns, 'many', rows, fragments)
       // As in a process that has been at work: the columns are in memory.
-      for (const table of [one, many]) await table.search(new Float32Array(128)).limit(1).toArray()
+      for (const table of [one, many]) await table.search(new Float32Array(shape.dim)).limit(1).toArray()
       return [
         await single('update one row', { one, many }, rows, rounds, async (table, id, i) => {
           return (await table.update({ text: `changed ${i}` }, 'id = ?', [id])).rows
@@ -49,10 +51,8 @@ export const bench: Bench<Parameters> = {
 async function wideTable(ns: Namespace, name: string, rows: number, fragments: number): Promise<Table> {
   const each = Math.ceil(rows / fragments)
   for (let f = 0; f < fragments; f++) {
-    const batches = Array.from({ length: Math.ceil(each / 10_000) }, (_, b) => {
-      return wideBatch(Math.min(10_000, each - b * 10_000), f * each + b * 10_000)
-    })
-    const body = new ArrowRows(wideSchema, batches)
+    const { schema, batches } = makeBatches({ ...shape, rows: each, idOf: row => f * each + row })
+    const body = new ArrowRows(schema, batches)
     if (f === 0) await ns.operations.createTable({ id: [name] }, body)
     else await ns.operations.insertIntoTable({ id: [name] }, body)
   }
@@ -128,8 +128,9 @@ function upserts(rows: number, count: number, seed: number): ArrowRows {
       return id
     }
   }
-  const batch = wideBatch(count, 0, row => (row % 2 === 0 ? rows * (seed + 1) + row : known()))
-  return new ArrowRows(wideSchema, [batch])
+  const idOf = (row: number) => (row % 2 === 0 ? rows * (seed + 1) + row : known())
+  const { schema, batches } = makeBatches({ ...shape, rows: count, idOf })
+  return new ArrowRows(schema, batches)
 }
 
 /** The same, with the longest gap of the event loop while each did its work once more. */

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import * as lancedb from '@lancedb/lancedb'
 import { tableFromIPC } from 'apache-arrow'
 import { race } from '../../dist/bench/harness.js'
-import { makeBatches } from '../../dist/bench/ingest.js'
+import { makeBatches } from '../../dist/bench/wide-rows.js'
 import { concatChunks, encodeIpcStream } from '../../dist/src/arrow/encode-ipc.js'
 import { connect } from '../../dist/src/index.js'
 
