@@ -84,8 +84,11 @@ export class RowMerge {
     }
     const arrow = arrowSchema(schema)
     const newValues = mergedValues(source, schema)
-    const moved = await this.#rewritten.stage(reader, arrow, replaced, newValues, target, pacer)
-    const drafts = insert ? await this.#insert(reader, arrow, matched, target, pacer) : []
+    // One is made while the other is on its way to the disk.
+    const [moved, drafts] = await both(
+      this.#rewritten.stage(reader, arrow, replaced, newValues, target, pacer),
+      insert ? this.#insert(reader, arrow, matched, target, pacer) : Promise.resolve([]),
+    )
     return {
       killed: await killRows(union(reader, replaced, removed), target, pacer.signal),
       moved,
@@ -147,11 +150,19 @@ export class RowMerge {
   }
 }
 
+/** What two tasks come to; both have ended when it fails. */
+async function both<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
+  const [first, second] = await Promise.allSettled([a, b])
+  if (first.status === 'rejected') throw first.reason
+  if (second.status === 'rejected') throw second.reason
+  return [first.value, second.value]
+}
+
 /** True for all rows of the table with a key of the source, and perhaps for others; null: nothing is known. */
 function amongKeys({ keys, members }: MergeSource, schema: TableSchema): BoundExpression | null {
   const known = keys.flatMap((key, k) => (members[k] === null ? [] : [{ key, values: members[k]! }]))
   if (known.length === 0) return null
-  const conditions = known.map(({ key }, i) => `\`${key.replaceAll('`', '``')}\` IN ($${i + 1})`)
+  const conditions = known.map(({ key }, i) => `\`${key.replaceAll('`', '``')}\` IN $${i + 1}`)
   const parameters = known.map(({ values }) => values)
   return bindFilter(conditions.join(' AND '), sourceSchema(schema, false), { parameters })
 }
