@@ -143,7 +143,7 @@ async function latency(path: string, { rounds }: Parameters): Promise<CaseResult
 }
 
 /** What a slot is written with: everything durable, and under its name only once it is whole. */
-async function writeDurably(path: string, bytes: Uint8Array): Promise<number> {
+export async function writeDurably(path: string, bytes: Uint8Array): Promise<number> {
   const folder = join(path, 'raw')
   const draft = join(folder, 'draft')
   const fd = openSync(draft, 'wx')

@@ -214,7 +214,7 @@ export function formatReport({ bench, question, machine, parameters, cases }: Re
   return lines.join('\n')
 }
 
-function timesOf(times: Float64Array): Times {
+export function timesOf(times: Float64Array): Times {
   return { min: quantile(times, 0), p50: quantile(times, 0.5), p95: quantile(times, 0.95) }
 }
 

@@ -7,12 +7,22 @@
  */
 import { bench as commit } from './commit.js'
 import { askBenches, named } from './harness.js'
+import { bench as ingest } from './ingest.js'
+import { bench as mutate } from './mutate.js'
 import { bench as openCold } from './open-cold.js'
 import { bench as queryExact } from './query-exact.js'
 import { bench as querySql } from './query-sql.js'
 import { bench as queryTable } from './query-table.js'
 
 await askBenches(
-  [named(queryExact), named(queryTable), named(querySql), named(openCold), named(commit)],
+  [
+    named(queryExact),
+    named(queryTable),
+    named(querySql),
+    named(openCold),
+    named(commit),
+    named(ingest),
+    named(mutate),
+  ],
   process.argv.slice(2),
 )

@@ -13,6 +13,7 @@ const entries = {
   protocol: 'dist/src/protocol/public.js',
   http: 'dist/adapters/http/public.js',
   worker: 'dist/adapters/worker/public.js',
+  files: 'dist/adapters/files/public.js',
   // Found by the worker client as './main.js' beside it.
   main: 'dist/adapters/worker/main.js',
   cli: 'dist/adapters/cli/main.js',
@@ -20,7 +21,7 @@ const entries = {
 
 const bundle = await rolldown({
   input: entries,
-  external: [/^node:/, 'apache-arrow', 'p-queue', 're2js'],
+  external: [/^node:/, 'apache-arrow', 'csv-parse', 'p-queue', 're2js'],
   platform: 'node',
   logLevel: 'warn',
 })

@@ -1,9 +1,13 @@
 /** The public surface of Sheaf, and nothing else. */
+export type { BadVectors } from './arrow/bad-vectors.js'
+export type { RowOf } from './arrow/row-type.js'
 export type { DataType, Field, Schema } from './arrow/types.js'
 export { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from './errors.js'
 export type { Assignments } from './namespace/assignments.js'
+export type { ChangesOptions, TableChange } from './namespace/changes.js'
 export type { ColumnChanges, ColumnDefinition, ColumnType, NewColumns } from './namespace/column-fields.js'
 export { type ConnectOptions, connect } from './namespace/connect.js'
+export type { ChangedBatch, ChangedRow, ChangedRows, Diff, DiffRows } from './namespace/diff.js'
 export {
   type MergeCondition,
   MergeInsert,
@@ -17,16 +21,19 @@ export {
   type Identifier,
   Namespace,
 } from './namespace/namespace.js'
+export type { RowsOptions } from './namespace/row-objects.js'
+export type { SchemaDifference } from './namespace/schema-difference.js'
 export {
   type ArrowBatch,
   type BatchesOptions,
   type Order,
-  type RowsOptions,
   Search,
+  type Selected,
 } from './namespace/search.js'
 export { type AddOptions, type BackfillOptions, Table, type VersionInfo } from './namespace/table.js'
-export type { Row, TableData } from './namespace/table-data.js'
+export type { IngestOptions, Progress, Row, RowInput, TableData } from './namespace/table-data.js'
 export { Tags } from './namespace/table-tags.js'
+export { Take } from './namespace/take.js'
 export type { Clock } from './primitives/clock.js'
 export type { ArrowBody, ArrowReply, CallOptions, Operations, Reply, Request } from './protocol/calls.js'
 export type { Parameters, ParameterValue } from './protocol/parameters.js'

@@ -79,13 +79,15 @@ describe('a production install', () => {
   test('opens, writes, searches and closes', () => {
     const script = `
       import { connect, SheafError } from 'sheaf'
+      import { readCsv, writeCsv } from 'sheaf/files'
       import { serve, connectHttp } from 'sheaf/http'
       import { connectWorker } from 'sheaf/worker'
       import { operations } from 'sheaf/protocol'
       const rows = [{ id: 1, v: [1, 0] }, { id: 2, v: [0, 1] }]
       const found = []
       const direct = await connect('./data')
-      await direct.createTable('t', rows)
+      await writeCsv('rows.csv', rows)
+      await direct.createTable('t', readCsv('rows.csv'))
       const server = await serve(direct, { port: 0 })
       const remote = connectHttp(server.url)
       const worker = await connectWorker('./data')

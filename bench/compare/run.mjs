@@ -5,10 +5,11 @@
 import { askBenches, named } from '../../dist/bench/harness.js'
 import { bench as commit } from './commit.mjs'
 import { bench as exact } from './exact.mjs'
+import { bench as ingest } from './ingest.mjs'
 import { bench as sql } from './sql.mjs'
 
 const words = process.argv.slice(2)
 await askBenches(
-  [named(exact), named(commit), named(sql)],
+  [named(exact), named(commit), named(ingest), named(sql)],
   words.includes('--small') ? words : ['--full', ...words],
 )

@@ -6,6 +6,7 @@ import type { Column, Values } from './column.js'
 import { concatBytes } from './concat.js'
 import { parseDecimal, writeDecimal } from './decimal.js'
 import { encodeTexts } from './encode-text.js'
+import { allFinite } from './finite.js'
 import { toFloat16 } from './float16.js'
 import { kindOf, readColumn, type SpreadLimit, spreadLists } from './infer-type.js'
 import { fromDate, parseInstant, parseTimeOfDay, perSecond } from './instant.js'
@@ -483,7 +484,7 @@ function buildNumbers(type: VectorType, lists: Lists, place: Place, options: Bui
       if (fill === 'non-finite' && options.inferred) {
         const bad = Array.prototype.find.call(list, number => !Number.isFinite(number))
         throw invalidInput(`row ${place.row(i)}: vector ${quote(place.path)} holds ${bad}`, {
-          hint: 'pass a schema to store NaN and infinities',
+          hint: 'repair such rows, or choose with badVectors what becomes of them',
         })
       }
     } else if (!fillNumbers(out, child, size * i, list, size)) {
@@ -507,10 +508,7 @@ function fillFloat32(
       out[at + k] = number
     }
   }
-  // Anything times 0 is 0, except NaN and the infinities.
-  let sum = 0
-  for (let k = 0; k < size; k++) sum += out[at + k]! * 0
-  if (sum === 0) return 'finite'
+  if (allFinite(out, at, at + size)) return 'finite'
   for (let k = 0; k < size; k++) {
     if (!Number.isFinite(out[at + k]) && Number.isFinite(list[k])) return 'misfit'
   }

@@ -106,10 +106,15 @@ function bytesInOnePiece(size: number): Uint8Array<ArrayBuffer> {
   }
 }
 
-function concatValidity(columns: readonly Column[], length: number): Pick<Column, 'validity' | 'nullCount'> {
+/** The validity of the rows of all columns, `length` together. */
+export function concatValidity(
+  columns: readonly Column[],
+  length: number,
+): Pick<Column, 'validity' | 'nullCount'> {
   let nullCount = 0
   for (const column of columns) nullCount += column.nullCount
   if (nullCount === 0) return { validity: null, nullCount }
+  if (columns.length === 1) return { validity: columns[0]!.validity, nullCount }
   const validity = new Uint8Array(bitmapBytes(length))
   let at = 0
   for (const column of columns) {
@@ -120,7 +125,9 @@ function concatValidity(columns: readonly Column[], length: number): Pick<Column
   return { validity, nullCount }
 }
 
-function concatBools(columns: readonly Column[], length: number): Uint8Array {
+/** The bits of the rows of all bool columns. */
+export function concatBools(columns: readonly Column[], length: number): Uint8Array {
+  if (columns.length === 1) return columns[0]!.values as Uint8Array
   const out = new Uint8Array(bitmapBytes(length))
   let at = 0
   for (const column of columns) {
@@ -130,7 +137,12 @@ function concatBools(columns: readonly Column[], length: number): Uint8Array {
   return out
 }
 
-function concatOffsets(columns: readonly Column[], length: number): Int32Array {
+/**
+ * The offsets of the rows of all columns into their values, or children, one after the other.
+ * @throws invalidInput when these pass 2 GiB.
+ */
+export function concatOffsets(columns: readonly Column[], length: number): Int32Array {
+  if (columns.length === 1) return columns[0]!.offsets!
   const out = new Int32Array(length + 1)
   let at = 0
   let base = 0

@@ -2,14 +2,60 @@
  * Writes Arrow IPC streams and files: uncompressed, buffers on multiples of 64 bytes, equal input gives equal
  * bytes. Everything comes as chunks that view the columns' own buffers; nothing is joined.
  */
-import type { Batch } from './column.js'
+import type { Batch, Column } from './column.js'
 import { concatBytes } from './concat.js'
 import { type FlatColumns, flattenColumn } from './flatten.js'
 import { encodeFooter, encodeSchemaMessage, endOfStream, fileMagic } from './ipc-message.js'
 import { DictionaryUnifier, IpcWriter, wideAlignment } from './ipc-writer.js'
 import type { Schema } from './types.js'
+import { type WireField, wireFields } from './wire-field.js'
 
-/** A stream: schema, dictionaries (one per dictionary column), batches, end. */
+/**
+ * A stream, batch by batch: append the chunks of every `write` and of `finish` in order. A dictionary is written before
+ * the first batch that uses it, and takes the place of the one before it: nothing is kept of batches that were written.
+ */
+export class IpcStreamWriter {
+  readonly #writer = new IpcWriter(wideAlignment)
+  readonly #fields: readonly WireField[]
+  /** By dictionary id, the one that was written last. */
+  readonly #dictionaries = new Map<number, Column>()
+
+  constructor(schema: Schema) {
+    this.#fields = wireFields(schema)
+    this.#writer.push(encodeSchemaMessage(schema, 0, wideAlignment))
+  }
+
+  write(batch: Batch): Uint8Array[] {
+    const flat: FlatColumns = { nodes: [], buffers: [] }
+    batch.columns.forEach((column, i) => {
+      this.#writeDictionaries(this.#fields[i]!, column)
+      flattenColumn(column, flat)
+    })
+    this.#writer.body(batch.length, flat, null)
+    return this.#writer.takeChunks()
+  }
+
+  finish(): Uint8Array[] {
+    this.#writer.push(endOfStream())
+    return this.#writer.takeChunks()
+  }
+
+  /** Those inside the values of another come before it. */
+  #writeDictionaries(field: WireField, column: Column): void {
+    field.children.forEach((child, i) => {
+      this.#writeDictionaries(child, column.children[i]!)
+    })
+    const { dictionary } = column
+    if (dictionary === null || this.#dictionaries.get(field.dictionaryId) === dictionary) return
+    this.#writeDictionaries(field.values!, dictionary)
+    this.#dictionaries.set(field.dictionaryId, dictionary)
+    const flat: FlatColumns = { nodes: [], buffers: [] }
+    flattenColumn(dictionary, flat)
+    this.#writer.body(dictionary.length, flat, field.dictionaryId)
+  }
+}
+
+/** A whole stream: schema, dictionaries (one per dictionary column, as some readers need), batches, end. */
 export function encodeIpcStream(schema: Schema, batches: readonly Batch[]): Uint8Array[] {
   const writer = new IpcWriter(wideAlignment)
   writer.push(encodeSchemaMessage(schema, 0, wideAlignment))

@@ -2,39 +2,70 @@
 import { assert } from '../errors.js'
 import { exactBits } from './bits.js'
 import type { Column } from './column.js'
+import { concatBools, concatOffsets, concatValidity } from './concat.js'
 import { asBytes, cellBytes, hasCells, isLarge } from './layout.js'
+
+/** A buffer, in parts that follow each other. */
+export type Parts = readonly Uint8Array[]
 
 /** Buffers and nodes of some columns, in the order of a record batch. */
 export interface FlatColumns {
   /** Pairs of (length, null count). */
   readonly nodes: number[]
   /** Views of the columns' own buffers wherever they can be. */
-  readonly buffers: Uint8Array[]
+  readonly buffers: Parts[]
 }
 
-const none = new Uint8Array(0)
+/** Bytes of all parts together. */
+export function partsBytes(parts: Parts): number {
+  let total = 0
+  for (const part of parts) total += part.length
+  return total
+}
+
+const none: Parts = []
 
 /**
- * Appends a column: equal rows in equal buffers give equal bytes. Validity is empty when nothing is null,
- * bits past the last row are 0, large types get 64-bit offsets.
+ * Appends one column, given as columns of its type whose rows follow each other: equal rows in equal buffers give equal
+ * bytes, however they are cut. Validity is empty when nothing is null, bits past the last row are 0, large types get
+ * 64-bit offsets.
+ * @throws invalidInput when text or lists together pass 2 GiB.
  */
-export function flattenColumn(column: Column, out: FlatColumns): void {
-  const { type, length, validity, values, offsets } = column
-  out.nodes.push(length, column.nullCount)
+export function flattenColumns(columns: readonly Column[], out: FlatColumns): void {
+  const first = columns[0]
+  assert(first !== undefined, 'no columns to write')
+  const { type } = first
+  let length = 0
+  for (const column of columns) length += column.length
+  const { validity, nullCount } = concatValidity(columns, length)
+  out.nodes.push(length, type.kind === 'null' ? length : nullCount)
   if (type.kind === 'null') return
-  out.buffers.push(validity === null || column.nullCount === 0 ? none : exactBits(validity, length))
+  out.buffers.push(validity === null ? none : [exactBits(validity, length)])
 
-  if (offsets !== null) out.buffers.push(flattenOffsets(offsets, length, isLarge(type)))
-  if (type.kind === 'bool') {
-    out.buffers.push(exactBits(values as Uint8Array, length))
-  } else if (type.kind === 'utf8' || type.kind === 'binary') {
-    assert(offsets !== null, `a ${type.kind} column without offsets`)
-    out.buffers.push((values as Uint8Array).subarray(0, offsets[length]!))
-  } else if (hasCells(type)) {
-    assert(values !== null, `a ${type.kind} column without values`)
-    out.buffers.push(asBytes(values).subarray(0, cellBytes(type) * length))
+  if (first.offsets !== null) {
+    out.buffers.push([flattenOffsets(concatOffsets(columns, length), length, isLarge(type))])
   }
-  for (const child of column.children) flattenColumn(child, out)
+  if (type.kind === 'bool') {
+    out.buffers.push([exactBits(concatBools(columns, length), length)])
+  } else if (type.kind === 'utf8' || type.kind === 'binary') {
+    out.buffers.push(
+      columns.map(({ values, offsets, length }) => (values as Uint8Array).subarray(0, offsets![length]!)),
+    )
+  } else if (hasCells(type)) {
+    const width = cellBytes(type)
+    out.buffers.push(columns.map(({ values, length }) => asBytes(values!).subarray(0, width * length)))
+  }
+  for (const i of first.children.keys()) {
+    flattenColumns(
+      columns.map(column => column.children[i]!),
+      out,
+    )
+  }
+}
+
+/** Appends one column. */
+export function flattenColumn(column: Column, out: FlatColumns): void {
+  flattenColumns([column], out)
 }
 
 function flattenOffsets(offsets: Int32Array, length: number, large: boolean): Uint8Array {

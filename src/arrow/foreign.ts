@@ -76,6 +76,11 @@ export function fromForeignArrow(value: unknown): ForeignBatches | null {
   return { schema: first, batches }
 }
 
+/** Whether a value is a Table or a RecordBatch. */
+export function isForeignArrow(value: unknown): boolean {
+  return isTable(value) || isBatch(value)
+}
+
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null
 }

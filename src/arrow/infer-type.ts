@@ -140,12 +140,15 @@ function inferList(
   depth: number,
 ): DataType {
   const size = vectorLength(values)
-  if (size >= 2) {
-    return { kind: 'fixed_size_list', size, child: item({ kind: 'float', bits: 32 }) }
-  }
+  if (size >= 2) return vectorType(size)
   const { elements, offsets } = spreadLists(values, place, limit)
   const child = inferType(elements, place.elements(offsets), limit, depth + 1)
   return { kind: 'list', large: false, child: item(child) }
+}
+
+/** What vectors of numbers are stored as where no schema says otherwise. */
+export function vectorType(size: number): DataType {
+  return { kind: 'fixed_size_list', size, child: item({ kind: 'float', bits: 32 }) }
 }
 
 /**

@@ -2,7 +2,7 @@
 import { assert } from '../errors.js'
 import type { Batch, Column } from './column.js'
 import { DictionaryMerger } from './concat.js'
-import type { FlatColumns } from './flatten.js'
+import { type FlatColumns, partsBytes } from './flatten.js'
 import { type Block, encodeBodyMessage } from './ipc-message.js'
 import type { Schema } from './types.js'
 import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
@@ -43,9 +43,10 @@ export class IpcWriter {
     const offset = this.position
     const buffers: number[] = []
     let bodyBytes = 0
-    for (const buffer of flat.buffers) {
-      buffers.push(bodyBytes, buffer.length)
-      bodyBytes = alignUp(bodyBytes + buffer.length, this.#alignment)
+    for (const parts of flat.buffers) {
+      const bytes = partsBytes(parts)
+      buffers.push(bodyBytes, bytes)
+      bodyBytes = alignUp(bodyBytes + bytes, this.#alignment)
     }
     const message = encodeBodyMessage(
       { length, nodes: flat.nodes, buffers },
@@ -55,9 +56,9 @@ export class IpcWriter {
       this.#alignment,
     )
     this.push(message)
-    for (const buffer of flat.buffers) {
-      this.push(buffer)
-      this.push(padding(buffer.length, this.#alignment))
+    for (const parts of flat.buffers) {
+      for (const part of parts) this.push(part)
+      this.push(padding(partsBytes(parts), this.#alignment))
     }
     return { offset, metadataBytes: message.length, bodyBytes }
   }

@@ -7,24 +7,24 @@ export class Place {
   readonly #parent: Place | null
   /** Where the values of a list's child came from: its offsets, or one size for all; null = one for one. */
   readonly #origin: Int32Array | number | null
-  /** Of a column: the number of its first row. */
-  readonly #firstRow: number
+  /** Of a column: the number of its first row, or of each. */
+  readonly #numbers: number | Uint32Array
 
   private constructor(
     path: string,
     parent: Place | null,
     origin: Int32Array | number | null,
-    firstRow: number,
+    numbers: number | Uint32Array,
   ) {
     this.path = path
     this.#parent = parent
     this.#origin = origin
-    this.#firstRow = firstRow
+    this.#numbers = numbers
   }
 
-  /** A column whose values begin at row `firstRow`. */
-  static column(name: string, firstRow = 0): Place {
-    return new Place(name, null, null, firstRow)
+  /** A column whose values are of the rows `numbers`, or of those from that one on. */
+  static column(name: string, numbers: number | Uint32Array = 0): Place {
+    return new Place(name, null, null, numbers)
   }
 
   field(name: string): Place {
@@ -39,7 +39,8 @@ export class Place {
   /** The row, counted from 0, that the `index`th value belongs to. */
   row(index: number): number {
     const origin = this.#origin
-    if (this.#parent === null) return index + this.#firstRow
+    const numbers = this.#numbers
+    if (this.#parent === null) return typeof numbers === 'number' ? numbers + index : numbers[index]!
     if (origin === null) return this.#parent.row(index)
     if (typeof origin === 'number') return this.#parent.row(Math.floor(index / origin))
     let low = 0

@@ -1,15 +1,23 @@
 /** Rows of JavaScript objects as a batch. What a batch's rows are as objects: `values.ts`. */
-import { types } from 'node:util'
-import { invalidInput, quote, schemaMismatch } from '../errors.js'
+import { invalidInput, quote, SheafError, schemaMismatch } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
+import { type BadVectors, commonLengths, type NumberedRows, soundRows, vectorColumns } from './bad-vectors.js'
 import { type BuildOptions, buildColumn, checkKeys } from './build-column.js'
 import type { Batch } from './column.js'
-import { columnNames, inferType, mergeTypes, readColumn, SpreadLimit } from './infer-type.js'
+import {
+  columnNames,
+  inferType,
+  kindOf,
+  mergeTypes,
+  readColumn,
+  SpreadLimit,
+  vectorType,
+} from './infer-type.js'
 import { Place } from './place.js'
 import { runAtOnce, runPaced, type Steps } from './steps.js'
 import type { DataType, Field, Schema } from './types.js'
 
-/** Rows of one batch of `rowsToBatches`, and of one step of inference: a few milliseconds of work. */
+/** Rows of one step of inference: a few milliseconds of work. */
 const stepRows = 1024
 
 /**
@@ -28,52 +36,154 @@ const stepRows = 1024
  *   schemaMismatch (code 20) for rows that do not fit the schema, naming row, column and value.
  */
 export function rowsToBatch(rows: readonly object[], schema?: Schema): Batch {
-  const objects = checkRows(rows)
-  if (schema === undefined) return buildBatch(objects, runAtOnce(inferSteps(objects)), 0, true)
+  checkRows(rows, 0)
+  if (schema === undefined) return buildBatch({ rows, numbers: 0 }, runAtOnce(inferSteps(rows)), true)
   checkSchema(schema)
-  return buildBatch(objects, schema, 0, false)
+  checkAllKeys({ rows, numbers: 0 }, schema)
+  return buildBatch({ rows, numbers: 0 }, schema, false)
+}
+
+/** How much of the rows types are inferred from: all, or as many rows as come first, until they hold as many bytes. */
+export interface InferenceWindow {
+  readonly rows: number
+  readonly bytes: number
 }
 
 export interface RowsOptions {
   readonly schema?: Schema | undefined
+  /** Default: all rows. */
+  readonly window?: InferenceWindow | undefined
+  /** Default `error`. */
+  readonly badVectors?: BadVectors | undefined
   readonly signal?: AbortSignal | undefined
 }
 
 export interface RowBatches {
   readonly schema: Schema
-  /** At most 1024 rows each. */
-  readonly batches: readonly Batch[]
+  /** To be read once; each is made when it is asked for. */
+  readonly batches: AsyncIterable<Batch>
 }
+
+/** Rows, some at a time: a few milliseconds of work. */
+export type RowPieces = AsyncIterator<readonly object[]>
 
 /**
- * `rowsToBatch` for many rows: in several batches of one schema, letting the event loop turn between them.
- * Types are inferred over all rows, column after column.
+ * `rowsToBatch` for rows that arrive in pieces: a batch of each, all of one schema, letting the event loop turn between
+ * them. Resolves when the schema is known; without one that is when the window is full or the rows end. Rows after the
+ * window must fit what was found in it.
+ *
+ * With `badVectors` other than `error`, columns of number arrays are vectors of their most frequent length.
  * @throws what `rowsToBatch` throws; `signal.reason`.
  */
-export async function rowsToBatches(rows: readonly object[], given: RowsOptions = {}): Promise<RowBatches> {
-  const pacer = new Pacer(given.signal)
-  const objects = checkRows(rows)
-  if (given.schema !== undefined) checkSchema(given.schema)
-  const schema = given.schema ?? (await runPaced(inferSteps(objects), pacer))
-  const batches: Batch[] = []
-  for (let start = 0; start < rows.length; start += stepRows) {
-    await pacer.turn()
-    const part = objects.slice(start, start + stepRows)
-    batches.push(buildBatch(part, schema, start, given.schema === undefined))
+export async function rowsToBatches(pieces: RowPieces, options: RowsOptions = {}): Promise<RowBatches> {
+  const { schema, signal, badVectors = 'error' } = options
+  const pacer = new Pacer(signal)
+  if (schema !== undefined) {
+    checkSchema(schema)
+    return { schema, batches: laterBatches(pieces, schema, 0, badVectors, pacer) }
   }
-  return { schema, batches }
+  const { first, rows } = await fillWindow(pieces, options.window, pacer)
+  const inferred = await runPaced(inferVectorSteps(rows, badVectors), pacer)
+  return { schema: inferred, batches: inferredBatches(first, pieces, inferred, badVectors, pacer) }
 }
 
-type Rows = readonly Readonly<Record<string, unknown>>[]
-
-function checkRows(rows: readonly unknown[]): Rows {
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i]
-    const isObject = typeof row === 'object' && row !== null && !Array.isArray(row)
-    if (isObject && !ArrayBuffer.isView(row) && !types.isMap(row)) continue
-    throw invalidInput(`row ${i} is not an object of columns: ${quote(row)}`)
+async function* inferredBatches(
+  first: (readonly Row[])[],
+  rest: RowPieces,
+  schema: Schema,
+  badVectors: BadVectors,
+  pacer: Pacer,
+): AsyncGenerator<Batch> {
+  const vectors = vectorColumns(schema)
+  let start = 0
+  for (let piece = first.shift(); piece !== undefined; piece = first.shift()) {
+    yield buildBatch(soundRows(piece, start, vectors, badVectors), schema, true)
+    start += piece.length
+    await pacer.turn()
   }
-  return rows as Rows
+  yield* laterBatches(rest, schema, start, badVectors, pacer)
+}
+
+/** Batches of rows that must fit a schema. `inferred`: from how many rows before them it was taken, if it was. */
+async function* laterBatches(
+  pieces: RowPieces,
+  schema: Schema,
+  inferred: number,
+  badVectors: BadVectors,
+  pacer: Pacer,
+): AsyncGenerator<Batch> {
+  const vectors = vectorColumns(schema)
+  let start = inferred
+  for (;;) {
+    await pacer.turn()
+    const piece = await pieces.next()
+    if (piece.done === true) return
+    checkRows(piece.value, start)
+    const rows = soundRows(piece.value, start, vectors, badVectors)
+    yield buildLater(rows, schema, inferred)
+    start += piece.value.length
+  }
+}
+
+function buildLater(rows: NumberedRows, schema: Schema, inferred: number): Batch {
+  try {
+    checkAllKeys(rows, schema)
+    return buildBatch(rows, schema, false)
+  } catch (error) {
+    if (inferred === 0 || !(error instanceof SheafError)) throw error
+    const hint = `types are those of the first ${inferred} rows; give a schema where later ones differ`
+    throw new SheafError(error.code, error.message, { hint, cause: error })
+  }
+}
+
+/** Takes pieces until the window is full: as they came, and all their rows. */
+async function fillWindow(pieces: RowPieces, window: InferenceWindow | undefined, pacer: Pacer) {
+  const first: (readonly Row[])[] = []
+  const rows: Row[] = []
+  let bytes = 0
+  while (window === undefined || (rows.length < window.rows && bytes < window.bytes)) {
+    await pacer.turn()
+    const piece = await pieces.next()
+    if (piece.done === true) break
+    checkRows(piece.value, rows.length)
+    first.push(piece.value)
+    for (const row of piece.value) {
+      rows.push(row)
+      if (window !== undefined) bytes += roughBytes(row)
+    }
+  }
+  return { first, rows }
+}
+
+/** Deeper values are not weighed. */
+const weighedDepth = 4
+
+/** About what a value takes in memory. */
+export function roughBytes(value: unknown, depth = 0): number {
+  if (typeof value === 'string') return 2 * value.length
+  if (typeof value !== 'object' || value === null) return 8
+  if (ArrayBuffer.isView(value)) return value.byteLength
+  const parts: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
+  if (typeof parts[0] === 'number' || depth === weighedDepth) return 8 * parts.length
+  let bytes = 8 * parts.length
+  for (const part of parts) bytes += roughBytes(part, depth + 1)
+  return bytes
+}
+
+type Row = Readonly<Record<string, unknown>>
+
+function checkRows(rows: readonly unknown[], first: number): asserts rows is readonly Row[] {
+  for (let i = 0; i < rows.length; i++) {
+    if (isRow(rows[i])) continue
+    throw invalidInput(`row ${first + i} is not an object of columns: ${quote(rows[i])}`)
+  }
+}
+
+/** Whether a value can be a row: an object that is no list, map or promise. */
+export function isRow(value: unknown): value is Row {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null || kindOf(value) === 'object'
 }
 
 function checkSchema(schema: Schema): void {
@@ -81,8 +191,30 @@ function checkSchema(schema: Schema): void {
   if (names.size < schema.fields.length) throw schemaMismatch('the schema names a column twice')
 }
 
+/** `inferSteps`, where columns of number arrays may have to be vectors of one length. */
+function* inferVectorSteps(rows: readonly Row[], badVectors: BadVectors): Steps<Schema> {
+  if (badVectors === 'error') return yield* inferSteps(rows)
+  const lengths = [...(yield* commonLengths(rows))].filter(([, size]) => size >= 2)
+  const vectors = lengths.map(([name, size]) => ({ name, size, bits: 32, nullable: true }) as const)
+  const sound: Row[] = []
+  for (let start = 0; start < rows.length; start += stepRows) {
+    for (const row of soundRows(rows.slice(start, start + stepRows), start, vectors, 'null').rows)
+      sound.push(row)
+    yield
+  }
+  const { fields } = yield* inferSteps(sound)
+  // Where all vectors are bad, nothing but nulls is left of them.
+  const sizes = new Map(lengths)
+  return {
+    fields: fields.map(field => {
+      const size = sizes.get(field.name)
+      return size === undefined ? field : { ...field, type: vectorType(size) }
+    }),
+  }
+}
+
 /** Infers some rows at a time and merges what was found. */
-function* inferSteps(rows: Rows): Steps<Schema> {
+function* inferSteps(rows: readonly Row[]): Steps<Schema> {
   const types = new Map<string, DataType>()
   for (let start = 0; start < rows.length; start += stepRows) {
     const part = rows.slice(start, start + stepRows)
@@ -99,16 +231,19 @@ function* inferSteps(rows: Rows): Steps<Schema> {
   return { fields: [...types].map(([name, type]): Field => ({ name, type, nullable: true })) }
 }
 
-/** `first`: the number of the first row, for messages. */
-function buildBatch(rows: Rows, schema: Schema, first: number, inferred: boolean): Batch {
-  if (!inferred) {
-    const known = new Set(schema.fields.map(field => field.name))
-    const names = [...known]
-    for (let i = 0; i < rows.length; i++) checkKeys(rows[i]!, names, first + i, null, name => known.has(name))
+function checkAllKeys({ rows, numbers }: NumberedRows, schema: Schema): void {
+  const names = schema.fields.map(field => field.name)
+  const known = new Set(names)
+  for (let i = 0; i < rows.length; i++) {
+    const number = typeof numbers === 'number' ? numbers + i : numbers[i]!
+    checkKeys(rows[i]!, names, number, null, name => known.has(name))
   }
+}
+
+function buildBatch({ rows, numbers }: NumberedRows, schema: Schema, inferred: boolean): Batch {
   const options: BuildOptions = { limit: new SpreadLimit(), inferred }
   const columns = schema.fields.map(field =>
-    buildColumn(field, readColumn(rows, field.name), Place.column(field.name, first), options),
+    buildColumn(field, readColumn(rows, field.name), Place.column(field.name, numbers), options),
   )
   return { schema, length: rows.length, columns }
 }

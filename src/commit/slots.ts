@@ -5,9 +5,14 @@ import { ByteCache } from '../primitives/byte-cache.js'
 import type { CommitLog } from './commit-log.js'
 import { decodeSlot, type Slot } from './slot.js'
 
+/** Where slots are read whose numbers are known. */
+export interface SlotReader {
+  get(number: number, signal?: AbortSignal): Promise<Pick<Slot, 'header' | 'blob'>>
+}
+
 const budgetBytes = 32 * 1024 * 1024
 
-export class Slots {
+export class Slots implements SlotReader {
   readonly #log: CommitLog
   readonly #features: ReadonlySet<string>
   readonly #cache = new ByteCache<Slot>(budgetBytes, slot => slot.memory)

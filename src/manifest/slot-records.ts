@@ -5,7 +5,10 @@ import type { Change } from './change.js'
 import type { RegisterOp, VersionOp, VersionRecord } from './version.js'
 
 /** Calls `take` for each, in the order of the log. */
-export function eachRecord({ header }: Slot, take: (table: string, record: VersionRecord) => void): void {
+export function eachRecord(
+  { header }: Pick<Slot, 'header'>,
+  take: (table: string, record: VersionRecord) => void,
+): void {
   const { slot, ts } = header
   for (const [entry, { txn, ops }] of header.entries.entries()) {
     for (const op of ops as unknown as readonly (Change | VersionOp | RegisterOp | { readonly op: null })[]) {

@@ -3,23 +3,33 @@
  * body, a message to a worker) gets them encoded at that moment.
  */
 import type { Batch } from '../arrow/column.js'
-import { decodeIpc, decodeIpcStream } from '../arrow/decode-ipc.js'
-import { concatChunks, encodeIpcFile, encodeIpcStream } from '../arrow/encode-ipc.js'
+import { decodeIpc } from '../arrow/decode-ipc.js'
+import { decodeIpcStream } from '../arrow/decode-stream.js'
+import { concatChunks, encodeIpcFile, IpcStreamWriter } from '../arrow/encode-ipc.js'
 import type { Schema } from '../arrow/types.js'
 import type { ArrowBody, ArrowReply } from '../protocol/calls.js'
 
-/** Rows to write; iterated, an Arrow IPC stream. */
+/** Rows to write, to be read once; iterated, an Arrow IPC stream. */
 export class ArrowRows implements AsyncIterable<Uint8Array> {
   readonly schema: Schema
-  readonly batches: readonly Batch[]
+  readonly batches: AsyncIterable<Batch> | Iterable<Batch>
+  /** Lets go of whatever the rows come from, read or not. */
+  readonly close: () => Promise<void>
 
-  constructor(schema: Schema, batches: readonly Batch[]) {
+  constructor(
+    schema: Schema,
+    batches: AsyncIterable<Batch> | Iterable<Batch>,
+    close: () => Promise<void> = async () => {},
+  ) {
     this.schema = schema
     this.batches = batches
+    this.close = close
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    yield* encodeIpcStream(this.schema, this.batches)
+    const writer = new IpcStreamWriter(this.schema)
+    for await (const batch of this.batches) yield* writer.write(batch)
+    yield* writer.finish()
   }
 }
 

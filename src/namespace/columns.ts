@@ -1,7 +1,7 @@
 /** Handlers of the operations that change a table's schema: each a new version, decided on the newest one. */
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
-import { quote, schemaMismatch } from '../errors.js'
+import { quote, schemaMismatch, unsupported } from '../errors.js'
 import type { JobQueuedOp } from '../jobs/job-op.js'
 import { type NumberedSchema, numberFields, type TableSchema } from '../manifest/table-schema.js'
 import type { Clock } from '../primitives/clock.js'
@@ -196,6 +196,11 @@ async function changeSchema<A, R>(
       prepare: open => work(open!, new Pacer(options.signal)),
       decide(state, { answer, job = null, ...parts }, { firstBlob, transactionId }) {
         const head = find(state)
+        if (job !== null && state.jobs.has(transactionId)) {
+          throw unsupported('a transaction queues one job, and this one has queued it', {
+            hint: 'add columns with auto_backfill one transaction each',
+          })
+        }
         const { change, blobs } = buildChange(head, { kind: 'schema', ...parts }, firstBlob)
         const version = { version: change.v, transaction_id: transactionId }
         return {

@@ -13,6 +13,7 @@ import { JobRunner } from '../jobs/job-runner.js'
 import { History } from '../manifest/history.js'
 import { LanceManifests } from '../manifest/lance-manifests.js'
 import { LayoutStore } from '../manifest/layout-store.js'
+import { RecentChanges } from '../manifest/recent-changes.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -24,9 +25,10 @@ import { type ColumnFunction, checkFunctions } from '../write/functions.js'
 import { Pins } from '../write/pins.js'
 import { backfillKinds } from './backfill.js'
 import type { Engine } from './engine.js'
-import { bindOperations } from './handlers.js'
+import { bindOperations, readsOnly } from './handlers.js'
 import { Namespace } from './namespace.js'
 import { takeSnapshot } from './snapshot.js'
+import { runTransaction } from './transaction.js'
 import { pagesOf, Tail, Upkeep, type Warn } from './upkeep.js'
 import { watchRoot } from './watch.js'
 
@@ -68,8 +70,9 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
   const functions = checkFunctions(options.functions ?? [])
   const settings = { location, create, readOnly, cacheBytes, clock, warn, functions }
   const { engine, close } = await openEngine(store, settings, signal)
-  return new Namespace(bindOperations(engine, readOnly ? isReadOnly : undefined), close, {
+  return new Namespace(bindOperations(engine, readOnly ? readsOnly(isReadOnly) : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),
+    transaction: (work, call = {}) => runTransaction(engine, work, call),
     watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
   })
 }
@@ -109,10 +112,12 @@ export async function openEngine(
   const slots = new Slots(log, catalogMachine.features)
   const history = new History(store, opened === null ? [] : pagesOf(opened), slots)
   const tail = new Tail()
+  const recent = new RecentChanges()
   let jobs: JobRunner<CatalogState> | null = null
   const onApplied = (slot: Slot) => {
     history.note(slot)
     tail.note(slot)
+    recent.note(slot)
     jobs?.observe(committer.state)
   }
   const committer = await Committer.open(
@@ -148,6 +153,7 @@ export async function openEngine(
     slots,
     history,
     layouts,
+    recent,
     lance: new LanceManifests(store, readOnly),
     jobs,
     upkeep,
@@ -156,6 +162,7 @@ export async function openEngine(
     clock,
     functions,
     turns: new KeyedMutex(),
+    urgent: new KeyedMutex(),
     creations: new KeyedMutex(),
   }
   jobs.observe(committer.state)

@@ -6,13 +6,15 @@ import { decideProps } from '../catalog/tables.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import type { ChangeKind } from '../manifest/change.js'
-import { arrowSchema } from '../manifest/table-schema.js'
+import type { RecentChange } from '../manifest/recent-changes.js'
+import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
 import { deadline } from '../primitives/abort.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { ArrowBody, Handler, HandlerOptions, Reply, Request } from '../protocol/calls.js'
 import { durationMs } from '../protocol/row-shapes.js'
 import { seedOf } from '../query/group.js'
 import { settleFilter } from '../query/settle.js'
+import type { BoundExpression } from '../sql/bound.js'
 import { buildChange, type ChangeParts } from '../write/build-change.js'
 import { checkColumns } from '../write/conform.js'
 import { killRows } from '../write/kill-rows.js'
@@ -20,6 +22,7 @@ import { MaintainedColumns } from '../write/maintained.js'
 import { MatchedRows } from '../write/matched-rows.js'
 import { type MergeRules, RowMerge } from '../write/merge.js'
 import { MergeSource } from '../write/merge-source.js'
+import { type Concerns, isUnrelated, matchedBy } from '../write/probe.js'
 import { RewrittenRows } from '../write/rewrite-rows.js'
 import { settleUpdate, updatedValues } from '../write/update.js'
 import { readBody } from './arrow-rows.js'
@@ -43,9 +46,11 @@ export const deleteFromTable: Handler<Engine, 'deleteFromTable'> = async (engine
   return editRows(engine, id, options, {
     kind: 'delete',
     async work({ head, reader }, pacer) {
-      const rows = await matched.find(reader, bound(reader.schema), pacer)
+      const filter = bound(reader.schema)
+      const rows = await matched.find(reader, filter, pacer)
       const killed = await killRows(rows, stageTarget(engine, head), pacer.signal)
-      return { edit: killed, counts: { num_deleted_rows: killed.count } }
+      const outlives = outlivesAppends(reader.schema, filter, matchedBy(filter))
+      return { edit: killed, counts: { num_deleted_rows: killed.count }, outlives }
     },
     reply: ({ counts, version, transaction_id }) => ({ ...counts, version, transaction_id }),
   })
@@ -74,7 +79,8 @@ export const updateTable: Handler<Engine, 'updateTable'> = async (engine, reques
       const target = stageTarget(engine, head)
       const moved = await rewritten.stage(reader, arrowSchema(schema), rows, values, target, pacer)
       const { dead, drop, count } = await killRows(rows, target, pacer.signal)
-      return { edit: { moved, dead, drop }, counts: { updated_rows: count } }
+      const outlives = filter !== null && outlivesAppends(schema, filter, matchedBy(filter))
+      return { edit: { moved, dead, drop }, counts: { updated_rows: count }, ...(outlives && { outlives }) }
     },
     reply: ({ counts, version, transaction_id, props }) => {
       return { ...counts, version, transaction_id, properties: props }
@@ -131,7 +137,8 @@ async function mergeRows(
         pacer,
       )
       const counts = { num_updated_rows: updated, num_inserted_rows: inserted, num_deleted_rows: deleted }
-      return { edit: { ...killed, moved, drafts }, counts }
+      const outlives = outlivesAppends(reader.schema, null, rows => merge.concerns(rows))
+      return { edit: { ...killed, moved, drafts }, counts, outlives }
     },
     reply: ({ counts, version, transaction_id }) => {
       return { ...counts, num_attempts: attempts, version, transaction_id }
@@ -172,6 +179,8 @@ function changedSchema(id: readonly string[]): SheafError {
 interface Edited<C> {
   readonly edit: Pick<ChangeParts, 'dead' | 'drop' | 'moved' | 'drafts'>
   readonly counts: C
+  /** Whether it is the same after a change that came since; default: after none is it. */
+  readonly outlives?: (recent: RecentChange) => boolean
 }
 
 interface RowEdit<C, R> {
@@ -222,6 +231,7 @@ async function editRows<C, R>(
       id,
       find,
       prepare,
+      outlives: (prepared, recent) => prepared.outlives?.(recent) ?? false,
       decide(state, { edit, counts, made, fields }, { firstBlob, transactionId }) {
         const head = find(state)
         const propsOps = decideProps(head, properties)
@@ -235,6 +245,14 @@ async function editRows<C, R>(
     options,
   )
   return reply
+}
+
+function outlivesAppends(
+  schema: TableSchema,
+  filter: BoundExpression | null,
+  concerns: Concerns,
+): (recent: RecentChange) => boolean {
+  return recent => isUnrelated(recent, schema, filter, concerns)
 }
 
 function isNothing({ dead, drop = [], moved = [], drafts = [] }: Edited<unknown>['edit']): boolean {

@@ -4,13 +4,14 @@ import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, latestOf, pathKey, type TableHead } from '../catalog/state.js'
 import type { CommitOptions } from '../commit/committer.js'
 import type { Committed, Json, Proposal, ProposalPosition, Propose } from '../commit/machine.js'
-import type { Slots } from '../commit/slots.js'
+import type { SlotReader } from '../commit/slots.js'
 import { assert, ErrorCode, quote, SheafError } from '../errors.js'
 import type { JobRunner } from '../jobs/job-runner.js'
 import type { History } from '../manifest/history.js'
 import type { LanceManifests } from '../manifest/lance-manifests.js'
 import type { Layout } from '../manifest/layout.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
+import type { RecentChange, RecentChanges } from '../manifest/recent-changes.js'
 import type { VersionRecord } from '../manifest/version.js'
 import type { Clock } from '../primitives/clock.js'
 import type { KeyedMutex } from '../primitives/keyed-mutex.js'
@@ -38,12 +39,13 @@ export interface Engine {
   readonly location: string
   readonly store: BlobStore
   readonly root: Root
-  readonly slots: Slots
-  readonly history: History
-  readonly layouts: LayoutStore
+  readonly slots: SlotReader
+  readonly history: Pick<History, 'find' | 'range'>
+  readonly layouts: Pick<LayoutStore, 'at'>
+  readonly recent: Pick<RecentChanges, 'between'>
   readonly lance: LanceManifests
   readonly jobs: JobRunner<CatalogState>
-  readonly upkeep: Upkeep
+  readonly upkeep: Pick<Upkeep, 'afterCommit'>
   readonly pins: Pins
   readonly source: TableSource
   readonly clock: Clock
@@ -51,6 +53,11 @@ export interface Engine {
   readonly functions: readonly ColumnFunction[]
   /** By table path: calls of this process that work on a table's newest version take turns; none waits for a client. */
   readonly turns: KeyedMutex
+  /**
+   * By table uuid: who has lost several races for its commit holds up the commits of this process to that table, for as long
+   * as it takes to look at what came meanwhile.
+   */
+  readonly urgent: KeyedMutex
   /** By table path: calls of this process that create a table which is not there yet take turns, uploads included. */
   readonly creations: KeyedMutex
 }
@@ -138,6 +145,8 @@ const nothingToDo = new Error('nothing to do')
 
 /** Times a call starts over on a newer version before it gives up. */
 const maxAttempts = 20
+/** From this attempt on it is urgent. */
+const urgentAttempt = 3
 
 /** A change that is worked out on the newest version of a table. */
 export interface WorkOnNewest<P, R> {
@@ -149,11 +158,14 @@ export interface WorkOnNewest<P, R> {
   readonly prepare: (open: OpenTable | null) => Promise<P>
   /** Numbers what `prepare` found. */
   readonly decide: (state: CatalogState, prepared: P, at: ProposalPosition) => Decision<R>
+  /** Whether what `prepare` found is the same after a change that came since; default: after none is it. */
+  readonly outlives?: (prepared: P, recent: RecentChange) => boolean
 }
 
 /**
- * Commits a change only if the version it was worked out on is still the newest: else it is worked out again. Calls on
- * one table take turns, so they lose only to appends and to other processes. Throws code 14 after 20 lost races.
+ * Commits a change only if the version it was worked out on is still the newest, or what came since leaves it as it is: else
+ * it is worked out again. Calls on
+ * one table take turns, so they lose only to appends they must look at, and to other processes. Throws code 14 after 20 lost races.
  */
 export function commitOnNewest<P, R>(
   engine: Engine,
@@ -165,34 +177,53 @@ export function commitOnNewest<P, R>(
 
 async function tryOnNewest<P, R>(
   engine: Engine,
-  { find, prepare, decide }: WorkOnNewest<P, R>,
+  work: WorkOnNewest<P, R>,
   options: HandlerOptions,
 ): Promise<Outcome<R>> {
   const { signal } = options
-  for (let attempt = 1; ; attempt++) {
-    const head = find(await engine.root.refresh(signal))
-    const latest = head && latestOf(head)
-    const prepared = await prepare(
-      latest === undefined ? null : await openVersion(engine, head!, latest, signal),
-    )
-    const decideIfNewest: Decide<R> = (state, at) => {
-      const now = find(state)
-      if (now?.uuid !== head?.uuid || now?.mark !== head?.mark) throw overtaken
-      return decide(state, prepared, at)
-    }
-    try {
-      return await commit(engine, decideIfNewest, options)
-    } catch (error) {
-      if (error !== overtaken) throw error
-      if (attempt === maxAttempts) {
-        throw new SheafError(
-          ErrorCode.ConcurrentModification,
-          `other writers changed the table ${attempt} times while this call was at work`,
-          { hint: 'try again' },
-        )
-      }
+  for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+    const head = work.find(await engine.root.refresh(signal))
+    const once = () => tryOnce(engine, work, options)
+    const isUrgent = attempt >= urgentAttempt && head !== undefined
+    if (!isUrgent && head !== undefined) await engine.urgent.idle(head.uuid, signal)
+    const outcome = isUrgent ? await engine.urgent.run(head.uuid, once, signal) : await once()
+    if (outcome !== null) return outcome
+    if (attempt >= urgentAttempt) {
       await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempt, 6), signal, true)
     }
+  }
+  throw new SheafError(
+    ErrorCode.ConcurrentModification,
+    `other writers changed the table ${maxAttempts} times while this call was at work`,
+    { hint: 'try again' },
+  )
+}
+
+async function tryOnce<P, R>(
+  engine: Engine,
+  { find, prepare, decide, outlives }: WorkOnNewest<P, R>,
+  options: HandlerOptions,
+): Promise<Outcome<R> | null> {
+  const { signal } = options
+  const head = find(await engine.root.refresh(signal))
+  const latest = head && latestOf(head)
+  const prepared = await prepare(
+    latest === undefined ? null : await openVersion(engine, head!, latest, signal),
+  )
+  const decideIfNewest: Decide<R> = (state, at) => {
+    const now = find(state)
+    if (now?.uuid !== head?.uuid) throw overtaken
+    if (now !== undefined && now.mark !== head!.mark) {
+      const since = engine.recent.between(now.uuid, head!.mark, now.mark)
+      if (since === null || !since.every(recent => outlives?.(prepared, recent))) throw overtaken
+    }
+    return decide(state, prepared, at)
+  }
+  try {
+    return await commit(engine, decideIfNewest, options)
+  } catch (error) {
+    if (error === overtaken) return null
+    throw error
   }
 }
 

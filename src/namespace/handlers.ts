@@ -102,17 +102,28 @@ const handlers: Handlers<Engine> = {
   refreshMaterializedView: 'unsupported',
 }
 
-/** The operations on a root; where `refusal` is given, writes are refused with it before they do anything. */
-export function bindOperations(engine: Engine, refusal?: () => SheafError): Operations {
-  if (refusal === undefined) return bindHandlers(onceEach, engine)
-  const refuse = async () => {
-    throw refusal()
-  }
-  const reading = Object.entries(handlers).map(([name, handler]) => {
-    const isWrite = handler !== 'unsupported' && operations[name as OperationName].access === 'write'
-    return [name, isWrite ? refuse : handler]
+/** Looks at a call before its handler does anything; throws what refuses it. */
+export type Guard = (name: OperationName, request: unknown, options: HandlerOptions) => void
+
+/** The operations on a root. Where calls are guarded they are not told from those that were sent before. */
+export function bindOperations(engine: Engine, guard?: Guard): Operations {
+  if (guard === undefined) return bindHandlers(onceEach, engine)
+  const guarded = Object.entries(handlers).map(([name, handler]) => {
+    if (handler === 'unsupported') return [name, handler]
+    const call = async (to: Engine, request: unknown, ...rest: unknown[]) => {
+      guard(name as OperationName, request, rest.at(-1) as HandlerOptions)
+      return (handler as AnyHandler)(to, request, ...rest)
+    }
+    return [name, call]
   })
-  return bindHandlers(Object.fromEntries(reading) as Handlers<Engine>, engine)
+  return bindHandlers(Object.fromEntries(guarded) as Handlers<Engine>, engine)
+}
+
+/** Refuses every write. */
+export function readsOnly(refusal: () => SheafError): Guard {
+  return name => {
+    if (operations[name].access === 'write') throw refusal()
+  }
 }
 
 type AnyHandler = (engine: Engine, ...rest: unknown[]) => Promise<unknown>

@@ -70,9 +70,10 @@ export class MergeInsert {
     if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
       throw invalidInput(`timeoutMs must be a number > 0, got ${timeoutMs}`)
     }
-    const rows = await this.#rowsOf(data, call)
     const timeout = timeoutMs === undefined ? {} : { timeout: `${Math.ceil(timeoutMs)}ms` }
-    const reply = await this.#operations.mergeInsertIntoTable({ ...this.#request, ...timeout }, rows, call)
+    const rows = await this.#rowsOf(data, call)
+    const merged = this.#operations.mergeInsertIntoTable({ ...this.#request, ...timeout }, rows, call)
+    const reply = await merged.finally(() => rows.close())
     const {
       version,
       num_updated_rows: updated,

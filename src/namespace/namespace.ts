@@ -3,23 +3,28 @@
  * operations of the specification; what they send is what any client could send.
  */
 
+import type { RowOf } from '../arrow/row-type.js'
 import type { Schema } from '../arrow/types.js'
 import { unsupported } from '../errors.js'
 import type { CallOptions, Operations } from '../protocol/calls.js'
 import { parseId } from '../protocol/identifiers.js'
-import { checkFits, conformBatch } from '../write/conform.js'
+import { checkFits, conformBatches } from '../write/conform.js'
 import { ArrowRows } from './arrow-rows.js'
 import { wireWord } from './options.js'
 import { Table } from './table.js'
-import { type TableData, tableRows } from './table-data.js'
+import type { IngestOptions, Row, TableData } from './table-data.js'
+import { tableRows } from './table-rows.js'
 
 /** `'a$b$t'`, or the names as an array (which may then contain `$`). */
 export type Identifier = string | readonly string[]
 
-export interface CreateTableOptions extends CallOptions {
+export interface CreateTableOptions extends CallOptions, IngestOptions {
   /** What to do when the table exists: fail (`create`, the default), keep it as it is, or replace rows and schema. */
   readonly mode?: 'create' | 'exist_ok' | 'overwrite'
-  /** Types of the columns; absent: taken from the rows. */
+  /**
+   * Types of the columns. Absent: taken from the rows, those of an array all together, those of another iterable from its
+   * first 65,536 rows or 32 MiB: later ones must fit them.
+   */
   readonly schema?: Schema
   readonly properties?: Readonly<Record<string, string>>
   /** Whether to create missing namespaces on the way. Default false. */
@@ -39,6 +44,7 @@ export interface DropNamespaceOptions extends CallOptions {
 /** What needs the root itself, not only its operations. */
 export interface LocalFeatures {
   readonly snapshot: (options?: CallOptions) => Promise<Namespace>
+  readonly transaction: <T>(work: (tx: Namespace) => Promise<T>, options?: CallOptions) => Promise<T>
   readonly watch: (options?: CallOptions) => AsyncIterable<number>
 }
 
@@ -55,31 +61,56 @@ export class Namespace implements AsyncDisposable {
     this.#local = local
   }
 
-  /** Creates a table from rows, or an empty one from a schema. Throws code 5 when it exists, 20 for rows that do not fit. */
+  /**
+   * Creates a table from rows, or an empty one from a schema. Throws code 5 when it exists, 20 for rows that do not fit.
+   * With a schema that is written down in the call, or `as const`, the rows of the table are typed.
+   */
+  async createTable<const S extends Schema>(
+    id: Identifier,
+    data: TableData<NoInfer<RowOf<S>>>,
+    options: CreateTableOptions & { readonly schema: S },
+  ): Promise<Table<RowOf<S>>>
+  async createTable<R extends object = Row>(
+    id: Identifier,
+    data: TableData<NoInfer<R>>,
+    options?: CreateTableOptions,
+  ): Promise<Table<R>>
   async createTable(id: Identifier, data: TableData, options: CreateTableOptions = {}): Promise<Table> {
-    const { mode = 'create', schema, properties, createParents, ...call } = options
+    const { mode = 'create', schema, properties, createParents, onProgress, badVectors, ...call } = options
     const path = pathOf(id)
-    const rows = withSchema(await tableRows(data, schema, call.signal), schema)
-    if (createParents === true) {
-      // The key names the creation of the table; what exists already needs none.
-      const { idempotencyKey: _, ...parents } = call
-      for (let depth = 1; depth < path.length; depth++) {
-        await this.operations.createNamespace({ id: path.slice(0, depth), mode: 'ExistOk' }, parents)
-      }
-    }
     const request = { id: path, mode: wireWord('mode', mode, createModes), ...(properties && { properties }) }
-    const { uuid } = await this.operations.createTable(request, rows, call)
-    return new Table(this.operations, path, { uuid })
+    const rows = await tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
+    try {
+      const body = withSchema(rows, schema)
+      if (createParents === true) await this.#createParents(path, call)
+      const { uuid } = await this.operations.createTable(request, body, call)
+      return new Table(this.operations, path, { uuid, watch: this.#local?.watch })
+    } finally {
+      await rows.close()
+    }
+  }
+
+  async #createParents(path: readonly string[], call: CallOptions): Promise<void> {
+    // The key names the creation of the table; what exists already needs none.
+    const { idempotencyKey: _, ...parents } = call
+    for (let depth = 1; depth < path.length; depth++) {
+      await this.operations.createNamespace({ id: path.slice(0, depth), mode: 'ExistOk' }, parents)
+    }
   }
 
   /**
    * A table that exists. The handle stays with it when it is renamed, and fails with code 4 once it was dropped, whatever
    * has its name then. Throws code 4 when there is none.
    */
-  async openTable(id: Identifier, options: CallOptions = {}): Promise<Table> {
+  async openTable<R extends object = Row>(id: Identifier, options: CallOptions = {}): Promise<Table<R>> {
     const path = pathOf(id)
     const { uuid } = await this.operations.describeTable({ id: path }, options)
-    return new Table(this.operations, path, { uuid })
+    return new Table<R>(this.operations, path, { uuid, watch: this.#local?.watch })
+  }
+
+  /** A handle on whichever table has the name when it is used; nothing is looked up now. */
+  table(id: Identifier): Table {
+    return new Table(this.operations, pathOf(id), { watch: this.#local?.watch })
   }
 
   /** Gives a table another name, or moves it into another namespace. Throws codes 1, 4 and 5. */
@@ -137,6 +168,18 @@ export class Namespace implements AsyncDisposable {
   }
 
   /**
+   * Runs `work` and commits everything it did through `tx`, any number of tables, tags and namespaces, as one change: all of
+   * it or, when `work` throws, nothing. Reads through `tx` see its own writes, and otherwise one state. When others changed
+   * meanwhile what it looked at, `work` runs again from its beginning, so it should have no other effects. Versions and
+   * transaction ids that calls in it answer are those of a draft; a table gets one new version, however often it was changed.
+   * Gives what `work` gives. Throws what `work` throws, code 14 after 20 conflicts, and 0 where the root is open in another
+   * process.
+   */
+  async transaction<T>(work: (tx: Namespace) => Promise<T>, options: CallOptions = {}): Promise<T> {
+    return this.#here('a transaction').transaction(work, options)
+  }
+
+  /**
    * A number that grows with every commit, by this process or any other: the current one at once, then each time it is
    * another. Ends with `signal.reason`. Throws code 0 where the root is open in another process.
    */
@@ -165,13 +208,7 @@ const createModes = { create: 'Create', exist_ok: 'ExistOk', overwrite: 'Overwri
 function withSchema(rows: ArrowRows, schema: Schema | undefined): ArrowRows {
   if (schema === undefined || rows.schema === schema) return rows
   checkFits(rows.schema, schema)
-  let firstRow = 0
-  const batches = rows.batches.map(batch => {
-    const conformed = conformBatch(batch, schema, firstRow)
-    firstRow += batch.length
-    return conformed
-  })
-  return new ArrowRows(schema, batches)
+  return new ArrowRows(schema, conformBatches(rows.batches, schema), rows.close)
 }
 
 function pathOf(id: Identifier): readonly string[] {

@@ -1,17 +1,21 @@
 /** Handlers of the query operations. */
+
+import { versionOf } from '../catalog/lookup.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { Handler } from '../protocol/calls.js'
+import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'
 import { executePlan } from '../query/execute.js'
 import { explainPlan } from '../query/explain.js'
 import { settleQuery } from '../query/settle.js'
+import { RowSource } from '../query/source.js'
+import type { TableReader } from '../table/table-reader.js'
 import { ReadRows } from './arrow-rows.js'
-import { type Engine, openTable } from './engine.js'
+import { type Engine, type OpenTable, openTable, openVersion } from './engine.js'
 
 export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
-  const { reader, version } = await openTable(engine, request.id, request.version, options)
+  const { reader, version, other } = await openVersions(engine, request.id, request, options)
   const pacer = new Pacer(options.signal)
   const plan = settleQuery(request, reader.schema, engine.clock)
-  const { schema, batches } = await executePlan(plan, reader, pacer, engine.clock)
+  const { schema, batches } = await executePlan(plan, reader, other, pacer, engine.clock)
   return new ReadRows(version, schema, batches)
 }
 
@@ -20,8 +24,23 @@ export const explainTableQueryPlan: Handler<Engine, 'explainTableQueryPlan'> = a
   { id, query, verbose },
   options,
 ) => {
-  const { reader } = await openTable(engine, id, query.version, options)
+  const { reader, other } = await openVersions(engine, id, query, options)
   const pacer = new Pacer(options.signal)
   const plan = settleQuery({ ...query, id }, reader.schema, engine.clock)
-  return explainPlan(plan, reader, id.join('$'), verbose === true, pacer)
+  const source = new RowSource(reader, pacer, other)
+  return explainPlan(plan, source, id.join('$'), verbose === true, pacer)
+}
+
+/** The version that is asked for, and the one it is to differ from. */
+async function openVersions(
+  engine: Engine,
+  id: readonly string[],
+  { version, differs_from }: Pick<Request<'queryTable'>, 'version' | 'differs_from'>,
+  options: HandlerOptions,
+): Promise<OpenTable & { readonly other: TableReader | null }> {
+  const open = await openTable(engine, id, version, options)
+  if (differs_from === undefined) return { ...open, other: null }
+  // Of the same state: another look could find another table.
+  const { reader } = await openVersion(engine, open.head, versionOf(open.head, differs_from), options.signal)
+  return { ...open, other: reader }
 }

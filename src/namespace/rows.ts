@@ -209,6 +209,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
     return insert(now, [], at)
   }
   for (;;) {
+    await engine.urgent.idle(head.uuid, signal)
     try {
       return (await commit(engine, append, options)).reply
     } catch (error) {

@@ -10,6 +10,7 @@ import type { CallOptions, Operations, Request } from '../protocol/calls.js'
 import { containsAggregate } from '../sql/binding/aggregates.js'
 import { parseExpression } from '../sql/syntax/parse.js'
 import { ReadRows, readReply } from './arrow-rows.js'
+import { selects } from './selection.js'
 
 type QueryRequest = Request<'queryTable'>
 
@@ -66,10 +67,4 @@ export async function* scanPages(
     offset = 0
     version = reply.version
   }
-}
-
-function selects({ columns }: QueryRequest, name: string): boolean {
-  if (columns === undefined) return false
-  const names = 'column_names' in columns ? columns.column_names! : Object.keys(columns.column_aliases!)
-  return names.some(selected => selected.toLowerCase() === name)
 }

@@ -2,7 +2,6 @@
 import { concatChunks } from '../arrow/encode-ipc.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
-import { batchToRows, type ReadOptions } from '../arrow/values.js'
 import { invalidInput, quote } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
@@ -10,16 +9,15 @@ import type { Parameters } from '../protocol/parameters.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
 import { readReply } from './arrow-rows.js'
 import { filterFields } from './filter-fields.js'
-import { wireWord } from './options.js'
+import { callOptions, type RowsOptions, rowObjects } from './row-objects.js'
 import { isScan, scanPages } from './scan-pages.js'
+import { columnsField } from './selection.js'
+import type { Row } from './table-data.js'
 
 type QueryRequest = Request<'queryTable'>
 
 /** Rows a search returns when no limit is given and there is a vector, as LanceDB does. */
 const defaultLimit = 10
-
-/** Values made into JavaScript's between two looks at the clock. */
-const cellsAtOnce = 8 * 1024
 
 /** Rows of a batch where the caller does not say. */
 const batchRows = 8 * 1024
@@ -32,8 +30,6 @@ export interface BatchesOptions extends CallOptions {
   readonly rows?: number | undefined
 }
 
-export interface RowsOptions extends CallOptions, Pick<ReadOptions, 'int64'> {}
-
 export interface Order {
   readonly column: string
   /** Smallest first; default true. */
@@ -42,7 +38,13 @@ export interface Order {
   readonly nullsFirst?: boolean | undefined
 }
 
-export class Search {
+/** Rows with those of their columns that are selected, and with what a search adds to them. */
+export type Selected<R extends object, K extends keyof R> = string extends keyof R
+  ? R
+  : Pick<R, K | Extract<keyof R, '_distance' | '_rowid'>>
+
+/** `R`: the rows it finds, as far as they are known when the program is compiled. */
+export class Search<R extends object = Row> {
   readonly #operations: Operations
   readonly #request: Omit<QueryRequest, 'k'> & { readonly k?: number }
 
@@ -55,9 +57,9 @@ export class Search {
    * Only rows for which `filter` is true: SQL, in which `?`, `$1` and `:name` take their values from `parameters`, or
    * what the tag `sql` makes. A second `where` takes the place of the first.
    */
-  where(filter: string | SqlFragment, parameters?: Parameters): Search {
+  where(filter: string | SqlFragment, parameters?: Parameters): Search<R> {
     const { parameters: _, ...others } = this.#request
-    return new Search(this.#operations, { ...others, ...filterFields(filter, parameters) })
+    return new Search<R>(this.#operations, { ...others, ...filterFields(filter, parameters) })
   }
 
   /**
@@ -66,8 +68,10 @@ export class Search {
    * `_rowoffset` (rows of the version before this one) and `_distance`, and take `$1` and `:name` from the parameters of
    * `where`. With `count`, `sum`, `min`, `max` or `avg` in one of them the answer has a row per group (see `groupBy`).
    */
-  select(columns: readonly string[] | Readonly<Record<string, string>>): Search {
-    return this.#with({ columns: isNames(columns) ? { column_names: columns } : { column_aliases: columns } })
+  select<const K extends keyof R & string>(columns: readonly K[]): Search<Selected<R, K>>
+  select(columns: readonly string[] | Readonly<Record<string, string>>): Search
+  select(columns: readonly string[] | Readonly<Record<string, string>>): Search<object> {
+    return this.#with<object>(columnsField(columns))
   }
 
   /**
@@ -75,12 +79,12 @@ export class Search {
    * met; without any, one row for all. Goes with a `select` of the keys and aggregates:
    * `.groupBy('city').select({ city: 'city', mean: 'avg(price)' })`.
    */
-  groupBy(...keys: readonly string[]): Search {
+  groupBy(...keys: readonly string[]): Search<R> {
     return this.#with({ group_by: keys })
   }
 
   /** Equal rows of the answer come once. */
-  distinct(): Search {
+  distinct(): Search<R> {
     return this.#with({ distinct: true })
   }
 
@@ -89,7 +93,7 @@ export class Search {
    * unless `nullsFirst` says otherwise, NaN the greatest number, text in the order of its code points. Equal rows stay in
    * row order.
    */
-  orderBy(...keys: readonly (string | Order)[]): Search {
+  orderBy(...keys: readonly (string | Order)[]): Search<R> {
     const order_by = keys.map(key => {
       const { column, ascending, nullsFirst }: Order = typeof key === 'string' ? { column: key } : key
       return {
@@ -102,27 +106,27 @@ export class Search {
   }
 
   /** How many rows at most: default 10 by vector, else all. */
-  limit(k: number): Search {
+  limit(k: number): Search<R> {
     return this.#with({ k })
   }
 
   /** Rows to skip; default 0. */
-  offset(offset: number): Search {
+  offset(offset: number): Search<R> {
     return this.#with({ offset })
   }
 
   /** `l2` (squared, the default), `cosine` (1 - cos), or `dot` (1 - dot). */
-  distanceType(distance_type: 'l2' | 'cosine' | 'dot'): Search {
+  distanceType(distance_type: 'l2' | 'cosine' | 'dot'): Search<R> {
     return this.#with({ distance_type })
   }
 
   /** The vector column to search; needed only where several have the dimension of the vector. */
-  column(vector_column: string): Search {
+  column(vector_column: string): Search<R> {
     return this.#with({ vector_column })
   }
 
   /** Only rows with `lower <= _distance < upper`. */
-  distanceRange(lower?: number, upper?: number): Search {
+  distanceRange(lower?: number, upper?: number): Search<R> {
     return this.#with({
       ...(lower !== undefined && { lower_bound: lower }),
       ...(upper !== undefined && { upper_bound: upper }),
@@ -130,31 +134,21 @@ export class Search {
   }
 
   /** Filters the rows found instead of the rows searched: may return fewer than asked for. */
-  postfilter(): Search {
+  postfilter(): Search<R> {
     return this.#with({ prefilter: false })
   }
 
   /** Adds `_rowid`. */
-  withRowId(): Search {
-    return this.#with({ with_row_id: true })
+  withRowId(): Search<R & { readonly _rowid: number }> {
+    return this.#with<R & { readonly _rowid: number }>({ with_row_id: true })
   }
 
   /** The rows as objects. int64 values beyond 2^53 throw unless `int64` says how to give them. */
-  async toArray(options: RowsOptions = {}): Promise<Record<string, unknown>[]> {
-    const { int64 = 'number', ...call } = options
-    wireWord('int64', int64, { number: 'number', bigint: 'bigint', string: 'string' })
-    const { batches } = readReply(await this.#run(call))
-    const pacer = new Pacer(call.signal)
-    const rows: Record<string, unknown>[] = []
-    for (const batch of batches) {
-      const step = Math.max(1, Math.floor(cellsAtOnce / Math.max(1, batch.columns.length)))
-      for (let from = 0; from < batch.length; from += step) {
-        const piece = sliceBatch(batch, from, Math.min(step, batch.length - from))
-        for (const row of batchToRows(piece, { int64 })) rows.push(row)
-        await pacer.turn()
-      }
-    }
-    return rows
+  async toArray(options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R[]>
+  async toArray(options: RowsOptions): Promise<Row[]>
+  async toArray(options: RowsOptions = {}): Promise<object[]> {
+    const { batches } = readReply(await this.#run(callOptions(options)))
+    return rowObjects(batches, options)
   }
 
   /** The rows as a table of apache-arrow. */
@@ -214,13 +208,7 @@ export class Search {
     return this.#operations.queryTable(this.#settled(), options)
   }
 
-  #with(more: Partial<QueryRequest>): Search {
-    return new Search(this.#operations, { ...this.#request, ...more })
+  #with<T extends object = R>(more: Partial<QueryRequest>): Search<T> {
+    return new Search<T>(this.#operations, { ...this.#request, ...more })
   }
-}
-
-function isNames(
-  columns: readonly string[] | Readonly<Record<string, string>>,
-): columns is readonly string[] {
-  return Array.isArray(columns)
 }

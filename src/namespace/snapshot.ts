@@ -3,7 +3,7 @@ import type { CatalogState } from '../catalog/state.js'
 import { assert, ErrorCode, SheafError } from '../errors.js'
 import type { CallOptions } from '../protocol/calls.js'
 import type { Engine, Root } from './engine.js'
-import { bindOperations } from './handlers.js'
+import { bindOperations, readsOnly } from './handlers.js'
 import { Namespace } from './namespace.js'
 
 /** The namespace as it is now. What it shows is kept until it is closed; then it refuses calls. */
@@ -13,7 +13,7 @@ export async function takeSnapshot(engine: Engine, { signal }: CallOptions): Pro
   const { state, head } = engine.root
   const root = new FrozenRoot(state, head)
   const unpin = await engine.pins.hold(head, signal)
-  return new Namespace(bindOperations({ ...engine, root }, neverChanges), async () => {
+  return new Namespace(bindOperations({ ...engine, root }, readsOnly(neverChanges)), async () => {
     root.close()
     await unpin()
   })

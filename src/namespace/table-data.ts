@@ -1,42 +1,83 @@
-/** What callers may hand in as rows, and how it becomes Arrow. */
-import { checkSchemaShape } from '../arrow/check-schema.js'
-import { decodeIpc } from '../arrow/decode-ipc.js'
-import { fromForeignArrow } from '../arrow/foreign.js'
-import { rowsToBatches } from '../arrow/rows.js'
-import type { Schema } from '../arrow/types.js'
-import { invalidInput, quote } from '../errors.js'
-import { ArrowRows } from './arrow-rows.js'
+/** What callers may hand in as rows, and how it is taken. */
+import type { BadVectors } from '../arrow/bad-vectors.js'
 
+/** A row whose columns are not known when the program is compiled. */
 export type Row = Readonly<Record<string, unknown>>
 
 /**
- * Rows as plain objects (an array, iterable or async iterable of them), an Arrow table or record batches of any
- * version of apache-arrow, or the bytes of an Arrow IPC file or stream.
+ * What is taken for a row that is read as `R`: columns that may be null may be missing, vectors may be arrays, integers
+ * bigints, and points in time text or counts.
  */
-export type TableData = Iterable<Row> | AsyncIterable<Row> | Uint8Array | object
+export type RowInput<R extends object> = string extends keyof R
+  ? object
+  : { readonly [K in keyof R as null extends R[K] ? never : K]: ValueInput<R[K]> } & {
+      readonly [K in keyof R as null extends R[K] ? K : never]?: ValueInput<R[K]> | undefined
+    }
+
+type ValueInput<V> = unknown extends V
+  ? unknown
+  : V extends number | bigint
+    ? number | bigint
+    : V extends Date
+      ? Date | string | number | bigint
+      : V extends NumberArray
+        ? ArrayLike<number>
+        : V extends readonly (infer E)[]
+          ? readonly ValueInput<E>[]
+          : V extends object
+            ? RowInput<V>
+            : V
+
+type NumberArray =
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Int16Array
+  | Int32Array
+  | Uint8Array
+  | Uint16Array
+  | Uint32Array
+
+type Each<T> = Iterable<T> | AsyncIterable<T>
+
+/** A table or a record batch of apache-arrow, of any version. */
+type ArrowInput =
+  | { readonly schema: object; readonly batches: readonly object[] }
+  | { readonly schema: object; readonly data: object }
 
 /**
- * The rows as Arrow. `schema` gives the types of plain objects; without it they are inferred over all rows.
- * Throws code 13 for what is no rows, 20 for rows that do not fit the schema or each other.
+ * - An array of plain objects;
+ * - an Arrow table or record batch, of any version of apache-arrow;
+ * - the bytes of an Arrow IPC file or stream;
+ * - an iterable or async iterable of plain objects, of arrays of them, of Arrow tables or record batches, or of the bytes of
+ *   an IPC file or stream in chunks (a stream of Node's or of the web). All its items are of the kind of the first. It is
+ *   read as far as rows are needed, and closed when no more are.
  */
-export async function tableRows(data: TableData, schema?: Schema, signal?: AbortSignal): Promise<ArrowRows> {
-  if (schema !== undefined) checkSchemaShape(schema)
-  if (data instanceof Uint8Array) {
-    const decoded = decodeIpc(data)
-    return new ArrowRows(decoded.schema, decoded.batches)
-  }
-  if (typeof data !== 'object' || data === null) throw noRows(data)
-  const foreign = fromForeignArrow(data)
-  if (foreign !== null) return new ArrowRows(foreign.schema, foreign.batches)
-  if (!(Symbol.iterator in data) && !(Symbol.asyncIterator in data)) throw noRows(data)
-  const rows: Row[] = Array.isArray(data) ? data : []
-  if (!Array.isArray(data)) for await (const row of data as AsyncIterable<Row>) rows.push(row)
-  const converted = await rowsToBatches(rows, { ...(schema && { schema }), ...(signal && { signal }) })
-  return new ArrowRows(converted.schema, converted.batches)
+export type TableData<R extends object = Row> =
+  | Each<RowInput<R>>
+  | Each<readonly RowInput<R>[]>
+  | Each<ArrowInput>
+  | Each<Uint8Array>
+  | ArrowInput
+  | Uint8Array
+
+/** How far the rows of a call are. */
+export interface Progress {
+  /** Rows taken so far; those that were left out do not count. */
+  readonly rows: number
+  /** Bytes of these rows as Arrow data. */
+  readonly bytes: number
 }
 
-function noRows(data: unknown) {
-  return invalidInput(
-    `rows must be an iterable of objects, an Arrow table, or Arrow IPC bytes, got ${quote(data)}`,
-  )
+/** How rows are taken in. */
+export interface IngestOptions {
+  /** Called after each batch of rows that was taken. What it throws ends the call. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+  /**
+   * What becomes of a vector (a value of a fixed_size_list of floats) that holds NaN, an infinity or a null, or in plain
+   * objects has another length than its column: the call is refused (`error`, the default), the vector is null (code 20 where
+   * the column allows none), or its row is left out (`skip`). With `null` and `skip`, where types are inferred, arrays of
+   * numbers of several lengths are vectors of the most frequent one, of the smallest if there are several.
+   */
+  readonly badVectors?: BadVectors | undefined
 }

@@ -10,17 +10,21 @@ import type { VectorValues } from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
 import { withNulls } from '../write/maintained.js'
 import { type Assignments, updateFields } from './assignments.js'
+import { type ChangesOptions, type TableChange, tableChanges, type Watch } from './changes.js'
 import { alterations, type ColumnChanges, type NewColumns, newColumns } from './column-fields.js'
+import { type Diff, diffOf } from './diff.js'
 import { filterFields } from './filter-fields.js'
 import { MergeInsert } from './merge-insert.js'
 import { wireWord } from './options.js'
 import { Search } from './search.js'
-import { type TableData, tableRows } from './table-data.js'
+import type { IngestOptions, Row, TableData } from './table-data.js'
+import { tableRows } from './table-rows.js'
 import { Tags } from './table-tags.js'
+import { rowNumbers, Take } from './take.js'
 
 export type VersionInfo = Reply<'describeTableVersion'>['version']
 
-export interface AddOptions extends CallOptions {
+export interface AddOptions extends CallOptions, IngestOptions {
   /** `append` (default) adds the rows, `overwrite` replaces all rows by them. */
   readonly mode?: 'append' | 'overwrite'
 }
@@ -38,15 +42,19 @@ export interface TableBinding {
   readonly uuid?: string | undefined
   /** Look at that version only, and refuse writes. */
   readonly version?: number | undefined
+  /** Tells of commits; absent where one has to ask. */
+  readonly watch?: Watch | undefined
 }
 
-export class Table {
+/** `R`: its rows as they are read, as far as they are known when the program is compiled (`RowOf` has those of a schema). */
+export class Table<R extends object = Row> {
   /** The name it was opened by: its namespace, then its own. */
   readonly id: readonly string[]
   readonly tags: Tags
   readonly #operations: Operations
   readonly #version: number | undefined
   readonly #uuid: string | undefined
+  readonly #watch: Watch | undefined
 
   constructor(namespace: Operations, id: readonly string[], bound: TableBinding = {}) {
     this.id = id
@@ -54,22 +62,28 @@ export class Table {
     this.tags = new Tags(this.#operations, id)
     this.#version = bound.version
     this.#uuid = bound.uuid
+    this.#watch = bound.watch
   }
 
   /** Adds rows. They take the types of the table's columns; a missing column is null. Throws codes 12 and 20. */
   async add(
-    data: TableData,
+    data: TableData<R>,
     options: AddOptions = {},
   ): Promise<{ readonly version: number; readonly rows: number }> {
     this.#refuseCheckedOut('add')
-    const { mode = 'append', ...call } = options
-    const rows = await tableRows(data, withNulls(await this.schema(call)), call.signal)
+    const { mode = 'append', onProgress, badVectors, ...call } = options
     const request = {
       id: this.id,
       mode: wireWord('mode', mode, { append: 'Append', overwrite: 'Overwrite' }),
     }
-    const reply = await this.#operations.insertIntoTable(request, rows, call)
-    return { version: reply.version, rows: reply.num_inserted_rows }
+    const schema = async () => withNulls(await this.schema(call))
+    const rows = await tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
+    try {
+      const reply = await this.#operations.insertIntoTable(request, rows, call)
+      return { version: reply.version, rows: reply.num_inserted_rows }
+    } finally {
+      await rows.close()
+    }
   }
 
   /** Deletes the rows for which `predicate` is true. */
@@ -112,18 +126,36 @@ export class Table {
   /** Begins a merge of rows by the values of these columns: an upsert, an insert of what is new, a replacement of a part. */
   mergeInsert(...on: readonly [string, ...string[]]): MergeInsert {
     this.#refuseCheckedOut('mergeInsert')
-    return new MergeInsert(this.#operations, { id: this.id, on }, async (data, options) => {
-      return tableRows(data, broughtFields(data, await this.schema(options)), options.signal)
+    return new MergeInsert(this.#operations, { id: this.id, on }, (data, options) => {
+      return tableRows(data, {
+        schema: () => this.schema(options),
+        onlyBrought: true,
+        signal: options.signal,
+      })
     })
   }
 
   /** Begins a search: by `vector`, or without one a scan in row order. Nothing runs until the rows are asked for. */
-  search(vector?: VectorValues): Search {
-    return new Search(this.#operations, {
-      id: this.id,
-      ...(this.#version !== undefined && { version: this.#version }),
+  search(vector: VectorValues): Search<R & { readonly _distance: number }>
+  search(vector?: VectorValues): Search<R>
+  search(vector?: VectorValues): Search<R> {
+    return new Search<R>(this.#operations, {
+      ...this.#request(),
       ...(vector !== undefined && { vector: { single_vector: vector } }),
     })
+  }
+
+  /**
+   * Rows by their ids (`_rowid`, number or bigint), in the order asked for; an id asked for twice comes twice, one whose row
+   * is not there, or not any more, is left out (`withRowId` tells which). What lies between is not read.
+   */
+  takeRowIds(ids: Iterable<number | bigint>): Take {
+    return new Take(this.#operations, this.#request(), '_rowid', rowNumbers(ids, 'takeRowIds'))
+  }
+
+  /** As `takeRowIds`, by `_rowoffset`: how many rows of this version come before a row, 0 to `countRows() - 1`. */
+  takeOffsets(offsets: Iterable<number | bigint>): Take {
+    return new Take(this.#operations, this.#request(), '_rowoffset', rowNumbers(offsets, 'takeOffsets'))
   }
 
   /** Counts the rows for which `predicate` is true; all of them without one. */
@@ -150,6 +182,24 @@ export class Table {
   /** All versions, oldest first. */
   async versions(options: CallOptions = {}): Promise<readonly VersionInfo[]> {
     return (await this.#operations.listTableVersions({ id: this.id }, options)).versions
+  }
+
+  /**
+   * What differs between two versions, by number or tag: rows added, removed and changed, by `_rowid`, and columns. Each
+   * part is read when it is asked for, and costs what differs. Throws codes 8 and 11 then.
+   */
+  diff(from: number | string, to: number | string): Diff {
+    return diffOf(this.#operations, this.id, from, to)
+  }
+
+  /**
+   * Every version after `since`, in order, with what it changed; then waits for the next one, whoever commits it, until the
+   * signal. Versions that were deleted are passed over: what they changed comes with the next. Ends with code 4 when the
+   * table is dropped, with code 11 when the version to go on from was deleted: the hint says which one is there.
+   */
+  changes(options: ChangesOptions): AsyncGenerator<TableChange, void, undefined> {
+    this.#refuseCheckedOut('changes')
+    return tableChanges(this.#operations, this.id, this.#watch, options)
   }
 
   /** Names and types of the columns. */
@@ -242,11 +292,15 @@ export class Table {
   }
 
   /** The same table at a version, or at the version a tag names now: never changes, refuses writes of rows. */
-  async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table> {
+  async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table<R>> {
     const version =
       typeof versionOrTag === 'number' ? versionOrTag : await this.tags.version(versionOrTag, options)
     await this.#operations.describeTableVersion({ id: this.id, version }, options)
-    return new Table(this.#operations, this.id, { uuid: this.#uuid, version })
+    return new Table<R>(this.#operations, this.id, { uuid: this.#uuid, version })
+  }
+
+  #request() {
+    return { id: this.id, ...this.#atVersion() }
   }
 
   #atVersion(): { readonly version?: number } {
@@ -262,17 +316,6 @@ export class Table {
       },
     )
   }
-}
-
-/** The columns that rows bring: of plain objects, those that any of them has; the others stay as they are in the table. */
-function broughtFields(data: TableData, schema: Schema): Schema {
-  if (!Array.isArray(data)) return schema
-  const names = new Set(
-    data.flatMap(row => (typeof row === 'object' && row !== null ? Object.keys(row) : [])),
-  )
-  const known = schema.fields.filter(({ name }) => names.has(name))
-  // What the table does not have is refused with all its names.
-  return known.length === names.size ? { ...schema, fields: known } : schema
 }
 
 /** The operations, each about the table `uuid` whatever it is called by then. */

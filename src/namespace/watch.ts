@@ -14,7 +14,7 @@ export async function* watchRoot(
   clock: Clock,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<number> {
-  for (let seen = -1; ; await clock.sleep(pollMs, signal)) {
+  for (let seen = -1; ; await clock.sleep(pollMs, signal, true)) {
     await root.refresh(signal)
     if (root.head === seen) continue
     seen = root.head

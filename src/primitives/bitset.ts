@@ -16,6 +16,19 @@ export class Bitset {
     return set
   }
 
+  /** `from` to `to - 1`. */
+  static range(length: number, from: number, to: number): Bitset {
+    const set = new Bitset(length)
+    if (from >= to) return set
+    const { words } = set
+    const first = from >>> 5
+    const last = (to - 1) >>> 5
+    words.fill(0xffffffff, first, last + 1)
+    words[first]! &= -1 << (from & 31)
+    words[last]! &= -1 >>> (31 - ((to - 1) & 31))
+    return set
+  }
+
   /** Copies an Arrow validity bitmap (a set bit is a present value). */
   static fromBytes(bytes: Uint8Array, length: number): Bitset {
     const set = new Bitset(length)
@@ -68,6 +81,27 @@ export class Bitset {
       return 32 * w + 31 - Math.clz32(word & -word)
     }
     return this.length
+  }
+
+  /** As `select` of many ranks, which ascend and are less than `count()`. */
+  selectAll(ranks: ArrayLike<number>): Uint32Array {
+    const found = new Uint32Array(ranks.length)
+    let before = 0
+    for (let w = 0, i = 0; i < found.length; w++) {
+      let word = this.words[w]!
+      const end = before + popcount(word)
+      for (; i < found.length && ranks[i]! < end; i++) {
+        for (; before < ranks[i]!; before++) word &= word - 1
+        found[i] = 32 * w + 31 - Math.clz32(word & -word)
+      }
+      before = end
+    }
+    return found
+  }
+
+  isEmpty(): boolean {
+    for (let i = 0; i < this.words.length; i++) if (this.words[i] !== 0) return false
+    return true
   }
 
   clone(): Bitset {

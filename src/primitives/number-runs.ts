@@ -5,7 +5,6 @@
  * As bytes: for every run two varints (LEB128): how many numbers are left out since the run before (before the first:
  * from 0 on), and its length less one.
  */
-import { assert } from '../errors.js'
 import { partitionPoint } from './partition-point.js'
 
 export class NumberRuns {
@@ -82,7 +81,7 @@ export class NumberRuns {
     return this.ranks[this.starts.length]!
   }
 
-  /** The number with `rank` numbers before it. */
+  /** The number with `rank` numbers before it; there is one. */
   at(rank: number): number {
     const run = this.#runOf(rank)
     return this.starts[run]! + (rank - this.ranks[run]!)
@@ -110,10 +109,45 @@ export class NumberRuns {
     return rank < this.count && this.at(rank) === number
   }
 
+  /** The ranks of those of `numbers`, ascending, that are among these. Costs the shorter of the two, times a logarithm. */
+  ranksOf(numbers: Float64Array): Uint32Array {
+    const { starts, ranks } = this
+    const found = new Uint32Array(Math.min(numbers.length, this.count))
+    let count = 0
+    for (let i = 0, run = 0; i < numbers.length && run < starts.length; ) {
+      const number = numbers[i]!
+      const start = starts[run]!
+      const rank = ranks[run]! + (number - start)
+      if (number < start) i = firstFrom(numbers, i + 1, start)
+      else if (rank >= ranks[run + 1]!) run = Math.max(run + 1, firstFrom(starts, run + 1, number + 1) - 1)
+      else {
+        found[count++] = rank
+        i++
+      }
+    }
+    return found.subarray(0, count)
+  }
+
   #runOf(rank: number): number {
-    assert(rank >= 0 && rank < this.count, `no number has ${rank} before it, there are ${this.count}`)
     return partitionPoint(this.starts.length, run => this.ranks[run + 1]! <= rank)
   }
+}
+
+/** The first of `values`, ascending, that is at least `least`, looked for from number `from` on in growing steps. */
+function firstFrom(values: Float64Array, from: number, least: number): number {
+  let low = from
+  let step = 1
+  while (low + step <= values.length && values[low + step - 1]! < least) {
+    low += step
+    step *= 2
+  }
+  let high = Math.min(values.length, low + step - 1)
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (values[middle]! < least) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 function writeVarint(bytes: number[], value: number): void {

@@ -238,6 +238,10 @@ const queryFields = {
   ),
   order_by: optional(array(order), 'Order of the rows; absent: by distance or score, then row id.'),
   version: optional(version, 'Version to look at; absent: the latest.'),
+  differs_from: optional(
+    version,
+    'Another version: only rows that are not at the same place in it. Changed rows are among them, and such as only moved. Columns of the table have their field id in the metadata `sheaf:field`. An extension of Sheaf.',
+  ),
   lower_bound: optional(number, 'Least distance, inclusive.'),
   upper_bound: optional(number, 'Greatest distance, exclusive.'),
   nprobes: optional(integer(0), 'Partitions to search in an IVF index; absent or 0: default.'),

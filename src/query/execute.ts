@@ -22,16 +22,18 @@ export interface QueryResult {
   readonly batches: readonly Batch[]
 }
 
+/** `other`: the version that the plan differs from. */
 export async function executePlan(
   plan: Plan,
   reader: TableReader,
+  other: TableReader | null,
   pacer: Pacer,
   clock: Clock,
 ): Promise<QueryResult> {
   const { offset, limit, search, output, grouping, distinct } = plan
   const run: Run = {
     plan,
-    source: new RowSource(reader, pacer),
+    source: new RowSource(reader, pacer, other),
     pacer,
     seed: seedOf(clock),
     window: search === null ? { offset, limit } : { offset: 0, limit: Number.POSITIVE_INFINITY },

@@ -7,20 +7,20 @@ import { quote } from '../errors.js'
 import type { Layout } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { printExpression } from '../sql/binding/print.js'
-import type { TableReader } from '../table/table-reader.js'
 import { mayPass } from './filter.js'
+import { namedRows } from './named-rows.js'
 import type { Aggregate, OrderKey, OutputColumn, Plan } from './plan.js'
-import { RowSource } from './source.js'
+import type { RowSource } from './source.js'
 
 /** `table`: what the table is called. `verbose`: with the types of the columns. */
 export async function explainPlan(
   plan: Plan,
-  reader: TableReader,
+  source: RowSource,
   table: string,
   verbose: boolean,
   pacer: Pacer,
 ): Promise<string> {
-  const scan = await scanStep(plan, reader, table, pacer)
+  const scan = await scanStep(plan, source, table, pacer)
   const steps = [...outputSteps(plan, verbose), ...rowSteps(plan), scan]
   const lines = steps.map((step, depth) => `${'  '.repeat(depth)}${step}`)
   const { filter, output, order, grouping } = plan
@@ -79,18 +79,22 @@ function rowSteps({ search, filter, filterFirst, offset, limit }: Plan): string[
     const within = bounds.length === 0 ? '' : `, _distance ${bounds.join(' ')}`
     steps.push(`KNN: exact, ${quote(field.name)}, ${metric}, k = ${limit + offset}${within}`)
   }
-  if (filter !== null && (search === null || filterFirst)) steps.push(`Filter: ${printExpression(filter)}`)
+  if (filter === null || (search !== null && !filterFirst)) return steps
+  const named = namedRows(filter)
+  const rest = named === null ? filter : named.rest
+  if (rest !== null) steps.push(`Filter: ${printExpression(rest)}`)
+  if (named !== null) steps.push(`Take by number: ${printExpression(named.naming)}`)
   return steps
 }
 
 async function scanStep(
-  { filter, filterFirst, search, from }: Plan,
-  reader: TableReader,
+  { filter, filterFirst, search, from, differsFrom }: Plan,
+  source: RowSource,
   table: string,
   pacer: Pacer,
 ): Promise<string> {
+  const { reader } = source
   const { fragments, version }: Layout = reader.layout
-  const source = new RowSource(reader, pacer)
   const before = search === null || filterFirst ? filter : null
   let count = 0
   let rows = 0
@@ -102,5 +106,6 @@ async function scanStep(
   }
   const begin = from === 0 ? '' : ` from row ${from} on`
   const passed = `${count} of ${fragments.length} fragments may hold matching rows, ${rows} rows in them`
-  return `Scan: ${table} version ${version}${begin}, ${passed}`
+  const without = differsFrom === undefined ? '' : ` without what is in version ${differsFrom} as it is here`
+  return `Scan: ${table} version ${version}${without}${begin}, ${passed}`
 }

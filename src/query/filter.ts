@@ -1,6 +1,7 @@
 /**
  * Which rows pass a filter: fragments and parts that cannot hold one are passed over by what is known of their
- * columns, the others evaluated a slice at a time.
+ * columns, the others evaluated a slice at a time. Rows that are known by number before anything is evaluated (those a
+ * filter names, those that differ from another version) are looked at alone.
  */
 import { sliceBatch } from '../arrow/slice.js'
 import type { Fragment } from '../manifest/layout.js'
@@ -12,16 +13,19 @@ import { selectRows } from '../sql/evaluate.js'
 import { possibleTruth } from '../sql/zones/prune.js'
 import type { Zone } from '../sql/zones/zone.js'
 import type { Part } from '../table/table-reader.js'
+import { mayHoldNamed, type NamedRows, namedIn, namedRows } from './named-rows.js'
 import { type RowSource, rowIdField, rowOffsetField } from './source.js'
-import { Steps } from './steps.js'
+import { inSteps, Steps } from './steps.js'
 
 /** Part of a table that may hold rows which pass. */
 export interface Candidate {
   readonly part: Part
-  /** Null: every living row passes. */
+  /** Null: every row looked at passes. */
   readonly filter: BoundExpression | null
   /** Rows before this one are passed over. */
   readonly first: number
+  /** The only rows to look at, living ones from `first` on; null: all of those. */
+  readonly chosen: Bitset | null
 }
 
 /** What of a table is asked for. */
@@ -42,11 +46,16 @@ export interface Asked {
 export async function* candidates(source: RowSource, asked: Asked, pacer: Pacer): AsyncGenerator<Candidate> {
   const { reader } = source
   const { fragments } = reader.layout
-  const { from = 0 } = asked
+  const { from = 0, filter } = asked
+  const named = filter === null ? null : namedRows(filter)
   for (let i = from === 0 ? 0 : reader.fragmentAt(from); i < fragments.length; i++) {
-    yield* candidatesIn(source, fragments[i]!, asked, pacer)
+    if (mayChoose(source, named, fragments[i]!)) yield* candidatesIn(source, fragments[i]!, asked, pacer)
+    else if (i % fragmentsAtOnce === 0) await pacer.turn()
   }
 }
+
+/** Fragments passed over between two looks at the clock. */
+const fragmentsAtOnce = 1024
 
 /** As `candidates`, of one fragment. */
 export async function* candidatesIn(
@@ -56,7 +65,10 @@ export async function* candidatesIn(
   pacer: Pacer,
 ): AsyncGenerator<Candidate> {
   await pacer.turn()
-  const left = filter === null ? null : remaining(source, filter, fragment, null)
+  const named = filter === null ? null : namedRows(filter)
+  const rest = named === null ? filter : named.rest
+  if (!mayChoose(source, named, fragment)) return
+  const left = rest === null ? null : remaining(source, rest, fragment, null)
   if (left === 'none') return
   await pacer.turn()
   const parts = await source.reader.partsOf(fragment, pacer.signal)
@@ -65,11 +77,37 @@ export async function* candidatesIn(
     if (rest === 'none') continue
     const first = await firstRow(source, part, from, pacer)
     if (first === part.rows) continue
-    // The next part comes from disk while this one is looked at, where this one cannot be enough.
-    const next = parts[p + 1]
+    const chosen = await chosenRows(source, named, part, first, pacer)
+    if (chosen?.isEmpty() === true) continue
+    // The next part comes from disk while this one is looked at, where this one cannot be enough, nor some of its rows.
+    const next = chosen === null ? parts[p + 1] : undefined
     if (next !== undefined && enough > part.rows) source.prefetch(next, [...(rest?.columns ?? []), ...names])
-    yield { part, filter: rest, first }
+    yield { part, filter: rest, first, chosen }
   }
+}
+
+/** Whether a fragment may hold rows that are looked at, whatever is in them. */
+function mayChoose({ reader, difference }: RowSource, named: NamedRows | null, fragment: Fragment): boolean {
+  if (difference?.mayHold(fragment) === false) return false
+  return named === null || mayHoldNamed(named, fragment, reader)
+}
+
+async function chosenRows(
+  { reader, difference }: RowSource,
+  named: NamedRows | null,
+  part: Part,
+  first: number,
+  { signal }: Pacer,
+): Promise<Bitset | null> {
+  let chosen = named === null ? null : await namedIn(named, part, reader, signal)
+  if (difference !== null && chosen?.isEmpty() !== true) {
+    const differing = await difference.rowsIn(part, signal)
+    if (differing !== null) chosen = chosen?.and(differing) ?? differing
+  }
+  if (chosen === null || chosen.isEmpty()) return chosen
+  if (first > 0) chosen.and(Bitset.range(part.rows, first, part.rows))
+  const live = await reader.live(part, signal)
+  return live === null ? chosen : chosen.and(live)
 }
 
 /** The first row of a part with at least `from` living rows of the version before it; the number of its rows for none. */
@@ -82,9 +120,12 @@ async function firstRow({ reader }: RowSource, part: Part, from: number, pacer: 
   return live === null ? Math.min(rank, part.rows) : live.select(rank)
 }
 
-/** Whether a fragment may hold rows for which `filter` is true. */
+/** Whether a fragment may hold rows that are looked at and for which `filter` is true. */
 export function mayPass(source: RowSource, filter: BoundExpression | null, fragment: Fragment): boolean {
-  return filter === null || remaining(source, filter, fragment, null) !== 'none'
+  const named = filter === null ? null : namedRows(filter)
+  const rest = named === null ? filter : named.rest
+  if (!mayChoose(source, named, fragment)) return false
+  return rest === null || remaining(source, rest, fragment, null) !== 'none'
 }
 
 /** What must still be asked of the rows of a fragment, or of a part of it; `none` when no row can pass. */
@@ -127,15 +168,22 @@ function wholeNumbers(first: number, count: number): Zone {
   return { least: BigInt(first), greatest: BigInt(first + count - 1), nulls: 0 }
 }
 
-/** Living rows of a part for which `filter` is true; null when that is all of them. */
+/** Rows of a candidate that pass; null when that is every row of the part. */
 export async function passingRows(
   source: RowSource,
-  { part, filter }: Candidate,
+  candidate: Candidate,
   pacer: Pacer,
 ): Promise<Bitset | null> {
-  if (filter === null) return source.reader.live(part, pacer.signal)
+  const { part, filter, chosen } = candidate
+  if (filter === null) return chosen ?? source.reader.live(part, pacer.signal)
   const passing = new Bitset(part.rows)
-  for await (const { from, rows } of slices(source, { part, filter, first: 0 }, pacer)) {
+  if (chosen !== null) {
+    for await (const rows of passingAmong(source, part, filter, chosen, pacer)) {
+      for (const row of rows) passing.add(row)
+    }
+    return passing
+  }
+  for await (const { from, rows } of slices(source, part, filter, 0, pacer)) {
     passing.words.set(rows.words, from >>> 5)
   }
   return passing
@@ -144,17 +192,20 @@ export async function passingRows(
 /** The same from the first row asked for, as ascending row numbers of the part, a slice at a time: who has enough need not go on. */
 export async function* matchingRows(
   source: RowSource,
-  candidate: Candidate,
+  { part, filter, first, chosen }: Candidate,
   pacer: Pacer,
 ): AsyncGenerator<Uint32Array> {
-  const { part, filter, first } = candidate
   if (filter === null) {
-    const live = await source.reader.live(part, pacer.signal)
-    const rows = live === null ? numbersUpTo(part.rows) : live.toIndices()
+    const looked = chosen ?? (await source.reader.live(part, pacer.signal))
+    const rows = looked === null ? numbersUpTo(part.rows) : looked.toIndices()
     yield first === 0 ? rows : rows.subarray(partitionPoint(rows.length, i => rows[i]! < first))
     return
   }
-  for await (const { from, rows } of slices(source, { part, filter, first }, pacer)) {
+  if (chosen !== null) {
+    yield* passingAmong(source, part, filter, chosen, pacer)
+    return
+  }
+  for await (const { from, rows } of slices(source, part, filter, first, pacer)) {
     const numbers = rows.toIndices()
     if (from > 0) for (let i = 0; i < numbers.length; i++) numbers[i]! += from
     const asked = numbers.subarray(partitionPoint(numbers.length, i => numbers[i]! < first))
@@ -162,10 +213,31 @@ export async function* matchingRows(
   }
 }
 
+/** Those of the rows chosen that pass, ascending: the columns of these rows are put together and evaluated, no others. */
+async function* passingAmong(
+  source: RowSource,
+  part: Part,
+  filter: BoundExpression,
+  chosen: Bitset,
+  pacer: Pacer,
+): AsyncGenerator<Uint32Array> {
+  const rows = chosen.toIndices()
+  const parts: readonly Part[] = [part]
+  for (const [from, to] of inSteps(rows.length, new Steps([filter], part.rows), pacer)) {
+    const offsets = rows.subarray(from, to)
+    const hits = { parts, partOf: null, offsets, distances: null }
+    const passing = selectRows(filter, await source.batch(hits, filter.columns, false))
+    yield passing.toIndices().map(i => offsets[i]!)
+    await pacer.turn()
+  }
+}
+
 /** Evaluates a filter slice by slice from the first row asked for, and lets others run between them. */
 async function* slices(
   source: RowSource,
-  { part, filter, first }: Candidate & { readonly filter: BoundExpression },
+  part: Part,
+  filter: BoundExpression,
+  first: number,
   pacer: Pacer,
 ): AsyncGenerator<{ readonly from: number; readonly rows: Bitset }> {
   // Dead rows are no rows: what they hold must not make the filter fail.

@@ -63,6 +63,8 @@ export interface Plan {
   readonly distinct: boolean
   /** None: by distance, else in row order (groups: as they are met). */
   readonly order: readonly OrderKey[]
+  /** The version whose rows are left out where they are at the same place in this one; undefined: none. */
+  readonly differsFrom: number | undefined
   /** Living rows of the version that a scan passes over before it begins. */
   readonly from: number
   /** Rows to skip: nearest ones where there is a vector, else rows of the answer. */

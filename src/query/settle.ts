@@ -10,7 +10,7 @@ import type { QueryRequest } from '../protocol/query-shapes.js'
 import { bindFilter } from '../sql/binding/bind.js'
 import { ParameterList } from '../sql/binding/parameters.js'
 import type { BoundExpression } from '../sql/bound.js'
-import type { Plan } from './plan.js'
+import type { OutputColumn, Plan } from './plan.js'
 import { settleOutput } from './settle-output.js'
 import { settleVector } from './settle-vector.js'
 import { sourceSchema } from './source.js'
@@ -36,17 +36,33 @@ export function settleQuery(request: QueryRequest, schema: TableSchema, clock: C
   const output = settleOutput(request, schema, measured, options, () => clock.random())
   parameters.checkUsed()
   // Without a condition, rows to skip are rows of the version to pass over.
-  const isPlain = search === null && filter === null && output.grouping === null && !output.distinct
+  const isWhole = search === null && filter === null && request.differs_from === undefined
+  const isPlain = isWhole && output.grouping === null && !output.distinct
   const skipped = isPlain && output.order.length === 0 ? (request.offset ?? 0) : 0
   return {
     filter,
     filterFirst,
     search,
     ...output,
+    output: request.differs_from === undefined ? output.output : withIds(output.output, schema),
+    differsFrom: request.differs_from,
     from: (request.resume_at ?? 0) + skipped,
     offset: (request.offset ?? 0) - skipped,
     limit: request.k,
   }
+}
+
+/** Metadata of the columns of an answer about what differs: who compares two versions knows columns by their field ids. */
+export const fieldIdKey = 'sheaf:field'
+
+function withIds(output: readonly OutputColumn[], { fields }: TableSchema): readonly OutputColumn[] {
+  const ids = new Map(fields.map(({ name, id }) => [name, id]))
+  return output.map(({ field, value }) => {
+    const { expr } = value
+    const id = expr.kind === 'column' && expr.path.length === 1 ? ids.get(expr.path[0]!) : undefined
+    if (id === undefined) return { field, value }
+    return { value, field: { ...field, metadata: { ...field.metadata, [fieldIdKey]: String(id) } } }
+  })
 }
 
 function hasExpressions({ filter, columns, group_by }: QueryRequest): boolean {

@@ -16,6 +16,7 @@ import { assert } from '../errors.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { Part, TableReader } from '../table/table-reader.js'
+import { Difference } from './difference.js'
 import type { RowHits } from './hits.js'
 
 const uint64 = { kind: 'int', bits: 64, signed: false } as const
@@ -36,11 +37,15 @@ export function sourceSchema(schema: TableSchema, measured: boolean): Schema {
 
 export class RowSource {
   readonly reader: TableReader
+  /** The only rows there are; null: all. */
+  readonly difference: Difference | null
   readonly #pacer: Pacer
   readonly #fields: ReadonlyMap<string, TableField>
 
-  constructor(reader: TableReader, pacer: Pacer) {
+  /** `other`: a version whose rows are left out. */
+  constructor(reader: TableReader, pacer: Pacer, other: TableReader | null = null) {
     this.reader = reader
+    this.difference = other === null ? null : Difference.between(reader, other)
     this.#pacer = pacer
     this.#fields = new Map(reader.schema.fields.map(field => [field.name, field]))
   }

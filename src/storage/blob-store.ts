@@ -42,7 +42,10 @@ export interface BlobStore {
    */
   readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void>
   put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>
-  /** `put` from chunks, without holding them all. Nothing is visible if `chunks` throws. */
+  /**
+   * `put` from chunks, which stay as they are, without holding them all: the store may ask for some of them before it has
+   * written those before. Nothing is visible if `chunks` throws.
+   */
   putStream(
     key: string,
     chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,

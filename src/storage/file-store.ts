@@ -42,6 +42,7 @@ import { Ambiguous, type BlobInfo, type BlobStore } from './blob-store.js'
 import { ioError, systemCode } from './io-error.js'
 import { checkKey, checkPrefix, directoryOf, isKey, temporaryDirectory } from './key.js'
 import { checkRange } from './range.js'
+import { WriteBehind } from './write-behind.js'
 
 export interface FileStoreOptions {
   /** Make the directory when it is not there. */
@@ -157,7 +158,13 @@ export class FileStore implements BlobStore {
     signal?: AbortSignal,
   ): Promise<void> {
     const outcome = await this.#write(key, signal, async fd => {
-      for await (const chunk of eachOrAborted(chunks, signal)) await writeFully(fd, key, chunk, signal)
+      const behind = new WriteBehind(bytes => writeFully(fd, key, bytes, signal))
+      try {
+        for await (const chunk of eachOrAborted(chunks, signal)) await behind.push(chunk)
+        await behind.flush()
+      } finally {
+        await behind.close()
+      }
     })
     assert(outcome === 'won', `${key} is written twice`)
   }

@@ -156,21 +156,31 @@ export class TableReader {
     return orAborted(this.#runs(ids, rows), signal)
   }
 
-  async #loadLive({ fragment, first, rows }: Part): Promise<Bitset> {
-    const live = Bitset.full(rows)
-    for (const runs of await this.#deadOffsets(fragment)) {
+  async #loadLive(part: Part): Promise<Bitset> {
+    return (await this.marked(part, part.fragment.dead.parts)).not()
+  }
+
+  /** The rows of a part, by offset in it, that are among those which `places` say by offset in its fragment. */
+  async marked(part: Part, places: readonly RunsPlace[], signal?: AbortSignal): Promise<Bitset> {
+    const { fragment, first, rows } = part
+    const marked = new Bitset(rows)
+    for (const runs of await orAborted(this.#offsetsAt(fragment, places), signal)) {
       const from = runs.rankOf(first)
-      const dead = new Uint32Array(runs.rankOf(first + rows) - from)
-      runs.copy(from, from + dead.length, dead)
-      for (const offset of dead) live.remove(offset - first)
+      const offsets = new Uint32Array(runs.rankOf(first + rows) - from)
+      runs.copy(from, from + offsets.length, offsets)
+      for (const offset of offsets) marked.add(offset - first)
     }
-    return live
+    return marked
   }
 
   /** The offsets of a fragment's dead rows, commit by commit; disjoint. */
-  async #deadOffsets({ rows, dead }: Fragment): Promise<readonly NumberRuns[]> {
+  #deadOffsets(fragment: Fragment): Promise<readonly NumberRuns[]> {
+    return this.#offsetsAt(fragment, fragment.dead.parts)
+  }
+
+  async #offsetsAt({ rows }: Fragment, places: readonly RunsPlace[]): Promise<readonly NumberRuns[]> {
     const all: NumberRuns[] = []
-    for (const part of dead.parts) {
+    for (const part of places) {
       const runs = await this.#runs(part)
       if (runs.rankOf(rows) < runs.count) throw corrupted(`${runsKey(part)} marks rows beyond ${rows} dead`)
       all.push(runs)
@@ -252,7 +262,7 @@ export function fileOf(fragment: Fragment, field: TableField): DataFile | undefi
 }
 
 /** Names a place of runs among all of the root. */
-function runsKey(place: RunsPlace): string {
+export function runsKey(place: RunsPlace): string {
   return 'file' in place ? place.file : `slot ${place.slot}, blob ${place.blob}`
 }
 

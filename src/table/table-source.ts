@@ -1,6 +1,6 @@
 /** What reading tables needs of the root they live in. Shared by all tables, so that one byte budget covers them. */
 import type { FileLayout } from '../arrow/file-reader.js'
-import type { Slots } from '../commit/slots.js'
+import type { SlotReader } from '../commit/slots.js'
 import type { Bitset } from '../primitives/bitset.js'
 import { ByteCache } from '../primitives/byte-cache.js'
 import type { NumberRuns } from '../primitives/number-runs.js'
@@ -12,7 +12,7 @@ const footerBudget = 16 * 1024 * 1024
 
 export interface TableSource {
   readonly store: BlobStore
-  readonly slots: Slots
+  readonly slots: SlotReader
   readonly columns: ByteCache<LoadedColumn>
   readonly footers: ByteCache<FileLayout>
   /** Row ids of fragments, and offsets of their dead rows. */
@@ -22,7 +22,7 @@ export interface TableSource {
 }
 
 /** `cacheBytes`: how many bytes of columns may stay in memory. */
-export function createTableSource(store: BlobStore, slots: Slots, cacheBytes: number): TableSource {
+export function createTableSource(store: BlobStore, slots: SlotReader, cacheBytes: number): TableSource {
   return {
     store,
     slots,

@@ -4,6 +4,7 @@
  */
 import { type Batch, type Column, isValid } from '../arrow/column.js'
 import { emptyColumn, nullColumn } from '../arrow/fill.js'
+import { allFinite } from '../arrow/finite.js'
 import { fromFloat16 } from '../arrow/float16.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { typeName } from '../arrow/type-name.js'
@@ -137,16 +138,14 @@ function checkFinite(vectors: Column, size: number, name: string, firstRow: numb
   const used = vectors.length * size
   if (child.type.kind !== 'float') return
   const values = child.type.bits === 16 ? float16Values(child, used) : (child.values as Float32Array)
+  if (allFinite(values, 0, used)) return
   for (let i = 0; i < used; i++) {
     const value = values[i]!
-    if (value - value === 0) continue
     const row = Math.floor(i / size)
-    if (!isValid(vectors, row) || !isValid(child, i)) continue
+    if (Number.isFinite(value) || !isValid(vectors, row) || !isValid(child, i)) continue
     throw schemaMismatch(
       `column ${quote(name)} holds ${value} in row ${firstRow + row}, element ${i % size}`,
-      {
-        hint: 'drop or repair rows whose vector is not finite',
-      },
+      { hint: 'repair such rows, or choose with badVectors what becomes of them' },
     )
   }
 }

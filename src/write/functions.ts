@@ -161,8 +161,10 @@ async function columnOf(
   })
   const schema = { fields: [{ name: 'value', type: field.type, nullable: true }] }
   try {
-    const { batches } = await rowsToBatches(rows, { schema, ...(signal && { signal }) })
-    return concatColumns(batches.map(batch => batch.columns[0]!))
+    const { batches } = await rowsToBatches(inPieces(rows), { schema, ...(signal && { signal }) })
+    const columns: Column[] = []
+    for await (const batch of batches) columns.push(batch.columns[0]!)
+    return concatColumns(columns)
   } catch (error) {
     if (!(error instanceof SheafError)) throw error
     throw schemaMismatch(
@@ -170,4 +172,11 @@ async function columnOf(
       { cause: error },
     )
   }
+}
+
+/** Rows converted between two turns of others. */
+const pieceRows = 1024
+
+async function* inPieces<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {
+  for (let from = 0; from < rows.length; from += pieceRows) yield rows.slice(from, from + pieceRows)
 }

@@ -8,6 +8,7 @@
 
 import type { Fragment } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
+import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { candidatesIn, matchingRows } from '../query/filter.js'
 import type { RowHits } from '../query/hits.js'
@@ -85,7 +86,7 @@ async function matchingIn(
       pieces.push(part.first === 0 ? rows : rows.map(row => part.first + row))
     }
   }
-  return joined(pieces)
+  return joinNumbers(Uint32Array, pieces)
 }
 
 async function stillLiving(
@@ -103,15 +104,4 @@ async function stillLiving(
   }
   const rest = offsets.filter(offset => living.has(offset))
   return rest.length === offsets.length ? offsets : rest
-}
-
-function joined(pieces: readonly Uint32Array[]): Uint32Array {
-  if (pieces.length === 1) return pieces[0]!
-  const all = new Uint32Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
-  let at = 0
-  for (const piece of pieces) {
-    all.set(piece, at)
-    at += piece.length
-  }
-  return all
 }

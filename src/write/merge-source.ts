@@ -80,7 +80,7 @@ export class MergeSource {
     return groups
   }
 
-  /** Some of the rows, in that order. */
+  /** Some of the rows, at least one, in that order. */
   take(rows: Uint32Array): Batch {
     const order = Uint32Array.from({ length: rows.length }, (_, i) => i).sort((a, b) => rows[a]! - rows[b]!)
     const position = new Uint32Array(rows.length)

@@ -89,8 +89,11 @@ export class RowMerge {
     const arrow = arrowSchema(schema)
     const brought = source.schema.fields.map(({ name }) => name)
     const newValues = this.#maintained.after(mergedValues(source, schema), brought, pacer.signal)
-    const moved = await this.#rewritten.stage(reader, arrow, replaced, newValues, target, pacer)
-    const drafts = insert ? await this.#insert(reader, arrow, matched, target, pacer) : []
+    // One is made while the other is on its way to the disk.
+    const [moved, drafts] = await both(
+      this.#rewritten.stage(reader, arrow, replaced, newValues, target, pacer),
+      insert ? this.#insert(reader, arrow, matched, target, pacer) : Promise.resolve([]),
+    )
     return {
       killed: await killRows(union(reader, replaced, removed), target, pacer.signal),
       moved,
@@ -99,6 +102,17 @@ export class RowMerge {
       inserted: drafts.reduce((sum, { rows }) => sum + rows, 0),
       deleted: countIn(removed),
     }
+  }
+
+  /** Whether rows that were appended meanwhile change what `prepare` found. */
+  concerns(rows: Batch): boolean {
+    // They are perhaps to be deleted.
+    if (this.#rules.remove) return true
+    const columns = this.#source.keys.map(key => {
+      return rows.columns[rows.schema.fields.findIndex(({ name }) => name === key)]
+    })
+    if (columns.includes(undefined)) return true
+    return this.#source.find(columns as Column[]).some(row => row >= 0)
   }
 
   /** Stages the rows that match none of the table; those of the attempt before, if they are the same. */
@@ -138,11 +152,19 @@ export class RowMerge {
   }
 }
 
+/** What two tasks come to; both have ended when it fails. */
+async function both<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
+  const [first, second] = await Promise.allSettled([a, b])
+  if (first.status === 'rejected') throw first.reason
+  if (second.status === 'rejected') throw second.reason
+  return [first.value, second.value]
+}
+
 /** True for all rows of the table with a key of the source, and perhaps for others; null: nothing is known. */
 function amongKeys({ keys, members }: MergeSource, schema: TableSchema): BoundExpression | null {
   const known = keys.flatMap((key, k) => (members[k] === null ? [] : [{ key, values: members[k]! }]))
   if (known.length === 0) return null
-  const conditions = known.map(({ key }, i) => `\`${key.replaceAll('`', '``')}\` IN ($${i + 1})`)
+  const conditions = known.map(({ key }, i) => `\`${key.replaceAll('`', '``')}\` IN $${i + 1}`)
   const parameters = known.map(({ values }) => values)
   return bindFilter(conditions.join(' AND '), sourceSchema(schema, false), { parameters })
 }
@@ -193,6 +215,7 @@ async function passing(
 ): Promise<Uint32Array> {
   const found = await keyRows(source, rows, hits)
   const offsets = kept(hits, found, row => row >= 0)
+  if (offsets.length === 0) return offsets
   const own = source.take(Uint32Array.from(found.filter(row => row >= 0)))
   const fields = sourceSchema(schema, false).fields
   const names = targetColumns(condition.expr) ?? fields.map(({ name }) => name)

@@ -5,6 +5,7 @@
 import type { Batch } from '../arrow/column.js'
 import type { Schema } from '../arrow/types.js'
 import type { Fragment } from '../manifest/layout.js'
+import { joinNumbers } from '../primitives/join-numbers.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { RowHits } from '../query/hits.js'
@@ -55,7 +56,7 @@ export class RewrittenRows {
       const batches = newBatches(stream(), source, schema, newValues, ids)
       const staged = await stageRows(batches, schema, target, pacer.signal)
       let from = 0
-      const all = joined(ids)
+      const all = joinNumbers(Float64Array, ids)
       for (const draft of staged.drafts) {
         const own = NumberRuns.of(all.subarray(from, from + draft.rows))
         drafts.push({ draft, ids: await stageRuns(own, target, pacer.signal) })
@@ -80,14 +81,4 @@ async function* newBatches(
     ids.push(chunk.ids)
     yield conformBatch(await newValues(source, chunk.hits), schema, 0)
   }
-}
-
-function joined(pieces: readonly Float64Array[]): Float64Array {
-  const all = new Float64Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
-  let at = 0
-  for (const piece of pieces) {
-    all.set(piece, at)
-    at += piece.length
-  }
-  return all
 }

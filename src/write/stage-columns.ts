@@ -5,18 +5,20 @@
  * values of a row are made of nothing but the row, so what was staged for a fragment stays good as long as its
  * files do: a change that lost the race for its slot adds the fragments that came since.
  */
-import type { Batch, Column } from '../arrow/column.js'
-import { concatColumns } from '../arrow/concat.js'
+import type { Batch } from '../arrow/column.js'
+import { concatBatches } from '../arrow/concat.js'
 import { IpcFileWriter } from '../arrow/file-writer.js'
 import { nullColumn } from '../arrow/fill.js'
 import { encodeBatch } from '../arrow/inline-batch.js'
 import { batchBytes } from '../arrow/layout.js'
 import { sliceBatch } from '../arrow/slice.js'
-import { takeBatch, takeColumn } from '../arrow/take.js'
+import { runPaced } from '../arrow/steps.js'
+import { takeBatch } from '../arrow/take.js'
 import type { Schema } from '../arrow/types.js'
 import type { Fragment } from '../manifest/layout.js'
 import { inParallel } from '../primitives/in-parallel.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSource, rowOffsetField } from '../query/source.js'
 import { Steps } from '../query/steps.js'
 import type { BoundExpression } from '../sql/bound.js'
@@ -117,12 +119,12 @@ async function stageFragment(
 ): Promise<Draft> {
   const { rows } = fragment
   const parts = await source.reader.partsOf(fragment, pacer.signal)
-  let first: Batch | null = null
+  let first: readonly Batch[] | null = null
   if (parts.length === 1) {
     first = await columnsOfPart(source, parts[0]!, work, pacer)
     // A batch of few bytes has no message longer than it by much.
-    if (batchBytes(first) <= inlineBytes) {
-      const blob = encodeBatch(first)
+    if (first.reduce((sum, piece) => sum + batchBytes(piece), 0) <= inlineBytes) {
+      const blob = encodeBatch(concatBatches(first))
       if (room.takes(blob.length)) return { rows, content: { blob }, zones: new Map() }
     }
   }
@@ -132,9 +134,9 @@ async function stageFragment(
   let end: { bytes: number; footerCrc: number } | undefined
   async function* chunks(): AsyncGenerator<Uint8Array> {
     for (const part of parts) {
-      const batch = first ?? (await columnsOfPart(source, part, work, pacer))
-      await zones.add(batch, pacer)
-      yield* writer.write(batch)
+      const pieces = first ?? (await columnsOfPart(source, part, work, pacer))
+      for (const piece of pieces) await zones.add(piece, pacer)
+      yield* await runPaced(writer.writeJoined(pieces), pacer)
     }
     const { chunks: last, ...totals } = writer.finish()
     yield* last
@@ -144,54 +146,54 @@ async function stageFragment(
   return { rows, content: { file, bytes: end!.bytes, crc: end!.footerCrc }, zones: zones.records() }
 }
 
-/** The columns for all rows of a part. Dead ones are null: what they hold must not make anything fail. */
+/** The columns for all rows of a part, piece by piece. Dead ones are null: what they hold must not make anything fail. */
 async function columnsOfPart(
   source: RowSource,
   part: Part,
   { schema, names, expressions, values, progress }: ColumnsWork,
   pacer: Pacer,
-): Promise<Batch> {
+): Promise<readonly Batch[]> {
   const { reader } = source
   const live = (await reader.live(part, pacer.signal))?.toIndices() ?? null
-  const count = live?.length ?? part.rows
   const input = await source.partBatch(part, names)
   const before = reader.liveBeforeFragment(part.fragment) + (await reader.liveBefore(part, pacer.signal))
   const width = batchBytes(input) / Math.max(1, part.rows)
   const steps = new Steps(expressions, Math.min(stepRows, stepBytes / Math.max(1, width)))
   const pieces: Batch[] = []
-  for (let from = 0, to: number; from < count; from = to) {
+  let done = 0
+  for (let from = 0, to: number; from < part.rows; from = to) {
     await pacer.turn()
-    to = Math.min(count, from + steps.rows)
+    to = Math.min(part.rows, from + steps.rows)
+    const own =
+      live?.subarray(
+        done,
+        partitionPoint(live.length, i => live[i]! < to),
+      ) ?? null
+    const count = own?.length ?? to - from
+    const firstRow = before + done
+    done += count
+    if (count === 0) {
+      pieces.push(nullBatch(schema, to - from))
+      continue
+    }
     const begun = pacer.worked()
-    const rows =
-      live === null ? sliceBatch(input, from, to - from) : takeBatch(input, live.subarray(from, to))
-    const firstRow = before + from
+    const rows = own === null ? sliceBatch(input, from, count) : takeBatch(input, own)
     const made = values(rows, { firstRow, signal: pacer.signal })
-    pieces.push(conformBatch(made instanceof Promise ? await made : made, schema, firstRow))
+    const batch = conformBatch(made instanceof Promise ? await made : made, schema, firstRow)
+    pieces.push(own === null || count === to - from ? batch : takeBatch(batch, placesOf(own, from, to)))
     if (!(made instanceof Promise)) steps.took(to - from, pacer.worked() - begun)
-    progress?.(to - from)
+    progress?.(count)
   }
-  await pacer.turn()
-  if (count === 0) return nullBatch(schema, part.rows)
-  const places = live === null ? null : placesOf(live, part.rows)
-  const columns: Column[] = []
-  for (const i of schema.fields.keys()) {
-    const column = concatColumns(pieces.map(piece => piece.columns[i]!))
-    await pacer.turn()
-    columns.push(places === null ? column : takeColumn(column, places))
-    await pacer.turn()
-  }
-  return { schema, length: part.rows, columns }
+  return pieces
 }
 
-/** For each row of a part which of the living ones it is; -1 for a dead one. */
-function placesOf(live: Uint32Array, rows: number): Int32Array {
-  const places = new Int32Array(rows).fill(-1)
-  for (let i = 0; i < live.length; i++) places[live[i]!] = i
+/** For each row of a stretch which of the living ones it is; -1 for a dead one. */
+function placesOf(live: Uint32Array, from: number, to: number): Int32Array {
+  const places = new Int32Array(to - from).fill(-1)
+  for (let i = 0; i < live.length; i++) places[live[i]! - from] = i
   return places
 }
 
 function nullBatch(schema: Schema, length: number): Batch {
-  const columns = schema.fields.map(({ type }): Column => nullColumn(type, length))
-  return { schema, length, columns }
+  return { schema, length, columns: schema.fields.map(({ type }) => nullColumn(type, length)) }
 }

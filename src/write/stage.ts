@@ -8,6 +8,7 @@ import { IpcFileWriter } from '../arrow/file-writer.js'
 import { encodeBatch } from '../arrow/inline-batch.js'
 import { batchBytes, columnBytes } from '../arrow/layout.js'
 import { sliceBatch } from '../arrow/slice.js'
+import { runPaced } from '../arrow/steps.js'
 import type { Schema } from '../arrow/types.js'
 import { segmentBytes } from '../kernels/vector-segment.js'
 import type { Clock } from '../primitives/clock.js'
@@ -17,8 +18,13 @@ import type { BlobStore } from '../storage/blob-store.js'
 
 /** Rows of an entry that are at most this many bytes ride in the slot (STORAGE S11). */
 export const inlineBytes = 64 * 1024
-/** Rows of one record batch, unless a column would pass a vector segment. */
+/** Rows of one record batch, unless a column would pass a vector segment, or all of them together `batchBytesMax`. */
 const batchRows = 128 * 1024
+/** A batch is gathered in memory before it is written. */
+const batchBytesMax = 128 * 1024 * 1024
+/** Incoming batches of fewer rows, and fewer bytes, are joined. */
+const smallRows = 1024
+const smallBytes = 256 * 1024
 /** Rows of one fragment. */
 const fragmentRows = 1024 * 1024
 /** Columns of a fragment whose zones are kept: the first of those that have any. */
@@ -104,10 +110,11 @@ async function stageFragment(
     while (rows < fragmentRows) {
       const pending = await source.take(Math.min(batchRows, fragmentRows - rows))
       if (pending.length === 0) break
-      const batch = concatBatches(pending)
-      rows += batch.length
-      await zones.add(batch, pacer)
-      yield* writer.write(batch)
+      for (const batch of pending) {
+        rows += batch.length
+        await zones.add(batch, pacer)
+      }
+      yield* await runPaced(writer.writeJoined(pending), pacer)
     }
     const { chunks: last, ...totals } = writer.finish()
     yield* last
@@ -172,14 +179,14 @@ class Rebatcher {
     return this.#waiting.length === 0 && !(await this.#pull())
   }
 
-  /** Batches of together at most `rows` rows, fewer where a column would pass a segment; none at the end. */
+  /** Batches of together at most `rows` rows, fewer where they would take too many bytes; none at the end. */
   async take(rows: number): Promise<Batch[]> {
     const taken: Batch[] = []
     let count = 0
     let room = rows
     while (count < room && !(await this.ended())) {
       const next = this.#waiting.shift()!
-      room = Math.min(room, Math.max(1, Math.floor(segmentBytes / widestRow(next))))
+      room = Math.min(room, roomFor(next))
       const fits = Math.min(next.length, room - count)
       if (fits < next.length) this.#waiting.unshift(sliceBatch(next, fits, next.length - fits))
       if (fits <= 0) break
@@ -189,20 +196,35 @@ class Rebatcher {
     return taken
   }
 
-  /** Fetches the next batch that has rows; false at the end. */
+  /** Fetches the next batch, or several small ones made one: what follows costs by the piece. False at the end. */
   async #pull(): Promise<boolean> {
-    for (;;) {
+    const pieces: Batch[] = []
+    let rows = 0
+    let bytes = 0
+    while (rows < smallRows && bytes < smallBytes) {
       await this.#pacer.turn()
       const next = await this.#source.next()
-      if (next.done) return false
+      if (next.done) break
       if (next.value.length === 0) continue
-      this.#waiting.push(next.value)
-      return true
+      pieces.push(next.value)
+      rows += next.value.length
+      bytes += batchBytes(next.value)
     }
+    if (pieces.length === 0) return false
+    this.#waiting.push(concatBatches(pieces))
+    return true
   }
 }
 
-/** Average bytes per row of the widest column. */
-function widestRow(batch: Batch): number {
-  return batch.columns.reduce((widest, column) => Math.max(widest, columnBytes(column) / batch.length), 1)
+/** How many rows like those of `batch` fit into one. */
+function roomFor(batch: Batch): number {
+  let widest = 1
+  let all = 1
+  for (const column of batch.columns) {
+    const bytes = columnBytes(column)
+    widest = Math.max(widest, bytes)
+    all += bytes
+  }
+  const share = Math.min(segmentBytes / widest, batchBytesMax / all)
+  return Math.max(1, Math.floor(batch.length * share))
 }

@@ -49,17 +49,20 @@ function bindUpdates(
   })
 }
 
-/** Every expression sees the row as it was, so that `a = b, b = a` swaps. */
+/**
+ * Every expression sees the row as it was, so that `a = b, b = a` swaps. `schema`: that of the assignments, or a copy of it:
+ * a layout that was stored and read again has its own.
+ */
 export function updatedValues(schema: TableSchema, assignments: readonly Assignment[]): NewValues {
   const read = new Set(assignments.flatMap(({ value }) => value.columns))
-  const assigned = new Map(assignments.map(({ field, value }) => [field, value]))
-  const kept = schema.fields.filter(field => !assigned.has(field) || read.has(field.name))
+  const assigned = new Map(assignments.map(({ field, value }) => [field.id, value]))
+  const kept = schema.fields.filter(field => !assigned.has(field.id) || read.has(field.name))
   const made = madeFields.filter(({ name }) => read.has(name))
   const names = [...kept, ...made].map(({ name }) => name)
   return async (source, hits) => {
     const old = await source.batch(hits, names, false)
     const columns = schema.fields.map(field => {
-      const value = assigned.get(field)
+      const value = assigned.get(field.id)
       return value === undefined ? old.columns[names.indexOf(field.name)]! : evaluate(value, old)
     })
     const fields = schema.fields.map((field, i) => ({ ...field, type: columns[i]!.type }))

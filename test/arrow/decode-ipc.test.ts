@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { decodeIpc, decodeIpcStream } from '../../src/arrow/decode-ipc.js'
+import { decodeIpc } from '../../src/arrow/decode-ipc.js'
+import { decodeIpcStream } from '../../src/arrow/decode-stream.js'
 import { concatChunks, encodeIpcFile, encodeIpcStream } from '../../src/arrow/encode-ipc.js'
 import {
   encodeFlatbuffer,
@@ -411,7 +412,7 @@ describe('bodies compressed with LZ4', () => {
     const parts: Uint8Array[] = []
     const buffers: number[] = []
     let at = 0
-    for (const buffer of flat.buffers) {
+    for (const buffer of flat.buffers.map(concatChunks)) {
       const prefix = new Uint8Array(BigInt64Array.of(pays ? BigInt(buffer.length) : -1n).buffer)
       const framed = concatChunks([prefix, pays ? encodeLz4Frame(buffer) : buffer])
       const part = buffer.length === 0 ? buffer : concatChunks([framed, new Uint8Array(-framed.length & 7)])

@@ -1,12 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Batch, Column } from '../../src/arrow/column.js'
-import { decodeIpc, decodeIpcStream } from '../../src/arrow/decode-ipc.js'
-import { concatChunks, encodeIpcFile, encodeIpcStream } from '../../src/arrow/encode-ipc.js'
+import { concatBatches } from '../../src/arrow/concat.js'
+import { decodeIpc } from '../../src/arrow/decode-ipc.js'
+import { decodeIpcStream } from '../../src/arrow/decode-stream.js'
+import { concatChunks, encodeIpcFile, encodeIpcStream, IpcStreamWriter } from '../../src/arrow/encode-ipc.js'
 import type { DictionaryRange } from '../../src/arrow/file-layout.js'
 import { assembleColumn, type FileLayout, parseFileFooter } from '../../src/arrow/file-reader.js'
 import { IpcFileWriter } from '../../src/arrow/file-writer.js'
 import { decodeBatch, encodeBatch } from '../../src/arrow/inline-batch.js'
+import { runAtOnce } from '../../src/arrow/steps.js'
 import { type Batches, batches, contents } from '../support/arrow-generators.js'
 
 const runs = { numRuns: 300 }
@@ -46,6 +49,35 @@ describe('every schema and batch', () => {
           expect(decoded.batches.map(batch => batch.length)).toEqual(list.map(batch => batch.length))
           expect(decoded.batches.map(contents)).toEqual(list.map(contents))
         }
+      }),
+      runs,
+    )
+  })
+
+  test('comes back from a stream written batch by batch', () => {
+    fc.assert(
+      fc.property(batches, ({ schema, batches: list }) => {
+        const writer = new IpcStreamWriter(schema)
+        const chunks = list.flatMap(batch => writer.write(batch))
+        const decoded = decodeIpc(concatChunks([...chunks, ...writer.finish()]))
+        expect(decoded.schema).toEqual(schema)
+        expect(decoded.batches.map(contents)).toEqual(list.map(contents))
+      }),
+      runs,
+    )
+  })
+
+  test('is written joined as if it had been one batch', () => {
+    fc.assert(
+      fc.property(batches, ({ schema, batches: list }) => {
+        fc.pre(list.length > 0)
+        const written = (write: (writer: IpcFileWriter) => Uint8Array[]) =>
+          fits(() => {
+            const writer = new IpcFileWriter(schema)
+            return [...write(writer), ...writer.finish().chunks]
+          })
+        const joined = written(writer => runAtOnce(writer.writeJoined(list)))
+        expect(joined).toEqual(written(writer => writer.write(concatBatches(list))))
       }),
       runs,
     )

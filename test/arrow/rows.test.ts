@@ -1,9 +1,10 @@
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { Batch } from '../../src/arrow/column.js'
 import { inferType, mergeTypes, SpreadLimit } from '../../src/arrow/infer-type.js'
 import { Place } from '../../src/arrow/place.js'
-import { rowsToBatch, rowsToBatches } from '../../src/arrow/rows.js'
+import { type RowsOptions, rowsToBatch, rowsToBatches } from '../../src/arrow/rows.js'
 import type { DataType, Field, Schema } from '../../src/arrow/types.js'
 import { batchToRows } from '../../src/arrow/values.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
@@ -453,29 +454,38 @@ describe('many rows', () => {
     )
   })
 
+  /** All batches of rows that come in pieces. */
+  async function converted(rows: readonly object[], options: RowsOptions = {}) {
+    async function* pieces() {
+      for (let at = 0; at < rows.length; at += 1024) yield rows.slice(at, at + 1024)
+    }
+    const { schema, batches } = await rowsToBatches(pieces(), options)
+    const all: Batch[] = []
+    for await (const batch of batches) all.push(batch)
+    return { schema, batches: all }
+  }
+
   test('come in batches of one schema', async () => {
     const rows = Array.from({ length: 2500 }, (_, i) => (i < 2000 ? { id: i } : { id: i, v: [i, 1] }))
-    const { schema, batches } = await rowsToBatches(rows)
+    const { schema, batches } = await converted(rows)
     expect(schema).toEqual(rowsToBatch(rows).schema)
     expect(batches.map(batch => batch.length)).toEqual([1024, 1024, 452])
     const whole = batches.flatMap(batch => batchToRows(batch))
     expect(whole).toEqual(batchToRows(rowsToBatch(rows)))
-    expect(await rowsToBatches([], { schema })).toEqual({ schema, batches: [] })
+    expect(await converted([], { schema })).toEqual({ schema, batches: [] })
   })
 
   test('name the row that does not fit, wherever it stands', async () => {
     const mixed = Array.from({ length: 3000 }, (_, i) => ({ id: i === 2100 ? 'x' : i }))
     const words = /^row 2100: column "id" holds a string, rows before it a number$/
-    await expect(rowsToBatches(mixed)).rejects.toThrow(words)
+    await expect(converted(mixed)).rejects.toThrow(words)
     expect(() => rowsToBatch(mixed)).toThrow(words)
     const schema: Schema = { fields: [{ name: 'id', type: float(64), nullable: false }] }
-    await expect(rowsToBatches(mixed, { schema })).rejects.toThrow(
-      /^row 2100: column "id" is float64, got "x"$/,
-    )
+    await expect(converted(mixed, { schema })).rejects.toThrow(/^row 2100: column "id" is float64, got "x"$/)
     const unknown = Array.from({ length: 3000 }, (_, i) => (i === 2999 ? { id: i, no: 1 } : { id: i }))
-    await expect(rowsToBatches(unknown, { schema })).rejects.toThrow(/^row 2999 has the unknown key "no"$/)
+    await expect(converted(unknown, { schema })).rejects.toThrow(/^row 2999 has the unknown key "no"$/)
     const nan = Array.from({ length: 1500 }, (_, i) => ({ v: [1, i === 1400 ? Number.NaN : 2] }))
-    await expect(rowsToBatches(nan)).rejects.toThrow(/^row 1400: vector "v" holds NaN$/)
+    await expect(converted(nan)).rejects.toThrow(/^row 1400: vector "v" holds NaN$/)
   })
 
   test('stop when the caller has given up, and let the event loop turn', async () => {
@@ -483,7 +493,7 @@ describe('many rows', () => {
     const controller = new AbortController()
     const reason = new Error('enough')
     setImmediate(() => controller.abort(reason))
-    await expect(rowsToBatches(rows, { signal: controller.signal })).rejects.toBe(reason)
+    await expect(converted(rows, { signal: controller.signal })).rejects.toBe(reason)
   })
 })
 

@@ -2,6 +2,8 @@
 import { expect, test } from 'vitest'
 import { bench as commit } from '../../bench/commit.js'
 import { runBench } from '../../bench/harness.js'
+import { bench as ingest } from '../../bench/ingest.js'
+import { bench as mutate } from '../../bench/mutate.js'
 import { bench as openCold } from '../../bench/open-cold.js'
 import { bench as querySql } from '../../bench/query-sql.js'
 import { bench as queryTable } from '../../bench/query-table.js'
@@ -42,4 +44,22 @@ test('commit: everything asked about is committed, listed and opened', async () 
     expect(figures!.bytesPerCommit).toBeGreaterThan(100)
   for (const { figures } of titled('heap')) expect(figures!.bytesEach).toBeTypeOf('number')
   expect(titled('checkpoint')[0]!.figures!.bytes).toBeGreaterThan(1000)
+})
+
+test('ingest: every way to write rows writes all of them', async () => {
+  const { cases } = await runBench(ingest, 'small')
+  const [bytes, ...ways] = cases[0]!.entries
+  for (const { answer, figures } of ways) {
+    expect(answer).toBe(bytes!.answer)
+    expect(figures!.longestGapMs).toBeGreaterThan(0)
+  }
+  expect(cases).toHaveLength(4)
+})
+
+test('mutate: one row and many are changed, in one fragment as in many', async () => {
+  const { cases } = await runBench(mutate, 'small')
+  expect(cases).toHaveLength(3)
+  for (const { entries } of cases.slice(0, 2)) expect(entries[1]!.answer).toBe(entries[0]!.answer)
+  for (const { entries } of cases)
+    for (const { figures } of entries) expect(figures!.longestGapMs).toBeGreaterThan(0)
 })

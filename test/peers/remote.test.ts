@@ -1,4 +1,6 @@
 /** LanceDB's remote client: every row and every query goes over HTTP. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import * as arrow from 'apache-arrow'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { ErrorCode, SheafError } from '../../src/errors.js'
@@ -148,6 +150,77 @@ describe.each(releases)('remote client $release', ({ lancedb }) => {
       expect(await column(table.query(), 'id')).toEqual([3, 4])
       expect(await table.add(docs.slice(0, 1), { mode: 'overwrite' })).toMatchObject({ version: 4 })
       expect(await column(table.query(), 'id')).toEqual([1])
+    })
+
+    test('are updated by values and by expressions, and counted', async () => {
+      const table = await db.createTable('docs', docs)
+      const byValue = await table.update({ where: 'id = 1', values: { text: "it's", price: 9 } })
+      expect(byValue).toMatchObject({ version: 2, rowsUpdated: 1 })
+      const all = await table.update({ valuesSql: { price: 'price + 1', text: "text || '!'" } })
+      expect(all).toMatchObject({ version: 3, rowsUpdated: 3 })
+      const none = await table.update({ where: 'id = 99', values: { price: 0 } })
+      expect(none).toMatchObject({ version: 3, rowsUpdated: 0 })
+      const rows = (await table.query().toArray()).map(({ id, text, price }) => [id, text, price])
+      expect(rows.sort()).toEqual([
+        [1, "it's!", 10],
+        [2, 'two!', 3.5],
+        [3, 'three!', null],
+      ])
+      await expect(table.update({ where: 'idd = 1', values: { price: 0 } })).rejects.toThrow(/idd/)
+      expect(await column(table.query().where('_rowid = 0'), 'id')).toEqual([1])
+    })
+
+    test('are merged: an upsert, an insert of what is new, a replacement of a part', async () => {
+      const table = await db.createTable('docs', docs)
+      const fresh = [
+        { id: 2, text: 'zwei', price: 2, vector: [2, 2, 2] },
+        { id: 4, text: 'vier', price: 4, vector: [4, 4, 4] },
+      ]
+      const upserted = await table
+        .mergeInsert('id')
+        .whenMatchedUpdateAll()
+        .whenNotMatchedInsertAll()
+        .execute(fresh)
+      expect(upserted).toMatchObject({ version: 2, numUpdatedRows: 1, numInsertedRows: 1, numDeletedRows: 0 })
+      expect(sorted(await column(table.query(), 'text'))).toEqual(['one', 'three', 'vier', 'zwei'])
+      const added = await table
+        .mergeInsert('id')
+        .whenNotMatchedInsertAll()
+        .execute([...docs, { id: 5, text: 'five', price: 5, vector: [5, 5, 5] }])
+      expect(added).toMatchObject({ numUpdatedRows: 0, numInsertedRows: 1 })
+      const dearer = await table
+        .mergeInsert('id')
+        .whenMatchedUpdateAll({ where: 'source.price > target.price' })
+        .execute(fresh.map(row => ({ ...row, price: 3 })))
+      expect(dearer).toMatchObject({ numUpdatedRows: 1 })
+      const replaced = await table
+        .mergeInsert('id')
+        .whenMatchedUpdateAll()
+        .whenNotMatchedBySourceDelete({ where: 'id > 3' })
+        .execute(docs)
+      expect(replaced).toMatchObject({ numUpdatedRows: 3, numDeletedRows: 2 })
+      expect(sorted(await column(table.query(), 'text'))).toEqual(['one', 'three', 'two'])
+      const twice = table.mergeInsert('id').whenMatchedUpdateAll().execute([docs[0]!, docs[0]!])
+      await expect(twice).rejects.toThrow(/same key/)
+    })
+
+    test('lie in files that any reader of Arrow reads', async () => {
+      const rows = Array.from({ length: 3000 }, (_, id) => ({ id, text: `row ${id}`, vector: [id, 1, 2, 3] }))
+      const table = await db.createTable('big', rows)
+      await table.update({ where: 'id < 2000', valuesSql: { text: "text || '!'" } })
+      const [, uuid] = (await served.ns.operations.describeTable({ id: ['big'] })).location!.split('tables/')
+      const folder = join(served.folder, 'tables', uuid!, 'data')
+      const files = readdirSync(folder).map(name => arrow.tableFromIPC(readFileSync(join(folder, name))))
+      expect(files.map(({ numRows }) => numRows).sort()).toEqual([2000, 3000])
+      for (const file of files) {
+        const ids = file.getChild('id')!
+        const [vectors, texts] = [file.getChild('vector')!, file.getChild('text')!]
+        for (let row = 0; row < file.numRows; row += 97) {
+          const id = ids.get(row)
+          expect([...vectors.get(row)]).toEqual([id, 1, 2, 3])
+          expect(texts.get(row)).toBe(file.numRows === 2000 ? `row ${id}!` : `row ${id}`)
+        }
+      }
     })
 
     test('are selected by filter, columns, limit and offset', async () => {

@@ -50,6 +50,16 @@ test('behaves like a Set of numbers', () => {
         all.filter(i => !inA.has(i)),
       )
       check(Bitset.full(length), all)
+      const ranks = all.filter((_, i) => i < inA.size && inB.has(i))
+      const inOrder = all.filter(i => inA.has(i))
+      expect([...left.selectAll(ranks)]).toEqual(ranks.map(rank => inOrder[rank]))
+      expect(ranks.map(rank => left.select(rank))).toEqual([...left.selectAll(ranks)])
+      expect(left.isEmpty()).toBe(inA.size === 0)
+      const [from = 0, to = 0] = b
+      check(
+        Bitset.range(length, from, Math.min(to, length)),
+        all.filter(i => i >= from && i < to),
+      )
       expect([...left.toIndices(3)]).toEqual(all.filter(i => inA.has(i)).slice(0, 3))
     }),
   )

@@ -52,6 +52,18 @@ test('knows its numbers, their ranks, and survives being bytes', () => {
   )
 })
 
+test('finds those of some numbers that are there, whichever of the two are more', () => {
+  fc.assert(
+    fc.property(numbers, numbers, fc.integer({ min: -200, max: 200 }), (all, others, shift) => {
+      const shifted = others.map(number => number + shift).filter(number => number >= 0)
+      const runs = NumberRuns.of(Float64Array.from(all))
+      const there = new Map(all.map((number, rank) => [number, rank]))
+      const expected = shifted.filter(number => there.has(number)).map(number => there.get(number))
+      expect([...runs.ranksOf(Float64Array.from(shifted))]).toEqual(expected)
+    }),
+  )
+})
+
 test('a run costs two bytes, not one per number', () => {
   expect(NumberRuns.range(0, 128).encode()).toEqual(Uint8Array.of(0, 127))
   expect(NumberRuns.range(5, 0).encode()).toEqual(new Uint8Array(0))

@@ -8,6 +8,7 @@ import {
   type Part,
   type Path,
   type Row,
+  type RowPart,
   send,
   stagedKey,
 } from './calls.js'
@@ -75,6 +76,27 @@ export async function act(world: World, host: Host, name: string, action: Action
     case 'delete': {
       const from = of([0, 2, 5], 1)
       await call({ kind: 'delete', id: table, from, to: from + of([1, 3, 10], 2) })
+      return
+    }
+    case 'update': {
+      const from = of([0, 2, 5, 100], 1)
+      await call({ kind: 'update', id: table, from, to: from + of([1, 3, 10], 2), by: of(['+', '-'], 3) })
+      return
+    }
+    case 'upsert':
+      await call({ kind: 'upsert', id: table, rows: rowsOf(pick - (pick % 77) + of([8, 9, 10], 4), name) })
+      return
+    case 'transaction': {
+      const [other, from] = [of(tables, 1), of([0, 2, 5, 100], 2)]
+      const parts: readonly RowPart[] = [
+        { kind: 'update', id: table, from, to: from + 3, by: '*' },
+        { kind: 'upsert', id: other, rows: [{ id: from, who: name }] },
+        { kind: 'delete', id: other, from: from + 100, to: from + 102 },
+        { kind: 'update', id: table, from: from + 100, to: from + 101, by: '/' },
+      ]
+      const begin = of([0, 0, 1, 2], 3)
+      // A transaction has no key of its own.
+      await insist(world, host, { kind: 'transaction', parts: parts.slice(begin) }, { abortMs })
       return
     }
     case 'dropTable':

@@ -31,6 +31,21 @@ export type Part =
   /** `to` is exclusive. */
   | { readonly kind: 'deleteVersions'; readonly id: Path; readonly from: number; readonly to: number }
 
+/** Changes of rows that can be part of a transaction. */
+export type RowPart =
+  /** Rows with `from <= id < to`. */
+  | { readonly kind: 'delete'; readonly id: Path; readonly from: number; readonly to: number }
+  /** Adds `by` to the end of `who`, and a multiple of 100 to the id. */
+  | {
+      readonly kind: 'update'
+      readonly id: Path
+      readonly from: number
+      readonly to: number
+      readonly by: string
+    }
+  /** Replaces rows by their id, and adds those that are new; no id comes twice. */
+  | { readonly kind: 'upsert'; readonly id: Path; readonly rows: readonly Row[] }
+
 export type Op =
   | Part
   /** A version whose manifest a Lance engine has staged for the table of that uuid. */
@@ -60,8 +75,9 @@ export type Op =
       readonly mode: 'Append' | 'Overwrite'
       readonly rows: readonly Row[]
     }
-  /** Rows with `from <= id < to`. */
-  | { readonly kind: 'delete'; readonly id: Path; readonly from: number; readonly to: number }
+  | RowPart
+  /** All of them at once, or none. */
+  | { readonly kind: 'transaction'; readonly parts: readonly RowPart[] }
   | { readonly kind: 'dropTable'; readonly id: Path }
   | { readonly kind: 'rename'; readonly id: Path; readonly to: Path }
   | { readonly kind: 'register'; readonly id: Path; readonly location: string }
@@ -97,7 +113,8 @@ const rowSchema: Schema = {
 }
 
 /** Sends `op` and waits for its answer. */
-export async function send({ operations }: Namespace, op: Op, options: CallOptions): Promise<Sent> {
+export async function send(ns: Namespace, op: Op, options: CallOptions): Promise<Sent> {
+  const { operations } = ns
   switch (op.kind) {
     case 'createNamespace': {
       const { id, mode } = op
@@ -127,6 +144,35 @@ export async function send({ operations }: Namespace, op: Op, options: CallOptio
       const answer = { rows: reply.num_deleted_rows, version: reply.version }
       // Of a delete that met no row it is that of an earlier commit (rule A-110).
       return { answer, transaction: reply.num_deleted_rows === 0 ? undefined : reply.transaction_id }
+    }
+    case 'update': {
+      const predicate = `id >= ${op.from} AND id < ${op.to}`
+      const updates = [
+        ['who', `who || '${op.by}'`],
+        ['id', 'id + 100'],
+      ] as const
+      const reply = await operations.updateTable({ id: op.id, predicate, updates }, options)
+      const answer = { rows: reply.updated_rows, version: reply.version }
+      return { answer, transaction: reply.updated_rows === 0 ? undefined : reply.transaction_id }
+    }
+    case 'upsert': {
+      const request = {
+        id: op.id,
+        on: ['id'],
+        when_matched_update_all: true,
+        when_not_matched_insert_all: true,
+      }
+      const reply = await operations.mergeInsertIntoTable(request, body(op.rows), options)
+      const { num_updated_rows: updated, num_inserted_rows: inserted, version } = reply
+      return { answer: { updated, inserted, version }, transaction: reply.transaction_id }
+    }
+    case 'transaction': {
+      const results = await ns.transaction(async tx => {
+        const answers: Answer[] = []
+        for (const part of op.parts) answers.push((await send(tx, part, {})).answer)
+        return answers
+      }, options)
+      return { answer: { results } }
     }
     case 'dropTable': {
       const reply = await operations.dropTable({ id: op.id }, options)
@@ -230,15 +276,25 @@ export async function send({ operations }: Namespace, op: Op, options: CallOptio
       const reply = await operations.queryTable(request as Request<'queryTable'>, options)
       const rows = readReply(reply).batches.flatMap(batch => batchToRows(batch))
       return {
-        answer: { version: reply.version, rows: rows.map(({ id, who }) => [id, digest(String(who))]) },
+        answer: {
+          version: reply.version,
+          rows: inOrder(rows.map(({ id, who }) => ({ id: Number(id), who: String(who) }))),
+        },
       }
     }
   }
 }
 
+/** Rows as an answer has them. Where a row that was updated stands is nobody's promise. */
+export function inOrder(rows: readonly Row[]): readonly (readonly [number, string])[] {
+  return rows
+    .map(({ id, who }) => [id, digest(who)] as const)
+    .sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : 1))
+}
+
 /** The part of `who` that tells rows apart. */
-export function digest(who: string): string {
-  return `${who.slice(0, 12)}/${who.length}`
+function digest(who: string): string {
+  return `${who.slice(0, 12)}/${who.length}/${who.slice(-3)}`
 }
 
 function body(rows: readonly Row[]): ArrowRows {

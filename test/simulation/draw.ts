@@ -24,6 +24,9 @@ export const actionKinds = [
   'createTable',
   'insert',
   'delete',
+  'update',
+  'upsert',
+  'transaction',
   'dropTable',
   'declare',
   'rename',
@@ -37,6 +40,9 @@ export const actionKinds = [
   'note',
 ] as const
 export type ActionKind = (typeof actionKinds)[number]
+
+/** What needs rows to be anything but refused. */
+const rowKinds: readonly ActionKind[] = ['insert', 'delete', 'update', 'upsert', 'transaction', 'query']
 
 export interface ProcessPlan {
   readonly peeks: boolean
@@ -53,6 +59,8 @@ export interface Plan {
   readonly faults: NetworkFaults
   /** 0: nobody cares for money. */
   readonly accounts: number
+  /** Whether the tables that are fought over are there from the start. */
+  readonly hasTables: boolean
   /** Characters of metadata that each new version carries: much of it makes checkpoints due. */
   readonly padding: number
   readonly processes: readonly ProcessPlan[]
@@ -61,6 +69,8 @@ export interface Plan {
 /** Names that are fought over. */
 export const namespaces: readonly Path[] = [['a'], ['a', 'c']]
 export const tables: readonly Path[] = [['t'], ['a', 't'], ['t'], ['a', 'u']]
+/** Of all that there are. */
+export const tableNames: readonly Path[] = [['t'], ['a', 't'], ['a', 'u']]
 export const tags = ['x', 'y'] as const
 
 export function drawPlan(seed: number): Plan {
@@ -110,6 +120,7 @@ export function drawPlan(seed: number): Plan {
       ),
     }
   })
+  const hasTables = kinds.some(kind => rowKinds.includes(kind)) && chance(0.8)
   const accounts = kinds.includes('transfer') || kinds.includes('audit') ? upTo(3) : 0
-  return { seed, faults, accounts, padding: chance(0.005) ? 60_000 : 0, processes }
+  return { seed, faults, accounts, hasTables, padding: chance(0.005) ? 60_000 : 0, processes }
 }

@@ -3,7 +3,7 @@
  * Immutable; tables and their versions are shared between models.
  */
 import { ErrorCode } from '../../src/errors.js'
-import { type Answer, digest, finalKey, lastName, type Op, type Path, type Row, stagedKey } from './calls.js'
+import { type Answer, finalKey, inOrder, lastName, type Op, type Path, type Row, stagedKey } from './calls.js'
 
 interface Version {
   readonly ts: number
@@ -99,6 +99,39 @@ function step(model: Model, op: Op, facts: Facts): { readonly answer: Answer; re
       if (kept.length === rows.length) return { answer: { rows: 0, version: lastOf(table) } }
       const answer = { rows: rows.length - kept.length, version: table.mark + 1 }
       return { answer, next: withTable(model, op.id, withRows(table, kept, facts.ts)) }
+    }
+    case 'update': {
+      const table = sheafAt(model, op.id)
+      const rows = newest(table).rows!
+      const isMeant = ({ id }: Row) => id >= op.from && id < op.to
+      const count = rows.filter(isMeant).length
+      if (count === 0) return { answer: { rows: 0, version: lastOf(table) } }
+      const updated = rows.map(row => (isMeant(row) ? { id: row.id + 100, who: row.who + op.by } : row))
+      const answer = { rows: count, version: table.mark + 1 }
+      return { answer, next: withTable(model, op.id, withRows(table, updated, facts.ts)) }
+    }
+    case 'upsert': {
+      const table = sheafAt(model, op.id)
+      const rows = newest(table).rows!
+      const known = new Set(rows.map(({ id }) => id))
+      const given = new Map(op.rows.map(row => [row.id, row]))
+      const added = op.rows.filter(({ id }) => !known.has(id))
+      const replaced = rows.map(row => given.get(row.id) ?? row)
+      const updated = rows.filter(({ id }) => given.has(id)).length
+      const answer = { updated, inserted: added.length, version: table.mark + 1 }
+      return { answer, next: withTable(model, op.id, withRows(table, [...replaced, ...added], facts.ts)) }
+    }
+    case 'transaction': {
+      let next = model
+      const results: Answer[] = []
+      for (const part of op.parts) {
+        const done = step(next, part, facts)
+        next = done.next ?? next
+        results.push(done.answer)
+      }
+      return next === model
+        ? { answer: { results } }
+        : { answer: { results }, next: withoutPassing(model, next, op.parts) }
     }
     case 'restore': {
       const table = tableAt(model, op.id)
@@ -242,7 +275,7 @@ function step(model: Model, op: Op, facts: Facts): { readonly answer: Answer; re
       checkRows(table)
       const version = op.version ?? lastOf(table)
       const { rows } = versionAt(table, version)
-      return { answer: { version, rows: rows!.map(({ id, who }) => [id, digest(who)]) } }
+      return { answer: { version, rows: inOrder(rows!) } }
     }
   }
 }
@@ -312,6 +345,16 @@ function rename(model: Model, id: Path, to: Path) {
   if (textOf(id) === textOf(to)) return { answer: {} }
   checkFree(model, to)
   return { answer: {}, next: withTable(withoutTable(model, id), to, table) }
+}
+
+/** Of the versions that a transaction made of a table the last one stays. */
+function withoutPassing(before: Model, after: Model, parts: readonly { readonly id: Path }[]): Model {
+  return parts.reduce((model, { id }) => {
+    const table = tableAt(model, id)
+    const mark = tableAt(before, id).mark
+    const versions = [...table.versions].filter(([version]) => version <= mark || version === table.mark)
+    return withTable(model, id, { ...table, versions: new Map(versions) })
+  }, after)
 }
 
 function newTable(uuid: string): Table {

@@ -6,7 +6,7 @@ import { connect, type Namespace, SheafError } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { act } from './actions.js'
 import { type Answer, finalKey, lastName, type Op, send } from './calls.js'
-import type { Action, Plan, ProcessPlan } from './draw.js'
+import { type Action, type Plan, type ProcessPlan, tableNames } from './draw.js'
 import { dead, isInjected, SimulatedProcess, type Tell } from './process.js'
 import { ProcessClock, SimulatedTime } from './time.js'
 
@@ -118,6 +118,11 @@ export class World {
   }
 
   async #found(founder: Host): Promise<void> {
+    if (this.plan.hasTables) {
+      await founder.call({ kind: 'createNamespace', id: ['a'], mode: 'Create' })
+      const rows = Array.from({ length: 12 }, (_, id) => ({ id, who: `founder ${id}` }))
+      for (const id of tableNames) await founder.call({ kind: 'createTable', id, mode: 'Create', rows })
+    }
     const accounts = accountsOf(this.plan)
     if (accounts.length === 0) return
     await founder.call({ kind: 'createNamespace', id: [bank], mode: 'Create' })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Batch } from '../../src/arrow/column.js'
+import { type FileLayout, parseFileFooter } from '../../src/arrow/file-reader.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
 import type { DataType, Schema } from '../../src/arrow/types.js'
 import { systemClock } from '../../src/primitives/clock.js'
@@ -61,6 +62,40 @@ test('every fragment has its own', async () => {
     [1_048_576, [0, 1_048_575, 0]],
     [rows - 1_048_576, [1_048_576, rows - 1, 0]],
   ])
+})
+
+test('the batches of a wide table are small enough to be gathered', async () => {
+  const schema = { fields: Array.from({ length: 300 }, (_, i) => field(`c${i}`, int64)) }
+  const rows = 80_000
+  const column = { ...rowsToBatch([{ c0: 1 }], schema).columns[0]!, length: rows }
+  const columns = schema.fields.map(() => ({ ...column, values: new BigInt64Array(rows) }))
+  const store = new MemoryStore()
+  const target = { store, clock: systemClock, location: 'tables/t', birth: 7 }
+  const { drafts } = await stageRows([{ schema, length: rows, columns }], schema, target)
+  const { content } = drafts[0]!
+  const file = (await store.get(`tables/t/data/${'file' in content && content.file}.arrow`))!
+  const layout = parseFileFooter(file, file.length) as FileLayout
+  expect(layout.rows).toBe(rows)
+  expect(layout.batches.length).toBe(2)
+})
+
+test('batches of one row become the file that one batch of all becomes', async () => {
+  const schema = { fields: [field('id', int64), field('word', utf8), field('v', vector)] }
+  const rows = Array.from({ length: 5000 }, (_, i) => ({
+    id: i,
+    word: i % 7 === 0 ? null : `word ${i}`,
+    v: [i, 1],
+  }))
+  const staged = async (batches: Iterable<Batch>) => {
+    const store = new MemoryStore()
+    const target = { store, clock: systemClock, location: 'tables/t', birth: 7 }
+    const { drafts } = await stageRows(batches, schema, target)
+    const { content, zones } = drafts[0]!
+    const file = await store.get(`tables/t/data/${'file' in content && content.file}.arrow`)
+    return { file, zones: [...zones] }
+  }
+  const one = await staged([rowsToBatch(rows, schema)])
+  expect(await staged(rows.map(row => rowsToBatch([row], schema)))).toEqual(one)
 })
 
 test('rows that ride in the slot have none', async () => {

@@ -1,0 +1,190 @@
+/** The columns of a CSV file: their names and types as soon as they are known, and its records as rows of them. */
+import { typeFromJson } from '../../src/arrow/schema-json.js'
+import { typeName } from '../../src/arrow/type-name.js'
+import type { DataType } from '../../src/arrow/types.js'
+import { columnNotFound, invalidInput, quote, type SheafError, schemaMismatch } from '../../src/errors.js'
+import type { Row } from '../../src/namespace/table-data.js'
+import { ColumnGuess, readGuessed } from './csv-guess.js'
+import type { Records } from './csv-records.js'
+import { setOwn } from './json-text.js'
+import type { ReadCsvOptions } from './read-csv.js'
+import { readText } from './read-value.js'
+
+/** Rows from which types are inferred, and what they may hold in characters. */
+const sampleRows = 10_000
+const sampleCharacters = 16 * 2 ** 20
+
+/** More names than any table has: what claims to have more is no CSV, or has another delimiter. */
+const mostColumns = 10_000
+
+interface Column {
+  readonly name: string
+  readonly type: DataType
+  /** Whether an empty text is a value of the type. */
+  readonly holdsEmpty: boolean
+  /** Whether the type is a guess, which later cells may show to be wrong. */
+  readonly guessed: boolean
+}
+
+const text: DataType = { kind: 'utf8', large: false }
+
+export class CsvColumns {
+  readonly #options: ReadCsvOptions
+  readonly #nulls: ReadonlySet<string>
+  /** Characters of the longest text that means null: longer ones need no look. */
+  readonly #longestNull: number
+  readonly #nameOf: (line: number) => string
+  /** Types that need no guess, by name. */
+  readonly #said = new Map<string, DataType>()
+  #names: readonly string[] | null = null
+  /** One per column whose type is to be guessed, while it is. */
+  #guesses: readonly (ColumnGuess | null)[] = []
+  #columns: readonly Column[] | null = null
+  #waiting: Records[] = []
+  #seenRows = 0
+  #seenCharacters = 0
+
+  constructor(options: ReadCsvOptions, nulls: ReadonlySet<string>, nameOf: (line: number) => string) {
+    this.#options = options
+    this.#nulls = nulls
+    this.#longestNull = Math.max(-1, ...Array.from(nulls, text => text.length))
+    this.#nameOf = nameOf
+    if (options.columns !== undefined) this.#open(options.columns, 'columns')
+  }
+
+  /** Takes in the next records. */
+  add(records: Records): void {
+    const body = this.#names === null ? this.#readHeader(records) : records
+    this.#waiting.push(body)
+    if (this.#columns === null && this.#names !== null) this.#see(body, this.#names.length)
+  }
+
+  /** No more records come: what was seen says the types. */
+  end(): void {
+    this.#columns ??= (this.#names ?? []).map((name, i) => this.#settle(name, i))
+  }
+
+  /** The records of which rows can be made. */
+  take(): readonly Records[] {
+    if (this.#columns === null) return []
+    const taken = this.#waiting
+    this.#waiting = []
+    return taken
+  }
+
+  /** Throws codes 13 and 20 for records that do not fit the columns. */
+  rows({ records, lines }: Records): Row[] {
+    const columns = this.#columns!
+    const rows: Row[] = []
+    for (let r = 0; r < records.length; r++) {
+      const cells = records[r]!
+      if (isBlank(cells) && columns.length > 1) continue
+      this.#checkWidth(cells.length, columns.length, lines[r]!)
+      const row: Record<string, unknown> = {}
+      for (let i = 0; i < columns.length; i++) {
+        const column = columns[i]!
+        setOwn(row, column.name, this.#read(cells[i]!, column, lines[r]!))
+      }
+      rows.push(row)
+    }
+    return rows
+  }
+
+  #isNull(cell: string): boolean {
+    return cell.length <= this.#longestNull && this.#nulls.has(cell)
+  }
+
+  #read(cell: string, column: Column, line: number): unknown {
+    const { type, guessed } = column
+    if (this.#isNull(cell)) return null
+    if (type.kind === 'utf8') return cell
+    if (cell === '' && !column.holdsEmpty) return null
+    const value = guessed ? readGuessed(cell, type) : readText(cell, type)
+    if (value === undefined) throw this.#misfit(cell, column, line)
+    return value
+  }
+
+  /** Takes the names out of the first record that is not blank. */
+  #readHeader({ records, lines }: Records): Records {
+    const header = records.findIndex(cells => !isBlank(cells))
+    if (header === -1) return { records: [], lines: [] }
+    const names = records[header]!
+    const where = this.#nameOf(lines[header]!)
+    if (names.length > mostColumns) {
+      throw invalidInput(`${where} names ${names.length} columns, more than ${mostColumns}`)
+    }
+    this.#open(
+      names.map((name, i) => (this.#isNull(name) || name === '' ? `column${i}` : name)),
+      where,
+    )
+    return { records: records.slice(header + 1), lines: lines.slice(header + 1) }
+  }
+
+  #open(names: readonly string[], where: string): void {
+    const met = new Set<string>()
+    for (const name of names) {
+      if (!met.has(name)) met.add(name)
+      else {
+        throw invalidInput(`${where} names the column ${quote(name)} twice`, {
+          hint: 'take the header row out and pass columns',
+        })
+      }
+    }
+    const { schema, types = {}, infer = true } = this.#options
+    const known = schema === undefined ? met : new Set(schema.fields.map(field => field.name))
+    const unknown = [...names, ...Object.keys(types)].find(name => !known.has(name))
+    if (unknown !== undefined) throw columnNotFound(unknown, [...known])
+    for (const { name, type } of schema?.fields ?? []) this.#said.set(name, type)
+    for (const [name, type] of Object.entries(types)) this.#said.set(name, typeFromJson(type))
+    this.#names = names
+    this.#guesses = names.map(name => (infer && !this.#said.has(name) ? new ColumnGuess() : null))
+    if (this.#guesses.every(guess => guess === null)) this.end()
+  }
+
+  /** Looks at rows until there are enough, wherever the text was cut into blocks. */
+  #see({ records, lines }: Records, width: number): void {
+    for (let r = 0; r < records.length; r++) {
+      const cells = records[r]!
+      if (isBlank(cells)) continue
+      this.#checkWidth(cells.length, width, lines[r]!)
+      for (let i = 0; i < width; i++) {
+        const cell = cells[i]!
+        if (cell === '' || this.#isNull(cell)) continue
+        this.#guesses[i]?.see(cell)
+        this.#seenCharacters += cell.length
+      }
+      this.#seenRows++
+      if (this.#seenRows < sampleRows && this.#seenCharacters < sampleCharacters) continue
+      this.end()
+      return
+    }
+  }
+
+  #settle(name: string, index: number): Column {
+    const guess = this.#guesses[index]?.type() ?? null
+    const type = this.#said.get(name) ?? guess ?? text
+    const value = type.kind === 'dictionary' ? type.value : type
+    const holdsEmpty = value.kind === 'utf8' || value.kind === 'binary' || value.kind === 'fixed_size_binary'
+    return { name, type, holdsEmpty, guessed: guess !== null }
+  }
+
+  #checkWidth(width: number, expected: number, line: number): void {
+    if (width === expected) return
+    throw invalidInput(`${this.#nameOf(line)} has ${width} cells where there are ${expected} columns`, {
+      hint: 'check the delimiter, and quotes around cells that hold it',
+    })
+  }
+
+  #misfit(cell: string, { name, type, guessed }: Column, line: number): SheafError {
+    const where = this.#nameOf(line)
+    return schemaMismatch(`${where}: column ${quote(name)} is ${typeName(type)}, got ${quote(cell)}`, {
+      hint: guessed
+        ? `rows before it are all of that type: pass types: { ${quote(name)}: 'utf8' }, a schema, or infer: false`
+        : undefined,
+    })
+  }
+}
+
+function isBlank(cells: readonly string[]): boolean {
+  return cells.length === 1 && cells[0] === ''
+}

@@ -1,0 +1,187 @@
+/** Rows on their way out, whatever they are: a few of them at a time. */
+import { types } from 'node:util'
+import { checkKeys } from '../../src/arrow/build-column.js'
+import type { Batch, Column } from '../../src/arrow/column.js'
+import { fromForeignArrow } from '../../src/arrow/foreign.js'
+import { readColumn } from '../../src/arrow/infer-type.js'
+import { equalSchemas } from '../../src/arrow/same-type.js'
+import { sliceBatch } from '../../src/arrow/slice.js'
+import type { Schema } from '../../src/arrow/types.js'
+import { columnValues } from '../../src/arrow/values.js'
+import { invalidInput, quote, SheafError, schemaMismatch } from '../../src/errors.js'
+import type { ArrowBatch } from '../../src/namespace/search.js'
+import type { Row } from '../../src/namespace/table-data.js'
+import { eachOrAborted } from '../../src/primitives/abort.js'
+import { Pacer } from '../../src/primitives/pacer.js'
+import { isPlain, plainOf, plainValue } from './write-value.js'
+
+/**
+ * What `search().batches()` gives, or row objects: all items are record batches of one schema, or all are objects with the
+ * columns of the first. A table of apache-arrow is as good as its batches.
+ */
+export type FileRows = AsyncIterable<ArrowBatch | Row> | Iterable<ArrowBatch | Row>
+
+/** Rows of a piece at most. */
+const pieceRows = 1024
+
+/** Values of a piece of text, the elements of lists among them: a few milliseconds of work. */
+const textCells = 8 * 1024
+
+/** Either a batch, or row objects. */
+export type RowPiece = { readonly batch: Batch } | { readonly rows: readonly Row[] }
+
+/**
+ * The rows as they come, gathered or cut into pieces of at most 1024 rows and some `mostCells` values. Throws code 13 for
+ * what is no rows.
+ */
+export async function* rowPieces(
+  source: FileRows,
+  signal?: AbortSignal,
+  mostCells = Number.MAX_SAFE_INTEGER,
+): AsyncGenerator<RowPiece> {
+  if (typeof source !== 'object' || source === null) throw noRows(source)
+  const whole = fromForeignArrow(source)
+  if (whole === null && !(Symbol.iterator in source) && !(Symbol.asyncIterator in source))
+    throw noRows(source)
+  const pacer = new Pacer(signal)
+  if (whole !== null) {
+    for (const batch of whole.batches) yield* batchPieces(batch, mostCells, pacer)
+    return
+  }
+  let schema: Schema | null = null
+  let count = 0
+  let cells = 0
+  let rows: Row[] = []
+  for await (const item of eachOrAborted(source, signal)) {
+    const arrow = fromForeignArrow(item)
+    if ((arrow !== null && count > 0) || (arrow === null && schema !== null)) {
+      throw invalidInput('the rows of a file are all record batches or all objects, these are both')
+    }
+    if (arrow === null) {
+      checkRow(item, count++)
+      rows.push(item as Row)
+      cells += cellsOf(item as Row)
+      if (rows.length < pieceRows && cells < mostCells) continue
+      yield { rows }
+      rows = []
+      cells = 0
+      await pacer.turn()
+      continue
+    }
+    schema ??= arrow.schema
+    if (!equalSchemas(schema, arrow.schema)) {
+      throw schemaMismatch('the record batches of a file have one schema, these have several')
+    }
+    for (const batch of arrow.batches) yield* batchPieces(batch, mostCells, pacer)
+  }
+  if (rows.length > 0) yield { rows }
+}
+
+/** A batch without rows is a piece as well: it has the columns. */
+async function* batchPieces(batch: Batch, mostCells: number, pacer: Pacer): AsyncGenerator<RowPiece> {
+  const cells = batch.columns.reduce((sum, column) => sum + leavesOf(column), 0)
+  const rows = Math.max(1, Math.min(pieceRows, Math.floor((mostCells / Math.max(1, cells)) * batch.length)))
+  for (let from = 0; from < Math.max(1, batch.length); from += rows) {
+    yield { batch: sliceBatch(batch, from, Math.min(rows, batch.length - from)) }
+    await pacer.turn()
+  }
+}
+
+/** Values of a column, those inside others counted instead of them. */
+function leavesOf(column: Column): number {
+  if (column.children.length === 0) return column.length
+  return column.children.reduce((sum, child) => sum + leavesOf(child), 0)
+}
+
+function cellsOf(row: Row): number {
+  let cells = 0
+  for (const value of Object.values(row)) {
+    cells += Array.isArray(value) || types.isTypedArray(value) ? Math.max(1, value.length) : 1
+  }
+  return cells
+}
+
+function checkRow(row: unknown, index: number): void {
+  if (typeof row === 'object' && row !== null && !Array.isArray(row) && !ArrayBuffer.isView(row)) return
+  throw invalidInput(`row ${index} is not an object of columns: ${quote(row)}`)
+}
+
+function noRows(source: unknown): SheafError {
+  return invalidInput(`rows are an iterable of record batches or of objects, got ${quote(source)}`)
+}
+
+/** Some rows as columns of plain values (see write-value.ts). */
+export interface PlainPiece {
+  readonly names: readonly string[]
+  readonly length: number
+  readonly columns: readonly (readonly unknown[])[]
+}
+
+/**
+ * The rows for a file of text. Row objects have the columns of the first one; a missing one is null.
+ * Throws code 13 for a value that text cannot hold, 20 for a row with other columns.
+ */
+export async function* plainPieces(source: FileRows, signal?: AbortSignal): AsyncGenerator<PlainPiece> {
+  let names: string[] | null = null
+  let first = 0
+  for await (const piece of rowPieces(source, signal, textCells)) {
+    if ('batch' in piece) {
+      const { schema, length } = piece.batch
+      const columns = piece.batch.columns.map((column, i) =>
+        plainColumn(column, schema.fields[i]!.name, first),
+      )
+      yield { names: schema.fields.map(field => field.name), length, columns }
+      first += length
+      continue
+    }
+    const { rows } = piece
+    names ??= Object.keys(rows[0]!)
+    const known = new Set(names)
+    for (let i = 0; i < rows.length; i++) {
+      checkKeys(rows[i]!, names, first + i, null, name => known.has(name))
+    }
+    const columns = names.map(name =>
+      plainCells(readColumn(rows, name), name, first, value => plainOf(value)),
+    )
+    yield { names, length: rows.length, columns }
+    first += rows.length
+  }
+}
+
+function plainColumn(column: Column, name: string, first: number): readonly unknown[] {
+  const values = columnValues(column, { int64: 'bigint' })
+  const { type } = column
+  return isPlain(type) ? values : plainCells(values, name, first, value => plainValue(value, type))
+}
+
+function plainCells(
+  values: unknown[],
+  name: string,
+  first: number,
+  toPlain: (value: unknown) => unknown,
+): readonly unknown[] {
+  for (let i = 0; i < values.length; i++) {
+    try {
+      values[i] = toPlain(values[i])
+    } catch (error) {
+      if (!(error instanceof SheafError)) throw error
+      throw invalidInput(`row ${first + i}: column ${quote(name)} ${error.message}`, { cause: error })
+    }
+  }
+  return values
+}
+
+/** Characters that are made into bytes at a time. */
+const textAtOnce = 64 * 1024
+
+/** The texts of the rows of a piece, as UTF-8. */
+export function* encodeRows(length: number, rowText: (row: number) => string): Generator<Uint8Array> {
+  let text = ''
+  for (let row = 0; row < length; row++) {
+    text += rowText(row)
+    if (text.length < textAtOnce) continue
+    yield Buffer.from(text)
+    text = ''
+  }
+  if (text !== '') yield Buffer.from(text)
+}

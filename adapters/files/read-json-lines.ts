@@ -1,0 +1,92 @@
+/** Files of JSON lines as rows. */
+import { checkSchemaShape } from '../../src/arrow/check-schema.js'
+import { typeName } from '../../src/arrow/type-name.js'
+import type { DataType, Schema } from '../../src/arrow/types.js'
+import {
+  columnNotFound,
+  ErrorCode,
+  invalidInput,
+  quote,
+  SheafError,
+  schemaMismatch,
+} from '../../src/errors.js'
+import type { Row } from '../../src/namespace/table-data.js'
+import { Pacer } from '../../src/primitives/pacer.js'
+import { parseJson, setOwn } from './json-text.js'
+import { readJsonValue } from './read-value.js'
+import { type FileSource, lineOf, type ReadOptions } from './source.js'
+import { textBlocks } from './text-blocks.js'
+
+export interface ReadJsonLinesOptions extends ReadOptions {
+  /** Types of the columns; absent: the values are what JSON says, strings text whatever they look like. */
+  readonly schema?: Schema | undefined
+}
+
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
+const blank = /^[ \t\r]*$/
+
+/**
+ * The rows of a file of JSON objects, one per line (UTF-8, blank lines are none). Read as they are asked for; the file is
+ * closed when no more are.
+ *
+ * Integers beyond 2^53 are bigints, never rounded. With a schema, strings in columns of other types are read as those
+ * (dates, base64, decimals, `"NaN"`; see read-value.ts).
+ * @throws code 13 for a line that is no JSON object, 12 and 20 for one that does not fit the schema, naming the line.
+ */
+export async function* readJsonLines(
+  source: FileSource,
+  options: ReadJsonLinesOptions = {},
+): AsyncGenerator<Row> {
+  const { schema, signal } = options
+  if (schema !== undefined) checkSchemaShape(schema)
+  const types = schema && new Map(schema.fields.map(field => [field.name, field.type]))
+  const pacer = new Pacer(signal)
+  for await (const block of textBlocks(source, signal)) {
+    const lines = utf8.decode(block.bytes)
+    let line = block.line
+    for (let from = 0; from < lines.length; line++) {
+      const feed = lines.indexOf('\n', from)
+      const end = feed === -1 ? lines.length : feed
+      const text = lines.slice(from, end)
+      from = end + 1
+      if (blank.test(text)) continue
+      let row: Row
+      try {
+        row = types === undefined ? readRow(text) : typedRow(readRow(text), types)
+      } catch (error) {
+        throw atLine(error, lineOf(source, line), text)
+      }
+      yield row
+    }
+    await pacer.turn()
+  }
+}
+
+function readRow(text: string): Row {
+  const value = parseJson(text)
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Row
+  throw invalidInput('is not a JSON object')
+}
+
+function typedRow(row: Row, types: ReadonlyMap<string, DataType>): Row {
+  const out: Record<string, unknown> = {}
+  for (const name of Object.keys(row)) {
+    const type = types.get(name)
+    if (type === undefined) throw columnNotFound(name, [...types.keys()])
+    const value = readJsonValue(row[name], type)
+    if (value === undefined) {
+      throw schemaMismatch(`column ${quote(name)} is ${typeName(type)}, got ${quote(row[name])}`)
+    }
+    setOwn(out, name, value)
+  }
+  return out
+}
+
+/** The same error with the place where it happened. */
+function atLine(error: unknown, where: string, text: string): unknown {
+  if (!(error instanceof SheafError)) return error
+  const { code, message, hint, cause } = error
+  const isMalformed = code === ErrorCode.InvalidInput
+  const what = isMalformed ? `${where} ${message}, in ${quote(text)}` : `${where}: ${message}`
+  return new SheafError(code, what, { hint, cause })
+}

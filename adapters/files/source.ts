@@ -1,0 +1,74 @@
+/** Where files come from: a path, or bytes that arrive. */
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import { invalidInput, quote } from '../../src/errors.js'
+import { eachOrAborted } from '../../src/primitives/abort.js'
+import { LocalFile } from '../../src/storage/local-file.js'
+
+/**
+ * A path (of a file that ends in `.gz`, what is packed in it), or the content in chunks: a Readable is one. Text is taken
+ * as UTF-8. Chunks stay as they are until the reader has ended.
+ */
+export type FileSource = string | AsyncIterable<Uint8Array | string>
+
+export interface ReadOptions {
+  readonly signal?: AbortSignal | undefined
+}
+
+/** The bytes of a source. The file is opened when the first are asked for, and closed when no more are. */
+export async function* readChunks(source: FileSource, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+  signal?.throwIfAborted()
+  if (typeof source !== 'string') {
+    if (typeof source !== 'object' || source === null || !(Symbol.asyncIterator in source)) {
+      throw invalidInput(`a file is a path or an async iterable of its bytes, got ${quote(source)}`)
+    }
+    yield* eachOrAborted(asBytes(source), signal)
+    return
+  }
+  const file = await LocalFile.open(source)
+  try {
+    const chunks = file.chunks(signal)
+    yield* isPacked(source) ? unpack(chunks, source) : chunks
+  } finally {
+    await file.close()
+  }
+}
+
+export function isPacked(path: string): boolean {
+  return path.endsWith('.gz')
+}
+
+/** What messages call a place in a source. */
+export function lineOf(source: FileSource, line: number): string {
+  return typeof source === 'string' ? `${quote(source)} line ${line}` : `line ${line}`
+}
+
+async function* asBytes(chunks: AsyncIterable<Uint8Array | string>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    if (chunk instanceof Uint8Array) yield chunk
+    else if (typeof chunk !== 'string') {
+      throw invalidInput(`a chunk of a file is bytes or text, got ${quote(chunk)}`)
+    } else if (/\p{Surrogate}/u.test(chunk)) {
+      throw invalidInput(`a chunk of text holds half a character: ${quote(chunk)}`)
+    } else yield Buffer.from(chunk)
+  }
+}
+
+async function* unpack(chunks: AsyncIterable<Uint8Array>, path: string): AsyncGenerator<Uint8Array> {
+  const unzip = createGunzip()
+  // A source that fails destroys the stream with its error.
+  const fed = pipeline(Readable.from(chunks), unzip).catch(() => {})
+  try {
+    yield* unzip
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (!code.startsWith('Z_')) throw error
+    throw invalidInput(`${quote(path)} is not a whole gzip file: ${(error as Error).message}`, {
+      cause: error,
+    })
+  } finally {
+    unzip.destroy()
+    await fed
+  }
+}

@@ -1,0 +1,75 @@
+/** Where files go: a path, or a stream. */
+import { Readable, type Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import { invalidInput, quote } from '../../src/errors.js'
+import { writeLocalFile } from '../../src/storage/local-file.js'
+import { inPieces } from '../bytes.js'
+import { isPacked } from './source.js'
+
+/**
+ * A path, or a Writable, which is ended. A path gets its file when all of it is written, in place of the one that is
+ * there; what fails leaves nothing. A path that ends in `.gz` is packed.
+ */
+export type FileTarget = string | Writable
+
+export interface WriteOptions {
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface Written {
+  readonly rows: number
+  /** Bytes of the file, packed if it is. */
+  readonly bytes: number
+}
+
+/** What an encoder has done so far. */
+export interface Progress {
+  rows: number
+}
+
+/** Writes what `encode` gives, no faster than the target takes it. */
+export async function writeChunks(
+  target: FileTarget,
+  encode: (progress: Progress) => AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
+): Promise<Written> {
+  signal?.throwIfAborted()
+  const progress: Progress = { rows: 0 }
+  const pieces = inPieces(encode(progress))
+  if (typeof target === 'string') {
+    const chunks = isPacked(target) ? pack(pieces) : pieces
+    const bytes = await writeLocalFile(target, chunks, signal)
+    return { rows: progress.rows, bytes }
+  }
+  if (typeof target !== 'object' || target === null || typeof target.write !== 'function') {
+    throw invalidInput(`a file is written to a path or a Writable, got ${quote(target)}`)
+  }
+  const counted = { bytes: 0 }
+  try {
+    await pipeline(count(pieces, counted), target, signal === undefined ? {} : { signal })
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw error
+  }
+  return { rows: progress.rows, bytes: counted.bytes }
+}
+
+async function* count(chunks: AsyncIterable<Uint8Array>, counted: { bytes: number }) {
+  for await (const chunk of chunks) {
+    counted.bytes += chunk.length
+    yield chunk
+  }
+}
+
+async function* pack(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const zip = createGzip()
+  const fed = pipeline(Readable.from(chunks), zip).catch(() => {})
+  try {
+    // A source that fails destroys the stream with its error.
+    yield* zip
+  } finally {
+    zip.destroy()
+    await fed
+  }
+}

@@ -1,0 +1,69 @@
+/** Rows as an Arrow IPC file. */
+import { checkSchemaShape } from '../../src/arrow/check-schema.js'
+import type { Batch } from '../../src/arrow/column.js'
+import { IpcFileWriter } from '../../src/arrow/file-writer.js'
+import { rowsToBatch } from '../../src/arrow/rows.js'
+import { equalSchemas } from '../../src/arrow/same-type.js'
+import type { Schema } from '../../src/arrow/types.js'
+import { SheafError, schemaMismatch } from '../../src/errors.js'
+import type { Row } from '../../src/namespace/table-data.js'
+import { type FileRows, type RowPiece, rowPieces } from './pieces.js'
+import { type FileTarget, type Progress, type WriteOptions, type Written, writeChunks } from './target.js'
+
+export interface WriteArrowOptions extends WriteOptions {
+  /** Types of row objects; absent: inferred from the first 1024. Record batches have their own. */
+  readonly schema?: Schema | undefined
+}
+
+/**
+ * Writes rows as an Arrow IPC file, uncompressed, a batch after the other; the dictionaries come last.
+ *
+ * `rows`: what `search().batches()` gives, or row objects. Without any, the file has the columns of `schema`, or none.
+ * @throws code 13 for what is no rows, 20 for rows that do not fit the schema; what the rows throw; `signal.reason`.
+ */
+export function writeArrow(
+  target: FileTarget,
+  rows: FileRows,
+  options: WriteArrowOptions = {},
+): Promise<Written> {
+  const { schema, signal } = options
+  return writeChunks(target, progress => encodeArrow(rows, schema, progress, signal), signal)
+}
+
+async function* encodeArrow(
+  rows: FileRows,
+  given: Schema | undefined,
+  progress: Progress,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  if (given !== undefined) checkSchemaShape(given)
+  let writer: IpcFileWriter | null = null
+  let schema = given
+  for await (const piece of rowPieces(rows, signal)) {
+    const batch = batchOf(piece, schema, progress.rows)
+    schema ??= batch.schema
+    writer ??= new IpcFileWriter(schema)
+    progress.rows += batch.length
+    yield* writer.write(batch)
+  }
+  writer ??= new IpcFileWriter(schema ?? { fields: [] })
+  yield* writer.finish().chunks
+}
+
+function batchOf(piece: RowPiece, schema: Schema | undefined, first: number): Batch {
+  if ('rows' in piece) return objectsBatch(piece.rows, schema, first)
+  if (schema === undefined || equalSchemas(piece.batch.schema, schema)) return piece.batch
+  throw schemaMismatch('the record batches have another schema than the one given', {
+    hint: 'leave the schema out: record batches have their own',
+  })
+}
+
+function objectsBatch(rows: readonly Row[], schema: Schema | undefined, first: number): Batch {
+  try {
+    return rowsToBatch(rows, schema)
+  } catch (error) {
+    if (first === 0 || !(error instanceof SheafError)) throw error
+    const { code, message, hint } = error
+    throw new SheafError(code, `of the rows from ${first} on, ${message}`, { hint, cause: error })
+  }
+}

@@ -1,0 +1,70 @@
+/** Rows as a CSV file. */
+import { invalidInput } from '../../src/errors.js'
+import { checkDelimiter } from './csv-records.js'
+import { jsonText } from './json-text.js'
+import { encodeRows, type FileRows, type PlainPiece, plainPieces } from './pieces.js'
+import { type FileTarget, type Progress, type WriteOptions, type Written, writeChunks } from './target.js'
+
+export interface WriteCsvOptions extends WriteOptions {
+  /** What stands between cells, one character; default `,`. */
+  readonly delimiter?: string | undefined
+}
+
+/**
+ * Writes rows as CSV (RFC 4180, UTF-8, lines end with LF) with a header row, so that `readCsv` with their schema gives the
+ * same rows, but that an empty text is null: it is quoted, for readers that tell them apart. null is an empty cell; dates and
+ * times are ISO 8601, binary is base64, vectors, lists, structs, maps and intervals are JSON. Without any rows or batches
+ * there is no header row.
+ *
+ * `rows`: what `search().batches()` gives, or row objects with the columns of the first.
+ * @throws code 13 for what CSV cannot hold (no columns, dates beyond the year 275,760) and for what is no rows; what the
+ *   rows throw; `signal.reason`.
+ */
+export function writeCsv(
+  target: FileTarget,
+  rows: FileRows,
+  options: WriteCsvOptions = {},
+): Promise<Written> {
+  const { delimiter = ',', signal } = options
+  return writeChunks(target, progress => encodeCsv(rows, delimiter, progress, signal), signal)
+}
+
+async function* encodeCsv(
+  rows: FileRows,
+  delimiter: string,
+  progress: Progress,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  const special = specialIn(delimiter)
+  let isFirst = true
+  for await (const piece of plainPieces(rows, signal)) {
+    if (piece.names.length === 0) throw invalidInput('rows without columns cannot be told in CSV')
+    if (isFirst) yield Buffer.from(`${piece.names.map(name => cellText(name, special)).join(delimiter)}\n`)
+    isFirst = false
+    yield* encodeRows(piece.length, row => lineOf(piece, row, delimiter, special))
+    progress.rows += piece.length
+  }
+}
+
+/** What a cell must be quoted for. */
+function specialIn(delimiter: string): RegExp {
+  checkDelimiter(delimiter)
+  return new RegExp(`[\\r\\n"\\u{${delimiter.charCodeAt(0).toString(16)}}]`, 'u')
+}
+
+function lineOf({ columns }: PlainPiece, row: number, delimiter: string, special: RegExp): string {
+  let line = ''
+  for (let i = 0; i < columns.length; i++) {
+    if (i > 0) line += delimiter
+    line += cellText(columns[i]![row], special)
+  }
+  return `${line}\n`
+}
+
+function cellText(value: unknown, special: RegExp): string {
+  if (value === null) return ''
+  // A delimiter is no character of a number.
+  if (typeof value !== 'string' && typeof value !== 'object') return jsonText(value)
+  const text = typeof value === 'string' ? value : jsonText(value)
+  return text === '' || special.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

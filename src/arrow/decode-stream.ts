@@ -1,0 +1,238 @@
+/** Reads Arrow IPC streams and files as they arrive, a message at a time. */
+import { invalidInput, quote } from '../errors.js'
+import { Pacer } from '../primitives/pacer.js'
+import { Budget, defaultMaxBytes, tooLarge } from './budget.js'
+import type { Batch } from './column.js'
+import { concatBytes } from './concat.js'
+import {
+  cutOff,
+  type DecodeLimits,
+  decodeIpcSteps,
+  headBytes,
+  noSchema,
+  openStream,
+  readFooter,
+  startsAsFile,
+} from './decode-ipc.js'
+import type { IpcDecoder } from './ipc-decoder.js'
+import { decodeMessage, decodePrefix, fileMagic, prefixBytes } from './ipc-message.js'
+import { asBytes } from './layout.js'
+import { runPaced } from './steps.js'
+import type { Schema } from './types.js'
+import { dictionaryFields } from './wire-field.js'
+
+export interface DecodeStreamOptions extends DecodeLimits {
+  /** Ends the decoding: what is awaited rejects with `signal.reason`. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface DecodedStream {
+  readonly schema: Schema
+  /** To be read once; each batch is decoded when it is asked for. */
+  readonly batches: AsyncIterable<Batch>
+}
+
+/**
+ * Decodes a stream or a file as it arrives, from chunks that stay as they are; resolves when the schema has been read.
+ * Holds one message at a time, so `maxBytes` bounds each message (as it arrives and as decoded) and the dictionaries, not
+ * the whole. Only a file with dictionaries, which may come last, is gathered first and must fit in `maxBytes`. The footer
+ * of any other must list the batches as they came. Lets the event loop turn while it decodes.
+ * @throws what `decodeIpc` throws; from `batches` for what comes after the schema.
+ */
+export async function decodeIpcStream(
+  chunks: AsyncIterable<Uint8Array>,
+  options: DecodeStreamOptions = {},
+): Promise<DecodedStream> {
+  const source = new ByteSource(chunks)
+  try {
+    return await openChunks(source, options)
+  } catch (error) {
+    await source.close()
+    throw error
+  }
+}
+
+async function openChunks(source: ByteSource, options: DecodeStreamOptions): Promise<DecodedStream> {
+  const { maxBytes = defaultMaxBytes, signal } = options
+  const pacer = new Pacer(signal)
+  const head = await source.peek(fileMagic.length)
+  if (head.length === 0) throw invalidInput('0 bytes is not an Arrow body')
+  const isFile = startsAsFile(head)
+  if (isFile && (await hasDictionaries(source, maxBytes))) {
+    const { schema, batches } = await runPaced(
+      decodeIpcSteps(await source.rest(maxBytes), { maxBytes }),
+      pacer,
+    )
+    return { schema, batches: iterate(batches) }
+  }
+  if (isFile) await source.read(headBytes)
+  const start = source.position
+  const first = await readMessage(source, maxBytes)
+  if (first?.message.kind !== 'schema') throw noSchema(start)
+  const decoder = openStream(first.message, null, new Budget(maxBytes), start)
+  return { schema: decoder.schema, batches: streamBatches(source, decoder, { isFile, maxBytes, pacer }) }
+}
+
+/** Whether the schema of a file, which stays where it is, has dictionaries; true where it takes the whole file to tell. */
+async function hasDictionaries(source: ByteSource, maxBytes: number): Promise<boolean> {
+  const prefix = await source.peek(headBytes + prefixBytes)
+  if (prefix.length < headBytes + prefixBytes) return true
+  const at = headBytes + prefixBytes
+  const length = decodePrefix(prefix, headBytes, headBytes)
+  if (length > maxBytes) throw tooLarge(`the metadata at byte ${at} is`, maxBytes)
+  const metadata = (await source.peek(at + length)).subarray(at)
+  if (length === 0 || metadata.length < length) return true
+  const message = decodeMessage(metadata, at)
+  return message.kind !== 'schema' || dictionaryFields(message.decoded.fields).length > 0
+}
+
+async function* iterate(batches: readonly Batch[]): AsyncGenerator<Batch> {
+  yield* batches
+}
+
+interface StreamState {
+  readonly isFile: boolean
+  readonly maxBytes: number
+  readonly pacer: Pacer
+}
+
+async function* streamBatches(
+  source: ByteSource,
+  decoder: IpcDecoder,
+  { isFile, maxBytes, pacer }: StreamState,
+): AsyncGenerator<Batch> {
+  const starts: number[] = []
+  try {
+    for (;;) {
+      const start = source.position
+      const next = await readMessage(source, maxBytes)
+      if (next === null) {
+        if (isFile) await checkFooter(source, starts, maxBytes)
+        else await checkEnd(source)
+        return
+      }
+      const { message, body, at } = next
+      if (message.kind === 'schema')
+        throw invalidInput(`broken arrow stream: a second schema (byte ${start})`)
+      if (message.kind === 'dictionary') await runPaced(decoder.addDictionary(message, body, at), pacer)
+      else {
+        starts.push(start)
+        yield await runPaced(decoder.batch(message.header, body, at, new Budget(maxBytes)), pacer)
+      }
+    }
+  } finally {
+    await source.close()
+  }
+}
+
+async function checkEnd(source: ByteSource): Promise<void> {
+  if ((await source.peek(1)).length === 0) return
+  throw invalidInput(`bytes follow the end of the stream (byte ${source.position})`)
+}
+
+/** A file is what its footer says: batches left out there, or in another order, would be other rows. */
+async function checkFooter(source: ByteSource, starts: readonly number[], maxBytes: number): Promise<void> {
+  const from = source.position
+  const { footer, footerStart } = readFooter(await source.rest(maxBytes), from)
+  const listed = footer.batches
+  if (listed.length === starts.length && listed.every(({ offset }, i) => offset === starts[i])) return
+  throw invalidInput(
+    `broken arrow file: its footer does not list the ${starts.length} batches before it, in their order (byte ${footerStart})`,
+  )
+}
+
+/** The next message and its body; null at the end of the stream. */
+async function readMessage(source: ByteSource, maxBytes: number) {
+  const start = source.position
+  const prefix = await source.peek(prefixBytes)
+  if (prefix.length === 0) return null
+  if (prefix.length < prefixBytes) throw cutOff(start + prefix.length)
+  await source.read(prefixBytes)
+  const length = decodePrefix(prefix, 0, start)
+  if (length === 0) return null
+  const metadataAt = source.position
+  if (length > maxBytes) throw tooLarge(`the metadata at byte ${metadataAt} is`, maxBytes)
+  const message = decodeMessage(await source.read(length), metadataAt)
+  const at = source.position
+  if (message.kind === 'schema') return { message, body: new Uint8Array(0), at }
+  if (message.bodyBytes > maxBytes) throw tooLarge(`the batch at byte ${at} is`, maxBytes)
+  return { message, body: await source.read(message.bodyBytes), at }
+}
+
+/** Chunks of any size, read in exact amounts. */
+class ByteSource {
+  readonly #chunks: AsyncIterator<Uint8Array>
+  #pending: Uint8Array[] = []
+  #pendingBytes = 0
+  /** Bytes read so far. */
+  position = 0
+
+  constructor(chunks: AsyncIterable<Uint8Array>) {
+    this.#chunks = chunks[Symbol.asyncIterator]()
+  }
+
+  /** The next bytes without taking them; fewer only where the source ends. */
+  async peek(bytes: number): Promise<Uint8Array> {
+    while (this.#pendingBytes < bytes && (await this.#fetch()));
+    if (this.#pending.length > 1) this.#pending = [concatBytes(this.#pending)]
+    return this.#pending[0]?.subarray(0, bytes) ?? new Uint8Array(0)
+  }
+
+  /**
+   * Takes exactly `bytes`, in a buffer that starts on a multiple of 8 unless one chunk holds them all. Memory
+   * is touched only as bytes arrive, whatever was announced.
+   */
+  async read(bytes: number): Promise<Uint8Array> {
+    if (this.#pendingBytes === 0 && bytes > 0) await this.#fetch()
+    const first = this.#pending[0]
+    if (first !== undefined && first.length >= bytes) {
+      this.#take(first, bytes)
+      return first.subarray(0, bytes)
+    }
+    const out = new Uint8Array(bytes)
+    let filled = 0
+    while (filled < bytes) {
+      if (this.#pendingBytes === 0 && !(await this.#fetch())) throw cutOff(this.position)
+      const chunk = this.#pending[0]!
+      const part = Math.min(chunk.length, bytes - filled)
+      out.set(chunk.subarray(0, part), filled)
+      this.#take(chunk, part)
+      filled += part
+    }
+    return out
+  }
+
+  /** Everything that is left. */
+  async rest(maxBytes: number): Promise<Uint8Array> {
+    while (await this.#fetch()) {
+      if (this.#pendingBytes > maxBytes) throw tooLarge('the arrow file is', maxBytes)
+    }
+    return this.#pending.length === 1 ? this.#pending[0]! : concatBytes(this.#pending)
+  }
+
+  async close(): Promise<void> {
+    await this.#chunks.return?.()
+  }
+
+  #take(chunk: Uint8Array, bytes: number): void {
+    if (bytes === chunk.length) this.#pending.shift()
+    else this.#pending[0] = chunk.subarray(bytes)
+    this.#pendingBytes -= bytes
+    this.position += bytes
+  }
+
+  /** Waits for the next chunk that holds anything; false where the source ends. */
+  async #fetch(): Promise<boolean> {
+    for (;;) {
+      const next = await this.#chunks.next()
+      if (next.done === true) return false
+      if (!(next.value instanceof Uint8Array)) {
+        throw invalidInput(`an arrow body comes in Uint8Array chunks, got ${quote(typeof next.value)}`)
+      }
+      if (next.value.length === 0) continue
+      this.#pending.push(asBytes(next.value))
+      this.#pendingBytes += next.value.length
+      return true
+    }
+  }
+}

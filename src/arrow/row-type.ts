@@ -1,0 +1,89 @@
+/** The TypeScript type of the rows of a schema, as `values.ts` makes them. */
+import type { DataType, Field, IntType, Schema } from './types.js'
+
+/**
+ * The rows of a schema that is written down `as const`. `Int64` is what 64-bit integers are read as. A column that may be
+ * null is `| null`; a vector whose elements may be null is an array where one is.
+ */
+export type RowOf<S extends Schema, Int64 = number> = FieldsOf<S['fields'], Int64>
+
+/** Of fields whose names are not known, a row of anything. */
+type FieldsOf<F extends readonly Field[], Int64> = string extends F[number]['name']
+  ? Readonly<Record<string, unknown>>
+  : { readonly [N in F[number]['name']]: CellOf<Extract<F[number], { readonly name: N }>, Int64> }
+
+type CellOf<F extends Field, Int64> = F['nullable'] extends false
+  ? ValueOf<F['type'], Int64>
+  : ValueOf<F['type'], Int64> | null
+
+type ValueOf<T extends DataType, Int64> = T extends IntType
+  ? T['bits'] extends 64
+    ? Int64
+    : number
+  : T extends { readonly kind: 'list' }
+    ? readonly CellOf<T['child'], Int64>[]
+    : T extends { readonly kind: 'fixed_size_list' }
+      ? EqualListOf<T['child'], Int64>
+      : T extends { readonly kind: 'struct' }
+        ? FieldsOf<T['children'], Int64>
+        : T extends { readonly kind: 'map' }
+          ? readonly EntryOf<T['child']['type'], Int64>[]
+          : T extends { readonly kind: 'dictionary' }
+            ? ValueOf<T['value'], Int64>
+            : T extends { readonly kind: 'timestamp' | 'time' | 'interval'; readonly unit: infer U }
+              ? UnitValues<Int64>[T['kind']][U & keyof UnitValues<Int64>[T['kind']]]
+              : T extends { readonly kind: infer K extends keyof PlainValues<Int64> }
+                ? PlainValues<Int64>[K]
+                : unknown
+
+interface PlainValues<Int64> {
+  readonly null: null
+  readonly bool: boolean
+  readonly float: number
+  readonly utf8: string
+  readonly binary: Uint8Array
+  readonly fixed_size_binary: Uint8Array
+  readonly decimal: string
+  readonly date: Date
+  readonly duration: Int64
+}
+
+/** Of types whose values depend on their unit. A count finer than a millisecond is a bigint where no Date is exactly that. */
+interface UnitValues<Int64> {
+  readonly timestamp: { s: Date; ms: Date; us: Date | bigint; ns: Date | bigint }
+  readonly time: { s: number; ms: number; us: Int64; ns: Int64 }
+  readonly interval: {
+    year_month: number
+    day_time: { readonly days: number; readonly milliseconds: number }
+    month_day_nano: { readonly months: number; readonly days: number; readonly nanoseconds: bigint }
+  }
+}
+
+type EqualListOf<F extends Field, Int64> =
+  NumbersOf<F['type']> extends infer Numbers
+    ? [Numbers] extends [never]
+      ? readonly CellOf<F, Int64>[]
+      : F['nullable'] extends false
+        ? Numbers
+        : Numbers | readonly CellOf<F, Int64>[]
+    : never
+
+/** The typed array of a vector; never where its elements are no numbers of at most 53 bits. */
+type NumbersOf<T extends DataType> = T extends { readonly kind: 'float' }
+  ? T['bits'] extends 64
+    ? Float64Array
+    : Float32Array
+  : T extends IntType
+    ? T['bits'] extends 64
+      ? never
+      : T['signed'] extends false
+        ? { 8: Uint8Array; 16: Uint16Array; 32: Uint32Array }[T['bits'] & (8 | 16 | 32)]
+        : { 8: Int8Array; 16: Int16Array; 32: Int32Array }[T['bits'] & (8 | 16 | 32)]
+    : never
+
+type EntryOf<T extends DataType, Int64> = T extends {
+  readonly kind: 'struct'
+  readonly children: readonly [infer Key extends Field, infer Value extends Field]
+}
+  ? readonly [CellOf<Key, Int64>, CellOf<Value, Int64>]
+  : readonly [unknown, unknown]

@@ -1,0 +1,79 @@
+/** The ids of the rows that two versions do not have at the same place, made one list. */
+import type { Pacer } from '../primitives/pacer.js'
+import { sortedByWords } from '../query/radix.js'
+
+/** Ids of rows, ascending. */
+export interface DifferingIds {
+  readonly added: Float64Array
+  readonly removed: Float64Array
+  /** In both, at other places. */
+  readonly both: Float64Array
+}
+
+/** Ids handled between two looks at the clock. */
+const rowsAtOnce = 64 * 1024
+
+/** Row ids as numbers: all of them are below 2^53. */
+export function idNumbers(ids: BigUint64Array): Float64Array {
+  const halves = new Uint32Array(ids.buffer, ids.byteOffset, 2 * ids.length)
+  const numbers = new Float64Array(ids.length)
+  for (let i = 0; i < numbers.length; i++) numbers[i] = halves[2 * i + 1]! * 2 ** 32 + halves[2 * i]!
+  return numbers
+}
+
+/** Ids of pages as one list, ascending. */
+export async function ascendingIds(pages: readonly Float64Array[], pacer: Pacer): Promise<Float64Array> {
+  const count = pages.reduce((sum, page) => sum + page.length, 0)
+  const ids = new Float64Array(count)
+  let at = 0
+  let isSorted = true
+  for (const page of pages) {
+    ids.set(page, at)
+    for (let i = Math.max(1, at); i < at + page.length; i++) isSorted &&= ids[i - 1]! < ids[i]!
+    at += page.length
+    await pacer.turn()
+  }
+  if (isSorted) return ids
+  const words = [new Uint32Array(count), new Uint32Array(count)] as const
+  for (let from = 0; from < count; from += rowsAtOnce) {
+    const to = Math.min(count, from + rowsAtOnce)
+    for (let i = from; i < to; i++) {
+      words[0][i] = ids[i]! / 2 ** 32
+      words[1][i] = ids[i]!
+    }
+    await pacer.turn()
+  }
+  const order = await sortedByWords(words, count, pacer)
+  const sorted = new Float64Array(count)
+  for (let from = 0; from < count; from += rowsAtOnce) {
+    const to = Math.min(count, from + rowsAtOnce)
+    for (let i = from; i < to; i++) sorted[i] = ids[order[i]!]!
+    await pacer.turn()
+  }
+  return sorted
+}
+
+/** What only one of two ascending lists has, and what both have. */
+export async function differingIds(
+  from: Float64Array,
+  to: Float64Array,
+  pacer: Pacer,
+): Promise<DifferingIds> {
+  const added = new Float64Array(to.length)
+  const removed = new Float64Array(from.length)
+  const both = new Float64Array(Math.min(from.length, to.length))
+  let [adds, removes, shared] = [0, 0, 0]
+  for (let i = 0, j = 0; i < from.length || j < to.length; ) {
+    const end = i + j + rowsAtOnce
+    for (; i + j < end && (i < from.length || j < to.length); ) {
+      if (j === to.length || from[i]! < to[j]!) removed[removes++] = from[i++]!
+      else if (i === from.length || to[j]! < from[i]!) added[adds++] = to[j++]!
+      else {
+        both[shared++] = from[i++]!
+        j++
+      }
+    }
+    await pacer.turn()
+  }
+  return { added: added.slice(0, adds), removed: removed.slice(0, removes), both: both.slice(0, shared) }
+}

@@ -1,0 +1,41 @@
+/** Batches as objects, a few at a time. */
+import type { Batch } from '../arrow/column.js'
+import { sliceBatch } from '../arrow/slice.js'
+import { batchToRows, type ReadOptions } from '../arrow/values.js'
+import { Pacer } from '../primitives/pacer.js'
+import type { CallOptions } from '../protocol/calls.js'
+import { wireWord } from './options.js'
+
+export interface RowsOptions extends CallOptions {
+  /** How 64-bit integers come: as numbers (the default; beyond 2^53 that throws), or as bigints or strings. */
+  readonly int64?: ReadOptions['int64'] | undefined
+}
+
+export type RowObject = Record<string, unknown>
+
+/** Values made into JavaScript's between two looks at the clock. */
+const cellsAtOnce = 8 * 1024
+
+/** The options of a call without those that say how values are given. Throws code 13 for a word nobody knows. */
+export function callOptions({ int64 = 'number', ...call }: RowsOptions): CallOptions {
+  wireWord('int64', int64, { number: 'number', bigint: 'bigint', string: 'string' })
+  return call
+}
+
+/** The rows of batches, in order. */
+export async function rowObjects(
+  batches: AsyncIterable<Batch> | Iterable<Batch>,
+  { int64 = 'number', signal }: RowsOptions,
+): Promise<RowObject[]> {
+  const pacer = new Pacer(signal)
+  const rows: RowObject[] = []
+  for await (const batch of batches) {
+    const step = Math.max(1, Math.floor(cellsAtOnce / Math.max(1, batch.columns.length)))
+    for (let from = 0; from < batch.length; from += step) {
+      const piece = sliceBatch(batch, from, Math.min(step, batch.length - from))
+      for (const row of batchToRows(piece, { int64 })) rows.push(row)
+      await pacer.turn()
+    }
+  }
+  return rows
+}

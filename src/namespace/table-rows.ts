@@ -1,0 +1,279 @@
+/** How what callers hand in as rows becomes Arrow: as far as possible only when it is asked for. */
+import { types } from 'node:util'
+import { type BadVectors, soundBatch, soundSchema } from '../arrow/bad-vectors.js'
+import { checkSchemaShape } from '../arrow/check-schema.js'
+import type { Batch } from '../arrow/column.js'
+import { decodeIpcSteps } from '../arrow/decode-ipc.js'
+import { decodeIpcStream } from '../arrow/decode-stream.js'
+import { fromForeignArrow, isForeignArrow } from '../arrow/foreign.js'
+import { batchBytes } from '../arrow/layout.js'
+import { isRow, roughBytes, rowsToBatches } from '../arrow/rows.js'
+import { equalSchemas } from '../arrow/same-type.js'
+import { sliceBatch } from '../arrow/slice.js'
+import { runPaced } from '../arrow/steps.js'
+import type { Schema } from '../arrow/types.js'
+import { invalidInput, quote, schemaMismatch } from '../errors.js'
+import { Pacer } from '../primitives/pacer.js'
+import { ArrowRows } from './arrow-rows.js'
+import { wireWord } from './options.js'
+import { Source } from './source.js'
+import type { IngestOptions, Progress } from './table-data.js'
+
+export interface TableRowsOptions extends IngestOptions {
+  /**
+   * Types of plain objects. Absent: inferred over all rows of an array; of others over the first 65,536 rows or 32 MiB, which
+   * later ones must fit.
+   */
+  readonly schema?: Schema | (() => Promise<Schema>) | undefined
+  /** Leave out columns of the schema that no plain object has; to know which, all of them are read at once. Default false. */
+  readonly onlyBrought?: boolean
+  readonly signal?: AbortSignal | undefined
+}
+
+const inferenceWindow = { rows: 64 * 1024, bytes: 32 * 1024 * 1024 } as const
+
+/** Rows of a batch looked at in one go for bad vectors. */
+const rowsAtOnce = 8 * 1024
+
+/**
+ * The rows as Arrow; whoever takes them closes them. Throws code 13 for what is no rows, 20 for rows that do not fit the
+ * schema or each other, here or while the rows are read.
+ */
+export async function tableRows(data: object, options: TableRowsOptions = {}): Promise<ArrowRows> {
+  const { signal, onProgress } = options
+  const badVectors = wireWord('badVectors', options.badVectors ?? 'error', badVectorWords)
+  if (onProgress !== undefined && typeof onProgress !== 'function') {
+    throw invalidInput(`onProgress must be a function, got ${quote(onProgress)}`)
+  }
+  const source = open(data, signal)
+  try {
+    const schema = typeof options.schema === 'function' ? await options.schema() : options.schema
+    if (schema !== undefined) checkSchemaShape(schema)
+    const rows = await source.rows({ schema, onlyBrought: options.onlyBrought === true, badVectors, signal })
+    const batches = onProgress === undefined ? rows.batches : reported(rows.batches, onProgress)
+    return new ArrowRows(rows.schema, batches, source.close)
+  } catch (error) {
+    await source.close()
+    throw error
+  }
+}
+
+const badVectorWords = { error: 'error', null: 'null', skip: 'skip' } as const
+
+async function* reported(
+  batches: AsyncIterable<Batch> | Iterable<Batch>,
+  onProgress: (progress: Progress) => void,
+): AsyncGenerator<Batch> {
+  let rows = 0
+  let bytes = 0
+  for await (const batch of batches) {
+    rows += batch.length
+    bytes += batchBytes(batch)
+    onProgress({ rows, bytes })
+    yield batch
+  }
+}
+
+interface Reading {
+  readonly schema: Schema | undefined
+  readonly onlyBrought: boolean
+  readonly badVectors: BadVectors
+  readonly signal: AbortSignal | undefined
+}
+
+interface Batches {
+  readonly schema: Schema
+  readonly batches: AsyncIterable<Batch> | Iterable<Batch>
+}
+
+interface Opened {
+  rows(reading: Reading): Promise<Batches>
+  close(): Promise<void>
+}
+
+function open(data: object, signal: AbortSignal | undefined): Opened {
+  if (types.isUint8Array(data)) {
+    const rows = async (reading: Reading) => {
+      return withoutBadVectors(await runPaced(decodeIpcSteps(data), new Pacer(signal)), reading)
+    }
+    return { rows, close: async () => {} }
+  }
+  if (typeof data !== 'object' || data === null) throw noRows(data)
+  const iterable = isForeignArrow(data) ? [data] : (data as Iterable<unknown>)
+  if (!(Symbol.iterator in iterable) && !(Symbol.asyncIterator in iterable)) throw noRows(data)
+  // Rows that lie there anyway are one chunk.
+  const items = Array.isArray(data) && kindOfItem(data[0]) === 'row' ? [data] : iterable
+  const window = Array.isArray(data) ? undefined : inferenceWindow
+  const source = new Source(items, signal)
+  return { rows: reading => readSource(source, window, reading), close: () => source.close() }
+}
+
+function noRows(data: unknown) {
+  return invalidInput(
+    `rows must be an iterable of objects, an Arrow table, or Arrow IPC bytes, got ${quote(data)}`,
+  )
+}
+
+// ---- sources, by the kind of their first item
+
+type Kind = 'row' | 'chunk' | 'arrow' | 'bytes'
+
+const kindNames: Readonly<Record<Kind, string>> = {
+  row: 'a plain object',
+  chunk: 'an array',
+  arrow: 'an Arrow table or batch',
+  bytes: 'bytes',
+}
+
+function kindOfItem(item: unknown): Kind | null {
+  if (types.isUint8Array(item)) return 'bytes'
+  if (Array.isArray(item)) return 'chunk'
+  if (isForeignArrow(item)) return 'arrow'
+  return isRow(item) ? 'row' : null
+}
+
+async function readSource(
+  source: Source,
+  window: typeof inferenceWindow | undefined,
+  reading: Reading,
+): Promise<Batches> {
+  const first = await source.next()
+  const kind = first.done === true ? 'row' : kindOfItem(first.value)
+  if (kind === null) throw invalidInput(`row 0 is not an object of columns: ${quote(first.value)}`)
+  const items = new Items(source, kind, first)
+  if (kind === 'arrow') return withoutBadVectors(await arrowBatches(items), reading)
+  if (kind === 'bytes') {
+    return withoutBadVectors(
+      await decodeIpcStream(items.each() as AsyncGenerator<Uint8Array>, reading),
+      reading,
+    )
+  }
+  const pieces = rowPieces(items, new Pacer(reading.signal))
+  if (!reading.onlyBrought || reading.schema === undefined)
+    return rowsToBatches(pieces, { ...reading, window })
+  const all: (readonly object[])[] = []
+  for await (const piece of pieces) all.push(piece)
+  return rowsToBatches(each(all), { ...reading, schema: broughtFields(all, reading.schema) })
+}
+
+async function* each<T>(items: Iterable<T>): AsyncGenerator<T> {
+  yield* items
+}
+
+/** The fields that any row has; what the schema does not have is refused with all its names. */
+function broughtFields(pieces: readonly (readonly object[])[], schema: Schema): Schema {
+  const names = new Set<string>()
+  for (const rows of pieces) for (const row of rows) for (const name of Object.keys(row)) names.add(name)
+  const fields = schema.fields.filter(({ name }) => names.has(name))
+  return fields.length === names.size ? { ...schema, fields } : schema
+}
+
+/** What is left of a source, all of one kind. */
+class Items {
+  readonly #source: Source
+  readonly #kind: Kind
+  #first: IteratorResult<unknown> | null
+  /** Items taken. */
+  #taken = 0
+
+  constructor(source: Source, kind: Kind, first: IteratorResult<unknown>) {
+    this.#source = source
+    this.#kind = kind
+    this.#first = first
+  }
+
+  /** Takes the next item. Throws code 13, naming its place, for one of another kind. */
+  next(): IteratorResult<unknown> | Promise<IteratorResult<unknown>> {
+    const first = this.#first
+    this.#first = null
+    const next = first ?? this.#source.next()
+    return next instanceof Promise ? next.then(result => this.#checked(result)) : this.#checked(next)
+  }
+
+  async *each(): AsyncGenerator<unknown> {
+    for (;;) {
+      const next = await this.next()
+      if (next.done === true) return
+      yield next.value
+    }
+  }
+
+  #checked(next: IteratorResult<unknown>): IteratorResult<unknown> {
+    if (next.done === true) return next
+    const { value } = next
+    const isPlain =
+      typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+    const kind = isPlain && this.#kind === 'row' ? 'row' : kindOfItem(value)
+    const index = this.#taken++
+    if (kind === this.#kind) return next
+    const got = kind === null ? quote(value) : kindNames[kind]
+    throw invalidInput(
+      `item ${index} of the rows is ${got}, those before it are of another kind: ${kindNames[this.#kind]}`,
+    )
+  }
+}
+
+/** Where a piece of rows ends: a few milliseconds of work, a few megabytes of memory. */
+const pieceRows = 1024
+const pieceBytes = 4 * 1024 * 1024
+
+/** The rows of single objects, or of arrays of them, in pieces. */
+async function* rowPieces(items: Items, pacer: Pacer): AsyncGenerator<readonly object[]> {
+  let piece: object[] = []
+  let bytes = 0
+  for (;;) {
+    const pulled = items.next()
+    const next = pulled instanceof Promise ? await pulled : pulled
+    if (next.done === true) break
+    const rows: readonly object[] = Array.isArray(next.value) ? next.value : [next.value]
+    for (let i = 0; i < rows.length; i++) {
+      piece.push(rows[i]!)
+      bytes += roughBytes(rows[i])
+      if (piece.length < pieceRows && bytes < pieceBytes) continue
+      yield piece
+      piece = []
+      bytes = 0
+    }
+    if (pacer.due()) await pacer.pause()
+  }
+  if (piece.length > 0) yield piece
+}
+
+async function arrowBatches(items: Items): Promise<Batches> {
+  const first = fromForeignArrow((await items.next()).value)!
+  async function* batches(): AsyncGenerator<Batch> {
+    yield* first.batches
+    let index = 1
+    for await (const item of items.each()) {
+      const { schema, batches } = fromForeignArrow(item)!
+      if (!equalSchemas(schema, first.schema)) {
+        throw schemaMismatch(`item ${index} of the rows has another schema than those before it`)
+      }
+      index++
+      yield* batches
+    }
+  }
+  return { schema: first.schema, batches: batches() }
+}
+
+/** Arrow data as it came, but for its bad vectors. */
+function withoutBadVectors(
+  { schema: own, batches }: Batches,
+  { schema: target, badVectors, signal }: Reading,
+): Batches {
+  if (badVectors === 'error') return { schema: own, batches }
+  const schema = soundSchema(own, target ?? own, badVectors)
+  async function* sound(): AsyncGenerator<Batch> {
+    const pacer = new Pacer(signal)
+    let firstRow = 0
+    for await (const batch of batches) {
+      for (let from = 0; from < batch.length; from += rowsAtOnce) {
+        const piece = sliceBatch(batch, from, Math.min(rowsAtOnce, batch.length - from))
+        yield soundBatch(piece, schema, badVectors, firstRow)
+        firstRow += piece.length
+        await pacer.turn()
+      }
+    }
+  }
+  return { schema, batches: sound() }
+}

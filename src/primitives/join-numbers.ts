@@ -1,0 +1,14 @@
+/** Arrays of numbers, one after the other; where there is one only, that very one. `Numbers`: their class. */
+export function joinNumbers<T extends Uint32Array | Float64Array>(
+  Numbers: new (length: number) => T,
+  pieces: readonly T[],
+): T {
+  if (pieces.length === 1) return pieces[0]!
+  const all = new Numbers(pieces.reduce((sum, piece) => sum + piece.length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    all.set(piece, at)
+    at += piece.length
+  }
+  return all
+}

@@ -1,0 +1,78 @@
+/**
+ * The rows of one version that another version of the table does not have at the same place: in the same fragment at the
+ * same offset, with the columns that both versions have in the same files. A row at the same place is the same row with
+ * the same values; one that is not may have moved only.
+ *
+ * What the two versions share is not opened, so this costs what they differ in, and a look at each fragment's record.
+ */
+import type { DataFile, Fragment, RunsPlace } from '../manifest/layout.js'
+import type { Bitset } from '../primitives/bitset.js'
+import { type Part, runsKey, type TableReader } from '../table/table-reader.js'
+
+/** Rows of a fragment that are not there in the other version: all, or those at the offsets that these places hold. */
+type Elsewhere = 'all' | readonly RunsPlace[]
+
+export class Difference {
+  /** Known ones: a reader is of one version, and lives as long as what is known of that. */
+  static readonly #known = new WeakMap<TableReader, WeakMap<TableReader, Difference>>()
+
+  /** Rows of the version of `reader` that are not in the version of `other`. Reads nothing. */
+  static between(reader: TableReader, other: TableReader): Difference {
+    const known = Difference.#known.get(reader) ?? new WeakMap<TableReader, Difference>()
+    Difference.#known.set(reader, known)
+    const difference = known.get(other) ?? new Difference(reader, other)
+    known.set(other, difference)
+    return difference
+  }
+
+  readonly #reader: TableReader
+  readonly #elsewhere = new Map<Fragment, Elsewhere>()
+
+  private constructor(reader: TableReader, other: TableReader) {
+    this.#reader = reader
+    const theirs = new Map(other.layout.fragments.map(fragment => [fragment.id, fragment]))
+    const theirFields = new Set(other.schema.fields.map(field => field.id))
+    const shared = reader.schema.fields.map(field => field.id).filter(id => theirFields.has(id))
+    for (const fragment of reader.layout.fragments) {
+      const before = theirs.get(fragment.id)
+      if (before === fragment) continue
+      const elsewhere = before === undefined ? 'all' : elsewhereIn(fragment, before, shared)
+      if (elsewhere.length > 0) this.#elsewhere.set(fragment, elsewhere)
+    }
+  }
+
+  mayHold(fragment: Fragment): boolean {
+    return this.#elsewhere.has(fragment)
+  }
+
+  /** The rows of a part that differ, by offset in it, dead ones among them; null for all. */
+  async rowsIn(part: Part, signal: AbortSignal | undefined): Promise<Bitset | null> {
+    const elsewhere = this.#elsewhere.get(part.fragment) ?? []
+    return elsewhere === 'all' ? null : this.#reader.marked(part, elsewhere, signal)
+  }
+}
+
+function elsewhereIn(fragment: Fragment, before: Fragment, shared: readonly number[]): Elsewhere {
+  if (!sameFiles(fragment.files, before.files, shared)) return 'all'
+  // Who lives here and not there is dead there.
+  const dead = new Set(fragment.dead.parts.map(runsKey))
+  return before.dead.parts.filter(part => !dead.has(runsKey(part)))
+}
+
+/** Whether columns are in the same files. */
+function sameFiles(a: readonly DataFile[], b: readonly DataFile[], fields: readonly number[]): boolean {
+  if (a === b) return true
+  const [ours, theirs] = [newestFiles(a), newestFiles(b)]
+  return fields.every(id => ours.get(id) === theirs.get(id))
+}
+
+/** Names the newest file of every field. */
+function newestFiles(files: readonly DataFile[]): ReadonlyMap<number, string> {
+  const newest = new Map<number, string>()
+  for (const file of files) for (const id of file.fields) newest.set(id, fileKey(file))
+  return newest
+}
+
+function fileKey(file: DataFile): string {
+  return 'file' in file ? file.file : `${file.slot}/${file.blob}`
+}

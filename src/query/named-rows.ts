@@ -1,0 +1,200 @@
+/**
+ * Rows that a filter names by number: conditions on `_rowid` and `_rowoffset` alone say where to look, so that no value
+ * is computed, let alone read, for rows they leave out.
+ */
+import type { Fragment } from '../manifest/layout.js'
+import { Bitset } from '../primitives/bitset.js'
+import { partitionPoint } from '../primitives/partition-point.js'
+import { type Bound, type BoundExpression, columnsOf, type Scalar } from '../sql/bound.js'
+import type { Part, TableReader } from '../table/table-reader.js'
+import { rowIdField, rowOffsetField } from './source.js'
+
+/** Whole numbers from `least` to `greatest`; of those the `members`, ascending and distinct, or null for all. */
+interface Numbers {
+  readonly least: number
+  readonly greatest: number
+  readonly members: Float64Array | null
+}
+
+/** A filter taken apart: it is true of the rows that are named and for which `rest` is true. */
+export interface NamedRows {
+  /** By `_rowid`, and by `_rowoffset`; null: no condition names rows so. */
+  readonly ids: Numbers | null
+  readonly offsets: Numbers | null
+  /** The conditions that name them. */
+  readonly naming: BoundExpression
+  readonly rest: BoundExpression | null
+}
+
+const known = new WeakMap<BoundExpression, NamedRows | null>()
+
+/** Null for a filter that names no rows. */
+export function namedRows(filter: BoundExpression): NamedRows | null {
+  let named = known.get(filter)
+  if (named === undefined) {
+    named = takenApart(filter)
+    known.set(filter, named)
+  }
+  return named
+}
+
+function takenApart(filter: BoundExpression): NamedRows | null {
+  const { expr } = filter
+  const conditions = expr.kind === 'and' ? expr.operands : [expr]
+  const naming: Bound[] = []
+  const others: Bound[] = []
+  let ids: Numbers | null = null
+  let offsets: Numbers | null = null
+  for (const condition of conditions) {
+    const byId = numbersIn(condition, rowIdField.name)
+    const byOffset = byId === null ? numbersIn(condition, rowOffsetField.name) : null
+    if (byId !== null) ids = inBoth(ids, byId)
+    if (byOffset !== null) offsets = inBoth(offsets, byOffset)
+    const list = byId === null && byOffset === null ? others : naming
+    list.push(condition)
+  }
+  if (naming.length === 0) return null
+  return {
+    ids,
+    offsets,
+    naming: joined(filter, naming),
+    rest: others.length === 0 ? null : joined(filter, others),
+  }
+}
+
+function joined(filter: BoundExpression, conditions: readonly Bound[]): BoundExpression {
+  const expr: Bound =
+    conditions.length === 1 ? conditions[0]! : { kind: 'and', type: filter.type, operands: conditions }
+  return { ...filter, expr, columns: columnsOf(expr) }
+}
+
+/** The numbers of column `name` for which a condition is true; null where it says anything else. */
+function numbersIn(condition: Bound, name: string): Numbers | null {
+  if (condition.kind === 'in') {
+    const { operand, values, others } = condition
+    return isColumn(operand, name) && others.length === 0 ? among(values) : null
+  }
+  if (condition.kind !== 'compare' || !isColumn(condition.left, name)) return null
+  const { op, right } = condition
+  if (right.kind !== 'literal' || typeof right.value !== 'bigint') return null
+  // All numbers are below 2^53, so what a constant beyond loses does not matter.
+  const number = Number(right.value)
+  const { POSITIVE_INFINITY: endless } = Number
+  switch (op) {
+    case '=':
+      return among([right.value])
+    case '<':
+      return { least: 0, greatest: number - 1, members: null }
+    case '<=':
+      return { least: 0, greatest: number, members: null }
+    case '>':
+      return { least: number + 1, greatest: endless, members: null }
+    case '>=':
+      return { least: number, greatest: endless, members: null }
+    default:
+      return null
+  }
+}
+
+function isColumn(node: Bound, name: string): boolean {
+  return node.kind === 'column' && node.path[0] === name
+}
+
+function among(values: readonly Scalar[]): Numbers {
+  const members = Float64Array.from(values as readonly bigint[], Number).sort()
+  return { least: members[0] ?? 0, greatest: members.at(-1) ?? -1, members }
+}
+
+function inBoth(a: Numbers | null, b: Numbers): Numbers {
+  if (a === null) return b
+  const [short, long] = a.members !== null ? [a, b] : [b, a]
+  const least = Math.max(a.least, b.least)
+  const greatest = Math.min(a.greatest, b.greatest)
+  if (short.members === null) return { least, greatest, members: null }
+  const others = long.members === null ? null : new Set(long.members)
+  const members = short.members.filter(
+    number => number >= least && number <= greatest && (others === null || others.has(number)),
+  )
+  return { least, greatest, members }
+}
+
+/** Those of `numbers` between two, both inclusive, by their place among the members: ascending. */
+function membersBetween(members: Float64Array, first: number, last: number): Float64Array {
+  const from = partitionPoint(members.length, i => members[i]! < first)
+  const to = partitionPoint(members.length, i => members[i]! <= last)
+  return members.subarray(from, to)
+}
+
+function meets({ least, greatest, members }: Numbers, first: number, last: number): boolean {
+  if (greatest < first || last < least) return false
+  if (members === null) return true
+  const at = partitionPoint(members.length, i => members[i]! < first)
+  return at < members.length && members[at]! <= last
+}
+
+/** Whether a fragment may hold rows that are named. Reads nothing. */
+export function mayHoldNamed({ ids, offsets }: NamedRows, fragment: Fragment, reader: TableReader): boolean {
+  if (ids !== null) {
+    const { ids: own, rows } = fragment
+    const [first, last] = 'row0' in own ? [own.row0, own.row0 + rows - 1] : [own.least, own.greatest]
+    if (!meets(ids, first, last)) return false
+  }
+  if (offsets === null) return true
+  const before = reader.liveBeforeFragment(fragment)
+  return meets(offsets, before, before + fragment.rows - fragment.dead.count - 1)
+}
+
+/** The rows of a part that are named, by offset in it; by id dead ones too, by offset living ones only. */
+export async function namedIn(
+  { ids, offsets }: NamedRows,
+  part: Part,
+  reader: TableReader,
+  signal: AbortSignal | undefined,
+): Promise<Bitset> {
+  const byId = ids === null ? null : await rowsById(ids, part, reader, signal)
+  // Where rows stand is not asked of a part without any.
+  if (offsets === null || byId?.isEmpty() === true) return byId!
+  const byOffset = await rowsByOffset(offsets, part, reader, signal)
+  return byId === null ? byOffset : byId.and(byOffset)
+}
+
+async function rowsById(
+  { least, greatest, members }: Numbers,
+  { fragment, first, rows }: Part,
+  reader: TableReader,
+  signal: AbortSignal | undefined,
+): Promise<Bitset> {
+  const runs = await reader.rowIds(fragment, signal)
+  if (members === null) {
+    const from = Math.max(runs.rankOf(least), first)
+    return Bitset.range(rows, from - first, Math.min(runs.rankOf(greatest + 1), first + rows) - first)
+  }
+  const named = new Bitset(rows)
+  if (rows === 0) return named
+  const wanted = membersBetween(members, runs.at(first), runs.at(first + rows - 1))
+  for (const offset of runs.ranksOf(wanted)) named.add(offset - first)
+  return named
+}
+
+async function rowsByOffset(
+  { least, greatest, members }: Numbers,
+  part: Part,
+  reader: TableReader,
+  signal: AbortSignal | undefined,
+): Promise<Bitset> {
+  const { fragment, rows } = part
+  const live = await reader.live(part, signal)
+  const before = reader.liveBeforeFragment(fragment) + (await reader.liveBefore(part, signal))
+  const count = live === null ? rows : live.count()
+  if (members === null) {
+    const from = Math.max(least - before, 0)
+    const to = Math.min(greatest + 1 - before, count)
+    if (live === null || from >= to) return Bitset.range(rows, from, to)
+    const [first, last] = live.selectAll([from, to - 1])
+    return Bitset.range(rows, first!, last! + 1).and(live)
+  }
+  const ranks = membersBetween(members, before, before + count - 1).map(number => number - before)
+  const named = new Bitset(rows)
+  for (const row of live === null ? ranks : live.selectAll(ranks)) named.add(row)
+  return named
+}

@@ -1,0 +1,91 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { commonLengths, soundBatch, soundRows, vectorColumns } from '../../src/arrow/bad-vectors.js'
+import { rowsToBatch } from '../../src/arrow/rows.js'
+import { runAtOnce } from '../../src/arrow/steps.js'
+import type { Schema } from '../../src/arrow/types.js'
+import { batchToRows } from '../../src/arrow/values.js'
+
+const size = 3
+const schemaOf = (bits: 16 | 32 | 64): Schema => {
+  const item = { name: 'item', type: { kind: 'float', bits }, nullable: true } as const
+  const type = { kind: 'fixed_size_list', size, child: item } as const
+  return {
+    fields: [
+      { name: 'id', type: { kind: 'float', bits: 64 }, nullable: false },
+      { name: 'a', type, nullable: true },
+      { name: 'b', type, nullable: true },
+    ],
+  }
+}
+
+const element = fc.oneof(
+  { weight: 12, arbitrary: fc.integer({ min: -100, max: 100 }) },
+  fc.constantFrom(null, Number.NaN, Infinity, -Infinity),
+)
+const vector = fc.oneof(
+  { weight: 8, arbitrary: fc.array(element, { minLength: size, maxLength: size }) },
+  fc.constant(null),
+)
+const rows = fc
+  .array(fc.tuple(vector, vector), { maxLength: 40 })
+  .map(pairs => pairs.map(([a, b], id) => ({ id, a, b })))
+const bits = fc.constantFrom(16, 32, 64)
+
+const isBad = (list: readonly (number | null)[] | null) =>
+  list !== null && !list.every(value => value !== null && Number.isFinite(value))
+
+test('what becomes of bad vectors is the same in batches and in plain objects', () => {
+  fc.assert(
+    fc.property(rows, bits, fc.constantFrom('null', 'skip'), (rows, bits, mode) => {
+      const schema = schemaOf(bits as 16 | 32 | 64)
+      const sound = soundRows(rows, 10, vectorColumns(schema), mode)
+      const expected =
+        mode === 'skip'
+          ? rows.filter(({ a, b }) => !isBad(a) && !isBad(b))
+          : rows.map(({ id, a, b }) => ({ id, a: isBad(a) ? null : a, b: isBad(b) ? null : b }))
+      expect(sound.rows).toEqual(expected)
+      expect([...(sound.numbers as Uint32Array)]).toEqual(
+        (mode === 'skip' ? expected : rows).map(({ id }) => 10 + id),
+      )
+      const batch = soundBatch(rowsToBatch(rows, schema), schema, mode, 10)
+      expect(batchToRows(batch)).toEqual(batchToRows(rowsToBatch(expected, schema)))
+      for (const column of batch.columns.slice(1)) expect(column.children[0]!.nullCount).toBe(0)
+    }),
+  )
+})
+
+test('numbers that are infinite in the bits of their column are bad, the greatest that are not are good', () => {
+  const edges = {
+    16: [65_519, 65_520],
+    32: [3.4028235e38, 3.4028236e38],
+    64: [Number.MAX_VALUE, Infinity],
+  } as const
+  for (const bits of [16, 32, 64] as const) {
+    const [good, bad] = edges[bits]
+    const vectors = vectorColumns(schemaOf(bits))
+    const kept = (value: number) =>
+      soundRows([{ id: 0, a: [1, value, -value] }], 0, vectors, 'skip').rows.length
+    expect([kept(good), kept(bad)]).toEqual([1, 0])
+  }
+})
+
+test('what is no array of numbers stays, for others to refuse', () => {
+  const odd = [{ a: 'x' }, { a: [1, 'x', 2] }, { a: 7 }, { a: undefined }, {}]
+  expect(soundRows(odd, 0, vectorColumns(schemaOf(32)), 'skip').rows).toEqual(odd)
+})
+
+test('the length of a column is the most frequent one, the smallest of several', () => {
+  const rows = [
+    { a: [1], b: [1, 2], c: ['x'], d: [1, null] },
+    { a: [1, 2, 3], b: new Float32Array(2), c: [1], d: [] },
+    { a: [1, 2, 3], b: [1], c: null, d: Uint8Array.of(1) },
+    { a: [1], e: null },
+  ]
+  expect(runAtOnce(commonLengths(rows))).toEqual(
+    new Map([
+      ['a', 1],
+      ['b', 2],
+    ]),
+  )
+})

@@ -1,0 +1,5 @@
+import { ingestSuite } from '../suites/ingest.js'
+import { doors } from '../support/doors.js'
+import { temporaryRoots } from '../support/roots.js'
+
+for (const door of doors(temporaryRoots())) ingestSuite(door)

@@ -1,0 +1,170 @@
+/** What rows are when the program is compiled, and that they are that when it runs. */
+import { expect, expectTypeOf, test } from 'vitest'
+import { connect, type Row, type RowOf, type Schema, type Search, type Table } from '../../src/index.js'
+
+const int64 = { kind: 'int', bits: 64, signed: true } as const
+const utf8 = { kind: 'utf8', large: false } as const
+const float32 = { kind: 'float', bits: 32 } as const
+
+const schema = {
+  fields: [
+    { name: 'id', type: int64, nullable: false },
+    { name: 'title', type: utf8, nullable: true },
+    {
+      name: 'vector',
+      type: { kind: 'fixed_size_list', size: 2, child: { name: 'item', type: float32, nullable: false } },
+      nullable: false,
+    },
+    {
+      name: 'tags',
+      type: { kind: 'list', large: false, child: { name: 'item', type: utf8, nullable: true } },
+      nullable: true,
+    },
+    { name: 'at', type: { kind: 'timestamp', unit: 'ms', timezone: null }, nullable: true },
+    {
+      name: 'by',
+      type: {
+        kind: 'struct',
+        children: [
+          { name: 'name', type: utf8, nullable: false },
+          { name: 'flag', type: { kind: 'bool' }, nullable: true },
+        ],
+      },
+      nullable: false,
+    },
+    {
+      name: 'word',
+      type: {
+        kind: 'dictionary',
+        index: { kind: 'int', bits: 8, signed: true },
+        value: utf8,
+        ordered: false,
+      },
+      nullable: false,
+    },
+  ],
+} as const satisfies Schema
+
+interface Doc {
+  readonly id: number
+  readonly title: string | null
+  readonly vector: Float32Array
+  readonly tags: readonly (string | null)[] | null
+  readonly at: Date | null
+  readonly by: { readonly name: string; readonly flag: boolean | null }
+  readonly word: string
+}
+
+const rows = [
+  { id: 1n, vector: [1, 2], tags: ['a', null], at: '2026-01-31T00:00:00Z', by: { name: 'ada' }, word: 'x' },
+  { id: 2, title: 'two', vector: Float32Array.of(3, 4), by: { name: 'bob', flag: true }, word: 'y' },
+]
+
+test('a schema that is written down gives the type of its rows', () => {
+  expectTypeOf<RowOf<typeof schema>>().toEqualTypeOf<Doc>()
+  expectTypeOf<RowOf<typeof schema, bigint>['id']>().toEqualTypeOf<bigint>()
+  expectTypeOf<RowOf<Schema>>().toEqualTypeOf<Row>()
+})
+
+test('every type of column has its values', () => {
+  type Of<T> = RowOf<{
+    readonly fields: readonly [{ name: 'x'; nullable: false; type: T & Schema['fields'][0]['type'] }]
+  }>['x']
+  type Vector<T, Nullable extends boolean = false> = Of<{
+    kind: 'fixed_size_list'
+    size: 2
+    child: { name: 'item'; nullable: Nullable; type: T & Schema['fields'][0]['type'] }
+  }>
+  expectTypeOf<Of<{ kind: 'null' }>>().toEqualTypeOf<null>()
+  expectTypeOf<Of<{ kind: 'int'; bits: 16; signed: true }>>().toEqualTypeOf<number>()
+  expectTypeOf<Of<{ kind: 'decimal'; bits: 128; precision: 5; scale: 2 }>>().toEqualTypeOf<string>()
+  expectTypeOf<Of<{ kind: 'binary'; large: false }>>().toEqualTypeOf<Uint8Array>()
+  expectTypeOf<Of<{ kind: 'date'; unit: 'day' }>>().toEqualTypeOf<Date>()
+  expectTypeOf<Of<{ kind: 'timestamp'; unit: 'ns'; timezone: null }>>().toEqualTypeOf<Date | bigint>()
+  expectTypeOf<Of<{ kind: 'time'; unit: 's' }>>().toEqualTypeOf<number>()
+  expectTypeOf<Of<{ kind: 'interval'; unit: 'day_time' }>>().toEqualTypeOf<{
+    readonly days: number
+    readonly milliseconds: number
+  }>()
+  expectTypeOf<Vector<{ kind: 'float'; bits: 16 }>>().toEqualTypeOf<Float32Array>()
+  expectTypeOf<Vector<{ kind: 'float'; bits: 64 }>>().toEqualTypeOf<Float64Array>()
+  expectTypeOf<Vector<{ kind: 'int'; bits: 8; signed: false }>>().toEqualTypeOf<Uint8Array>()
+  expectTypeOf<Vector<{ kind: 'int'; bits: 64; signed: true }>>().toEqualTypeOf<readonly number[]>()
+  expectTypeOf<Vector<typeof float32, true>>().toEqualTypeOf<Float32Array | readonly (number | null)[]>()
+})
+
+test('a table made with one has typed rows, which are what their types say', async () => {
+  const ns = await connect('memory://')
+  const docs = await ns.createTable('docs', rows, { schema })
+  expectTypeOf(docs).toEqualTypeOf<Table<RowOf<typeof schema>>>()
+  const [first, second] = await docs.search().toArray()
+  expectTypeOf(first!.vector).toEqualTypeOf<Float32Array>()
+  const expected: readonly Doc[] = [
+    {
+      id: 1,
+      title: null,
+      vector: Float32Array.of(1, 2),
+      tags: ['a', null],
+      at: new Date('2026-01-31'),
+      by: { name: 'ada', flag: null },
+      word: 'x',
+    },
+    {
+      id: 2,
+      title: 'two',
+      vector: Float32Array.of(3, 4),
+      tags: null,
+      at: null,
+      by: { name: 'bob', flag: true },
+      word: 'y',
+    },
+  ]
+  expect([first, second]).toEqual(expected)
+
+  const opened = await ns.openTable<Doc>('docs')
+  await opened.add([{ id: 3, vector: [0, 0], by: { name: 'cy' }, word: 'z' }])
+  expectTypeOf(await opened.checkout(1)).toEqualTypeOf<Table<Doc>>()
+  // @ts-expect-error: no text is an id
+  await expect(opened.add([{ id: 'x', vector: [0, 0], by: { name: 'cy' }, word: 'z' }])).rejects.toThrow()
+  // @ts-expect-error: the vector may not be null
+  await expect(opened.add([{ id: 4, by: { name: 'cy' }, word: 'z' }])).rejects.toThrow()
+  await ns.close()
+})
+
+test('a search knows what it selects and adds', async () => {
+  const ns = await connect('memory://')
+  const docs = await ns.createTable('docs', rows, { schema })
+  const near = docs.search([1, 2]).select(['id', 'title']).limit(1)
+  const [row] = await near.toArray()
+  expectTypeOf(row!).branded.toEqualTypeOf<{
+    readonly id: number
+    readonly title: string | null
+    readonly _distance: number
+  }>()
+  expect(row).toEqual({ id: 1, title: null, _distance: 0 })
+  const [numbered] = await docs.search().withRowId().select(['word']).toArray()
+  expectTypeOf(numbered!).branded.toEqualTypeOf<{ readonly word: string; readonly _rowid: number }>()
+  expect(Object.keys(numbered!)).toEqual(['word', '_rowid'])
+  expectTypeOf(docs.search().where('id > 1')).toEqualTypeOf<Search<RowOf<typeof schema>>>()
+  expectTypeOf(docs.search().select({ twice: 'id * 2' })).toEqualTypeOf<Search>()
+  expectTypeOf(docs.search().select(['id', 'nothing'])).toEqualTypeOf<Search>()
+  expectTypeOf(docs.search().toArray({ int64: 'bigint' })).toEqualTypeOf<Promise<Row[]>>()
+  await ns.close()
+})
+
+test('without a type anything goes, as ever', async () => {
+  const ns = await connect('memory://')
+  interface Loose {
+    id: number
+    more?: string
+  }
+  const loose: Loose[] = [{ id: 1 }]
+  const table = await ns.createTable('t', loose)
+  expectTypeOf(table).toEqualTypeOf<Table>()
+  const [row] = await table.search().select(['id']).toArray()
+  expectTypeOf(row!).toEqualTypeOf<Row>()
+  expect(row!.id).toBe(1)
+  const plain: Schema = schema
+  expectTypeOf(await ns.createTable('u', rows, { schema: plain })).toEqualTypeOf<Table>()
+  await ns.close()
+})

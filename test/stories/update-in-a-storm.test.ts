@@ -1,0 +1,55 @@
+/**
+ * An update is decided on exactly the version it follows, and while it works others append: each time it has to look again.
+ * It must come through all the same, here and in another process, and no writer may lose its commit.
+ */
+import { expect, test } from 'vitest'
+import { connect, sql } from '../../src/index.js'
+import { temporaryRoots } from '../support/roots.js'
+
+const freshRoot = temporaryRoots()
+
+test('an update comes through a storm of appends, from its own process and from another', async () => {
+  const root = freshRoot()
+  const [ns, other] = [await connect(root), await connect(root)]
+  const table = await ns.createTable('t', [{ id: 0, n: 0 }])
+  const storm = new Set([ns, other])
+  let appended = 0
+  const append = async (from: typeof ns) => {
+    for (; storm.has(from); appended++) await from.table('t').add([{ id: 1, n: 0 }])
+  }
+  const storms = [append(ns), append(ns), append(ns), append(other), append(other)]
+  for (let i = 0; i < 20; i++) await table.update({ n: sql`n + 1` }, 'id = 0')
+  // A transaction that only knows what it read cannot outlive what others write all the time.
+  storm.delete(other)
+  for (let i = 0; i < 5; i++) {
+    await ns.transaction(async tx => {
+      await tx.table('t').update({ n: sql`n + 1` }, 'id = 0')
+    })
+  }
+  storm.clear()
+  await Promise.all(storms)
+  expect(await table.countRows('id = 0 AND n = 25')).toBe(1)
+  expect(await table.countRows()).toBe(1 + appended)
+  await other.close()
+  await ns.close()
+})
+
+test('a thousand writers at once all come through', async () => {
+  const ns = await connect('memory://')
+  const table = await ns.createTable('t', [{ id: 0, n: 0 }])
+  const calls = Array.from({ length: 1000 }, (_, i): Promise<unknown> => {
+    if (i % 4 === 0) return table.update({ n: sql`n + 1` }, 'id = 0')
+    if (i % 4 === 1)
+      return table
+        .mergeInsert('id')
+        .whenNotMatchedInsertAll()
+        .execute([{ id: i % 100, n: 0 }])
+    if (i % 4 === 2) return table.delete('id = 1000')
+    return table.add([{ id: 5000 + i, n: 1 }])
+  })
+  await Promise.all(calls)
+  expect(await table.countRows('id = 0 AND n = 250')).toBe(1)
+  expect(await table.countRows('id > 0 AND id < 100')).toBe(25)
+  expect(await table.countRows('id >= 5000')).toBe(250)
+  await ns.close()
+})

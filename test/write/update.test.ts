@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import type { Batch } from '../../src/arrow/column.js'
+import { systemClock } from '../../src/primitives/clock.js'
+import type { RowHits } from '../../src/query/hits.js'
+import type { RowSource } from '../../src/query/source.js'
+import { settleUpdate, updatedValues } from '../../src/write/update.js'
+
+const float64 = { kind: 'float', bits: 64 } as const
+const schema = { id: 1, fields: [{ id: 0, name: 'n', type: float64, nullable: true }] }
+
+test('an update that is worked out again, on a layout that was stored and read back, sets the same columns', async () => {
+  const request = { id: ['t'], updates: [['n', 'n + 1']] } as const
+  const { assignments } = settleUpdate(request as never, schema, systemClock)
+  const values = Float64Array.of(15)
+  const plain = { length: 1, nullCount: 0, validity: null, offsets: null, children: [], dictionary: null }
+  const old: Batch = { schema, length: 1, columns: [{ type: float64, values, ...plain }] }
+  const source = { batch: async () => old } as unknown as RowSource
+  for (const same of [schema, structuredClone(schema)]) {
+    const { columns } = await updatedValues(same, assignments)(source, {} as RowHits)
+    expect(columns[0]!.values![0]).toBe(16)
+  }
+})
