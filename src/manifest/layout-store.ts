@@ -16,6 +16,7 @@ import type { Change } from './change.js'
 import type { History } from './history.js'
 import { type Layout, LayoutBuilder } from './layout.js'
 import { baseKey, decodeBase, encodeBase } from './layout-base.js'
+import type { TableSchema } from './table-schema.js'
 
 /** Where a table is. */
 export interface TablePlace {
@@ -30,6 +31,8 @@ export interface LayoutStoreOptions {
 
 /** Bytes of layouts that are kept, fragments shared between them counted each time. */
 const budgetBytes = 64 * 1024 * 1024
+/** Schemas that are kept. */
+const schemasMax = 1000
 /** Slots that are read at the same time. */
 const readAhead = 16
 
@@ -69,6 +72,8 @@ export class LayoutStore {
   /** Least recently used first. */
   readonly #kept = new Map<string, Kept>()
   #keptBytes = 0
+  /** By table and schema id, which is never that of another schema. */
+  readonly #schemas = new Map<string, TableSchema>()
   /** Who wants what another is folding waits for it. */
   readonly #turns = new KeyedMutex()
 
@@ -86,6 +91,20 @@ export class LayoutStore {
     if (known !== undefined) return known
     const work = async () => this.#use(table.uuid, version) ?? (await this.#fold(table, version, signal))
     return this.#turns.run(keyOf(table.uuid, version), work, signal)
+  }
+
+  /**
+   * The schema `id` of a table, which that version has. What was seen once costs nothing, however many fragments there are.
+   */
+  async schemaOf(table: TablePlace, id: number, version: number, signal?: AbortSignal): Promise<TableSchema> {
+    const key = `${table.uuid}#${id}`
+    const known = this.#schemas.get(key)
+    if (known !== undefined) return known
+    const { schema } = await this.at(table, version, signal)
+    assert(schema.id === id, `version ${version} of table ${table.uuid} has schema ${schema.id}, not ${id}`)
+    if (this.#schemas.size >= schemasMax) this.#schemas.clear()
+    this.#schemas.set(key, schema)
+    return schema
   }
 
   /** Writes the base of a version, unless it is there. Does nothing in a root that is read-only. */

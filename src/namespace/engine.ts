@@ -12,6 +12,7 @@ import type { LanceManifests } from '../manifest/lance-manifests.js'
 import type { Layout } from '../manifest/layout.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
 import type { RecentChange, RecentChanges } from '../manifest/recent-changes.js'
+import type { TableSchema } from '../manifest/table-schema.js'
 import type { VersionRecord } from '../manifest/version.js'
 import type { Clock } from '../primitives/clock.js'
 import type { KeyedMutex } from '../primitives/keyed-mutex.js'
@@ -41,7 +42,7 @@ export interface Engine {
   readonly root: Root
   readonly slots: SlotReader
   readonly history: Pick<History, 'find' | 'range'>
-  readonly layouts: Pick<LayoutStore, 'at'>
+  readonly layouts: Pick<LayoutStore, 'at' | 'schemaOf'>
   readonly recent: Pick<RecentChanges, 'between'>
   readonly lance: LanceManifests
   readonly jobs: JobRunner<CatalogState>
@@ -264,6 +265,11 @@ export async function openVersion(
     readers.set(layout, reader)
   }
   return { head, version, layout, reader }
+}
+
+/** The schema of a table's newest version. Reads nothing where it was seen before. */
+export function schemaOf(engine: Engine, head: TableHead, signal?: AbortSignal): Promise<TableSchema> {
+  return engine.layouts.schemaOf(head, head.schemaId, versionOf(head), signal)
 }
 
 /** A layout is immutable and its reader keeps what it learned of its files, so they live as long as each other. */

@@ -196,6 +196,9 @@ class Draft implements Root {
           if (change === undefined) return layouts.at(table, version, signal)
           return this.#layoutAfter(change, before => engine.layouts.at(table, before, signal))
         },
+        // Ids of schemas that the draft gave out may be given to others in the end.
+        schemaOf: async (table, _id, version, signal) =>
+          (await engine.layouts.at(table, version, signal)).schema,
       },
       // Only the calls of the transaction itself can meet each other here.
       recent: { between: () => null },
