@@ -29,6 +29,7 @@ import {
   openTable,
   openVersion,
   requirementsOf,
+  schemaOf,
   stageTarget,
   type WorkOnNewest,
 } from './engine.js'
@@ -216,7 +217,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
       if (error !== otherSchema) throw error
     }
     const now = find(await engine.root.refresh(signal))
-    schemaId = checkSchema((await openVersion(engine, now, versionOf(now), signal)).layout.schema)
+    schemaId = checkSchema(await schemaOf(engine, now, signal))
   }
 }
 
