@@ -275,6 +275,25 @@ test('what a process does not know it leaves to others', async () => {
   expect(await values(table, 'n')).toEqual([1, 2, null, null, null])
 })
 
+test('in a transaction columns change with rows, and the job is queued when it commits', async () => {
+  const { ns, table } = await opened()
+  await ns.transaction(async tx => {
+    const t = await tx.openTable('t')
+    await t.addColumns({ twice: { computed: 'id * 2' }, word: "'w'" })
+    await t.alterColumns({ word: { rename: 'term' }, text: { nullable: true } })
+    await t.addColumns({ n: { function: 'length', inputs: ['text'], type: 'int8', autoBackfill: true } })
+    const second = t.addColumns({
+      m: { function: 'embed', inputs: ['text'], type: 'int8', autoBackfill: true },
+    })
+    expect(await failure(second)).toMatchObject({ code: 0 })
+    await t.add([{ id: 5, text: 'eeeee', term: 'x' }])
+  })
+  while ((await table.countRows('n IS NULL')) > 1) await new Promise(setImmediate)
+  expect(await values(table, 'n')).toEqual([1, 2, null, 4, 5])
+  expect(await values(table, 'twice')).toEqual([2, 4, 6, 8, 10])
+  expect(await values(table, 'term')).toEqual(['w', 'w', 'w', 'w', 'x'])
+})
+
 test('over HTTP the functions are those of the server', async () => {
   const { ns } = await opened()
   const server = await serve(ns, { port: 0 })
