@@ -14,7 +14,7 @@ export interface StoredRuns {
   readonly crc: number
 }
 
-/** Numbers as runs: such a file, or the same bytes as a blob of the slot that holds the entry. */
+/** Numbers: such a file, or a blob of the slot that holds the entry: ids as runs, offsets as ascending u32. */
 export type AddedRuns = StoredRuns | { readonly blob: number }
 
 /** Ids that follow each other, from the first row's on. */

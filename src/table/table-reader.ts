@@ -9,6 +9,7 @@ import type { Column } from '../arrow/column.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import { nullColumn } from '../arrow/fill.js'
 import { decodeBatch } from '../arrow/inline-batch.js'
+import { aligned } from '../arrow/layout.js'
 import { retyped } from '../arrow/retype.js'
 import { equalTypes } from '../arrow/same-type.js'
 import { assert, corrupted } from '../errors.js'
@@ -153,7 +154,7 @@ export class TableReader {
   /** The ids of all rows of a fragment, dead ones included, by offset. */
   rowIds({ ids, rows }: Fragment, signal?: AbortSignal): Promise<NumberRuns> {
     if ('row0' in ids) return Promise.resolve(NumberRuns.range(ids.row0, rows))
-    return orAborted(this.#runs(ids, rows), signal)
+    return orAborted(this.#runs(ids, NumberRuns.decode, rows), signal)
   }
 
   async #loadLive(part: Part): Promise<Bitset> {
@@ -181,22 +182,28 @@ export class TableReader {
   async #offsetsAt({ rows }: Fragment, places: readonly RunsPlace[]): Promise<readonly NumberRuns[]> {
     const all: NumberRuns[] = []
     for (const part of places) {
-      const runs = await this.#runs(part)
+      const runs = await this.#runs(part, readOffsets)
       if (runs.rankOf(rows) < runs.count) throw corrupted(`${runsKey(part)} marks rows beyond ${rows} dead`)
       all.push(runs)
     }
     return all
   }
 
-  /** Throws corrupted (code 18) for what is not what was written, or has not `count` numbers where that is given. */
-  #runs(place: RunsPlace, count?: number): Promise<NumberRuns> {
+  /**
+   * `readInline`: what a blob says. Throws corrupted (code 18) for what is not what was written, or has not `count` numbers
+   * where that is given.
+   */
+  #runs(
+    place: RunsPlace,
+    readInline: (bytes: Uint8Array) => NumberRuns | null,
+    count?: number,
+  ): Promise<NumberRuns> {
     const key = 'file' in place ? `${this.#location}/rows/${place.file}.runs` : runsKey(place)
     return this.#source.runs.get(key, async () => {
-      const bytes =
+      const runs =
         'file' in place
-          ? await readWhole(this.#source.store, key, place)
-          : (await this.#source.slots.get(place.slot)).blob(place.blob)
-      const runs = NumberRuns.decode(bytes)
+          ? NumberRuns.decode(await readWhole(this.#source.store, key, place))
+          : readInline((await this.#source.slots.get(place.slot)).blob(place.blob))
       if (runs === null || (count !== undefined && runs.count !== count)) {
         throw corrupted(`${key} does not hold the numbers that were written`)
       }
@@ -259,6 +266,15 @@ export class TableReader {
 /** The newest file of a fragment that holds `field`. */
 export function fileOf(fragment: Fragment, field: TableField): DataFile | undefined {
   return fragment.files.findLast(file => file.fields.includes(field.id))
+}
+
+/** Ascending u32 row offsets, as a blob of dead rows has them. */
+function readOffsets(bytes: Uint8Array): NumberRuns | null {
+  if (bytes.length % 4 !== 0) return null
+  const { buffer, byteOffset } = aligned(bytes, 4, bytes.length / 4)
+  const offsets = new Uint32Array(buffer, byteOffset, bytes.length / 4)
+  for (let i = 1; i < offsets.length; i++) if (offsets[i]! <= offsets[i - 1]!) return null
+  return NumberRuns.of(offsets)
 }
 
 /** Names a place of runs among all of the root. */

@@ -1,4 +1,5 @@
 /** Takes rows out of a table: offsets of those that die, and fragments that lose the last of theirs. */
+import { asBytes } from '../arrow/layout.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import { countIn, type RowSet } from './matched-rows.js'
 import type { StageTarget } from './stage.js'
@@ -18,7 +19,7 @@ export async function killRows(rows: RowSet, target: StageTarget, signal?: Abort
   for (const [fragment, offsets] of rows) {
     const isLast = offsets.length + fragment.dead.count === fragment.rows
     if (isLast) drop.push(fragment.id)
-    else dead.set(fragment.id, await stageRuns(NumberRuns.of(offsets), target, signal))
+    else dead.set(fragment.id, await stageRuns(NumberRuns.of(offsets), asBytes(offsets), target, signal))
   }
   return { dead, drop, count: countIn(rows) }
 }

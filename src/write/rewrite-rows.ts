@@ -59,7 +59,7 @@ export class RewrittenRows {
       const all = joinNumbers(Float64Array, ids)
       for (const draft of staged.drafts) {
         const own = NumberRuns.of(all.subarray(from, from + draft.rows))
-        drafts.push({ draft, ids: await stageRuns(own, target, pacer.signal) })
+        drafts.push({ draft, ids: await stageRuns(own, own.encode(), target, pacer.signal) })
         from += draft.rows
       }
     }

@@ -2,10 +2,7 @@
 import type { StoredRuns } from '../manifest/change.js'
 import { crc32 } from '../primitives/checksum.js'
 import type { NumberRuns } from '../primitives/number-runs.js'
-import { newFileName, type StageTarget } from './stage.js'
-
-/** As for rows (STORAGE S11). */
-const inlineBytes = 64 * 1024
+import { inlineBytes, newFileName, type StageTarget } from './stage.js'
 
 /** Numbers that no commit refers to yet. */
 export interface RunsDraft {
@@ -13,13 +10,15 @@ export interface RunsDraft {
   readonly content: { readonly blob: Uint8Array } | StoredRuns
 }
 
+/** `inline`: what stands for them in a slot, where that is small. */
 export async function stageRuns(
   runs: NumberRuns,
+  inline: Uint8Array,
   target: StageTarget,
   signal?: AbortSignal,
 ): Promise<RunsDraft> {
+  if (inline.length <= inlineBytes) return { runs, content: { blob: inline } }
   const bytes = runs.encode()
-  if (bytes.length <= inlineBytes) return { runs, content: { blob: bytes } }
   const file = newFileName(target)
   await target.store.put(`${target.location}/rows/${file}.runs`, bytes, signal)
   return { runs, content: { file, bytes: bytes.length, crc: crc32(bytes) } }

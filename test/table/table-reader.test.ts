@@ -6,7 +6,6 @@ import type { Slots } from '../../src/commit/slots.js'
 import type { AddedFile } from '../../src/manifest/change.js'
 import type { Fragment, Layout, StoredFile } from '../../src/manifest/layout.js'
 import { systemClock } from '../../src/primitives/clock.js'
-import { NumberRuns } from '../../src/primitives/number-runs.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { TableReader } from '../../src/table/table-reader.js'
 import { createTableSource } from '../../src/table/table-source.js'
@@ -49,7 +48,7 @@ async function open(sizes: readonly number[], dead: readonly (readonly (readonly
     } satisfies AddedFile & StoredFile
     const killed = dead[f] ?? []
     const parts = killed.map((offsets, i) => {
-      blobs.set(`${f}/${i}`, NumberRuns.of(offsets).encode())
+      blobs.set(`${f}/${i}`, new Uint8Array(Uint32Array.from(offsets).buffer))
       return { slot: f, blob: i }
     })
     const count = killed.reduce((sum, offsets) => sum + offsets.length, 0)
