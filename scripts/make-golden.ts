@@ -1,6 +1,6 @@
 /**
  * Makes a golden root: a small directory of records the format has, and what it must read as. Run once, when the format has
- * something new: `node dist/scripts/make-golden.js rows|catalog test/golden/<name>`. Every later version must open it
+ * something new: `node dist/scripts/make-golden.js rows|catalog|edits test/golden/<name>`. Every later version must open it
  * (test/golden.test.ts).
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -19,8 +19,8 @@ import { FileStore } from '../src/storage/file-store.js'
 import { describeRoot } from './describe-root.js'
 
 const [, , what, folder] = process.argv
-if (folder === undefined || (what !== 'rows' && what !== 'catalog')) {
-  throw new Error('usage: node dist/scripts/make-golden.js rows|catalog <folder>')
+if (folder === undefined || (what !== 'rows' && what !== 'catalog' && what !== 'edits')) {
+  throw new Error('usage: node dist/scripts/make-golden.js rows|catalog|edits <folder>')
 }
 const root = join(folder, 'root')
 
@@ -104,6 +104,27 @@ async function makeRows(ns: Namespace): Promise<void> {
   await ns.createTable('empty', [], { schema })
 }
 
+/** Row ids as runs in the slot and in a file, dead rows in a file, columns added, retyped and dropped, schemas of older blobs. */
+async function makeEdits(ns: Namespace): Promise<void> {
+  const table = await ns.createTable('edited', rows(0, 40), { schema })
+  await table.update({ name: 'updated' }, 'id % 3 = 0')
+  await table.add(rows(40, 2))
+  await table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(rows(41, 3))
+  await table.addColumns({ half: 'id / 2', later: { type: { kind: 'utf8', large: false } } })
+  await table.alterColumns({ half: { rename: 'quarter', type: { kind: 'float', bits: 32 } } })
+  await table.dropColumns(['kind', 'place.lat'])
+  await table.delete('id = 5')
+  await table.restore(4)
+  await ns.transaction(async tx => {
+    await tx.table('edited').update({ name: null }, 'id < 3')
+    await tx.table('edited').delete('id = 4')
+    await tx.createTable('made', [{ a: 1 }])
+  })
+  const flags = Array.from({ length: 70_000 }, () => ({ flag: true }))
+  const sparse = await ns.createTable('sparse', flags)
+  await sparse.update({ flag: false }, '_rowid % 2 = 0')
+}
+
 /** Every operation of the log, a checkpoint with a page of the history, and a stored layout. */
 async function makeCatalog(ns: Namespace): Promise<void> {
   const { operations } = ns
@@ -170,6 +191,6 @@ async function keepCheckpoint(): Promise<void> {
 }
 
 const ns = await connect(root)
-await (what === 'rows' ? makeRows(ns) : makeCatalog(ns))
+await { rows: makeRows, catalog: makeCatalog, edits: makeEdits }[what](ns)
 writeFileSync(join(folder, 'expected.json'), `${JSON.stringify(await describeRoot(ns), null, 1)}\n`)
 await ns.close()
