@@ -96,14 +96,14 @@ export const mergeInsertIntoTable: Handler<Engine, 'mergeInsertIntoTable'> = asy
   body,
   options,
 ) => {
-  const { id, timeout } = request
+  const { timeout } = request
   if (timeout === undefined) return mergeRows(engine, request, body, options)
   const over = new SheafError(ErrorCode.ServiceUnavailable, `the merge did not end within ${timeout}`, {
     hint: 'nothing was changed; give it more time, or merge fewer rows at once',
   })
   const { signal, end } = deadline(engine.clock, durationMs(timeout), over, options.signal)
   try {
-    return await mergeRows(engine, { ...request, id }, body, { ...options, signal })
+    return await mergeRows(engine, request, body, { ...options, signal })
   } finally {
     end()
   }

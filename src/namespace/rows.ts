@@ -155,22 +155,22 @@ function describeCreated(
 export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine, request, body, options) => {
   const { id, mode = 'Append' } = request
   const { signal } = options
-  const named = findTable(await engine.root.refresh(signal), id, options.table)
-  if (named.kind === 'declared') return insertFirst(engine, named, request, body, options)
-  const { head, layout } = await openTable(engine, id, undefined, options)
-  const maintained = new MaintainedColumns(layout.schema, engine)
+  const head = findTable(await engine.root.refresh(signal), id, options.table)
+  if (head.kind === 'declared') return insertFirst(engine, head, request, body, options)
+  checkRows(head)
+  const before = await schemaOf(engine, head, signal)
+  const maintained = new MaintainedColumns(before, engine)
   const rows = maintained.withoutOwn(await readBody(body))
   checkFits(rows.schema, maintained.incoming)
   const complete = maintained.completed(conformBatches(rows.batches, maintained.incoming), signal)
-  const staged = await stage(engine, head, arrowSchema(layout.schema), complete, signal)
-  const fields = layout.schema.fields.map(field => field.id)
+  const staged = await stage(engine, head, arrowSchema(before), complete, signal)
+  const fields = before.fields.map(field => field.id)
   const find = (state: CatalogState): TableHead => {
     const now = findTable(state, id, options.table)
     if (now.uuid !== head.uuid) throw changedMeanwhile(id)
     return now
   }
   const checkSchema = (now: TableSchema): number => {
-    const before = layout.schema
     const fits = now.id === before.id || (takesRowsOf(now, before) && maintainsAlike(now, before))
     if (!fits) throw changedMeanwhile(id)
     return now.id
@@ -203,7 +203,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
     return (await commitOnNewest(engine, work, options)).reply
   }
   // An append follows whatever is there, as long as its rows fit the schema.
-  let schemaId = layout.schema.id
+  let schemaId = before.id
   const append: Decide<Reply<'insertIntoTable'>> = (state, at) => {
     const now = find(state)
     if (now.schemaId !== schemaId) throw otherSchema

@@ -204,7 +204,7 @@ export class Table<R extends object = Row> {
 
   /** Names and types of the columns. */
   async schema(options: CallOptions = {}): Promise<Schema> {
-    const request = { id: this.id, load_detailed_metadata: true, ...this.#atVersion() }
+    const request = { id: this.id, ...this.#atVersion() }
     const reply = await this.#operations.describeTable(request, { ...options, dialect: 'lance' })
     if (reply.schema === undefined) throw invalidInput(`table ${this.id.join('$')} has no schema yet`)
     return schemaFromJson(reply.schema)

@@ -13,12 +13,12 @@ import {
 } from '../catalog/tables.js'
 import { invalidInput, quote } from '../errors.js'
 import { countRows } from '../manifest/layout.js'
-import { arrowSchema } from '../manifest/table-schema.js'
+import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
 import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import { formatId } from '../protocol/identifiers.js'
 import { detectNamingScheme, parseManifestName } from '../protocol/manifest-name.js'
 import { type Listing, paginate, tableNames } from '../protocol/page.js'
-import { commit, type Engine, locationOf, openTable, openVersion } from './engine.js'
+import { commit, type Engine, locationOf, openTable, openVersion, schemaOf } from './engine.js'
 import { folderAt, uriOf } from './locations.js'
 import { finaliseNewest } from './versions.js'
 
@@ -93,14 +93,16 @@ export const describeTable: Handler<Engine, 'describeTable'> = async (engine, re
   // Clients of the Lance dialect need a schema, and take a reply without one for a broken server.
   if (options.dialect === 'lance') checkRows(head)
   if (latestOf(head) === undefined && asked === undefined) return entry
-  return { ...entry, ...(await describeVersion(engine, head, asked, options)) }
+  const isDetailed = request.load_detailed_metadata === true
+  return { ...entry, ...(await describeVersion(engine, head, asked, isDetailed, options)) }
 }
 
-/** Of a table whose rows are not ours only the number is known. */
+/** Of a table whose rows are not ours only the number is known. Statistics are only made where they are asked for. */
 async function describeVersion(
   engine: Engine,
   head: TableHead,
   asked: number | undefined,
+  isDetailed: boolean,
   { dialect, signal }: HandlerOptions,
 ): Promise<Pick<Reply<'describeTable'>, 'version' | 'schema' | 'stats' | 'metadata'>> {
   const version = versionOf(head, asked)
@@ -108,13 +110,25 @@ async function describeVersion(
     if (version === latestOf(head)) await finaliseNewest(engine, head, signal)
     return { version }
   }
+  if (!isDetailed && version === latestOf(head)) {
+    return { version, ...describeSchema(await schemaOf(engine, head, signal), dialect) }
+  }
   const { layout } = await openVersion(engine, head, version, signal)
   const deleted = layout.fragments.reduce((sum, fragment) => sum + fragment.dead.count, 0)
   return {
     version,
-    schema: schemaToJson(arrowSchema(layout.schema), dialect ?? 'namespace'),
-    stats: { num_deleted_rows: deleted, num_fragments: layout.fragments.length },
-    metadata: layout.schema.metadata ?? {},
+    ...describeSchema(layout.schema, dialect),
+    ...(isDetailed && { stats: { num_deleted_rows: deleted, num_fragments: layout.fragments.length } }),
+  }
+}
+
+function describeSchema(
+  schema: TableSchema,
+  dialect: HandlerOptions['dialect'],
+): Pick<Reply<'describeTable'>, 'schema' | 'metadata'> {
+  return {
+    schema: schemaToJson(arrowSchema(schema), dialect ?? 'namespace'),
+    metadata: schema.metadata ?? {},
   }
 }
 
