@@ -73,6 +73,8 @@ interface Draft {
   readonly path: string
   readonly fd: number
   open: boolean
+  /** It has its name in `_tmp/`. */
+  named: boolean
 }
 
 export class FileStore implements BlobStore {
@@ -291,7 +293,7 @@ export class FileStore implements BlobStore {
   #draft(key: string): Draft {
     const path = `${this.#root}/${temporaryDirectory}/${this.#nonce}-${(this.#drafts++).toString(36)}`
     try {
-      return { path, fd: openSync(path, 'wx'), open: true }
+      return { path, fd: openSync(path, 'wx'), open: true, named: true }
     } catch (error) {
       throw ioError(error, 'write', key)
     }
@@ -444,11 +446,12 @@ function makeOne(path: string): void {
   }
 }
 
-/** Closes a draft and takes its name in `_tmp/` away. A name that stays harms nobody. */
+/** Closes a draft and takes its name in `_tmp/` away, once. A name that stays harms nobody. */
 function discard(draft: Draft): void {
   if (draft.open) closeSync(draft.fd)
   draft.open = false
-  removeQuietly(draft.path)
+  if (draft.named) removeQuietly(draft.path)
+  draft.named = false
 }
 
 function removeQuietly(path: string): void {
