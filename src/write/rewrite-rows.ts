@@ -51,7 +51,7 @@ export class RewrittenRows {
     for (const [fragment, offsets] of rows)
       if (!this.#written.has(fragment.id)) missing.set(fragment, offsets)
     const drafts: MovedDraft[] = []
-    for (const stream of await streamsById(source, missing, pacer.signal)) {
+    for (const stream of await streamsById(source, missing, pacer)) {
       const ids: Float64Array[] = []
       const batches = newBatches(stream(), source, schema, newValues, ids)
       const staged = await stageRows(batches, schema, target, pacer.signal)

@@ -7,6 +7,8 @@
  */
 
 import type { Fragment } from '../manifest/layout.js'
+import type { NumberRuns } from '../primitives/number-runs.js'
+import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import type { RowHits } from '../query/hits.js'
 import type { RowSource } from '../query/source.js'
@@ -15,8 +17,10 @@ import type { RowSet } from './matched-rows.js'
 
 /** Rows of one chunk. */
 const chunkRows = 8 * 1024
-/** Overlapping fragments are put in order together up to this many rows. */
+/** Overlapping fragments are put in order together up to this many rows, as long as their ids span less than so many: */
 const togetherMax = 128 * 1024
+/** then an id and the number of a row fit one double, and sort as such. */
+const spanMax = 2 ** 36
 
 /** Some rows, ascending by id. */
 export interface Chunk {
@@ -35,12 +39,14 @@ interface Piece {
 export async function streamsById(
   source: RowSource,
   rows: RowSet,
-  signal?: AbortSignal,
+  pacer: Pacer,
 ): Promise<readonly (() => AsyncGenerator<Chunk>)[]> {
+  const { signal } = pacer
   const pieces: Piece[] = []
   for (const [fragment, offsets] of rows) {
-    const runs = await source.reader.rowIds(fragment, signal)
-    pieces.push({ fragment, offsets, ids: Float64Array.from(offsets, offset => runs.at(offset)) })
+    const ids = picked(await source.reader.rowIds(fragment, signal), offsets)
+    pieces.push({ fragment, offsets, ids })
+    await pacer.turn()
   }
   pieces.sort((a, b) => a.ids[0]! - b.ids[0]!)
   const streams: Piece[][][] = []
@@ -49,7 +55,8 @@ export async function streamsById(
   let greatest = Number.NEGATIVE_INFINITY
   for (const piece of pieces) {
     const overlaps = piece.ids[0]! < greatest
-    if (overlaps && clusterRows + piece.ids.length <= togetherMax) {
+    const span = Math.max(greatest, piece.ids.at(-1)!) - (cluster[0]?.ids[0] ?? 0)
+    if (overlaps && clusterRows + piece.ids.length <= togetherMax && span < spanMax) {
       cluster.push(piece)
       clusterRows += piece.ids.length
     } else {
@@ -62,6 +69,14 @@ export async function streamsById(
     greatest = Math.max(greatest, piece.ids.at(-1)!)
   }
   return streams.map(clusters => () => chunksOf(source, clusters, signal))
+}
+
+/** The numbers with so many before them. */
+function picked(runs: NumberRuns, ranks: Uint32Array): Float64Array {
+  if (16 * ranks.length < runs.count) return Float64Array.from(ranks, rank => runs.at(rank))
+  const all = new Float64Array(runs.count)
+  runs.copy(0, runs.count, all)
+  return Float64Array.from(ranks, rank => all[rank]!)
 }
 
 async function* chunksOf(
@@ -115,7 +130,9 @@ async function* chunksOfMany(
       }
     }
   }
-  const order = Uint32Array.from({ length: count }, (_, i) => i).sort((a, b) => ids[a]! - ids[b]!)
+  const least = cluster[0]!.ids[0]!
+  const keys = Float64Array.from(ids, (id, i) => (id - least) * togetherMax + i).sort()
+  const order = Uint32Array.from(keys, key => key % togetherMax)
   for (let from = 0; from < count; from += chunkRows) {
     const some = order.subarray(from, from + chunkRows)
     const hits = {

@@ -72,6 +72,31 @@ describe('a transaction', () => {
     expect(await slotOf(ns)).toBe(before + 1)
   })
 
+  test('changes columns and rows together', async () => {
+    await ns.transaction(async tx => {
+      const a = tx.table('a')
+      await a.addColumns({ half: 'n / 2' })
+      await a.alterColumns({ half: { rename: 'part' } })
+      await a.update({ part: sql`part + 1` }, 'id = 1')
+      await a.dropColumns(['n'])
+      await a.add([{ id: 3, part: 3 }])
+      await tx.table('b').updateSchemaMetadata({ beside: 'a' })
+    })
+    const a = await other.openTable('a')
+    expect((await a.schema()).fields.map(({ name }) => name)).toEqual(['id', 'part'])
+    const rows = await a.search().orderBy('id').toArray()
+    expect(rows.map(({ id, part }) => [id, part])).toEqual([
+      [1, 51],
+      [2, 0],
+      [3, 3],
+    ])
+    expect(await (await a.checkout(1)).countRows('n = 100')).toBe(1)
+    const { metadata } = await other.operations.describeTable({ id: ['b'] })
+    expect(metadata).toEqual({ beside: 'a' })
+    await a.add([{ id: 4, part: 4 }])
+    expect(await (await ns.openTable('a')).countRows('part > 2')).toBe(3)
+  })
+
   test('gives each table one version, which its tags name', async () => {
     await ns.transaction(async tx => {
       const a = tx.table('a')
