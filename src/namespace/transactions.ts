@@ -80,14 +80,12 @@ function factsOfEntry({ ops }: Entry): Record<string, string> {
   const kinds = new Set(done.map(op => (op.op !== 'version' && 'kind' in op ? op.kind : op.op)))
   const facts: Record<string, string> = { operation: [...kinds].join(' ') }
   for (const op of done) {
-    if (!('t' in op) || op.t === undefined || facts.table !== undefined) continue
-    facts.table = op.t
-  }
-  for (const op of done) {
-    if (op.op !== 'change' && op.op !== 'version') continue
+    if (!('t' in op) || op.t === undefined) continue
+    facts.table ??= op.t
+    if (op.t !== facts.table || (op.op !== 'change' && op.op !== 'version')) continue
+    // Of several versions of one table the last one is what came of it.
     facts.version = String(op.v)
-    if (op.op === 'change') facts.read_version = String(op.base)
-    break
+    if (op.op === 'change') facts.read_version ??= String(op.base)
   }
   return facts
 }

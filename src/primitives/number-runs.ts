@@ -27,54 +27,57 @@ export class NumberRuns {
 
   /** `numbers` are ascending and distinct. */
   static of(numbers: ArrayLike<number>): NumberRuns {
-    const starts: number[] = []
-    const lengths: number[] = []
-    for (let from = 0; from < numbers.length; ) {
-      const first = numbers[from]!
-      let to = from + 1
-      while (to < numbers.length && numbers[to] === first + (to - from)) to++
-      starts.push(first)
-      lengths.push(to - from)
-      from = to
+    let runs = numbers.length === 0 ? 0 : 1
+    for (let i = 1; i < numbers.length; i++) if (numbers[i] !== numbers[i - 1]! + 1) runs++
+    const starts = new Float64Array(runs)
+    const lengths = new Float64Array(runs)
+    let run = -1
+    for (let i = 0; i < numbers.length; i++) {
+      if (i === 0 || numbers[i] !== numbers[i - 1]! + 1) starts[++run] = numbers[i]!
+      lengths[run]! += 1
     }
     return new NumberRuns(starts, lengths)
   }
 
   /** Null for bytes that `encode` does not give. */
   static decode(bytes: Uint8Array): NumberRuns | null {
-    const starts: number[] = []
-    const lengths: number[] = []
+    const most = bytes.length >>> 1
+    const starts = new Float64Array(most)
+    const lengths = new Float64Array(most)
+    const reader = new VarintReader(bytes)
+    let runs = 0
     let count = 0
     let end = 0
-    for (let at = 0; at < bytes.length; ) {
-      const gap = readVarint(bytes, at)
-      if (gap === null) return null
-      const rest = readVarint(bytes, gap.end)
-      if (rest === null) return null
-      at = rest.end
-      const start = end + gap.value
-      const length = rest.value + 1
-      end = start + length
+    for (; reader.at < bytes.length; runs++) {
+      const gap = reader.next()
+      const length = reader.next() + 1
+      const touches = gap === 0 && runs > 0
       count += length
-      const touches = gap.value === 0 && starts.length > 0
-      if (touches || !Number.isSafeInteger(end) || count > 0xffff_ffff) return null
-      starts.push(start)
-      lengths.push(length)
+      // What is no varint is NaN, and makes all of these so.
+      if (touches || !(end + gap + length <= Number.MAX_SAFE_INTEGER) || count > 0xffff_ffff) return null
+      starts[runs] = end + gap
+      lengths[runs] = length
+      end += gap + length
     }
-    return new NumberRuns(starts, lengths)
+    return new NumberRuns(starts.subarray(0, runs), lengths.subarray(0, runs))
   }
 
   encode(): Uint8Array {
-    const bytes: number[] = []
-    let end = 0
-    for (let run = 0; run < this.starts.length; run++) {
-      const start = this.starts[run]!
-      const length = this.ranks[run + 1]! - this.ranks[run]!
-      writeVarint(bytes, start - end)
-      writeVarint(bytes, length - 1)
-      end = start + length
+    const { starts, ranks } = this
+    const gapBefore = (run: number) => {
+      return run === 0 ? starts[0]! : starts[run]! - starts[run - 1]! - (ranks[run]! - ranks[run - 1]!)
     }
-    return Uint8Array.from(bytes)
+    let size = 0
+    for (let run = 0; run < starts.length; run++) {
+      size += varintBytes(gapBefore(run)) + varintBytes(ranks[run + 1]! - ranks[run]! - 1)
+    }
+    const bytes = new Uint8Array(size)
+    let at = 0
+    for (let run = 0; run < starts.length; run++) {
+      at = writeVarint(bytes, at, gapBefore(run))
+      at = writeVarint(bytes, at, ranks[run + 1]! - ranks[run]! - 1)
+    }
+    return bytes
   }
 
   get count(): number {
@@ -150,23 +153,37 @@ function firstFrom(values: Float64Array, from: number, least: number): number {
   return low
 }
 
-function writeVarint(bytes: number[], value: number): void {
-  let rest = value
-  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) + 128)
-  bytes.push(rest)
+function varintBytes(value: number): number {
+  let bytes = 1
+  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) bytes++
+  return bytes
 }
 
-/** Null where none stands that is below 2^53. */
-function readVarint(
-  bytes: Uint8Array,
-  from: number,
-): { readonly value: number; readonly end: number } | null {
-  let value = 0
-  let factor = 1
-  for (let at = from; at < bytes.length && factor <= 2 ** 49; at++, factor *= 128) {
-    const byte = bytes[at]!
-    value += (byte % 128) * factor
-    if (byte < 128) return Number.isSafeInteger(value) ? { value, end: at + 1 } : null
+/** Gives the place after it. */
+function writeVarint(bytes: Uint8Array, from: number, value: number): number {
+  let at = from
+  let rest = value
+  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) + 128
+  bytes[at++] = rest
+  return at
+}
+
+class VarintReader {
+  readonly #bytes: Uint8Array
+  at = 0
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
   }
-  return null
+
+  /** NaN where none stands that is below 2^53; then there is nothing more to be read. */
+  next(): number {
+    let value = 0
+    for (let factor = 1; this.at < this.#bytes.length && factor <= 2 ** 49; factor *= 128) {
+      const byte = this.#bytes[this.at++]!
+      value += (byte % 128) * factor
+      if (byte < 128) return Number.isSafeInteger(value) ? value : Number.NaN
+    }
+    return Number.NaN
+  }
 }

@@ -107,6 +107,10 @@ describe('a transaction', () => {
     const versions = (await a.versions()).map(({ version }) => version)
     expect(versions).toHaveLength(2)
     expect(await a.tags.version('end')).toBe(versions[1])
+    const nothing = { id: ['a'], predicate: 'false', updates: [['n', '0']] } as const
+    const { transaction_id } = await ns.operations.updateTable(nothing)
+    const { properties } = await ns.operations.describeTransaction({ id: [transaction_id!] })
+    expect(properties).toMatchObject({ version: String(versions[1]), read_version: '1' })
     expect(await rowsOf(ns, 'a')).toEqual([
       [1, 105],
       [2, 5],
