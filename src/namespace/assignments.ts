@@ -10,6 +10,9 @@ export function updateFields(set: Assignments): {
   readonly updates: readonly (readonly [string, string])[]
   readonly update_parameters: ReturnType<typeof writeParameters>
 } {
+  if (typeof set !== 'object' || set === null || Array.isArray(set)) {
+    throw invalidInput(`an update sets columns by name, as { column: value }, not ${quote(set)}`)
+  }
   const updates: (readonly [string, string])[] = []
   const values: ParameterValue[] = []
   for (const [column, value] of Object.entries(set)) {

@@ -15,6 +15,7 @@ import { LanceManifests } from '../manifest/lance-manifests.js'
 import { LayoutStore } from '../manifest/layout-store.js'
 import { RecentChanges } from '../manifest/recent-changes.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
+import { Courtesy } from '../primitives/courtesy.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { FileStore } from '../storage/file-store.js'
@@ -162,7 +163,7 @@ export async function openEngine(
     clock,
     functions,
     turns: new KeyedMutex(),
-    urgent: new KeyedMutex(),
+    urgent: new Courtesy(clock),
     creations: new KeyedMutex(),
   }
   jobs.observe(committer.state)

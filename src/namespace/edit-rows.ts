@@ -67,17 +67,20 @@ export const updateTable: Handler<Engine, 'updateTable'> = async (engine, reques
     const set = settled.assignments.map(({ field }) => field.name)
     const values = updatedValues(schema, settled.assignments)
     const maintained = new MaintainedColumns(schema, engine)
-    return { filter: settled.filter, values: maintained.after(values, set, options.signal) }
+    const { filter, isOfRow } = settled
+    return { filter, isOfRow, values: maintained.after(values, set, options.signal) }
   })
   return editRows(engine, id, options, {
     kind: 'update',
     properties,
     async work({ head, reader }, pacer) {
       const { schema } = reader
-      const { filter, values } = bound(schema)
+      const { filter, isOfRow, values } = bound(schema)
       const rows = await matched.find(reader, filter, pacer)
       const target = stageTarget(engine, head)
-      const moved = await rewritten.stage(reader, arrowSchema(schema), rows, values, target, pacer)
+      // Where a row stands among all others may be another place by the next attempt.
+      const writer = isOfRow ? rewritten : new RewrittenRows()
+      const moved = await writer.stage(reader, arrowSchema(schema), rows, values, target, pacer)
       const { dead, drop, count } = await killRows(rows, target, pacer.signal)
       const outlives = filter !== null && outlivesAppends(schema, filter, matchedBy(filter))
       return { edit: { moved, dead, drop }, counts: { updated_rows: count }, ...(outlives && { outlives }) }
@@ -118,7 +121,7 @@ async function mergeRows(
   const { id, on } = request
   const { signal } = options
   const rules = mergeRules(request)
-  const { layout } = await openTable(engine, id, undefined, options)
+  const { head, layout } = await openTable(engine, id, undefined, options)
   const maintained = new MaintainedColumns(layout.schema, engine)
   const incoming = maintained.withoutOwn(await readBody(body))
   const schema = maintained.incoming
@@ -126,24 +129,30 @@ async function mergeRows(
   const source = await MergeSource.read(incoming, schema, on, seedOf(engine.clock), new Pacer(signal))
   const merge = new RowMerge(source, rules, maintained)
   let attempts = 0
-  return editRows(engine, id, options, {
-    kind: 'merge',
-    async work({ head, reader }, pacer) {
-      attempts++
-      if (reader.schema.id !== layout.schema.id) throw changedSchema(id)
-      const { killed, moved, drafts, updated, inserted, deleted } = await merge.prepare(
-        reader,
-        stageTarget(engine, head),
-        pacer,
-      )
-      const counts = { num_updated_rows: updated, num_inserted_rows: inserted, num_deleted_rows: deleted }
-      const outlives = outlivesAppends(reader.schema, null, rows => merge.concerns(rows))
-      return { edit: { ...killed, moved, drafts }, counts, outlives }
+  // The rows were read for this table, whatever has its name by now.
+  return editRows(
+    engine,
+    id,
+    { ...options, table: head.uuid },
+    {
+      kind: 'merge',
+      async work({ head, reader }, pacer) {
+        attempts++
+        if (reader.schema.id !== layout.schema.id) throw changedSchema(id)
+        const { killed, moved, drafts, updated, inserted, deleted } = await merge.prepare(
+          reader,
+          stageTarget(engine, head),
+          pacer,
+        )
+        const counts = { num_updated_rows: updated, num_inserted_rows: inserted, num_deleted_rows: deleted }
+        const outlives = outlivesAppends(reader.schema, null, rows => merge.concerns(rows))
+        return { edit: { ...killed, moved, drafts }, counts, outlives }
+      },
+      reply: ({ counts, version, transaction_id }) => {
+        return { ...counts, num_attempts: attempts, version, transaction_id }
+      },
     },
-    reply: ({ counts, version, transaction_id }) => {
-      return { ...counts, num_attempts: attempts, version, transaction_id }
-    },
-  })
+  )
 }
 
 function mergeRules(request: Request<'mergeInsertIntoTable'>): MergeRules {

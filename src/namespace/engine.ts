@@ -15,6 +15,7 @@ import type { RecentChange, RecentChanges } from '../manifest/recent-changes.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { VersionRecord } from '../manifest/version.js'
 import type { Clock } from '../primitives/clock.js'
+import type { Courtesy } from '../primitives/courtesy.js'
 import type { KeyedMutex } from '../primitives/keyed-mutex.js'
 import type { HandlerOptions } from '../protocol/calls.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -58,7 +59,7 @@ export interface Engine {
    * By table uuid: who has lost several races for its commit holds up the commits of this process to that table, for as long
    * as it takes to look at what came meanwhile.
    */
-  readonly urgent: KeyedMutex
+  readonly urgent: Courtesy
   /** By table path: calls of this process that create a table which is not there yet take turns, uploads included. */
   readonly creations: KeyedMutex
 }
@@ -182,11 +183,13 @@ async function tryOnNewest<P, R>(
   options: HandlerOptions,
 ): Promise<Outcome<R>> {
   const { signal } = options
+  const named = work.find(await engine.root.refresh(signal))?.uuid
   for (let attempt = 1; attempt <= maxAttempts; attempt++) {
     const head = work.find(await engine.root.refresh(signal))
-    const once = () => tryOnce(engine, work, options)
+    checkSame(work.id, named, head)
+    const once = () => tryOnce(engine, work, named, options)
     const isUrgent = attempt >= urgentAttempt && head !== undefined
-    if (!isUrgent && head !== undefined) await engine.urgent.idle(head.uuid, signal)
+    if (!isUrgent && head !== undefined) await engine.urgent.yield(head.uuid, signal)
     const outcome = isUrgent ? await engine.urgent.run(head.uuid, once, signal) : await once()
     if (outcome !== null) return outcome
     if (attempt >= urgentAttempt) {
@@ -202,11 +205,13 @@ async function tryOnNewest<P, R>(
 
 async function tryOnce<P, R>(
   engine: Engine,
-  { find, prepare, decide, outlives }: WorkOnNewest<P, R>,
+  { id, find, prepare, decide, outlives }: WorkOnNewest<P, R>,
+  named: string | undefined,
   options: HandlerOptions,
 ): Promise<Outcome<R> | null> {
   const { signal } = options
   const head = find(await engine.root.refresh(signal))
+  checkSame(id, named, head)
   const latest = head && latestOf(head)
   const prepared = await prepare(
     latest === undefined ? null : await openVersion(engine, head!, latest, signal),
@@ -226,6 +231,16 @@ async function tryOnce<P, R>(
     if (error === overtaken) return null
     throw error
   }
+}
+
+/** What was worked out for one table is nothing to another that has its name since. */
+function checkSame(id: readonly string[], named: string | undefined, head: TableHead | undefined): void {
+  if (head?.uuid === named) return
+  throw new SheafError(
+    ErrorCode.ConcurrentModification,
+    `table ${idText(id)} was replaced by another while this call was at work`,
+    { hint: 'try again' },
+  )
 }
 
 const overtaken = new Error('overtaken')

@@ -1,5 +1,5 @@
 /** Conditions as the handles take them, as the fields of a request. */
-import { invalidInput } from '../errors.js'
+import { invalidInput, quote } from '../errors.js'
 import { type Parameters, writeParameters } from '../protocol/parameters.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
 
@@ -10,6 +10,9 @@ export function filterFields(
 ): { readonly filter: string; readonly parameters?: ReturnType<typeof writeParameters> } {
   if (typeof filter === 'string') {
     return { filter, ...(parameters && { parameters: writeParameters(parameters) }) }
+  }
+  if (typeof filter?.text !== 'string' || !Array.isArray(filter.parameters)) {
+    throw invalidInput(`a condition is SQL text, or what the tag sql makes, not ${quote(filter)}`)
   }
   if (parameters !== undefined) throw invalidInput('parameters are given beside a condition that has its own')
   const own = filter.parameters as Parameters & readonly unknown[]

@@ -41,7 +41,8 @@ export class MergeInsert {
   }
 
   /** Replaces rows of the table whose key a row of the source has; columns the source does not have stay as they are. */
-  whenMatchedUpdateAll({ where }: MergeCondition = {}): MergeInsert {
+  whenMatchedUpdateAll(condition?: MergeCondition): MergeInsert {
+    const where = condition?.where
     return this.#with({
       when_matched_update_all: true,
       ...(where !== undefined && { when_matched_update_all_filt: where }),
@@ -54,7 +55,8 @@ export class MergeInsert {
   }
 
   /** Deletes rows of the table whose key no row of the source has. */
-  whenNotMatchedBySourceDelete({ where }: MergeCondition = {}): MergeInsert {
+  whenNotMatchedBySourceDelete(condition?: MergeCondition): MergeInsert {
+    const where = condition?.where
     return this.#with({
       when_not_matched_by_source_delete: true,
       ...(where !== undefined && { when_not_matched_by_source_delete_filt: where }),

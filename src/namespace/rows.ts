@@ -210,7 +210,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
     return insert(now, [], at)
   }
   for (;;) {
-    await engine.urgent.idle(head.uuid, signal)
+    await engine.urgent.yield(head.uuid, signal)
     try {
       return (await commit(engine, append, options)).reply
     } catch (error) {

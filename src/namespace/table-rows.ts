@@ -160,12 +160,14 @@ async function* each<T>(items: Iterable<T>): AsyncGenerator<T> {
   yield* items
 }
 
-/** The fields that any row has; what the schema does not have is refused with all its names. */
+/** The fields that any row has, all where there are no rows; what the schema does not have is refused with all its names. */
 function broughtFields(pieces: readonly (readonly object[])[], schema: Schema): Schema {
   const names = new Set<string>()
-  for (const rows of pieces) for (const row of rows) for (const name of Object.keys(row)) names.add(name)
+  // What is no row is refused with its number when its turn comes.
+  for (const rows of pieces)
+    for (const row of rows) for (const name of Object.keys(row ?? {})) names.add(name)
   const fields = schema.fields.filter(({ name }) => names.has(name))
-  return fields.length === names.size ? { ...schema, fields } : schema
+  return fields.length === names.size && fields.length > 0 ? { ...schema, fields } : schema
 }
 
 /** What is left of a source, all of one kind. */

@@ -20,6 +20,7 @@ import { applyChange, type Layout } from '../manifest/layout.js'
 import { union } from '../manifest/runs.js'
 import { eachRecord } from '../manifest/slot-records.js'
 import type { VersionRecord } from '../manifest/version.js'
+import { Courtesy } from '../primitives/courtesy.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import type { CallOptions, HandlerOptions } from '../protocol/calls.js'
 import { type OperationName, operations } from '../protocol/operations.js'
@@ -32,8 +33,8 @@ const maxAttempts = 20
 
 /**
  * Runs `work` on a draft and commits what it did. When somebody else changed what it looked at, it runs again, from its
- * beginning; from the second time on one transaction of this process at a time, and no other call of this process commits
- * to the tables that it looked at the time before.
+ * beginning; from the second time on one transaction of this process at a time, and other calls of this process give way to it
+ * at the tables that it looked at the time before.
  */
 export async function runTransaction<T>(
   engine: Engine,
@@ -53,11 +54,11 @@ export async function runTransaction<T>(
     const message = `other writers changed what the transaction read, ${maxAttempts} times in a row`
     throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
   }
-  return engine.turns.run(transactionTurn, again, signal)
+  return engine.urgent.run(transactionTurn, again, signal)
 }
 
-/** No path of a table is this. */
-const transactionTurn = '\0transactions'
+/** No table has this uuid. */
+const transactionTurn = 'transactions'
 
 /** Runs `call` while no other call of this process commits to `tables`. */
 function holding<T>(
@@ -102,6 +103,7 @@ const left: ReadonlySet<OperationName> = new Set<OperationName>([
   'createTableVersion',
   'batchCreateTableVersions',
   'batchCommitTables',
+  'describeTransaction',
   'alterTransaction',
   'alterTableBackfillColumns',
   'createTableIndex',
@@ -204,7 +206,7 @@ class Draft implements Root {
       recent: { between: () => null },
       upkeep: { afterCommit: () => {} },
       turns: new KeyedMutex(),
-      urgent: new KeyedMutex(),
+      urgent: new Courtesy(this.#engine.clock),
       creations: new KeyedMutex(),
     }
     const look = (name: OperationName, request: unknown, options: HandlerOptions) => {

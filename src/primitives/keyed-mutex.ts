@@ -4,13 +4,6 @@ import { orAborted } from './abort.js'
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 
-  /** Until nobody runs or waits under `key`; at once when nobody does. */
-  async idle(key: string, signal?: AbortSignal): Promise<void> {
-    for (let last = this.#last.get(key); last !== undefined; last = this.#last.get(key)) {
-      await orAborted(last, signal)
-    }
-  }
-
   /**
    * Runs `work` once everything queued before it under `key` has ended, well or badly. Rejects with `signal.reason`
    * when aborted while it waits; whoever comes after still waits for whoever came before.

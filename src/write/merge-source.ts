@@ -120,6 +120,9 @@ export class MergeSource {
   }
 }
 
+/** More keys are not worth a condition before they are looked up: to make it takes longer than to look at all rows. */
+const membersMax = 32 * 1024
+
 /** Values of a parameter. */
 type Members = readonly string[] | Int32Array | Uint32Array | BigInt64Array | BigUint64Array
 
@@ -174,6 +177,7 @@ class FoundKeys {
   }
 
   get members(): readonly (Members | null)[] {
+    if (this.groups.count > membersMax) return this.#types.map(() => null)
     return this.#types.map((type, k) => {
       const pieces = this.#columns[k]!
       return pieces.length === 0
@@ -192,7 +196,7 @@ class FoundKeys {
 
 function membersOf(type: DataType, { values, length, offsets }: Column): Members | null {
   if (type.kind === 'utf8') {
-    const decoder = new TextDecoder()
+    const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
     const bytes = values as Uint8Array
     return Array.from({ length }, (_, row) =>
       decoder.decode(bytes.subarray(offsets![row]!, offsets![row + 1]!)),

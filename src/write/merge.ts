@@ -7,9 +7,10 @@ import { nullColumn } from '../arrow/fill.js'
 import type { Field, Schema } from '../arrow/types.js'
 import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
+import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { RowHits } from '../query/hits.js'
-import { RowSource, sourceSchema } from '../query/source.js'
+import { RowSource, rowOffsetField, sourceSchema } from '../query/source.js'
 import { bindFilter } from '../sql/binding/bind.js'
 import { type Bound, type BoundExpression, operandsOf } from '../sql/bound.js'
 import { selectRows } from '../sql/evaluate.js'
@@ -77,7 +78,11 @@ export class RowMerge {
     if (update && condition === null) replaced = matched
     else if (update) {
       const passes: Narrow = (rows, hits) => passing(source, schema, condition!, rows, hits)
-      replaced = await this.#replaced.find(reader, among, pacer, passes)
+      // Where a row stands among all others may be another place by the next attempt.
+      const places = targetColumns(condition!.expr)
+      const isOfRow = places !== null && !places.includes(rowOffsetField.name)
+      const matcher = isOfRow ? this.#replaced : new MatchedRows()
+      replaced = await matcher.find(reader, among, pacer, passes)
     }
     let removed: RowSet = new Map()
     if (remove) {
@@ -270,7 +275,7 @@ function union({ layout }: TableReader, a: RowSet, b: RowSet): RowSet {
     const [some, others] = [a.get(fragment), b.get(fragment)]
     if (some === undefined && others === undefined) continue
     if (some === undefined || others === undefined) all.set(fragment, (some ?? others)!)
-    else all.set(fragment, Uint32Array.from([...some, ...others]).sort())
+    else all.set(fragment, joinNumbers(Uint32Array, [some, others]).sort())
   }
   return all
 }

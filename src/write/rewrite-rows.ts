@@ -13,6 +13,7 @@ import { RowSource } from '../query/source.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { MovedDraft } from './build-change.js'
 import { conformBatch } from './conform.js'
+import { InlineRoom } from './inline-room.js'
 import type { RowSet } from './matched-rows.js'
 import { type Chunk, streamsById } from './rows-by-id.js'
 import { type StageTarget, stageRows } from './stage.js'
@@ -26,6 +27,8 @@ export class RewrittenRows {
   /** By fragment id: the rows that the drafts hold. */
   #written = new Map<number, Uint32Array>()
   #drafts: MovedDraft[] = []
+  /** For the ids of the drafts. */
+  #room = new InlineRoom()
 
   /**
    * Stages the rows with their new values, in the very schema of the version. From one call to the next the same row of a
@@ -45,6 +48,7 @@ export class RewrittenRows {
     if (!isSame || [...this.#written].some(([id, offsets]) => wanted.get(id) !== offsets)) {
       this.#written.clear()
       this.#drafts = []
+      this.#room = new InlineRoom()
     }
     this.#schemaId = reader.schema.id
     const missing = new Map<Fragment, Uint32Array>()
@@ -59,7 +63,7 @@ export class RewrittenRows {
       const all = joinNumbers(Float64Array, ids)
       for (const draft of staged.drafts) {
         const own = NumberRuns.of(all.subarray(from, from + draft.rows))
-        drafts.push({ draft, ids: await stageRuns(own, own.encode(), target, pacer.signal) })
+        drafts.push({ draft, ids: await stageRuns(own, own.encode(), this.#room, target, pacer.signal) })
         from += draft.rows
       }
     }

@@ -25,6 +25,7 @@ import type { BoundExpression } from '../sql/bound.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import type { ColumnsDraft } from './build-change.js'
 import { conformBatch } from './conform.js'
+import { InlineRoom } from './inline-room.js'
 import { type Draft, inlineBytes, newFileName, type StageTarget, ZoneCollector } from './stage.js'
 
 /** Fragments worked on at a time. */
@@ -84,7 +85,7 @@ export class StagedColumns {
     }
     this.#staged = kept
     const source = new RowSource(reader, pacer)
-    const room = new InlineRoom(kept.values())
+    const room = new InlineRoom(bytesInSlot(kept.values()))
     const missing = concerned.filter(({ id }) => !kept.has(id))
     await inParallel(missing, fragmentsAtOnce, async fragment => {
       const draft = await stageFragment(source, fragment, work, room, target, pacer)
@@ -94,19 +95,10 @@ export class StagedColumns {
   }
 }
 
-/** How much more can ride in the slot. */
-class InlineRoom {
-  #left = inlineBytes
-
-  constructor(staged: Iterable<Staged>) {
-    for (const { draft } of staged) if ('blob' in draft.content) this.#left -= draft.content.blob.length
-  }
-
-  takes(bytes: number): boolean {
-    if (bytes > this.#left) return false
-    this.#left -= bytes
-    return true
-  }
+function bytesInSlot(staged: Iterable<Staged>): number {
+  let bytes = 0
+  for (const { draft } of staged) if ('blob' in draft.content) bytes += draft.content.blob.length
+  return bytes
 }
 
 async function stageFragment(

@@ -2,7 +2,8 @@
 import type { StoredRuns } from '../manifest/change.js'
 import { crc32 } from '../primitives/checksum.js'
 import type { NumberRuns } from '../primitives/number-runs.js'
-import { inlineBytes, newFileName, type StageTarget } from './stage.js'
+import type { InlineRoom } from './inline-room.js'
+import { newFileName, type StageTarget } from './stage.js'
 
 /** Numbers that no commit refers to yet. */
 export interface RunsDraft {
@@ -10,14 +11,15 @@ export interface RunsDraft {
   readonly content: { readonly blob: Uint8Array } | StoredRuns
 }
 
-/** `inline`: what stands for them in a slot, where that is small. */
+/** `inline`: what stands for them in a slot, where there is room for it. */
 export async function stageRuns(
   runs: NumberRuns,
   inline: Uint8Array,
+  room: InlineRoom,
   target: StageTarget,
   signal?: AbortSignal,
 ): Promise<RunsDraft> {
-  if (inline.length <= inlineBytes) return { runs, content: { blob: inline } }
+  if (room.takes(inline.length)) return { runs, content: { blob: inline } }
   const bytes = runs.encode()
   const file = newFileName(target)
   await target.store.put(`${target.location}/rows/${file}.runs`, bytes, signal)

@@ -5,7 +5,7 @@ import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Request } from '../protocol/calls.js'
 import { parametersOf } from '../query/settle.js'
-import { madeFields, sourceSchema } from '../query/source.js'
+import { madeFields, rowOffsetField, sourceSchema } from '../query/source.js'
 import { bindAssignment } from '../sql/binding/assign.js'
 import { type BindOptions, bindFilter } from '../sql/binding/bind.js'
 import type { BoundExpression } from '../sql/bound.js'
@@ -18,12 +18,19 @@ interface Assignment {
   readonly value: BoundExpression
 }
 
+interface SettledUpdate {
+  readonly filter: BoundExpression | null
+  readonly assignments: readonly Assignment[]
+  /** Whether what a row gets depends on nothing but the row. */
+  readonly isOfRow: boolean
+}
+
 /** Which rows, and what they get. Throws code 12 for unknown columns, 13 and 20 for expressions that do not fit. */
 export function settleUpdate(
   { predicate, parameters, updates, update_parameters }: Request<'updateTable'>,
   schema: TableSchema,
   clock: Clock,
-): { readonly filter: BoundExpression | null; readonly assignments: readonly Assignment[] } {
+): SettledUpdate {
   const shared = parametersOf(parameters)
   const own = update_parameters === undefined ? shared : parametersOf(update_parameters)
   const assignments = bindUpdates(updates, schema, { parameters: own, clock })
@@ -31,7 +38,8 @@ export function settleUpdate(
   const filter = predicate === undefined ? null : bindFilter(predicate, source, { parameters: shared, clock })
   shared.checkUsed()
   own.checkUsed()
-  return { filter, assignments }
+  const isOfRow = assignments.every(({ value }) => !value.columns.includes(rowOffsetField.name))
+  return { filter, assignments, isOfRow }
 }
 
 function bindUpdates(

@@ -270,6 +270,24 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         ])
       })
 
+      test('a text that begins with a byte order mark is a key like any other', async () => {
+        const mark = '\uFEFFone'
+        await table.update({ name: mark }, 'id = 1')
+        const result = await table
+          .mergeInsert('name')
+          .whenMatchedUpdateAll()
+          .whenNotMatchedInsertAll()
+          .execute([{ name: mark, price: 9 }])
+        expect(result).toMatchObject({ updated: 1, inserted: 0 })
+      })
+
+      test('no rows match nothing: none is updated or inserted, and all are deleted where that is asked for', async () => {
+        const upsert = table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll()
+        expect(await upsert.execute([])).toMatchObject({ version: 1, updated: 0, inserted: 0 })
+        const emptied = await table.mergeInsert('id').whenNotMatchedBySourceDelete().execute([])
+        expect(emptied).toMatchObject({ deleted: 4 })
+      })
+
       test.each([
         ['two rows with one key', ['id'], [source[0]!, source[0]!], 13, /rows 0 and 1/],
         ['a key that is no column', ['idd'], source, 12, /idd/],
@@ -296,6 +314,23 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         )
         expect(await failure(aimless)).toMatchObject({ code: 13 })
       })
+    })
+
+    test('what is no condition, no columns or no rows is said to be none', async () => {
+      for (const call of [
+        () => table.update({ n: 1 }, {} as never),
+        () => table.update({ n: 1 }, 3 as never),
+        () => table.update(null as never),
+        () => table.delete({} as never),
+        () =>
+          table
+            .mergeInsert('id')
+            .whenMatchedUpdateAll()
+            .execute([{ id: 1 }, null] as never),
+      ]) {
+        expect(await failure(call())).toMatchObject({ code: 13 })
+      }
+      expect(await table.version()).toBe(1)
     })
 
     test('a handle on an old version changes nothing', async () => {

@@ -20,3 +20,10 @@ test('an update that is worked out again, on a layout that was stored and read b
     expect(columns[0]!.values![0]).toBe(16)
   }
 })
+
+test('what reads where a row stands among all others is worked out anew each time', () => {
+  const settled = (text: string) =>
+    settleUpdate({ id: ['t'], updates: [['n', text]] } as never, schema, systemClock)
+  expect(settled('_rowid + n').isOfRow).toBe(true)
+  expect(settled('n + _rowoffset').isOfRow).toBe(false)
+})
