@@ -32,13 +32,17 @@ export class RecentChanges {
   /** The changes of a table that made the versions after `after` up to `last`, in order; null when not all are known. */
   between(table: string, after: number, last: number): readonly RecentChange[] | null {
     const found: RecentChange[] = []
-    for (const slot of this.#slots) {
+    // Nearly always they are in the very last slots.
+    for (let i = this.#slots.length - 1; i >= 0 && found.length < last - after; i--) {
+      const slot = this.#slots[i]!
+      const own: RecentChange[] = []
       for (const { ops } of slot.header.entries) {
         for (const op of ops as unknown as readonly Change[]) {
           if (op.op === 'change' && op.t === table && op.v > after && op.v <= last)
-            found.push({ change: op, slot })
+            own.push({ change: op, slot })
         }
       }
+      found.unshift(...own)
     }
     return found.length === last - after ? found : null
   }

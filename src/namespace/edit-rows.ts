@@ -127,7 +127,7 @@ async function mergeRows(
   const schema = maintained.incoming
   checkColumns(incoming.schema, schema)
   const source = await MergeSource.read(incoming, schema, on, seedOf(engine.clock), new Pacer(signal))
-  const merge = new RowMerge(source, rules, maintained)
+  const merge = new RowMerge(source, rules, layout.schema, maintained)
   let attempts = 0
   // The rows were read for this table, whatever has its name by now.
   return editRows(

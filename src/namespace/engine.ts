@@ -166,8 +166,8 @@ export interface WorkOnNewest<P, R> {
 
 /**
  * Commits a change only if the version it was worked out on is still the newest, or what came since leaves it as it is: else
- * it is worked out again. Calls on
- * one table take turns, so they lose only to appends they must look at, and to other processes. Throws code 14 after 20 lost races.
+ * it is worked out again. Calls on one table take turns, so they lose only to appends they must look at, to transactions,
+ * and to other processes. Throws code 14 after 20 lost races, and when another table got the name meanwhile.
  */
 export function commitOnNewest<P, R>(
   engine: Engine,
@@ -185,12 +185,10 @@ async function tryOnNewest<P, R>(
   const { signal } = options
   const named = work.find(await engine.root.refresh(signal))?.uuid
   for (let attempt = 1; attempt <= maxAttempts; attempt++) {
-    const head = work.find(await engine.root.refresh(signal))
-    checkSame(work.id, named, head)
     const once = () => tryOnce(engine, work, named, options)
-    const isUrgent = attempt >= urgentAttempt && head !== undefined
-    if (!isUrgent && head !== undefined) await engine.urgent.yield(head.uuid, signal)
-    const outcome = isUrgent ? await engine.urgent.run(head.uuid, once, signal) : await once()
+    const isUrgent = attempt >= urgentAttempt && named !== undefined
+    if (!isUrgent && named !== undefined) await engine.urgent.yield(named, signal)
+    const outcome = isUrgent ? await engine.urgent.run(named, once, signal) : await once()
     if (outcome !== null) return outcome
     if (attempt >= urgentAttempt) {
       await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempt, 6), signal, true)

@@ -37,7 +37,10 @@ export class Courtesy {
       return await work()
     } finally {
       release()
-      if (this.#busy.get(key) === busy) this.#busy.delete(key)
+      // Who lost patience may be done before those who came before.
+      busy.then(() => {
+        if (this.#busy.get(key) === busy) this.#busy.delete(key)
+      })
     }
   }
 

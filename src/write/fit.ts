@@ -1,9 +1,10 @@
 /** Columns of nearly the right type, made right without computing a value. */
 import { type Column, isValid } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
+import { viewCells } from '../arrow/layout.js'
 import { equalTypes } from '../arrow/same-type.js'
 import { takeColumn } from '../arrow/take.js'
-import type { DataType, Field, IntType } from '../arrow/types.js'
+import type { DataType, Field } from '../arrow/types.js'
 import { Grouper } from '../query/group.js'
 import { isOrdered } from '../sql/values/types.js'
 
@@ -58,16 +59,9 @@ function withDictionary(column: Column, type: DataType & { kind: 'dictionary' })
   const groups = grouper.add([takeColumn(values, Uint32Array.from(present))])
   const { bits, signed } = type.index
   if (grouper.count > 2 ** Math.min(bits - (signed ? 1 : 0), 31)) return null
-  const indices = emptyIndices(type.index, column.length)
+  const indices = viewCells(type, new Uint8Array(column.length * (bits / 8)), column.length)
   for (const [i, row] of present.entries())
     indices[row] = (bits === 64 ? BigInt(groups[i]!) : groups[i]!) as never
   const [dictionary] = grouper.keys()
   return { ...values, type, values: indices, offsets: null, children: [], dictionary: dictionary! }
-}
-
-function emptyIndices({ bits, signed }: IntType, length: number): NonNullable<Column['values']> {
-  if (bits === 64) return signed ? new BigInt64Array(length) : new BigUint64Array(length)
-  if (bits === 32) return signed ? new Int32Array(length) : new Uint32Array(length)
-  if (bits === 16) return signed ? new Int16Array(length) : new Uint16Array(length)
-  return signed ? new Int8Array(length) : new Uint8Array(length)
 }

@@ -146,13 +146,11 @@ class FoundKeys {
   readonly rows: number[] = []
   readonly #names: readonly string[]
   readonly #types: readonly DataType[]
-  readonly #columns: Column[][]
   #count = 0
 
   constructor(names: readonly string[], types: readonly DataType[], seed: number) {
     this.#names = names
     this.#types = types
-    this.#columns = names.map(() => [])
     this.groups = new Grouper(types, seed)
   }
 
@@ -172,18 +170,13 @@ class FoundKeys {
       if (twin !== undefined) throw this.#twins(twin, row)
       this.rows.push(row)
     }
-    for (const [k, column] of taken.entries()) this.#columns[k]!.push(column)
     this.#count += batch.length
   }
 
   get members(): readonly (Members | null)[] {
-    if (this.groups.count > membersMax) return this.#types.map(() => null)
-    return this.#types.map((type, k) => {
-      const pieces = this.#columns[k]!
-      return pieces.length === 0
-        ? null
-        : membersOf(valueType(type), concatColumns(this.groups.keys().slice(k, k + 1)))
-    })
+    const { count } = this.groups
+    if (count === 0 || count > membersMax) return this.#types.map(() => null)
+    return this.groups.keys().map((column, k) => membersOf(valueType(this.#types[k]!), column))
   }
 
   #twins(first: number, second: number) {

@@ -54,23 +54,33 @@ export class RowMerge {
   readonly #replaced = new MatchedRows()
   readonly #removed = new MatchedRows()
   readonly #rewritten = new RewrittenRows()
-  #inserted: { readonly schemaId: number; readonly met: Bitset; readonly drafts: readonly Draft[] } | null =
-    null
+  /** True for the rows whose keys the source has, and perhaps for others. */
+  readonly #among: BoundExpression | null
+  readonly #updateIf: BoundExpression | null
+  readonly #removeIf: BoundExpression | null
+  #inserted: { readonly met: Bitset; readonly drafts: readonly Draft[] } | null = null
 
-  /** `maintained`: those of the schema that the table keeps as long as the merge lasts. */
-  constructor(source: MergeSource, rules: MergeRules, maintained: MaintainedColumns) {
+  /**
+   * `schema`: that of the table as long as the merge lasts; `maintained`: its columns that are kept up to date. Throws codes
+   * 12, 13 and 20 for conditions that do not fit.
+   */
+  constructor(source: MergeSource, rules: MergeRules, schema: TableSchema, maintained: MaintainedColumns) {
+    const { updateIf, removeIf } = rules
     this.#source = source
     this.#rules = rules
     this.#maintained = maintained
+    this.#among = amongKeys(source, schema)
+    this.#updateIf = updateIf === undefined ? null : bindFilter(updateIf, pairSchema(source.schema, schema))
+    this.#removeIf = removeIf === undefined ? null : bindFilter(removeIf, sourceSchema(schema, false))
   }
 
   /** What the merge does to this version. */
   async prepare(reader: TableReader, target: StageTarget, pacer: Pacer): Promise<Merged> {
     const { schema } = reader
     const source = this.#source
-    const { update, updateIf, insert, remove, removeIf } = this.#rules
-    const condition = updateIf === undefined ? null : bindFilter(updateIf, pairSchema(source.schema, schema))
-    const among = amongKeys(source, schema)
+    const { update, insert, remove } = this.#rules
+    const among = this.#among
+    const condition = this.#updateIf
     const matches: Narrow = async (rows, hits) =>
       kept(hits, await keyRows(source, rows, hits), row => row >= 0)
     const matched = await this.#matched.find(reader, among, pacer, matches)
@@ -86,10 +96,9 @@ export class RowMerge {
     }
     let removed: RowSet = new Map()
     if (remove) {
-      const filter = removeIf === undefined ? null : bindFilter(removeIf, sourceSchema(schema, false))
       const strange: Narrow = async (rows, hits) =>
         kept(hits, await keyRows(source, rows, hits), row => row < 0)
-      removed = await this.#removed.find(reader, filter, pacer, strange)
+      removed = await this.#removed.find(reader, this.#removeIf, pacer, strange)
     }
     const arrow = arrowSchema(schema)
     const brought = source.schema.fields.map(({ name }) => name)
@@ -146,13 +155,11 @@ export class RowMerge {
       }
     }
     const before = this.#inserted
-    const isSame =
-      before?.schemaId === reader.schema.id && before.met.words.every((w, i) => w === met.words[i])
-    if (isSame) return before.drafts
+    if (before?.met.words.every((word, i) => word === met.words[i])) return before.drafts
     const rest = conformBatches(source.without(met), this.#maintained.incoming)
     const complete = this.#maintained.completed(rest, pacer.signal)
     const { drafts } = await stageRows(complete, arrow, target, pacer.signal)
-    this.#inserted = { schemaId: reader.schema.id, met, drafts }
+    this.#inserted = { met, drafts }
     return drafts
   }
 }

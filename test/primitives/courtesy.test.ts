@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { Courtesy } from '../../src/primitives/courtesy.js'
+import { SeededClock } from '../support/clock.js'
+
+const never = new Promise<void>(() => {})
+
+test('who is urgent is given way to, one after the other; other keys do not wait', async () => {
+  const clock = new SeededClock(1)
+  const courtesy = new Courtesy(clock)
+  const log: string[] = []
+  const urgent = (name: string) =>
+    courtesy.run('k', async () => {
+      await clock.sleep(20)
+      log.push(name)
+    })
+  const calls = [urgent('first'), urgent('second'), courtesy.yield('k').then(() => log.push('yielded'))]
+  await courtesy.yield('other')
+  log.push('other')
+  await Promise.all(calls)
+  expect(log).toEqual(['other', 'first', 'second', 'yielded'])
+})
+
+test('nobody is waited for without end, and a signal ends the wait at once', async () => {
+  const clock = new SeededClock(1)
+  const courtesy = new Courtesy(clock)
+  courtesy.run('k', () => never)
+  await courtesy.yield('k')
+  expect(clock.elapsed()).toBe(200)
+  expect(await courtesy.run('k', async () => 'ran')).toBe('ran')
+  const gone = new AbortController()
+  const waiting = courtesy.yield('k', gone.signal)
+  gone.abort(new Error('gone'))
+  await expect(waiting).rejects.toThrow('gone')
+})
