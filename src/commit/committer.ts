@@ -475,6 +475,7 @@ export class Committer<S> {
     const entries: Entry[] = []
     const texts: string[] = []
     const blobs: Uint8Array[] = []
+    const need = new Set<string>()
     let bytes = 0
     let textBytes = 0
     let state = this.#state
@@ -496,6 +497,7 @@ export class Committer<S> {
         entries.push(written.entry)
         texts.push(written.text)
         blobs.push(...(proposal.blobs ?? []))
+        for (const feature of proposal.need ?? []) need.add(feature)
         bytes += written.bytes
         textBytes += written.textBytes
       } catch (error) {
@@ -503,7 +505,7 @@ export class Committer<S> {
       }
     }
     if (tickets.length === 0) return { refused }
-    const header = { need: [], slot, prev: crcHex(this.#crc), by: this.#by, ts, entries }
+    const header = { need: [...need], slot, prev: crcHex(this.#crc), by: this.#by, ts, entries }
     return { ...encodeSlot(header, texts, blobs), tickets, refused, state, lost: false }
   }
 

@@ -91,6 +91,8 @@ export interface Proposal {
   readonly req?: readonly Json[]
   readonly res?: Json
   readonly blobs?: readonly Uint8Array[]
+  /** Features that who reads the entry must know. */
+  readonly need?: readonly string[]
 }
 
 export interface ProposalPosition extends Position {

@@ -30,7 +30,12 @@ import { bindOperations, readsOnly } from './handlers.js'
 import { Namespace } from './namespace.js'
 import { takeSnapshot } from './snapshot.js'
 import { runTransaction } from './transaction.js'
-import { pagesOf, Tail, Upkeep, type Warn } from './upkeep.js'
+import { Checkpointing, pagesOf, Tail } from './upkeep/checkpointing.js'
+import { Drops } from './upkeep/drops.js'
+import { StoredLayouts } from './upkeep/stored-layouts.js'
+import { type Report, Upkeep, type Warn } from './upkeep/upkeep.js'
+import type { UpkeepEvent } from './upkeep/upkeep-event.js'
+import { type SettledUpkeep, settleUpkeep, type UpkeepSettings } from './upkeep/upkeep-settings.js'
 import { watchRoot } from './watch.js'
 
 export interface ConnectOptions {
@@ -51,6 +56,10 @@ export interface ConnectOptions {
    * Default: a warning of the process.
    */
   readonly onWarning?: (message: string, cause: unknown) => void
+  /** How the root is kept in order in the background, by processes that write. */
+  readonly upkeep?: UpkeepSettings
+  /** Told of what upkeep has done in the background. Default: nobody is. Must not throw. */
+  readonly onUpkeep?: (event: UpkeepEvent) => void
   readonly signal?: AbortSignal
 }
 
@@ -67,14 +76,16 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
   // Our own stores prove themselves when they are opened, or need no proof.
   if (options.store !== undefined && !readOnly) await selfTest(store, clock, signal)
   const location = store instanceof FileStore ? resolve(path) : path
-  const { onWarning: warn = emitWarning } = options
+  const { onWarning: warn = emitWarning, onUpkeep: report = () => {} } = options
   const functions = checkFunctions(options.functions ?? [])
-  const settings = { location, create, readOnly, cacheBytes, clock, warn, functions }
-  const { engine, close } = await openEngine(store, settings, signal)
+  const keep = settleUpkeep(options.upkeep ?? {})
+  const settings = { location, create, readOnly, cacheBytes, clock, warn, report, keep, functions }
+  const { engine, upkeep, close } = await openEngine(store, settings, signal)
   return new Namespace(bindOperations(engine, readOnly ? readsOnly(isReadOnly) : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),
     transaction: (work, call = {}) => runTransaction(engine, work, call),
     watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
+    optimize: (call = {}) => upkeep.finish(call.signal),
   })
 }
 
@@ -89,6 +100,8 @@ interface EngineOptions {
   readonly cacheBytes: number
   readonly clock: Clock
   readonly warn: Warn
+  readonly report: Report
+  readonly keep: SettledUpkeep
   readonly functions?: readonly ColumnFunction[]
   /** Kinds of work that can be queued, beside those there always are. */
   readonly jobKinds?: readonly JobKind<CatalogState>[]
@@ -96,13 +109,24 @@ interface EngineOptions {
 
 export interface OpenedEngine {
   readonly engine: Engine
+  readonly upkeep: Upkeep
   readonly close: () => Promise<void>
 }
 
 /** The newest checkpoint, what follows it in the log, and everything that works on them. */
 export async function openEngine(
   store: BlobStore,
-  { location, create, readOnly, cacheBytes, clock, warn, functions = [], jobKinds = [] }: EngineOptions,
+  {
+    location,
+    create,
+    readOnly,
+    cacheBytes,
+    clock,
+    warn,
+    report,
+    functions = [],
+    jobKinds = [],
+  }: EngineOptions,
   signal?: AbortSignal,
 ): Promise<OpenedEngine> {
   const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
@@ -129,10 +153,15 @@ export async function openEngine(
   )
   const layouts = new LayoutStore(slots, history, store, { readOnly })
   const pins = new Pins(store, clock, readOnly)
-  const upkeep = new Upkeep(
-    { committer, checkpoints, history, layouts, store, clock, pins, warn, opened },
-    tail,
-  )
+  const upkeep = new Upkeep({
+    chores: [
+      new StoredLayouts(layouts, () => committer.state),
+      new Checkpointing({ committer, checkpoints, history, opened, tail, report }),
+      new Drops({ committer, store, clock, pins, report }),
+    ],
+    clock,
+    warn,
+  })
   jobs = new JobRunner({
     log: {
       jobs: state => state.jobs,
@@ -173,7 +202,7 @@ export async function openEngine(
     await upkeep.close()
     await committer.close()
   }
-  return { engine, close }
+  return { engine, upkeep, close }
 }
 
 function emitWarning(message: string, cause: unknown): void {

@@ -25,7 +25,6 @@ import type { ColumnFunction } from '../write/functions.js'
 import type { Pins } from '../write/pins.js'
 import type { StageTarget } from '../write/stage.js'
 import { withoutRoot } from './locations.js'
-import type { Upkeep } from './upkeep.js'
 
 /** The log as handlers see it: the committer's, or one that stands still (a snapshot). */
 export interface Root {
@@ -47,7 +46,8 @@ export interface Engine {
   readonly recent: Pick<RecentChanges, 'between'>
   readonly lance: LanceManifests
   readonly jobs: JobRunner<CatalogState>
-  readonly upkeep: Pick<Upkeep, 'afterCommit'>
+  /** Told of every commit; works in the background (namespace/upkeep). */
+  readonly upkeep: { afterCommit(committed: Committed<CatalogState>): void }
   readonly pins: Pins
   readonly source: TableSource
   readonly clock: Clock

@@ -46,6 +46,7 @@ export interface LocalFeatures {
   readonly snapshot: (options?: CallOptions) => Promise<Namespace>
   readonly transaction: <T>(work: (tx: Namespace) => Promise<T>, options?: CallOptions) => Promise<T>
   readonly watch: (options?: CallOptions) => AsyncIterable<number>
+  readonly optimize: (options?: CallOptions) => Promise<void>
 }
 
 export class Namespace implements AsyncDisposable {
@@ -185,6 +186,15 @@ export class Namespace implements AsyncDisposable {
    */
   watch(options: CallOptions = {}): AsyncIterable<number> {
     return this.#here('watching').watch(options)
+  }
+
+  /**
+   * Does now all upkeep there is to do, whether it would be worth its while in the background yet or not: compacts tables, lets
+   * go of versions and files past their time, writes a checkpoint. Nobody needs to call this. Throws code 0 where the root is
+   * open in another process.
+   */
+  async optimize(options: CallOptions = {}): Promise<void> {
+    await this.#here('upkeep').optimize(options)
   }
 
   #here(what: string): LocalFeatures {

@@ -6,6 +6,7 @@ import type { Json } from '../../src/commit/machine.js'
 import type { JobKind, JobRun } from '../../src/jobs/job-kind.js'
 import { openEngine } from '../../src/namespace/connect.js'
 import { bindOperations } from '../../src/namespace/handlers.js'
+import { settleUpkeep } from '../../src/namespace/upkeep/upkeep-settings.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 
@@ -30,6 +31,8 @@ async function open(work: (job: JobRun) => Promise<void>, store = new MemoryStor
     cacheBytes: 0,
     clock: systemClock,
     warn: (message: string) => expect.fail(message),
+    keep: settleUpkeep({}),
+    report: () => {},
     jobKinds: [namespaceMaker(work)],
   }
   const { engine, close } = await openEngine(store, settings)

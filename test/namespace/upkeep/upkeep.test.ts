@@ -1,10 +1,10 @@
 /** What is done in the background, as seen in the store and by who opens the root next. */
 import { expect, test } from 'vitest'
-import { connect, type Namespace } from '../../src/index.js'
-import type { BlobStore } from '../../src/storage/blob-store.js'
-import { MemoryStore } from '../../src/storage/memory-store.js'
-import { SeededClock } from '../support/clock.js'
-import { CountingStore, CrashingStore } from '../support/stores.js'
+import { connect, type Namespace } from '../../../src/index.js'
+import type { BlobStore } from '../../../src/storage/blob-store.js'
+import { MemoryStore } from '../../../src/storage/memory-store.js'
+import { SeededClock } from '../../support/clock.js'
+import { CountingStore, CrashingStore } from '../../support/stores.js'
 
 /** Enough log for a checkpoint, in a few slots. */
 async function fillLog(ns: Namespace, from: number): Promise<void> {
@@ -154,13 +154,16 @@ test('upkeep that fails is told of, and done later', async () => {
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  const ns = await connect('memory://', { store, onWarning: message => warnings.push(message) })
+  const clock = new SeededClock(1)
+  const ns = await connect('memory://', { store, clock, onWarning: message => warnings.push(message) })
   await fillLog(ns, 0)
   await ns.createNamespace('more')
-  await new Promise(resolve => setImmediate(resolve))
+  await clock.sleep(10)
   expect(warnings.length).toBeGreaterThan(0)
+  await expect(ns.optimize()).rejects.toThrow('disk full')
+  expect(await keysIn(inner, '_ckpt/')).toHaveLength(0)
   refuse = false
-  await ns.createNamespace('again')
+  await clock.sleep(2000)
   await ns.close()
   expect(await keysIn(inner, '_ckpt/')).toHaveLength(1)
 })

@@ -1,0 +1,38 @@
+/** How a root is kept in order, as callers may set it. */
+import { invalidInput, quote } from '../../errors.js'
+
+export interface UpkeepSettings {
+  /** Whether small and thinned-out fragments are made one in the background. Default true. */
+  readonly compact?: boolean
+  /**
+   * How long a version that is neither the newest of its table nor tagged stays readable, milliseconds. Infinity: for ever.
+   * Default 7 days.
+   */
+  readonly keepVersionsMs?: number
+  /**
+   * How long files that nothing refers to stay, milliseconds: longer than any write takes from its first file to its commit.
+   * A slower one is told to try again. Default 24 hours.
+   */
+  readonly keepOrphansMs?: number
+  /** How long slots of the log stay that a checkpoint makes dispensable, milliseconds. Infinity: for ever. Default 7 days. */
+  readonly keepLogMs?: number
+}
+
+export type SettledUpkeep = Required<UpkeepSettings>
+
+const hourMs = 60 * 60 * 1000
+
+/** Throws code 13 for what is no such setting. */
+export function settleUpkeep(settings: UpkeepSettings): SettledUpkeep {
+  return {
+    compact: settings.compact ?? true,
+    keepVersionsMs: age('keepVersionsMs', settings.keepVersionsMs ?? 7 * 24 * hourMs),
+    keepOrphansMs: age('keepOrphansMs', settings.keepOrphansMs ?? 24 * hourMs),
+    keepLogMs: age('keepLogMs', settings.keepLogMs ?? 7 * 24 * hourMs),
+  }
+}
+
+function age(name: string, ms: number): number {
+  if (typeof ms === 'number' && ms >= 0) return ms
+  throw invalidInput(`upkeep.${name} must be a number of milliseconds >= 0, got ${quote(ms)}`)
+}

@@ -1,0 +1,147 @@
+/**
+ * What a root needs done now and then so that nothing grows with its past. Done in the background by processes that commit,
+ * one thing at a time, and never waited for by a call. Whatever fails is tried again later: truth is in the log.
+ */
+import type { CatalogState } from '../../catalog/state.js'
+import type { Committed } from '../../commit/machine.js'
+import { orAborted } from '../../primitives/abort.js'
+import type { Clock } from '../../primitives/clock.js'
+import type { UpkeepEvent } from './upkeep-event.js'
+
+/** One sort of work. */
+export interface Chore {
+  /** What messages call it. */
+  readonly name: string
+  /** Told of every commit of this process, before `dueIn` is asked. */
+  noteCommit?(committed: Committed<CatalogState>): void
+  /**
+   * Milliseconds until there is something to do: 0 for now, infinity for not before another commit. Asked after every commit,
+   * so it costs microseconds.
+   */
+  dueIn(): number
+  /**
+   * Does some of what is due; what is left is due again. `thorough`: does all there is to do, whether it is worth its while
+   * yet or not. Ends soon after `signal` fires, with or without an error.
+   */
+  work(thorough: boolean, signal: AbortSignal): Promise<void>
+}
+
+/** Told of what no call fails of, but somebody should know. */
+export type Warn = (message: string, cause: unknown) => void
+
+export interface UpkeepOptions {
+  /** In the order in which they are asked. */
+  readonly chores: readonly Chore[]
+  readonly clock: Clock
+  readonly warn: Warn
+}
+
+/** A chore that failed is let alone for so long, milliseconds. */
+const failedMs = 1000
+
+export class Upkeep {
+  readonly #chores: readonly Chore[]
+  readonly #clock: Clock
+  readonly #warn: Warn
+  readonly #closing = new AbortController()
+  /** By chore, until when it is let alone. */
+  readonly #resting = new Map<Chore, number>()
+  /** Work under way: never more than one thing. */
+  #working: Promise<void> | null = null
+  /** Calls that want everything done: nothing else begins before them. */
+  #finishing = 0
+  /** Ends the wait for what will be due. */
+  #waiting: AbortController | null = null
+
+  constructor({ chores, clock, warn }: UpkeepOptions) {
+    this.#chores = chores
+    this.#clock = clock
+    this.#warn = warn
+  }
+
+  /** Begins what a commit has made due. */
+  afterCommit(committed: Committed<CatalogState>): void {
+    for (const chore of this.#chores) chore.noteCommit?.(committed)
+    this.#begin()
+  }
+
+  /** Does everything there is to do, now. Rejects with what a chore fails of, and with `signal.reason`. */
+  async finish(signal?: AbortSignal): Promise<void> {
+    const own = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal])
+    this.#finishing++
+    try {
+      while (this.#working !== null) await orAborted(this.#working, own)
+      await this.#alone(async () => {
+        for (const chore of this.#chores) {
+          own.throwIfAborted()
+          await chore.work(true, own)
+        }
+      })
+    } finally {
+      this.#finishing--
+      this.#begin()
+    }
+  }
+
+  /** Begins nothing more, and waits for what is under way. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#waiting?.abort()
+    await this.#working
+  }
+
+  #begin(): void {
+    if (this.#working !== null || this.#finishing > 0 || this.#closing.signal.aborted) return
+    const dueIn = Math.min(...this.#chores.map(chore => this.#dueIn(chore)))
+    if (dueIn === 0) this.#alone(() => this.#work()).catch(() => {})
+    else this.#wait(dueIn)
+  }
+
+  #dueIn(chore: Chore): number {
+    const rests = (this.#resting.get(chore) ?? 0) - this.#clock.elapsed()
+    return Math.max(0, rests, chore.dueIn())
+  }
+
+  /** Runs `work` while nothing else of this is under way, then sees what has become due meanwhile. */
+  async #alone(work: () => Promise<void>): Promise<void> {
+    this.#waiting?.abort()
+    const working = work()
+    this.#working = working.catch(() => {})
+    try {
+      await working
+    } finally {
+      this.#working = null
+      this.#begin()
+    }
+  }
+
+  /** Begins again after `ms`; keeps no process alive. */
+  #wait(ms: number): void {
+    this.#waiting?.abort()
+    this.#waiting = null
+    if (ms === Number.POSITIVE_INFINITY) return
+    const waiting = new AbortController()
+    this.#waiting = waiting
+    this.#clock.sleep(ms, waiting.signal).then(
+      () => this.#begin(),
+      () => {},
+    )
+  }
+
+  async #work(): Promise<void> {
+    for (const chore of this.#chores) {
+      if (this.#closing.signal.aborted) return
+      if (this.#dueIn(chore) > 0) continue
+      try {
+        await chore.work(false, this.#closing.signal)
+      } catch (cause) {
+        if (this.#closing.signal.aborted) return
+        this.#resting.set(chore, this.#clock.elapsed() + failedMs)
+        this.#warn(`upkeep of the root failed for now: ${chore.name}`, cause)
+      }
+    }
+  }
+}
+
+/** What upkeep does, as `onUpkeep` is told. */
+export type Report = (event: UpkeepEvent) => void
