@@ -6,7 +6,7 @@ import type { Entry, Genesis, Machine, Position } from '../commit/machine.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { assert, quote, unsupported } from '../errors.js'
 import { type JobEndedOp, type JobOp, jobAfter } from '../jobs/job-op.js'
-import type { Change } from '../manifest/change.js'
+import { type Change, fragmentsLeaving, movesFeature } from '../manifest/change.js'
 import { difference, lastOf, union } from '../manifest/runs.js'
 import type { RegisterOp, VersionOp } from '../manifest/version.js'
 import { loadState, saveState } from './checkpoint.js'
@@ -38,7 +38,7 @@ import {
 
 /** The catalog as the meaning of a log. */
 export const catalogMachine: Machine<CatalogState> = {
-  features: new Set(),
+  features: new Set([movesFeature]),
   initial: (genesis: Genesis) => emptyState(genesis.root),
   apply(state, entry, at) {
     const applied = applyOps(state, entry.ops as unknown as readonly CatalogOp[], entry.txn, at)
@@ -234,7 +234,8 @@ function applyTableChange(state: CatalogState, change: Change): CatalogState {
     `version ${change.v} of table ${change.t} starts elsewhere`,
   )
   assert(change.v === head.mark + 1, `version ${change.v} of table ${change.t} is out of order`)
-  const fragments = change.restore?.fragments ?? head.fragments + change.add.length - change.drop.length
+  const fragments =
+    change.restore?.fragments ?? head.fragments + change.add.length - fragmentsLeaving(change).length
   const storesLayout = change.v - head.start >= Math.max(changesPerLayout, fragments / 4)
   const layout = {
     next: change.next,

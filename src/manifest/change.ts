@@ -26,9 +26,11 @@ export interface ConsecutiveIds {
 export interface IdBounds {
   readonly least: number
   readonly greatest: number
+  /** Whether they ascend in row order; absent where they do (primitives/unordered-runs has the others). */
+  readonly ascending?: false
 }
 
-/** Row ids of a fragment's rows, ascending in row order. */
+/** Row ids of a fragment's rows, in row order. */
 export type AddedIds = ConsecutiveIds | (AddedRuns & IdBounds)
 
 /** Some columns of a fragment: a file of the table's data folder, or a blob of the slot that holds the entry. */
@@ -52,7 +54,7 @@ export interface AddedFragment {
   readonly zones?: ZoneRecords
 }
 
-/** [fragment, offsets of its rows, how many]: rows that die. Disjoint from those already dead. */
+/** [fragment, offsets of its rows, how many]: rows that die, of the fragments there are after it. Disjoint from those already dead. */
 export type AddedDead = readonly [fragment: number, offsets: AddedRuns, count: number]
 
 /** Columns of a fragment that was there before: new ones, or all their values anew. The newest file that has a field counts. */
@@ -62,6 +64,24 @@ export interface AddedColumns {
   /** Of the fields in `file`; what was known of them before is forgotten. */
   readonly zones?: ZoneRecords
 }
+
+/**
+ * Fragments that gave way to others, which hold the rows that lived, in the order they had. The fragments `from` followed each
+ * other; those of `to` take their place, and are no more than they were. The newest of them may have lost rows since the work
+ * began: those are among the change's `dead`.
+ */
+export interface Move {
+  readonly from: readonly (readonly [fragment: number, rows: number])[]
+  readonly to: readonly number[]
+  /** Which rows of `from`, counted through all of them, are in `to`; as runs; absent: all. */
+  readonly map?: AddedRuns
+}
+
+/** What a reader of the log must know where fragments move: who does not would give their rows another order. */
+export const movesFeature = 'moves'
+
+/** [fragment, how many, offsets]: its first so many dead parts are from now on one. */
+export type FoldedDead = readonly [fragment: number, parts: number, offsets: StoredRuns]
 
 /** The counters after the change; none of them ever goes back. */
 export interface Counters {
@@ -80,6 +100,7 @@ export type ChangeKind =
   | 'restore'
   | 'schema'
   | 'backfill'
+  | 'compaction'
 
 export interface Change {
   readonly op: 'change'
@@ -94,12 +115,20 @@ export interface Change {
   readonly restore?: { readonly version: number; readonly fragments: number }
   readonly add: readonly AddedFragment[]
   readonly dead: readonly AddedDead[]
-  /** Ids of fragments that leave the table. */
+  /** Ids of fragments that leave the table; those that moved are not among them. */
   readonly drop: readonly number[]
+  /** Of a compaction; who reads it must know the feature `moves`. */
+  readonly moves?: readonly Move[]
+  readonly folded?: readonly FoldedDead[]
   readonly columns?: readonly AddedColumns[]
   /** The whole new schema, or null when it stays. */
   readonly schema: TableSchema | null
   readonly next: Counters
+}
+
+/** Fragments that are there before a change and not after it. */
+export function fragmentsLeaving({ drop, moves = [] }: Change): readonly number[] {
+  return [...drop, ...moves.flatMap(({ from }) => from.map(([id]) => id))]
 }
 
 /** The same change, its blobs `by` further on in the slot. */
@@ -111,6 +140,9 @@ export function withBlobsFrom(change: Change, by: number): Change {
     ...change,
     add: change.add.map(each => ({ ...each, ids: moved(each.ids), files: each.files.map(moved) })),
     dead: change.dead.map(([fragment, offsets, count]) => [fragment, moved(offsets), count]),
+    ...(change.moves !== undefined && {
+      moves: change.moves.map(move => (move.map === undefined ? move : { ...move, map: moved(move.map) })),
+    }),
     ...(change.columns !== undefined && {
       columns: change.columns.map(each => ({ ...each, file: moved(each.file) })),
     }),

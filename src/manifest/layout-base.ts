@@ -14,7 +14,8 @@ import { corrupted, quote, type SheafError, unsupported } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { manifestName } from '../protocol/manifest-name.js'
-import type { DataFile, Fragment, Layout, RunsPlace } from './layout.js'
+import { movesFeature } from './change.js'
+import type { DataFile, Fragment, Layout, RowIds, RunsPlace } from './layout.js'
 
 /** Fragment lines are written and read about this many characters at a time. */
 const sliceLength = 64 * 1024
@@ -34,7 +35,7 @@ export async function encodeBase(layout: Layout, pacer: Pacer): Promise<Uint8Arr
   const { row, frag, field } = next
   const head = JSON.stringify({
     f: 1,
-    need: [],
+    need: fragments.some(isUnordered) ? [movesFeature] : [],
     t,
     v,
     schema,
@@ -85,7 +86,7 @@ export async function decodeBase(
   const body = file.indexOf(newline) + 1
   const head = parse(`${file.toString('utf8', 0, body)}]}`, key)
   const { need, t, v, schema, earlier, next } = head as Record<string, unknown>
-  if (!Array.isArray(need) || need.length > 0) {
+  if (!Array.isArray(need) || need.some(feature => feature !== movesFeature)) {
     throw unsupported(`${quote(key)} needs ${quote(need)} of a newer Sheaf`)
   }
   if (t !== table || v !== version) throw damaged(key, `it is of version ${quote(v)} of table ${quote(t)}`)
@@ -108,17 +109,27 @@ export async function decodeBase(
   return { table, version, schema, earlier, fragments, next }
 }
 
+function isUnordered({ ids }: Fragment): boolean {
+  return 'ascending' in ids
+}
+
 /** In the order the fields have on disk, whatever order they came in. */
 function plainFragment({ id, rows, ids, files, dead, zones }: Fragment) {
   return {
     id,
     rows,
-    ids: 'row0' in ids ? { row0: ids.row0 } : { ...plainRuns(ids), least: ids.least, greatest: ids.greatest },
+    ids: plainIds(ids),
     files: files.map(plainFile),
     dead: { parts: dead.parts.map(plainRuns), count: dead.count },
     // Keys that are numbers come in their order from whatever object.
     ...(zones !== undefined && { zones }),
   }
+}
+
+function plainIds(ids: RowIds) {
+  if ('row0' in ids) return { row0: ids.row0 }
+  const { least, greatest, ascending } = ids
+  return { ...plainRuns(ids), least, greatest, ...(ascending !== undefined && { ascending }) }
 }
 
 function plainFile(data: DataFile) {
@@ -140,8 +151,7 @@ function isFragment(value: unknown): value is Fragment {
   const { id, rows, ids, files, dead, zones } = value
   return (
     areCounts(id, rows) &&
-    isRecord(ids) &&
-    ('row0' in ids ? areCounts(ids.row0) : isRuns(ids) && areCounts(ids.least, ids.greatest)) &&
+    isIds(ids) &&
     Array.isArray(files) &&
     files.every(isFile) &&
     isRecord(dead) &&
@@ -150,6 +160,13 @@ function isFragment(value: unknown): value is Fragment {
     dead.parts.every(isRuns) &&
     (zones === undefined || isRecord(zones))
   )
+}
+
+function isIds(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { row0, least, greatest, ascending } = value
+  if (row0 !== undefined) return isCount(row0)
+  return isRuns(value) && areCounts(least, greatest) && (ascending === undefined || ascending === false)
 }
 
 function isFile(value: unknown): boolean {

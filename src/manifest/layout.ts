@@ -39,7 +39,7 @@ export type DataFile = StoredFile | InlineFile
 /** Numbers as runs: a file of the table's `rows` folder, or a blob of a slot. */
 export type RunsPlace = StoredRuns | { readonly slot: number; readonly blob: number }
 
-/** Row ids, ascending in row order. */
+/** Row ids, in row order. */
 export type RowIds = ConsecutiveIds | (RunsPlace & IdBounds)
 
 export interface Fragment {
@@ -117,29 +117,28 @@ export class LayoutBuilder {
     const schema = this.#schema
     assert(schema !== undefined, `version ${v} of table ${t} has no schema`)
     this.#next = change.next
-    for (const id of change.drop) {
-      const place = this.#placeOf(id, v)
-      this.#fragments[place] = null
-      this.#dead.delete(place)
-      this.#count--
-    }
-    for (const [id, offsets, count] of change.dead) {
-      this.#kill(this.#placeOf(id, v), 'blob' in offsets ? { ...offsets, slot } : offsets, count)
-    }
+    for (const id of change.drop) this.#drop(this.#placeOf(id, v))
     for (const added of change.columns ?? []) this.#addColumns(this.#placeOf(added.fragment, v), added, slot)
+    for (const [id, parts, offsets] of change.folded ?? [])
+      this.#foldDead(this.#placeOf(id, v), parts, offsets)
+    const places = this.#placesFor(change)
     for (const { id, rows, ids, files: added, zones } of change.add) {
-      this.#places?.set(id, this.#fragments.length)
+      const place = places.get(id) ?? this.#fragments.length
+      this.#places?.set(id, place)
       this.#count++
       const files = added.map(file => located(file, slot, schema))
       const dead = { parts: [], count: 0 }
-      this.#fragments.push({
+      this.#fragments[place] = {
         id,
         rows,
         ids: idsIn(ids, slot),
         files,
         dead,
         ...(zones !== undefined && { zones }),
-      })
+      }
+    }
+    for (const [id, offsets, count] of change.dead) {
+      this.#kill(this.#placeOf(id, v), 'blob' in offsets ? { ...offsets, slot } : offsets, count)
     }
   }
 
@@ -172,6 +171,27 @@ export class LayoutBuilder {
     return place
   }
 
+  #drop(place: number): void {
+    this.#fragments[place] = null
+    this.#dead.delete(place)
+    this.#count--
+  }
+
+  /** Where fragments go that hold the rows of others: into their place. Those are gone then. */
+  #placesFor({ moves = [], v }: Change): ReadonlyMap<number, number> {
+    const places = new Map<number, number>()
+    for (const { from, to } of moves) {
+      const free = from.map(([id]) => this.#placeOf(id, v)).sort((a, b) => a - b)
+      assert(
+        to.length <= free.length,
+        `version ${v} of table ${this.#table} moves rows to too many fragments`,
+      )
+      for (const place of free) this.#drop(place)
+      for (const [i, id] of to.entries()) places.set(id, free[i]!)
+    }
+    return places
+  }
+
   /** Leaves out files with none of the fields there are now. The first stays: it says how many batches a fragment has. */
   #forgetFiles({ fields }: TableSchema): void {
     const ids = new Set(fields.map(field => field.id))
@@ -197,13 +217,26 @@ export class LayoutBuilder {
     }
   }
 
-  #kill(place: number, part: RunsPlace, count: number): void {
-    const fragment = this.#fragments[place]!
+  /** The dead rows of a fragment, for changing. */
+  #deadAt(place: number): { readonly parts: RunsPlace[]; count: number } {
     let dead = this.#dead.get(place)
     if (dead === undefined) {
-      dead = { parts: [...fragment.dead.parts], count: fragment.dead.count }
+      const { parts, count } = this.#fragments[place]!.dead
+      dead = { parts: [...parts], count }
       this.#dead.set(place, dead)
     }
+    return dead
+  }
+
+  #foldDead(place: number, count: number, offsets: StoredRuns): void {
+    const { parts } = this.#deadAt(place)
+    assert(count <= parts.length, `version ${this.#version} folds more parts than there are`)
+    parts.splice(0, count, offsets)
+  }
+
+  #kill(place: number, part: RunsPlace, count: number): void {
+    const fragment = this.#fragments[place]!
+    const dead = this.#deadAt(place)
     dead.parts.push(part)
     dead.count += count
     assert(dead.count <= fragment.rows, `fragment ${fragment.id} has more dead rows than rows`)

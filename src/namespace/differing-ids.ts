@@ -1,6 +1,6 @@
 /** The ids of the rows that two versions do not have at the same place, made one list. */
 import type { Pacer } from '../primitives/pacer.js'
-import { sortedByWords } from '../query/radix.js'
+import { sortedByNumbers } from '../query/radix.js'
 
 /** Ids of rows, ascending. */
 export interface DifferingIds {
@@ -34,16 +34,7 @@ export async function ascendingIds(pages: readonly Float64Array[], pacer: Pacer)
     await pacer.turn()
   }
   if (isSorted) return ids
-  const words = [new Uint32Array(count), new Uint32Array(count)] as const
-  for (let from = 0; from < count; from += rowsAtOnce) {
-    const to = Math.min(count, from + rowsAtOnce)
-    for (let i = from; i < to; i++) {
-      words[0][i] = ids[i]! / 2 ** 32
-      words[1][i] = ids[i]!
-    }
-    await pacer.turn()
-  }
-  const order = await sortedByWords(words, count, pacer)
+  const order = await sortedByNumbers(ids, pacer)
   const sorted = new Float64Array(count)
   for (let from = 0; from < count; from += rowsAtOnce) {
     const to = Math.min(count, from + rowsAtOnce)

@@ -19,13 +19,7 @@ export class Bitset {
   /** `from` to `to - 1`. */
   static range(length: number, from: number, to: number): Bitset {
     const set = new Bitset(length)
-    if (from >= to) return set
-    const { words } = set
-    const first = from >>> 5
-    const last = (to - 1) >>> 5
-    words.fill(0xffffffff, first, last + 1)
-    words[first]! &= -1 << (from & 31)
-    words[last]! &= -1 >>> (31 - ((to - 1) & 31))
+    set.addRange(from, to)
     return set
   }
 
@@ -43,6 +37,23 @@ export class Bitset {
 
   add(index: number): void {
     this.words[index >>> 5]! |= 1 << (index & 31)
+  }
+
+  /** `from` to `to - 1`. */
+  addRange(from: number, to: number): void {
+    if (from >= to) return
+    const { words } = this
+    const first = from >>> 5
+    const last = (to - 1) >>> 5
+    const start = -1 << (from & 31)
+    const end = -1 >>> (31 - ((to - 1) & 31))
+    if (first === last) {
+      words[first]! |= start & end
+      return
+    }
+    words[first]! |= start
+    words.fill(0xffffffff, first + 1, last)
+    words[last]! |= end
   }
 
   remove(index: number): void {

@@ -1,6 +1,6 @@
 /** Rows an operator found, in the order of the answer, and the merge that keeps that order over many parts. */
-import type { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
+import type { RunSequence } from '../primitives/run-sequence.js'
 import type { Part } from '../table/table-reader.js'
 
 /** Row `i` is row `offsets[i]` of part `parts[partOf[i]]`. */
@@ -77,11 +77,11 @@ export function sliceHits(hits: RowHits, from: number, to: number): RowHits {
   }
 }
 
-/** What part number `part` contributes: ascending by (distance, offset). */
+/** What part number `part` contributes: ascending by (distance, row id). */
 export interface PartHits {
   readonly part: number
   /** Row ids of the part's fragment, of which the part's first row is number `first`. */
-  readonly ids: NumberRuns
+  readonly ids: RunSequence
   readonly first: number
   readonly offsets: Uint32Array
   readonly distances: Float32Array

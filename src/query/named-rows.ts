@@ -165,14 +165,18 @@ async function rowsById(
   signal: AbortSignal | undefined,
 ): Promise<Bitset> {
   const runs = await reader.rowIds(fragment, signal)
-  if (members === null) {
-    const from = Math.max(runs.rankOf(least), first)
-    return Bitset.range(rows, from - first, Math.min(runs.rankOf(greatest + 1), first + rows) - first)
-  }
   const named = new Bitset(rows)
   if (rows === 0) return named
-  const wanted = membersBetween(members, runs.at(first), runs.at(first + rows - 1))
-  for (const offset of runs.ranksOf(wanted)) named.add(offset - first)
+  if (members === null) {
+    for (const [from, to] of runs.rangesBetween(least, greatest)) {
+      named.addRange(Math.max(from - first, 0), Math.min(to - first, rows))
+    }
+    return named
+  }
+  const [lowest, highest] = runs.isAscending ? [runs.at(first), runs.at(first + rows - 1)] : runs.bounds()
+  for (const rank of runs.ranksOf(membersBetween(members, lowest, highest))) {
+    if (rank >= first && rank < first + rows) named.add(rank - first)
+  }
   return named
 }
 

@@ -43,6 +43,20 @@ export async function sortedByWords(
   return rows
 }
 
+/** The numbers `0 .. numbers.length - 1` in the order of `numbers`: whole ones below 2^53. */
+export async function sortedByNumbers(numbers: Float64Array, pacer: Pacer): Promise<Uint32Array> {
+  const words = [new Uint32Array(numbers.length), new Uint32Array(numbers.length)] as const
+  for (let from = 0; from < numbers.length; from += rowsAtOnce) {
+    const to = Math.min(numbers.length, from + rowsAtOnce)
+    for (let i = from; i < to; i++) {
+      words[0][i] = numbers[i]! / 2 ** 32
+      words[1][i] = numbers[i]!
+    }
+    await pacer.turn()
+  }
+  return sortedByWords(words, numbers.length, pacer)
+}
+
 function digitOf(word: number, shift: number): number {
   return (word >>> shift) & (digits - 1)
 }

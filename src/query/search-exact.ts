@@ -1,6 +1,8 @@
 /** Exact nearest neighbours: every allowed row is measured. Baseline and oracle of every approximate way. */
 import { searchSegment } from '../kernels/exact.js'
+import type { Hits } from '../kernels/nearest.js'
 import type { Pacer } from '../primitives/pacer.js'
+import type { RunSequence } from '../primitives/run-sequence.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { Part } from '../table/table-reader.js'
 import { candidates, passingRows } from './filter.js'
@@ -26,17 +28,59 @@ export async function searchExact(
     const { segment, present } = await reader.vectors(part, field, pacer.signal)
     const passing = await passingRows(source, candidate, pacer)
     const allowed = present === null ? passing : passing === null ? present : present.clone().and(passing)
-    const found = searchSegment(segment, query, {
-      metric,
-      k: Math.min(limit, part.rows),
-      ...(lower === undefined ? {} : { lower }),
-      ...(upper === undefined ? {} : { upper }),
-      ...(allowed === null ? {} : { allowed }),
-    })
     const ids = await reader.rowIds(part.fragment, pacer.signal)
-    const number = parts.push(part) - 1
-    lists.push({ part: number, ids, first: part.first, offsets: found.ordinals, distances: found.distances })
+    const bounds = { ...(lower !== undefined && { lower }), ...(upper !== undefined && { upper }) }
+    const found = nearestIn(part, ids, limit, options =>
+      searchSegment(segment, query, {
+        metric,
+        ...bounds,
+        ...(allowed === null ? {} : { allowed }),
+        ...options,
+      }),
+    )
+    lists.push({ part: parts.push(part) - 1, ids, first: part.first, ...found })
     await pacer.turn()
   }
   return mergeHits(parts, lists, limit, pacer)
+}
+
+type Nearest = Pick<PartHits, 'offsets' | 'distances'>
+
+/**
+ * The `limit` nearest rows of a part by (distance, row id). The kernel orders equal distances by offset: where that is not the
+ * order of the ids, all rows as far as the last one are looked at, and put in order here.
+ */
+function nearestIn(
+  part: Part,
+  ids: RunSequence,
+  limit: number,
+  search: (options: { readonly k: number; readonly lower?: number }) => Hits,
+): Nearest {
+  const k = Math.min(limit, part.rows)
+  if (ids.isAscending) {
+    const { ordinals: offsets, distances } = search({ k })
+    return { offsets, distances }
+  }
+  const found = search({ k: Math.min(k + 1, part.rows) })
+  const last = found.distances[k - 1]
+  if (found.distances.length <= k || found.distances[k] !== last) return byId(found, part, ids, k)
+  const nearer = found.distances.indexOf(last!)
+  const others = search({ k: part.rows, lower: last! })
+  const asFar = others.distances.lastIndexOf(last!) + 1
+  const ordinals = new Uint32Array(nearer + asFar)
+  const distances = new Float32Array(nearer + asFar).fill(last!)
+  ordinals.set(found.ordinals.subarray(0, nearer))
+  distances.set(found.distances.subarray(0, nearer))
+  ordinals.set(others.ordinals.subarray(0, asFar), nearer)
+  return byId({ ordinals, distances }, part, ids, k)
+}
+
+/** The first `k` hits, those of one distance in the order of their ids. */
+function byId({ ordinals, distances }: Hits, { first }: Part, ids: RunSequence, k: number): Nearest {
+  const offsets = ordinals.slice()
+  for (let from = 0, to: number; from < offsets.length; from = to) {
+    for (to = from + 1; distances[to] === distances[from]; ) to++
+    if (to - from > 1) offsets.subarray(from, to).sort((a, b) => ids.at(first + a) - ids.at(first + b))
+  }
+  return { offsets: offsets.subarray(0, k), distances: distances.subarray(0, k) }
 }

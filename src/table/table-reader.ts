@@ -19,6 +19,8 @@ import { orAborted } from '../primitives/abort.js'
 import { Bitset } from '../primitives/bitset.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import { partitionPoint } from '../primitives/partition-point.js'
+import type { RunSequence } from '../primitives/run-sequence.js'
+import { UnorderedRuns } from '../primitives/unordered-runs.js'
 import { readZone, type Zone } from '../sql/zones/zone.js'
 import { readColumn, readFooter, readWhole } from './data-file.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
@@ -33,6 +35,9 @@ export interface Part {
   readonly first: number
   readonly rows: number
 }
+
+/** Null for bytes that nobody wrote. */
+type DecodeRuns<R> = (bytes: Uint8Array) => R | null
 
 export class TableReader {
   readonly layout: Layout
@@ -152,9 +157,10 @@ export class TableReader {
   }
 
   /** The ids of all rows of a fragment, dead ones included, by offset. */
-  rowIds({ ids, rows }: Fragment, signal?: AbortSignal): Promise<NumberRuns> {
+  rowIds({ ids, rows }: Fragment, signal?: AbortSignal): Promise<RunSequence> {
     if ('row0' in ids) return Promise.resolve(NumberRuns.range(ids.row0, rows))
-    return orAborted(this.#runs(ids, NumberRuns.decode, rows), signal)
+    const decode: DecodeRuns<RunSequence> = ids.ascending === false ? UnorderedRuns.decode : NumberRuns.decode
+    return orAborted(this.#runs(ids, decode, decode, rows), signal)
   }
 
   async #loadLive(part: Part): Promise<Bitset> {
@@ -182,7 +188,7 @@ export class TableReader {
   async #offsetsAt({ rows }: Fragment, places: readonly RunsPlace[]): Promise<readonly NumberRuns[]> {
     const all: NumberRuns[] = []
     for (const part of places) {
-      const runs = await this.#runs(part, readOffsets)
+      const runs = await this.#runs(part, NumberRuns.decode, readOffsets)
       if (runs.rankOf(rows) < runs.count) throw corrupted(`${runsKey(part)} marks rows beyond ${rows} dead`)
       all.push(runs)
     }
@@ -190,25 +196,27 @@ export class TableReader {
   }
 
   /**
-   * `readInline`: what a blob says. Throws corrupted (code 18) for what is not what was written, or has not `count` numbers
-   * where that is given.
+   * `decode`: what a file says; `decodeInline`: what a blob does. Throws corrupted (code 18) for what is not what was written,
+   * or has not `count` numbers where that is given.
    */
-  #runs(
+  async #runs<R extends RunSequence>(
     place: RunsPlace,
-    readInline: (bytes: Uint8Array) => NumberRuns | null,
+    decode: DecodeRuns<R>,
+    decodeInline: DecodeRuns<R>,
     count?: number,
-  ): Promise<NumberRuns> {
+  ): Promise<R> {
     const key = 'file' in place ? `${this.#location}/rows/${place.file}.runs` : runsKey(place)
-    return this.#source.runs.get(key, async () => {
-      const runs =
+    const runs = await this.#source.runs.get(key, async () => {
+      const read =
         'file' in place
-          ? NumberRuns.decode(await readWhole(this.#source.store, key, place))
-          : readInline((await this.#source.slots.get(place.slot)).blob(place.blob))
-      if (runs === null || (count !== undefined && runs.count !== count)) {
+          ? decode(await readWhole(this.#source.store, key, place))
+          : decodeInline((await this.#source.slots.get(place.slot)).blob(place.blob))
+      if (read === null || (count !== undefined && read.count !== count)) {
         throw corrupted(`${key} does not hold the numbers that were written`)
       }
-      return runs
+      return read
     })
+    return runs as R
   }
 
   async #listParts(fragment: Fragment): Promise<readonly Part[]> {

@@ -3,7 +3,7 @@ import type { FileLayout } from '../arrow/file-reader.js'
 import type { SlotReader } from '../commit/slots.js'
 import type { Bitset } from '../primitives/bitset.js'
 import { ByteCache } from '../primitives/byte-cache.js'
-import type { NumberRuns } from '../primitives/number-runs.js'
+import type { RunSequence } from '../primitives/run-sequence.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { LoadedColumn } from './loaded-column.js'
 
@@ -16,7 +16,7 @@ export interface TableSource {
   readonly columns: ByteCache<LoadedColumn>
   readonly footers: ByteCache<FileLayout>
   /** Row ids of fragments, and offsets of their dead rows. */
-  readonly runs: ByteCache<NumberRuns>
+  readonly runs: ByteCache<RunSequence>
   /** Live rows of the batches that have dead ones. */
   readonly live: ByteCache<Bitset>
 }

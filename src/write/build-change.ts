@@ -13,12 +13,12 @@ import type {
 } from '../manifest/change.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { Draft } from './stage.js'
-import type { RunsDraft } from './stage-runs.js'
+import type { IdsDraft, RunsContent, RunsDraft } from './stage-runs.js'
 
-/** Rows that keep the ids they had in other fragments, ascending. */
+/** Rows that keep the ids they had in other fragments. */
 export interface MovedDraft {
   readonly draft: Draft
-  readonly ids: RunsDraft
+  readonly ids: IdsDraft
 }
 
 /** Columns of a fragment that is there: of all its rows, in batches as long as those it has. */
@@ -57,8 +57,13 @@ export function buildChange(
     'blob' in content
       ? { blob: store(content.blob), bytes: content.blob.length, fields }
       : { ...content, fields }
-  const runsOf = ({ content }: RunsDraft): AddedRuns =>
+  const placed = (content: RunsContent): AddedRuns =>
     'blob' in content ? { blob: store(content.blob) } : content
+  const idsOf = (ids: IdsDraft): AddedIds => {
+    if ('row0' in ids) return ids
+    const { content, ...bounds } = ids
+    return { ...placed(content), ...bounds }
+  }
   let { row, frag } = head.next
   const fragment = (draft: Draft, ids: AddedIds): AddedFragment => {
     const { rows, zones } = draft
@@ -66,10 +71,7 @@ export function buildChange(
     return { id: frag++, rows, ids, files: [fileOf(draft)], ...zoned }
   }
   const add: AddedFragment[] = []
-  for (const { draft, ids } of moved) {
-    const { runs } = ids
-    add.push(fragment(draft, { ...runsOf(ids), least: runs.at(0), greatest: runs.at(runs.count - 1) }))
-  }
+  for (const { draft, ids } of moved) add.push(fragment(draft, idsOf(ids)))
   for (const draft of drafts) {
     add.push(fragment(draft, { row0: row }))
     row += draft.rows
@@ -87,7 +89,7 @@ export function buildChange(
     kind: parts.kind,
     ...(parts.restore !== undefined && { restore: parts.restore }),
     add,
-    dead: [...dead].map(([id, offsets]): AddedDead => [id, runsOf(offsets), offsets.runs.count]),
+    dead: [...dead].map(([id, offsets]): AddedDead => [id, placed(offsets.content), offsets.runs.count]),
     drop: parts.drop ?? [],
     ...(added.length > 0 && { columns: added }),
     schema: parts.schema?.schema ?? null,

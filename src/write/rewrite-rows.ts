@@ -6,7 +6,6 @@ import type { Batch } from '../arrow/column.js'
 import type { Schema } from '../arrow/types.js'
 import type { Fragment } from '../manifest/layout.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
-import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { RowHits } from '../query/hits.js'
 import { RowSource } from '../query/source.js'
@@ -17,7 +16,7 @@ import { InlineRoom } from './inline-room.js'
 import type { RowSet } from './matched-rows.js'
 import { type Chunk, streamsById } from './rows-by-id.js'
 import { type StageTarget, stageRows } from './stage.js'
-import { stageRuns } from './stage-runs.js'
+import { stageIds } from './stage-runs.js'
 
 /** The new values of some rows: all columns of the table, row by row. */
 export type NewValues = (source: RowSource, hits: RowHits) => Promise<Batch>
@@ -62,8 +61,8 @@ export class RewrittenRows {
       let from = 0
       const all = joinNumbers(Float64Array, ids)
       for (const draft of staged.drafts) {
-        const own = NumberRuns.of(all.subarray(from, from + draft.rows))
-        drafts.push({ draft, ids: await stageRuns(own, own.encode(), this.#room, target, pacer.signal) })
+        const own = all.subarray(from, from + draft.rows)
+        drafts.push({ draft, ids: await stageIds(own, this.#room, target, pacer.signal) })
         from += draft.rows
       }
     }

@@ -7,19 +7,20 @@
  */
 
 import type { Fragment } from '../manifest/layout.js'
-import type { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
+import type { RunSequence } from '../primitives/run-sequence.js'
 import type { RowHits } from '../query/hits.js'
+import { sortedByNumbers } from '../query/radix.js'
 import type { RowSource } from '../query/source.js'
 import type { Part } from '../table/table-reader.js'
 import type { RowSet } from './matched-rows.js'
 
 /** Rows of one chunk. */
 const chunkRows = 8 * 1024
-/** Overlapping fragments are put in order together up to this many rows, as long as their ids span less than so many: */
+/** Overlapping fragments are put in order together up to this many rows. */
 const togetherMax = 128 * 1024
-/** then an id and the number of a row fit one double, and sort as such. */
+/** As long as the ids of so many span less than this, an id and the number of a row fit one double, and sort as such. */
 const spanMax = 2 ** 36
 
 /** Some rows, ascending by id. */
@@ -33,6 +34,9 @@ interface Piece {
   readonly fragment: Fragment
   readonly offsets: Uint32Array
   readonly ids: Float64Array
+  readonly least: number
+  readonly greatest: number
+  readonly isAscending: boolean
 }
 
 /** Streams of chunks; ids ascend through each of them. */
@@ -45,18 +49,17 @@ export async function streamsById(
   const pieces: Piece[] = []
   for (const [fragment, offsets] of rows) {
     const ids = picked(await source.reader.rowIds(fragment, signal), offsets)
-    pieces.push({ fragment, offsets, ids })
+    pieces.push({ fragment, offsets, ids, ...rangeOf(ids) })
     await pacer.turn()
   }
-  pieces.sort((a, b) => a.ids[0]! - b.ids[0]!)
+  pieces.sort((a, b) => a.least - b.least)
   const streams: Piece[][][] = []
   let cluster: Piece[] = []
   let clusterRows = 0
   let greatest = Number.NEGATIVE_INFINITY
   for (const piece of pieces) {
-    const overlaps = piece.ids[0]! < greatest
-    const span = Math.max(greatest, piece.ids.at(-1)!) - (cluster[0]?.ids[0] ?? 0)
-    if (overlaps && clusterRows + piece.ids.length <= togetherMax && span < spanMax) {
+    const overlaps = piece.least < greatest
+    if (overlaps && clusterRows + piece.ids.length <= togetherMax) {
       cluster.push(piece)
       clusterRows += piece.ids.length
     } else {
@@ -66,27 +69,38 @@ export async function streamsById(
       else streams.at(-1)!.push(cluster)
       if (overlaps) greatest = Number.NEGATIVE_INFINITY
     }
-    greatest = Math.max(greatest, piece.ids.at(-1)!)
+    greatest = Math.max(greatest, piece.greatest)
   }
-  return streams.map(clusters => () => chunksOf(source, clusters, signal))
+  return streams.map(clusters => () => chunksOf(source, clusters, pacer))
 }
 
 /** The numbers with so many before them. */
-function picked(runs: NumberRuns, ranks: Uint32Array): Float64Array {
+function picked(runs: RunSequence, ranks: Uint32Array): Float64Array {
   if (16 * ranks.length < runs.count) return Float64Array.from(ranks, rank => runs.at(rank))
   const all = new Float64Array(runs.count)
   runs.copy(0, runs.count, all)
   return Float64Array.from(ranks, rank => all[rank]!)
 }
 
+function rangeOf(ids: Float64Array): Pick<Piece, 'least' | 'greatest' | 'isAscending'> {
+  let [least, greatest, isAscending] = [ids[0]!, ids[0]!, true]
+  for (const id of ids) {
+    isAscending &&= id >= greatest
+    least = Math.min(least, id)
+    greatest = Math.max(greatest, id)
+  }
+  return { least, greatest, isAscending }
+}
+
 async function* chunksOf(
   source: RowSource,
   clusters: readonly (readonly Piece[])[],
-  signal: AbortSignal | undefined,
+  pacer: Pacer,
 ): AsyncGenerator<Chunk> {
   for (const cluster of clusters) {
-    if (cluster.length === 1) yield* chunksOfOne(source, cluster[0]!, signal)
-    else yield* chunksOfMany(source, cluster, signal)
+    const [first] = cluster
+    if (cluster.length === 1 && first!.isAscending) yield* chunksOfOne(source, first!, pacer.signal)
+    else yield* chunksOfMany(source, cluster, pacer)
   }
 }
 
@@ -111,7 +125,7 @@ async function* chunksOfOne(
 async function* chunksOfMany(
   { reader }: RowSource,
   cluster: readonly Piece[],
-  signal: AbortSignal | undefined,
+  pacer: Pacer,
 ): AsyncGenerator<Chunk> {
   const count = cluster.reduce((sum, { ids }) => sum + ids.length, 0)
   const parts: Part[] = []
@@ -120,7 +134,7 @@ async function* chunksOfMany(
   const ids = new Float64Array(count)
   let at = 0
   for (const piece of cluster) {
-    for (const part of await reader.partsOf(piece.fragment, signal)) {
+    for (const part of await reader.partsOf(piece.fragment, pacer.signal)) {
       const number = parts.push(part) - 1
       const end = endOf(part, piece.offsets)
       for (let i = startOf(part, piece.offsets); i < end; i++, at++) {
@@ -130,9 +144,7 @@ async function* chunksOfMany(
       }
     }
   }
-  const least = cluster[0]!.ids[0]!
-  const keys = Float64Array.from(ids, (id, i) => (id - least) * togetherMax + i).sort()
-  const order = Uint32Array.from(keys, key => key % togetherMax)
+  const order = await orderOf(ids, cluster, pacer)
   for (let from = 0; from < count; from += chunkRows) {
     const some = order.subarray(from, from + chunkRows)
     const hits = {
@@ -143,6 +155,15 @@ async function* chunksOfMany(
     }
     yield { hits, ids: Float64Array.from(some, i => ids[i]!) }
   }
+}
+
+/** The numbers of some rows, all of a cluster, by their ids. */
+async function orderOf(ids: Float64Array, cluster: readonly Piece[], pacer: Pacer): Promise<Uint32Array> {
+  const least = Math.min(...cluster.map(piece => piece.least))
+  const greatest = Math.max(...cluster.map(piece => piece.greatest))
+  if (ids.length > togetherMax || greatest - least >= spanMax) return sortedByNumbers(ids, pacer)
+  const keys = Float64Array.from(ids, (id, i) => (id - least) * togetherMax + i).sort()
+  return Uint32Array.from(keys, key => key % togetherMax)
 }
 
 /** The first of some ascending offsets of a fragment that lies in a part, by number. */

@@ -1,15 +1,22 @@
 /** Makes row ids and offsets of dead rows ready for a commit: few bytes ride in the slot, more go into a file. */
-import type { StoredRuns } from '../manifest/change.js'
+import type { ConsecutiveIds, IdBounds, StoredRuns } from '../manifest/change.js'
 import { crc32 } from '../primitives/checksum.js'
 import type { NumberRuns } from '../primitives/number-runs.js'
+import { runSequence } from '../primitives/unordered-runs.js'
 import type { InlineRoom } from './inline-room.js'
 import { newFileName, type StageTarget } from './stage.js'
+
+/** Numbers where a commit can refer to them. */
+export type RunsContent = { readonly blob: Uint8Array } | StoredRuns
 
 /** Numbers that no commit refers to yet. */
 export interface RunsDraft {
   readonly runs: NumberRuns
-  readonly content: { readonly blob: Uint8Array } | StoredRuns
+  readonly content: RunsContent
 }
+
+/** Row ids that no commit refers to yet. */
+export type IdsDraft = ConsecutiveIds | (IdBounds & { readonly content: RunsContent })
 
 /** `inline`: what stands for them in a slot, where there is room for it. */
 export async function stageRuns(
@@ -20,8 +27,31 @@ export async function stageRuns(
   signal?: AbortSignal,
 ): Promise<RunsDraft> {
   if (room.takes(inline.length)) return { runs, content: { blob: inline } }
+  return { runs, content: await storeRuns(runs.encode(), target, signal) }
+}
+
+/** `ids`: those of a fragment's rows, by offset; there are some. */
+export async function stageIds(
+  ids: Float64Array,
+  room: InlineRoom,
+  target: StageTarget,
+  signal?: AbortSignal,
+): Promise<IdsDraft> {
+  const runs = runSequence(ids)
+  if (runs.starts.length === 1) return { row0: ids[0]! }
+  const [least, greatest] = runs.bounds()
   const bytes = runs.encode()
+  const content = room.takes(bytes.length) ? { blob: bytes } : await storeRuns(bytes, target, signal)
+  return { content, least, greatest, ...(!runs.isAscending && { ascending: false }) }
+}
+
+/** Numbers in a file of their own, as runs. */
+export async function storeRuns(
+  bytes: Uint8Array,
+  target: StageTarget,
+  signal?: AbortSignal,
+): Promise<StoredRuns> {
   const file = newFileName(target)
   await target.store.put(`${target.location}/rows/${file}.runs`, bytes, signal)
-  return { runs, content: { file, bytes: bytes.length, crc: crc32(bytes) } }
+  return { file, bytes: bytes.length, crc: crc32(bytes) }
 }

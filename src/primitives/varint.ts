@@ -1,0 +1,36 @@
+/** Whole numbers below 2^53 as LEB128: seven bits a byte, least significant first. */
+
+export function varintBytes(value: number): number {
+  let bytes = 1
+  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) bytes++
+  return bytes
+}
+
+/** Gives the place after it. */
+export function writeVarint(bytes: Uint8Array, from: number, value: number): number {
+  let at = from
+  let rest = value
+  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) + 128
+  bytes[at++] = rest
+  return at
+}
+
+export class VarintReader {
+  readonly #bytes: Uint8Array
+  at = 0
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
+  }
+
+  /** NaN where none stands that is below 2^53; then there is nothing more to be read. */
+  next(): number {
+    let value = 0
+    for (let factor = 1; this.at < this.#bytes.length && factor <= 2 ** 49; factor *= 128) {
+      const byte = this.#bytes[this.at++]!
+      value += (byte % 128) * factor
+      if (byte < 128) return Number.isSafeInteger(value) ? value : Number.NaN
+    }
+    return Number.NaN
+  }
+}
