@@ -67,11 +67,13 @@ export interface AddedColumns {
 
 /**
  * Fragments that gave way to others, which hold the rows that lived, in the order they had. The fragments `from` followed each
- * other; those of `to` take their place, and are no more than they were. The newest of them may have lost rows since the work
+ * other; those of `to` take their place, and are no more than were still there. The newest of them may have lost rows since the work
  * began: those are among the change's `dead`.
  */
 export interface Move {
   readonly from: readonly (readonly [fragment: number, rows: number])[]
+  /** Those of `from` that had left already: all their rows had died. */
+  readonly gone?: readonly number[]
   readonly to: readonly number[]
   /** Which rows of `from`, counted through all of them, are in `to`; as runs; absent: all. */
   readonly map?: AddedRuns
@@ -128,7 +130,12 @@ export interface Change {
 
 /** Fragments that are there before a change and not after it. */
 export function fragmentsLeaving({ drop, moves = [] }: Change): readonly number[] {
-  return [...drop, ...moves.flatMap(({ from }) => from.map(([id]) => id))]
+  return [...drop, ...moves.flatMap(fragmentsMoving)]
+}
+
+/** Fragments that gave way in a move. */
+export function fragmentsMoving({ from, gone = [] }: Move): readonly number[] {
+  return from.map(([id]) => id).filter(id => !gone.includes(id))
 }
 
 /** The same change, its blobs `by` further on in the slot. */

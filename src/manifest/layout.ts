@@ -2,16 +2,17 @@
  * A Layout: where the rows of one version of a table lie. The fold of its changes, and nothing else.
  */
 import { assert } from '../errors.js'
-import type {
-  AddedColumns,
-  AddedFile,
-  AddedIds,
-  Change,
-  ConsecutiveIds,
-  Counters,
-  IdBounds,
-  StoredRuns,
-  ZoneRecords,
+import {
+  type AddedColumns,
+  type AddedFile,
+  type AddedIds,
+  type Change,
+  type ConsecutiveIds,
+  type Counters,
+  fragmentsMoving,
+  type IdBounds,
+  type StoredRuns,
+  type ZoneRecords,
 } from './change.js'
 import type { TableSchema } from './table-schema.js'
 
@@ -180,8 +181,9 @@ export class LayoutBuilder {
   /** Where fragments go that hold the rows of others: into their place. Those are gone then. */
   #placesFor({ moves = [], v }: Change): ReadonlyMap<number, number> {
     const places = new Map<number, number>()
-    for (const { from, to } of moves) {
-      const free = from.map(([id]) => this.#placeOf(id, v)).sort((a, b) => a - b)
+    for (const move of moves) {
+      const { to } = move
+      const free = fragmentsMoving(move).map(id => this.#placeOf(id, v))
       assert(
         to.length <= free.length,
         `version ${v} of table ${this.#table} moves rows to too many fragments`,

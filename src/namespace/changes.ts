@@ -52,6 +52,11 @@ export async function* tableChanges(
   for await (const _ of watch === undefined ? ticks(pollMs, call.signal) : watch(call)) {
     const later = await versionsAfter(operations, id, previous, call)
     for (const [i, { version, timestamp_millis, metadata }] of later.entries()) {
+      // Rows that only moved are no change.
+      if (metadata?.operation === 'compaction' && previous === version - 1) {
+        previous = version
+        continue
+      }
       // While the caller was busy with those before, it may have been deleted.
       if (i > 0 && !(await isThere(operations, id, version, call))) continue
       const diff = diffOf(operations, id, previous, version)

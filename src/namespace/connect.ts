@@ -14,6 +14,7 @@ import { History } from '../manifest/history.js'
 import { LanceManifests } from '../manifest/lance-manifests.js'
 import { LayoutStore } from '../manifest/layout-store.js'
 import { RecentChanges } from '../manifest/recent-changes.js'
+import { Activity } from '../primitives/activity.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { Courtesy } from '../primitives/courtesy.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
@@ -31,6 +32,7 @@ import { Namespace } from './namespace.js'
 import { takeSnapshot } from './snapshot.js'
 import { runTransaction } from './transaction.js'
 import { Checkpointing, pagesOf, Tail } from './upkeep/checkpointing.js'
+import { Compaction } from './upkeep/compaction.js'
 import { Drops } from './upkeep/drops.js'
 import { StoredLayouts } from './upkeep/stored-layouts.js'
 import { type Report, Upkeep, type Warn } from './upkeep/upkeep.js'
@@ -124,6 +126,7 @@ export async function openEngine(
     clock,
     warn,
     report,
+    keep,
     functions = [],
     jobKinds = [],
   }: EngineOptions,
@@ -155,6 +158,7 @@ export async function openEngine(
   const pins = new Pins(store, clock, readOnly)
   const upkeep = new Upkeep({
     chores: [
+      new Compaction({ engine: () => engine, background: keep.compact, report }),
       new StoredLayouts(layouts, () => committer.state),
       new Checkpointing({ committer, checkpoints, history, opened, tail, report }),
       new Drops({ committer, store, clock, pins, report }),
@@ -194,6 +198,8 @@ export async function openEngine(
     turns: new KeyedMutex(),
     urgent: new Courtesy(clock),
     creations: new KeyedMutex(),
+    calls: new Activity(clock),
+    drafts: new Activity(clock),
   }
   jobs.observe(committer.state)
   const close = async () => {

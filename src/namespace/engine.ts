@@ -14,6 +14,7 @@ import type { LayoutStore } from '../manifest/layout-store.js'
 import type { RecentChange, RecentChanges } from '../manifest/recent-changes.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { VersionRecord } from '../manifest/version.js'
+import type { Activity } from '../primitives/activity.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Courtesy } from '../primitives/courtesy.js'
 import type { KeyedMutex } from '../primitives/keyed-mutex.js'
@@ -60,6 +61,9 @@ export interface Engine {
    * as it takes to look at what came meanwhile.
    */
   readonly urgent: Courtesy
+  /** Calls under way; and transactions, which take the time their callers do. */
+  readonly calls: Activity
+  readonly drafts: Activity
   /** By table path: calls of this process that create a table which is not there yet take turns, uploads included. */
   readonly creations: KeyedMutex
 }
@@ -72,6 +76,8 @@ export interface Decision<R> {
   readonly ops: readonly CatalogOp[]
   readonly blobs?: readonly Uint8Array[]
   readonly req?: readonly Json[]
+  /** Features that who reads it must know. */
+  readonly need?: readonly string[]
   /** The whole reply of the call, its transaction id included: a call sent again is answered with it. */
   readonly reply: R
 }
@@ -123,12 +129,13 @@ export async function commit<R>(
   const propose = (state: CatalogState, at: ProposalPosition): Proposal => {
     checkKey(state, options)
     decision = decide(state, at)
-    const { ops, blobs, req, reply } = decision
+    const { ops, blobs, req, need, reply } = decision
     if (ops.length === 0) throw nothingToDo
     return {
       ops: ops as unknown as readonly Json[],
       blobs: blobs ?? [],
       req: req ?? [],
+      need: need ?? [],
       ...(options.idempotency !== undefined && { res: withoutRoot(reply as Json, engine.location) }),
     }
   }

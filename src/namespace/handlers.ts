@@ -112,7 +112,7 @@ export function bindOperations(engine: Engine, guard?: Guard): Operations {
     if (handler === 'unsupported') return [name, handler]
     const call = async (to: Engine, request: unknown, ...rest: unknown[]) => {
       guard(name as OperationName, request, rest.at(-1) as HandlerOptions)
-      return (handler as AnyHandler)(to, request, ...rest)
+      return to.calls.run(() => (handler as AnyHandler)(to, request, ...rest))
     }
     return [name, call]
   })
@@ -153,7 +153,9 @@ function once(handler: AnyHandler): AnyHandler {
 
 const onceEach = Object.fromEntries(
   Object.entries(handlers).map(([name, handler]) => {
-    return [name, handler === 'unsupported' ? handler : once(handler as AnyHandler)]
+    if (handler === 'unsupported') return [name, handler]
+    const call = once(handler as AnyHandler)
+    return [name, (to: Engine, ...rest: unknown[]) => to.calls.run(() => call(to, ...rest))]
   }),
 ) as unknown as Handlers<Engine>
 

@@ -36,10 +36,18 @@ const maxAttempts = 20
  * beginning; from the second time on one transaction of this process at a time, and other calls of this process give way to it
  * at the tables that it looked at the time before.
  */
-export async function runTransaction<T>(
+export function runTransaction<T>(
   engine: Engine,
   work: (tx: Namespace) => Promise<T>,
   { signal }: CallOptions,
+): Promise<T> {
+  return engine.drafts.run(() => tryTransaction(engine, work, signal))
+}
+
+async function tryTransaction<T>(
+  engine: Engine,
+  work: (tx: Namespace) => Promise<T>,
+  signal: AbortSignal | undefined,
 ): Promise<T> {
   const first = await attempt(engine, work, signal)
   if ('result' in first) return first.result

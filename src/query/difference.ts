@@ -7,7 +7,7 @@
  */
 import type { DataFile, Fragment, RunsPlace } from '../manifest/layout.js'
 import type { Bitset } from '../primitives/bitset.js'
-import { type Part, runsKey, type TableReader } from '../table/table-reader.js'
+import { fileKey, type Part, runsKey, type TableReader } from '../table/table-reader.js'
 
 /** Rows of a fragment that are not there in the other version: all, or those at the offsets that these places hold. */
 type Elsewhere = 'all' | readonly RunsPlace[]
@@ -71,8 +71,4 @@ function newestFiles(files: readonly DataFile[]): ReadonlyMap<number, string> {
   const newest = new Map<number, string>()
   for (const file of files) for (const id of file.fields) newest.set(id, fileKey(file))
   return newest
-}
-
-function fileKey(file: DataFile): string {
-  return 'file' in file ? file.file : `${file.slot}/${file.blob}`
 }

@@ -285,6 +285,11 @@ function readOffsets(bytes: Uint8Array): NumberRuns | null {
   return NumberRuns.of(offsets)
 }
 
+/** Names a file of columns among all of the root. */
+export function fileKey(file: DataFile): string {
+  return 'file' in file ? file.file : `${file.slot}/${file.blob}`
+}
+
 /** Names a place of runs among all of the root. */
 export function runsKey(place: RunsPlace): string {
   return 'file' in place ? place.file : `slot ${place.slot}, blob ${place.blob}`

@@ -32,3 +32,8 @@ export function createTableSource(store: BlobStore, slots: SlotReader, cacheByte
     live: new ByteCache(footerBudget, bits => bits.words.byteLength),
   }
 }
+
+/** For who passes over much data once: what it reads is not kept. */
+export function passingBy(source: TableSource): TableSource {
+  return { ...source, columns: new ByteCache(0, loaded => loaded.bytes) }
+}

@@ -9,8 +9,11 @@ import type {
   AddedRuns,
   Change,
   ChangeKind,
+  FoldedDead,
+  Move,
   ZoneRecords,
 } from '../manifest/change.js'
+import type { Fragment } from '../manifest/layout.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { Draft } from './stage.js'
 import type { IdsDraft, RunsContent, RunsDraft } from './stage-runs.js'
@@ -27,12 +30,28 @@ export interface ColumnsDraft {
   readonly draft: Draft
 }
 
+/** Fragments that give way to others, in their place. */
+export interface MovePart {
+  /** Following each other. */
+  readonly from: readonly Fragment[]
+  /** Those of them that left meanwhile, by id. */
+  readonly gone: readonly number[]
+  /** Their rows, in order. */
+  readonly moved: readonly MovedDraft[]
+  /** Which rows those are, counted through all of `from`, as runs; null for all. */
+  readonly map: RunsContent | null
+  /** Rows that have died since they were written, by offset in their draft. */
+  readonly dead: ReadonlyMap<MovedDraft, RunsDraft>
+}
+
 export interface ChangeParts {
   readonly kind: ChangeKind
   /** New rows. */
   readonly drafts?: readonly Draft[]
   /** Rows that are there already, with other values: where they were they are among `dead` or `drop`. */
   readonly moved?: readonly MovedDraft[]
+  readonly moves?: readonly MovePart[]
+  readonly folded?: readonly FoldedDead[]
   readonly columns?: readonly ColumnsDraft[]
   readonly restore?: Change['restore']
   /** The fields the drafts hold, in order. */
@@ -50,7 +69,7 @@ export function buildChange(
   parts: ChangeParts,
   firstBlob: number,
 ): { readonly change: Change; readonly blobs: readonly Uint8Array[] } {
-  const { drafts = [], moved = [], columns = [], fields = [], dead = new Map() } = parts
+  const { drafts = [], moved = [], moves = [], columns = [], fields = [], dead = new Map() } = parts
   const blobs: Uint8Array[] = []
   const store = (bytes: Uint8Array) => firstBlob + blobs.push(bytes) - 1
   const fileOf = ({ content }: Draft): AddedFile =>
@@ -64,6 +83,7 @@ export function buildChange(
     const { content, ...bounds } = ids
     return { ...placed(content), ...bounds }
   }
+  const deadIn = (id: number, { content, runs }: RunsDraft): AddedDead => [id, placed(content), runs.count]
   let { row, frag } = head.next
   const fragment = (draft: Draft, ids: AddedIds): AddedFragment => {
     const { rows, zones } = draft
@@ -71,7 +91,23 @@ export function buildChange(
     return { id: frag++, rows, ids, files: [fileOf(draft)], ...zoned }
   }
   const add: AddedFragment[] = []
+  const died: AddedDead[] = [...dead].map(([id, offsets]) => deadIn(id, offsets))
   for (const { draft, ids } of moved) add.push(fragment(draft, idsOf(ids)))
+  const places = moves.map(({ from, gone, moved, map, dead }): Move => {
+    const to = moved.map(each => {
+      const added = fragment(each.draft, idsOf(each.ids))
+      const offsets = dead.get(each)
+      if (offsets !== undefined) died.push(deadIn(added.id, offsets))
+      add.push(added)
+      return added.id
+    })
+    return {
+      from: from.map(({ id, rows }) => [id, rows]),
+      ...(gone.length > 0 && { gone }),
+      to,
+      ...(map !== null && { map: placed(map) }),
+    }
+  })
   for (const draft of drafts) {
     add.push(fragment(draft, { row0: row }))
     row += draft.rows
@@ -89,8 +125,10 @@ export function buildChange(
     kind: parts.kind,
     ...(parts.restore !== undefined && { restore: parts.restore }),
     add,
-    dead: [...dead].map(([id, offsets]): AddedDead => [id, placed(offsets.content), offsets.runs.count]),
+    dead: died,
     drop: parts.drop ?? [],
+    ...(places.length > 0 && { moves: places }),
+    ...(parts.folded !== undefined && parts.folded.length > 0 && { folded: parts.folded }),
     ...(added.length > 0 && { columns: added }),
     schema: parts.schema?.schema ?? null,
     next: { row, frag, field: parts.schema?.nextField ?? head.next.field },

@@ -67,30 +67,50 @@ export async function stageRows(
   signal?: AbortSignal,
 ): Promise<StagedRows> {
   const pacer = new Pacer(signal)
+  return fromSource(batches, pacer, async source => {
+    const small = await source.drainUpTo(inlineBytes)
+    return small === null ? stageFiles(source, schema, target, pacer) : stageInline(small)
+  })
+}
+
+/** As `stageRows`, but none ride in the slot. */
+export function stageIntoFiles(
+  batches: AsyncIterable<Batch> | Iterable<Batch>,
+  schema: Schema,
+  target: StageTarget,
+  pacer: Pacer,
+): Promise<StagedRows> {
+  return fromSource(batches, pacer, source => stageFiles(source, schema, target, pacer))
+}
+
+async function fromSource<T>(
+  batches: AsyncIterable<Batch> | Iterable<Batch>,
+  pacer: Pacer,
+  work: (source: Rebatcher) => Promise<T>,
+): Promise<T> {
   const source = new Rebatcher(batches, pacer)
   try {
-    return await stageFrom(source, schema, target, pacer, signal)
+    return await work(source)
   } finally {
     await source.close()
   }
 }
 
-async function stageFrom(
+function stageInline(batches: readonly Batch[]): StagedRows {
+  if (batches.length === 0) return { drafts: [], rows: 0 }
+  const batch = concatBatches(batches)
+  const draft = { rows: batch.length, content: { blob: encodeBatch(batch) }, zones: new Map() }
+  return { drafts: [draft], rows: batch.length }
+}
+
+async function stageFiles(
   source: Rebatcher,
   schema: Schema,
   target: StageTarget,
   pacer: Pacer,
-  signal?: AbortSignal,
 ): Promise<StagedRows> {
-  const small = await source.drainUpTo(inlineBytes)
-  if (small !== null) {
-    if (small.length === 0) return { drafts: [], rows: 0 }
-    const batch = concatBatches(small)
-    const draft = { rows: batch.length, content: { blob: encodeBatch(batch) }, zones: new Map() }
-    return { drafts: [draft], rows: batch.length }
-  }
   const drafts: Draft[] = []
-  while (!(await source.ended())) drafts.push(await stageFragment(source, schema, target, pacer, signal))
+  while (!(await source.ended())) drafts.push(await stageFragment(source, schema, target, pacer))
   return { drafts, rows: drafts.reduce((sum, draft) => sum + draft.rows, 0) }
 }
 
@@ -99,7 +119,6 @@ async function stageFragment(
   schema: Schema,
   target: StageTarget,
   pacer: Pacer,
-  signal?: AbortSignal,
 ): Promise<Draft> {
   const file = newFileName(target)
   const writer = new IpcFileWriter(schema)
@@ -120,7 +139,7 @@ async function stageFragment(
     yield* last
     end = totals
   }
-  await target.store.putStream(`${target.location}/data/${file}.arrow`, chunks(), signal)
+  await target.store.putStream(`${target.location}/data/${file}.arrow`, chunks(), pacer.signal)
   return { rows, content: { file, bytes: end!.bytes, crc: end!.footerCrc }, zones: zones.records() }
 }
 

@@ -15,4 +15,18 @@ export interface DropEmptied {
   readonly location: string
 }
 
-export type UpkeepEvent = CheckpointWritten | DropEmptied
+/** Fragments of a table were made fewer; its rows are the same, in the same order. */
+export interface TableCompacted {
+  readonly kind: 'compaction'
+  readonly table: readonly string[]
+  /** The version it made. */
+  readonly version: number
+  readonly fragmentsBefore: number
+  readonly fragmentsAfter: number
+  /** Written anew. */
+  readonly rows: number
+  readonly bytes: number
+  readonly ms: number
+}
+
+export type UpkeepEvent = TableCompacted | CheckpointWritten | DropEmptied
