@@ -260,6 +260,28 @@ export function countRows(layout: Layout): number {
   return layout.fragments.reduce((sum, fragment) => sum + fragment.rows - fragment.dead.count, 0)
 }
 
+/**
+ * Whether a fragment has in another version no living row that it had not in this one. It may have one where that version was
+ * restored to a time before they died.
+ */
+export function onlyLostRows({ dead: { parts } }: Fragment, { dead: later }: Fragment): boolean {
+  const last = parts.at(-1)
+  if (last === undefined) return true
+  // A part stands for the commit that brought it, and so for all before it.
+  const same = later.parts[parts.length - 1]
+  return same !== undefined && runsKey(same) === runsKey(last)
+}
+
+/** Names a place of runs among all of the root. */
+export function runsKey(place: RunsPlace): string {
+  return 'file' in place ? place.file : `slot ${place.slot}, blob ${place.blob}`
+}
+
+/** Names a file of columns among all of the root. */
+export function fileKey(file: DataFile): string {
+  return 'file' in file ? file.file : `${file.slot}/${file.blob}`
+}
+
 function located(file: AddedFile, slot: number, { id }: TableSchema): DataFile {
   return 'blob' in file ? { ...file, slot, schema: id } : file
 }

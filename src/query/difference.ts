@@ -5,9 +5,9 @@
  *
  * What the two versions share is not opened, so this costs what they differ in, and a look at each fragment's record.
  */
-import type { DataFile, Fragment, RunsPlace } from '../manifest/layout.js'
+import { type DataFile, type Fragment, fileKey, type RunsPlace, runsKey } from '../manifest/layout.js'
 import type { Bitset } from '../primitives/bitset.js'
-import { fileKey, type Part, runsKey, type TableReader } from '../table/table-reader.js'
+import type { Part, TableReader } from '../table/table-reader.js'
 
 /** Rows of a fragment that are not there in the other version: all, or those at the offsets that these places hold. */
 type Elsewhere = 'all' | readonly RunsPlace[]

@@ -13,7 +13,15 @@ import { aligned } from '../arrow/layout.js'
 import { retyped } from '../arrow/retype.js'
 import { equalTypes } from '../arrow/same-type.js'
 import { assert, corrupted } from '../errors.js'
-import type { DataFile, Fragment, InlineFile, Layout, RunsPlace, StoredFile } from '../manifest/layout.js'
+import {
+  type DataFile,
+  type Fragment,
+  type InlineFile,
+  type Layout,
+  type RunsPlace,
+  runsKey,
+  type StoredFile,
+} from '../manifest/layout.js'
 import { arrowSchema, type TableField, type TableSchema } from '../manifest/table-schema.js'
 import { orAborted } from '../primitives/abort.js'
 import { Bitset } from '../primitives/bitset.js'
@@ -283,16 +291,6 @@ function readOffsets(bytes: Uint8Array): NumberRuns | null {
   const offsets = new Uint32Array(buffer, byteOffset, bytes.length / 4)
   for (let i = 1; i < offsets.length; i++) if (offsets[i]! <= offsets[i - 1]!) return null
   return NumberRuns.of(offsets)
-}
-
-/** Names a file of columns among all of the root. */
-export function fileKey(file: DataFile): string {
-  return 'file' in file ? file.file : `${file.slot}/${file.blob}`
-}
-
-/** Names a place of runs among all of the root. */
-export function runsKey(place: RunsPlace): string {
-  return 'file' in place ? place.file : `slot ${place.slot}, blob ${place.blob}`
 }
 
 function liveRows({ rows, dead }: Fragment): number {

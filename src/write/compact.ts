@@ -7,14 +7,14 @@ import { asBytes, batchBytes } from '../arrow/layout.js'
 import { withOwnDictionary } from '../arrow/own-dictionary.js'
 import { takeBatch } from '../arrow/take.js'
 import type { FoldedDead } from '../manifest/change.js'
-import type { Fragment, Layout } from '../manifest/layout.js'
+import { type Fragment, fileKey, type Layout, onlyLostRows, runsKey } from '../manifest/layout.js'
 import { arrowSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSource } from '../query/source.js'
-import { fileKey, type TableReader } from '../table/table-reader.js'
+import type { TableReader } from '../table/table-reader.js'
 import type { MovedDraft, MovePart } from './build-change.js'
 import { InlineRoom } from './inline-room.js'
 import { inlineBytes, type StageTarget, stageIntoFiles } from './stage.js'
@@ -144,7 +144,7 @@ export async function carriedOver(
   for (const [i, fragment] of from.entries()) {
     const living = survivors[i]!
     const later = now.get(fragment.id)
-    if (later !== undefined && !sameFiles(fragment, later)) return null
+    if (later !== undefined && !(sameFiles(fragment, later) && onlyLostRows(fragment, later))) return null
     // One that is gone has lost all its rows.
     if (later === undefined || later.dead.count !== fragment.dead.count) {
       const still = later === undefined ? null : await livingIn(newer, later, pacer)
@@ -212,6 +212,7 @@ export function stillFolded(
   return folded.filter(([id, count]) => {
     const parts = later.get(id)?.dead.parts ?? []
     const known = earlier.get(id)!.dead.parts
-    return parts.length >= count && parts[count - 1] === known[count - 1]
+    const [last, same] = [known[count - 1]!, parts[count - 1]]
+    return same !== undefined && runsKey(same) === runsKey(last)
   })
 }

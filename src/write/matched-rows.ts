@@ -2,11 +2,12 @@
  * The rows of a table for which a predicate is true, worked out on one version and brought up to date on a newer one.
  *
  * A predicate reads nothing but its own row, so what it says of a row in a fragment stays true as long as the row lives
- * there. On a newer version only fragments that were added are looked at, and rows that died since are left out: so a
+ * there. On a newer version only fragments that were added are looked at (and those in which rows live again, after a
+ * restore), and rows that died since are left out: so a
  * change that lost the race for its slot is decided on exactly the version it will follow, at the cost of what changed.
  */
 
-import type { Fragment } from '../manifest/layout.js'
+import { type Fragment, onlyLostRows } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -53,7 +54,7 @@ export class MatchedRows {
     for (const fragment of fragments) {
       const last = before.get(fragment.id)
       const offsets =
-        last?.fragment.files === fragment.files
+        last?.fragment.files === fragment.files && onlyLostRows(last.fragment, fragment)
           ? await stillLiving(source, fragment, last, pacer)
           : await matchingIn(source, fragment, filter, narrow, pacer)
       known.set(fragment.id, { fragment, offsets })

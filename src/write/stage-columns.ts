@@ -15,7 +15,7 @@ import { sliceBatch } from '../arrow/slice.js'
 import { runPaced } from '../arrow/steps.js'
 import { takeBatch } from '../arrow/take.js'
 import type { Schema } from '../arrow/types.js'
-import type { Fragment } from '../manifest/layout.js'
+import { type Fragment, onlyLostRows } from '../manifest/layout.js'
 import { inParallel } from '../primitives/in-parallel.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
@@ -81,7 +81,10 @@ export class StagedColumns {
     const kept = new Map<number, Staged>()
     for (const fragment of concerned) {
       const known = this.#staged.get(fragment.id)
-      if (known?.fragment.files === fragment.files) kept.set(fragment.id, known)
+      // Rows that were dead have no values.
+      if (known?.fragment.files === fragment.files && onlyLostRows(known.fragment, fragment)) {
+        kept.set(fragment.id, known)
+      }
     }
     this.#staged = kept
     const source = new RowSource(reader, pacer)

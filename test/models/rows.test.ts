@@ -9,11 +9,12 @@ import { inOrder, type ModelRow, type RowOp, type Rows, rowOp, together } from '
 
 type Step =
   | { readonly kind: 'one'; readonly op: RowOp }
-  /** At the same time, through openers in turn. */
-  | { readonly kind: 'race'; readonly ops: readonly RowOp[] }
+  /** At the same time, through openers in turn, while the table is compacted through so many of them. */
+  | { readonly kind: 'race'; readonly ops: readonly RowOp[]; readonly compacting: number }
   /** In one transaction. */
   | { readonly kind: 'together'; readonly ops: readonly RowOp[] }
   | { readonly kind: 'reopen' }
+  | { readonly kind: 'compact' }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('one' as const), op: rowOp }) },
@@ -22,6 +23,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('race' as const),
       ops: fc.array(rowOp, { minLength: 2, maxLength: 3 }),
+      compacting: fc.nat(2),
     }),
   },
   {
@@ -32,6 +34,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.constant({ kind: 'reopen' as const }) },
+  { weight: 2, arbitrary: fc.constant({ kind: 'compact' as const }) },
 )
 
 const columns = ['u', 'k', 'n'] as const
@@ -46,6 +49,20 @@ async function rowsOf(table: Table): Promise<{ rows: Rows; ids: Map<number, numb
   for (const { u, _rowid } of found) if (u !== null) ids.set(u as number, _rowid as number)
   expect(new Set(found.map(({ _rowid }) => _rowid)).size).toBe(found.length)
   return { rows: inOrder(found.map(({ u, k, n }) => ({ u, k, n }) as ModelRow)), ids }
+}
+
+/** Rows are found by their ids, wherever they lie. */
+async function checkLookups(table: Table, rows: readonly Record<string, unknown>[]): Promise<void> {
+  const ids = rows.map(({ _rowid }) => _rowid as number)
+  const some = ids.filter((_, i) => i % 3 === 0).slice(0, 20)
+  const [least, greatest] = [Math.min(...some, 7), Math.max(...some, 0)]
+  for (const [where, wanted] of [
+    [`_rowid IN (${[...some, 1e9].join(', ')})`, (id: number) => some.includes(id)],
+    [`_rowid >= ${least} AND _rowid < ${greatest}`, (id: number) => id >= least && id < greatest],
+  ] as const) {
+    const found = await table.search().where(where).withRowId().toArray()
+    expect(found).toEqual(rows.filter(({ _rowid }) => wanted(_rowid as number)))
+  }
 }
 
 function* permutations<T>(items: readonly T[]): Generator<readonly T[]> {
@@ -80,9 +97,11 @@ async function history(steps: readonly Step[]): Promise<void> {
       await together(ns, step.ops, past)
       rows = apply(step.ops)
     } else if (step.kind === 'race') {
+      const compacting = Promise.all(openers.slice(0, step.compacting).map(opener => opener.optimize()))
       const results = await Promise.allSettled(
         step.ops.map((op, i) => op.run((i % 2 === 0 ? ns : other).table('t'), past)),
       )
+      await compacting
       const done = step.ops.filter((_, i) => results[i]!.status === 'fulfilled')
       for (const result of results) {
         if (result.status === 'fulfilled') continue
@@ -94,6 +113,12 @@ async function history(steps: readonly Step[]): Promise<void> {
       const texts = orders.map(order => JSON.stringify(order))
       expect(texts, step.ops.map(op => op.name).join(' | ')).toContain(JSON.stringify(actual))
       rows = actual
+    } else if (step.kind === 'compact') {
+      const table = ns.table('t')
+      const before = await table.search().withRowId().toArray()
+      await other.optimize()
+      expect(await table.search().withRowId().toArray()).toEqual(before)
+      await checkLookups(table, before)
     } else {
       await openers.shift()!.close()
       openers.push(await connect(path))
