@@ -13,6 +13,7 @@ import { bench as openCold } from './open-cold.js'
 import { bench as queryExact } from './query-exact.js'
 import { bench as querySql } from './query-sql.js'
 import { bench as queryTable } from './query-table.js'
+import { bench as upkeep } from './upkeep.js'
 
 await askBenches(
   [
@@ -23,6 +24,7 @@ await askBenches(
     named(commit),
     named(ingest),
     named(mutate),
+    named(upkeep),
   ],
   process.argv.slice(2),
 )

