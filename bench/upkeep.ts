@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, type Namespace, sql, type Table, type UpkeepEvent } from '../src/index.js'
 import { ArrowRows } from '../src/namespace/arrow-rows.js'
-import type { Bench, CaseResult, Entry } from './harness.js'
-import { race } from './harness.js'
+import { type Bench, type CaseResult, type Entry, longestGap, race } from './harness.js'
 import { seededRandom } from './random.js'
 import { makeBatches } from './wide-rows.js'
 
@@ -173,7 +172,9 @@ async function compacting(
     const idle = await latencies(table, async () => {
       for (let i = 0; i < 10; i++) await new Promise(resolve => setTimeout(resolve, 100))
     })
+    const end = longestGap()
     const busy = await latencies(table, () => ns.optimize())
+    const longestGapMs = end()
     const latency = {
       title: `${title}: queries beside the compaction`,
       entries: [
@@ -183,6 +184,7 @@ async function compacting(
           p99: busy.p99,
           queries: busy.count,
           p99ToIdle: busy.p99 / idle.p99,
+          longestGapMs,
         }),
       ],
     }
