@@ -87,7 +87,10 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
     snapshot: (call = {}) => takeSnapshot(engine, call),
     transaction: (work, call = {}) => runTransaction(engine, work, call),
     watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
-    optimize: (call = {}) => upkeep.finish(call.signal),
+    async optimize(call = {}) {
+      if (readOnly) throw isReadOnly()
+      await upkeep.finish(call.signal)
+    },
   })
 }
 
@@ -158,7 +161,7 @@ export async function openEngine(
   const pins = new Pins(store, clock, readOnly)
   const upkeep = new Upkeep({
     chores: [
-      new Compaction({ engine: () => engine, background: keep.compact, report }),
+      new Compaction({ engine: () => engine, keep, report }),
       new StoredLayouts(layouts, () => committer.state),
       new Checkpointing({ committer, checkpoints, history, opened, tail, report }),
       new Drops({ committer, store, clock, pins, report }),

@@ -26,8 +26,7 @@ const mergedAtOnce: Readonly<Record<Zeal, number>> = { lazy: 8, eager: 4, thorou
 const smallBytes = 4 * 1024
 /** One size is so many times the next smaller one. */
 const sizeFactor = 8
-/** A fragment of so many bytes, or rows, is large enough. */
-const fullBytes = 256 * 1024 * 1024
+/** A fragment of so many rows is large enough, whatever their bytes. */
 const fullRows = 512 * 1024
 /** A fragment is written anew when more than this share of its rows is dead: */
 const deadShare: Readonly<Record<Zeal, number>> = { lazy: 0.2, eager: 0.2, thorough: 0.1 }
@@ -36,12 +35,13 @@ const deadParts: Readonly<Record<Zeal, number>> = { lazy: 32, eager: 8, thorough
 /** Bytes read for one commit: work that is lost when the table is replaced meanwhile. */
 const roundBytes = 512 * 1024 * 1024
 
-export function planCompaction({ fragments }: Layout, zeal: Zeal): CompactionPlan {
+/** `fullBytes`: from which a fragment is large enough. */
+export function planCompaction({ fragments }: Layout, zeal: Zeal, fullBytes: number): CompactionPlan {
   const groups: (readonly Fragment[])[] = []
   const grouped = new Set<Fragment>()
   let bytes = 0
   let hasMore = false
-  for (const from of groupsOf(fragments, zeal)) {
+  for (const from of groupsOf(fragments, zeal, fullBytes)) {
     bytes += from.reduce((sum, fragment) => sum + bytesOf(fragment), 0)
     hasMore = groups.length > 0 && bytes > roundBytes
     if (hasMore) break
@@ -54,35 +54,43 @@ export function planCompaction({ fragments }: Layout, zeal: Zeal): CompactionPla
   return { groups, folds, hasMore }
 }
 
-function* groupsOf(fragments: readonly Fragment[], zeal: Zeal): Generator<readonly Fragment[]> {
+function* groupsOf(
+  fragments: readonly Fragment[],
+  zeal: Zeal,
+  fullBytes: number,
+): Generator<readonly Fragment[]> {
   let stretch: Fragment[] = []
   for (const fragment of fragments) {
-    if (!isFull(fragment)) {
+    if (!isFull(fragment, fullBytes)) {
       stretch.push(fragment)
       continue
     }
-    yield* groupsInStretch(stretch, zeal)
+    yield* groupsInStretch(stretch, zeal, fullBytes)
     stretch = []
     if (isWorthIt(fragment, zeal)) yield [fragment]
   }
-  yield* groupsInStretch(stretch, zeal)
+  yield* groupsInStretch(stretch, zeal, fullBytes)
 }
 
 /** Of fragments that follow each other, none of them full. */
-function* groupsInStretch(stretch: readonly Fragment[], zeal: Zeal): Generator<readonly Fragment[]> {
+function* groupsInStretch(
+  stretch: readonly Fragment[],
+  zeal: Zeal,
+  fullBytes: number,
+): Generator<readonly Fragment[]> {
   let rest = stretch
   while (rest.length > 0) {
     const sizes = rest.map(fragment => (zeal === 'thorough' ? 0 : sizeOf(fragment)))
     // Smaller ones in between go with the larger ones around them.
     const run = rest.slice(0, sizes.lastIndexOf(Math.max(...sizes)) + 1)
     rest = rest.slice(run.length)
-    if (run.length >= mergedAtOnce[zeal]) yield* piecesOf(run, zeal)
+    if (run.length >= mergedAtOnce[zeal]) yield* piecesOf(run, zeal, fullBytes)
     else for (const fragment of run) if (isWorthIt(fragment, zeal)) yield [fragment]
   }
 }
 
 /** Cut where a fragment would be full. */
-function* piecesOf(run: readonly Fragment[], zeal: Zeal): Generator<readonly Fragment[]> {
+function* piecesOf(run: readonly Fragment[], zeal: Zeal, fullBytes: number): Generator<readonly Fragment[]> {
   let piece: Fragment[] = []
   let [bytes, rows] = [0, 0]
   for (const fragment of run) {
@@ -113,7 +121,7 @@ function sizeOf(fragment: Fragment): number {
   return Math.floor(Math.log(bytes / smallBytes) / Math.log(sizeFactor))
 }
 
-function isFull(fragment: Fragment): boolean {
+function isFull(fragment: Fragment, fullBytes: number): boolean {
   return livingRows(fragment) >= fullRows || bytesOf(fragment) >= fullBytes
 }
 

@@ -5,6 +5,7 @@ import type { Fragment, Layout } from '../../src/manifest/layout.js'
 import { planCompaction, type Zeal } from '../../src/write/compaction-plan.js'
 
 const rowBytes = 100
+const fullBytes = 256 * 1024 * 1024
 
 function fragmentOf(id: number, rows: number, dead = 0, isInline = false): Fragment {
   const bytes = rows * rowBytes
@@ -22,7 +23,7 @@ function layoutOf(fragments: readonly Fragment[]): Layout {
 
 /** The fragments after the plan was carried out, and how many rows that wrote. */
 function carriedOut(fragments: readonly Fragment[], zeal: Zeal, nextId: () => number) {
-  const { groups } = planCompaction(layoutOf(fragments), zeal)
+  const { groups } = planCompaction(layoutOf(fragments), zeal, fullBytes)
   let after = fragments
   let written = 0
   for (const group of groups) {
@@ -78,18 +79,18 @@ test('100,000 appends of a row leave few fragments, and write each row a few tim
 
 test('a large fragment is left alone until a fifth of it is dead', () => {
   const large = (dead: number) => layoutOf([fragmentOf(1, 600_000, dead)])
-  expect(planCompaction(large(120_000), 'lazy').groups).toEqual([])
-  expect(planCompaction(large(120_001), 'lazy').groups).toHaveLength(1)
+  expect(planCompaction(large(120_000), 'lazy', fullBytes).groups).toEqual([])
+  expect(planCompaction(large(120_001), 'lazy', fullBytes).groups).toHaveLength(1)
 })
 
 test('rows in a slot are brought into a file when all is to be done, and a lone small file is left alone', () => {
-  expect(planCompaction(layoutOf([fragmentOf(1, 1, 0, true)]), 'thorough').groups).toHaveLength(1)
-  expect(planCompaction(layoutOf([fragmentOf(1, 1)]), 'thorough').groups).toEqual([])
+  expect(planCompaction(layoutOf([fragmentOf(1, 1, 0, true)]), 'thorough', fullBytes).groups).toHaveLength(1)
+  expect(planCompaction(layoutOf([fragmentOf(1, 1)]), 'thorough', fullBytes).groups).toEqual([])
 })
 
 test('one commit takes a bounded part of what there is to do', () => {
   const many = Array.from({ length: 40 }, (_, i) => fragmentOf(i, 700_000, 300_000))
-  const { groups, hasMore } = planCompaction(layoutOf(many), 'lazy')
+  const { groups, hasMore } = planCompaction(layoutOf(many), 'lazy', fullBytes)
   expect(hasMore).toBe(true)
   expect(groups.length).toBeGreaterThan(0)
   expect(groups.length).toBeLessThan(20)
@@ -98,7 +99,7 @@ test('one commit takes a bounded part of what there is to do', () => {
 test('many dead parts become one', () => {
   const parts = Array.from({ length: 40 }, (_, slot) => ({ slot, blob: 0 }))
   const fragment = { ...fragmentOf(1, 600_000), dead: { parts, count: 40 } }
-  expect(planCompaction(layoutOf([fragment]), 'lazy')).toEqual({
+  expect(planCompaction(layoutOf([fragment]), 'lazy', fullBytes)).toEqual({
     groups: [],
     folds: [fragment],
     hasMore: false,

@@ -38,6 +38,7 @@ export async function compactTable(
   engine: Engine,
   head: TableHead,
   zeal: Zeal,
+  fullBytes: number,
   signal: AbortSignal,
 ): Promise<Round | null> {
   const started = engine.clock.elapsed()
@@ -45,7 +46,7 @@ export async function compactTable(
   const version = latestOf(head)
   if (head.kind !== 'sheaf' || version === undefined || isAtWork(engine.root.state, head)) return null
   const reader = await readerOf(engine, head, version, signal)
-  const { groups, folds, hasMore } = planCompaction(reader.layout, zeal)
+  const { groups, folds, hasMore } = planCompaction(reader.layout, zeal, fullBytes)
   if (groups.length + folds.length === 0) return null
   const target = stageTarget(engine, head)
   const compacted: Compacted[] = []

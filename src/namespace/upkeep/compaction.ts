@@ -6,6 +6,7 @@ import type { Zeal } from '../../write/compaction-plan.js'
 import type { Engine } from '../engine.js'
 import { compactTable, type Round } from './compact-table.js'
 import type { Chore, Report } from './upkeep.js'
+import type { SettledUpkeep } from './upkeep-settings.js'
 
 /** So many new fragments, or commits that killed rows, are looked at at once; */
 const soonCount = 64
@@ -18,8 +19,7 @@ const roundsMax = 100
 
 export interface CompactionOptions {
   readonly engine: () => Engine
-  /** Whether it works by itself. */
-  readonly background: boolean
+  readonly keep: SettledUpkeep
   readonly report: Report
 }
 
@@ -41,7 +41,7 @@ export class Compaction implements Chore {
   }
 
   noteCommit({ entry, state }: Committed<CatalogState>): void {
-    if (!this.#options.background) return
+    if (!this.#options.keep.compact) return
     for (const op of entry.ops as unknown as readonly CatalogOp[]) {
       if (op.op !== 'change' || op.kind === 'compaction') continue
       const head = state.tables.get(op.t)
@@ -107,8 +107,8 @@ export class Compaction implements Chore {
   }
 
   async #compact(head: TableHead, zeal: Zeal, signal: AbortSignal): Promise<Round | null> {
-    const { engine, report } = this.#options
-    const round = await compactTable(engine(), head, zeal, signal)
+    const { engine, keep, report } = this.#options
+    const round = await compactTable(engine(), head, zeal, keep.fragmentBytes, signal)
     if (round === null) return null
     this.#compacted.set(head.uuid, this.#now())
     report(round.event)

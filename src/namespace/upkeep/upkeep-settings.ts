@@ -4,6 +4,8 @@ import { invalidInput, quote } from '../../errors.js'
 export interface UpkeepSettings {
   /** Whether small and thinned-out fragments are made one in the background. Default true. */
   readonly compact?: boolean
+  /** Bytes, or 524,288 rows, from which a fragment is large enough to be left alone. Default 256 MiB. */
+  readonly fragmentBytes?: number
   /**
    * How long a version that is neither the newest of its table nor tagged stays readable, milliseconds. Infinity: for ever.
    * Default 7 days.
@@ -26,6 +28,7 @@ const hourMs = 60 * 60 * 1000
 export function settleUpkeep(settings: UpkeepSettings): SettledUpkeep {
   return {
     compact: settings.compact ?? true,
+    fragmentBytes: amount('fragmentBytes', 'bytes', settings.fragmentBytes ?? 256 * 1024 * 1024),
     keepVersionsMs: age('keepVersionsMs', settings.keepVersionsMs ?? 7 * 24 * hourMs),
     keepOrphansMs: age('keepOrphansMs', settings.keepOrphansMs ?? 24 * hourMs),
     keepLogMs: age('keepLogMs', settings.keepLogMs ?? 7 * 24 * hourMs),
@@ -33,6 +36,10 @@ export function settleUpkeep(settings: UpkeepSettings): SettledUpkeep {
 }
 
 function age(name: string, ms: number): number {
-  if (typeof ms === 'number' && ms >= 0) return ms
-  throw invalidInput(`upkeep.${name} must be a number of milliseconds >= 0, got ${quote(ms)}`)
+  return amount(name, 'milliseconds', ms)
+}
+
+function amount(name: string, unit: string, value: number): number {
+  if (typeof value === 'number' && value >= 0) return value
+  throw invalidInput(`upkeep.${name} must be a number of ${unit} >= 0, got ${quote(value)}`)
 }

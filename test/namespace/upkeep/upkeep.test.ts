@@ -69,7 +69,7 @@ test('of two processes one writes the checkpoint, and both go on from it', async
 
 test('the 64th version of a table is stored as a layout, and older ones are read without it too', async () => {
   const store = new MemoryStore('memory://')
-  const ns = await connect('memory://', { store })
+  const ns = await connect('memory://', { store, upkeep: { compact: false } })
   const table = await ns.createTable('t', [{ a: 1 }])
   for (let i = 2; i <= 70; i++) await table.add([{ a: i }])
   await ns.close()
