@@ -38,11 +38,15 @@ export interface UpkeepOptions {
 
 /** A chore that failed is let alone for so long, milliseconds. */
 const failedMs = 1000
+/** How long a root that is being closed waits for what is under way: long enough that short-lived processes keep it in order, too. */
+const closingMs = 1000
 
 export class Upkeep {
   readonly #chores: readonly Chore[]
   readonly #clock: Clock
   readonly #warn: Warn
+  #closed = false
+  /** Fires when what is under way has to end. */
   readonly #closing = new AbortController()
   /** By chore, until when it is let alone. */
   readonly #resting = new Map<Chore, number>()
@@ -83,15 +87,21 @@ export class Upkeep {
     }
   }
 
-  /** Begins nothing more, and waits for what is under way. */
+  /** Begins nothing more, and waits a little for what is under way; then ends it. */
   async close(): Promise<void> {
-    this.#closing.abort()
+    this.#closed = true
     this.#waiting?.abort()
+    if (this.#working === null) return
+    const over = new AbortController()
+    const patience = this.#clock.sleep(closingMs, over.signal, true).catch(() => {})
+    await Promise.race([this.#working, patience])
+    over.abort()
+    this.#closing.abort()
     await this.#working
   }
 
   #begin(): void {
-    if (this.#working !== null || this.#finishing > 0 || this.#closing.signal.aborted) return
+    if (this.#working !== null || this.#finishing > 0 || this.#closed) return
     const dueIn = Math.min(...this.#chores.map(chore => this.#dueIn(chore)))
     if (dueIn === 0) this.#alone(() => this.#work()).catch(() => {})
     else this.#wait(dueIn)
@@ -130,12 +140,12 @@ export class Upkeep {
 
   async #work(): Promise<void> {
     for (const chore of this.#chores) {
-      if (this.#closing.signal.aborted) return
+      if (this.#closed) return
       if (this.#dueIn(chore) > 0) continue
       try {
         await chore.work(false, this.#closing.signal)
       } catch (cause) {
-        if (this.#closing.signal.aborted) return
+        if (this.#closed) return
         this.#resting.set(chore, this.#clock.elapsed() + failedMs)
         this.#warn(`upkeep of the root failed for now: ${chore.name}`, cause)
       }

@@ -234,3 +234,17 @@ test('many commits that kill rows leave few parts to be read', async () => {
   await table.delete('k = 1')
   expect(await table.countRows()).toBe(before.length - 1)
 })
+
+test('a process that appends one row and goes keeps the table in order all the same', async () => {
+  const store = new MemoryStore('memory://')
+  for (let k = 0; k < 150; k++) {
+    const ns = await connect('memory://', { store })
+    if (k === 0) await ns.createTable('t', [{ k }])
+    else await ns.table('t').add([{ k }])
+    await ns.close()
+  }
+  const { ns } = await open(new HoldingStore(store))
+  const { fragment_stats } = await ns.operations.getTableStats({ id: ['t'] })
+  expect(fragment_stats.num_fragments).toBeLessThan(100)
+  expect(await ns.table('t').countRows()).toBe(150)
+})
