@@ -1,4 +1,5 @@
 /** Opens a root: store, log, state, and the operations on them. */
+import { totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogState } from '../catalog/state.js'
@@ -17,6 +18,7 @@ import { RecentChanges } from '../manifest/recent-changes.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { Courtesy } from '../primitives/courtesy.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
+import { Memory } from '../primitives/memory.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { FileStore } from '../storage/file-store.js'
 import { MemoryStore } from '../storage/memory-store.js'
@@ -45,7 +47,10 @@ export interface ConnectOptions {
   readonly readOnly?: boolean
   /** Where the bytes lie, instead of at `path`, which is then only a name for messages. */
   readonly store?: BlobStore
-  /** Bytes of columns that may stay in memory. Default 1 GiB. */
+  /**
+   * Bytes of what was read that may stay in memory, of all tables together. Default: a quarter of the memory there is, 1 GiB
+   * at most. 0 keeps nothing, so that every query begins with the log; a scan wants at least 128 MiB, twice a batch.
+   */
   readonly cacheBytes?: number
   /** Functions that fill columns (`virtual_column`), by the name the columns give. */
   readonly functions?: readonly ColumnFunction[]
@@ -70,7 +75,13 @@ export interface ConnectOptions {
  * 13 for a path that is none, 15 or 17 for one that cannot be used, 18 for a damaged log.
  */
 export async function connect(path: string, options: ConnectOptions = {}): Promise<Namespace> {
-  const { create = true, readOnly = false, cacheBytes = 1024 ** 3, clock = systemClock, signal } = options
+  const {
+    create = true,
+    readOnly = false,
+    cacheBytes = defaultBudget(),
+    clock = systemClock,
+    signal,
+  } = options
   if (!(cacheBytes >= 0)) throw invalidInput(`cacheBytes must be a number >= 0, got ${quote(cacheBytes)}`)
   const store = options.store ?? (await openStore(path, { create, readOnly, clock }))
   // Our own stores prove themselves when they are opened, or need no proof.
@@ -87,6 +98,12 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
     watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
     optimize: (call = {}) => upkeep.finish(call.signal),
   })
+}
+
+/** A container may allow less than the machine has; where there is no limit, Node tells none or an absurd one. */
+function defaultBudget(): number {
+  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
+  return Math.min(1024 ** 3, Math.floor(memory / 4))
 }
 
 function isReadOnly(): SheafError {
@@ -134,8 +151,9 @@ export async function openEngine(
   })
   const opened = await checkpoints.newest(signal)
   const log = new BlobLog(store)
-  const slots = new Slots(log, catalogMachine.features)
-  const history = new History(store, opened === null ? [] : pagesOf(opened), slots)
+  const memory = new Memory(cacheBytes)
+  const slots = new Slots(log, catalogMachine.features, memory)
+  const history = new History(store, opened === null ? [] : pagesOf(opened), slots, memory)
   const tail = new Tail()
   const recent = new RecentChanges()
   let jobs: JobRunner<CatalogState> | null = null
@@ -151,7 +169,7 @@ export async function openEngine(
     { clock, create, readOnly, slots, onApplied, base: opened ?? undefined },
     signal,
   )
-  const layouts = new LayoutStore(slots, history, store, { readOnly })
+  const layouts = new LayoutStore(slots, history, store, { readOnly, memory })
   const pins = new Pins(store, clock, readOnly)
   const upkeep = new Upkeep({
     chores: [
@@ -188,7 +206,7 @@ export async function openEngine(
     jobs,
     upkeep,
     pins,
-    source: createTableSource(store, slots, cacheBytes),
+    source: createTableSource(store, slots, memory),
     clock,
     functions,
     turns: new KeyedMutex(),

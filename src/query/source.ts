@@ -57,10 +57,11 @@ export class RowSource {
 
   /** Begins to load columns of a part, for a later call. */
   prefetch(part: Part, names: readonly string[]): void {
-    for (const name of names) {
-      const field = this.#fields.get(name)
-      if (field !== undefined) this.reader.column(part, field).catch(() => {})
-    }
+    const fields = [...new Set(names)].map(name => this.#fields.get(name))
+    this.reader.prefetch(
+      part,
+      fields.filter(field => field !== undefined),
+    )
   }
 
   /** All rows of a part, dead ones too, with the columns `names`; without a copy where they lie in memory. */

@@ -6,6 +6,7 @@ import type { Slots } from '../../src/commit/slots.js'
 import type { AddedFile } from '../../src/manifest/change.js'
 import type { Fragment, Layout, StoredFile } from '../../src/manifest/layout.js'
 import { systemClock } from '../../src/primitives/clock.js'
+import { Memory } from '../../src/primitives/memory.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { TableReader } from '../../src/table/table-reader.js'
 import { createTableSource } from '../../src/table/table-source.js'
@@ -57,7 +58,7 @@ async function open(sizes: readonly number[], dead: readonly (readonly (readonly
   }
   const slots = { get: async (slot: number) => ({ blob: (i: number) => blobs.get(`${slot}/${i}`)! }) }
   const store = new CountingStore(memory)
-  const source = createTableSource(store, slots as unknown as Slots, 1 << 26)
+  const source = createTableSource(store, slots as unknown as Slots, new Memory(1 << 26))
   const layout: Layout = {
     table: 't',
     version: 1,
