@@ -127,8 +127,8 @@ const works = {
     const found = await table.search().orderBy('score').limit(1000).toArray()
     return found.map(({ id }) => id)
   }),
-  'all ids in an order': onTable(async table => {
-    const found = await table.search().orderBy('score').select(['id']).toArrow()
+  'all ids and texts in an order': onTable(async table => {
+    const found = await table.search().orderBy('score').select(['id', 'text']).toArrow()
     const ids = found.getChild('id')
     return [ids.length, String(ids.get(0)), String(ids.get(ids.length - 1))]
   }),

@@ -31,6 +31,7 @@ import type { Engine } from './engine.js'
 import { bindOperations, readsOnly } from './handlers.js'
 import { Namespace } from './namespace.js'
 import { takeSnapshot } from './snapshot.js'
+import type { RootStats } from './stats.js'
 import { runTransaction } from './transaction.js'
 import { Checkpointing, pagesOf, Tail } from './upkeep/checkpointing.js'
 import { Drops } from './upkeep/drops.js'
@@ -91,12 +92,13 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
   const functions = checkFunctions(options.functions ?? [])
   const keep = settleUpkeep(options.upkeep ?? {})
   const settings = { location, create, readOnly, cacheBytes, clock, warn, report, keep, functions }
-  const { engine, upkeep, close } = await openEngine(store, settings, signal)
+  const { engine, upkeep, stats, close } = await openEngine(store, settings, signal)
   return new Namespace(bindOperations(engine, readOnly ? readsOnly(isReadOnly) : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),
     transaction: (work, call = {}) => runTransaction(engine, work, call),
     watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
     optimize: (call = {}) => upkeep.finish(call.signal),
+    stats,
   })
 }
 
@@ -127,6 +129,7 @@ interface EngineOptions {
 export interface OpenedEngine {
   readonly engine: Engine
   readonly upkeep: Upkeep
+  readonly stats: () => RootStats
   readonly close: () => Promise<void>
 }
 
@@ -140,7 +143,7 @@ export async function openEngine(
     cacheBytes,
     clock,
     warn,
-    report,
+    report: tell,
     functions = [],
     jobKinds = [],
   }: EngineOptions,
@@ -171,6 +174,11 @@ export async function openEngine(
   )
   const layouts = new LayoutStore(slots, history, store, { readOnly, memory })
   const pins = new Pins(store, clock, readOnly)
+  const done: { [kind in UpkeepEvent['kind']]?: number } = {}
+  const report: Report = event => {
+    done[event.kind] = (done[event.kind] ?? 0) + 1
+    tell(event)
+  }
   const upkeep = new Upkeep({
     chores: [
       new StoredLayouts(layouts, () => committer.state),
@@ -214,13 +222,14 @@ export async function openEngine(
     creations: new KeyedMutex(),
   }
   jobs.observe(committer.state)
+  const stats = () => ({ memory: memory.stats(), log: { slot: committer.head }, upkeep: { ...done } })
   const close = async () => {
     await jobs.close()
     await pins.close()
     await upkeep.close()
     await committer.close()
   }
-  return { engine, upkeep, close }
+  return { engine, upkeep, stats, close }
 }
 
 function emitWarning(message: string, cause: unknown): void {
