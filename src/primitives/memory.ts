@@ -108,10 +108,13 @@ export class Memory {
     }
   }
 
-  /** For rooms: an entry that is on its way takes `bytes`. What could not stay in any case displaces nothing. */
+  /**
+   * For rooms: an entry that is on its way takes `bytes`. It displaces what it will when it has come: nothing that has proved
+   * itself, and nothing at all where it could not stay.
+   */
   claim(entry: Entry<unknown>, bytes: number): void {
     this.#resize(entry, bytes > this.#budget ? 0 : bytes)
-    this.#trim()
+    this.#trim(true)
   }
 
   /** For rooms: an entry has come, and takes `bytes`. */
@@ -134,7 +137,7 @@ export class Memory {
       const shelf = inPassing ? this.#passing : this.#fresh
       shelf.push(entry)
     }
-    this.#trim()
+    this.#trim(false)
   }
 
   /** For rooms: an entry goes. */
@@ -151,21 +154,21 @@ export class Memory {
     this.#bytes += more
   }
 
-  #trim(): void {
+  #trim(isComing: boolean): void {
     while (this.#bytes > this.#budget) {
-      const victim = this.#victim()
+      const victim = this.#unproven() ?? (isComing ? null : this.#proven.oldest)
       if (victim === null) return
       this.forget(victim)
     }
   }
 
-  /** What of the data goes next; null when nothing of it is left that has come. */
-  #victim(): Entry<unknown> | null {
+  /** What goes next of the data that has come and not proved itself. */
+  #unproven(): Entry<unknown> | null {
     const passing = this.#passing.oldest
     const fresh = this.#fresh.oldest
     const passingFirst =
       fresh === null || this.#passing.bytes > this.#budget / 2 || (passing?.used ?? fresh.used) < fresh.used
-    return (passingFirst ? passing : null) ?? fresh ?? this.#proven.oldest
+    return (passingFirst ? passing : null) ?? fresh
   }
 }
 
