@@ -10,7 +10,7 @@
  *   of the budget had been loaded since it came has proved itself: it leaves last, as long as all of its like take no more
  *   than half of the budget. A scan asks for each thing several times, but within a few loads, so it proves nothing, and
  *   however long it is, it takes only the other half.
- * - What is read in **passing** takes half of the budget at most, and never what has proved itself.
+ * - What is read in **passing** takes no more than who reads it may be looking at, and never what has proved itself.
  */
 
 /** Says how many bytes a load will take, as soon as that is known. A later word takes the place of an earlier one. */
@@ -46,6 +46,9 @@ export interface MemoryStats {
 
 /** About what an entry takes beside its value: its key, its place in the map and in the order, its promise. */
 const entryBytes = 400
+
+/** What somebody who reads in passing may be looking at: two batches of a table. Of a small budget it is half. */
+const passingBytes = 192 * 1024 * 1024
 
 export class Memory {
   readonly #budget: number
@@ -166,9 +169,9 @@ export class Memory {
   #unproven(): Entry<unknown> | null {
     const passing = this.#passing.oldest
     const fresh = this.#fresh.oldest
-    const passingFirst =
-      fresh === null || this.#passing.bytes > this.#budget / 2 || (passing?.used ?? fresh.used) < fresh.used
-    return (passingFirst ? passing : null) ?? fresh
+    if (passing === null || fresh === null) return passing ?? fresh
+    if (this.#passing.bytes > Math.min(passingBytes, this.#budget / 2)) return passing
+    return passing.used < fresh.used ? passing : fresh
   }
 }
 

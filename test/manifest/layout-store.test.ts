@@ -170,7 +170,7 @@ class Root {
       history,
       layouts: new LayoutStore(new HandLog(store).slots(), history, store, {
         readOnly,
-        memory: new Memory(1 << 26),
+        memory: new Memory(1 << 28),
       }),
     }
   }
