@@ -8,6 +8,7 @@
 import { bench as commit } from './commit.js'
 import { askBenches, named } from './harness.js'
 import { bench as ingest } from './ingest.js'
+import { bench as memory } from './memory.js'
 import { bench as mutate } from './mutate.js'
 import { bench as openCold } from './open-cold.js'
 import { bench as queryExact } from './query-exact.js'
@@ -25,6 +26,7 @@ await askBenches(
     named(ingest),
     named(mutate),
     named(upkeep),
+    named(memory),
   ],
   process.argv.slice(2),
 )

@@ -30,6 +30,7 @@ export {
   Search,
   type Selected,
 } from './namespace/search.js'
+export type { RootStats } from './namespace/stats.js'
 export { type AddOptions, type BackfillOptions, Table, type VersionInfo } from './namespace/table.js'
 export type { IngestOptions, Progress, Row, RowInput, TableData } from './namespace/table-data.js'
 export { Tags } from './namespace/table-tags.js'
@@ -37,6 +38,7 @@ export { Take } from './namespace/take.js'
 export type { UpkeepEvent } from './namespace/upkeep/upkeep-event.js'
 export type { UpkeepSettings } from './namespace/upkeep/upkeep-settings.js'
 export type { Clock } from './primitives/clock.js'
+export type { MemoryStats, RoomStats } from './primitives/memory.js'
 export type { ArrowBody, ArrowReply, CallOptions, Operations, Reply, Request } from './protocol/calls.js'
 export type { Parameters, ParameterValue } from './protocol/parameters.js'
 export { type SqlFragment, sql } from './sql/syntax/tag.js'

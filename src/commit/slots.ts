@@ -1,7 +1,7 @@
 /** Old slots, for reading what an entry or an inline blob said: the recent ones from memory. */
 import { corrupted } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
-import { ByteCache } from '../primitives/byte-cache.js'
+import { Memory, type Room } from '../primitives/memory.js'
 import type { CommitLog } from './commit-log.js'
 import { decodeSlot, type Slot } from './slot.js'
 
@@ -10,29 +10,31 @@ export interface SlotReader {
   get(number: number, signal?: AbortSignal): Promise<Pick<Slot, 'header' | 'blob'>>
 }
 
-const budgetBytes = 32 * 1024 * 1024
+/** What slots that share no memory with anything else may take. */
+const ownBytes = 128 * 1024 * 1024
 
 export class Slots implements SlotReader {
   readonly #log: CommitLog
   readonly #features: ReadonlySet<string>
-  readonly #cache = new ByteCache<Slot>(budgetBytes, slot => slot.memory)
+  readonly #room: Room<Slot>
 
-  constructor(log: CommitLog, features: ReadonlySet<string>) {
+  constructor(log: CommitLog, features: ReadonlySet<string>, memory = new Memory(ownBytes)) {
     this.#log = log
     this.#features = features
+    this.#room = memory.room('slots', 'places', slot => slot.memory)
   }
 
   /** Slot `number`, which the caller knows to have been written. Throws corrupted when it is gone or damaged. */
   get(number: number, signal?: AbortSignal): Promise<Slot> {
     return orAborted(
-      this.#cache.get(String(number), () => this.#read(number)),
+      this.#room.get(String(number), () => this.#read(number)),
       signal,
     )
   }
 
   /** Keeps a slot that was just written or applied. */
   keep(slot: Slot): void {
-    this.#cache.get(String(slot.header.slot), async () => slot)
+    this.#room.keep(String(slot.header.slot), slot)
   }
 
   async #read(number: number): Promise<Slot> {

@@ -62,13 +62,24 @@ interface WebAssemblyApi {
 
 const pageBytes = 65_536
 
+/**
+ * Memories there may be at once. Each takes gigabytes of address space and two of the mappings a process may have (65,530 on
+ * Linux); near the end of either the engine collects garbage for every further one, and then other allocations fail.
+ */
+export const kernelsMax = 4096
+
 const api = (globalThis as { WebAssembly?: WebAssemblyApi }).WebAssembly
 let compiled: object | null | undefined
+let open = 0
+/** A memory is gone when nobody sees its bytes any more. */
+const closed = new FinalizationRegistry<void>(() => {
+  open--
+})
 
-/** A zeroed memory of at least `bytes` with a kernel of its own; null without SIMD or without address space. */
+/** A zeroed memory of at least `bytes` with a kernel of its own; null without SIMD, without address space, or beyond `kernelsMax`. */
 export function openKernel(bytes: number): KernelMemory | null {
   const module = compileOnce()
-  if (api === undefined || module === null) return null
+  if (api === undefined || module === null || open >= kernelsMax) return null
   const pages = Math.ceil(bytes / pageBytes)
   let memory: { readonly buffer: ArrayBuffer }
   try {
@@ -78,7 +89,10 @@ export function openKernel(bytes: number): KernelMemory | null {
     throw error
   }
   const { exports } = new api.Instance(module, { env: { memory } })
-  return { buffer: memory.buffer, kernel: guarded(exports as Kernel) }
+  const { buffer } = memory
+  open++
+  closed.register(buffer, undefined)
+  return { buffer, kernel: guarded(exports as Kernel) }
 }
 
 /** Null where the module does not validate: a host without SIMD. */

@@ -11,7 +11,7 @@ import type { Slot } from '../commit/slot.js'
 import type { Slots } from '../commit/slots.js'
 import { assert, ErrorCode, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
-import { ByteCache } from '../primitives/byte-cache.js'
+import { Memory, type Room } from '../primitives/memory.js'
 import { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -33,9 +33,8 @@ export type { PageInfo } from './history-page.js'
 
 /** What of a page is read first: nearly always its whole footer. */
 const endGuess = 32 * 1024
-const footersBudget = 8 * 1024 * 1024
-const recordsBudget = 16 * 1024 * 1024
-const rebuiltBudget = 32 * 1024 * 1024
+/** What a history that shares no memory with anything else may keep. */
+const ownBytes = 128 * 1024 * 1024
 /** Bytes that records take in memory, per byte of their blocks. */
 const memoryPerByte = 3
 /** Pages that are looked at, and slots that are read, at the same time. */
@@ -75,17 +74,25 @@ export class History {
   #tail = new Map<string, Records>()
   /** Pages whose file was found missing or damaged, and how. */
   readonly #damaged = new Map<string, SheafError>()
-  readonly #footers = new ByteCache<Uint8Array>(footersBudget, footer => footer.length)
-  readonly #blocks = new ByteCache<ReadRecords>(recordsBudget, ({ memory }) => memory)
-  readonly #rebuilt = new ByteCache<Rebuilt>(rebuiltBudget, ({ bytes }) => bytes.length)
+  readonly #footers: Room<Uint8Array>
+  readonly #blocks: Room<ReadRecords>
+  readonly #rebuilt: Room<Rebuilt>
 
   /**
    * `pages`: those a checkpoint names; in order. `slots`: where the records of a page whose file is missing or
    * damaged are found again; without it such a page is an error (corrupted) that names the file.
    */
-  constructor(store: BlobStore, pages: readonly PageInfo[] = [], slots?: Slots) {
+  constructor(
+    store: BlobStore,
+    pages: readonly PageInfo[] = [],
+    slots?: Slots,
+    memory = new Memory(ownBytes),
+  ) {
     this.#store = store
     this.#slots = slots
+    this.#footers = memory.room('historyFooters', 'places', footer => footer.length)
+    this.#blocks = memory.room('historyRecords', 'places', read => read.memory)
+    this.#rebuilt = memory.room('historyPages', 'places', ({ bytes }) => bytes.length)
     this.#pages = pages
     this.#noted = lastSlot(pages)
   }

@@ -10,6 +10,7 @@ import type { Slots } from '../commit/slots.js'
 import { assert, ErrorCode, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
+import type { Memory, Room } from '../primitives/memory.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { Change } from './change.js'
@@ -27,10 +28,10 @@ export interface TablePlace {
 export interface LayoutStoreOptions {
   /** Write no bases. */
   readonly readOnly: boolean
+  /** Where layouts are kept. */
+  readonly memory: Memory
 }
 
-/** Bytes of layouts that are kept, fragments shared between them counted each time. */
-const budgetBytes = 64 * 1024 * 1024
 /** Schemas that are kept. */
 const schemasMax = 1000
 /** Slots that are read at the same time. */
@@ -59,37 +60,32 @@ interface LostBase {
   readonly damaged: boolean
 }
 
-interface Kept {
-  readonly layout: Layout
-  readonly memory: number
-}
-
 export class LayoutStore {
   readonly #slots: Slots
   readonly #history: History
   readonly #store: BlobStore
   readonly #readOnly: boolean
-  /** Least recently used first. */
-  readonly #kept = new Map<string, Kept>()
-  #keptBytes = 0
+  readonly #kept: Room<Layout>
   /** By table and schema id, which is never that of another schema. */
   readonly #schemas = new Map<string, TableSchema>()
   /** Who wants what another is folding waits for it. */
   readonly #turns = new KeyedMutex()
 
-  constructor(slots: Slots, history: History, store: BlobStore, { readOnly }: LayoutStoreOptions) {
+  constructor(slots: Slots, history: History, store: BlobStore, { readOnly, memory }: LayoutStoreOptions) {
     this.#slots = slots
     this.#history = history
     this.#store = store
     this.#readOnly = readOnly
+    this.#kept = memory.room('layouts', 'places', memoryOf)
   }
 
   /** The layout of a version of a sheaf table that was committed, whether it was expired since or not. */
   async at(table: TablePlace, version: number, signal?: AbortSignal): Promise<Layout> {
     signal?.throwIfAborted()
-    const known = this.#use(table.uuid, version)
+    const known = this.#kept.peek(keyOf(table.uuid, version))
     if (known !== undefined) return known
-    const work = async () => this.#use(table.uuid, version) ?? (await this.#fold(table, version, signal))
+    const work = async () =>
+      this.#kept.peek(keyOf(table.uuid, version)) ?? (await this.#fold(table, version, signal))
     return this.#turns.run(keyOf(table.uuid, version), work, signal)
   }
 
@@ -129,7 +125,7 @@ export class LayoutStore {
       }
     }
     const layout = builder.layout()
-    this.#keep(keyOf(table.uuid, version), layout)
+    this.#kept.keep(keyOf(table.uuid, version), layout)
     return layout
   }
 
@@ -140,7 +136,7 @@ export class LayoutStore {
     let lost: LostBase | null = null
     let isStart = false
     for (let at = version; ; ) {
-      const known = at === 0 ? null : this.#use(table.uuid, at)
+      const known = at === 0 ? null : this.#kept.peek(keyOf(table.uuid, at))
       if (known !== undefined) return { from: known, steps: steps.reverse(), lost }
       if (isStart) {
         const base = await this.#readBase(table, at, signal)
@@ -212,38 +208,18 @@ export class LayoutStore {
       // The fold that needed it has it.
     }
   }
-
-  #use(uuid: string, version: number): Layout | undefined {
-    const key = keyOf(uuid, version)
-    const kept = this.#kept.get(key)
-    if (kept === undefined) return undefined
-    this.#kept.delete(key)
-    this.#kept.set(key, kept)
-    return kept.layout
-  }
-
-  #keep(key: string, layout: Layout): void {
-    const memory = memoryOf(layout)
-    this.#kept.set(key, { layout, memory })
-    this.#keptBytes += memory
-    for (const [oldest, { memory }] of this.#kept) {
-      if (this.#keptBytes <= budgetBytes || oldest === key) return
-      this.#kept.delete(oldest)
-      this.#keptBytes -= memory
-    }
-  }
 }
 
 function keyOf(uuid: string, version: number): string {
   return `${uuid}@${version}`
 }
 
-/** About how many bytes a layout takes. */
+/** About how many bytes a layout takes, with what its reader learns: measured. Fragments that layouts share are counted each time. */
 function memoryOf({ fragments }: Layout): number {
   let bytes = 1000
   for (const { files, dead, zones } of fragments) {
-    bytes += 250 + 150 * files.length + 100 * dead.parts.length
-    if (zones !== undefined) for (const { fields } of files) bytes += 150 * fields.length
+    bytes += 1100 + 300 * files.length + 100 * dead.parts.length
+    if (zones !== undefined) for (const { fields } of files) bytes += 160 * fields.length
   }
   return bytes
 }

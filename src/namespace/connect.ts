@@ -1,4 +1,5 @@
 /** Opens a root: store, log, state, and the operations on them. */
+import { totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogState } from '../catalog/state.js'
@@ -18,6 +19,7 @@ import { Activity } from '../primitives/activity.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { Courtesy } from '../primitives/courtesy.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
+import { Memory } from '../primitives/memory.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { FileStore } from '../storage/file-store.js'
 import { MemoryStore } from '../storage/memory-store.js'
@@ -30,6 +32,7 @@ import type { Engine } from './engine.js'
 import { bindOperations, readsOnly } from './handlers.js'
 import { Namespace } from './namespace.js'
 import { takeSnapshot } from './snapshot.js'
+import type { RootStats } from './stats.js'
 import { runTransaction } from './transaction.js'
 import { Checkpointing, pagesOf, Tail } from './upkeep/checkpointing.js'
 import { Compaction } from './upkeep/compaction.js'
@@ -47,7 +50,10 @@ export interface ConnectOptions {
   readonly readOnly?: boolean
   /** Where the bytes lie, instead of at `path`, which is then only a name for messages. */
   readonly store?: BlobStore
-  /** Bytes of columns that may stay in memory. Default 1 GiB. */
+  /**
+   * Bytes of what was read that may stay in memory, of all tables together. Default: a quarter of the memory there is, 1 GiB
+   * at most. 0 keeps nothing, so that every query begins with the log; a scan wants at least 128 MiB, twice a batch.
+   */
   readonly cacheBytes?: number
   /** Functions that fill columns (`virtual_column`), by the name the columns give. */
   readonly functions?: readonly ColumnFunction[]
@@ -72,7 +78,13 @@ export interface ConnectOptions {
  * 13 for a path that is none, 15 or 17 for one that cannot be used, 18 for a damaged log.
  */
 export async function connect(path: string, options: ConnectOptions = {}): Promise<Namespace> {
-  const { create = true, readOnly = false, cacheBytes = 1024 ** 3, clock = systemClock, signal } = options
+  const {
+    create = true,
+    readOnly = false,
+    cacheBytes = defaultBudget(),
+    clock = systemClock,
+    signal,
+  } = options
   if (!(cacheBytes >= 0)) throw invalidInput(`cacheBytes must be a number >= 0, got ${quote(cacheBytes)}`)
   const store = options.store ?? (await openStore(path, { create, readOnly, clock }))
   // Our own stores prove themselves when they are opened, or need no proof.
@@ -82,7 +94,7 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
   const functions = checkFunctions(options.functions ?? [])
   const keep = settleUpkeep(options.upkeep ?? {})
   const settings = { location, create, readOnly, cacheBytes, clock, warn, report, keep, functions }
-  const { engine, upkeep, close } = await openEngine(store, settings, signal)
+  const { engine, upkeep, stats, close } = await openEngine(store, settings, signal)
   return new Namespace(bindOperations(engine, readOnly ? readsOnly(isReadOnly) : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),
     transaction: (work, call = {}) => runTransaction(engine, work, call),
@@ -91,7 +103,14 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
       if (readOnly) throw isReadOnly()
       await upkeep.finish(call.signal)
     },
+    stats,
   })
+}
+
+/** A container may allow less than the machine has; where there is no limit, Node tells none or an absurd one. */
+function defaultBudget(): number {
+  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
+  return Math.min(1024 ** 3, Math.floor(memory / 4))
 }
 
 function isReadOnly(): SheafError {
@@ -115,6 +134,7 @@ interface EngineOptions {
 export interface OpenedEngine {
   readonly engine: Engine
   readonly upkeep: Upkeep
+  readonly stats: () => RootStats
   readonly close: () => Promise<void>
 }
 
@@ -128,7 +148,7 @@ export async function openEngine(
     cacheBytes,
     clock,
     warn,
-    report,
+    report: tell,
     keep,
     functions = [],
     jobKinds = [],
@@ -140,8 +160,9 @@ export async function openEngine(
   })
   const opened = await checkpoints.newest(signal)
   const log = new BlobLog(store)
-  const slots = new Slots(log, catalogMachine.features)
-  const history = new History(store, opened === null ? [] : pagesOf(opened), slots)
+  const memory = new Memory(cacheBytes)
+  const slots = new Slots(log, catalogMachine.features, memory)
+  const history = new History(store, opened === null ? [] : pagesOf(opened), slots, memory)
   const tail = new Tail()
   const recent = new RecentChanges()
   let jobs: JobRunner<CatalogState> | null = null
@@ -157,8 +178,13 @@ export async function openEngine(
     { clock, create, readOnly, slots, onApplied, base: opened ?? undefined },
     signal,
   )
-  const layouts = new LayoutStore(slots, history, store, { readOnly })
+  const layouts = new LayoutStore(slots, history, store, { readOnly, memory })
   const pins = new Pins(store, clock, readOnly)
+  const done: { [kind in UpkeepEvent['kind']]?: number } = {}
+  const report: Report = event => {
+    done[event.kind] = (done[event.kind] ?? 0) + 1
+    tell(event)
+  }
   const upkeep = new Upkeep({
     chores: [
       new Compaction({ engine: () => engine, keep, report }),
@@ -195,7 +221,7 @@ export async function openEngine(
     jobs,
     upkeep,
     pins,
-    source: createTableSource(store, slots, cacheBytes),
+    source: createTableSource(store, slots, memory),
     clock,
     functions,
     turns: new KeyedMutex(),
@@ -205,13 +231,14 @@ export async function openEngine(
     drafts: new Activity(clock),
   }
   jobs.observe(committer.state)
+  const stats = () => ({ memory: memory.stats(), log: { slot: committer.head }, upkeep: { ...done } })
   const close = async () => {
     await jobs.close()
     await pins.close()
     await upkeep.close()
     await committer.close()
   }
-  return { engine, upkeep, close }
+  return { engine, upkeep, stats, close }
 }
 
 function emitWarning(message: string, cause: unknown): void {

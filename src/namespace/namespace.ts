@@ -11,6 +11,7 @@ import { parseId } from '../protocol/identifiers.js'
 import { checkFits, conformBatches } from '../write/conform.js'
 import { ArrowRows } from './arrow-rows.js'
 import { wireWord } from './options.js'
+import type { RootStats } from './stats.js'
 import { Table } from './table.js'
 import type { IngestOptions, Row, TableData } from './table-data.js'
 import { tableRows } from './table-rows.js'
@@ -47,6 +48,7 @@ export interface LocalFeatures {
   readonly transaction: <T>(work: (tx: Namespace) => Promise<T>, options?: CallOptions) => Promise<T>
   readonly watch: (options?: CallOptions) => AsyncIterable<number>
   readonly optimize: (options?: CallOptions) => Promise<void>
+  readonly stats: () => RootStats
 }
 
 export class Namespace implements AsyncDisposable {
@@ -195,6 +197,14 @@ export class Namespace implements AsyncDisposable {
    */
   async optimize(options: CallOptions = {}): Promise<void> {
     await this.#here('upkeep').optimize(options)
+  }
+
+  /**
+   * What this process keeps in memory of the root, how far it has read the log, and what its upkeep did. Reads nothing. Throws
+   * code 0 where the root is open in another process, and of a snapshot.
+   */
+  stats(): RootStats {
+    return this.#here('the state of a root').stats()
   }
 
   #here(what: string): LocalFeatures {

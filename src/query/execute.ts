@@ -1,6 +1,7 @@
 /** Carries out a plan, step after step: rows, groups, columns, distinct rows, order (see plan.ts). */
 import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
+import { batchBytes } from '../arrow/layout.js'
 import { sliceBatch } from '../arrow/slice.js'
 import type { Schema } from '../arrow/types.js'
 import type { Clock } from '../primitives/clock.js'
@@ -9,7 +10,7 @@ import { valueType } from '../sql/values/types.js'
 import type { TableReader } from '../table/table-reader.js'
 import { Grouper, seedOf } from './group.js'
 import { groupRows } from './group-rows.js'
-import { type RowHits, regrouped, sliceHits } from './hits.js'
+import { joinHits, type RowHits, regrouped, sliceHits } from './hits.js'
 import { arranged, orderedRows } from './ordered.js'
 import type { Plan } from './plan.js'
 import { chunkRows, evaluated, foundRows, namesOf, nearestRows, type Run, stepsOf } from './run.js'
@@ -52,10 +53,41 @@ export async function executePlan(
     }
     return { schema, batches }
   }
+  if (plan.order.length > 0 && search === null) {
+    for await (const batch of rowsInOrder(run, schema)) batches.push(batch)
+    return { schema, batches }
+  }
   for await (const hits of regrouped(wantedRows(run), chunkRows)) {
     batches.push(await rowsOut(run, hits, schema))
   }
   return { schema, batches }
+}
+
+/** Bytes of the rows of an order that are fetched together: of a table larger than the cache, every time costs a reading. */
+const fetchedBytes = 32 * 1024 * 1024
+
+/** The answer in an order. Its rows lie all over the table, so as many are fetched at once as lie well beside the answer. */
+async function* rowsInOrder(run: Run, schema: Schema): AsyncGenerator<Batch> {
+  const names = namesOf(run.plan.output.map(({ value }) => value))
+  let waiting: RowHits[] = []
+  let count = 0
+  let enough = chunkRows
+  async function* fetched(): AsyncGenerator<Batch> {
+    let bytes = 0
+    for await (const batch of run.source.batches(joinHits(waiting), names, chunkRows)) {
+      bytes += batchBytes(batch)
+      yield projected(run, batch, schema)
+    }
+    enough = Math.max(chunkRows, (fetchedBytes / Math.max(1, bytes)) * count)
+    waiting = []
+    count = 0
+  }
+  for await (const hits of wantedRows(run)) {
+    waiting.push(hits)
+    count += hits.offsets.length
+    if (count >= enough) yield* fetched()
+  }
+  if (count > 0) yield* fetched()
 }
 
 /** The rows of the answer in its order, some at a time. */

@@ -1,4 +1,5 @@
 /** Rows an operator found, in the order of the answer, and the merge that keeps that order over many parts. */
+import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import type { Part } from '../table/table-reader.js'
@@ -64,6 +65,13 @@ function joined(groups: readonly RowHits[], count: number): RowHits {
     at += group.offsets.length
   }
   return { ...groups[0]!, offsets }
+}
+
+/** Hits of the same list of parts, one group after the other. */
+export function joinHits(groups: readonly RowHits[]): RowHits {
+  if (groups.length === 1) return groups[0]!
+  const join = (of: (hits: RowHits) => Uint32Array) => joinNumbers(Uint32Array, groups.map(of))
+  return { ...groups[0]!, partOf: join(hits => hits.partOf!), offsets: join(hits => hits.offsets) }
 }
 
 /** Hits `from .. to`. */

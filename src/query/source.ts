@@ -57,10 +57,11 @@ export class RowSource {
 
   /** Begins to load columns of a part, for a later call. */
   prefetch(part: Part, names: readonly string[]): void {
-    for (const name of names) {
-      const field = this.#fields.get(name)
-      if (field !== undefined) this.reader.column(part, field).catch(() => {})
-    }
+    const fields = [...new Set(names)].map(name => this.#fields.get(name))
+    this.reader.prefetch(
+      part,
+      fields.filter(field => field !== undefined),
+    )
   }
 
   /** All rows of a part, dead ones too, with the columns `names`; without a copy where they lie in memory. */
@@ -98,15 +99,35 @@ export class RowSource {
     return this.#gather(hits, name)
   }
 
+  /** The columns `names` of rows of several parts, `rows` rows at a time, as copies: every part is read once for all of them. */
+  async *batches(hits: RowHits, names: readonly string[], rows: number): AsyncGenerator<Batch> {
+    const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
+    const taken: Column[] = []
+    for (const name of names) taken.push(await this.#taken(hits, name))
+    const { position } = partitioned(hits)
+    for (let from = 0; from < position.length; from += rows) {
+      const some = position.subarray(from, from + rows)
+      const columns: Column[] = []
+      for (const column of taken) {
+        columns.push(takeColumn(column, some))
+        await this.#pacer.turn()
+      }
+      yield { schema: { fields }, length: some.length, columns }
+    }
+  }
+
   /** Rows of several parts: taken part by part, then put into the order of the answer. */
   async #gather(hits: RowHits, name: string): Promise<Column> {
-    const { taken, position } = partitioned(hits)
+    return takeColumn(await this.#taken(hits, name), partitioned(hits).position)
+  }
+
+  async #taken(hits: RowHits, name: string): Promise<Column> {
     const pieces: Column[] = []
-    for (const { part, offsets } of taken) {
+    for (const { part, offsets } of partitioned(hits).taken) {
       pieces.push(await this.#some(part, name, offsets, true))
       await this.#pacer.turn()
     }
-    return takeColumn(concatColumns(pieces), position)
+    return concatColumns(pieces)
   }
 
   async #some(part: Part, name: string, offsets: Uint32Array, owned: boolean): Promise<Column> {

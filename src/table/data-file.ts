@@ -8,6 +8,7 @@ import { VectorSegment } from '../kernels/vector-segment.js'
 import type { StoredRuns } from '../manifest/change.js'
 import type { StoredFile } from '../manifest/layout.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
+import type { Claim } from '../primitives/memory.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { elementKind } from './vector-column.js'
@@ -46,7 +47,12 @@ export async function readWhole(
   )
 }
 
-/** One column of one batch. The cells of a vector column go straight into kernel memory. */
+/** What reading a column takes, its dictionaries included. */
+export function bytesToRead({ bytes, dictionaries }: ColumnRange): number {
+  return dictionaries.reduce((sum, { range }) => sum + range.bytes, bytes)
+}
+
+/** One column of one batch. The cells of a vector column go straight into kernel memory. `claim`: told what it will take. */
 export async function readColumn(
   store: BlobStore,
   path: string,
@@ -54,9 +60,11 @@ export async function readColumn(
   batch: number,
   column: number,
   field: Field,
+  claim: Claim,
 ): Promise<LoadedColumn> {
   const range = footer.batches[batch]?.columns[column]
   if (range === undefined) throw corrupted(`${path} has no column ${column} in batch ${batch}`)
+  claim(bytesToRead(range))
   const dictionaries = new Map<number, Column>()
   for (const { id, field: values, range: where } of range.dictionaries) {
     const bytes = new Uint8Array(where.bytes)

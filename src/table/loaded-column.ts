@@ -11,7 +11,16 @@ export interface LoadedColumn {
   readonly bytes: number
 }
 
+/** About what a column takes beside its buffers: measured. */
+const objectBytes = 400
+
 export function loadedColumn(column: Column, segment: VectorSegment | null = null): LoadedColumn {
-  const outside = segment === null ? 0 : segment.byteLength
-  return { column, segment, bytes: outside === 0 ? columnBytes(column) : outside }
+  // Vectors in kernel memory are part of that.
+  const outside = segment === null ? 0 : segment.byteLength - segment.bytes.length
+  return { column, segment, bytes: columnBytes(column) + objectBytes * columnsIn(column) + outside }
+}
+
+function columnsIn({ children, dictionary }: Column): number {
+  const below = children.reduce((count, child) => count + columnsIn(child), 1)
+  return dictionary === null ? below : below + columnsIn(dictionary)
 }

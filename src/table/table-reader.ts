@@ -10,8 +10,10 @@ import type { FileLayout } from '../arrow/file-reader.js'
 import { nullColumn } from '../arrow/fill.js'
 import { decodeBatch } from '../arrow/inline-batch.js'
 import { aligned } from '../arrow/layout.js'
+import { withOwnDictionary } from '../arrow/own-dictionary.js'
 import { retyped } from '../arrow/retype.js'
 import { equalTypes } from '../arrow/same-type.js'
+import { takeColumn } from '../arrow/take.js'
 import { assert, corrupted } from '../errors.js'
 import {
   type DataFile,
@@ -25,12 +27,13 @@ import {
 import { arrowSchema, type TableField, type TableSchema } from '../manifest/table-schema.js'
 import { orAborted } from '../primitives/abort.js'
 import { Bitset } from '../primitives/bitset.js'
+import type { Claim } from '../primitives/memory.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import { UnorderedRuns } from '../primitives/unordered-runs.js'
 import { readZone, type Zone } from '../sql/zones/zone.js'
-import { readColumn, readFooter, readWhole } from './data-file.js'
+import { bytesToRead, readColumn, readFooter, readWhole } from './data-file.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import type { TableSource } from './table-source.js'
 import { presentVectors, type Vectors, vectorSegment } from './vector-column.js'
@@ -119,13 +122,30 @@ export class TableReader {
   async column(part: Part, field: TableField, signal?: AbortSignal): Promise<LoadedColumn> {
     const file = fileOf(part.fragment, field)
     if (file === undefined) return loadedColumn(nullColumn(field.type, part.rows))
-    const loading = this.#source.columns.get(this.#keyOf(file, part, field), () =>
-      'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field),
+    const loading = this.#source.columns.get(this.#keyOf(file, part, field), claim =>
+      'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field, claim),
     )
     const loaded = await orAborted(loading, signal)
     // The same bytes serve versions in which fields of a struct are called differently.
     if (equalTypes(loaded.column.type, field.type)) return loaded
     return { ...loaded, column: retyped(loaded.column, field.type) }
+  }
+
+  /** Begins to load columns of a part for later calls, where they will still be there then. */
+  prefetch(part: Part, fields: readonly TableField[]): void {
+    let bytes = 0
+    for (const field of fields) {
+      const file = fileOf(part.fragment, field)
+      if (file === undefined || 'slot' in file) continue
+      const range = this.#source.footers.peek(this.#path(file.file))?.batches[part.batch]?.columns[
+        file.fields.indexOf(field.id)
+      ]
+      // Whoever fetches the footer anyway can fetch the column then.
+      if (range === undefined) return
+      bytes += bytesToRead(range)
+    }
+    if (!this.#source.memory.canHold(bytes)) return
+    for (const field of fields) this.column(part, field).catch(() => {})
   }
 
   /** The vectors of a part, where the kernels can read them. */
@@ -134,16 +154,10 @@ export class TableReader {
     const present = presentVectors(loaded.column)
     if (loaded.segment !== null) return { segment: loaded.segment, present }
     const file = fileOf(part.fragment, field)
-    const key = file === undefined ? null : `${this.#keyOf(file, part, field)}/vectors`
-    const convert = async () => {
-      const segment = vectorSegment(loaded.column)
-      return { column: loaded.column, segment, bytes: loaded.bytes + segment.byteLength }
-    }
-    const { segment } = await orAborted(
-      key === null ? convert() : this.#source.columns.get(key, convert),
-      signal,
-    )
-    return { segment: segment!, present }
+    const key = file === undefined ? null : this.#keyOf(file, part, field)
+    const convert = async () => vectorSegment(loaded.column)
+    const converting = key === null ? convert() : this.#source.vectors.get(key, convert)
+    return { segment: await orAborted(converting, signal), present }
   }
 
   /** The rows of a part that are alive, by offset in the part; null when all are. */
@@ -260,10 +274,10 @@ export class TableReader {
     return `${this.#location}/data/${file}.arrow`
   }
 
-  async #storedColumn(file: StoredFile, part: Part, field: TableField): Promise<LoadedColumn> {
+  async #storedColumn(file: StoredFile, part: Part, field: TableField, claim: Claim): Promise<LoadedColumn> {
     const footer = await this.#footer(file)
     const column = file.fields.indexOf(field.id)
-    return readColumn(this.#source.store, this.#path(file.file), footer, part.batch, column, field)
+    return readColumn(this.#source.store, this.#path(file.file), footer, part.batch, column, field, claim)
   }
 
   async #inlineColumn(file: InlineFile, field: TableField): Promise<LoadedColumn> {
@@ -275,7 +289,8 @@ export class TableReader {
     const batch = decodeBatch(slot.blob(file.blob), arrowSchema({ id: 0, fields: fields as TableField[] }))
     const column: Column | undefined = batch.columns[file.fields.indexOf(field.id)]
     assert(column !== undefined, `slot ${file.slot} lacks field ${field.id}`)
-    return loadedColumn(column)
+    // A view would keep the whole slot.
+    return loadedColumn(withOwnDictionary(takeColumn(column, allOf(column.length))))
   }
 }
 
@@ -291,6 +306,10 @@ function readOffsets(bytes: Uint8Array): NumberRuns | null {
   const offsets = new Uint32Array(buffer, byteOffset, bytes.length / 4)
   for (let i = 1; i < offsets.length; i++) if (offsets[i]! <= offsets[i - 1]!) return null
   return NumberRuns.of(offsets)
+}
+
+function allOf(rows: number): Uint32Array {
+  return Uint32Array.from({ length: rows }, (_, row) => row)
 }
 
 function liveRows({ rows, dead }: Fragment): number {

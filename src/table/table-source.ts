@@ -1,39 +1,55 @@
 /** What reading tables needs of the root they live in. Shared by all tables, so that one byte budget covers them. */
 import type { FileLayout } from '../arrow/file-reader.js'
 import type { SlotReader } from '../commit/slots.js'
+import type { VectorSegment } from '../kernels/vector-segment.js'
 import type { Bitset } from '../primitives/bitset.js'
-import { ByteCache } from '../primitives/byte-cache.js'
+import type { Memory, PassingKeeper, Room } from '../primitives/memory.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { LoadedColumn } from './loaded-column.js'
 
-/** What says where rows are is small; this many bytes of each sort of it are kept apart from the columns. */
-const footerBudget = 16 * 1024 * 1024
-
 export interface TableSource {
   readonly store: BlobStore
   readonly slots: SlotReader
-  readonly columns: ByteCache<LoadedColumn>
-  readonly footers: ByteCache<FileLayout>
+  readonly memory: Memory
+  readonly columns: PassingKeeper<LoadedColumn>
+  /** Vectors that had to be converted for the kernels. */
+  readonly vectors: PassingKeeper<VectorSegment>
+  readonly footers: Room<FileLayout>
   /** Row ids of fragments, and offsets of their dead rows. */
-  readonly runs: ByteCache<RunSequence>
+  readonly runs: Room<RunSequence>
   /** Live rows of the batches that have dead ones. */
-  readonly live: ByteCache<Bitset>
+  readonly live: Room<Bitset>
 }
 
-/** `cacheBytes`: how many bytes of columns may stay in memory. */
-export function createTableSource(store: BlobStore, slots: SlotReader, cacheBytes: number): TableSource {
+/** `memory`: where what was read is kept. */
+export function createTableSource(store: BlobStore, slots: SlotReader, memory: Memory): TableSource {
   return {
     store,
     slots,
-    columns: new ByteCache(cacheBytes, loaded => loaded.bytes),
-    footers: new ByteCache(footerBudget, layout => 256 + 256 * layout.batches.length),
-    runs: new ByteCache(footerBudget, ({ starts }) => 100 + 12 * starts.length),
-    live: new ByteCache(footerBudget, bits => bits.words.byteLength),
+    memory,
+    columns: memory.room('columns', 'data', loaded => loaded.bytes),
+    vectors: memory.room('vectors', 'data', segment => segment.byteLength),
+    footers: memory.room('footers', 'places', footerBytes),
+    runs: memory.room('runs', 'places', ({ starts, ranks }) => 200 + starts.byteLength + ranks.byteLength),
+    live: memory.room('live', 'places', bits => 200 + bits.words.byteLength),
   }
 }
 
-/** For who passes over much data once: what it reads is not kept. */
+/**
+ * The same for who passes over much data once, as a compaction does: what others have read is used, what it reads itself is
+ * kept no longer than other data that comes, and pushes out nothing that is asked for again and again.
+ */
 export function passingBy(source: TableSource): TableSource {
-  return { ...source, columns: new ByteCache(0, loaded => loaded.bytes) }
+  return { ...source, columns: source.columns.passing(), vectors: source.vectors.passing() }
+}
+
+/** About what a footer takes: measured, objects for each field, and for each column of each batch. */
+function footerBytes({ schema, batches }: FileLayout): number {
+  let bytes = 600 + 300 * schema.fields.length
+  for (const { columns } of batches) {
+    bytes += 150
+    for (const { nodes, buffers } of columns) bytes += 350 + 12 * (nodes.length + buffers.length)
+  }
+  return bytes
 }

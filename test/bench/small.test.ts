@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { bench as commit } from '../../bench/commit.js'
 import { runBench } from '../../bench/harness.js'
 import { bench as ingest } from '../../bench/ingest.js'
+import { bench as memory } from '../../bench/memory.js'
 import { bench as mutate } from '../../bench/mutate.js'
 import { bench as openCold } from '../../bench/open-cold.js'
 import { bench as querySql } from '../../bench/query-sql.js'
@@ -62,4 +63,14 @@ test('mutate: one row and many are changed, in one fragment as in many', async (
   for (const { entries } of cases.slice(0, 2)) expect(entries[1]!.answer).toBe(entries[0]!.answer)
   for (const { entries } of cases)
     for (const { figures } of entries) expect(figures!.longestGapMs).toBeGreaterThan(0)
+})
+
+test('memory: each process tells its peak, and answers the same on a smaller heap', async () => {
+  const [whole, smaller, changes, hits] = (await runBench(memory, 'small')).cases
+  const answers = new Map(whole!.entries.map(({ name, answer }) => [name, answer]))
+  for (const { name, answer } of smaller!.entries) expect(answer, name).toBe(answers.get(name))
+  for (const { figures } of [...whole!.entries, ...changes!.entries]) {
+    expect(figures!.peakMegabytes).toBeGreaterThan(10)
+  }
+  expect(new Set(hits!.entries.map(({ answer }) => answer)).size).toBe(1)
 })

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { SheafError } from '../../src/errors.js'
 import { searchSegment } from '../../src/kernels/exact.js'
+import { kernelsMax } from '../../src/kernels/kernel.js'
 import { segmentBytes, VectorSegment } from '../../src/kernels/vector-segment.js'
 
 describe('a segment', () => {
@@ -99,3 +100,11 @@ describe('on a host', () => {
 
 const host = (globalThis as unknown as { WebAssembly: Record<string, unknown> }).WebAssembly
 const WebAssemblyOfHost = Object.fromEntries(Object.getOwnPropertyNames(host).map(name => [name, host[name]]))
+
+test('beyond so many memories segments are on the ordinary heap, and are searched all the same', () => {
+  const made = Array.from({ length: kernelsMax + 1 }, () => VectorSegment.allocate('f32', 2, 1, 0))
+  expect(made[0]!.scratch).not.toBeNull()
+  expect(made.at(-1)!.scratch).toBeNull()
+  const { ordinals } = searchSegment(made.at(-1)!, Float32Array.of(1, 2), { metric: 'l2', k: 1 })
+  expect(ordinals).toEqual(Uint32Array.of(0))
+})

@@ -11,6 +11,7 @@ import type { Fragment, Layout } from '../../src/manifest/layout.js'
 import { baseKey } from '../../src/manifest/layout-base.js'
 import { LayoutStore } from '../../src/manifest/layout-store.js'
 import { crc32, crcHex } from '../../src/primitives/checksum.js'
+import { Memory } from '../../src/primitives/memory.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { CountingStore, CrashingStore, Dead } from '../support/stores.js'
 import { HandLog } from './slots-of.js'
@@ -165,7 +166,13 @@ class Root {
   open(store = this.store as CountingStore | MemoryStore | CrashingStore, readOnly = false) {
     const history = new History(store, this.pages, this.log.slots())
     for (const slot of this.written.slice(history.sealed)) history.note(slot)
-    return { history, layouts: new LayoutStore(new HandLog(store).slots(), history, store, { readOnly }) }
+    return {
+      history,
+      layouts: new LayoutStore(new HandLog(store).slots(), history, store, {
+        readOnly,
+        memory: new Memory(1 << 28),
+      }),
+    }
   }
 }
 

@@ -6,9 +6,10 @@ import type { Slots } from '../../src/commit/slots.js'
 import type { AddedFile } from '../../src/manifest/change.js'
 import type { Fragment, Layout, StoredFile } from '../../src/manifest/layout.js'
 import { systemClock } from '../../src/primitives/clock.js'
+import { Memory } from '../../src/primitives/memory.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { TableReader } from '../../src/table/table-reader.js'
-import { createTableSource } from '../../src/table/table-source.js'
+import { createTableSource, passingBy } from '../../src/table/table-source.js'
 import { type Draft, stageRows } from '../../src/write/stage.js'
 import { CountingStore } from '../support/stores.js'
 
@@ -36,7 +37,11 @@ async function stage(store: MemoryStore, rows: number): Promise<Draft> {
 }
 
 /** A table of fragments with that many rows; `dead`: offsets of rows by the commit that killed them, per fragment. */
-async function open(sizes: readonly number[], dead: readonly (readonly (readonly number[])[])[] = []) {
+async function open(
+  sizes: readonly number[],
+  dead: readonly (readonly (readonly number[])[])[] = [],
+  cacheBytes = 1 << 26,
+) {
   const memory = new MemoryStore()
   const blobs = new Map<string, Uint8Array>()
   const fragments: Fragment[] = []
@@ -57,7 +62,7 @@ async function open(sizes: readonly number[], dead: readonly (readonly (readonly
   }
   const slots = { get: async (slot: number) => ({ blob: (i: number) => blobs.get(`${slot}/${i}`)! }) }
   const store = new CountingStore(memory)
-  const source = createTableSource(store, slots as unknown as Slots, 1 << 26)
+  const source = createTableSource(store, slots as unknown as Slots, new Memory(cacheBytes))
   const layout: Layout = {
     table: 't',
     version: 1,
@@ -66,7 +71,7 @@ async function open(sizes: readonly number[], dead: readonly (readonly (readonly
     fragments,
     next: { row: 0, frag: 9, field: 3 },
   }
-  return { reader: new TableReader(source, 'tables/t', layout), fragments, store }
+  return { reader: new TableReader(source, 'tables/t', layout), fragments, store, source, layout }
 }
 
 describe('parts', () => {
@@ -158,5 +163,44 @@ describe('living rows', () => {
     const [, second] = await reader.partsOf(fragments[0]!)
     await expect(reader.live(second!)).rejects.toMatchObject({ code: 18 })
     await expect(reader.liveBefore(second!)).rejects.toMatchObject({ code: 18 })
+  })
+})
+
+describe('what is read', () => {
+  const columnBytes = 4 * batchRows
+  const readAll = async (reader: TableReader) => {
+    for (const part of await reader.parts()) await reader.column(part, id)
+  }
+
+  test('in passing takes nothing away that is asked for again, and finds what is kept', async () => {
+    // Eight batches, of which six fit.
+    const { source, layout, store } = await open([8 * batchRows], [], 6.5 * columnBytes)
+    const reader = new TableReader(source, 'tables/t', layout)
+    const passing = new TableReader(passingBy(source), 'tables/t', layout)
+    const parts = await reader.parts()
+    for (const part of [0, 1, 2, 3, 4, 5, 0, 1, 2]) await reader.column(parts[part]!, id)
+    store.reset()
+    for (const part of parts.slice(0, 6)) await passing.column(part, id)
+    expect(store.calls.get('readInto')).toBeUndefined()
+    for (let i = 0; i < 3; i++) await readAll(passing)
+    const reads = store.calls.get('readInto')
+    for (const part of parts.slice(0, 3)) await reader.column(part, id)
+    expect(reads).toBeGreaterThan(2 * 3)
+    expect(store.calls.get('readInto')).toBe(reads)
+  })
+
+  test('ahead of time is read where it will still be there when it is asked for', async () => {
+    for (const [cacheBytes, reads] of [
+      [2.5 * columnBytes, 1],
+      [1.5 * columnBytes, 0],
+      [0, 0],
+    ] as const) {
+      const { reader, store } = await open([2 * batchRows], [], cacheBytes)
+      const parts = await reader.parts()
+      store.reset()
+      reader.prefetch(parts[1]!, [id, later])
+      await reader.column(parts[0]!, id)
+      expect(store.calls.get('readInto')).toBe(1 + (cacheBytes === 0 ? 0 : reads))
+    }
   })
 })

@@ -1,0 +1,332 @@
+/**
+ * What a root keeps in memory to save reading it again: everything under one budget of bytes, each sort of thing in a room
+ * of its own.
+ *
+ * - Values are promises, so that callers who want the same thing at the same moment share one load; a load that fails is
+ *   forgotten. What a load has said it will need counts from then on, so room is made before memory is taken.
+ * - **Places** (what says where rows are: layouts, footers, slots) are small, and every query needs some. Data never pushes
+ *   them out; they take no more than a quarter of the budget, unless a single one does: they are objects on the heap.
+ * - **Data** (columns) leaves the least recently used first, with one exception. What was asked for again when a quarter
+ *   of the budget had been loaded since it came has proved itself: it leaves last, as long as all of its like take no more
+ *   than half of the budget. A scan asks for each thing several times, but within a few loads, so it proves nothing, and
+ *   however long it is, it takes only the other half.
+ * - What is read in **passing** takes no more than who reads it may be looking at, and never what has proved itself.
+ */
+
+/** Says how many bytes a load will take, as soon as that is known. A later word takes the place of an earlier one. */
+export type Claim = (bytes: number) => void
+
+export type Load<V> = (claim: Claim) => Promise<V>
+
+export interface Keeper<V> {
+  /** The kept value, or what `load` gives. What is larger than all there is room for is handed out, not kept. */
+  get(key: string, load: Load<V>): Promise<V>
+}
+
+export interface PassingKeeper<V> extends Keeper<V> {
+  passing(): PassingKeeper<V>
+}
+
+export interface RoomStats {
+  readonly entries: number
+  /** Loads under way included, as far as they have said what they will take. */
+  readonly bytes: number
+  /** How often something was found. */
+  readonly hits: number
+  /** How often it had to be loaded or made. */
+  readonly misses: number
+}
+
+export interface MemoryStats {
+  readonly budgetBytes: number
+  /** The sum over all rooms. More than the budget only while loads are under way. */
+  readonly bytes: number
+  readonly rooms: Readonly<Record<string, RoomStats>>
+}
+
+/** About what an entry takes beside its value: its key, its place in the map and in the order, its promise. */
+const entryBytes = 400
+
+/** What somebody who reads in passing may be looking at: two batches of a table. Of a small budget it is half. */
+const passingBytes = 192 * 1024 * 1024
+
+export class Memory {
+  readonly #budget: number
+  readonly #rooms = new Map<string, Owner>()
+  readonly #places = new Shelf()
+  readonly #fresh = new Shelf()
+  readonly #proven = new Shelf()
+  readonly #passing = new Shelf()
+  /** Counts uses. */
+  #now = 0
+  /** Bytes of data that ever came. */
+  #came = 0
+  /** Of everything kept and claimed. */
+  #bytes = 0
+
+  /** `budgetBytes`: what all rooms together may hold; infinity for no end. */
+  constructor(budgetBytes: number) {
+    this.#budget = budgetBytes
+  }
+
+  /** A new room. `sizeOf`: the bytes a value takes, wherever it lies. */
+  room<V>(name: string, kind: 'places' | 'data', sizeOf: (value: V) => number): Room<V> {
+    const room = new Room<V>(this, kind === 'places', sizeOf)
+    this.#rooms.set(name, room)
+    return room
+  }
+
+  /** Whether data of so many bytes, fetched before it is asked for, will still be there then. */
+  canHold(bytes: number): boolean {
+    return bytes <= this.#budget / 2
+  }
+
+  stats(): MemoryStats {
+    const rooms = Object.fromEntries([...this.#rooms].map(([name, room]) => [name, room.stats()]))
+    return { budgetBytes: this.#budget, bytes: this.#bytes, rooms }
+  }
+
+  /** For rooms: an entry was asked for. */
+  use(entry: Entry<unknown>, inPassing: boolean): void {
+    const { shelf } = entry
+    if (shelf === null) return
+    if (inPassing && shelf !== this.#passing) return
+    let next = shelf
+    if (shelf === this.#passing && !inPassing) {
+      entry.came = this.#came
+      next = this.#fresh
+    } else if (shelf === this.#fresh && this.#came - entry.came > this.#budget / 4) {
+      next = this.#proven
+    }
+    entry.used = ++this.#now
+    if (next === shelf && shelf.newest === entry) return
+    shelf.remove(entry)
+    next.push(entry)
+    while (this.#proven.bytes > this.#budget / 2) {
+      const least = this.#proven.oldest!
+      this.#proven.remove(least)
+      least.came = this.#came
+      least.used = ++this.#now
+      this.#fresh.push(least)
+    }
+  }
+
+  /**
+   * For rooms: an entry that is on its way takes `bytes`. It displaces what it will when it has come: nothing that has proved
+   * itself, and nothing at all where it could not stay.
+   */
+  claim(entry: Entry<unknown>, bytes: number): void {
+    this.#resize(entry, bytes > this.#budget ? 0 : bytes)
+    this.#trim(true)
+  }
+
+  /** For rooms: an entry has come, and takes `bytes`. */
+  arrived(entry: Entry<unknown>, bytes: number, inPassing: boolean): void {
+    const all = bytes + entryBytes
+    if (all > this.#budget) {
+      this.forget(entry)
+      return
+    }
+    this.#resize(entry, all)
+    entry.used = ++this.#now
+    if (entry.room.isPlaces) {
+      this.#places.push(entry)
+      while (this.#places.bytes > this.#budget / 4 && this.#places.oldest !== entry) {
+        this.forget(this.#places.oldest!)
+      }
+    } else {
+      this.#came += all
+      entry.came = this.#came
+      const shelf = inPassing ? this.#passing : this.#fresh
+      shelf.push(entry)
+    }
+    this.#trim(false)
+  }
+
+  /** For rooms: an entry goes. */
+  forget(entry: Entry<unknown>): void {
+    entry.shelf?.remove(entry)
+    this.#resize(entry, 0)
+    entry.room.drop(entry.key)
+  }
+
+  #resize(entry: Entry<unknown>, bytes: number): void {
+    const more = bytes - entry.bytes
+    entry.bytes = bytes
+    entry.room.bytes += more
+    this.#bytes += more
+  }
+
+  #trim(isComing: boolean): void {
+    while (this.#bytes > this.#budget) {
+      const victim = this.#unproven() ?? (isComing ? null : this.#proven.oldest)
+      if (victim === null) return
+      this.forget(victim)
+    }
+  }
+
+  /** What goes next of the data that has come and not proved itself. */
+  #unproven(): Entry<unknown> | null {
+    const passing = this.#passing.oldest
+    const fresh = this.#fresh.oldest
+    if (passing === null || fresh === null) return passing ?? fresh
+    if (this.#passing.bytes > Math.min(passingBytes, this.#budget / 2)) return passing
+    return passing.used < fresh.used ? passing : fresh
+  }
+}
+
+/** One sort of thing. Made by `Memory.room`. */
+export class Room<V> implements PassingKeeper<V>, Owner {
+  readonly isPlaces: boolean
+  /** For the memory. */
+  bytes = 0
+  readonly #memory: Memory
+  readonly #sizeOf: (value: V) => number
+  readonly #entries = new Map<string, Entry<V>>()
+  #hits = 0
+  #misses = 0
+
+  constructor(memory: Memory, isPlaces: boolean, sizeOf: (value: V) => number) {
+    this.#memory = memory
+    this.isPlaces = isPlaces
+    this.#sizeOf = sizeOf
+  }
+
+  get(key: string, load: Load<V>): Promise<V> {
+    return this.#get(key, load, false)
+  }
+
+  /** The same room for who reads much once. */
+  passing(): PassingKeeper<V> {
+    const keeper: PassingKeeper<V> = {
+      get: (key, load) => this.#get(key, load, true),
+      passing: () => keeper,
+    }
+    return keeper
+  }
+
+  /** What is there now; a use of it. */
+  peek(key: string): V | undefined {
+    const entry = this.#entries.get(key)
+    if (entry?.value === undefined) return undefined
+    this.#hits++
+    this.#memory.use(entry, false)
+    return entry.value
+  }
+
+  /** Whether it is there now; no use of it. */
+  has(key: string): boolean {
+    return this.#entries.get(key)?.value !== undefined
+  }
+
+  /** Keeps what was made elsewhere, unless it is there. */
+  keep(key: string, value: V): void {
+    if (this.#entries.has(key)) return
+    this.#misses++
+    const entry = new Entry<V>(this, key)
+    entry.promise = Promise.resolve(value)
+    this.#entries.set(key, entry)
+    this.#settle(entry, value, false)
+  }
+
+  stats(): RoomStats {
+    return { entries: this.#entries.size, bytes: this.bytes, hits: this.#hits, misses: this.#misses }
+  }
+
+  /** For the memory. */
+  drop(key: string): void {
+    this.#entries.delete(key)
+  }
+
+  #get(key: string, load: Load<V>, inPassing: boolean): Promise<V> {
+    const known = this.#entries.get(key)
+    if (known !== undefined) {
+      this.#hits++
+      this.#memory.use(known, inPassing)
+      return known.promise
+    }
+    this.#misses++
+    let isOver = false
+    const claim: Claim = bytes => {
+      if (!isOver) this.#memory.claim(entry, bytes)
+    }
+    const entry = new Entry<V>(this, key)
+    entry.promise = load(claim)
+    this.#entries.set(key, entry)
+    entry.promise.then(
+      value => {
+        isOver = true
+        this.#settle(entry, value, inPassing)
+      },
+      () => {
+        isOver = true
+        this.#memory.forget(entry)
+      },
+    )
+    return entry.promise
+  }
+
+  #settle(entry: Entry<V>, value: V, inPassing: boolean): void {
+    entry.value = value
+    this.#memory.arrived(entry, this.#sizeOf(value), inPassing)
+  }
+}
+
+/** What the memory knows of a room. */
+interface Owner {
+  readonly isPlaces: boolean
+  bytes: number
+  drop(key: string): void
+  stats(): RoomStats
+}
+
+class Entry<V> {
+  readonly room: Owner
+  readonly key: string
+  /** There as soon as a load has begun. */
+  promise!: Promise<V>
+  /** Undefined until it has come. */
+  value: V | undefined = undefined
+  /** What it is counted with. */
+  bytes = 0
+  /** Null until it has come. */
+  shelf: Shelf | null = null
+  older: Entry<unknown> | null = null
+  newer: Entry<unknown> | null = null
+  /** When it was last asked for. */
+  used = 0
+  /** How much data had come when it came. */
+  came = 0
+
+  constructor(room: Owner, key: string) {
+    this.room = room
+    this.key = key
+  }
+}
+
+/** Entries in the order of their last use. */
+class Shelf {
+  oldest: Entry<unknown> | null = null
+  newest: Entry<unknown> | null = null
+  bytes = 0
+
+  push(entry: Entry<unknown>): void {
+    entry.shelf = this
+    entry.older = this.newest
+    entry.newer = null
+    if (this.newest === null) this.oldest = entry
+    else this.newest.newer = entry
+    this.newest = entry
+    this.bytes += entry.bytes
+  }
+
+  remove(entry: Entry<unknown>): void {
+    const { older, newer } = entry
+    if (older === null) this.oldest = newer
+    else older.newer = newer
+    if (newer === null) this.newest = older
+    else newer.older = older
+    entry.shelf = null
+    this.bytes -= entry.bytes
+  }
+}
