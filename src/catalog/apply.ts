@@ -9,6 +9,7 @@ import { type JobEndedOp, type JobOp, jobAfter } from '../jobs/job-op.js'
 import { type Change, fragmentsLeaving, movesFeature } from '../manifest/change.js'
 import { difference, lastOf, union } from '../manifest/runs.js'
 import type { RegisterOp, VersionOp } from '../manifest/version.js'
+import { checkBirths } from './births.js'
 import { loadState, saveState } from './checkpoint.js'
 import type {
   AttachOp,
@@ -20,6 +21,7 @@ import type {
   NamespaceOp,
   PropsOp,
   RenameOp,
+  SweepOp,
   TagOp,
   TxnOp,
 } from './ops.js'
@@ -44,6 +46,7 @@ export const catalogMachine: Machine<CatalogState> = {
     const applied = applyOps(state, entry.ops as unknown as readonly CatalogOp[], entry.txn, at)
     return entry.key === undefined ? applied : withKey(applied, entry, at)
   },
+  check: (state, entry) => checkBirths(state, entry.ops as unknown as readonly CatalogOp[]),
   save: saveState,
   load: loadState,
 }
@@ -84,7 +87,9 @@ function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position):
     case 'tag':
       return applyTag(state, op)
     case 'expire':
-      return applyExpire(state, op)
+      return applyExpire(state, op, at)
+    case 'sweep':
+      return applySweep(state, op, at)
     case 'version':
       return applyVersion(state, op)
     case 'change':
@@ -214,9 +219,15 @@ function applyTag(state: CatalogState, { t, name, v }: TagOp): CatalogState {
   return withHead(state, { ...head, tags: v === null ? head.tags.delete(name) : head.tags.set(name, v) })
 }
 
-function applyExpire(state: CatalogState, { t, runs }: ExpireOp): CatalogState {
+function applyExpire(state: CatalogState, { t, runs }: ExpireOp, { slot }: Position): CatalogState {
   const head = tableAt(state, t)
-  return withHead(state, { ...head, live: difference(head.live, runs) })
+  const after = withHead(state, { ...head, live: difference(head.live, runs) })
+  return head.kind === 'sheaf' ? { ...after, expired: state.expired.push({ slot, t, runs }) } : after
+}
+
+function applySweep(state: CatalogState, { floor }: SweepOp, { ts }: Position): CatalogState {
+  assert(floor > state.sweep.floor, `a sweep at slot ${floor} follows one at slot ${state.sweep.floor}`)
+  return { ...state, sweep: { floor, ts }, expired: state.expired.dropWhile(({ slot }) => slot <= floor) }
 }
 
 function applyVersion(state: CatalogState, { t, v, kind }: VersionOp): CatalogState {

@@ -492,6 +492,7 @@ export class Committer<S> {
           this.#queue.unshift(ticket)
           break
         }
+        this.#machine.check?.(state, written.entry)
         state = this.#machine.apply(state, written.entry, at)
         tickets.push(ticket)
         entries.push(written.entry)

@@ -1,9 +1,16 @@
 /** Old slots, for reading what an entry or an inline blob said: the recent ones from memory. */
-import { corrupted } from '../errors.js'
+import { ErrorCode, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
 import { ByteCache } from '../primitives/byte-cache.js'
 import type { CommitLog } from './commit-log.js'
 import { decodeSlot, type Slot } from './slot.js'
+
+/** A slot is not in the log: it was trimmed, or lost. */
+export class SlotGone extends SheafError {
+  constructor(number: number) {
+    super(ErrorCode.Internal, `slot ${number} is missing`)
+  }
+}
 
 /** Where slots are read whose numbers are known. */
 export interface SlotReader {
@@ -22,7 +29,7 @@ export class Slots implements SlotReader {
     this.#features = features
   }
 
-  /** Slot `number`, which the caller knows to have been written. Throws corrupted when it is gone or damaged. */
+  /** Slot `number`, which the caller knows to have been written. Throws corrupted when it is damaged, `SlotGone` when it is gone. */
   get(number: number, signal?: AbortSignal): Promise<Slot> {
     return orAborted(
       this.#cache.get(String(number), () => this.#read(number)),
@@ -37,7 +44,7 @@ export class Slots implements SlotReader {
 
   async #read(number: number): Promise<Slot> {
     const bytes = await this.#log.read(number)
-    if (bytes === null) throw corrupted(`slot ${number} is missing`)
+    if (bytes === null) throw new SlotGone(number)
     return decodeSlot(bytes, number, this.#features)
   }
 }

@@ -24,15 +24,19 @@ import { selfTest } from '../storage/self-test.js'
 import { createTableSource } from '../table/table-source.js'
 import { type ColumnFunction, checkFunctions } from '../write/functions.js'
 import { Pins } from '../write/pins.js'
+import { UnderWay } from '../write/under-way.js'
 import { backfillKinds } from './backfill.js'
 import type { Engine } from './engine.js'
+import { explainLoss } from './expired.js'
 import { bindOperations, readsOnly } from './handlers.js'
 import { Namespace } from './namespace.js'
 import { takeSnapshot } from './snapshot.js'
 import { runTransaction } from './transaction.js'
 import { Checkpointing, pagesOf, Tail } from './upkeep/checkpointing.js'
 import { Drops } from './upkeep/drops.js'
+import { Retention } from './upkeep/retention.js'
 import { StoredLayouts } from './upkeep/stored-layouts.js'
+import { Sweep } from './upkeep/sweep.js'
 import { type Report, Upkeep, type Warn } from './upkeep/upkeep.js'
 import type { UpkeepEvent } from './upkeep/upkeep-event.js'
 import { type SettledUpkeep, settleUpkeep, type UpkeepSettings } from './upkeep/upkeep-settings.js'
@@ -124,6 +128,7 @@ export async function openEngine(
     clock,
     warn,
     report,
+    keep,
     functions = [],
     jobKinds = [],
   }: EngineOptions,
@@ -153,11 +158,22 @@ export async function openEngine(
   )
   const layouts = new LayoutStore(slots, history, store, { readOnly })
   const pins = new Pins(store, clock, readOnly)
+  const underWay = new UnderWay()
   const upkeep = new Upkeep({
     chores: [
       new StoredLayouts(layouts, () => committer.state),
       new Checkpointing({ committer, checkpoints, history, opened, tail, report }),
       new Drops({ committer, store, clock, pins, report }),
+      new Retention({ committer, history, clock, report, keepVersionsMs: keep.keepVersionsMs }),
+      new Sweep({
+        committer,
+        source: { store, slots, history, layouts },
+        pins,
+        underWay,
+        clock,
+        report,
+        keepOrphansMs: keep.keepOrphansMs,
+      }),
     ],
     clock,
     warn,
@@ -188,7 +204,11 @@ export async function openEngine(
     jobs,
     upkeep,
     pins,
-    source: createTableSource(store, slots, cacheBytes),
+    underWay,
+    source: {
+      ...createTableSource(store, slots, cacheBytes),
+      explain: (table, version, error) => explainLoss(committer, table, version, error),
+    },
     clock,
     functions,
     turns: new KeyedMutex(),

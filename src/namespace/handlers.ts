@@ -151,9 +151,16 @@ function once(handler: AnyHandler): AnyHandler {
   }
 }
 
+/** A write as others of this process must know of it. */
+function announced(handler: AnyHandler): AnyHandler {
+  return (engine, ...rest) => engine.underWay.run(engine.root.head, () => handler(engine, ...rest))
+}
+
 const onceEach = Object.fromEntries(
   Object.entries(handlers).map(([name, handler]) => {
-    return [name, handler === 'unsupported' ? handler : once(handler as AnyHandler)]
+    if (handler === 'unsupported') return [name, handler]
+    const answered = once(handler as AnyHandler)
+    return [name, operations[name as OperationName].access === 'write' ? announced(answered) : answered]
   }),
 ) as unknown as Handlers<Engine>
 

@@ -72,7 +72,7 @@ export class TableReader {
       this.#parts.set(fragment, parts)
       parts.catch(() => this.#parts.delete(fragment))
     }
-    return orAborted(parts, signal)
+    return this.#arrived(parts, signal)
   }
 
   /** How many living rows come before a fragment. */
@@ -114,7 +114,7 @@ export class TableReader {
     const loading = this.#source.columns.get(this.#keyOf(file, part, field), () =>
       'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field),
     )
-    const loaded = await orAborted(loading, signal)
+    const loaded = await this.#arrived(loading, signal)
     // The same bytes serve versions in which fields of a struct are called differently.
     if (equalTypes(loaded.column.type, field.type)) return loaded
     return { ...loaded, column: retyped(loaded.column, field.type) }
@@ -131,7 +131,7 @@ export class TableReader {
       const segment = vectorSegment(loaded.column)
       return { column: loaded.column, segment, bytes: loaded.bytes + segment.byteLength }
     }
-    const { segment } = await orAborted(
+    const { segment } = await this.#arrived(
       key === null ? convert() : this.#source.columns.get(key, convert),
       signal,
     )
@@ -143,7 +143,7 @@ export class TableReader {
     const { fragment, batch } = part
     if (fragment.dead.count === 0) return null
     const key = `${this.layout.table}/${fragment.id}/${runsKey(fragment.dead.parts.at(-1)!)}/${batch}`
-    return orAborted(
+    return this.#arrived(
       this.#source.live.get(key, () => this.#loadLive(part)),
       signal,
     )
@@ -152,7 +152,7 @@ export class TableReader {
   /** How many rows of a part's fragment that come before the part are alive. */
   async liveBefore({ fragment, first }: Part, signal?: AbortSignal): Promise<number> {
     if (first === 0 || fragment.dead.count === 0) return first
-    const dead = await orAborted(this.#deadOffsets(fragment), signal)
+    const dead = await this.#arrived(this.#deadOffsets(fragment), signal)
     return dead.reduce((live, offsets) => live - offsets.rankOf(first), first)
   }
 
@@ -160,7 +160,18 @@ export class TableReader {
   rowIds({ ids, rows }: Fragment, signal?: AbortSignal): Promise<RunSequence> {
     if ('row0' in ids) return Promise.resolve(NumberRuns.range(ids.row0, rows))
     const decode: DecodeRuns<RunSequence> = ids.ascending === false ? UnorderedRuns.decode : NumberRuns.decode
-    return orAborted(this.#runs(ids, decode, decode, rows), signal)
+    return this.#arrived(this.#runs(ids, decode, decode, rows), signal)
+  }
+
+  /** What is being loaded, once it is there. Files of a version that ceased to exist meanwhile may be gone. */
+  async #arrived<T>(loading: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    try {
+      return await orAborted(loading, signal)
+    } catch (error) {
+      signal?.throwIfAborted()
+      const { table, version } = this.layout
+      throw (await this.#source.explain?.(table, version, error)) ?? error
+    }
   }
 
   async #loadLive(part: Part): Promise<Bitset> {
@@ -171,7 +182,7 @@ export class TableReader {
   async marked(part: Part, places: readonly RunsPlace[], signal?: AbortSignal): Promise<Bitset> {
     const { fragment, first, rows } = part
     const marked = new Bitset(rows)
-    for (const runs of await orAborted(this.#offsetsAt(fragment, places), signal)) {
+    for (const runs of await this.#arrived(this.#offsetsAt(fragment, places), signal)) {
       const from = runs.rankOf(first)
       const offsets = new Uint32Array(runs.rankOf(first + rows) - from)
       runs.copy(from, from + offsets.length, offsets)

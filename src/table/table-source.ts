@@ -13,6 +13,11 @@ const footerBudget = 16 * 1024 * 1024
 export interface TableSource {
   readonly store: BlobStore
   readonly slots: SlotReader
+  /**
+   * What to throw instead of `error`, which reading a version ended with: whether the version is still there is for others to
+   * say. Absent: `error`.
+   */
+  readonly explain?: (table: string, version: number, error: unknown) => Promise<unknown>
   readonly columns: ByteCache<LoadedColumn>
   readonly footers: ByteCache<FileLayout>
   /** Row ids of fragments, and offsets of their dead rows. */
