@@ -3,6 +3,7 @@
  * The writer proved every entry valid before its slot was appended, so a failed assertion here is corruption.
  */
 import type { Entry, Genesis, Machine, Position } from '../commit/machine.js'
+import { packsFeature } from '../commit/packs.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { assert, quote, unsupported } from '../errors.js'
 import { type JobEndedOp, type JobOp, jobAfter } from '../jobs/job-op.js'
@@ -11,19 +12,20 @@ import { difference, lastOf, union } from '../manifest/runs.js'
 import type { RegisterOp, VersionOp } from '../manifest/version.js'
 import { checkBirths } from './births.js'
 import { loadState, saveState } from './checkpoint.js'
-import type {
-  AttachOp,
-  CatalogOp,
-  DeclareOp,
-  DropOp,
-  DroppedOp,
-  ExpireOp,
-  NamespaceOp,
-  PropsOp,
-  RenameOp,
-  SweepOp,
-  TagOp,
-  TxnOp,
+import {
+  type AttachOp,
+  type CatalogOp,
+  type DeclareOp,
+  type DropOp,
+  type DroppedOp,
+  type ExpireOp,
+  type NamespaceOp,
+  type PropsOp,
+  type RenameOp,
+  type SweepOp,
+  sweepFeature,
+  type TagOp,
+  type TxnOp,
 } from './ops.js'
 import {
   type CatalogState,
@@ -40,7 +42,7 @@ import {
 
 /** The catalog as the meaning of a log. */
 export const catalogMachine: Machine<CatalogState> = {
-  features: new Set([movesFeature]),
+  features: new Set([movesFeature, sweepFeature, packsFeature]),
   initial: (genesis: Genesis) => emptyState(genesis.root),
   apply(state, entry, at) {
     const applied = applyOps(state, entry.ops as unknown as readonly CatalogOp[], entry.txn, at)

@@ -88,6 +88,9 @@ export interface SweepOp {
   readonly floor: number
 }
 
+/** What readers of a checkpoint must know where versions expired or a floor was set. */
+export const sweepFeature = 'sweep'
+
 /** Notes on a transaction. */
 export interface TxnOp {
   readonly op: 'txn'

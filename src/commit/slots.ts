@@ -1,14 +1,15 @@
 /** Old slots, for reading what an entry or an inline blob said: the recent ones from memory. */
-import { ErrorCode, SheafError } from '../errors.js'
+import { corrupted, ErrorCode, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
 import { ByteCache } from '../primitives/byte-cache.js'
 import type { CommitLog } from './commit-log.js'
+import type { Packs } from './packs.js'
 import { decodeSlot, type Slot } from './slot.js'
 
-/** A slot is not in the log: it was trimmed, or lost. */
-export class SlotGone extends SheafError {
+/** A slot was trimmed from the log, and nothing that exists needed it. */
+export class SlotTrimmed extends SheafError {
   constructor(number: number) {
-    super(ErrorCode.Internal, `slot ${number} is missing`)
+    super(ErrorCode.Internal, `slot ${number} is gone: nothing that exists needed it`)
   }
 }
 
@@ -17,19 +18,32 @@ export interface SlotReader {
   get(number: number, signal?: AbortSignal): Promise<Pick<Slot, 'header' | 'blob'>>
 }
 
+/** Slots that are not in the log any more, and how to learn of those that were taken out since. */
+export interface TrimmedSlots {
+  readonly packs: Packs
+  /** Looks for packs that newer checkpoints name. */
+  readonly lookAgain: () => Promise<void>
+}
+
 const budgetBytes = 32 * 1024 * 1024
 
 export class Slots implements SlotReader {
   readonly #log: CommitLog
   readonly #features: ReadonlySet<string>
+  readonly #trimmed: TrimmedSlots | undefined
   readonly #cache = new ByteCache<Slot>(budgetBytes, slot => slot.memory)
 
-  constructor(log: CommitLog, features: ReadonlySet<string>) {
+  /** `trimmed`: absent where the log is whole. */
+  constructor(log: CommitLog, features: ReadonlySet<string>, trimmed?: TrimmedSlots) {
     this.#log = log
     this.#features = features
+    this.#trimmed = trimmed
   }
 
-  /** Slot `number`, which the caller knows to have been written. Throws corrupted when it is damaged, `SlotGone` when it is gone. */
+  /**
+   * Slot `number`, which the caller knows to have been written. Throws `SlotTrimmed` when nobody needed it any more, corrupted
+   * when it is lost or damaged.
+   */
   get(number: number, signal?: AbortSignal): Promise<Slot> {
     return orAborted(
       this.#cache.get(String(number), () => this.#read(number)),
@@ -42,9 +56,31 @@ export class Slots implements SlotReader {
     this.#cache.get(String(slot.header.slot), async () => slot)
   }
 
+  /** The checksum of a slot that was, or may have been, trimmed; null for one that certainly was not. */
+  async crcOfTrimmed(number: number): Promise<number | null> {
+    if (this.#trimmed === undefined) return null
+    const { packs, lookAgain } = this.#trimmed
+    if (packs.covered < number) await lookAgain()
+    return packs.crcOf(number)
+  }
+
   async #read(number: number): Promise<Slot> {
+    const packs = this.#trimmed?.packs
+    if (packs !== undefined && number <= packs.covered) return this.#readCovered(number, packs)
     const bytes = await this.#log.read(number)
-    if (bytes === null) throw new SlotGone(number)
-    return decodeSlot(bytes, number, this.#features)
+    if (bytes !== null) return decodeSlot(bytes, number, this.#features)
+    await this.#trimmed?.lookAgain()
+    if (packs !== undefined && number <= packs.covered) return this.#readCovered(number, packs)
+    throw corrupted(`slot ${number} is missing`)
+  }
+
+  /** A slot that may be gone from the log; what lies there may be somebody's mistake since (commit/committer). */
+  async #readCovered(number: number, packs: Packs): Promise<Slot> {
+    const packed = await packs.read(number)
+    if (packed !== null) return decodeSlot(packed, number, this.#features)
+    const bytes = await this.#log.read(number)
+    const slot = bytes === null ? null : decodeSlot(bytes, number, this.#features)
+    if (slot === null || slot.crc !== (await packs.crcOf(number))) throw new SlotTrimmed(number)
+    return slot
   }
 }

@@ -33,14 +33,18 @@ export interface ReachSource {
 const recordsMax = 1024
 const readAhead = 16
 
-/** What some versions of a table with rows of ours reach, all of which were committed once. */
+/**
+ * What some versions of a table with rows of ours reach, all of which were committed once. Where only slots are asked for,
+ * files are not complete, and changes need not be read.
+ */
 export async function reachOf(
   source: ReachSource,
   table: TablePlace,
   versions: Runs,
   pacer: Pacer,
+  what: 'all' | 'slots' = 'all',
 ): Promise<Reach> {
-  const walk = new Walk(source, table, pacer)
+  const walk = new Walk(source, table, pacer, what)
   for (const [first, last] of versions) await walk.run(first, last)
   return walk
 }
@@ -52,13 +56,15 @@ class Walk implements Reach {
   readonly #source: ReachSource
   readonly #table: TablePlace
   readonly #pacer: Pacer
+  readonly #what: 'all' | 'slots'
   /** Versions whose folds were gone back. */
   readonly #traced = new Set<number>()
 
-  constructor(source: ReachSource, table: TablePlace, pacer: Pacer) {
+  constructor(source: ReachSource, table: TablePlace, pacer: Pacer, what: 'all' | 'slots') {
     this.#source = source
     this.#table = table
     this.#pacer = pacer
+    this.#what = what
   }
 
   async run(first: number, last: number): Promise<void> {
@@ -69,18 +75,20 @@ class Walk implements Reach {
     }
   }
 
-  /** What the changes of records bring. */
+  /** What the changes of records bring. A restore may bring back what no version before it had. */
   async #changes(records: readonly VersionRecord[]): Promise<void> {
     const { slots } = this.#source
+    for (const { kind, slot, version } of records) {
+      this.slots.add(slot)
+      if (kind === 'restore') await this.#wholly(version)
+    }
+    if (this.#what === 'slots') return
     for (let i = 0; i < records.length; i += readAhead) {
       const some = records.slice(i, i + readAhead)
       const read = await Promise.all(some.map(({ slot }) => slots.get(slot, this.#pacer.signal)))
       for (const [k, record] of some.entries()) {
         const change = changeIn(read[k]!, this.#table.uuid, record)
-        this.slots.add(record.slot)
         for (const path of filesOfChange(change)) this.files.add(path)
-        // It may bring back what no version before it had.
-        if (change.restore !== undefined) await this.#wholly(record.version)
         await this.#pacer.turn()
       }
     }

@@ -1,5 +1,5 @@
 /** Which slot was the newest at some time, by the time in the slots themselves. */
-import { SlotGone, type SlotReader } from '../../commit/slots.js'
+import { type SlotReader, SlotTrimmed } from '../../commit/slots.js'
 
 /**
  * The newest of slots `first + 1` to `last` that is not after `ts`, or `first`. Slots that are not there any more are taken to
@@ -26,7 +26,7 @@ async function timeOf(slots: SlotReader, number: number, signal: AbortSignal | u
     return (await slots.get(number, signal)).header.ts
   } catch (error) {
     signal?.throwIfAborted()
-    if (error instanceof SlotGone) return Number.NEGATIVE_INFINITY
+    if (error instanceof SlotTrimmed) return Number.NEGATIVE_INFINITY
     throw error
   }
 }

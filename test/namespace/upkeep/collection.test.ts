@@ -201,6 +201,96 @@ describe('files', () => {
   })
 })
 
+describe('slots', () => {
+  /** Trims what can be trimmed: two checkpoints must say so. */
+  async function trim(ns: Namespace): Promise<void> {
+    for (let i = 0; i < 3; i++) {
+      await ns.createNamespace(`trim ${i}`)
+      await ns.dropNamespace(`trim ${i}`)
+      await ns.optimize()
+    }
+  }
+
+  test('go that nothing needs; versions, rows and replies that lie in others stay', async () => {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('memory://', clock)
+    const events: UpkeepEvent[] = []
+    const options = { clock, store, upkeep: now }
+    const ns = await connect('memory://', { ...options, onUpkeep: event => events.push(event) })
+    const table = await ns.createTable('t', [{ a: 1 }])
+    await table.tags.create('first', 1)
+    for (let a = 2; a < 80; a++) await table.add([{ a }])
+    await table.delete('a = 5')
+    const keyed = await ns.createNamespace('keyed', { idempotencyKey: 'once' })
+    for (let i = 0; i < 50; i++) await ns.createNamespace(`n${i}`)
+    await trim(ns)
+    expect(events).toContainEqual({ kind: 'trimmed', slots: expect.any(Number) })
+    expect((await keysIn(store, '_log/')).length).toBeLessThan(12)
+    const fresh = await connect('memory://', options)
+    for (const each of [ns, fresh]) {
+      expect(await rowsAt(each)).toBe(78)
+      expect(await rowsAt(each, 1)).toBe(1)
+      expect(await each.createNamespace('keyed', { idempotencyKey: 'once' })).toEqual(keyed)
+      expect(await each.namespaceNames()).toHaveLength(51)
+    }
+    await Promise.all([ns.close(), fresh.close()])
+  })
+
+  test('that were trimmed meanwhile are passed over by who was away', async () => {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('memory://', clock)
+    const options = { clock, store, upkeep: { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } }
+    const [reader, writer, active] = [
+      await connect('memory://', options),
+      await connect('memory://', options),
+      await connect('memory://', options),
+    ]
+    const table = await active.createTable('t', manyRows())
+    for (const ns of [reader, writer]) expect(await rowsAt(ns)).toBe(3_000)
+    const snapshot = await reader.snapshot()
+    await table.add([{ a: 1, b: 'x' }], { mode: 'overwrite' })
+    await trim(active)
+    await writer.createNamespace('late')
+    expect(await rowsAt(reader)).toBe(1)
+    expect(await reader.namespaceNames()).toEqual(['late'])
+    expect(await rowsAt(snapshot)).toBe(3_000)
+    await snapshot.close()
+    await trim(active)
+    await trim(writer)
+    await (await reader.openTable('t')).add([{ a: 2, b: 'y' }])
+    expect(await rowsAt(active)).toBe(2)
+    await Promise.all([reader.close(), writer.close(), active.close()])
+  })
+
+  test.each(['won', 'lost'])(
+    'a writer that sleeps in its append (%s) does not write into the past',
+    async fate => {
+      const clock = new SeededClock(1)
+      const store = new MemoryStore('memory://', clock)
+      const options = { clock, store, upkeep: now }
+      const active = await connect('memory://', options)
+      await active.createNamespace('first')
+      let asleep = false
+      const sleeper = new (class extends WrappedStore {
+        protected async around<T>(call: string, _conditional: boolean, run: () => Promise<T>, key: string) {
+          if (!asleep || call !== 'putIfAbsent' || !key.startsWith('_log/')) return run()
+          asleep = false
+          const early = fate === 'won' ? await run() : null
+          for (let i = 0; i < 3; i++) await trim(active)
+          return early ?? run()
+        }
+      })(store)
+      const writer = await connect('memory://', { ...options, store: sleeper })
+      asleep = true
+      await writer.createNamespace('late')
+      for (const ns of [writer, active]) expect(await ns.namespaceNames()).toEqual(['first', 'late'])
+      const slots = (await keysIn(store, '_log/')).map(key => Number(key.slice('_log/'.length)))
+      expect(slots.slice(1)).toEqual(Array.from({ length: slots.length - 1 }, (_, i) => slots[1]! + i))
+      await Promise.all([writer.close(), active.close()])
+    },
+  )
+})
+
 test('a process that dies at any step of collection leaves a root that opens with everything in it', async () => {
   const origin = new MemoryStore('memory://')
   const first = await connect('memory://', { store: origin })
