@@ -247,7 +247,10 @@ export class Committer<S> {
     signal?.throwIfAborted()
     const log = this.#log
     // In this order: the second look tells that the log was not trimmed past here before the first.
-    if (log.peek !== undefined && !log.peek(this.#head + 1) && log.peek(this.#head)) return this.#state
+    const isOld = this.#head > 0 || this.#newer === undefined
+    if (log.peek !== undefined && isOld && !log.peek(this.#head + 1) && log.peek(this.#head)) {
+      return this.#state
+    }
     await orAborted(this.#refreshOnce(), signal)
     return this.#state
   }
@@ -385,7 +388,9 @@ export class Committer<S> {
     return 'trimmed'
   }
 
+  /** Whether the log still goes back to a slot. It begins with slot 0 for ever: there a checkpoint tells. */
   async #isThere(slot: number, signal?: AbortSignal): Promise<boolean> {
+    if (slot === 0 && this.#newer !== undefined) return (await this.#newer(0)) === null
     const { peek } = this.#log
     return peek === undefined ? this.#log.has(slot, signal) : peek.call(this.#log, slot)
   }
@@ -580,7 +585,7 @@ export class Committer<S> {
     const log = this.#log
     try {
       const isFresh = refusals.every(({ ticket }) => ticket.isFresh)
-      const isOld = log.peek === undefined || log.peek(head + 1) || !log.peek(head)
+      const isOld = log.peek === undefined || head === 0 || log.peek(head + 1) || !log.peek(head)
       if (!isFresh && isOld) await this.#advance(1)
     } catch (error) {
       for (const { ticket } of refusals) refuse(ticket, error)

@@ -1,4 +1,6 @@
 /** Draws a world from a seed: who lives in it, what they want, what befalls them. */
+
+import type { UpkeepSettings } from '../../src/index.js'
 import { randomFrom } from '../support/clock.js'
 import type { Path } from './calls.js'
 import type { Fate, NetworkFaults } from './process.js'
@@ -38,6 +40,7 @@ export const actionKinds = [
   'expire',
   'batch',
   'note',
+  'upkeep',
 ] as const
 export type ActionKind = (typeof actionKinds)[number]
 
@@ -63,6 +66,8 @@ export interface Plan {
   readonly hasTables: boolean
   /** Characters of metadata that each new version carries: much of it makes checkpoints due. */
   readonly padding: number
+  /** How long old things stay; null: longer than a world lives. */
+  readonly ages: Required<Pick<UpkeepSettings, 'keepVersionsMs' | 'keepOrphansMs' | 'keepLogMs'>> | null
   readonly processes: readonly ProcessPlan[]
 }
 
@@ -95,6 +100,14 @@ export function drawPlan(seed: number): Plan {
   const kinds = Array.from({ length: upTo(3) }, () => of(actionKinds))
   if (chance(0.4)) kinds.push('transfer', 'transfer')
   if (chance(0.3)) kinds.push('createTable', 'createNamespace')
+  const ages = chance(Number(process.env.AGES ?? 0.3))
+    ? {
+        keepVersionsMs: of([0, 1000, 600_000]),
+        keepOrphansMs: of([0, 0, 1000, 600_000]),
+        keepLogMs: of([0, 0, 1000]),
+      }
+    : null
+  if (ages !== null) kinds.push('upkeep', ...kinds, 'upkeep')
   const action = (): Action => ({
     kind: of(kinds),
     pauseMs: of([0, 0, 0, 5, 50, 2000, 700_000]),
@@ -122,5 +135,5 @@ export function drawPlan(seed: number): Plan {
   })
   const hasTables = kinds.some(kind => rowKinds.includes(kind)) && chance(0.8)
   const accounts = kinds.includes('transfer') || kinds.includes('audit') ? upTo(3) : 0
-  return { seed, faults, accounts, hasTables, padding: chance(0.005) ? 60_000 : 0, processes }
+  return { seed, faults, accounts, hasTables, padding: chance(0.005) ? 60_000 : 0, ages, processes }
 }
