@@ -61,7 +61,18 @@ export class Slots implements SlotReader {
     if (this.#trimmed === undefined) return null
     const { packs, lookAgain } = this.#trimmed
     if (packs.covered < number) await lookAgain()
-    return packs.crcOf(number)
+    return this.#inPacks(() => packs.crcOf(number))
+  }
+
+  /** Reads packs. Those that are known here may have been replaced. */
+  async #inPacks<T>(read: () => Promise<T>): Promise<T> {
+    try {
+      return await read()
+    } catch (error) {
+      if (!(error instanceof SheafError)) throw error
+      await this.#trimmed!.lookAgain()
+      return read()
+    }
   }
 
   async #read(number: number): Promise<Slot> {
@@ -76,11 +87,12 @@ export class Slots implements SlotReader {
 
   /** A slot that may be gone from the log; what lies there may be somebody's mistake since (commit/committer). */
   async #readCovered(number: number, packs: Packs): Promise<Slot> {
-    const packed = await packs.read(number)
+    const packed = await this.#inPacks(() => packs.read(number))
     if (packed !== null) return decodeSlot(packed, number, this.#features)
     const bytes = await this.#log.read(number)
     const slot = bytes === null ? null : decodeSlot(bytes, number, this.#features)
-    if (slot === null || slot.crc !== (await packs.crcOf(number))) throw new SlotTrimmed(number)
+    if (slot === null || slot.crc !== (await this.#inPacks(() => packs.crcOf(number))))
+      throw new SlotTrimmed(number)
     return slot
   }
 }

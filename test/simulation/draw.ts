@@ -40,9 +40,9 @@ export const actionKinds = [
   'expire',
   'batch',
   'note',
-  'upkeep',
 ] as const
-export type ActionKind = (typeof actionKinds)[number]
+/** `upkeep` is done in worlds in which there is some. */
+export type ActionKind = (typeof actionKinds)[number] | 'upkeep'
 
 /** What needs rows to be anything but refused. */
 const rowKinds: readonly ActionKind[] = ['insert', 'delete', 'update', 'upsert', 'transaction', 'query']
@@ -78,7 +78,8 @@ export const tables: readonly Path[] = [['t'], ['a', 't'], ['t'], ['a', 'u']]
 export const tableNames: readonly Path[] = [['t'], ['a', 't'], ['a', 'u']]
 export const tags = ['x', 'y'] as const
 
-export function drawPlan(seed: number): Plan {
+/** `tidy`: a world in which old things go. */
+export function drawPlan(seed: number, tidy = false): Plan {
   // Not the numbers that the world itself will draw.
   const random = randomFrom(seed ^ 0x5eaf)
   const of = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
@@ -97,10 +98,10 @@ export function drawPlan(seed: number): Plan {
     travels: of([0.1, 0.5, 1]),
   }
   // Each world cares for some kinds of actions, so that they meet.
-  const kinds = Array.from({ length: upTo(3) }, () => of(actionKinds))
+  const kinds: ActionKind[] = Array.from({ length: upTo(3) }, () => of(actionKinds))
   if (chance(0.4)) kinds.push('transfer', 'transfer')
   if (chance(0.3)) kinds.push('createTable', 'createNamespace')
-  const ages = chance(Number(process.env.AGES ?? 0.3))
+  const ages = tidy
     ? {
         keepVersionsMs: of([0, 1000, 600_000]),
         keepOrphansMs: of([0, 0, 1000, 600_000]),
