@@ -3,25 +3,29 @@
  * The writer proved every entry valid before its slot was appended, so a failed assertion here is corruption.
  */
 import type { Entry, Genesis, Machine, Position } from '../commit/machine.js'
+import { packsFeature } from '../commit/packs.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { assert, quote, unsupported } from '../errors.js'
 import { type JobEndedOp, type JobOp, jobAfter } from '../jobs/job-op.js'
 import { type Change, fragmentsLeaving, movesFeature } from '../manifest/change.js'
 import { difference, lastOf, union } from '../manifest/runs.js'
 import type { RegisterOp, VersionOp } from '../manifest/version.js'
+import { checkBirths } from './births.js'
 import { loadState, saveState } from './checkpoint.js'
-import type {
-  AttachOp,
-  CatalogOp,
-  DeclareOp,
-  DropOp,
-  DroppedOp,
-  ExpireOp,
-  NamespaceOp,
-  PropsOp,
-  RenameOp,
-  TagOp,
-  TxnOp,
+import {
+  type AttachOp,
+  type CatalogOp,
+  type DeclareOp,
+  type DropOp,
+  type DroppedOp,
+  type ExpireOp,
+  type NamespaceOp,
+  type PropsOp,
+  type RenameOp,
+  type SweepOp,
+  sweepFeature,
+  type TagOp,
+  type TxnOp,
 } from './ops.js'
 import {
   type CatalogState,
@@ -38,12 +42,13 @@ import {
 
 /** The catalog as the meaning of a log. */
 export const catalogMachine: Machine<CatalogState> = {
-  features: new Set([movesFeature]),
+  features: new Set([movesFeature, sweepFeature, packsFeature]),
   initial: (genesis: Genesis) => emptyState(genesis.root),
   apply(state, entry, at) {
     const applied = applyOps(state, entry.ops as unknown as readonly CatalogOp[], entry.txn, at)
     return entry.key === undefined ? applied : withKey(applied, entry, at)
   },
+  check: (state, entry) => checkBirths(state, entry.ops as unknown as readonly CatalogOp[]),
   save: saveState,
   load: loadState,
 }
@@ -84,7 +89,9 @@ function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position):
     case 'tag':
       return applyTag(state, op)
     case 'expire':
-      return applyExpire(state, op)
+      return applyExpire(state, op, at)
+    case 'sweep':
+      return applySweep(state, op, at)
     case 'version':
       return applyVersion(state, op)
     case 'change':
@@ -214,9 +221,15 @@ function applyTag(state: CatalogState, { t, name, v }: TagOp): CatalogState {
   return withHead(state, { ...head, tags: v === null ? head.tags.delete(name) : head.tags.set(name, v) })
 }
 
-function applyExpire(state: CatalogState, { t, runs }: ExpireOp): CatalogState {
+function applyExpire(state: CatalogState, { t, runs }: ExpireOp, { slot }: Position): CatalogState {
   const head = tableAt(state, t)
-  return withHead(state, { ...head, live: difference(head.live, runs) })
+  const after = withHead(state, { ...head, live: difference(head.live, runs) })
+  return head.kind === 'sheaf' ? { ...after, expired: state.expired.push({ slot, t, runs }) } : after
+}
+
+function applySweep(state: CatalogState, { floor }: SweepOp, { ts }: Position): CatalogState {
+  assert(floor > state.sweep.floor, `a sweep at slot ${floor} follows one at slot ${state.sweep.floor}`)
+  return { ...state, sweep: { floor, ts }, expired: state.expired.dropWhile(({ slot }) => slot <= floor) }
 }
 
 function applyVersion(state: CatalogState, { t, v, kind }: VersionOp): CatalogState {

@@ -9,12 +9,14 @@ import type { Properties } from './ops.js'
 import {
   type CatalogState,
   type Dropped,
+  type Expired,
   emptyState,
   type Job,
   type KeyedCommit,
   type NamespaceNode,
   newNamespace,
   pathKey,
+  type SweepMark,
   type TableHead,
   type TransactionNote,
 } from './state.js'
@@ -32,6 +34,8 @@ type Item =
   | { readonly key: string; readonly commit: KeyedCommit; readonly ts: number }
   | { readonly job: Job }
   | { readonly note: string; readonly content: TransactionNote; readonly ts: number }
+  | { readonly expired: Expired }
+  | { readonly sweep: SweepMark }
 
 export function* saveState(state: CatalogState): Generator<string> {
   for (const item of items(state)) yield JSON.stringify(item)
@@ -45,6 +49,8 @@ function* items(state: CatalogState): Generator<Item> {
   for (const [key, commit, ts] of state.keys) yield { key, commit, ts }
   for (const [, job] of state.jobs) yield { job }
   for (const [note, content, ts] of state.notes) yield { note, content, ts }
+  for (const expired of state.expired) yield { expired }
+  if (state.sweep.floor > 0) yield { sweep: state.sweep }
 }
 
 /** Every field by name: see `withVersion` (catalog/state). */
@@ -73,7 +79,7 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
   /** Names by namespace: a table may come before the namespace it is in. */
   const tablesIn = new Map<string, PersistentMap<string>>()
   const namespacesIn = new Map<string, PersistentMap<true>>()
-  let { tables, detached, external, drops, keys, jobs, notes } = empty
+  let { tables, detached, external, drops, keys, jobs, notes, expired, sweep } = empty
 
   const headOf = (item: StoredHead): TableHead => {
     if (item.external) external = external.set(item.location, item.uuid)
@@ -94,6 +100,8 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
     else if ('key' in item) keys = keys.set(item.key, item.commit, item.ts)
     else if ('job' in item) jobs = jobs.set(item.job.id, item.job)
     else if ('note' in item) notes = notes.set(item.note, item.content, item.ts)
+    else if ('expired' in item) expired = expired.push(item.expired)
+    else if ('sweep' in item) sweep = item.sweep
     else throw corrupted(`a checkpoint holds an item this version does not know: ${text.slice(0, 80)}`)
   }
   const end = (): CatalogState => {
@@ -108,7 +116,7 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
       }
       namespaces = namespaces.set(key, { ...node, ...names })
     }
-    return { ...empty, namespaces, tables, detached, external, drops, keys, jobs, notes }
+    return { ...empty, namespaces, tables, detached, external, drops, keys, jobs, notes, expired, sweep }
   }
   return { add, end }
 }

@@ -79,6 +79,18 @@ export interface ExpireOp {
   readonly runs: Runs
 }
 
+/**
+ * From now on no entry may bring a file that was born before slot `floor`, so that those which nothing refers to can be
+ * deleted (STORAGE S7). Versions that ceased to exist up to that slot are forgotten.
+ */
+export interface SweepOp {
+  readonly op: 'sweep'
+  readonly floor: number
+}
+
+/** What readers of a checkpoint must know where versions expired or a floor was set. */
+export const sweepFeature = 'sweep'
+
 /** Notes on a transaction. */
 export interface TxnOp {
   readonly op: 'txn'
@@ -99,6 +111,7 @@ export type CatalogOp =
   | PropsOp
   | TagOp
   | ExpireOp
+  | SweepOp
   | TxnOp
   | JobOp
   | VersionOp

@@ -8,6 +8,7 @@ import type { OpenJob } from '../jobs/job-op.js'
 import type { Counters } from '../manifest/change.js'
 import { lastOf, type Runs, withNext } from '../manifest/runs.js'
 import { PersistentMap } from '../primitives/persistent-map.js'
+import { PersistentQueue } from '../primitives/persistent-queue.js'
 import type { TransactionStatus } from '../protocol/transaction-shapes.js'
 import type { Properties } from './ops.js'
 import { Window } from './window.js'
@@ -82,6 +83,21 @@ export interface TransactionNote {
   readonly reason?: string
 }
 
+/** Versions of a table with rows of ours that ceased to exist. */
+export interface Expired {
+  readonly slot: number
+  readonly t: string
+  readonly runs: Runs
+}
+
+/** How far files that nothing refers to were given up. */
+export interface SweepMark {
+  /** Files born before this slot enter the log no more. */
+  readonly floor: number
+  /** When the floor was last raised, milliseconds since 1970. */
+  readonly ts: number
+}
+
 export interface CatalogState {
   readonly root: string
   /** By path key; the root namespace is always there. */
@@ -99,6 +115,9 @@ export interface CatalogState {
   readonly jobs: PersistentMap<Job>
   /** Ended jobs and transactions with notes, by transaction id. */
   readonly notes: Window<TransactionNote>
+  /** What ceased to exist after slot `sweep.floor`, oldest first: who began to read before then may still do so. */
+  readonly expired: PersistentQueue<Expired>
+  readonly sweep: SweepMark
 }
 
 /**
@@ -168,6 +187,8 @@ export function emptyState(root: string): CatalogState {
     keys: Window.empty(),
     jobs: PersistentMap.empty(),
     notes: Window.empty(),
+    expired: PersistentQueue.empty(),
+    sweep: { floor: 0, ts: 0 },
   }
 }
 
@@ -186,6 +207,8 @@ export function withTables(state: CatalogState, tables: CatalogState['tables']):
     keys: state.keys,
     jobs: state.jobs,
     notes: state.notes,
+    expired: state.expired,
+    sweep: state.sweep,
   }
 }
 

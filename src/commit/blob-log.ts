@@ -23,6 +23,25 @@ export class BlobLog implements CommitLog {
     return this.#store.putIfAbsent(keyOf(slot), bytes)
   }
 
+  async has(slot: number, signal?: AbortSignal): Promise<boolean> {
+    return (await this.#store.stat(keyOf(slot), signal)) !== null
+  }
+
+  remove(slot: number): Promise<void> {
+    return this.#store.delete(keyOf(slot))
+  }
+
+  /** Deletes slots 1 to `to` in ascending order, as far as it gets. Gives how many it deleted. */
+  async trim(to: number, signal?: AbortSignal): Promise<number> {
+    const keys: string[] = []
+    for await (const { key } of this.#store.list(directory, keyOf(0), signal)) {
+      if (key > keyOf(to)) break
+      if (/^\d{20}$/.test(key.slice(directory.length))) keys.push(key)
+    }
+    for (const key of keys) await this.#store.delete(key, signal)
+    return keys.length
+  }
+
   /** Lists the log from `after` on. File managers' dot files in it are passed over. */
   async last(signal?: AbortSignal, after = -1): Promise<number> {
     let last = after

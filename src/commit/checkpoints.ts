@@ -22,11 +22,17 @@ import type { BlobStore } from '../storage/blob-store.js'
 import type { Fold, Genesis, Json, Machine } from './machine.js'
 import { isCount, isRecord } from './slot.js'
 
-export interface Checkpoint<S> extends Fold<S> {
+/** What a checkpoint says beside its state. */
+export interface CheckpointNote {
+  readonly key: string
+  readonly slot: number
+  readonly ts: number
   readonly extra: Json
   /** The size of its file. */
   readonly bytes: number
 }
+
+export interface Checkpoint<S> extends Fold<S>, CheckpointNote {}
 
 interface Header {
   readonly f: 1
@@ -108,13 +114,50 @@ export class Checkpoints<S> {
     }
   }
 
-  /** Writes a checkpoint, durably; fine when it is there already. Throws what the store and `Machine.save` throw. */
-  async write(fold: Fold<S>, extra: Json, signal?: AbortSignal): Promise<{ readonly bytes: number }> {
+  /** What the checkpoints there are say, but for those in `known`, the newest first. One that is damaged is passed over. */
+  async notes(known: ReadonlySet<string>, signal?: AbortSignal): Promise<CheckpointNote[]> {
+    const notes: CheckpointNote[] = []
+    for await (const named of this.#named(signal)) {
+      if (known.has(named.key)) continue
+      try {
+        const bytes = await this.#store.get(named.key, signal)
+        if (bytes === null) continue
+        const { header } = await this.#checked(named, bytes, new Pacer(signal, this.#clock))
+        const { slot, ts, extra } = header
+        notes.push({ key: named.key, slot, ts, extra, bytes: bytes.length })
+      } catch (error) {
+        if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) throw error
+      }
+    }
+    return notes
+  }
+
+  /** Keys of the checkpoints there are, the newest slot first. */
+  async keys(signal?: AbortSignal): Promise<readonly { readonly key: string; readonly slot: number }[]> {
+    const keys: { readonly key: string; readonly slot: number }[] = []
+    for await (const { key, slot } of this.#named(signal)) keys.push({ key, slot })
+    return keys
+  }
+
+  async remove(key: string): Promise<void> {
+    await this.#store.delete(key)
+  }
+
+  /**
+   * Writes a checkpoint, durably; fine when it is there already. `need`: features that its readers must know. Throws what the
+   * store and `Machine.save` throw.
+   */
+  async write(
+    fold: Fold<S>,
+    extra: Json,
+    need: readonly string[] = [],
+    signal?: AbortSignal,
+  ): Promise<{ readonly key: string; readonly bytes: number }> {
     const pacer = new Pacer(signal, this.#clock)
     const pieces = await this.#encodeState(fold.state, pacer)
     const header: Header = {
       f: 1,
-      need: [],
+      need,
       slot: fold.slot,
       prev: crcHex(fold.crc),
       ts: fold.ts,
@@ -125,8 +168,9 @@ export class Checkpoints<S> {
     const first = Buffer.from(`${JSON.stringify(header)}\n`)
     const crc = crcHex(await checksum(pieces, crc32(first), pacer))
     const bytes = await join([first, ...pieces, Buffer.from(`${crc}\n`)], pacer)
-    await this.#store.putIfAbsent(keyOf(fold.slot, crc), bytes, signal)
-    return { bytes: bytes.length }
+    const key = keyOf(fold.slot, crc)
+    await this.#store.putIfAbsent(key, bytes, signal)
+    return { key, bytes: bytes.length }
   }
 
   /** Deletes all but those of the two newest slots. */
@@ -167,12 +211,21 @@ export class Checkpoints<S> {
     return pieces
   }
 
-  async #decode(
+  async #decode(named: Named, bytes: Uint8Array, signal: AbortSignal | undefined): Promise<Checkpoint<S>> {
+    const { key } = named
+    const pacer = new Pacer(signal, this.#clock)
+    const { header, lines } = await this.#checked(named, bytes, pacer)
+    const state = await this.#load(key, header.genesis, lines, pacer)
+    const { genesis, slot, ts, prev, extra } = header
+    return { key, genesis, slot, crc: Number.parseInt(prev, 16), ts, state, extra, bytes: bytes.length }
+  }
+
+  /** The header, and the lines of the state. */
+  async #checked(
     { key, slot, crc }: Named,
     bytes: Uint8Array,
-    signal: AbortSignal | undefined,
-  ): Promise<Checkpoint<S>> {
-    const pacer = new Pacer(signal, this.#clock)
+    pacer: Pacer,
+  ): Promise<{ readonly header: Header; readonly lines: Buffer }> {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
     const end = bytes.length - endBytes
     if (end < 1 || text[end - 1] !== newline || text.toString('latin1', end) !== `${crc}\n`) {
@@ -183,9 +236,7 @@ export class Checkpoints<S> {
     const first = text.indexOf(newline) + 1
     const header = parseHeader(key, text.toString('utf8', 0, first), this.#machine.features)
     if (header.slot !== slot) throw corrupted(`${key} is foreign: it says it is of slot ${header.slot}`)
-    const state = await this.#load(key, header.genesis, text.subarray(first, end), pacer)
-    const { genesis, ts, prev, extra } = header
-    return { genesis, slot, crc: Number.parseInt(prev, 16), ts, state, extra, bytes: bytes.length }
+    return { header, lines: text.subarray(first, end) }
   }
 
   async #load(key: string, genesis: Genesis, lines: Buffer, pacer: Pacer): Promise<S> {

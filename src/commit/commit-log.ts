@@ -2,6 +2,7 @@
  * The only coordination point of a root: numbered slots, each written once.
  *
  * - Slots are appended in order; slot N+1 is written only by a writer that has applied slot N.
+ * - Slots that are trimmed go in ascending order, so a slot is there as long as the one before it is; but slot 0 stays.
  * - A written slot never changes. `won` means durable.
  * - Reads see every append that was answered before they began, and `taken` only answers a slot that can be read.
  */
@@ -13,6 +14,10 @@ export interface CommitLog {
    * outcome is unknown. Takes no signal: once it began, it ends.
    */
   append(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'>
+  /** Whether a slot exists. */
+  has(slot: number, signal?: AbortSignal): Promise<boolean>
+  /** Takes a slot out of the log: one that is trimmed, or a mistake. */
+  remove(slot: number): Promise<void>
   /** Whether a slot exists, synchronously, where that costs microseconds. */
   peek?(slot: number): boolean
   /**

@@ -12,6 +12,9 @@
  * - Bytes whose outcome is unknown are only ever offered again to the same slot, so no transaction lands twice.
  *   Other bytes may be offered to that slot too: whichever comes first, the store refuses the other.
  * - What is applied, own entries included, is what the bytes say, so that replay and live fold cannot differ.
+ * - Slots that a checkpoint made dispensable are trimmed, and may be written again by who missed that. So whoever wins, applies
+ *   or misses slot N+1 looks back: where slot N is not there, the log was trimmed past it, and it goes on from the newest
+ *   checkpoint. What it won is no slot of the log then, and goes (STORAGE S16).
  * - A slot that is torn, foreign, too new, or does not follow its predecessor stops the committer for good.
  */
 import { assert, corrupted, ErrorCode, invalidInput, SheafError } from '../errors.js'
@@ -53,6 +56,10 @@ export interface CommitterOptions {
 export interface OpenOptions<S> extends CommitterOptions {
   /** Where to begin instead of slot 0: what a checkpoint held. */
   readonly base?: Fold<S> | undefined
+  /** The newest fold that a checkpoint holds, of a slot after `after`; null without any. Absent: the log is never trimmed. */
+  readonly newer?: (after: number) => Promise<Fold<S> | null>
+  /** Told of a fold that it goes on from, right after `state` shows it: slots in between are never applied. Must not throw. */
+  readonly onReopened?: (fold: Fold<S>) => void
 }
 
 export interface CommitOptions {
@@ -114,6 +121,8 @@ interface Group<S> extends EncodedSlot {
   readonly state: S
   /** Its number was seen to hold something else. */
   lost: boolean
+  /** The log was trimmed past its number. */
+  passed: boolean
 }
 
 type Outcome =
@@ -131,6 +140,8 @@ export class Committer<S> {
   readonly #readOnly: boolean
   readonly #unknownAfterMs: number
   readonly #onApplied: ((slot: Slot) => void) | undefined
+  readonly #newer: OpenOptions<S>['newer']
+  readonly #onReopened: OpenOptions<S>['onReopened']
   /** The nonce of everything this committer writes. */
   readonly #by: string
   #head: number
@@ -149,13 +160,14 @@ export class Committer<S> {
   #writing: Promise<void> | null = null
   #refreshing: Promise<void> | null = null
   #nextRefresh: Promise<void> | null = null
+  #reopening: Promise<void> | null = null
   #closed = false
   #fatal: SheafError | null = null
 
   private constructor(
     log: CommitLog,
     machine: Machine<S>,
-    options: CommitterOptions,
+    options: OpenOptions<S>,
     { genesis, slot, crc, ts, state }: Fold<S>,
   ) {
     this.genesis = genesis
@@ -167,6 +179,8 @@ export class Committer<S> {
     this.#readOnly = options.readOnly
     this.#unknownAfterMs = options.unknownAfterMs ?? unknownAfterMs
     this.#onApplied = options.onApplied
+    this.#newer = options.newer
+    this.#onReopened = options.onReopened
     this.#by = options.clock.uuid()
     this.#crc = crc
     this.#ts = ts
@@ -192,8 +206,12 @@ export class Committer<S> {
       if (first === null) throw base === undefined ? missing(0, last) : foreign(base, 'slot 0 is not there')
     }
     const start = decodeGenesis(first, machine.features)
-    if (base !== undefined) await checkBase(base, start, log, machine, signal)
-    const fold = base ?? { ...start, slot: 0, state: machine.initial(start.genesis) }
+    let fold = base ?? { ...start, slot: 0, state: machine.initial(start.genesis) }
+    if (base !== undefined) {
+      fold = await inLog(base, log, options.newer)
+      await checkBase(fold, start, log, machine, signal)
+      if (fold !== base) options.onReopened?.(fold)
+    }
     const committer = new Committer(log, machine, options, fold)
     await committer.#advance(readAheadMax, signal)
     const last = await log.last(signal, committer.#head)
@@ -228,11 +246,10 @@ export class Committer<S> {
     this.#checkOpen()
     signal?.throwIfAborted()
     const log = this.#log
-    if (log.peek !== undefined && !log.peek(this.#head + 1)) {
-      if (log.peek(this.#head)) return this.#state
-      throw this.#stop(
-        corrupted(`slot ${this.#head} is gone: the root was removed or replaced while it was open`),
-      )
+    // In this order: the second look tells that the log was not trimmed past here before the first.
+    const isOld = this.#head > 0 || this.#newer === undefined
+    if (log.peek !== undefined && isOld && !log.peek(this.#head + 1) && log.peek(this.#head)) {
+      return this.#state
     }
     await orAborted(this.#refreshOnce(), signal)
     return this.#state
@@ -326,13 +343,20 @@ export class Committer<S> {
     for (;;) {
       const first = this.#head + 1
       const found = await this.#readFrom(first, window, signal)
+      if (!(await this.#isThere(first - 1, signal))) {
+        await this.#reopen(first - 1)
+        continue
+      }
+      let passed = false
       for (const [i, bytes] of found.entries()) {
         const number = first + i
         const present = bytes ?? (await this.#readAgain(number, found.slice(i + 1), signal))
         if (present === null) return
+        passed = present === 'trimmed'
+        if (present === 'trimmed') break
         if (number === this.#head + 1) await this.#apply(present, number, pacer)
       }
-      window = Math.min(2 * window, readAheadMax)
+      if (!passed) window = Math.min(2 * window, readAheadMax)
     }
   }
 
@@ -350,17 +374,59 @@ export class Committer<S> {
     return log.peek(first + 1) ? [null, await log.read(first + 1, signal)] : [null]
   }
 
-  /** A missing slot before one that is there was either written meanwhile, or lost. */
+  /** A missing slot before one that is there was written meanwhile, or trimmed, or is lost. */
   async #readAgain(
     number: number,
     later: readonly (Uint8Array | null)[],
     signal: AbortSignal | undefined,
-  ): Promise<Uint8Array | null> {
+  ): Promise<Uint8Array | 'trimmed' | null> {
     const next = later.findIndex(bytes => bytes !== null)
     if (next < 0) return null
     const bytes = await this.#log.read(number, signal)
-    if (bytes === null) throw this.#stop(missing(number, number + 1 + next))
-    return bytes
+    if (bytes !== null) return bytes
+    await this.#reopen(number - 1, missing(number, number + 1 + next))
+    return 'trimmed'
+  }
+
+  /** Whether the log still goes back to a slot. It begins with slot 0 for ever: there a checkpoint tells. */
+  async #isThere(slot: number, signal?: AbortSignal): Promise<boolean> {
+    if (slot === 0 && this.#newer !== undefined) return (await this.#newer(0)) === null
+    const { peek } = this.#log
+    return peek === undefined ? this.#log.has(slot, signal) : peek.call(this.#log, slot)
+  }
+
+  /**
+   * Goes on from the newest checkpoint, unless that was done since slot `head` was the newest applied. Without a newer one the
+   * log is damaged: throws `damage`, for good.
+   */
+  #reopen(head: number, damage?: SheafError): Promise<void> {
+    this.#reopening ??= this.#reopenFrom(head, damage).finally(() => {
+      this.#reopening = null
+    })
+    return this.#reopening
+  }
+
+  async #reopenFrom(head: number, damage: SheafError | undefined): Promise<void> {
+    const fold = this.#head > head ? null : await this.#newer?.(head)
+    if (this.#head > head) return
+    if (fold == null) {
+      throw this.#stop(
+        damage ?? corrupted(`slot ${head} is gone: the root was removed or replaced while it was open`),
+      )
+    }
+    const there = await inLog(fold, this.#log, this.#newer)
+    const { genesis } = this
+    const start = { genesis, ts: 0, crc: 0 }
+    await checkBase(there, start, this.#log, this.#machine, undefined).catch(error => {
+      throw this.#stop(error)
+    })
+    if (this.#head >= there.slot) return
+    if (this.#group !== null && this.#group.slot.header.slot <= there.slot) this.#group.passed = true
+    this.#head = there.slot
+    this.#crc = there.crc
+    this.#ts = there.ts
+    this.#state = there.state
+    this.#onReopened?.(there)
   }
 
   async #apply(bytes: Uint8Array, number: number, pacer: Pacer): Promise<void> {
@@ -492,6 +558,7 @@ export class Committer<S> {
           this.#queue.unshift(ticket)
           break
         }
+        this.#machine.check?.(state, written.entry)
         state = this.#machine.apply(state, written.entry, at)
         tickets.push(ticket)
         entries.push(written.entry)
@@ -506,7 +573,7 @@ export class Committer<S> {
     }
     if (tickets.length === 0) return { refused }
     const header = { need: [...need], slot, prev: crcHex(this.#crc), by: this.#by, ts, entries }
-    return { ...encodeSlot(header, texts, blobs), tickets, refused, state, lost: false }
+    return { ...encodeSlot(header, texts, blobs), tickets, refused, state, lost: false, passed: false }
   }
 
   /**
@@ -518,7 +585,8 @@ export class Committer<S> {
     const log = this.#log
     try {
       const isFresh = refusals.every(({ ticket }) => ticket.isFresh)
-      if (!isFresh && (log.peek === undefined || log.peek(head + 1))) await this.#advance(1)
+      const isOld = log.peek === undefined || head === 0 || log.peek(head + 1) || !log.peek(head)
+      if (!isFresh && isOld) await this.#advance(1)
     } catch (error) {
       for (const { ticket } of refusals) refuse(ticket, error)
       return
@@ -543,7 +611,7 @@ export class Committer<S> {
     const now = this.#clock.elapsed()
     switch (outcome.kind) {
       case 'won':
-        if (group.lost) {
+        if (group.lost && !group.passed) {
           const error = this.#stop(
             corrupted(`slot ${number} was won here, but holds another writer's entries`),
           )
@@ -589,20 +657,34 @@ export class Committer<S> {
         if (!(error instanceof Ambiguous)) return { kind: 'unknown', cause: error }
         doubt = error
       }
-      if (answer === 'won') return { kind: 'won' }
-      if (answer === 'taken') {
+      if (answer !== null) {
         try {
-          await this.#advance(1)
+          if (answer === 'taken') await this.#advance(1)
+          else if (await this.#isThere(number - 1)) return { kind: 'won' }
+          else if (this.#head < number) await this.#reopen(number - 1)
+          if (group.passed) return { kind: (await this.#isReal(group)) ? 'won' : 'lost' }
           if (this.#head >= number) return { kind: group.lost ? 'lost' : 'won' }
         } catch (error) {
           if (error === this.#fatal) return { kind: 'refused', error }
           doubt = error
         }
       }
-      if (group.lost) return { kind: 'lost' }
+      if (group.lost && !group.passed) return { kind: 'lost' }
       if (this.#clock.elapsed() >= deadline) return { kind: 'unknown', cause: doubt }
       await this.#pause(10 * 2 ** tries)
     }
+  }
+
+  /** Whether a slot that the log was trimmed past is the one that was offered. If not, that one goes from where it lies. */
+  async #isReal({ slot }: Group<S>): Promise<boolean> {
+    const number = slot.header.slot
+    const bytes = await this.#log.read(number)
+    const there = bytes === null ? null : decodeSlot(bytes, number, this.#machine.features)
+    const crc = await this.slots.crcOfTrimmed(number)
+    if (crc === null) return there?.crc === slot.crc
+    if (crc === slot.crc) return true
+    if (there?.crc === slot.crc) await this.#log.remove(number)
+    return false
   }
 
   /** Back to the head of the queue, in order. */
@@ -692,6 +774,16 @@ function applyEntry<S>(
     if (cause instanceof SheafError && cause.code === ErrorCode.Unsupported) throw cause
     const what = cause instanceof Error ? cause.message : String(cause)
     throw corrupted(`slot ${slot}, entry ${index} cannot be applied: ${what}`, { cause })
+  }
+}
+
+/** `base`, or when its slot was trimmed meanwhile, a newer one. */
+async function inLog<S>(base: Fold<S>, log: CommitLog, newer: OpenOptions<S>['newer']): Promise<Fold<S>> {
+  for (let fold = base; ; ) {
+    if (fold.slot === 0 || (await log.has(fold.slot))) return fold
+    const next = await newer?.(fold.slot)
+    if (next == null) return fold
+    fold = next
   }
 }
 

@@ -56,6 +56,11 @@ export interface Machine<S> {
   /** Features of `need` this build understands. */
   readonly features: ReadonlySet<string>
   initial(genesis: Genesis): S
+  /**
+   * Refuses what its writer may no longer commit on `state`: asked once for every entry before it is written, never for one
+   * that is in the log. Throws what its caller is told.
+   */
+  check?(state: S, entry: Entry): void
   /** Throws Unsupported for an operation that only a newer build knows. */
   apply(state: S, entry: Entry, at: Position): S
   /**

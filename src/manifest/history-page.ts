@@ -146,6 +146,21 @@ export function decodeBlock(bytes: Uint8Array, block: Block, page: PageInfo): Ve
   return (JSON.parse(textOf(bytes)) as Row[]).map(recordOf)
 }
 
+/** All records of a page, out of its bytes: by table and version, a table in one piece or several. */
+export function* decodePage(
+  bytes: Uint8Array,
+  page: PageInfo,
+): Generator<readonly [table: string, records: readonly VersionRecord[]]> {
+  const footer = decodeFooter(bytes.subarray(bytes.length - endBytes(bytes, page)), page)
+  for (let at = 0; at < footer.length; ) {
+    const end = footer.indexOf(newline, at) + 1
+    const [table, first, last, offset, length, crc] = lineAt(footer, at, end)
+    const block = { first, last, offset, bytes: length, crc: Number(`0x${crc}`) }
+    yield [table, decodeBlock(bytes.subarray(offset, offset + length), block, page)]
+    at = end
+  }
+}
+
 type Line = readonly [
   table: string,
   first: number,

@@ -1,6 +1,7 @@
 /**
  * The records of all versions there ever were: those since the newest checkpoint in memory, the others in pages.
  *
+ * - Pages are made one by and by, so that there are never many.
  * - A record never changes and is never taken away, so any snapshot of the catalog can be served from one history.
  * - A page holds the records of a range of slots, sorted by (table, version); pages follow each other without a gap,
  *   from slot 1 to `sealed`. It is a pure function of those slots: whoever writes it writes the same bytes, and one
@@ -14,11 +15,13 @@ import { orAborted } from '../primitives/abort.js'
 import { Memory, type Room } from '../primitives/memory.js'
 import { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
+import { mergedFrom } from '../primitives/tiers.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import {
   type Block,
   decodeBlock,
   decodeFooter,
+  decodePage,
   encodePage,
   endBytes,
   findBlocks,
@@ -39,6 +42,8 @@ const ownBytes = 128 * 1024 * 1024
 const memoryPerByte = 3
 /** Pages that are looked at, and slots that are read, at the same time. */
 const readAhead = 16
+/** Pages of no more bytes together are made one. */
+const mergedMax = 8 * 1024 * 1024
 
 /** Records of one table, ascending. Those in memory only ever grow at their end. */
 type Records = VersionRecord[]
@@ -67,6 +72,7 @@ interface Rebuilt {
 export class History {
   readonly #store: BlobStore
   readonly #slots: Slots | undefined
+  readonly #lookAgain: (() => Promise<readonly PageInfo[] | null>) | undefined
   #pages: readonly PageInfo[]
   /** The last slot taken in. */
   #noted: number
@@ -80,14 +86,17 @@ export class History {
 
   /**
    * `pages`: those a checkpoint names; in order. `slots`: where the records of a page whose file is missing or
-   * damaged are found again; without it such a page is an error (corrupted) that names the file.
+   * damaged are found again; without it such a page is an error (corrupted) that names the file. `lookAgain`: the pages that
+   * the newest checkpoint names, for when those known here were replaced by others.
    */
   constructor(
     store: BlobStore,
     pages: readonly PageInfo[] = [],
     slots?: Slots,
     memory = new Memory(ownBytes),
+    lookAgain?: () => Promise<readonly PageInfo[] | null>,
   ) {
+    this.#lookAgain = lookAgain
     this.#store = store
     this.#slots = slots
     this.#footers = memory.room('historyFooters', 'places', footer => footer.length)
@@ -118,6 +127,25 @@ export class History {
   /** The records of versions `first..last` (inclusive) of a table, ascending; one page read per page that has any. */
   async range(table: string, first: number, last: number, signal?: AbortSignal): Promise<VersionRecord[]> {
     const pages = this.#pages
+    try {
+      return await this.#rangeIn(pages, table, first, last, signal)
+    } catch (error) {
+      signal?.throwIfAborted()
+      // Pages that were made one go in the end.
+      const others = error instanceof SheafError ? await this.#lookAgain?.().catch(() => null) : null
+      if (others == null || lastSlot(others) > this.#noted || lastSlot(others) < this.sealed) throw error
+      this.seal(others)
+      return this.#rangeIn(others, table, first, last, signal)
+    }
+  }
+
+  async #rangeIn(
+    pages: readonly PageInfo[],
+    table: string,
+    first: number,
+    last: number,
+    signal: AbortSignal | undefined,
+  ): Promise<VersionRecord[]> {
     const tail = this.#tail.get(table) ?? []
     const newestFirst: (readonly VersionRecord[])[] = [between(tail, first, last)]
     const pacer = new Pacer(signal)
@@ -160,7 +188,37 @@ export class History {
     }
     const page = pageInfo(from, to, encoded)
     if (page.bytes > 0) await this.#store.putIfAbsent(pageKey(page), encoded.bytes, signal)
-    return [...pages, page]
+    return this.#merged([...pages, page], pacer)
+  }
+
+  /** Pages of which the newest are made one where that is due, so that there are never many. */
+  async #merged(pages: readonly PageInfo[], pacer: Pacer): Promise<readonly PageInfo[]> {
+    const start = mergedFrom(
+      pages.map(({ bytes }) => bytes),
+      mergedMax,
+    )
+    const some = pages.slice(start)
+    if (some.length < 2) return pages
+    const tables = new Map<string, Records>()
+    try {
+      for (const page of some) {
+        const bytes = page.bytes === 0 ? null : await this.#store.get(pageKey(page), pacer.signal)
+        if (bytes === null && page.bytes > 0) return pages
+        for (const [table, records] of bytes === null ? [] : decodePage(bytes, page)) {
+          for (const record of records) addRecord(tables, table, record)
+          await pacer.turn()
+        }
+      }
+    } catch (error) {
+      // One that is damaged is mended by its readers as long as it stands alone.
+      if (error instanceof SheafError && error.code === ErrorCode.Internal) return pages
+      throw error
+    }
+    const { to } = some.at(-1)!
+    const encoded = await encodePage(upTo(tables, await sorted(tables.keys(), pacer), to), pacer)
+    const one = pageInfo(some[0]!.from, to, encoded)
+    if (one.bytes > 0) await this.#store.putIfAbsent(pageKey(one), encoded.bytes, pacer.signal)
+    return [...pages.slice(0, start), one]
   }
 
   /** From now on records up to the last of `pages` are read from them, and no longer kept in memory. */

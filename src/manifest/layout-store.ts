@@ -111,6 +111,12 @@ export class LayoutStore {
     await this.#store.putIfAbsent(key, await encodeBase(layout, new Pacer(signal)), signal)
   }
 
+  /** Sees to it that the base of a version is there, and whole: for folds that can begin nowhere else. */
+  async ensureBase(table: TablePlace, version: number, signal?: AbortSignal): Promise<void> {
+    const base = await this.#readBase(table, version, signal)
+    if (!('fragments' in base)) await this.#replaceBase(table, await this.at(table, version, signal), base)
+  }
+
   async #fold(table: TablePlace, version: number, signal: AbortSignal | undefined): Promise<Layout> {
     const { from, steps, lost } = await this.#trace(table, version, signal)
     const builder = new LayoutBuilder(from)
@@ -197,16 +203,17 @@ export class LayoutStore {
   }
 
   /** Writes a lost base again. A failure is for the next reader to mend. */
-  async #mend(table: TablePlace, layout: Layout, { damaged }: LostBase): Promise<void> {
+  async #mend(table: TablePlace, layout: Layout, lost: LostBase): Promise<void> {
     if (this.#readOnly) return
+    // The fold that needed it has it.
+    await this.#replaceBase(table, layout, lost).catch(() => {})
+  }
+
+  async #replaceBase(table: TablePlace, layout: Layout, { damaged }: LostBase): Promise<void> {
     const key = baseKey(table.location, layout.version)
     const bytes = await encodeBase(layout, new Pacer())
-    try {
-      if (damaged) await this.#store.delete(key)
-      await this.#store.putIfAbsent(key, bytes)
-    } catch {
-      // The fold that needed it has it.
-    }
+    if (damaged) await this.#store.delete(key)
+    await this.#store.putIfAbsent(key, bytes)
   }
 }
 
@@ -224,7 +231,12 @@ function memoryOf({ fragments }: Layout): number {
   return bytes
 }
 
-function changeIn({ header }: Slot, uuid: string, { slot, entry, version }: Step): Change {
+/** The change that made a version, in its slot. */
+export function changeIn(
+  { header }: Pick<Slot, 'header'>,
+  uuid: string,
+  { slot, entry, version }: Step,
+): Change {
   const change = header.entries[entry]?.ops.find(op => isChangeOf(op, uuid, version))
   assert(change !== undefined, `slot ${slot} holds no version ${version} of table ${uuid}`)
   return change as unknown as Change

@@ -4,8 +4,9 @@ import { resolve } from 'node:path'
 import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogState } from '../catalog/state.js'
 import { BlobLog } from '../commit/blob-log.js'
-import { Checkpoints } from '../commit/checkpoints.js'
+import { type Checkpoint, Checkpoints } from '../commit/checkpoints.js'
 import { Committer } from '../commit/committer.js'
+import { Packs } from '../commit/packs.js'
 import type { Slot } from '../commit/slot.js'
 import { Slots } from '../commit/slots.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
@@ -27,17 +28,23 @@ import { selfTest } from '../storage/self-test.js'
 import { createTableSource } from '../table/table-source.js'
 import { type ColumnFunction, checkFunctions } from '../write/functions.js'
 import { Pins } from '../write/pins.js'
+import { UnderWay } from '../write/under-way.js'
 import { backfillKinds } from './backfill.js'
 import type { Engine } from './engine.js'
+import { explainLoss } from './expired.js'
 import { bindOperations, readsOnly } from './handlers.js'
 import { Namespace } from './namespace.js'
 import { takeSnapshot } from './snapshot.js'
 import type { RootStats } from './stats.js'
 import { runTransaction } from './transaction.js'
-import { Checkpointing, pagesOf, Tail } from './upkeep/checkpointing.js'
+import { Checkpointing, packsOf, pagesOf, Tail } from './upkeep/checkpointing.js'
 import { Compaction } from './upkeep/compaction.js'
 import { Drops } from './upkeep/drops.js'
+import { Packing } from './upkeep/packing.js'
+import { Retention } from './upkeep/retention.js'
 import { StoredLayouts } from './upkeep/stored-layouts.js'
+import { Sweep } from './upkeep/sweep.js'
+import { Trim } from './upkeep/trim.js'
 import { type Report, Upkeep, type Warn } from './upkeep/upkeep.js'
 import type { UpkeepEvent } from './upkeep/upkeep-event.js'
 import { type SettledUpkeep, settleUpkeep, type UpkeepSettings } from './upkeep/upkeep-settings.js'
@@ -158,14 +165,27 @@ export async function openEngine(
   const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
     warn(`${key} is passed over: the root is opened from an older checkpoint`, error)
   })
-  const opened = await checkpoints.newest(signal)
+  let opened = await checkpoints.newest(signal)
   const log = new BlobLog(store)
   const memory = new Memory(cacheBytes)
-  const slots = new Slots(log, catalogMachine.features, memory)
-  const history = new History(store, opened === null ? [] : pagesOf(opened), slots, memory)
+  const packs = new Packs(store, opened === null ? [] : packsOf(opened), memory)
+  const lookAgain = async () => {
+    const notes = await checkpoints.notes(new Set())
+    for (const note of notes) packs.adopt(packsOf(note))
+    return notes[0] === undefined ? null : pagesOf(notes[0])
+  }
+  const findPacks = async () => {
+    await lookAgain()
+  }
+  const slots = new Slots(log, catalogMachine.features, memory, {
+    packs,
+    lookAgain: findPacks,
+  })
+  const history = new History(store, opened === null ? [] : pagesOf(opened), slots, memory, lookAgain)
   const tail = new Tail()
   const recent = new RecentChanges()
   let jobs: JobRunner<CatalogState> | null = null
+  let checkpointing: Checkpointing | null = null
   const onApplied = (slot: Slot) => {
     history.note(slot)
     tail.note(slot)
@@ -175,7 +195,27 @@ export async function openEngine(
   const committer = await Committer.open(
     log,
     catalogMachine,
-    { clock, create, readOnly, slots, onApplied, base: opened ?? undefined },
+    {
+      clock,
+      create,
+      readOnly,
+      slots,
+      onApplied,
+      base: opened ?? undefined,
+      newer: after => checkpoints.newest(undefined, after),
+      onReopened(fold) {
+        // All that is newer comes from there.
+        const checkpoint = fold as Checkpoint<CatalogState>
+        if (checkpointing === null) {
+          opened = checkpoint
+          history.seal(pagesOf(checkpoint))
+          packs.adopt(packsOf(checkpoint))
+        } else {
+          checkpointing.reopened(checkpoint)
+          jobs?.observe(checkpoint.state)
+        }
+      },
+    },
     signal,
   )
   const layouts = new LayoutStore(slots, history, store, { readOnly, memory })
@@ -185,12 +225,47 @@ export async function openEngine(
     done[event.kind] = (done[event.kind] ?? 0) + 1
     tell(event)
   }
+  const underWay = new UnderWay()
+  const { keepVersionsMs, keepOrphansMs, keepLogMs } = keep
+  const packing = new Packing({
+    log,
+    features: catalogMachine.features,
+    slots,
+    packs,
+    history,
+    layouts,
+    pins,
+    clock,
+    keepLogMs,
+  })
+  const written = new Checkpointing({
+    committer,
+    checkpoints,
+    history,
+    packs,
+    packing,
+    opened,
+    tail,
+    report,
+  })
+  checkpointing = written
   const upkeep = new Upkeep({
     chores: [
       new Compaction({ engine: () => engine, keep, report }),
       new StoredLayouts(layouts, () => committer.state),
-      new Checkpointing({ committer, checkpoints, history, opened, tail, report }),
+      checkpointing,
       new Drops({ committer, store, clock, pins, report }),
+      new Retention({ committer, history, clock, report, keepVersionsMs }),
+      new Sweep({
+        committer,
+        source: { store, slots, history, layouts },
+        pins,
+        underWay,
+        clock,
+        report,
+        keepOrphansMs,
+      }),
+      new Trim({ checkpoints, log, store, clock, report, keepOrphansMs, checkpointed: () => written.slot }),
     ],
     clock,
     warn,
@@ -221,7 +296,11 @@ export async function openEngine(
     jobs,
     upkeep,
     pins,
-    source: createTableSource(store, slots, memory),
+    underWay,
+    source: {
+      ...createTableSource(store, slots, memory),
+      explain: (table, version, error) => explainLoss(committer, table, version, error),
+    },
     clock,
     functions,
     turns: new KeyedMutex(),

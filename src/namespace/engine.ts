@@ -25,6 +25,7 @@ import type { TableSource } from '../table/table-source.js'
 import type { ColumnFunction } from '../write/functions.js'
 import type { Pins } from '../write/pins.js'
 import type { StageTarget } from '../write/stage.js'
+import type { UnderWay } from '../write/under-way.js'
 import { withoutRoot } from './locations.js'
 
 /** The log as handlers see it: the committer's, or one that stands still (a snapshot). */
@@ -50,6 +51,8 @@ export interface Engine {
   /** Told of every commit; works in the background (namespace/upkeep). */
   readonly upkeep: { afterCommit(committed: Committed<CatalogState>): void }
   readonly pins: Pins
+  /** Calls of this process that write. */
+  readonly underWay: UnderWay
   readonly source: TableSource
   readonly clock: Clock
   /** Those that can fill columns. */
@@ -278,7 +281,10 @@ export async function openVersion(
   version: number,
   signal?: AbortSignal,
 ): Promise<OpenTable> {
-  const layout = await engine.layouts.at(head, version, signal)
+  const layout = await engine.layouts.at(head, version, signal).catch(async error => {
+    signal?.throwIfAborted()
+    throw (await engine.source.explain?.(head.uuid, version, error)) ?? error
+  })
   let reader = readers.get(layout)
   if (reader === undefined) {
     reader = new TableReader(engine.source, head.location, layout)

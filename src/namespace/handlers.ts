@@ -151,10 +151,16 @@ function once(handler: AnyHandler): AnyHandler {
   }
 }
 
+/** A write as others of this process must know of it. */
+function announced(handler: AnyHandler): AnyHandler {
+  return (engine, ...rest) => engine.underWay.run(engine.root.head, () => handler(engine, ...rest))
+}
+
 const onceEach = Object.fromEntries(
   Object.entries(handlers).map(([name, handler]) => {
     if (handler === 'unsupported') return [name, handler]
-    const call = once(handler as AnyHandler)
+    const answered = once(handler as AnyHandler)
+    const call = operations[name as OperationName].access === 'write' ? announced(answered) : answered
     return [name, (to: Engine, ...rest: unknown[]) => to.calls.run(() => call(to, ...rest))]
   }),
 ) as unknown as Handlers<Engine>

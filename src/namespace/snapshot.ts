@@ -8,11 +8,24 @@ import { Namespace } from './namespace.js'
 
 /** The namespace as it is now. What it shows is kept until it is closed; then it refuses calls. */
 export async function takeSnapshot(engine: Engine, { signal }: CallOptions): Promise<Namespace> {
-  await engine.root.refresh(signal)
-  // Taken together: what is awaited may be overtaken by a commit.
-  const { state, head } = engine.root
-  const root = new FrozenRoot(state, head)
-  const unpin = await engine.pins.hold(head, signal)
+  for (;;) {
+    await engine.root.refresh(signal)
+    // Taken together: what is awaited may be overtaken by a commit.
+    const { state, head } = engine.root
+    const unpin = await engine.pins.hold(head, signal)
+    try {
+      const { sweep } = await engine.root.refresh(signal)
+      if (sweep.floor <= head) return frozen(engine, new FrozenRoot(state, head), unpin)
+    } catch (error) {
+      await unpin()
+      throw error
+    }
+    // A sweep that knew nothing of the pin has passed it.
+    await unpin()
+  }
+}
+
+function frozen(engine: Engine, root: FrozenRoot, unpin: () => Promise<void>): Namespace {
   return new Namespace(bindOperations({ ...engine, root }, readsOnly(neverChanges)), async () => {
     root.close()
     await unpin()

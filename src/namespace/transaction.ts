@@ -7,6 +7,7 @@
  * transaction is serializable: it is decided on exactly the state it follows.
  */
 import { applyOps } from '../catalog/apply.js'
+import { SweptAway } from '../catalog/births.js'
 import { tableNamed } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, pathKey } from '../catalog/state.js'
@@ -91,6 +92,15 @@ async function attempt<T>(
 ): Promise<{ readonly result: T } | Conflict> {
   await engine.root.refresh(signal)
   const draft = new Draft(engine, engine.root.state)
+  return engine.underWay.run(draft.head, () => attemptOn(engine, draft, work, signal))
+}
+
+async function attemptOn<T>(
+  engine: Engine,
+  draft: Draft,
+  work: (tx: Namespace) => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly result: T } | Conflict> {
   try {
     const result = await work(draft.namespace())
     return (await draft.land(signal)) ? { result } : { tables: draft.tables() }
@@ -239,7 +249,7 @@ class Draft implements Root {
       this.#engine.upkeep.afterCommit(await this.#engine.root.commit(propose, { signal }))
       return true
     } catch (error) {
-      if (error instanceof Overtaken) return false
+      if (error instanceof Overtaken || error instanceof SweptAway) return false
       throw error
     }
   }

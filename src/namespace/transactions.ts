@@ -3,6 +3,7 @@ import type { CatalogOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import { decideAlterTransaction, viewTransaction } from '../catalog/transactions.js'
 import type { Entry } from '../commit/machine.js'
+import { SlotTrimmed } from '../commit/slots.js'
 import { formatTransactionId, parseTransactionId } from '../commit/transaction-id.js'
 import { ErrorCode, quote, SheafError } from '../errors.js'
 import type { Handler } from '../protocol/calls.js'
@@ -59,7 +60,9 @@ async function factsOf(
 ): Promise<Readonly<Record<string, string>>> {
   const place = parseTransactionId(id)
   if (place === null || place.slot < 1 || place.slot > engine.root.head) throw unknownTransaction(id)
-  const { header } = await engine.slots.get(place.slot, signal)
+  const { header } = await engine.slots.get(place.slot, signal).catch(error => {
+    throw error instanceof SlotTrimmed ? unknownTransaction(id) : error
+  })
   const entry = header.entries.find(({ txn }) => txn === place.txn)
   if (entry === undefined || formatTransactionId(place.slot, entry.txn) !== id) throw unknownTransaction(id)
   // How a job ended long ago is forgotten; it must not look like a commit that succeeded.
@@ -107,6 +110,6 @@ async function factsOfJob(
 
 function unknownTransaction(id: string): SheafError {
   return new SheafError(ErrorCode.TransactionNotFound, `no transaction ${quote(id)}`, {
-    hint: 'use an id that a call returned; jobs that ended long ago are forgotten',
+    hint: 'use an id that a call returned; what was committed or ended long ago is forgotten',
   })
 }

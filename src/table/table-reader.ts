@@ -83,7 +83,7 @@ export class TableReader {
       this.#parts.set(fragment, parts)
       parts.catch(() => this.#parts.delete(fragment))
     }
-    return orAborted(parts, signal)
+    return this.#arrived(parts, signal)
   }
 
   /** How many living rows come before a fragment. */
@@ -125,7 +125,7 @@ export class TableReader {
     const loading = this.#source.columns.get(this.#keyOf(file, part, field), claim =>
       'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field, claim),
     )
-    const loaded = await orAborted(loading, signal)
+    const loaded = await this.#arrived(loading, signal)
     // The same bytes serve versions in which fields of a struct are called differently.
     if (equalTypes(loaded.column.type, field.type)) return loaded
     return { ...loaded, column: retyped(loaded.column, field.type) }
@@ -157,7 +157,7 @@ export class TableReader {
     const key = file === undefined ? null : this.#keyOf(file, part, field)
     const convert = async () => vectorSegment(loaded.column)
     const converting = key === null ? convert() : this.#source.vectors.get(key, convert)
-    return { segment: await orAborted(converting, signal), present }
+    return { segment: await this.#arrived(converting, signal), present }
   }
 
   /** The rows of a part that are alive, by offset in the part; null when all are. */
@@ -165,7 +165,7 @@ export class TableReader {
     const { fragment, batch } = part
     if (fragment.dead.count === 0) return null
     const key = `${this.layout.table}/${fragment.id}/${runsKey(fragment.dead.parts.at(-1)!)}/${batch}`
-    return orAborted(
+    return this.#arrived(
       this.#source.live.get(key, () => this.#loadLive(part)),
       signal,
     )
@@ -174,7 +174,7 @@ export class TableReader {
   /** How many rows of a part's fragment that come before the part are alive. */
   async liveBefore({ fragment, first }: Part, signal?: AbortSignal): Promise<number> {
     if (first === 0 || fragment.dead.count === 0) return first
-    const dead = await orAborted(this.#deadOffsets(fragment), signal)
+    const dead = await this.#arrived(this.#deadOffsets(fragment), signal)
     return dead.reduce((live, offsets) => live - offsets.rankOf(first), first)
   }
 
@@ -182,7 +182,18 @@ export class TableReader {
   rowIds({ ids, rows }: Fragment, signal?: AbortSignal): Promise<RunSequence> {
     if ('row0' in ids) return Promise.resolve(NumberRuns.range(ids.row0, rows))
     const decode: DecodeRuns<RunSequence> = ids.ascending === false ? UnorderedRuns.decode : NumberRuns.decode
-    return orAborted(this.#runs(ids, decode, decode, rows), signal)
+    return this.#arrived(this.#runs(ids, decode, decode, rows), signal)
+  }
+
+  /** What is being loaded, once it is there. Files of a version that ceased to exist meanwhile may be gone. */
+  async #arrived<T>(loading: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    try {
+      return await orAborted(loading, signal)
+    } catch (error) {
+      signal?.throwIfAborted()
+      const { table, version } = this.layout
+      throw (await this.#source.explain?.(table, version, error)) ?? error
+    }
   }
 
   async #loadLive(part: Part): Promise<Bitset> {
@@ -193,7 +204,7 @@ export class TableReader {
   async marked(part: Part, places: readonly RunsPlace[], signal?: AbortSignal): Promise<Bitset> {
     const { fragment, first, rows } = part
     const marked = new Bitset(rows)
-    for (const runs of await orAborted(this.#offsetsAt(fragment, places), signal)) {
+    for (const runs of await this.#arrived(this.#offsetsAt(fragment, places), signal)) {
       const from = runs.rankOf(first)
       const offsets = new Uint32Array(runs.rankOf(first + rows) - from)
       runs.copy(from, from + offsets.length, offsets)

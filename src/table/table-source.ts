@@ -11,6 +11,11 @@ import type { LoadedColumn } from './loaded-column.js'
 export interface TableSource {
   readonly store: BlobStore
   readonly slots: SlotReader
+  /**
+   * What to throw instead of `error`, which reading a version ended with: whether the version is still there is for others to
+   * say. Absent: `error`.
+   */
+  readonly explain?: (table: string, version: number, error: unknown) => Promise<unknown>
   readonly memory: Memory
   readonly columns: PassingKeeper<LoadedColumn>
   /** Vectors that had to be converted for the kernels. */

@@ -11,6 +11,7 @@ import { sliceBatch } from '../arrow/slice.js'
 import { runPaced } from '../arrow/steps.js'
 import type { Schema } from '../arrow/types.js'
 import { segmentBytes } from '../kernels/vector-segment.js'
+import { fileName } from '../manifest/file-names.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import { hasZones, joinZones, writeZone, type Zone, type ZoneRecord, zoneOf } from '../sql/zones/zone.js'
@@ -51,7 +52,7 @@ export interface StageTarget {
 
 /** A name that nobody else gives: it says what its writer knew, so that it is known to be young (STORAGE S7). */
 export function newFileName({ birth, clock }: StageTarget): string {
-  return `${birth.toString(36)}-${clock.uuid()}`
+  return fileName(birth, clock.uuid())
 }
 
 export interface StagedRows {

@@ -82,8 +82,8 @@ describe('a checkpoint', () => {
     const large = { sum: -5, notes: ['a', 'é\n', '€'.repeat(1_000_000), '𝄞', ''] }
     for (const state of [large, { sum: 0, notes: [] }]) {
       const fold = foldOf(state.notes.length === 0 ? 9 : 8, state)
-      const { bytes } = await checkpoints.write(fold, { pages: ['x'] })
-      expect(await checkpoints.newest()).toEqual({ ...fold, extra: { pages: ['x'] }, bytes })
+      const { key, bytes } = await checkpoints.write(fold, { pages: ['x'] })
+      expect(await checkpoints.newest()).toEqual({ ...fold, key, extra: { pages: ['x'] }, bytes })
       expect((await store.stat((await keysOf(store))[0]!))!.size).toBe(bytes)
     }
     expect(damaged).toEqual([])
@@ -117,7 +117,7 @@ describe('a checkpoint', () => {
     const store = new MemoryStore()
     const { checkpoints } = checkpointsOf(store)
     const signal = AbortSignal.abort(new Error('enough'))
-    await expect(checkpoints.write(foldOf(7), null, signal)).rejects.toThrow('enough')
+    await expect(checkpoints.write(foldOf(7), null, [], signal)).rejects.toThrow('enough')
     expect(await keysOf(store)).toEqual([])
     await checkpoints.write(foldOf(7), null)
     await expect(checkpoints.newest(signal)).rejects.toThrow('enough')

@@ -71,7 +71,7 @@ describe('opening', () => {
   test('neither committing large groups nor replaying them holds the event loop', async () => {
     const log = memoryLog()
     const machine: Machine<number> = {
-      ...tally,
+      features: tally.features,
       initial: () => 0,
       apply(state, entry) {
         // As slow as a real one.

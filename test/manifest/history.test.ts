@@ -207,15 +207,14 @@ describe('pages', () => {
     }
     expect(ends[0]).toMatchObject([{ from: 1, to: 1, bytes: 0 }])
     expect(ends[1]).toMatchObject([{ from: 1, to: 2, bytes: 0 }])
+    // Those that are no larger than all after them are one.
     expect(ends[4]).toMatchObject([
-      { from: 1, to: 2, bytes: 0 },
-      { from: 3, to: 3 },
-      { from: 4, to: 4 },
+      { from: 1, to: 4 },
       { from: 5, to: 5, bytes: 0 },
     ])
     const files: string[] = []
     for await (const { key } of store.list('_hist/')) files.push(key)
-    expect(files).toEqual([ends[4]![1], ends[4]![2]].map(page => `_hist/${page!.name}`))
+    expect(files).toContain(`_hist/${ends[4]![0]!.name}`)
     expect((await new History(store, ends[4]).range('t', 1, 2)).map(r => r.slot)).toEqual([3, 4])
     expect(await history.writePage(5)).toBe(ends[4])
   })

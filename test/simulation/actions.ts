@@ -156,6 +156,8 @@ export async function act(world: World, host: Host, name: string, action: Action
       await call({ kind: 'batchCommit', parts: of(batches, 2) })
       return
     }
+    case 'upkeep':
+      return host.tidy()
     case 'note': {
       const named = world.calls.flatMap(({ outcome }) => {
         return outcome.kind === 'done' && outcome.transaction !== undefined ? [outcome.transaction] : []

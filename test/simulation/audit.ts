@@ -12,13 +12,26 @@
  */
 
 import { catalogMachine } from '../../src/catalog/apply.js'
+import type { ExpireOp } from '../../src/catalog/ops.js'
 import type { CatalogState } from '../../src/catalog/state.js'
 import type { Entry, Genesis } from '../../src/commit/machine.js'
 import { decodeGenesis, decodeSlot } from '../../src/commit/slot.js'
 import { formatTransactionId, parseTransactionId } from '../../src/commit/transaction-id.js'
 import { connect, ErrorCode, type Namespace } from '../../src/index.js'
+import type { Change } from '../../src/manifest/change.js'
+import { reachable } from '../support/reachable.js'
 import { type Answer, type Op, send } from './calls.js'
-import { decide, emptyModel, type Model, manifests, oldRows, sights, sumOfBalances } from './model.js'
+import {
+  decide,
+  emptyModel,
+  type Model,
+  manifests,
+  oldRows,
+  sights,
+  sumOfBalances,
+  withoutVersions,
+  withSameRows,
+} from './model.js'
 import { ProcessClock } from './time.js'
 import { bank, type Call, type Disk, type History, startBalance, Violation } from './world.js'
 
@@ -28,6 +41,8 @@ interface Moment {
   /** The slot ends here. */
   readonly whole: boolean
   readonly model: Model
+  /** By upkeep. */
+  readonly tidied?: boolean
 }
 
 interface Place {
@@ -51,6 +66,7 @@ export async function audit(history: History): Promise<void> {
   const looked = plan.seed % 4 === 0 ? hosts : [hosts[plan.seed % hosts.length]!]
   for (const host of looked) await compare(host.name, await host.atPeace(), sights(final))
   await fresh.close()
+  if (plan.ages !== null) await checkFiles(history)
   for (const { key, staging } of manifests(final)) {
     const bytes = await history.disk.get(key)
     if (bytes === null) throw new Violation(`${key} is a version, and not there`)
@@ -61,6 +77,15 @@ export async function audit(history: History): Promise<void> {
     'audit',
     `seed ${plan.seed}: ${moments.at(-1)!.slot} slots, ${places.size} entries, ${calls.length} calls: kept`,
   )
+}
+
+/** What may still be there is there, as it was when it was last looked at; nothing else is older than the sweep floor. */
+async function checkFiles({ disk, plan, time }: History): Promise<void> {
+  const report = await reachable(disk, new ProcessClock(time))
+  for (const key of report.missing) throw new Violation(`${key} is needed, and not there`)
+  // Whoever swept last may have been before the last orphans.
+  if (plan.ages === null) return
+  for (const key of report.needless) throw new Violation(`${key} is needed by nothing, and still there`)
 }
 
 /** Runs the log through the model. */
@@ -81,13 +106,15 @@ async function replay({ plan, disk, callOf, tell }: History) {
       reloaded = catalogMachine.apply(reloaded, entry, at)
       const before = model
       const whole = i === header.entries.length - 1
-      const call = callOf.get(entry.txn)
+      const call = callerOf(entry, callOf)
       if (call === undefined) {
         if (!isUpkeep(entry)) {
           throw new Violation(`slot ${number} holds an entry nobody asked for: ${JSON.stringify(entry)}`)
         }
         tell?.('audit', `slot ${number}, entry ${i}: upkeep ${JSON.stringify(entry.ops)}`)
-        moments.push({ slot: number, whole, model })
+        for (const { t, runs } of expiriesIn(entry)) model = withoutVersions(model, t, runs)
+        for (const { t } of compactionsIn(entry)) model = withSameRows(model, t, header.ts)
+        moments.push({ slot: number, whole, model, tidied: true })
         continue
       }
       const transaction = formatTransactionId(number, entry.txn)
@@ -154,7 +181,11 @@ function checkCall(
           `call ${number} was refused (${outcome.message}) and stands in slot ${place.slot}`,
         )
       }
-      if (!isExplained(call, moments, outcome.code) && !isOvertaken(call, calls)) {
+      if (
+        !isExplained(call, moments, outcome.code) &&
+        !isOvertaken(call, calls) &&
+        !isTidiedAway(call, moments, outcome.code)
+      ) {
         throw new Violation(
           `nothing explains why call ${number} was refused, code ${outcome.code}: ${outcome.message}`,
         )
@@ -217,6 +248,17 @@ function isOvertaken({ outcome, number, endedBefore }: Call, calls: readonly Cal
   )
 }
 
+/** Whether upkeep took away what a call was about to read, to commit, or to look up. */
+function isTidiedAway({ op, floor, ceiling }: Call, moments: readonly Moment[], code: number): boolean {
+  const tidied = moments.filter(moment => moment.tidied)
+  if (op.kind === 'describeTransaction' || op.kind === 'note') {
+    // What was committed before a checkpoint may be forgotten.
+    return code === ErrorCode.TransactionNotFound && tidied.some(({ slot }) => slot <= ceiling)
+  }
+  if (code !== ErrorCode.ConcurrentModification && code !== ErrorCode.TableVersionNotFound) return false
+  return tidied.some(({ slot }) => slot >= floor && slot <= ceiling)
+}
+
 async function compare(
   who: string,
   ns: Namespace,
@@ -242,8 +284,8 @@ function isEqual(a: Answer, b: Answer): boolean {
 }
 
 async function bytesOf(disk: Disk, slot: number): Promise<Uint8Array> {
-  const bytes = await disk.get(`_log/${String(slot).padStart(20, '0')}`)
-  if (bytes === null) throw new Violation(`slot ${slot} is missing`)
+  const bytes = disk.log.get(slot)
+  if (bytes === undefined) throw new Violation(`slot ${slot} is missing`)
   return bytes
 }
 
@@ -255,7 +297,27 @@ function declaredIn(entry: Entry): readonly string[] {
   return opsOf(entry).flatMap(({ op, t }) => (op === 'declare' && t !== undefined ? [t] : []))
 }
 
+/** Who asked for an entry. What upkeep commits may look as if a call did that runs at the same time. */
+function callerOf(entry: Entry, callOf: History['callOf']): Call | undefined {
+  const call = callOf.get(entry.txn)
+  if (call === undefined || !isUpkeep(entry)) return call
+  const deletes = opsOf(entry).some(({ op }) => op === 'expire')
+  return deletes && ['deleteVersions', 'batchCommit'].includes(call.op.kind) ? call : undefined
+}
+
 /** What processes commit on their own. */
 function isUpkeep(entry: Entry): boolean {
-  return opsOf(entry).every(({ op }) => op === 'dropped')
+  const compactions = compactionsIn(entry)
+  return opsOf(entry).every(
+    op => ['dropped', 'expire', 'sweep'].includes(op.op) || compactions.includes(op as never),
+  )
+}
+
+function compactionsIn(entry: Entry): readonly Change[] {
+  const changes = opsOf(entry).filter(({ op }) => op === 'change') as unknown as readonly Change[]
+  return changes.filter(({ kind }) => kind === 'compaction')
+}
+
+function expiriesIn(entry: Entry): readonly ExpireOp[] {
+  return opsOf(entry).filter(({ op }) => op === 'expire') as unknown as readonly ExpireOp[]
 }

@@ -1,4 +1,6 @@
 /** Draws a world from a seed: who lives in it, what they want, what befalls them. */
+
+import type { UpkeepSettings } from '../../src/index.js'
 import { randomFrom } from '../support/clock.js'
 import type { Path } from './calls.js'
 import type { Fate, NetworkFaults } from './process.js'
@@ -39,7 +41,8 @@ export const actionKinds = [
   'batch',
   'note',
 ] as const
-export type ActionKind = (typeof actionKinds)[number]
+/** `upkeep` is done in worlds in which there is some. */
+export type ActionKind = (typeof actionKinds)[number] | 'upkeep'
 
 /** What needs rows to be anything but refused. */
 const rowKinds: readonly ActionKind[] = ['insert', 'delete', 'update', 'upsert', 'transaction', 'query']
@@ -63,6 +66,8 @@ export interface Plan {
   readonly hasTables: boolean
   /** Characters of metadata that each new version carries: much of it makes checkpoints due. */
   readonly padding: number
+  /** How long old things stay; null: longer than a world lives. */
+  readonly ages: Required<Pick<UpkeepSettings, 'keepVersionsMs' | 'keepOrphansMs' | 'keepLogMs'>> | null
   readonly processes: readonly ProcessPlan[]
 }
 
@@ -73,7 +78,8 @@ export const tables: readonly Path[] = [['t'], ['a', 't'], ['t'], ['a', 'u']]
 export const tableNames: readonly Path[] = [['t'], ['a', 't'], ['a', 'u']]
 export const tags = ['x', 'y'] as const
 
-export function drawPlan(seed: number): Plan {
+/** `tidy`: a world in which old things go. */
+export function drawPlan(seed: number, tidy = false): Plan {
   // Not the numbers that the world itself will draw.
   const random = randomFrom(seed ^ 0x5eaf)
   const of = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
@@ -92,9 +98,17 @@ export function drawPlan(seed: number): Plan {
     travels: of([0.1, 0.5, 1]),
   }
   // Each world cares for some kinds of actions, so that they meet.
-  const kinds = Array.from({ length: upTo(3) }, () => of(actionKinds))
+  const kinds: ActionKind[] = Array.from({ length: upTo(3) }, () => of(actionKinds))
   if (chance(0.4)) kinds.push('transfer', 'transfer')
   if (chance(0.3)) kinds.push('createTable', 'createNamespace')
+  const ages = tidy
+    ? {
+        keepVersionsMs: of([0, 1000, 600_000]),
+        keepOrphansMs: of([0, 0, 1000, 600_000]),
+        keepLogMs: of([0, 0, 1000]),
+      }
+    : null
+  if (ages !== null) kinds.push('upkeep', ...kinds, 'upkeep')
   const action = (): Action => ({
     kind: of(kinds),
     pauseMs: of([0, 0, 0, 5, 50, 2000, 700_000]),
@@ -122,5 +136,5 @@ export function drawPlan(seed: number): Plan {
   })
   const hasTables = kinds.some(kind => rowKinds.includes(kind)) && chance(0.8)
   const accounts = kinds.includes('transfer') || kinds.includes('audit') ? upTo(3) : 0
-  return { seed, faults, accounts, hasTables, padding: chance(0.005) ? 60_000 : 0, processes }
+  return { seed, faults, accounts, hasTables, padding: chance(0.005) ? 60_000 : 0, ages, processes }
 }

@@ -3,7 +3,9 @@
  * Immutable; tables and their versions are shared between models.
  */
 import { ErrorCode } from '../../src/errors.js'
+import { countNumbers, hasNumber, type Runs } from '../../src/manifest/runs.js'
 import { type Answer, finalKey, inOrder, lastName, type Op, type Path, type Row, stagedKey } from './calls.js'
+import { Violation } from './world.js'
 
 interface Version {
   readonly ts: number
@@ -432,6 +434,33 @@ export function sumOfBalances(model: Model, namespace: string): number {
     if (id.startsWith(`${namespace}$`) && table.versions.size > 0) sum += newest(table).balance ?? 0
   }
   return sum
+}
+
+/** With a new version of a table that has the rows of its newest. */
+export function withSameRows(model: Model, uuid: string, ts: number): Model {
+  const tables = new Map(model.tables)
+  for (const [id, table] of tables) {
+    if (table.uuid === uuid) tables.set(id, withRows(table, versionAt(table, lastOf(table)!).rows!, ts))
+  }
+  return { ...model, tables }
+}
+
+/** Without versions of a table that were too old. */
+export function withoutVersions(model: Model, uuid: string, runs: Runs): Model {
+  const tables = new Map(model.tables)
+  for (const [id, table] of tables) {
+    if (table.uuid !== uuid) continue
+    const left = [...table.versions].filter(([version]) => !hasNumber(runs, version))
+    const gone = table.versions.size - left.length
+    if (gone !== countNumbers(runs) || lastOf(table) !== left.at(-1)?.[0]) {
+      throw new Violation(`upkeep expired versions ${JSON.stringify(runs)} of table ${uuid}`)
+    }
+    for (const version of table.tags.values()) {
+      if (hasNumber(runs, version)) throw new Violation(`upkeep expired version ${version}, which has a tag`)
+    }
+    tables.set(id, { ...table, versions: new Map(left) })
+  }
+  return { ...model, tables }
 }
 
 /** Everything a model says about what can be seen, as calls and their answers. */

@@ -24,6 +24,7 @@ class UnsyncedDisk extends Disk {
   }
 
   override processDied(): void {
+    this.log.delete(Number(this.#unsynced.slice('_log/'.length)))
     this.delete(this.#unsynced)
   }
 }

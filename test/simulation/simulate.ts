@@ -11,6 +11,8 @@ import { type Call, Disk, Violation, World } from './world.js'
 export interface SimulationOptions {
   /** Told what happens, line by line. */
   readonly tell?: (line: string) => void
+  /** Whether old things go. */
+  readonly tidy?: boolean
   /** The disk, for worlds in which it breaks its promises. */
   readonly makeDisk?: (clock: ProcessClock) => Disk
 }
@@ -21,7 +23,7 @@ const passed = selfTest(new MemoryStore(diskName), systemClock)
 
 /** Runs the world of a seed and audits it. Throws `Violation`, with the way to see it again. */
 export async function simulate(seed: number, options: SimulationOptions = {}): Promise<readonly Call[]> {
-  const { tell, makeDisk = clock => new Disk(diskName, clock) } = options
+  const { tell, tidy = false, makeDisk = clock => new Disk(diskName, clock) } = options
   await passed
   // Most errors in a world are answers, and where they were made is not asked: half of the cost of one.
   const { stackTraceLimit } = Error
@@ -30,15 +32,18 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
   const { now } = performance
   performance.now = () => 0
   try {
-    const world = new World(drawPlan(seed), tell, makeDisk)
+    const world = new World(drawPlan(seed, tidy), tell, makeDisk)
     const history = await world.run()
     await audit(history)
     return history.calls
   } catch (error) {
     if (!(error instanceof Violation)) throw error
-    throw new Violation(`seed ${seed}: ${error.message}\nsee it happen: npm run story -- --seed ${seed}`, {
-      cause: error,
-    })
+    throw new Violation(
+      `seed ${seed}: ${error.message}\nsee it happen: npm run story -- --seed ${seed}${tidy ? ' --tidy' : ''}`,
+      {
+        cause: error,
+      },
+    )
   } finally {
     Error.stackTraceLimit = stackTraceLimit
     performance.now = now

@@ -37,15 +37,21 @@ export interface Call {
   outcome: Outcome
 }
 
-/** Bytes that are there for good, and which slot was written last. */
+/** Bytes that are there for good, and which slot was written last. Remembers the log, whatever is trimmed from it. */
 export class Disk extends MemoryStore {
   head = 0
+  /** Every slot as it was first written. */
+  readonly log = new Map<number, Uint8Array>()
 
   /** Of what was acknowledged nothing is lost. */
   processDied(): void {}
 
   override async putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
-    if (key.startsWith('_log/') && !this.peek(key)) this.head = Number(key.slice('_log/'.length))
+    const slot = key.startsWith('_log/') && !this.peek(key) ? Number(key.slice('_log/'.length)) : -1
+    if (slot >= 0 && !this.log.has(slot)) {
+      this.log.set(slot, new Uint8Array(bytes))
+      this.head = slot
+    }
     return super.putIfAbsent(key, bytes, signal)
   }
 }
@@ -113,6 +119,7 @@ export class World {
     // By then the files of dropped tables may go; whoever commits next sees to it.
     await founder.call({ kind: 'createNamespace', id: ['end'], mode: 'Create' })
     await this.time.sleep(restMs)
+    if (this.plan.ages !== null) await founder.tidy()
     const { plan, disk, calls, callOf, time, tell } = this
     return { plan, disk, calls, callOf, hosts: [...hosts, founder], time, tell }
   }
@@ -178,6 +185,13 @@ export class Host {
   async snapshot(): Promise<Namespace | null> {
     const ns = await this.#opened
     return this.race(ns.snapshot())
+  }
+
+  /** Does all the upkeep there is to do, as far as the network lets it. */
+  async tidy(): Promise<void> {
+    const ns = await this.#opened
+    this.#process.tell(() => 'tidies up')
+    await this.race(ns.optimize())
   }
 
   /** What a call that changes nothing gives; null when the network or death came between. */
@@ -295,6 +309,8 @@ export class Host {
           store,
           clock,
           cacheBytes: 1 << 20,
+          ...(this.#world.plan.ages !== null && { upkeep: this.#world.plan.ages }),
+          onUpkeep: event => process.tell(() => `upkeep: ${JSON.stringify(event)}`),
           onWarning: (message, cause) => process.tell(() => `${message}: ${textOfError(cause)}`),
         })
       } catch (error) {

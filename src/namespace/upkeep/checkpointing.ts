@@ -1,10 +1,14 @@
 /** Writes a checkpoint of the state, and a page of the history up to it, when the log after the newest one is long. */
+
+import { sweepFeature } from '../../catalog/ops.js'
 import type { CatalogState } from '../../catalog/state.js'
-import type { Checkpoint, Checkpoints } from '../../commit/checkpoints.js'
+import type { Checkpoint, CheckpointNote, Checkpoints } from '../../commit/checkpoints.js'
 import type { Committer } from '../../commit/committer.js'
 import type { Json } from '../../commit/machine.js'
+import { type PackInfo, type Packs, packsFeature } from '../../commit/packs.js'
 import type { Slot } from '../../commit/slot.js'
 import type { History, PageInfo } from '../../manifest/history.js'
+import type { Packing } from './packing.js'
 import type { Chore, Report } from './upkeep.js'
 
 /** A checkpoint is due when the log after the newest one has this many bytes, and half as many as that one has; */
@@ -31,6 +35,8 @@ export interface CheckpointingOptions {
   readonly committer: Committer<CatalogState>
   readonly checkpoints: Checkpoints<CatalogState>
   readonly history: History
+  readonly packs: Packs
+  readonly packing: Packing
   /** The checkpoint the root was opened from. */
   readonly opened: Checkpoint<CatalogState> | null
   /** What was applied since then; it goes on counting. */
@@ -41,56 +47,103 @@ export interface CheckpointingOptions {
 export class Checkpointing implements Chore {
   readonly name = 'writing a checkpoint'
   readonly #options: CheckpointingOptions
-  #slot: number
-  #bytes: number
+  /** Keys of checkpoints whose notes were read, or written. */
+  readonly #known = new Set<string>()
+  #slot = 0
+  #bytes = 0
 
   constructor(options: CheckpointingOptions) {
     this.#options = options
-    this.#slot = options.opened?.slot ?? 0
-    this.#bytes = options.opened?.bytes ?? 0
+    if (options.opened !== null) this.#take(options.opened)
+  }
+
+  /** The slot of the newest checkpoint that is known here. */
+  get slot(): number {
+    return this.#slot
   }
 
   dueIn(): number {
     return this.#options.tail.isLong(this.#bytes) ? 0 : Number.POSITIVE_INFINITY
   }
 
-  async work(thorough: boolean): Promise<void> {
-    const { committer, checkpoints, history, tail, report } = this.#options
-    if (((await checkpoints.newestSlot()) ?? 0) > this.#slot) {
-      // Another process was first: its pages serve here as well.
-      const other = await checkpoints.newest(undefined, this.#slot)
-      if (other !== null && other.slot <= committer.head) {
-        this.#adopt(other, pagesOf(other))
-        if (!thorough && this.dueIn() > 0) return
+  async work(thorough: boolean, signal: AbortSignal): Promise<void> {
+    const { committer, checkpoints, history, packs, packing, tail, report } = this.#options
+    for (;;) {
+      // Another process may have been first: its pages serve here as well.
+      await this.#adoptOthers()
+      const fold = committer.fold
+      if (fold.slot === this.#slot || (!thorough && this.dueIn() > 0)) return
+      const { slots, bytes } = tail
+      const packed = await packing.next(fold, this.#slot, thorough, signal)
+      const pages = await history.writePage(fold.slot)
+      const extra = { pages, ...(packed.length > 0 && { packs: packed }) }
+      const written = await checkpoints.write(fold, extra as unknown as Json, needOf(fold.state, packed))
+      this.#known.add(written.key)
+      if ((await checkpoints.notes(this.#known)).length > 0) {
+        // One came between, and may know of packs that this one does not name.
+        await checkpoints.remove(written.key)
+        this.#known.delete(written.key)
+        continue
       }
+      history.seal(pages)
+      packs.adopt(packed)
+      this.#slot = fold.slot
+      this.#bytes = written.bytes
+      // What was applied meanwhile is the beginning of the next tail.
+      tail.slots -= slots
+      tail.bytes -= bytes
+      report({ kind: 'checkpoint', slot: fold.slot, bytes: written.bytes })
+      await checkpoints.prune()
+      return
     }
-    const fold = committer.fold
-    if (fold.slot === this.#slot) return
-    const { slots, bytes } = tail
-    const pages = await history.writePage(fold.slot)
-    const written = await checkpoints.write(fold, { pages } as unknown as Json)
-    history.seal(pages)
-    this.#slot = fold.slot
-    this.#bytes = written.bytes
-    // What was applied meanwhile is the beginning of the next tail.
-    tail.slots -= slots
-    tail.bytes -= bytes
-    report({ kind: 'checkpoint', slot: fold.slot, bytes: written.bytes })
-    await checkpoints.prune()
   }
 
-  #adopt(other: Checkpoint<CatalogState>, pages: readonly PageInfo[]): void {
-    const { committer, history, tail } = this.#options
-    const share = (committer.head - other.slot) / Math.max(1, committer.head - this.#slot)
-    history.seal(pages)
-    tail.slots = committer.head - other.slot
-    tail.bytes = Math.round(tail.bytes * share)
-    this.#slot = other.slot
-    this.#bytes = other.bytes
+  /** The root goes on from another checkpoint: nothing between was applied. */
+  reopened(checkpoint: Checkpoint<CatalogState>): void {
+    const { history, packs, tail } = this.#options
+    history.seal(pagesOf(checkpoint))
+    packs.adopt(packsOf(checkpoint))
+    tail.slots = 0
+    tail.bytes = 0
+    this.#take(checkpoint)
+  }
+
+  async #adoptOthers(): Promise<void> {
+    const { committer, checkpoints, history, packs, tail } = this.#options
+    const notes = await checkpoints.notes(this.#known)
+    for (const note of notes) packs.adopt(packsOf(note))
+    const [newest] = notes
+    if (newest === undefined) return
+    if (newest.slot > committer.head) await committer.refresh()
+    if (newest.slot > this.#slot && newest.slot <= committer.head) {
+      const share = (committer.head - newest.slot) / Math.max(1, committer.head - this.#slot)
+      history.seal(pagesOf(newest))
+      tail.slots = committer.head - newest.slot
+      tail.bytes = Math.round(tail.bytes * share)
+      this.#take(newest)
+    }
+    for (const { key } of notes) this.#known.add(key)
+  }
+
+  #take({ key, slot, bytes }: CheckpointNote): void {
+    this.#known.add(key)
+    this.#slot = slot
+    this.#bytes = bytes
   }
 }
 
 /** The history pages a checkpoint names. */
-export function pagesOf({ extra }: Checkpoint<CatalogState>): readonly PageInfo[] {
+export function pagesOf({ extra }: Pick<CheckpointNote, 'extra'>): readonly PageInfo[] {
   return (extra as unknown as { readonly pages: readonly PageInfo[] }).pages
+}
+
+/** The packs a checkpoint names. */
+export function packsOf({ extra }: Pick<CheckpointNote, 'extra'>): readonly PackInfo[] {
+  return (extra as unknown as { readonly packs?: readonly PackInfo[] }).packs ?? []
+}
+
+/** What a reader of a checkpoint must know. */
+function needOf({ sweep, expired }: CatalogState, packs: readonly PackInfo[]): readonly string[] {
+  const swept = sweep.floor > 0 || expired.size > 0
+  return [...(swept ? [sweepFeature] : []), ...(packs.length > 0 ? [packsFeature] : [])]
 }

@@ -1,7 +1,7 @@
 /** One round of compaction of one table: what is worth doing on its newest version, done and committed. */
 import { type CatalogState, latestOf, pathKey, type TableHead } from '../../catalog/state.js'
-import type { Change, FoldedDead } from '../../manifest/change.js'
-import { fragmentsLeaving, movesFeature } from '../../manifest/change.js'
+import { ErrorCode, SheafError } from '../../errors.js'
+import { type Change, type FoldedDead, fragmentsLeaving, movesFeature } from '../../manifest/change.js'
 import type { Layout } from '../../manifest/layout.js'
 import { Pacer } from '../../primitives/pacer.js'
 import { TableReader } from '../../table/table-reader.js'
@@ -150,6 +150,8 @@ async function tryToLand(
     return reply
   } catch (error) {
     if (error instanceof Overtaken) return error
+    // Its files were given up for lost.
+    if (error instanceof SheafError && error.code === ErrorCode.ConcurrentModification) return null
     throw error
   }
 }

@@ -29,4 +29,33 @@ export interface TableCompacted {
   readonly ms: number
 }
 
-export type UpkeepEvent = TableCompacted | CheckpointWritten | DropEmptied
+/** Old versions of a table have ceased to exist. */
+export interface VersionsExpired {
+  readonly kind: 'expired'
+  /** UUID of the table. */
+  readonly table: string
+  /** How many. */
+  readonly versions: number
+}
+
+/** Files that nothing refers to are gone. */
+export interface FilesSwept {
+  readonly kind: 'swept'
+  readonly files: number
+  readonly bytes: number
+}
+
+/** Slots of the log that are dispensable are gone. */
+export interface LogTrimmed {
+  readonly kind: 'trimmed'
+  /** How many. */
+  readonly slots: number
+}
+
+export type UpkeepEvent =
+  | CheckpointWritten
+  | DropEmptied
+  | TableCompacted
+  | VersionsExpired
+  | FilesSwept
+  | LogTrimmed

@@ -1,0 +1,59 @@
+/** Decides which versions of tables with rows of ours may go, and which must stay although they ceased to exist. */
+import { difference, intersection, lastOf, type Runs, union } from '../manifest/runs.js'
+import type { ExpireOp } from './ops.js'
+import type { CatalogState, TableHead } from './state.js'
+
+/** By table: what open jobs work with. */
+export type JobVersions = ReadonlyMap<string, Runs>
+
+const all: Runs = [[0, Number.MAX_SAFE_INTEGER]]
+
+/** A job that says in its spec what it reads (`pinned: [{"table", "version"}]`) needs just that, another all of its table. */
+export function versionsOfJobs({ jobs }: Pick<CatalogState, 'jobs'>): JobVersions {
+  const found = new Map<string, Runs[]>()
+  const add = (table: string, runs: Runs) => found.set(table, [...(found.get(table) ?? []), runs])
+  for (const [, { table, spec }] of jobs) {
+    const pinned = (spec as { readonly pinned?: unknown } | null)?.pinned
+    if (!Array.isArray(pinned)) {
+      if (table !== null) add(table, all)
+      continue
+    }
+    for (const { table, version } of pinned as { table: string; version: number }[]) {
+      add(table, [[version, version]])
+    }
+  }
+  return new Map([...found].map(([table, sets]) => [table, union(sets)]))
+}
+
+/** The versions of a table that may cease to exist once they are old: neither the newest, nor tagged, nor of a job. */
+export function expendableVersions(head: TableHead, jobs: JobVersions): Runs {
+  const newest = lastOf(head.live)
+  if (head.kind !== 'sheaf' || newest === undefined || head.live[0]![0] === newest) return []
+  const kept: Runs[] = [[[newest, newest]], jobs.get(head.uuid) ?? []]
+  for (const [, version] of head.tags) kept.push([[version, version]])
+  return difference(head.live, union(kept))
+}
+
+/** What of `wanted` may cease to exist on `state`. */
+export function decideExpire(state: CatalogState, wanted: readonly ExpireOp[]): readonly ExpireOp[] {
+  const jobs = versionsOfJobs(state)
+  return wanted.flatMap(({ t, runs }): readonly ExpireOp[] => {
+    const head = state.tables.get(t)
+    const still = head === undefined ? [] : intersection(runs, expendableVersions(head, jobs))
+    return still.length === 0 ? [] : [{ op: 'expire', t, runs: still }]
+  })
+}
+
+/**
+ * The versions of a table whose data must be there: those that exist, and those that existed at the sweep floor or later. No
+ * sweep passes an open job, so what jobs work with is among them.
+ */
+export function heldVersions(state: CatalogState): (head: TableHead) => Runs {
+  const expired = new Map<string, Runs[]>()
+  for (const { t, runs } of state.expired) {
+    const sets = expired.get(t)
+    if (sets === undefined) expired.set(t, [runs])
+    else sets.push(runs)
+  }
+  return head => union([head.live, ...(expired.get(head.uuid) ?? [])])
+}

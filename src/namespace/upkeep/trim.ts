@@ -1,0 +1,82 @@
+/**
+ * Deletes slots that every checkpoint which is kept makes dispensable, in ascending order (STORAGE S16), and what was put in
+ * the place of older slots and replaced since: packs and pages that no checkpoint names.
+ *
+ * What goes was named, or no longer named, for as long as files stay that nothing refers to, so a copy of a live root that
+ * takes less than that is whole (S25).
+ */
+
+import type { CatalogState } from '../../catalog/state.js'
+import type { BlobLog } from '../../commit/blob-log.js'
+import type { CheckpointNote, Checkpoints } from '../../commit/checkpoints.js'
+import type { Clock } from '../../primitives/clock.js'
+import type { BlobStore } from '../../storage/blob-store.js'
+import { packsOf, pagesOf } from './checkpointing.js'
+import type { Chore, Report } from './upkeep.js'
+
+/** Pages and packs that no checkpoint names stay for so long at least: one may be on its way. */
+const replacedMs = 10 * 60 * 1000
+const pattern = /^_hist\/\d{20}-\d{20}-[0-9a-f]{8}\.(?:page|slots)$/
+
+export interface TrimOptions {
+  readonly checkpoints: Checkpoints<CatalogState>
+  readonly log: BlobLog
+  readonly store: BlobStore
+  readonly clock: Clock
+  readonly keepOrphansMs: number
+  /** The slot of the newest checkpoint this process knows. */
+  readonly checkpointed: () => number
+  readonly report: Report
+}
+
+export class Trim implements Chore {
+  readonly name = 'trimming the log'
+  readonly #options: TrimOptions
+  /** The checkpoint that was the newest at the last look. */
+  #looked: number
+
+  constructor(options: TrimOptions) {
+    this.#options = options
+    this.#looked = options.checkpointed()
+  }
+
+  dueIn(): number {
+    return this.#options.checkpointed() === this.#looked ? Number.POSITIVE_INFINITY : 0
+  }
+
+  async work(_thorough: boolean, signal: AbortSignal): Promise<void> {
+    const { checkpoints, checkpointed, log, clock, keepOrphansMs, report } = this.#options
+    const looked = checkpointed()
+    const notes = await checkpoints.notes(new Set(), signal)
+    const isPair = new Set(notes.map(({ slot }) => slot)).size >= 2
+    const before = clock.now() - keepOrphansMs
+    const to = isPair ? Math.min(...notes.map(note => standsFor(note, before))) : 0
+    const slots = to === 0 ? 0 : await log.trim(to, signal)
+    if (slots > 0) report({ kind: 'trimmed', slots })
+    await this.#deleteReplaced(notes, signal)
+    this.#looked = looked
+  }
+
+  async #deleteReplaced(notes: readonly CheckpointNote[], signal: AbortSignal): Promise<void> {
+    const { store, clock, keepOrphansMs } = this.#options
+    const before = clock.now() - Math.max(keepOrphansMs, replacedMs)
+    // As long as that no checkpoint has named what none of these names.
+    if (notes.length === 0 || notes.some(({ ts }) => ts > before)) return
+    const named = new Set(notes.flatMap(note => [...pagesOf(note), ...packsOf(note)].map(({ name }) => name)))
+    const gone: string[] = []
+    for await (const { key, modified } of store.list('_hist/', undefined, signal)) {
+      if (pattern.test(key) && !named.has(key.slice('_hist/'.length)) && modified <= before) gone.push(key)
+    }
+    for (const key of gone) await store.delete(key, signal)
+  }
+}
+
+/** The last slot that the packs of a checkpoint stand for, and have since `before`. */
+function standsFor(note: CheckpointNote, before: number): number {
+  let to = 0
+  for (const pack of packsOf(note)) {
+    if (pack.since > before) break
+    to = pack.to
+  }
+  return to
+}

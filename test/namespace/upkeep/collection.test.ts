@@ -1,0 +1,332 @@
+/** Old versions cease to exist, files that nothing refers to are deleted, slots that nobody needs are trimmed. */
+import { describe, expect, test } from 'vitest'
+import { connect, ErrorCode, type Namespace, type UpkeepEvent } from '../../../src/index.js'
+import type { BlobStore } from '../../../src/storage/blob-store.js'
+import { MemoryStore } from '../../../src/storage/memory-store.js'
+import { SeededClock } from '../../support/clock.js'
+import { CrashingStore, WrappedStore } from '../../support/stores.js'
+
+const hour = 60 * 60 * 1000
+const now = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
+
+/** Rows of more bytes than ride in a slot. */
+function manyRows(from = 0): { a: number; b: string }[] {
+  return Array.from({ length: 3_000 }, (_, i) => ({ a: from + i, b: `row ${from + i} ${'.'.repeat(20)}` }))
+}
+
+async function keysIn(store: BlobStore, prefix: string): Promise<string[]> {
+  const keys: string[] = []
+  for await (const { key } of store.list(prefix)) keys.push(key)
+  return keys
+}
+
+const dataOf = (store: BlobStore) => keysIn(store, 'tables/')
+
+/** Something happens before the first call of a kind goes through. */
+class InterruptedStore extends WrappedStore {
+  #left: number
+  readonly #call: string
+  readonly #interruption: () => Promise<unknown>
+
+  constructor(inner: BlobStore, call: string, interruption: () => Promise<unknown>) {
+    super(inner)
+    this.#left = 1
+    this.#call = call
+    this.#interruption = interruption
+  }
+
+  protected async around<T>(call: string, _conditional: boolean, run: () => Promise<T>, key: string) {
+    if (call === this.#call && key.startsWith('tables/') && this.#left-- > 0) await this.#interruption()
+    return run()
+  }
+}
+
+async function rowsAt(ns: Namespace, version?: number): Promise<number> {
+  const table = await ns.openTable('t')
+  return (await (version === undefined ? table : await table.checkout(version)).search().toArray()).length
+}
+
+describe('versions', () => {
+  test('cease to exist so long after another took their place, but for the newest and those with tags', async () => {
+    const clock = new SeededClock(1)
+    const events: UpkeepEvent[] = []
+    const ns = await connect('memory://', {
+      clock,
+      upkeep: { keepVersionsMs: hour },
+      onUpkeep: event => events.push(event),
+    })
+    const table = await ns.createTable('t', [{ a: 1 }])
+    clock.advance(30 * hour)
+    await table.add([{ a: 2 }])
+    await table.tags.create('kept', 2)
+    await table.add([{ a: 3 }])
+    const versions = async () => (await table.versions()).map(({ version }) => version)
+    await ns.optimize()
+    // Version 1 was the newest until a moment ago.
+    expect(await versions()).toEqual([1, 2, 3])
+    clock.advance(2 * hour)
+    await ns.optimize()
+    expect(await versions()).toEqual([2, 3])
+    expect(events).toContainEqual({ kind: 'expired', table: expect.any(String), versions: 1 })
+    await table.tags.delete('kept')
+    await ns.optimize()
+    expect(await versions()).toEqual([3])
+    await expect(table.checkout(1).then(at => at.countRows())).rejects.toMatchObject({
+      code: ErrorCode.TableVersionNotFound,
+    })
+    await ns.close()
+  })
+
+  test('go in the background, and those other processes made when they are looked at again', async () => {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('memory://', clock)
+    const options = { clock, store, upkeep: { keepVersionsMs: hour } }
+    const gone = await connect('memory://', options)
+    const table = await gone.createTable('t', [{ a: 1 }])
+    for (let i = 0; i < 5; i++) await table.add([{ a: i }])
+    await gone.close()
+    const ns = await connect('memory://', options)
+    await ns.createNamespace('first')
+    await clock.sleep(3 * hour)
+    expect((await (await ns.openTable('t')).versions()).map(({ version }) => version)).toEqual([6])
+    const own = await ns.createTable('own', [{ a: 1 }])
+    await own.add([{ a: 2 }])
+    expect(await own.versions()).toHaveLength(2)
+    await clock.sleep(2 * hour)
+    expect(await own.versions()).toHaveLength(1)
+    await ns.close()
+  })
+})
+
+describe('files', () => {
+  test('of versions that are gone go, and nothing else', async () => {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('memory://', clock)
+    const events: UpkeepEvent[] = []
+    const ns = await connect('memory://', {
+      clock,
+      store,
+      upkeep: now,
+      onUpkeep: event => events.push(event),
+    })
+    const table = await ns.createTable('t', manyRows())
+    await table.add(manyRows(3_000))
+    await table.tags.create('both', 2)
+    await table.add(manyRows(6_000), { mode: 'overwrite' })
+    const [own] = await dataOf(store)
+    const folder = own!.slice(0, own!.lastIndexOf('/data/'))
+    const stranger = `${folder}/data/notes.arrow`
+    await store.put(stranger, new Uint8Array(1))
+    await store.put(`${folder}/data/0-00000000-0000-4000-8000-000000000000.arrow`, new Uint8Array(7))
+    await store.put(
+      'tables/00000000-0000-4000-8000-000000000000/rows/0-00000000-0000-4000-8000-000000000000.runs',
+      new Uint8Array(1),
+    )
+    await ns.optimize()
+    expect(await dataOf(store)).toHaveLength(4)
+    expect(await rowsAt(ns, 2)).toBe(6_000)
+    expect(events).toContainEqual({ kind: 'swept', files: 2, bytes: 8 })
+    await table.tags.delete('both')
+    await ns.optimize()
+    expect(await dataOf(store)).toHaveLength(2)
+    expect(await dataOf(store)).toContain(stranger)
+    expect(await rowsAt(ns)).toBe(3_000)
+    await ns.close()
+  })
+
+  test('stay for as long as a snapshot shows them, of this process or another', async () => {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('memory://', clock)
+    const [reader, writer] = [
+      await connect('memory://', { clock, store }),
+      await connect('memory://', { clock, store, upkeep: now }),
+    ]
+    const table = await writer.createTable('t', manyRows())
+    const snapshots = [await reader.snapshot(), await writer.snapshot()]
+    await table.add(manyRows(3_000), { mode: 'overwrite' })
+    await writer.optimize()
+    for (const snapshot of snapshots) {
+      expect(await dataOf(store)).toHaveLength(2)
+      expect(await rowsAt(snapshot)).toBe(3_000)
+      await snapshot.close()
+      await writer.optimize()
+    }
+    expect(await dataOf(store)).toHaveLength(1)
+    await Promise.all([reader.close(), writer.close()])
+  })
+
+  test('of a reader whose version expires go: it is told so', async () => {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('memory://', clock)
+    const writer = await connect('memory://', { clock, store, upkeep: now })
+    const table = await writer.createTable('t', manyRows())
+    const late = new InterruptedStore(store, 'getRange', async () => {
+      await table.add(manyRows(3_000), { mode: 'overwrite' })
+      await writer.optimize()
+    })
+    const reader = await connect('memory://', { clock, store: late })
+    await expect(rowsAt(reader)).rejects.toMatchObject({
+      code: ErrorCode.TableVersionNotFound,
+      message: expect.stringMatching(/expired/),
+    })
+    expect(await rowsAt(reader)).toBe(3_000)
+    await Promise.all([reader.close(), writer.close()])
+  })
+
+  test('of a writer that was slower than the sweep do not come into the log', async () => {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('memory://', clock)
+    const [slow, other] = [
+      await connect('memory://', { clock, store }),
+      await connect('memory://', { clock, store, upkeep: now }),
+    ]
+    await other.createTable('t', manyRows())
+    const table = await slow.openTable('t')
+    let staged = false
+    const batches = async function* () {
+      yield manyRows(3_000)
+      staged = true
+      await other.createNamespace('meanwhile')
+      await other.optimize()
+    }
+    await expect(table.add(batches())).rejects.toMatchObject({
+      code: ErrorCode.ConcurrentModification,
+      status: 409,
+      hint: /try again/,
+    })
+    expect(staged).toBe(true)
+    await table.add(manyRows(3_000))
+    expect(await rowsAt(other)).toBe(6_000)
+    await Promise.all([slow.close(), other.close()])
+  })
+})
+
+describe('slots', () => {
+  /** Trims what can be trimmed: two checkpoints must say so. */
+  async function trim(ns: Namespace): Promise<void> {
+    for (let i = 0; i < 3; i++) {
+      await ns.createNamespace(`trim ${i}`)
+      await ns.dropNamespace(`trim ${i}`)
+      await ns.optimize()
+    }
+  }
+
+  test('go that nothing needs; versions, rows and replies that lie in others stay', async () => {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('memory://', clock)
+    const events: UpkeepEvent[] = []
+    const options = { clock, store, upkeep: now }
+    const ns = await connect('memory://', { ...options, onUpkeep: event => events.push(event) })
+    const table = await ns.createTable('t', [{ a: 1 }])
+    await table.tags.create('first', 1)
+    for (let a = 2; a < 80; a++) await table.add([{ a }])
+    await table.delete('a = 5')
+    const keyed = await ns.createNamespace('keyed', { idempotencyKey: 'once' })
+    for (let i = 0; i < 50; i++) await ns.createNamespace(`n${i}`)
+    await trim(ns)
+    expect(events).toContainEqual({ kind: 'trimmed', slots: expect.any(Number) })
+    expect((await keysIn(store, '_log/')).length).toBeLessThan(12)
+    const fresh = await connect('memory://', options)
+    for (const each of [ns, fresh]) {
+      expect(await rowsAt(each)).toBe(78)
+      expect(await rowsAt(each, 1)).toBe(1)
+      expect(await each.createNamespace('keyed', { idempotencyKey: 'once' })).toEqual(keyed)
+      expect(await each.namespaceNames()).toHaveLength(51)
+    }
+    await Promise.all([ns.close(), fresh.close()])
+  })
+
+  test('that were trimmed meanwhile are passed over by who was away', async () => {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('memory://', clock)
+    const options = { clock, store, upkeep: { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } }
+    const [reader, writer, active] = [
+      await connect('memory://', options),
+      await connect('memory://', options),
+      await connect('memory://', options),
+    ]
+    const table = await active.createTable('t', manyRows())
+    for (const ns of [reader, writer]) expect(await rowsAt(ns)).toBe(3_000)
+    const snapshot = await reader.snapshot()
+    await table.add([{ a: 1, b: 'x' }], { mode: 'overwrite' })
+    await trim(active)
+    await writer.createNamespace('late')
+    expect(await rowsAt(reader)).toBe(1)
+    expect(await reader.namespaceNames()).toEqual(['late'])
+    expect(await rowsAt(snapshot)).toBe(3_000)
+    await snapshot.close()
+    await trim(active)
+    await trim(writer)
+    await (await reader.openTable('t')).add([{ a: 2, b: 'y' }])
+    expect(await rowsAt(active)).toBe(2)
+    await Promise.all([reader.close(), writer.close(), active.close()])
+  })
+
+  test.each(['won', 'lost'])(
+    'a writer that sleeps in its append (%s) does not write into the past',
+    async fate => {
+      const clock = new SeededClock(1)
+      const store = new MemoryStore('memory://', clock)
+      const options = { clock, store, upkeep: now }
+      const active = await connect('memory://', options)
+      await active.createNamespace('first')
+      let asleep = false
+      const sleeper = new (class extends WrappedStore {
+        protected async around<T>(call: string, _conditional: boolean, run: () => Promise<T>, key: string) {
+          if (!asleep || call !== 'putIfAbsent' || !key.startsWith('_log/')) return run()
+          asleep = false
+          const early = fate === 'won' ? await run() : null
+          for (let i = 0; i < 3; i++) await trim(active)
+          return early ?? run()
+        }
+      })(store)
+      const writer = await connect('memory://', { ...options, store: sleeper })
+      asleep = true
+      await writer.createNamespace('late')
+      for (const ns of [writer, active]) expect(await ns.namespaceNames()).toEqual(['first', 'late'])
+      const slots = (await keysIn(store, '_log/')).map(key => Number(key.slice('_log/'.length)))
+      expect(slots.slice(1)).toEqual(Array.from({ length: slots.length - 1 }, (_, i) => slots[1]! + i))
+      await Promise.all([writer.close(), active.close()])
+    },
+  )
+})
+
+test('a process that dies at any step of collection leaves a root that opens with everything in it', async () => {
+  const origin = new MemoryStore('memory://')
+  const first = await connect('memory://', { store: origin })
+  const table = await first.createTable('t', manyRows())
+  await table.add(manyRows(3_000))
+  await table.delete('a < 10')
+  await table.add(manyRows(6_000), { mode: 'overwrite' })
+  await first.close()
+  const optimized = async (store: BlobStore) => {
+    const ns = await connect('memory://', { store, upkeep: now, onWarning: () => {} })
+    await ns.optimize()
+    await ns.createNamespace('more')
+    await ns.optimize()
+    await ns.close()
+  }
+  for (let survives = 0, died = true; died; survives++) {
+    for (const lastLands of [false, true]) {
+      const store = await copyOf(origin)
+      const dying = new CrashingStore(store, survives, lastLands)
+      await optimized(dying).catch(error => {
+        if (!dying.dead) throw error
+      })
+      died = dying.dead
+      const next = await connect('memory://', { store, upkeep: now })
+      expect(await rowsAt(next)).toBe(3_000)
+      for (const { version } of await (await next.openTable('t')).versions()) await rowsAt(next, version)
+      await next.optimize()
+      expect(await dataOf(store)).toHaveLength(1)
+      expect(await rowsAt(next)).toBe(3_000)
+      await next.close()
+    }
+  }
+})
+
+async function copyOf(store: MemoryStore): Promise<MemoryStore> {
+  const copy = new MemoryStore('memory://')
+  for (const key of await keysIn(store, '')) await copy.put(key, (await store.get(key))!)
+  return copy
+}

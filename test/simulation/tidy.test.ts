@@ -1,0 +1,40 @@
+/** Worlds in which old versions, files and slots go: everything else stays, whoever is slow, asleep or away meanwhile. */
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { catalogMachine } from '../../src/catalog/apply.js'
+import { BlobLog } from '../../src/commit/blob-log.js'
+import { simulate } from './simulate.js'
+import { Violation } from './world.js'
+
+test('worlds that are tidied up keep every promise', async () => {
+  const first = (Number(process.env.SHEAF_SEED ?? 1) - 1) * 10_000
+  for (let seed = first; seed < first + 100; seed++) await simulate(seed, { tidy: true })
+}, 600_000)
+
+describe('it is found out', () => {
+  afterEach(() => vi.restoreAllMocks())
+
+  /** What the first of the worlds from `first` on that breaks a promise says. */
+  async function firstViolation(first: number): Promise<string> {
+    for (let seed = first; seed < first + 600; seed++) {
+      const error = await simulate(seed, { tidy: true }).then(
+        () => null,
+        error => error,
+      )
+      if (error !== null) {
+        expect(error).toBeInstanceOf(Violation)
+        return `${seed}: ${error.message}`
+      }
+    }
+    return 'none'
+  }
+
+  test('when files may enter the log that a sweep has given up', async () => {
+    vi.spyOn(catalogMachine, 'check').mockImplementation(() => {})
+    expect(await firstViolation(590)).toMatch(/missing|not there/)
+  }, 600_000)
+
+  test('when nobody looks back', async () => {
+    vi.spyOn(BlobLog.prototype, 'has').mockResolvedValue(true)
+    expect(await firstViolation(0)).toMatch(/seed/)
+  }, 600_000)
+})

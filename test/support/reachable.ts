@@ -1,0 +1,48 @@
+/** Which files of tables a root needs, and which lie there: for audits. */
+import { heldVersions } from '../../src/catalog/retention.js'
+import { birthOfPath } from '../../src/manifest/file-names.js'
+import { reachOf } from '../../src/manifest/reach.js'
+import { openEngine } from '../../src/namespace/connect.js'
+import { settleUpkeep } from '../../src/namespace/upkeep/upkeep-settings.js'
+import type { Clock } from '../../src/primitives/clock.js'
+import { Pacer } from '../../src/primitives/pacer.js'
+import type { BlobStore } from '../../src/storage/blob-store.js'
+
+export interface Report {
+  readonly missing: readonly string[]
+  /** Born before the sweep floor. */
+  readonly needless: readonly string[]
+}
+
+export async function reachable(store: BlobStore, clock: Clock): Promise<Report> {
+  const { engine, close } = await openEngine(store, {
+    location: 'memory://',
+    create: false,
+    readOnly: true,
+    cacheBytes: 1 << 20,
+    clock,
+    warn: () => {},
+    report: () => {},
+    keep: settleUpkeep({}),
+  })
+  try {
+    const state = await engine.root.refresh()
+    const held = heldVersions(state)
+    const needed = new Set<string>()
+    for (const head of [...state.tables, ...state.detached].map(([, head]) => head)) {
+      if (head.kind !== 'sheaf') continue
+      const { files } = await reachOf(engine, head, held(head), new Pacer())
+      for (const path of files) needed.add(`${head.location}/${path}`)
+    }
+    const needless: string[] = []
+    for await (const { key } of store.list('tables/')) {
+      if (needed.delete(key)) continue
+      const location = key.split('/').slice(0, 2).join('/')
+      const birth = birthOfPath(key.slice(location.length + 1))
+      if (birth !== null && birth < state.sweep.floor && !state.drops.has(location)) needless.push(key)
+    }
+    return { missing: [...needed], needless }
+  } finally {
+    await close()
+  }
+}
