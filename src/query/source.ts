@@ -15,6 +15,7 @@ import type { Field, Schema } from '../arrow/types.js'
 import { assert } from '../errors.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { partitionPoint } from '../primitives/partition-point.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import { Difference } from './difference.js'
 import type { RowHits } from './hits.js'
@@ -102,14 +103,28 @@ export class RowSource {
   /** The columns `names` of rows of several parts, `rows` rows at a time, as copies: every part is read once for all of them. */
   async *batches(hits: RowHits, names: readonly string[], rows: number): AsyncGenerator<Batch> {
     const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
-    const taken: Column[] = []
-    for (const name of names) taken.push(await this.#taken(hits, name))
-    const { position } = partitioned(hits)
+    const { taken, position } = partitioned(hits)
+    const pieces: Column[][] = []
+    for (const name of names) {
+      const column: Column[] = []
+      for (const { part, offsets } of taken) {
+        column.push(await this.#some(part, name, offsets, true))
+        await this.#pacer.turn()
+      }
+      pieces.push(column)
+    }
+    const starts = new Uint32Array(taken.length + 1)
+    for (const [i, { offsets }] of taken.entries()) starts[i + 1] = starts[i]! + offsets.length
+    const numbers = [...taken.keys()]
     for (let from = 0; from < position.length; from += rows) {
       const some = position.subarray(from, from + rows)
+      const partOf = some.map(at => partitionPoint(taken.length, i => starts[i + 1]! <= at))
+      const places = { parts: numbers, partOf, offsets: some.map((at, i) => at - starts[partOf[i]!]!) }
+      const rowsOf = partition(places)
       const columns: Column[] = []
-      for (const column of taken) {
-        columns.push(takeColumn(column, some))
+      for (const column of pieces) {
+        const copied = rowsOf.taken.map(({ part, offsets }) => takeColumn(column[part]!, offsets))
+        columns.push(takeColumn(concatColumns(copied), rowsOf.position))
         await this.#pacer.turn()
       }
       yield { schema: { fields }, length: some.length, columns }
@@ -118,16 +133,13 @@ export class RowSource {
 
   /** Rows of several parts: taken part by part, then put into the order of the answer. */
   async #gather(hits: RowHits, name: string): Promise<Column> {
-    return takeColumn(await this.#taken(hits, name), partitioned(hits).position)
-  }
-
-  async #taken(hits: RowHits, name: string): Promise<Column> {
+    const { taken, position } = partitioned(hits)
     const pieces: Column[] = []
-    for (const { part, offsets } of partitioned(hits).taken) {
+    for (const { part, offsets } of taken) {
       pieces.push(await this.#some(part, name, offsets, true))
       await this.#pacer.turn()
     }
-    return concatColumns(pieces)
+    return takeColumn(concatColumns(pieces), position)
   }
 
   async #some(part: Part, name: string, offsets: Uint32Array, owned: boolean): Promise<Column> {
@@ -171,36 +183,48 @@ function madeField(name: string): Field {
   return field
 }
 
-interface Partitioned {
-  readonly taken: readonly { readonly part: Part; readonly offsets: Uint32Array }[]
+interface Partitioned<P> {
+  readonly taken: readonly { readonly part: P; readonly offsets: Uint32Array }[]
   /** Where each row of the answer stands among those taken. */
   readonly position: Uint32Array
 }
 
-const partitions = new WeakMap<RowHits, Partitioned>()
+const partitions = new WeakMap<RowHits, Partitioned<Part>>()
 
 /** The hits part by part; the same for all of their columns. */
-function partitioned(hits: RowHits): Partitioned {
+function partitioned(hits: RowHits): Partitioned<Part> {
   const known = partitions.get(hits)
   if (known !== undefined) return known
   const { parts, partOf, offsets } = hits
+  const made = partition({ parts, partOf: partOf!, offsets })
+  partitions.set(hits, made)
+  return made
+}
+
+function partition<P>({
+  parts,
+  partOf,
+  offsets,
+}: {
+  readonly parts: readonly P[]
+  readonly partOf: Uint32Array
+  readonly offsets: Uint32Array
+}): Partitioned<P> {
   const starts = new Uint32Array(parts.length + 1)
-  for (const part of partOf!) starts[part + 1]! += 1
+  for (const part of partOf) starts[part + 1]! += 1
   for (let part = 0; part < parts.length; part++) starts[part + 1]! += starts[part]!
   const next = starts.slice()
   const rows = new Uint32Array(offsets.length)
   const position = new Uint32Array(offsets.length)
   for (let row = 0; row < position.length; row++) {
-    const at = next[partOf![row]!]!++
+    const at = next[partOf[row]!]!++
     position[row] = at
     rows[at] = offsets[row]!
   }
   const taken = parts
     .map((part, i) => ({ part, offsets: rows.subarray(starts[i]!, starts[i + 1]!) }))
     .filter(piece => piece.offsets.length > 0)
-  const made = { taken, position }
-  partitions.set(hits, made)
-  return made
+  return { taken, position }
 }
 
 /** Whether the rows follow each other; they are ascending and distinct, or in no order at all. */

@@ -96,14 +96,14 @@ describe('the answer does not depend on the budget', () => {
 
 describe('a scan of many times the budget', () => {
   test('leaves in what says where rows are, and a small table that is in use', async () => {
-    const ns = await connect('memory://', { cacheBytes: megabyte })
+    const ns = await connect('memory://', { cacheBytes: 2 * megabyte })
     const hot = await ns.createTable('hot', rowsFrom(0, 1000, 16))
     const big = await ns.createTable('big', rowsFrom(0, 1, 128))
-    for (let i = 0; i < 80; i++) await big.add(rowsFrom(1 + 250 * i, 250, 128))
+    for (let i = 0; i < 40; i++) await big.add(rowsFrom(1 + 1000 * i, 1000, 128))
     const misses = (room: string) => ns.stats().memory.rooms[room]!.misses
     const useHot = () => hot.search(new Float32Array(16)).where('score > 0').limit(3).toArray()
     const scan = async (between: () => Promise<unknown>) => {
-      for await (const _ of big.search().batches({ rows: 250 })) await between()
+      for await (const _ of big.search().batches({ rows: 1000 })) await between()
     }
     await useHot()
     await scan(useHot)
@@ -112,7 +112,7 @@ describe('a scan of many times the budget', () => {
       await scan(between)
       const [layouts, footers, slots, columns] = ['layouts', 'footers', 'slots', 'columns'].map(misses)
       expect([layouts, footers, slots]).toEqual(places.slice(0, 3))
-      expect(columns).toBeGreaterThan(places[3]! + 80)
+      expect(columns).toBeGreaterThan(places[3]! + 40)
       await useHot()
       expect(misses('columns')).toBe(columns)
     }
@@ -127,6 +127,8 @@ describe('stats', () => {
     await table.search().toArray()
     const { memory, log, upkeep } = ns.stats()
     expect(memory.budgetBytes).toBe(megabyte)
+    await using unasked = await connect('memory://')
+    expect(unasked.stats().memory.budgetBytes).toBeLessThanOrEqual(1024 * megabyte)
     expect(Object.keys(memory.rooms).sort()).toEqual(
       [
         'columns',
