@@ -80,6 +80,7 @@ export type ChangeKind =
   | 'restore'
   | 'schema'
   | 'backfill'
+  | 'refresh'
 
 export interface Change {
   readonly op: 'change'

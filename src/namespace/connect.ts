@@ -36,6 +36,8 @@ import { StoredLayouts } from './upkeep/stored-layouts.js'
 import { type Report, Upkeep, type Warn } from './upkeep/upkeep.js'
 import type { UpkeepEvent } from './upkeep/upkeep-event.js'
 import { type SettledUpkeep, settleUpkeep, type UpkeepSettings } from './upkeep/upkeep-settings.js'
+import { ViewRefreshes } from './upkeep/view-refreshes.js'
+import { refreshKind } from './view-refresh.js'
 import { watchRoot } from './watch.js'
 
 export interface ConnectOptions {
@@ -155,6 +157,7 @@ export async function openEngine(
   const pins = new Pins(store, clock, readOnly)
   const upkeep = new Upkeep({
     chores: [
+      new ViewRefreshes(() => engine, clock),
       new StoredLayouts(layouts, () => committer.state),
       new Checkpointing({ committer, checkpoints, history, opened, tail, report }),
       new Drops({ committer, store, clock, pins, report }),
@@ -174,7 +177,9 @@ export async function openEngine(
     },
     store,
     clock,
-    kinds: readOnly ? [] : [...backfillKinds(() => engine, functions), ...jobKinds],
+    kinds: readOnly
+      ? []
+      : [...backfillKinds(() => engine, functions), refreshKind(() => engine), ...jobKinds],
   })
   const engine: Engine = {
     location,

@@ -3,14 +3,17 @@
  * operations of the specification; what they send is what any client could send.
  */
 
+import { concatChunks, encodeIpcStream } from '../arrow/encode-ipc.js'
 import type { RowOf } from '../arrow/row-type.js'
 import type { Schema } from '../arrow/types.js'
 import { unsupported } from '../errors.js'
 import type { CallOptions, Operations } from '../protocol/calls.js'
 import { parseId } from '../protocol/identifiers.js'
 import { checkFits, conformBatches } from '../write/conform.js'
-import { ArrowRows } from './arrow-rows.js'
+import { ArrowRows, readReply } from './arrow-rows.js'
+import { jobEnded } from './job-ended.js'
 import { wireWord } from './options.js'
+import { columnsField } from './selection.js'
 import { Table } from './table.js'
 import type { IngestOptions, Row, TableData } from './table-data.js'
 import { tableRows } from './table-rows.js'
@@ -29,6 +32,19 @@ export interface CreateTableOptions extends CallOptions, IngestOptions {
   readonly properties?: Readonly<Record<string, string>>
   /** Whether to create missing namespaces on the way. Default false. */
   readonly createParents?: boolean
+}
+
+export interface CreateViewOptions extends CallOptions {
+  /** The table whose rows it shows. */
+  readonly source: Identifier
+  /** Columns of the source, or SQL over them by the names they get. Default: all there are now. */
+  readonly columns?: readonly string[] | Readonly<Record<string, string>>
+  /** SQL: rows of the source for which it is true. Default: all. */
+  readonly where?: string
+  /** Whether commits to the source make it refresh itself in the background. Default false. */
+  readonly autoRefresh?: boolean
+  /** Whether to fill it, and wait until it is. Default true. */
+  readonly withData?: boolean
 }
 
 export interface CreateNamespaceOptions extends CallOptions {
@@ -97,6 +113,35 @@ export class Namespace implements AsyncDisposable {
     for (let depth = 1; depth < path.length; depth++) {
       await this.operations.createNamespace({ id: path.slice(0, depth), mode: 'ExistOk' }, parents)
     }
+  }
+
+  /**
+   * Creates a materialized view: a table of the rows of another, as they are when it is refreshed (`Table.refresh`). Only a
+   * refresh changes it. Throws code 5 when the name is taken, 12, 13 or 20 where the query does not fit the source, 19 where
+   * `withData` is set and the first refresh fails: the view is there then, and empty.
+   */
+  async createView<R extends object = Row>(id: Identifier, options: CreateViewOptions): Promise<Table<R>> {
+    const { source, columns, where, autoRefresh = false, withData = true, ...call } = options
+    const table = pathOf(source)
+    const query = {
+      ...(columns !== undefined && columnsField(columns)),
+      ...(where !== undefined && { filter: where }),
+    }
+    const empty = await this.operations.queryTable({ id: table, vector: null, k: 0, ...query }, call)
+    const { column_names, column_aliases } = query.columns ?? {}
+    const request = {
+      id: pathOf(id),
+      kind: 'query' as const,
+      source_query: JSON.stringify({ table, columns: column_names ?? column_aliases, filter: where }),
+      output_schema: Buffer.from(concatChunks(encodeIpcStream(readReply(empty).schema, []))).toString(
+        'base64',
+      ),
+      with_no_data: !withData,
+      auto_refresh: autoRefresh,
+    }
+    const { job_id } = await this.operations.createMaterializedView(request, call)
+    if (job_id !== undefined) await jobEnded(this.operations, job_id, this.#local?.watch, call)
+    return this.openTable<R>(id, call)
   }
 
   /**

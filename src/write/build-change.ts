@@ -38,6 +38,8 @@ export interface ChangeParts {
   /** The fields the drafts hold, in order. */
   readonly fields?: readonly number[]
   readonly drop?: readonly number[]
+  /** Ids below this one may be those of rows in `moved` that were not there before. */
+  readonly nextRow?: number
   /** Row offsets that die, by fragment. */
   readonly dead?: ReadonlyMap<number, RunsDraft>
   /** A new schema, with the field counter after it. */
@@ -59,7 +61,8 @@ export function buildChange(
       : { ...content, fields }
   const runsOf = ({ content }: RunsDraft): AddedRuns =>
     'blob' in content ? { blob: store(content.blob) } : content
-  let { row, frag } = head.next
+  let { frag } = head.next
+  let row = Math.max(head.next.row, parts.nextRow ?? 0)
   const fragment = (draft: Draft, ids: AddedIds): AddedFragment => {
     const { rows, zones } = draft
     const zoned = zones.size > 0 && { zones: zonesByField(zones, fields) }

@@ -59,17 +59,21 @@ export interface StagedRows {
   readonly rows: number
 }
 
-/** Stages batches that already have exactly `schema`. An empty source gives no draft. */
+/**
+ * Stages batches that already have exactly `schema`. An empty source gives no draft. `rowsMax`: most rows of a fragment, where
+ * those are fewer than there are anyway.
+ */
 export async function stageRows(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   schema: Schema,
   target: StageTarget,
   signal?: AbortSignal,
+  rowsMax = fragmentRows,
 ): Promise<StagedRows> {
   const pacer = new Pacer(signal)
   const source = new Rebatcher(batches, pacer)
   try {
-    return await stageFrom(source, schema, target, pacer, signal)
+    return await stageFrom(source, schema, target, pacer, Math.min(rowsMax, fragmentRows), signal)
   } finally {
     await source.close()
   }
@@ -80,18 +84,29 @@ async function stageFrom(
   schema: Schema,
   target: StageTarget,
   pacer: Pacer,
+  rowsMax: number,
   signal?: AbortSignal,
 ): Promise<StagedRows> {
   const small = await source.drainUpTo(inlineBytes)
   if (small !== null) {
     if (small.length === 0) return { drafts: [], rows: 0 }
-    const batch = concatBatches(small)
-    const draft = { rows: batch.length, content: { blob: encodeBatch(batch) }, zones: new Map() }
-    return { drafts: [draft], rows: batch.length }
+    const all = concatBatches(small)
+    const drafts: Draft[] = []
+    for (let from = 0; from < all.length; from += rowsMax) {
+      const batch = from === 0 && all.length <= rowsMax ? all : cutBatch(all, from, rowsMax)
+      drafts.push({ rows: batch.length, content: { blob: encodeBatch(batch) }, zones: new Map() })
+    }
+    return { drafts, rows: all.length }
   }
   const drafts: Draft[] = []
-  while (!(await source.ended())) drafts.push(await stageFragment(source, schema, target, pacer, signal))
+  while (!(await source.ended())) {
+    drafts.push(await stageFragment(source, schema, target, pacer, rowsMax, signal))
+  }
   return { drafts, rows: drafts.reduce((sum, draft) => sum + draft.rows, 0) }
+}
+
+function cutBatch(batch: Batch, from: number, rows: number): Batch {
+  return sliceBatch(batch, from, Math.min(rows, batch.length - from))
 }
 
 async function stageFragment(
@@ -99,6 +114,7 @@ async function stageFragment(
   schema: Schema,
   target: StageTarget,
   pacer: Pacer,
+  rowsMax: number,
   signal?: AbortSignal,
 ): Promise<Draft> {
   const file = newFileName(target)
@@ -107,8 +123,8 @@ async function stageFragment(
   let rows = 0
   let end: { bytes: number; footerCrc: number } | undefined
   async function* chunks(): AsyncGenerator<Uint8Array> {
-    while (rows < fragmentRows) {
-      const pending = await source.take(Math.min(batchRows, fragmentRows - rows))
+    while (rows < rowsMax) {
+      const pending = await source.take(Math.min(batchRows, rowsMax - rows))
       if (pending.length === 0) break
       for (const batch of pending) {
         rows += batch.length
