@@ -140,7 +140,7 @@ export class Namespace implements AsyncDisposable {
       auto_refresh: autoRefresh,
     }
     const { job_id } = await this.operations.createMaterializedView(request, call)
-    if (job_id !== undefined) await jobEnded(this.operations, job_id, this.#local?.watch, call)
+    if (job_id !== undefined) await jobEnded(this.operations, job_id, call)
     return this.openTable<R>(id, call)
   }
 

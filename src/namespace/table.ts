@@ -284,7 +284,7 @@ export class Table<R extends object = Row> {
       ...(maxRowsPerFragment !== undefined && { max_rows_per_fragment: maxRowsPerFragment }),
     }
     const { job_id } = await this.#operations.refreshMaterializedView(request, call)
-    await jobEnded(this.#operations, job_id, this.#watch, call)
+    await jobEnded(this.#operations, job_id, call)
     return { version: await this.version(call) }
   }
 

@@ -37,11 +37,15 @@ export class ViewRefreshes implements Chore {
     this.#due = Number.POSITIVE_INFINITY
     const { root, jobs } = this.#engine()
     if (thorough) this.#queued.clear()
-    for (const { view, target } of this.#behind(root.state)) {
-      signal.throwIfAborted()
-      const job = await this.#queue(view)
-      this.#queued.set(view, target)
-      if (thorough && job !== null) await jobs.settled(job, signal)
+    // A view may be the source of another.
+    const passes = thorough ? root.state.following.size : 1
+    for (let pass = 0; pass < passes; pass++) {
+      for (const { view, target } of this.#behind(root.state)) {
+        signal.throwIfAborted()
+        const job = await this.#queue(view)
+        this.#queued.set(view, target)
+        if (thorough && job !== null) await jobs.settled(job, signal)
+      }
     }
   }
 
