@@ -27,6 +27,8 @@ export interface TablePlace {
 export interface LayoutStoreOptions {
   /** Write no bases. */
   readonly readOnly: boolean
+  /** Believe no base: for who wants to know whether they are right. Default false. */
+  readonly fromNothing?: boolean
 }
 
 /** Bytes of layouts that are kept, fragments shared between them counted each time. */
@@ -69,6 +71,7 @@ export class LayoutStore {
   readonly #history: History
   readonly #store: BlobStore
   readonly #readOnly: boolean
+  readonly #fromNothing: boolean
   /** Least recently used first. */
   readonly #kept = new Map<string, Kept>()
   #keptBytes = 0
@@ -77,11 +80,17 @@ export class LayoutStore {
   /** Who wants what another is folding waits for it. */
   readonly #turns = new KeyedMutex()
 
-  constructor(slots: Slots, history: History, store: BlobStore, { readOnly }: LayoutStoreOptions) {
+  constructor(
+    slots: Slots,
+    history: History,
+    store: BlobStore,
+    { readOnly, fromNothing = false }: LayoutStoreOptions,
+  ) {
     this.#slots = slots
     this.#history = history
     this.#store = store
     this.#readOnly = readOnly
+    this.#fromNothing = fromNothing
   }
 
   /** The layout of a version of a sheaf table that was committed, whether it was expired since or not. */
@@ -189,6 +198,7 @@ export class LayoutStore {
     signal: AbortSignal | undefined,
   ): Promise<Layout | LostBase> {
     const key = baseKey(table.location, version)
+    if (this.#fromNothing) return { version, damaged: false }
     try {
       const bytes = await this.#store.get(key, signal)
       if (bytes === null) return { version, damaged: false }

@@ -37,6 +37,7 @@ import { type Report, Upkeep, type Warn } from './upkeep/upkeep.js'
 import type { UpkeepEvent } from './upkeep/upkeep-event.js'
 import { type SettledUpkeep, settleUpkeep, type UpkeepSettings } from './upkeep/upkeep-settings.js'
 import { ViewRefreshes } from './upkeep/view-refreshes.js'
+import { verifyOpen } from './verify/verify.js'
 import { refreshKind } from './view-refresh.js'
 import { watchRoot } from './watch.js'
 
@@ -88,6 +89,10 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
     transaction: (work, call = {}) => runTransaction(engine, work, call),
     watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
     optimize: (call = {}) => upkeep.finish(call.signal),
+    verify: (call = {}) => {
+      if (readOnly && call.repair === true) throw isReadOnly()
+      return verifyOpen(engine, call)
+    },
   })
 }
 

@@ -17,6 +17,7 @@ import { columnsField } from './selection.js'
 import { Table } from './table.js'
 import type { IngestOptions, Row, TableData } from './table-data.js'
 import { tableRows } from './table-rows.js'
+import type { Verification, VerifyOptions } from './verify/findings.js'
 
 /** `'a$b$t'`, or the names as an array (which may then contain `$`). */
 export type Identifier = string | readonly string[]
@@ -63,6 +64,7 @@ export interface LocalFeatures {
   readonly transaction: <T>(work: (tx: Namespace) => Promise<T>, options?: CallOptions) => Promise<T>
   readonly watch: (options?: CallOptions) => AsyncIterable<number>
   readonly optimize: (options?: CallOptions) => Promise<void>
+  readonly verify: (options?: VerifyOptions) => Promise<Verification>
 }
 
 export class Namespace implements AsyncDisposable {
@@ -240,6 +242,16 @@ export class Namespace implements AsyncDisposable {
    */
   async optimize(options: CallOptions = {}): Promise<void> {
     await this.#here('upkeep').optimize(options)
+  }
+
+  /**
+   * Checks the whole root as it is now: every byte of the log, all that is kept of it, and every column of every version there
+   * is, against their checksums and each other. Others may write meanwhile. With `repair`, what can be made again from the log is;
+   * the log and data are never touched. Problems are told, not thrown. Throws code 15 where a root that is opened read-only is to
+   * be repaired, 0 where the root is open in another process.
+   */
+  async verify(options: VerifyOptions = {}): Promise<Verification> {
+    return this.#here('a verification').verify(options)
   }
 
   #here(what: string): LocalFeatures {

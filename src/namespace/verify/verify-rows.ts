@@ -1,0 +1,236 @@
+/** Checks one version of a table: every file and blob that its rows are in, and that the numbers of the rows add up. */
+import { corrupted } from '../../errors.js'
+import type { Fragment, Layout, RunsPlace } from '../../manifest/layout.js'
+import { Bitset } from '../../primitives/bitset.js'
+import type { NumberRuns } from '../../primitives/number-runs.js'
+import { Pacer } from '../../primitives/pacer.js'
+import type { TableReader } from '../../table/table-reader.js'
+import { runsKey } from '../../table/table-reader.js'
+import { verifyFile } from '../../table/verify-file.js'
+import { damageOf, slotKey } from './verify-log.js'
+import type { Verifying } from './verifying.js'
+
+/** Row ids that are held against each other at a time. */
+const idsAtOnce = 1024 * 1024
+
+/** What of a table was looked at in one version need not be in the next: nothing of it ever changes. */
+export class TableRows {
+  readonly #verifying: Verifying
+  readonly #location: string
+  readonly #pacer: Pacer
+  readonly #fragments = new WeakSet<Fragment>()
+  /** Rows of each batch of a file that is sound; null: it is not. */
+  readonly #files = new Map<string, readonly number[] | null>()
+  readonly #runs = new Set<string>()
+  #isSound = true
+
+  constructor(verifying: Verifying, location: string) {
+    this.#verifying = verifying
+    this.#location = location
+    this.#pacer = new Pacer(verifying.signal)
+  }
+
+  async verify(reader: TableReader): Promise<void> {
+    const { layout } = reader
+    const ids = new Set<number>()
+    for (const fragment of layout.fragments) {
+      ids.add(fragment.id)
+      await this.#pacer.turn()
+      if (this.#fragments.has(fragment)) continue
+      this.#fragments.add(fragment)
+      const fault = faultIn(fragment, layout)
+      if (fault !== null) await this.#noteRows(layout, fault)
+      for (const file of fragment.files) {
+        if ('file' in file) await this.#verifyFile(fragment, file, layout)
+      }
+      await this.#orNoted(() => this.#verifyInline(reader, fragment))
+      await this.#orNoted(() => this.#verifyIds(reader, fragment))
+      await this.#orNoted(() => this.#verifyDead(reader, fragment))
+    }
+    if (ids.size < layout.fragments.length) await this.#noteRows(layout, 'two fragments have one id')
+  }
+
+  /** Whether no id is that of two living rows; only asked of rows that are sound. */
+  async verifyIdsOnce(reader: TableReader): Promise<void> {
+    if (!this.#isSound) return
+    const spans: Span[] = []
+    for (const fragment of reader.layout.fragments) {
+      spans.push({ fragment, ids: await reader.rowIds(fragment, this.#pacer.signal) })
+    }
+    spans.sort((a, b) => a.ids.at(0) - b.ids.at(0))
+    for (let from = 0, to: number; from < spans.length; from = to) {
+      let greatest = lastId(spans[from]!)
+      for (to = from + 1; to < spans.length && spans[to]!.ids.at(0) <= greatest; to++) {
+        greatest = Math.max(greatest, lastId(spans[to]!))
+      }
+      if (to - from > 1) await this.#verifyTogether(reader, spans.slice(from, to))
+    }
+  }
+
+  /** Fragments whose ids lie among each other. */
+  async #verifyTogether(reader: TableReader, spans: readonly Span[]): Promise<void> {
+    const { signal } = this.#pacer
+    for (let next = 0; ; ) {
+      const begins = spans.map(({ ids }) => {
+        const rank = ids.rankOf(next)
+        return rank < ids.count ? ids.at(rank) : Number.POSITIVE_INFINITY
+      })
+      const begin = Math.min(...begins)
+      if (begin === Number.POSITIVE_INFINITY) return
+      next = begin + idsAtOnce
+      const met = new Bitset(idsAtOnce)
+      for (const { fragment, ids } of spans) {
+        const [from, to] = [ids.rankOf(begin), ids.rankOf(next)]
+        if (from === to) continue
+        for (const part of await reader.partsOf(fragment, signal)) {
+          const live = await reader.live(part, signal)
+          const end = Math.min(to, part.first + part.rows)
+          const start = Math.max(from, part.first)
+          if (start >= end) continue
+          const own = new Float64Array(end - start)
+          ids.copy(start, end, own)
+          for (const [i, id] of own.entries()) {
+            if (live?.has(start + i - part.first) === false) continue
+            if (met.has(id - begin)) return this.#noteRows(reader.layout, `two living rows have the id ${id}`)
+            met.add(id - begin)
+          }
+          await this.#pacer.turn()
+        }
+      }
+    }
+  }
+
+  async #verifyFile(
+    fragment: Fragment,
+    file: Extract<Fragment['files'][number], { file: string }>,
+    layout: Layout,
+  ): Promise<void> {
+    const { findings, store } = this.#verifying
+    const path = `${this.#location}/data/${file.file}.arrow`
+    let batches = this.#files.get(file.file)
+    if (batches === undefined) {
+      try {
+        batches = await verifyFile(store, path, file, this.#pacer)
+      } catch (error) {
+        this.#isSound = false
+        batches = null
+        await findings.note('data', path, damageOf(error))
+      }
+      findings.file(file.bytes)
+      this.#files.set(file.file, batches)
+    }
+    if (batches === null) return
+    const rows = batches.reduce((sum, length) => sum + length, 0)
+    if (rows === fragment.rows) return
+    await this.#noteRows(layout, `${path} has ${rows} rows, fragment ${fragment.id} has ${fragment.rows}`)
+  }
+
+  async #verifyInline(reader: TableReader, fragment: Fragment): Promise<void> {
+    for (const part of await this.#partsOf(reader, fragment)) {
+      for (const field of reader.schema.fields) {
+        const file = fragment.files.findLast(({ fields }) => fields.includes(field.id))
+        if (file === undefined || 'file' in file) continue
+        const { column } = await reader.column(part, field, this.#pacer.signal)
+        if (column.length === part.rows) continue
+        throw new Fault(slotKey(file.slot), `blob ${file.blob} has ${column.length} rows, not ${part.rows}`)
+      }
+    }
+  }
+
+  async #verifyIds(reader: TableReader, fragment: Fragment): Promise<void> {
+    const { ids, rows } = fragment
+    if ('row0' in ids || rows === 0) return
+    await this.#runsAt(ids, async () => {
+      const runs = await reader.rowIds(fragment, this.#pacer.signal)
+      if (runs.at(0) === ids.least && runs.at(rows - 1) === ids.greatest) return
+      throw corrupted(`row ids of fragment ${fragment.id} do not lie between its bounds`)
+    })
+  }
+
+  async #verifyDead(reader: TableReader, fragment: Fragment): Promise<void> {
+    const { parts, count } = fragment.dead
+    if (parts.length === 0) return
+    let marks = 0
+    let dead = 0
+    for (const part of await this.#partsOf(reader, fragment)) {
+      const all = new Bitset(part.rows)
+      for (const place of parts) {
+        const some = await this.#runsAt(place, () => reader.marked(part, [place], this.#pacer.signal))
+        marks += some.count()
+        all.or(some)
+      }
+      dead += all.count()
+      await this.#pacer.turn()
+    }
+    if (marks !== dead) throw new Fault(this.#location, `a row of fragment ${fragment.id} dies twice`)
+    if (dead === count) return
+    throw new Fault(this.#location, `fragment ${fragment.id} has ${dead} dead rows, its record says ${count}`)
+  }
+
+  /** None where its file is not to be read, which is noted. */
+  async #partsOf(reader: TableReader, fragment: Fragment) {
+    const [first] = fragment.files
+    const isLost = first !== undefined && 'file' in first && this.#files.get(first.file) === null
+    return isLost ? [] : reader.partsOf(fragment, this.#pacer.signal)
+  }
+
+  /** Says which file a fault is in, and counts it once. */
+  async #runsAt<T>(place: RunsPlace, read: () => Promise<T>): Promise<T> {
+    const { findings } = this.#verifying
+    const path = 'file' in place ? `${this.#location}/rows/${place.file}.runs` : slotKey(place.slot)
+    const isNew = !this.#runs.has(runsKey(place))
+    this.#runs.add(runsKey(place))
+    if (isNew && 'file' in place) findings.file(place.bytes)
+    try {
+      return await read()
+    } catch (error) {
+      throw new Fault(path, damageOf(error), 'file' in place && isNew)
+    }
+  }
+
+  async #orNoted(check: () => Promise<void>): Promise<void> {
+    const { findings } = this.#verifying
+    try {
+      await check()
+    } catch (error) {
+      this.#isSound = false
+      if (!(error instanceof Fault)) await findings.note('rows', this.#location, damageOf(error))
+      else await findings.note(error.isInFile ? 'data' : 'rows', error.path, error.message)
+    }
+  }
+
+  async #noteRows({ version }: Layout, what: string): Promise<void> {
+    this.#isSound = false
+    await this.#verifying.findings.note('rows', this.#location, `version ${version}: ${what}`)
+  }
+}
+
+interface Span {
+  readonly fragment: Fragment
+  readonly ids: NumberRuns
+}
+
+function lastId({ ids }: Span): number {
+  return ids.at(ids.count - 1)
+}
+
+/** What is wrong in a place. */
+class Fault extends Error {
+  readonly path: string
+  readonly isInFile: boolean
+
+  constructor(path: string, what: string, isInFile = false) {
+    super(what)
+    this.path = path
+    this.isInFile = isInFile
+  }
+}
+
+function faultIn({ id, rows, ids, dead }: Fragment, { next }: Layout): string | null {
+  const greatest = 'row0' in ids ? ids.row0 + rows - 1 : ids.greatest
+  if (rows === 0) return `fragment ${id} has no rows`
+  if (id >= next.frag) return `fragment ${id} has an id that is not given yet`
+  if (greatest >= next.row) return `fragment ${id} has the row id ${greatest}, which is not given yet`
+  if (dead.count > rows) return `fragment ${id} has ${dead.count} dead rows of ${rows}`
+  return null
+}
