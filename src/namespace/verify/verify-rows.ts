@@ -4,6 +4,7 @@ import type { Fragment, Layout, RunsPlace } from '../../manifest/layout.js'
 import { Bitset } from '../../primitives/bitset.js'
 import type { NumberRuns } from '../../primitives/number-runs.js'
 import { Pacer } from '../../primitives/pacer.js'
+import { readWhole } from '../../table/data-file.js'
 import type { TableReader } from '../../table/table-reader.js'
 import { runsKey } from '../../table/table-reader.js'
 import { verifyFile } from '../../table/verify-file.js'
@@ -21,7 +22,12 @@ export class TableRows {
   readonly #fragments = new WeakSet<Fragment>()
   /** Rows of each batch of a file that is sound; null: it is not. */
   readonly #files = new Map<string, readonly number[] | null>()
+  /** Files with ids or offsets that were read. */
   readonly #runs = new Set<string>()
+  /** Those of them that are damaged. */
+  readonly #lost = new Set<string>()
+  /** By fragment id. */
+  readonly #dead = new Map<number, Dead>()
   #isSound = true
 
   constructor(verifying: Verifying, location: string) {
@@ -43,6 +49,7 @@ export class TableRows {
       for (const file of fragment.files) {
         if ('file' in file) await this.#verifyFile(fragment, file, layout)
       }
+      await this.#verifyRuns(fragment)
       await this.#orNoted(() => this.#verifyInline(reader, fragment))
       await this.#orNoted(() => this.#verifyIds(reader, fragment))
       await this.#orNoted(() => this.#verifyDead(reader, fragment))
@@ -139,7 +146,7 @@ export class TableRows {
 
   async #verifyIds(reader: TableReader, fragment: Fragment): Promise<void> {
     const { ids, rows } = fragment
-    if ('row0' in ids || rows === 0) return
+    if ('row0' in ids || rows === 0 || this.#lost.has(runsKey(ids))) return
     await this.#runsAt(ids, async () => {
       const runs = await reader.rowIds(fragment, this.#pacer.signal)
       if (runs.at(0) === ids.least && runs.at(rows - 1) === ids.greatest) return
@@ -147,24 +154,39 @@ export class TableRows {
     })
   }
 
+  /** From one version to the next the dead rows of a fragment mostly grow, by what one commit killed. */
   async #verifyDead(reader: TableReader, fragment: Fragment): Promise<void> {
-    const { parts, count } = fragment.dead
+    const { parts: places, count } = fragment.dead
+    if (places.length === 0 || places.some(place => this.#lost.has(runsKey(place)))) return
+    const parts = await this.#partsOf(reader, fragment)
     if (parts.length === 0) return
-    let marks = 0
-    let dead = 0
-    for (const part of await this.#partsOf(reader, fragment)) {
-      const all = new Bitset(part.rows)
-      for (const place of parts) {
+    const before = this.#dead.get(fragment.id)
+    const keys = new Set(places.map(runsKey))
+    // After a restore they are not those of before and some more.
+    const grows = before !== undefined && [...before.counts.keys()].every(key => keys.has(key))
+    const dead: Dead = grows ? before : { counts: new Map(), rows: parts.map(({ rows }) => new Bitset(rows)) }
+    this.#dead.set(fragment.id, dead)
+    for (const place of places) {
+      if (dead.counts.has(runsKey(place))) continue
+      let killed = 0
+      for (const [i, part] of parts.entries()) {
         const some = await this.#runsAt(place, () => reader.marked(part, [place], this.#pacer.signal))
-        marks += some.count()
-        all.or(some)
+        const all = dead.rows[i]!
+        const were = all.count()
+        if (all.or(some).count() - were < some.count()) {
+          throw new Fault(this.#location, `a row of fragment ${fragment.id} dies twice`)
+        }
+        killed += some.count()
+        await this.#pacer.turn()
       }
-      dead += all.count()
-      await this.#pacer.turn()
+      dead.counts.set(runsKey(place), killed)
     }
-    if (marks !== dead) throw new Fault(this.#location, `a row of fragment ${fragment.id} dies twice`)
-    if (dead === count) return
-    throw new Fault(this.#location, `fragment ${fragment.id} has ${dead} dead rows, its record says ${count}`)
+    const found = places.reduce((sum, place) => sum + dead.counts.get(runsKey(place))!, 0)
+    if (found === count) return
+    throw new Fault(
+      this.#location,
+      `fragment ${fragment.id} has ${found} dead rows, its record says ${count}`,
+    )
   }
 
   /** None where its file is not to be read, which is noted. */
@@ -174,17 +196,31 @@ export class TableRows {
     return isLost ? [] : reader.partsOf(fragment, this.#pacer.signal)
   }
 
-  /** Says which file a fault is in, and counts it once. */
+  /** Reads files with ids or offsets, each once. */
+  async #verifyRuns({ ids, dead }: Fragment): Promise<void> {
+    const { findings, store } = this.#verifying
+    for (const place of 'row0' in ids ? dead.parts : [ids, ...dead.parts]) {
+      if (!('file' in place) || this.#runs.has(place.file)) continue
+      this.#runs.add(place.file)
+      findings.file(place.bytes)
+      const path = `${this.#location}/rows/${place.file}.runs`
+      try {
+        await readWhole(store, path, place)
+      } catch (error) {
+        this.#isSound = false
+        this.#lost.add(place.file)
+        await findings.note('data', path, damageOf(error))
+      }
+    }
+  }
+
+  /** Says where a fault is. */
   async #runsAt<T>(place: RunsPlace, read: () => Promise<T>): Promise<T> {
-    const { findings } = this.#verifying
-    const path = 'file' in place ? `${this.#location}/rows/${place.file}.runs` : slotKey(place.slot)
-    const isNew = !this.#runs.has(runsKey(place))
-    this.#runs.add(runsKey(place))
-    if (isNew && 'file' in place) findings.file(place.bytes)
     try {
       return await read()
     } catch (error) {
-      throw new Fault(path, damageOf(error), 'file' in place && isNew)
+      const path = 'file' in place ? `${this.#location}/rows/${place.file}.runs` : slotKey(place.slot)
+      throw new Fault(path, damageOf(error))
     }
   }
 
@@ -194,8 +230,8 @@ export class TableRows {
       await check()
     } catch (error) {
       this.#isSound = false
-      if (!(error instanceof Fault)) await findings.note('rows', this.#location, damageOf(error))
-      else await findings.note(error.isInFile ? 'data' : 'rows', error.path, error.message)
+      if (error instanceof Fault) await findings.note('rows', error.path, error.message)
+      else await findings.note('rows', this.#location, damageOf(error))
     }
   }
 
@@ -203,6 +239,14 @@ export class TableRows {
     this.#isSound = false
     await this.#verifying.findings.note('rows', this.#location, `version ${version}: ${what}`)
   }
+}
+
+/** Dead rows of a fragment, as one version has them. */
+interface Dead {
+  /** How many each commit killed, by place. */
+  readonly counts: Map<string, number>
+  /** By part. */
+  readonly rows: readonly Bitset[]
 }
 
 interface Span {
@@ -217,12 +261,10 @@ function lastId({ ids }: Span): number {
 /** What is wrong in a place. */
 class Fault extends Error {
   readonly path: string
-  readonly isInFile: boolean
 
-  constructor(path: string, what: string, isInFile = false) {
+  constructor(path: string, what: string) {
     super(what)
     this.path = path
-    this.isInFile = isInFile
   }
 }
 
