@@ -215,30 +215,29 @@ export class JobRunner<S> {
     this.#own.set(id, own)
     if (this.#offered.size === 0) this.#scan()
     const claim = await this.#claim(id).catch(() => null)
-    if (claim !== null) await this.#carryOut(own, claim)
+    if (claim !== null && claim !== 'must wait') await this.#carryOut(own, claim)
     this.#own.delete(id)
     // It may have been queued again, or what it had to wait for may have ended, and was passed over, being ours.
-    if (this.#jobs?.get(id)?.status !== 'Queued') return
-    if (claim !== null) this.#offer(id)
-    else {
-      this.#scanned = null
-      if (this.#offered.size === 0) this.#scan()
-    }
+    const job = this.#jobs?.get(id)
+    if (claim !== null && job?.status === 'Queued' && !this.#mustWait(this.#jobs!, job)) this.#offer(id)
   }
 
   // --- one job, from claim to end --------------------------------------------------------------------------
 
   /** Null when the job is not to be had any more. */
-  async #claim(id: string): Promise<OpenJob | null> {
+  async #claim(id: string): Promise<OpenJob | 'must wait' | null> {
+    let mustWait = false
     await this.#persist(state => {
       const jobs = this.#log.jobs(state)
       const job = jobs.get(id)
-      if (job?.status !== 'Queued' || this.#mustWait(jobs, job)) throw notNeeded
+      mustWait = job?.status === 'Queued' && this.#mustWait(jobs, job)
+      if (job?.status !== 'Queued' || mustWait) throw notNeeded
       return { ops: [asJson(claimedOp(job, this.#owner))], req: [asDependency(job)] }
     })
     // Ours also when there was no need to claim it: an attempt whose outcome was unknown has landed.
     const job = this.#jobs?.get(id)
-    return job?.owner === this.#owner ? job : null
+    if (job?.owner === this.#owner) return job
+    return mustWait ? 'must wait' : null
   }
 
   async #carryOut(own: Own, claim: OpenJob): Promise<void> {

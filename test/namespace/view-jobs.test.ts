@@ -1,6 +1,11 @@
 /** Refreshes as jobs: at once, canceled, interrupted, by themselves. */
 import { afterEach, expect, test } from 'vitest'
-import { connect, type Namespace } from '../../src/index.js'
+import { connect } from '../../src/index.js'
+import { openEngine } from '../../src/namespace/connect.js'
+import { bindOperations } from '../../src/namespace/handlers.js'
+import { Namespace } from '../../src/namespace/namespace.js'
+import { settleUpkeep } from '../../src/namespace/upkeep/upkeep-settings.js'
+import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { jobEnd, viewRequest } from '../suites/views.js'
 import { SeededClock } from '../support/clock.js'
@@ -267,3 +272,57 @@ async function specOf(store: MemoryStore, id: string): Promise<unknown> {
   }
   return null
 }
+
+test('a compaction of the source is no reason to look at a row, and only what else was done counts', async () => {
+  const { engine, close } = await openEngine(new MemoryStore('memory://'), {
+    location: 'memory://',
+    create: true,
+    readOnly: false,
+    cacheBytes: 1e6,
+    clock: systemClock,
+    warn: message => expect.fail(message),
+    keep: settleUpkeep({}),
+    report: () => {},
+  })
+  const ns = new Namespace(bindOperations(engine), close)
+  open.push(ns)
+  const source = await ns.createTable('t', rowsFrom(0n, 3))
+  const view = await ns.createView('v', { source: 't' })
+  const other = await ns.createTable(
+    'other',
+    rowsFrom(0n, 3).map(({ id }) => ({ id, n: -1n })),
+  )
+  const { uuid } = await ns.operations.describeTable({ id: ['t'] })
+  const blob = (await engine.slots.get(engine.root.head)).blob(0)
+  // A compaction that lies tells whether anybody looks.
+  await source.add(rowsFrom(10n, 1))
+  const { next } = engine.root.state.tables.get(uuid!)!
+  const files = [{ blob: 0, bytes: blob.length, fields: [0, 1] }]
+  const compaction = {
+    op: 'change',
+    t: uuid!,
+    v: 3,
+    base: 2,
+    start: 0,
+    kind: 'compact',
+    add: [{ id: next.frag, rows: 3, ids: { row0: 0 }, files }],
+    dead: [],
+    drop: [0],
+    schema: null,
+    next: { ...next, frag: next.frag + 1 },
+  }
+  await engine.root.commit(() => ({ ops: [compaction], blobs: [blob] }))
+  await source.add(rowsFrom(20n, 1))
+  await view.refresh()
+  const shown = await view.search().orderBy('id').toArray()
+  expect(shown.map(({ id, n }) => [id, n])).toEqual([
+    [0, 100],
+    [1, 101],
+    [2, 102],
+    [10, 100],
+    [20, 100],
+  ])
+  const { metadata } = await ns.operations.describeTable({ id: ['v'] })
+  expect(metadata).toMatchObject({ 'geneva::view::base_version': '4' })
+  expect(await other.countRows()).toBe(3)
+})

@@ -39,6 +39,7 @@ test.each(definitions)('%j', async definition => {
         else await change(ns, source, each).catch(isRefused)
       }
       await checkRefresh(ns, source, view, definition, null)
+      expect((await ns.verify()).problems).toEqual([])
       await ns.close()
     }),
     { numRuns: 20 },

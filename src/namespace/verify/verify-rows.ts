@@ -96,7 +96,8 @@ export class TableRows {
           if (start >= end) continue
           const own = new Float64Array(end - start)
           ids.copy(start, end, own)
-          for (const [i, id] of own.entries()) {
+          for (let i = 0; i < own.length; i++) {
+            const id = own[i]!
             if (live?.has(start + i - part.first) === false) continue
             if (met.has(id - begin)) return this.#noteRows(reader.layout, `two living rows have the id ${id}`)
             met.add(id - begin)
