@@ -30,7 +30,7 @@ export class ViewRefreshes implements Chore {
   }
 
   dueIn(): number {
-    return Math.max(0, this.#due - this.#clock.elapsed())
+    return this.#due === Number.POSITIVE_INFINITY ? this.#due : Math.max(0, this.#due - this.#clock.elapsed())
   }
 
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
