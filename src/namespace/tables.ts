@@ -112,23 +112,24 @@ async function describeVersion(
     return { version }
   }
   if (!isDetailed && version === latestOf(head)) {
-    return { version, ...describeSchema(head, await schemaOf(engine, head, signal), dialect) }
+    return { version, ...describeSchema(head, version, await schemaOf(engine, head, signal), dialect) }
   }
   const { layout } = await openVersion(engine, head, version, signal)
   const deleted = layout.fragments.reduce((sum, fragment) => sum + fragment.dead.count, 0)
   return {
     version,
-    ...describeSchema(head, layout.schema, dialect),
+    ...describeSchema(head, version, layout.schema, dialect),
     ...(isDetailed && { stats: { num_deleted_rows: deleted, num_fragments: layout.fragments.length } }),
   }
 }
 
 function describeSchema(
   head: TableHead,
+  version: number,
   schema: TableSchema,
   dialect: HandlerOptions['dialect'],
 ): Pick<Reply<'describeTable'>, 'schema' | 'metadata'> {
-  const metadata = { ...schema.metadata, ...viewMetadata(head) }
+  const metadata = { ...schema.metadata, ...viewMetadata(head, version) }
   const all = head.view === null ? schema : { ...schema, metadata }
   return { schema: schemaToJson(arrowSchema(all), dialect ?? 'namespace'), metadata }
 }

@@ -3,7 +3,7 @@ import { decodeIpc } from '../arrow/decode-ipc.js'
 import type { Schema } from '../arrow/types.js'
 import { checkRows, findTable, idText, tableNamed, versionOf } from '../catalog/lookup.js'
 import type { Properties, ViewDefinition, ViewOp } from '../catalog/ops.js'
-import { type CatalogState, newTable, type TableHead, type ViewState } from '../catalog/state.js'
+import { type CatalogState, latestOf, newTable, type TableHead, type ViewState } from '../catalog/state.js'
 import { decideDeclareTable } from '../catalog/tables.js'
 import type { Json } from '../commit/machine.js'
 import { invalidInput, type SheafError, unsupported } from '../errors.js'
@@ -264,10 +264,11 @@ function specOf(
 
 // ---- description
 
-/** The definition of a view as users of Lance look for it: in the metadata of its schema. */
-export function viewMetadata({ view }: TableHead): Readonly<Record<string, string>> {
-  if (view === null) return {}
-  const { definition, src } = view
+/** The definition of a view as users of Lance look for it: in the metadata of its schema. What it shows is told of its newest version. */
+export function viewMetadata(head: TableHead, version: number): Readonly<Record<string, string>> {
+  if (head.view === null) return {}
+  const { definition } = head.view
+  const src = version === latestOf(head) ? head.view.src : null
   const { source } = definition
   return {
     'geneva::view::kind': definition.kind,

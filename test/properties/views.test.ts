@@ -42,7 +42,7 @@ test.each(definitions)('%j', async definition => {
       expect((await ns.verify()).problems).toEqual([])
       await ns.close()
     }),
-    { numRuns: 20 },
+    { numRuns: 8 },
   )
 })
 

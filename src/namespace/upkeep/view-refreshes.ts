@@ -34,7 +34,17 @@ export class ViewRefreshes implements Chore {
   }
 
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
+    // What is committed from here on makes it due again.
     this.#due = Number.POSITIVE_INFINITY
+    try {
+      await this.#refresh(thorough, signal)
+    } catch (error) {
+      this.#due = this.#clock.elapsed()
+      throw error
+    }
+  }
+
+  async #refresh(thorough: boolean, signal: AbortSignal): Promise<void> {
     const { root, jobs } = this.#engine()
     if (thorough) this.#queued.clear()
     // A view may be the source of another.
