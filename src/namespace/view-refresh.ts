@@ -62,9 +62,12 @@ interface Refreshed {
   readonly shows: ShowsOp['src'] | null
 }
 
-/** A difference in more than this part of the source's rows is no difference: writing all rows anew costs less than finding, */
+/**
+ * When more than this part of the source's rows live elsewhere, all rows of the view are written anew: that reads and writes at
+ * most twice as much, in one pass, and leaves no dead rows behind.
+ */
 const rebuiltPart = 0.5
-/** comparing and replacing most of them, and leaves no dead ones behind. Fewer rows than this are always worth it. */
+/** As few rows as this are looked at one by one in any case. */
 const comparedMin = 4096
 
 async function refreshed(
