@@ -17,6 +17,7 @@ export {
 export {
   type CreateNamespaceOptions,
   type CreateTableOptions,
+  type CreateViewOptions,
   type DropNamespaceOptions,
   type Identifier,
   Namespace,
@@ -31,12 +32,26 @@ export {
   type Selected,
 } from './namespace/search.js'
 export type { RootStats } from './namespace/stats.js'
-export { type AddOptions, type BackfillOptions, Table, type VersionInfo } from './namespace/table.js'
+export {
+  type AddOptions,
+  type BackfillOptions,
+  type RefreshOptions,
+  Table,
+  type VersionInfo,
+} from './namespace/table.js'
 export type { IngestOptions, Progress, Row, RowInput, TableData } from './namespace/table-data.js'
 export { Tags } from './namespace/table-tags.js'
 export { Take } from './namespace/take.js'
 export type { UpkeepEvent } from './namespace/upkeep/upkeep-event.js'
 export type { UpkeepSettings } from './namespace/upkeep/upkeep-settings.js'
+export type {
+  Problem,
+  ProblemKind,
+  Verification,
+  VerifyOptions,
+  VerifyProgress,
+} from './namespace/verify/findings.js'
+export { verify } from './namespace/verify/verify.js'
 export type { Clock } from './primitives/clock.js'
 export type { MemoryStats, RoomStats } from './primitives/memory.js'
 export type { ArrowBody, ArrowReply, CallOptions, Operations, Reply, Request } from './protocol/calls.js'

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { SheafError } from '../../src/errors.js'
-import { connect } from '../../src/index.js'
+import { connect, type VerifyProgress, verify } from '../../src/index.js'
 import { serve } from '../http/server.js'
 import { type Command, readArguments, usage } from './arguments.js'
 
@@ -23,7 +23,34 @@ async function run(command: Command): Promise<void> {
       return
     case 'serve':
       return serveDirectory(command)
+    case 'verify':
+      return verifyDirectory(command)
   }
+}
+
+/** One line for each problem that is left on standard output; what was set right, and how far it is, on standard error. */
+async function verifyDirectory({ directory, repair }: Extract<Command, { kind: 'verify' }>): Promise<void> {
+  const { stderr } = process
+  const stopped = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => stopped.abort(new Error(`stopped by ${signal}`)))
+  }
+  const onProgress = ({ phase, done, total }: VerifyProgress) => {
+    if (done % 100 === 0 || done === total) stderr.write(`\r\x1b[K${phase}: ${done} of ${total}`)
+  }
+  const options = { repair, signal: stopped.signal, ...(stderr.isTTY && { onProgress }) }
+  const { ok, problems, repaired, checked } = await verify(directory, options)
+  if (stderr.isTTY) stderr.write('\r\x1b[K')
+  for (const { kind, path, what } of repaired) console.error(`repaired: ${kind} ${path}: ${what}`)
+  for (const { kind, path, what, repairable } of problems) {
+    console.log(`${kind} ${path}: ${what}${repairable ? ' (--repair makes it again)' : ''}`)
+  }
+  const { slots, files, bytes, tables, versions } = checked
+  const found = ok ? 'no problems' : `${problems.length} ${problems.length === 1 ? 'problem' : 'problems'}`
+  console.error(
+    `${found} in ${tables} tables, ${versions} versions: ${slots} slots and ${files} files, ${bytes} bytes`,
+  )
+  if (!ok) process.exitCode = 1
 }
 
 /** Serves until SIGTERM or SIGINT; then answers what has begun. A second signal ends the process at once. */

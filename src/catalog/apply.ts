@@ -22,10 +22,12 @@ import {
   type NamespaceOp,
   type PropsOp,
   type RenameOp,
+  type ShowsOp,
   type SweepOp,
   sweepFeature,
   type TagOp,
   type TxnOp,
+  type ViewOp,
 } from './ops.js'
 import {
   type CatalogState,
@@ -94,6 +96,10 @@ function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position):
       return applySweep(state, op, at)
     case 'version':
       return applyVersion(state, op)
+    case 'view':
+      return applyView(state, op)
+    case 'shows':
+      return applyShows(state, op)
     case 'change':
       return applyTableChange(state, op)
     case 'txn':
@@ -135,20 +141,21 @@ function applyNamespace(state: CatalogState, { id, props }: NamespaceOp, at: Pos
 
 /** Without a namespace and everything below it. */
 function withoutSubtree(state: CatalogState, top: readonly string[], { slot, ts }: Position): CatalogState {
-  let { namespaces, tables, external, drops } = state
+  let { namespaces, tables, external, following, drops } = state
   const waiting = [top]
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
     const node = namespaceAt(state, id)
     for (const [, uuid] of node.tables) {
       const head = tableAt(state, uuid)
       tables = tables.delete(uuid)
+      following = following.delete(uuid)
       if (head.external) external = external.delete(head.location)
       else drops = drops.set(head.location, { uuid, slot, ts })
     }
     for (const name of node.namespaces.keys()) waiting.push([...id, name])
     namespaces = namespaces.delete(pathKey(id))
   }
-  return { ...state, namespaces, tables, external, drops }
+  return { ...state, namespaces, tables, external, following, drops }
 }
 
 function applyDeclare(state: CatalogState, { t, id, location, props }: DeclareOp): CatalogState {
@@ -200,13 +207,19 @@ function withTable(state: CatalogState, head: TableHead): CatalogState {
   assert(!parent.tables.has(name) && !state.tables.has(head.uuid), `table ${head.uuid} exists already`)
   const named = withNode(state, { ...parent, tables: parent.tables.set(name, head.uuid) })
   const listed = head.external ? { ...named, external: named.external.set(head.location, head.uuid) } : named
-  return withHead(listed, head)
+  return withHead(withFollower(listed, head), head)
+}
+
+function withFollower(state: CatalogState, { uuid, view }: TableHead): CatalogState {
+  if (view?.definition.auto_refresh !== true) return state
+  return { ...state, following: state.following.set(uuid, true) }
 }
 
 function withoutTable(state: CatalogState, head: TableHead): CatalogState {
   const parent = namespaceAt(state, head.id.slice(0, -1))
   const unnamed = withNode(state, { ...parent, tables: parent.tables.delete(head.id.at(-1)!) })
-  return { ...unnamed, tables: unnamed.tables.delete(head.uuid) }
+  const { uuid } = head
+  return { ...unnamed, tables: unnamed.tables.delete(uuid), following: unnamed.following.delete(uuid) }
 }
 
 // ---- tables
@@ -236,6 +249,17 @@ function applyVersion(state: CatalogState, { t, v, kind }: VersionOp): CatalogSt
   const head = tableAt(state, t)
   assert(isUnused(head, v), `version ${v} of table ${t} was used before`)
   return withHead(state, withVersion(head, kind, v))
+}
+
+function applyView(state: CatalogState, { t, definition }: ViewOp): CatalogState {
+  const head = { ...tableAt(state, t), view: { definition, src: null } }
+  return withHead(withFollower(state, head), head)
+}
+
+function applyShows(state: CatalogState, { t, src }: ShowsOp): CatalogState {
+  const head = tableAt(state, t)
+  assert(head.view !== null, `table ${t} is no view`)
+  return withHead(state, { ...head, view: { ...head.view, src } })
 }
 
 function applyTableChange(state: CatalogState, change: Change): CatalogState {
@@ -275,7 +299,7 @@ function applyJob(state: CatalogState, op: JobOp, txn: string, { slot, ts }: Pos
   const id = op.id ?? formatTransactionId(slot, txn)
   const before = state.jobs.get(id)
   const after = jobAfter(before, op, id)
-  const props = before?.props ?? {}
+  const props = before?.props ?? (op.state === 'Queued' ? op.props : undefined) ?? {}
   if (after !== null) return { ...state, jobs: state.jobs.set(id, { ...after, props }) }
   const { kind, table } = before!
   const { state: status, reason } = op as JobEndedOp

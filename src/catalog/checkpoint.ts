@@ -19,11 +19,13 @@ import {
   type SweepMark,
   type TableHead,
   type TransactionNote,
+  type ViewState,
 } from './state.js'
 
 /** A head as it is stored. */
-interface StoredHead extends Omit<TableHead, 'tags'> {
+interface StoredHead extends Omit<TableHead, 'tags' | 'view'> {
   readonly tags: readonly (readonly [string, number])[]
+  readonly view?: ViewState
 }
 
 type Item =
@@ -69,6 +71,7 @@ function stored(head: TableHead): StoredHead {
     start: head.start,
     fragments: head.fragments,
     tags: head.tags.size === 0 ? [] : [...head.tags],
+    ...(head.view !== null && { view: head.view }),
   }
 }
 
@@ -79,17 +82,19 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
   /** Names by namespace: a table may come before the namespace it is in. */
   const tablesIn = new Map<string, PersistentMap<string>>()
   const namespacesIn = new Map<string, PersistentMap<true>>()
-  let { tables, detached, external, drops, keys, jobs, notes, expired, sweep } = empty
+  let { tables, detached, external, following, drops, keys, jobs, notes, expired, sweep } = empty
 
   const headOf = (item: StoredHead): TableHead => {
     if (item.external) external = external.set(item.location, item.uuid)
-    return { ...item, tags: item.tags.reduce((tags, [name, v]) => tags.set(name, v), noTags) }
+    const tags = item.tags.reduce((tags, [name, v]) => tags.set(name, v), noTags)
+    return { ...item, tags, view: item.view ?? null }
   }
   const add = (text: string) => {
     const item = JSON.parse(text) as Item
     if ('table' in item) {
       const head = headOf(item.table)
       tables = tables.set(head.uuid, head)
+      if (head.view?.definition.auto_refresh === true) following = following.set(head.uuid, true)
       addName(tablesIn, head.id, head.uuid)
     } else if ('namespace' in item) {
       const { namespace: id, props } = item
@@ -116,7 +121,20 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
       }
       namespaces = namespaces.set(key, { ...node, ...names })
     }
-    return { ...empty, namespaces, tables, detached, external, drops, keys, jobs, notes, expired, sweep }
+    return {
+      ...empty,
+      namespaces,
+      tables,
+      detached,
+      external,
+      following,
+      drops,
+      keys,
+      jobs,
+      notes,
+      expired,
+      sweep,
+    }
   }
   return { add, end }
 }

@@ -86,6 +86,17 @@ export function checkRows(head: TableHead): void {
   }
 }
 
+/** As `checkRows`, of a table that is to be changed: those of a view are made by its refreshes (code 19). */
+export function checkWritable(head: TableHead): void {
+  checkRows(head)
+  if (head.view === null) return
+  throw new SheafError(
+    ErrorCode.InvalidTableState,
+    `table ${idText(head.id)} is a materialized view: only a refresh changes it`,
+    { hint: 'change its source and refresh it; or drop it and create a table of that name' },
+  )
+}
+
 /** The version a tag names. Throws code 8. */
 export function tagOf(head: TableHead, tag: string): number {
   const version = head.tags.get(tag)

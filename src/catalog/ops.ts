@@ -1,4 +1,5 @@
 /** What a commit does to the catalog, as it stands in a slot (docs/format.md). Plain data. */
+import type { Json } from '../commit/machine.js'
 import type { JobOp } from '../jobs/job-op.js'
 import type { Change } from '../manifest/change.js'
 import type { Runs } from '../manifest/runs.js'
@@ -64,6 +65,37 @@ export interface PropsOp {
   readonly set: Properties
 }
 
+/** The table is a materialized view from now on: its rows are made by refreshes alone. */
+export interface ViewOp {
+  readonly op: 'view'
+  readonly t: string
+  readonly definition: ViewDefinition
+}
+
+/** What the rows of a view show; in the entry that brings them. */
+export interface ShowsOp {
+  readonly op: 'shows'
+  readonly t: string
+  readonly src: ShownSource
+}
+
+/** What makes the rows of a view, as its creator gave it. */
+export interface ViewDefinition {
+  readonly kind: 'query' | 'udtf' | 'chunker'
+  readonly source_query: string
+  readonly udtf_spec?: Json
+  readonly auto_refresh: boolean
+  /** The table it is made of; null where the query is none that Sheaf runs. */
+  readonly source: { readonly id: readonly string[]; readonly uuid: string } | null
+}
+
+/** A version of a table, whose row `n` is row `firstRow + n` of the view. */
+export interface ShownSource {
+  readonly uuid: string
+  readonly version: number
+  readonly firstRow: number
+}
+
 /** Points a tag at a version; `v: null` removes it. */
 export interface TagOp {
   readonly op: 'tag'
@@ -110,6 +142,8 @@ export type CatalogOp =
   | RenameOp
   | PropsOp
   | TagOp
+  | ViewOp
+  | ShowsOp
   | ExpireOp
   | SweepOp
   | TxnOp

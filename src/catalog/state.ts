@@ -10,7 +10,7 @@ import { lastOf, type Runs, withNext } from '../manifest/runs.js'
 import { PersistentMap } from '../primitives/persistent-map.js'
 import { PersistentQueue } from '../primitives/persistent-queue.js'
 import type { TransactionStatus } from '../protocol/transaction-shapes.js'
-import type { Properties } from './ops.js'
+import type { Properties, ShownSource, ViewDefinition } from './ops.js'
 import { Window } from './window.js'
 
 export interface NamespaceNode {
@@ -50,6 +50,14 @@ export interface TableHead {
   readonly fragments: number
   /** Tag name to version. */
   readonly tags: PersistentMap<number>
+  /** Null: a table like any other. */
+  readonly view: ViewState | null
+}
+
+/** A materialized view: what makes its rows, and what they show; null before the first refresh. */
+export interface ViewState {
+  readonly definition: ViewDefinition
+  readonly src: ShownSource | null
 }
 
 /** A location whose files wait to be deleted. */
@@ -108,6 +116,8 @@ export interface CatalogState {
   readonly detached: PersistentMap<TableHead>
   /** Locations of tables, attached or not, that callers chose; to the table's uuid. */
   readonly external: PersistentMap<string>
+  /** Views that follow their sources by themselves, by uuid. */
+  readonly following: PersistentMap<true>
   /** Locations of dropped tables whose files are still there. */
   readonly drops: PersistentMap<Dropped>
   readonly keys: Window<KeyedCommit>
@@ -169,6 +179,7 @@ export function newTable(
     start: 0,
     fragments: 0,
     tags: noTags,
+    view: null,
   }
 }
 
@@ -183,6 +194,7 @@ export function emptyState(root: string): CatalogState {
     tables: PersistentMap.empty(),
     detached: PersistentMap.empty(),
     external: PersistentMap.empty(),
+    following: PersistentMap.empty(),
     drops: PersistentMap.empty(),
     keys: Window.empty(),
     jobs: PersistentMap.empty(),
@@ -203,6 +215,7 @@ export function withTables(state: CatalogState, tables: CatalogState['tables']):
     tables,
     detached: state.detached,
     external: state.external,
+    following: state.following,
     drops: state.drops,
     keys: state.keys,
     jobs: state.jobs,
@@ -233,5 +246,6 @@ export function withVersion(
     start,
     fragments,
     tags: head.tags,
+    view: head.view,
   }
 }

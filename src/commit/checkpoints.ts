@@ -34,6 +34,15 @@ export interface CheckpointNote {
 
 export interface Checkpoint<S> extends Fold<S>, CheckpointNote {}
 
+/** A file that is a checkpoint by its name, and what is in it; or why it is not what was written. */
+export interface FoundCheckpoint<S> {
+  readonly key: string
+  readonly slot: number
+  readonly bytes: number
+  readonly checkpoint: Checkpoint<S> | null
+  readonly error: SheafError | null
+}
+
 interface Header {
   readonly f: 1
   readonly need: readonly string[]
@@ -141,6 +150,25 @@ export class Checkpoints<S> {
 
   async remove(key: string): Promise<void> {
     await this.#store.delete(key)
+  }
+
+  /** All there are, the newest first. Throws unsupported (code 0) for one that needs a newer Sheaf. */
+  async *each(signal?: AbortSignal): AsyncGenerator<FoundCheckpoint<S>> {
+    for await (const named of this.#named(signal)) {
+      const { key, slot } = named
+      const bytes = await this.#store.get(key, signal)
+      // Pruned since it was listed.
+      if (bytes === null) continue
+      let checkpoint: Checkpoint<S> | null = null
+      let error: SheafError | null = null
+      try {
+        checkpoint = await this.#decode(named, bytes, signal)
+      } catch (cause) {
+        if (!(cause instanceof SheafError) || cause.code !== ErrorCode.Internal) throw cause
+        error = cause
+      }
+      yield { key, slot, bytes: bytes.length, checkpoint, error }
+    }
   }
 
   /**

@@ -12,6 +12,8 @@ export interface JobKind<S> {
    * May run more than once for a job, but lands at most once. Must come to an end soon after `signal` fires.
    */
   run(job: JobRun): Promise<Propose<S>>
+  /** Whether no two jobs of this kind run on one table at the same time, in any process; default: they may. */
+  readonly exclusive?: boolean
   /** What becomes of a job whose process is gone or closes: it fails, or somebody begins it anew. */
   readonly onOrphan: 'fail' | 'requeue'
 }

@@ -19,6 +19,8 @@ export interface JobQueuedOp {
   readonly spec: Json
   /** The table it works on. */
   readonly t?: string
+  /** What is noted on it from the start. */
+  readonly props?: Readonly<Record<string, string>>
 }
 
 /** A process runs it; `epoch` counts the claims. */

@@ -176,8 +176,17 @@ export class JobRunner<S> {
     for (const [id, job] of jobs) {
       if (!this.#kinds.has(job.kind) || this.#own.has(id)) continue
       if (job.status === 'Running') this.#watching ??= this.#watch()
-      else if (!this.#offered.has(id)) this.#offer(id)
+      else if (!this.#offered.has(id) && !this.#mustWait(jobs, job)) this.#offer(id)
     }
+  }
+
+  /** Whether another job of its kind, of which there may be one at a time, runs on its table. */
+  #mustWait(jobs: PersistentMap<OpenJob>, { id, kind, table }: OpenJob): boolean {
+    if (this.#kinds.get(kind)?.exclusive !== true) return false
+    for (const [other, job] of jobs) {
+      if (other !== id && job.status === 'Running' && job.kind === kind && job.table === table) return true
+    }
+    return false
   }
 
   /** The pool takes the oldest first. */
@@ -206,24 +215,29 @@ export class JobRunner<S> {
     this.#own.set(id, own)
     if (this.#offered.size === 0) this.#scan()
     const claim = await this.#claim(id).catch(() => null)
-    if (claim !== null) await this.#carryOut(own, claim)
+    if (claim !== null && claim !== 'must wait') await this.#carryOut(own, claim)
     this.#own.delete(id)
-    // It may have been queued again and was passed over, being ours.
-    if (claim !== null && this.#jobs?.get(id)?.status === 'Queued') this.#offer(id)
+    // It may have been queued again, or what it had to wait for may have ended, and was passed over, being ours.
+    const job = this.#jobs?.get(id)
+    if (claim !== null && job?.status === 'Queued' && !this.#mustWait(this.#jobs!, job)) this.#offer(id)
   }
 
   // --- one job, from claim to end --------------------------------------------------------------------------
 
   /** Null when the job is not to be had any more. */
-  async #claim(id: string): Promise<OpenJob | null> {
+  async #claim(id: string): Promise<OpenJob | 'must wait' | null> {
+    let mustWait = false
     await this.#persist(state => {
-      const job = this.#log.jobs(state).get(id)
-      if (job?.status !== 'Queued') throw notNeeded
+      const jobs = this.#log.jobs(state)
+      const job = jobs.get(id)
+      mustWait = job?.status === 'Queued' && this.#mustWait(jobs, job)
+      if (job?.status !== 'Queued' || mustWait) throw notNeeded
       return { ops: [asJson(claimedOp(job, this.#owner))], req: [asDependency(job)] }
     })
     // Ours also when there was no need to claim it: an attempt whose outcome was unknown has landed.
     const job = this.#jobs?.get(id)
-    return job?.owner === this.#owner ? job : null
+    if (job?.owner === this.#owner) return job
+    return mustWait ? 'must wait' : null
   }
 
   async #carryOut(own: Own, claim: OpenJob): Promise<void> {

@@ -103,6 +103,7 @@ export type ChangeKind =
   | 'schema'
   | 'backfill'
   | 'compaction'
+  | 'refresh'
 
 export interface Change {
   readonly op: 'change'

@@ -64,7 +64,7 @@ interface ReadRecords {
 }
 
 /** A page that was made again, in memory. */
-interface Rebuilt {
+export interface Rebuilt {
   readonly page: PageInfo
   readonly bytes: Uint8Array
 }
@@ -323,7 +323,7 @@ async function readBlocks(page: PageInfo, read: ReadRange, blocks: readonly Bloc
 }
 
 /** A page as whoever wrote it made it. */
-async function rebuild(page: PageInfo, slots: Slots): Promise<Rebuilt> {
+export async function rebuild(page: PageInfo, slots: Slots): Promise<Rebuilt> {
   const tables = new Map<string, Records>()
   const pacer = new Pacer()
   for (let first = page.from; first <= page.to; first += readAhead) {

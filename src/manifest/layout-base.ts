@@ -81,8 +81,7 @@ export async function decodeBase(
   }
   const end = file.length - checksumBytes
   if (end < beginning.length) throw damaged(key, `it has ${file.length} bytes`)
-  const crc = `${crcHex(crc32(file.subarray(0, end)))}\n`
-  if (file.toString('latin1', end) !== crc) throw damaged(key, 'it does not end in its checksum')
+  if (!hasChecksum(bytes)) throw damaged(key, 'it does not end in its checksum')
   const body = file.indexOf(newline) + 1
   const head = parse(`${file.toString('utf8', 0, body)}]}`, key)
   const { need, t, v, schema, earlier, next } = head as Record<string, unknown>
@@ -111,6 +110,13 @@ export async function decodeBase(
 
 function isUnordered({ ids }: Fragment): boolean {
   return 'ascending' in ids
+}
+
+/** Whether a base is what its writer wrote, be it in a form that an earlier Sheaf had for it. */
+export function hasChecksum(bytes: Uint8Array): boolean {
+  const end = Math.max(0, bytes.length - checksumBytes)
+  const crc = `${crcHex(crc32(bytes.subarray(0, end)))}\n`
+  return Buffer.from(bytes.buffer, bytes.byteOffset + end, bytes.length - end).toString('latin1') === crc
 }
 
 /** In the order the fields have on disk, whatever order they came in. */

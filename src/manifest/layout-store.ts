@@ -30,6 +30,8 @@ export interface LayoutStoreOptions {
   readonly readOnly: boolean
   /** Where layouts are kept. */
   readonly memory: Memory
+  /** Believe no base: for who wants to know whether they are right. Default false. */
+  readonly fromNothing?: boolean
 }
 
 /** Schemas that are kept. */
@@ -66,17 +68,24 @@ export class LayoutStore {
   readonly #store: BlobStore
   readonly #readOnly: boolean
   readonly #kept: Room<Layout>
+  readonly #fromNothing: boolean
   /** By table and schema id, which is never that of another schema. */
   readonly #schemas = new Map<string, TableSchema>()
   /** Who wants what another is folding waits for it. */
   readonly #turns = new KeyedMutex()
 
-  constructor(slots: Slots, history: History, store: BlobStore, { readOnly, memory }: LayoutStoreOptions) {
+  constructor(
+    slots: Slots,
+    history: History,
+    store: BlobStore,
+    { readOnly, memory, fromNothing = false }: LayoutStoreOptions,
+  ) {
     this.#slots = slots
     this.#history = history
     this.#store = store
     this.#readOnly = readOnly
     this.#kept = memory.room('layouts', 'places', memoryOf)
+    this.#fromNothing = fromNothing
   }
 
   /** The layout of a version of a sheaf table that was committed, whether it was expired since or not. */
@@ -191,6 +200,7 @@ export class LayoutStore {
     signal: AbortSignal | undefined,
   ): Promise<Layout | LostBase> {
     const key = baseKey(table.location, version)
+    if (this.#fromNothing) return { version, damaged: false }
     try {
       const bytes = await this.#store.get(key, signal)
       if (bytes === null) return { version, damaged: false }

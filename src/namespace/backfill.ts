@@ -2,8 +2,8 @@
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { Json, Propose } from '../commit/machine.js'
-import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
-import { type JobKind, type JobRun, Overtaken } from '../jobs/job-kind.js'
+import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
+import type { JobKind, JobRun } from '../jobs/job-kind.js'
 import { type JobQueuedOp, queuedOp } from '../jobs/job-op.js'
 import { findField } from '../manifest/field-node.js'
 import { countRows } from '../manifest/layout.js'
@@ -18,6 +18,7 @@ import { filledWith } from '../write/derive.js'
 import { type ColumnFunction, findFunction, functionKey } from '../write/functions.js'
 import { StagedColumns } from '../write/stage-columns.js'
 import { commit, type Engine, openTable, openVersion, requirementsOf, stageTarget } from './engine.js'
+import { overtaken, tableOf } from './job-attempts.js'
 
 /** What a job is to fill. */
 interface Spec {
@@ -133,16 +134,13 @@ export function backfillKinds(
   }))
 }
 
-/** Longest pause before the work begins again, milliseconds. */
-const pauseMsMax = 64
-
 function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
   const { fields: ids, where, concurrency } = job.spec as unknown as Spec
   const { signal } = job
   const staged = new StagedColumns()
   let done = 0
   const attempt = async (): Promise<Propose<CatalogState>> => {
-    const head = tableOf(await engine.root.refresh(signal), job)
+    const head = tableOf(await engine.root.refresh(signal), job, 'filled')
     const { layout, reader } = await openVersion(engine, head, versionOf(head), signal)
     const { schema } = layout
     const fields = schema.fields.filter(({ id }) => ids.includes(id))
@@ -160,13 +158,8 @@ function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
     })
     const columns = await staged.stage(reader, work, stageTarget(engine, head), pacer)
     return (state, { firstBlob }) => {
-      const now = tableOf(state, job)
-      if (now.mark !== head.mark) {
-        throw new Overtaken(async () => {
-          await engine.clock.sleep(engine.clock.random() * pauseMsMax, signal, true)
-          return attempt()
-        })
-      }
+      const now = tableOf(state, job, 'filled')
+      if (now.mark !== head.mark) throw overtaken(engine, job, attempt)
       if (columns.length === 0) return { ops: [] }
       const written = fields.map(({ id }) => id)
       const { change, blobs } = buildChange(now, { kind: 'backfill', columns, fields: written }, firstBlob)
@@ -174,10 +167,4 @@ function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
     }
   }
   return attempt()
-}
-
-function tableOf(state: CatalogState, { table }: JobRun) {
-  const head = table === null ? undefined : state.tables.get(table)
-  if (head !== undefined) return head
-  throw new SheafError(ErrorCode.TableNotFound, 'the table was dropped or deregistered before it was filled')
 }

@@ -1,5 +1,5 @@
 /** Handlers of the operations that change a table's schema: each a new version, decided on the newest one. */
-import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
+import { checkWritable, findTable, versionOf } from '../catalog/lookup.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import { quote, schemaMismatch, unsupported } from '../errors.js'
 import type { JobQueuedOp } from '../jobs/job-op.js'
@@ -184,7 +184,7 @@ async function changeSchema<A, R>(
 ): Promise<R> {
   const find = (state: CatalogState): TableHead => {
     const head = findTable(state, id, options.table)
-    checkRows(head)
+    checkWritable(head)
     versionOf(head)
     return head
   }

@@ -48,6 +48,9 @@ import { Trim } from './upkeep/trim.js'
 import { type Report, Upkeep, type Warn } from './upkeep/upkeep.js'
 import type { UpkeepEvent } from './upkeep/upkeep-event.js'
 import { type SettledUpkeep, settleUpkeep, type UpkeepSettings } from './upkeep/upkeep-settings.js'
+import { ViewRefreshes } from './upkeep/view-refreshes.js'
+import { verifyOpen } from './verify/verify.js'
+import { refreshKind } from './view-refresh.js'
 import { watchRoot } from './watch.js'
 
 export interface ConnectOptions {
@@ -111,6 +114,10 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
       await upkeep.finish(call.signal)
     },
     stats,
+    verify: (call = {}) => {
+      if (readOnly && call.repair === true) throw isReadOnly()
+      return verifyOpen(engine, call)
+    },
   })
 }
 
@@ -252,6 +259,7 @@ export async function openEngine(
   const upkeep = new Upkeep({
     chores: [
       new Compaction({ engine: () => engine, keep, report }),
+      new ViewRefreshes(() => engine, clock),
       new StoredLayouts(layouts, () => committer.state),
       checkpointing,
       new Drops({ committer, store, clock, pins, report }),
@@ -282,7 +290,9 @@ export async function openEngine(
     },
     store,
     clock,
-    kinds: readOnly ? [] : [...backfillKinds(() => engine, functions), ...jobKinds],
+    kinds: readOnly
+      ? []
+      : [...backfillKinds(() => engine, functions), refreshKind(() => engine), ...jobKinds],
   })
   const engine: Engine = {
     location,

@@ -1,5 +1,5 @@
 /** Handlers of the operations that change the rows a table has: delete, update, merge. */
-import { checkRows, findTable, idText, versionOf } from '../catalog/lookup.js'
+import { checkWritable, findTable, idText, versionOf } from '../catalog/lookup.js'
 import type { Properties } from '../catalog/ops.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import { decideProps } from '../catalog/tables.js'
@@ -222,7 +222,7 @@ async function editRows<C, R>(
   const { signal, table } = options
   const find = (state: CatalogState): TableHead => {
     const head = findTable(state, id, table)
-    checkRows(head)
+    checkWritable(head)
     versionOf(head)
     return head
   }

@@ -44,6 +44,7 @@ import {
   finaliseNew,
   listTableVersions,
 } from './versions.js'
+import { createMaterializedView, refreshMaterializedView } from './views.js'
 
 const handlers: Handlers<Engine> = {
   createNamespace,
@@ -98,8 +99,8 @@ const handlers: Handlers<Engine> = {
   deleteTableBranch: 'unsupported',
   describeTransaction,
   alterTransaction,
-  createMaterializedView: 'unsupported',
-  refreshMaterializedView: 'unsupported',
+  createMaterializedView,
+  refreshMaterializedView,
 }
 
 /** Looks at a call before its handler does anything; throws what refuses it. */

@@ -3,18 +3,22 @@
  * operations of the specification; what they send is what any client could send.
  */
 
+import { concatChunks, encodeIpcStream } from '../arrow/encode-ipc.js'
 import type { RowOf } from '../arrow/row-type.js'
 import type { Schema } from '../arrow/types.js'
 import { unsupported } from '../errors.js'
 import type { CallOptions, Operations } from '../protocol/calls.js'
 import { parseId } from '../protocol/identifiers.js'
 import { checkFits, conformBatches } from '../write/conform.js'
-import { ArrowRows } from './arrow-rows.js'
+import { ArrowRows, readReply } from './arrow-rows.js'
+import { jobEnded } from './job-ended.js'
 import { wireWord } from './options.js'
+import { columnsField } from './selection.js'
 import type { RootStats } from './stats.js'
 import { Table } from './table.js'
 import type { IngestOptions, Row, TableData } from './table-data.js'
 import { tableRows } from './table-rows.js'
+import type { Verification, VerifyOptions } from './verify/findings.js'
 
 /** `'a$b$t'`, or the names as an array (which may then contain `$`). */
 export type Identifier = string | readonly string[]
@@ -30,6 +34,19 @@ export interface CreateTableOptions extends CallOptions, IngestOptions {
   readonly properties?: Readonly<Record<string, string>>
   /** Whether to create missing namespaces on the way. Default false. */
   readonly createParents?: boolean
+}
+
+export interface CreateViewOptions extends CallOptions {
+  /** The table whose rows it shows. */
+  readonly source: Identifier
+  /** Columns of the source, or SQL over them by the names they get. Default: all there are now. */
+  readonly columns?: readonly string[] | Readonly<Record<string, string>>
+  /** SQL: rows of the source for which it is true. Default: all. */
+  readonly where?: string
+  /** Whether commits to the source make it refresh itself in the background. Default false. */
+  readonly autoRefresh?: boolean
+  /** Whether to fill it, and wait until it is. Default true. */
+  readonly withData?: boolean
 }
 
 export interface CreateNamespaceOptions extends CallOptions {
@@ -49,6 +66,7 @@ export interface LocalFeatures {
   readonly watch: (options?: CallOptions) => AsyncIterable<number>
   readonly optimize: (options?: CallOptions) => Promise<void>
   readonly stats: () => RootStats
+  readonly verify: (options?: VerifyOptions) => Promise<Verification>
 }
 
 export class Namespace implements AsyncDisposable {
@@ -99,6 +117,35 @@ export class Namespace implements AsyncDisposable {
     for (let depth = 1; depth < path.length; depth++) {
       await this.operations.createNamespace({ id: path.slice(0, depth), mode: 'ExistOk' }, parents)
     }
+  }
+
+  /**
+   * Creates a materialized view: a table of the rows of another, as they are when it is refreshed (`Table.refresh`). Only a
+   * refresh changes it. Throws code 5 when the name is taken, 12, 13 or 20 where the query does not fit the source, 19 where
+   * `withData` is set and the first refresh fails: the view is there then, and empty.
+   */
+  async createView<R extends object = Row>(id: Identifier, options: CreateViewOptions): Promise<Table<R>> {
+    const { source, columns, where, autoRefresh = false, withData = true, ...call } = options
+    const table = pathOf(source)
+    const query = {
+      ...(columns !== undefined && columnsField(columns)),
+      ...(where !== undefined && { filter: where }),
+    }
+    const empty = await this.operations.queryTable({ id: table, vector: null, k: 0, ...query }, call)
+    const { column_names, column_aliases } = query.columns ?? {}
+    const request = {
+      id: pathOf(id),
+      kind: 'query' as const,
+      source_query: JSON.stringify({ table, columns: column_names ?? column_aliases, filter: where }),
+      output_schema: Buffer.from(concatChunks(encodeIpcStream(readReply(empty).schema, []))).toString(
+        'base64',
+      ),
+      with_no_data: !withData,
+      auto_refresh: autoRefresh,
+    }
+    const { job_id } = await this.operations.createMaterializedView(request, call)
+    if (job_id !== undefined) await jobEnded(this.operations, job_id, call)
+    return this.openTable<R>(id, call)
   }
 
   /**
@@ -205,6 +252,16 @@ export class Namespace implements AsyncDisposable {
    */
   stats(): RootStats {
     return this.#here('the state of a root').stats()
+  }
+
+  /**
+   * Checks the whole root as it is now: every byte of the log, all that is kept of it, and every column of every version there
+   * is, against their checksums and each other. Others may write meanwhile. With `repair`, what can be made again from the log is;
+   * the log and data are never touched. Problems are told, not thrown. Throws code 15 where a root that is opened read-only is to
+   * be repaired, 0 where the root is open in another process.
+   */
+  async verify(options: VerifyOptions = {}): Promise<Verification> {
+    return this.#here('a verification').verify(options)
   }
 
   #here(what: string): LocalFeatures {

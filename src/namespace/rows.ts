@@ -1,7 +1,7 @@
 /** Handlers of the operations that write, delete, restore and count rows. */
 import type { Batch } from '../arrow/column.js'
 import type { Schema } from '../arrow/types.js'
-import { checkRows, findNamespace, findTable, idText, tableNamed, versionOf } from '../catalog/lookup.js'
+import { checkWritable, findNamespace, findTable, idText, tableNamed, versionOf } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, latestOf, newTable, pathKey, type TableHead } from '../catalog/state.js'
 import { decideDeclareTable, decideProps } from '../catalog/tables.js'
@@ -91,7 +91,7 @@ async function createOrReplace<R>(
   if (request.table !== undefined && before?.uuid !== request.table) throw changedMeanwhile(id)
   if (before !== undefined && latestOf(before) !== undefined && mode === 'Create') throw alreadyExists(id)
   if (before === undefined) findNamespace(engine.root.state, id.slice(0, -1))
-  else checkRows(before)
+  else checkWritable(before)
   const uuid = before?.uuid ?? engine.clock.uuid()
   const { schema: incoming, batches } = await readBody(body)
   const schema = schemaOfTable(incoming)
@@ -108,7 +108,7 @@ async function createOrReplace<R>(
       if (isThere && mode === 'ExistOk') throw changedMeanwhile(id)
       // The rows lie in the folder of the table that was, or was not, there when the call began.
       if (head?.uuid !== before?.uuid) throw changedMeanwhile(id)
-      if (head !== undefined) checkRows(head)
+      if (head !== undefined) checkWritable(head)
       return head
     },
     prepare: async open => open,
@@ -157,7 +157,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
   const { signal } = options
   const head = findTable(await engine.root.refresh(signal), id, options.table)
   if (head.kind === 'declared') return insertFirst(engine, head, request, body, options)
-  checkRows(head)
+  checkWritable(head)
   const before = await schemaOf(engine, head, signal)
   const maintained = new MaintainedColumns(before, engine)
   const rows = maintained.withoutOwn(await readBody(body))
@@ -251,7 +251,7 @@ export const restoreTable: Handler<Engine, 'restoreTable'> = async (engine, requ
   const { id, version } = request
   const find = (state: CatalogState) => {
     const head = findTable(state, id, options.table)
-    checkRows(head)
+    checkWritable(head)
     versionOf(head, version)
     return head
   }

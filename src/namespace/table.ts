@@ -14,6 +14,7 @@ import { type ChangesOptions, type TableChange, tableChanges, type Watch } from 
 import { alterations, type ColumnChanges, type NewColumns, newColumns } from './column-fields.js'
 import { type Diff, diffOf } from './diff.js'
 import { filterFields } from './filter-fields.js'
+import { jobEnded } from './job-ended.js'
 import { MergeInsert } from './merge-insert.js'
 import { wireWord } from './options.js'
 import { Search } from './search.js'
@@ -34,6 +35,12 @@ export interface BackfillOptions extends CallOptions {
   readonly where?: string
   /** Calls of an asynchronous function under way at the same time. Default 4. */
   readonly concurrency?: number
+}
+
+export interface RefreshOptions extends CallOptions {
+  /** Of the source; default: its newest. */
+  readonly version?: number
+  readonly maxRowsPerFragment?: number
 }
 
 /** What a handle is bound to. */
@@ -261,6 +268,24 @@ export class Table<R extends object = Row> {
     }
     const reply = await this.#operations.alterTableBackfillColumns(request, call)
     return { jobId: reply.job_id }
+  }
+
+  /**
+   * Brings a materialized view up to date with its source, and waits until it is; gives its version then. Throws code 13 for
+   * a table that is no view, 0 for a view that Sheaf cannot refresh, and 19 with the reason where the refresh fails or is
+   * canceled: the view is then as it was. `signal` ends the wait, not the refresh.
+   */
+  async refresh(options: RefreshOptions = {}): Promise<{ readonly version: number }> {
+    this.#refuseCheckedOut('refresh')
+    const { version, maxRowsPerFragment, ...call } = options
+    const request = {
+      id: this.id,
+      ...(version !== undefined && { src_version: version }),
+      ...(maxRowsPerFragment !== undefined && { max_rows_per_fragment: maxRowsPerFragment }),
+    }
+    const { job_id } = await this.#operations.refreshMaterializedView(request, call)
+    await jobEnded(this.#operations, job_id, call)
+    return { version: await this.version(call) }
   }
 
   /** Sets and removes (null) metadata of a column; with `replace` all other keys go. Gives the metadata then. */

@@ -21,6 +21,7 @@ import { type Listing, paginate, tableNames } from '../protocol/page.js'
 import { commit, type Engine, locationOf, openTable, openVersion, schemaOf } from './engine.js'
 import { folderAt, uriOf } from './locations.js'
 import { finaliseNewest } from './versions.js'
+import { viewMetadata } from './views.js'
 
 // ---- listing
 
@@ -111,25 +112,26 @@ async function describeVersion(
     return { version }
   }
   if (!isDetailed && version === latestOf(head)) {
-    return { version, ...describeSchema(await schemaOf(engine, head, signal), dialect) }
+    return { version, ...describeSchema(head, version, await schemaOf(engine, head, signal), dialect) }
   }
   const { layout } = await openVersion(engine, head, version, signal)
   const deleted = layout.fragments.reduce((sum, fragment) => sum + fragment.dead.count, 0)
   return {
     version,
-    ...describeSchema(layout.schema, dialect),
+    ...describeSchema(head, version, layout.schema, dialect),
     ...(isDetailed && { stats: { num_deleted_rows: deleted, num_fragments: layout.fragments.length } }),
   }
 }
 
 function describeSchema(
+  head: TableHead,
+  version: number,
   schema: TableSchema,
   dialect: HandlerOptions['dialect'],
 ): Pick<Reply<'describeTable'>, 'schema' | 'metadata'> {
-  return {
-    schema: schemaToJson(arrowSchema(schema), dialect ?? 'namespace'),
-    metadata: schema.metadata ?? {},
-  }
+  const metadata = { ...schema.metadata, ...viewMetadata(head, version) }
+  const all = head.view === null ? schema : { ...schema, metadata }
+  return { schema: schemaToJson(arrowSchema(all), dialect ?? 'namespace'), metadata }
 }
 
 /** Fragments with fewer rows are small, as LanceDB counts them. */

@@ -71,7 +71,7 @@ export type QueryVector = NonNullable<Infer<typeof queryVector>>
 
 // ---- columns
 
-const selection = accept(
+export const selection = accept(
   choice({
     column_names: required(array(string('nonEmpty'), { distinct: name => name }), 'Columns, in this order.'),
     column_aliases: required(record(string('nonBlank')), 'SQL expressions by output name.'),

@@ -1,9 +1,13 @@
 /** Materialized views. */
-import { caller, newId, onTable, version } from './request-fields.js'
+import { parseId } from './identifiers.js'
+import { selection } from './query-shapes.js'
+import { caller, newId, onTable, tableId, version } from './request-fields.js'
 import {
+  accept,
   array,
   boolean,
   enumeration,
+  type Infer,
   integer,
   json,
   number,
@@ -42,8 +46,11 @@ export const createViewRequest = object(
       enumeration(['query', 'udtf', 'chunker'], chunker),
       'What makes the rows: a query, or a function over it.',
     ),
-    source_query: required(string('nonBlank'), 'The query over the source.'),
-    output_schema: required(string('nonEmpty'), 'Arrow schema of the view, base64.'),
+    source_query: required(
+      string('nonBlank'),
+      'The query over the source; as JSON `{"table", "columns"?, "filter"?}`, Sheaf runs it.',
+    ),
+    output_schema: required(string('nonEmpty'), 'Arrow schema of the view as an IPC message, base64.'),
     udtf_spec: optional(viewFunction, 'The function; needed unless `kind` is `query`.'),
     with_no_data: optional(boolean, 'Whether to leave the view empty for now; default true.'),
     auto_refresh: optional(boolean, 'Whether to refresh when the source changes; default false.'),
@@ -57,6 +64,19 @@ export const createViewRequest = object(
           : `needs udtf_spec where kind is ${String(view.kind)}`,
   },
 )
+
+/** A `source_query` that Sheaf runs, as JSON. */
+export const viewQuery = object({
+  table: required(
+    accept(tableId, 'its path as one text, parts joined by $', value =>
+      typeof value === 'string' ? parseId(value) : value,
+    ),
+    'Path of the source.',
+  ),
+  columns: optional(selection, 'Columns of the view; absent: those of the source when the view is made.'),
+  filter: optional(string('nonBlank'), 'SQL over the source: rows for which it is true.'),
+})
+export type ViewQuery = Infer<typeof viewQuery>
 
 export const createViewReply = object({
   version: required(version, 'Version this call committed.'),

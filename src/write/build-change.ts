@@ -57,6 +57,8 @@ export interface ChangeParts {
   /** The fields the drafts hold, in order. */
   readonly fields?: readonly number[]
   readonly drop?: readonly number[]
+  /** Ids below this one may be those of rows in `moved` that were not there before. */
+  readonly nextRow?: number
   /** Row offsets that die, by fragment. */
   readonly dead?: ReadonlyMap<number, RunsDraft>
   /** A new schema, with the field counter after it. */
@@ -84,7 +86,8 @@ export function buildChange(
     return { ...placed(content), ...bounds }
   }
   const deadIn = (id: number, { content, runs }: RunsDraft): AddedDead => [id, placed(content), runs.count]
-  let { row, frag } = head.next
+  let { frag } = head.next
+  let row = Math.max(head.next.row, parts.nextRow ?? 0)
   const fragment = (draft: Draft, ids: AddedIds): AddedFragment => {
     const { rows, zones } = draft
     const zoned = zones.size > 0 && { zones: zonesByField(zones, fields) }

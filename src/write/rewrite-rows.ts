@@ -21,7 +21,16 @@ import { stageIds } from './stage-runs.js'
 /** The new values of some rows: all columns of the table, row by row. */
 export type NewValues = (source: RowSource, hits: RowHits) => Promise<Batch>
 
+/** Where rows are written that come from another table. */
+export interface RowsElsewhere {
+  /** What the ids there are greater by. */
+  readonly firstRow: number
+  /** Most rows of a fragment there. */
+  readonly rowsMax: number | undefined
+}
+
 export class RewrittenRows {
+  readonly #elsewhere: RowsElsewhere
   #schemaId: number | undefined
   /** By fragment id: the rows that the drafts hold. */
   #written = new Map<number, Uint32Array>()
@@ -29,8 +38,13 @@ export class RewrittenRows {
   /** For the ids of the drafts. */
   #room = new InlineRoom()
 
+  /** `elsewhere`: absent where they stay in their table. */
+  constructor(elsewhere: RowsElsewhere = { firstRow: 0, rowsMax: undefined }) {
+    this.#elsewhere = elsewhere
+  }
+
   /**
-   * Stages the rows with their new values, in the very schema of the version. From one call to the next the same row of a
+   * Stages the rows with their new values, in the very schema of the version that is to have them. From one call to the next the same row of a
    * fragment has the same new values.
    */
   async stage(
@@ -54,12 +68,14 @@ export class RewrittenRows {
     for (const [fragment, offsets] of rows)
       if (!this.#written.has(fragment.id)) missing.set(fragment, offsets)
     const drafts: MovedDraft[] = []
+    const { firstRow, rowsMax } = this.#elsewhere
     for (const stream of await streamsById(source, missing, pacer)) {
       const ids: Float64Array[] = []
       const batches = newBatches(stream(), source, schema, newValues, ids)
-      const staged = await stageRows(batches, schema, target, pacer.signal)
+      const staged = await stageRows(batches, schema, target, pacer.signal, rowsMax)
       let from = 0
-      const all = joinNumbers(Float64Array, ids)
+      const joined = joinNumbers(Float64Array, ids)
+      const all = firstRow === 0 ? joined : joined.map(id => firstRow + id)
       for (const draft of staged.drafts) {
         const own = all.subarray(from, from + draft.rows)
         drafts.push({ draft, ids: await stageIds(own, this.#room, target, pacer.signal) })

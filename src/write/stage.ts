@@ -60,17 +60,22 @@ export interface StagedRows {
   readonly rows: number
 }
 
-/** Stages batches that already have exactly `schema`. An empty source gives no draft. */
+/**
+ * Stages batches that already have exactly `schema`. An empty source gives no draft. `rowsMax`: most rows of a fragment, where
+ * those are fewer than there are anyway.
+ */
 export async function stageRows(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   schema: Schema,
   target: StageTarget,
   signal?: AbortSignal,
+  rowsMax = fragmentRows,
 ): Promise<StagedRows> {
   const pacer = new Pacer(signal)
   return fromSource(batches, pacer, async source => {
     const small = await source.drainUpTo(inlineBytes)
-    return small === null ? stageFiles(source, schema, target, pacer) : stageInline(small)
+    const most = Math.min(rowsMax, fragmentRows)
+    return small === null ? stageFiles(source, schema, target, pacer, most) : stageInline(small, most)
   })
 }
 
@@ -81,7 +86,7 @@ export function stageIntoFiles(
   target: StageTarget,
   pacer: Pacer,
 ): Promise<StagedRows> {
-  return fromSource(batches, pacer, source => stageFiles(source, schema, target, pacer))
+  return fromSource(batches, pacer, source => stageFiles(source, schema, target, pacer, fragmentRows))
 }
 
 async function fromSource<T>(
@@ -97,11 +102,15 @@ async function fromSource<T>(
   }
 }
 
-function stageInline(batches: readonly Batch[]): StagedRows {
+function stageInline(batches: readonly Batch[], rowsMax: number): StagedRows {
   if (batches.length === 0) return { drafts: [], rows: 0 }
-  const batch = concatBatches(batches)
-  const draft = { rows: batch.length, content: { blob: encodeBatch(batch) }, zones: new Map() }
-  return { drafts: [draft], rows: batch.length }
+  const all = concatBatches(batches)
+  const drafts: Draft[] = []
+  for (let from = 0; from < all.length; from += rowsMax) {
+    const batch = from === 0 && all.length <= rowsMax ? all : cutBatch(all, from, rowsMax)
+    drafts.push({ rows: batch.length, content: { blob: encodeBatch(batch) }, zones: new Map() })
+  }
+  return { drafts, rows: all.length }
 }
 
 async function stageFiles(
@@ -109,10 +118,15 @@ async function stageFiles(
   schema: Schema,
   target: StageTarget,
   pacer: Pacer,
+  rowsMax: number,
 ): Promise<StagedRows> {
   const drafts: Draft[] = []
-  while (!(await source.ended())) drafts.push(await stageFragment(source, schema, target, pacer))
+  while (!(await source.ended())) drafts.push(await stageFragment(source, schema, target, pacer, rowsMax))
   return { drafts, rows: drafts.reduce((sum, draft) => sum + draft.rows, 0) }
+}
+
+function cutBatch(batch: Batch, from: number, rows: number): Batch {
+  return sliceBatch(batch, from, Math.min(rows, batch.length - from))
 }
 
 async function stageFragment(
@@ -120,6 +134,7 @@ async function stageFragment(
   schema: Schema,
   target: StageTarget,
   pacer: Pacer,
+  rowsMax: number,
 ): Promise<Draft> {
   const file = newFileName(target)
   const writer = new IpcFileWriter(schema)
@@ -127,8 +142,8 @@ async function stageFragment(
   let rows = 0
   let end: { bytes: number; footerCrc: number } | undefined
   async function* chunks(): AsyncGenerator<Uint8Array> {
-    while (rows < fragmentRows) {
-      const pending = await source.take(Math.min(batchRows, fragmentRows - rows))
+    while (rows < rowsMax) {
+      const pending = await source.take(Math.min(batchRows, rowsMax - rows))
       if (pending.length === 0) break
       for (const batch of pending) {
         rows += batch.length

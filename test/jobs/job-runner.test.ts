@@ -461,3 +461,40 @@ test('waiting for a job can be given up', async () => {
   world.clock.sleep(3000).then(() => controller.abort(enough))
   await expect(waiting).rejects.toBe(enough)
 })
+
+test.each([1, 2, 3, 4])('of an exclusive kind no two run on one table at a time (seed %i)', async seed => {
+  const world = newWorld(seed)
+  const { clock } = world
+  const running: string[] = []
+  let together = 0
+  const exclusive: JobKind<State> = {
+    name: 'exclusive',
+    exclusive: true,
+    onOrphan: 'requeue',
+    async run({ id, table }) {
+      expect(running).not.toContain(table)
+      running.push(table!)
+      together = Math.max(together, running.length)
+      await clock.sleep(1 + 3000 * clock.random())
+      return () => {
+        running.splice(running.indexOf(table!), 1)
+        return { ops: [{ op: 'count', name: id }] }
+      }
+    },
+  }
+  const processes = [
+    await world.open({ kinds: [exclusive], concurrency: 2 }),
+    await world.open({ kinds: [exclusive] }),
+    await world.open({ kinds: [exclusive] }),
+  ]
+  const ids: string[] = []
+  for (let i = 0; i < 12; i++) {
+    const { runner } = processes[i % 3]!
+    ids.push(await runner.queue('exclusive', {}, { table: i % 4 === 0 ? 'other' : 'table' }))
+  }
+  for (const id of ids) {
+    const state = await processes[0]!.runner.settled(id)
+    expect([state.ended.get(id), state.counts.get(id)]).toEqual([{ state: 'Succeeded' }, 1])
+  }
+  expect(together).toBe(2)
+})

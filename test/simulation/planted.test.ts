@@ -82,7 +82,7 @@ describe('a disk that', () => {
     [
       'does not sync what it acknowledges',
       clock => new UnsyncedDisk(name, clock),
-      /slot \d+ is (missing|gone)|is not in the log/,
+      /slot \d+ is (missing|gone)|is not in the log|explains/,
     ],
     ['denies a winner its slot', clock => new DenyingDisk(name, clock), /stands in|twice/],
     ['shows a slot late', clock => new StaleDisk(name, clock), /missing|explains/],

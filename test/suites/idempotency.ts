@@ -259,6 +259,30 @@ export const samples: Partial<Record<OperationName, Prepare>> = {
       other: (ops, options) => ops.deleteTableTag({ id, tag: 'b' }, options),
     }
   },
+  async createMaterializedView({ ops, at, rows }) {
+    await ops.createTable({ id: [...at, 't'] }, rows)
+    const view = (least: string) => ({
+      id: [...at, 'v'],
+      kind: 'query' as const,
+      source_query: JSON.stringify({ table: [...at, 't'], filter: `id > ${least}` }),
+      output_schema: Buffer.from(rows).toString('base64'),
+    })
+    return {
+      call: (ops, options) => ops.createMaterializedView(view('0'), options),
+      other: (ops, options) => ops.createMaterializedView(view('1'), options),
+    }
+  },
+  async refreshMaterializedView({ ops, at, rows }) {
+    const id = [...at, 'v']
+    await ops.createTable({ id: [...at, 't'] }, rows)
+    const source_query = JSON.stringify({ table: [...at, 't'] })
+    const output_schema = Buffer.from(rows).toString('base64')
+    await ops.createMaterializedView({ id, kind: 'query', source_query, output_schema })
+    return {
+      call: (ops, options) => ops.refreshMaterializedView({ id }, options),
+      other: (ops, options) => ops.refreshMaterializedView({ id, src_version: 1 }, options),
+    }
+  },
   async alterTransaction({ ops, at, rows }) {
     const { transaction_id } = await ops.createTable({ id: [...at, 't'] }, rows)
     const actions = (value: string) => ({

@@ -131,6 +131,7 @@ test('a change names them by field', () => {
     schemaId: 1,
     start: 0,
     fragments: 1,
+    view: null,
     tags: PersistentMap.empty<number>(),
   }
   const drafts = [

@@ -10,6 +10,11 @@ describe('readArguments', () => {
     expect(readArguments(['serve', '--', '--odd'])).toEqual({ kind: 'serve', directory: '--odd' })
   })
 
+  test('verify takes a directory, and whether to repair', () => {
+    expect(readArguments(['verify', 'data'])).toEqual({ kind: 'verify', directory: 'data', repair: false })
+    expect(readArguments(['verify', '--repair', 'data'])).toMatchObject({ repair: true })
+  })
+
   test('help and version win over everything else', () => {
     expect(readArguments(['--help'])).toEqual({ kind: 'help' })
     expect(readArguments(['serve', '--version', 'a', 'b'])).toEqual({ kind: 'version' })
@@ -24,13 +29,24 @@ describe('readArguments', () => {
     [['serve', 'data', '--port', '65536'], '--port must be an integer from 0 to 65535, got "65536"'],
     [['serve', 'data', '--port=-1'], '--port must be an integer from 0 to 65535, got "-1"'],
     [['serve', 'data', '--port'], "Option '--port <value>' argument missing"],
+    [['verify'], 'verify needs a directory'],
+    [['serve', 'data', '--repair'], 'serve does not take --repair'],
+    [['verify', 'data', '--port', '1'], 'verify does not take --port and --host'],
     [['serve', 'data', '--prot', '1'], "Unknown option '--prot'"],
   ])('%j makes no sense', (args, problem) => {
     expect(readArguments(args)).toEqual({ kind: 'misuse', problem: expect.stringContaining(problem) })
   })
 
   test('the usage names every option', () => {
-    for (const option of ['serve <directory>', '--port', '--host', '--help', '--version'])
+    for (const option of [
+      'serve <directory>',
+      'verify <directory>',
+      '--repair',
+      '--port',
+      '--host',
+      '--help',
+      '--version',
+    ])
       expect(usage).toContain(option)
   })
 })

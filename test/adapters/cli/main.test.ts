@@ -1,14 +1,16 @@
 /** The built program, as a user runs it. */
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, describe, expect, test } from 'vitest'
 import { usage } from '../../../adapters/cli/arguments.js'
 import { connectHttp } from '../../../adapters/http/client.js'
 import { encodeIpcStream } from '../../../src/arrow/encode-ipc.js'
 import { rowsToBatch } from '../../../src/arrow/rows.js'
+import { connect } from '../../../src/index.js'
 import { dial } from '../../support/http.js'
 import { temporaryRoots } from '../../support/roots.js'
 import { shipped } from '../built.js'
@@ -78,6 +80,38 @@ describe('sheaf', () => {
     expect(result).toMatchObject({ status: 1, stdout: '' })
     expect(result.stderr).toMatch(/^sheaf: .+\n$/)
     expect(result.stderr).toContain(file)
+  })
+})
+
+describe('sheaf verify', () => {
+  test('exits with 0 where all is well, with 1 and a line for each problem where it is not, and repairs', async () => {
+    const root = freshRoot()
+    const ns = await connect(root)
+    const table = await ns.createTable('t', [{ a: 1 }])
+    for (let i = 1; i < 65; i++) await table.add([{ a: i }])
+    await ns.optimize()
+    await ns.close()
+    const clean = run('verify', root)
+    expect(clean).toMatchObject({ status: 0, stdout: '' })
+    expect(clean.stderr).toMatch(/^no problems in 1 tables, 65 versions: .*\n$/)
+
+    const [page] = readdirSync(join(root, '_hist'))
+    truncateSync(join(root, '_hist', page!), 100)
+    const damaged = run('verify', root)
+    expect([damaged.status, damaged.stdout]).toEqual([
+      1,
+      expect.stringMatching(/^page _hist\/\S+\.page: .*\(--repair makes it again\)\n$/),
+    ])
+    const repaired = run('verify', root, '--repair')
+    expect(repaired).toMatchObject({ status: 0, stdout: '' })
+    expect(repaired.stderr).toMatch(/^repaired: page _hist/)
+    expect(run('verify', root).status).toBe(0)
+    truncateSync(join(root, '_log', '1'.padStart(20, '0')), 9)
+    expect(run('verify', root, '--repair')).toMatchObject({
+      status: 1,
+      stdout: expect.stringContaining('slot _log/'),
+    })
+    expect(run('verify', freshRoot())).toMatchObject({ status: 1, stdout: '' })
   })
 })
 

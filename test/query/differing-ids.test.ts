@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ascendingIds, differingIds, idNumbers } from '../../src/namespace/differing-ids.js'
 import { Pacer } from '../../src/primitives/pacer.js'
+import { ascendingIds, differingIds, idNumbers } from '../../src/query/differing-ids.js'
 
 /** Near 0, around 2^32, and up to 2^53: few enough that two lists have some in common. */
 const id = fc

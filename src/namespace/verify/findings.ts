@@ -1,0 +1,96 @@
+/** What a verification found, and what it did about it. */
+
+/**
+ * - `slot`: of the log; what nothing else can replace
+ * - `checkpoint`, `page`, `layout`: the state, the history and the layouts of versions, kept; made of the log, so they can be made again
+ * - `data`: columns, row ids or offsets of dead rows, in a file
+ * - `rows`: what a version says of its rows, which its files or its slot do not hold
+ * - `manifest`: of a version whose rows a Lance engine keeps
+ */
+export type ProblemKind = 'slot' | 'checkpoint' | 'page' | 'layout' | 'data' | 'rows' | 'manifest'
+
+export interface Problem {
+  readonly kind: ProblemKind
+  /** A key of the root: the file in which it is, or the folder of the table. */
+  readonly path: string
+  readonly what: string
+  /** Whether a verification that repairs sets it right. */
+  readonly repairable: boolean
+}
+
+export interface Checked {
+  slots: number
+  /** Apart from those of the log. */
+  files: number
+  /** Of both. */
+  bytes: number
+  tables: number
+  versions: number
+}
+
+export interface Verification {
+  /** Whether there are no problems, or none any more. */
+  readonly ok: boolean
+  /** Those that are left. */
+  readonly problems: readonly Problem[]
+  /** Those that were set right. */
+  readonly repaired: readonly Problem[]
+  readonly checked: Readonly<Checked>
+}
+
+export interface VerifyProgress {
+  readonly phase: 'log' | 'history' | 'tables'
+  readonly done: number
+  readonly total: number
+}
+
+export interface VerifyOptions {
+  /** Whether what can be made again from the log is, where it is damaged. Never touches the log or data. Default false. */
+  readonly repair?: boolean
+  /** Told of every few steps. */
+  readonly onProgress?: (progress: VerifyProgress) => void
+  readonly signal?: AbortSignal | undefined
+}
+
+export class Findings {
+  readonly problems: Problem[] = []
+  readonly repaired: Problem[] = []
+  readonly checked: Checked = { slots: 0, files: 0, bytes: 0, tables: 0, versions: 0 }
+  readonly #repairs: boolean
+  readonly #onProgress: (progress: VerifyProgress) => void
+
+  constructor({ repair = false, onProgress = () => {} }: VerifyOptions) {
+    this.#repairs = repair
+    this.#onProgress = onProgress
+  }
+
+  progress(phase: VerifyProgress['phase'], done: number, total: number): void {
+    this.#onProgress({ phase, done, total })
+  }
+
+  /** Notes a problem; where it can be set right, and that is wanted, `repair` does. */
+  async note(kind: ProblemKind, path: string, what: string, repair?: () => Promise<void>): Promise<void> {
+    const problem = { kind, path, what, repairable: repair !== undefined }
+    if (repair === undefined || !this.#repairs) {
+      this.problems.push(problem)
+      return
+    }
+    await repair()
+    this.repaired.push(problem)
+  }
+
+  file(bytes: number): void {
+    this.checked.files++
+    this.checked.bytes += bytes
+  }
+
+  result(): Verification {
+    const { problems, repaired, checked } = this
+    return { ok: problems.length === 0, problems, repaired, checked }
+  }
+}
+
+/** What is wrong with something, out of what was thrown over it. */
+export function faultOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,193 @@
+/** Checks every version of every table there is, and the layouts that are stored. */
+import { type CatalogState, latestOf, type TableHead } from '../../catalog/state.js'
+import { SheafError } from '../../errors.js'
+import type { History } from '../../manifest/history.js'
+import { baseKey, decodeBase, encodeBase, hasChecksum } from '../../manifest/layout-base.js'
+import { LayoutStore } from '../../manifest/layout-store.js'
+import type { Runs } from '../../manifest/runs.js'
+import type { VersionRecord } from '../../manifest/version.js'
+import { crc32, crcHex } from '../../primitives/checksum.js'
+import { Memory } from '../../primitives/memory.js'
+import { Pacer } from '../../primitives/pacer.js'
+import { parseManifestName } from '../../protocol/manifest-name.js'
+import type { BlobStore } from '../../storage/blob-store.js'
+import { TableReader } from '../../table/table-reader.js'
+import { createTableSource, type TableSource } from '../../table/table-source.js'
+import { damageOf } from './verify-log.js'
+import { TableRows } from './verify-rows.js'
+import type { Verifying } from './verifying.js'
+
+/** What is read is seldom wanted twice. */
+const cacheBytes = 16 * 1024 * 1024
+/** Version records looked up together. */
+const recordsAtOnce = 1000
+
+/** What a state says of tables, and where to find it. */
+interface Tables {
+  readonly verifying: Verifying
+  readonly history: History
+  readonly layouts: LayoutStore
+  readonly source: TableSource
+  readonly pacer: Pacer
+}
+
+export async function verifyTables(
+  verifying: Verifying,
+  state: CatalogState,
+  history: History,
+): Promise<void> {
+  const { findings, store, slots, signal } = verifying
+  const memory = new Memory(cacheBytes)
+  const tables: Tables = {
+    verifying,
+    history,
+    // Folded from nothing, so that what is stored can be held against it.
+    layouts: new LayoutStore(slots, history, store, { readOnly: true, memory, fromNothing: true }),
+    source: createTableSource(store, slots, memory),
+    pacer: new Pacer(signal),
+  }
+  const total = state.tables.size + state.detached.size
+  let done = 0
+  for (const heads of [state.tables, state.detached]) {
+    for (const [, head] of heads) {
+      findings.progress('tables', done++, total)
+      findings.checked.tables++
+      if (head.kind === 'sheaf') await verifyVersions(tables, head)
+      if (head.kind === 'lance') await verifyManifests(tables, head)
+      await tables.pacer.turn()
+    }
+  }
+  findings.progress('tables', total, total)
+}
+
+// ---- tables with rows of Sheaf
+
+async function verifyVersions(tables: Tables, head: TableHead): Promise<void> {
+  const { verifying, pacer, source, layouts } = tables
+  const { findings, signal } = verifying
+  const rows = new TableRows(verifying, head.location)
+  for (const version of numbersIn(head.live)) {
+    findings.checked.versions++
+    try {
+      const layout = await layouts.at(head, version, signal)
+      const reader = new TableReader(source, head.location, layout)
+      await rows.verify(reader)
+      if (version === latestOf(head)) {
+        await rows.verifyIdsOnce(reader)
+        if (layout.fragments.length !== head.fragments || layout.schema.id !== head.schemaId) {
+          const what = `version ${version} has other fragments, or another schema, than the state says`
+          await findings.note('rows', head.location, what)
+        }
+      }
+    } catch (error) {
+      await findings.note('rows', head.location, `version ${version}: ${damageOf(error)}`)
+    }
+    await pacer.turn()
+  }
+  await verifyBases(tables, head)
+}
+
+/** Stored layouts say what the changes make. One that is not there yet is made when it is needed. */
+async function verifyBases({ verifying, layouts, pacer }: Tables, head: TableHead): Promise<void> {
+  const { findings, store, signal } = verifying
+  for await (const { key, size } of store.list(`${head.location}/_versions/`, undefined, signal)) {
+    const name = parseManifestName(key)
+    if (name === null || name.staging !== null) continue
+    const version = Number(name.version)
+    // At a location that a caller chose there may be files of others; and some may be younger than what is looked at.
+    if (version > head.mark || key !== baseKey(head.location, version)) continue
+    findings.file(size)
+    let right: Uint8Array
+    try {
+      right = await encodeBase(await layouts.at(head, version, signal), pacer)
+    } catch (error) {
+      await findings.note('layout', key, `there is nothing to hold it against: ${damageOf(error)}`)
+      continue
+    }
+    const bytes = await store.get(key, signal)
+    if (bytes === null || Buffer.compare(bytes, right) === 0) continue
+    // One in an earlier form is whole, and not used.
+    if (hasChecksum(bytes) && !(await isReadable(bytes, head, version, key, pacer))) continue
+    const [found, made] = [crcHex(crc32(bytes)), crcHex(crc32(right))]
+    const what = `it has ${bytes.length} bytes with checksum ${found}, the log makes ${right.length} with ${made}`
+    await findings.note('layout', key, what, () => replaced(store, key, right))
+  }
+}
+
+async function isReadable(
+  bytes: Uint8Array,
+  { uuid }: TableHead,
+  version: number,
+  key: string,
+  pacer: Pacer,
+): Promise<boolean> {
+  try {
+    await decodeBase(bytes, uuid, version, key, pacer)
+    return true
+  } catch (error) {
+    if (error instanceof SheafError) return false
+    throw error
+  }
+}
+
+/** What is a function of the log is deleted and written again: nobody needs it in between. */
+export async function replaced(store: BlobStore, key: string, bytes: Uint8Array): Promise<void> {
+  await store.delete(key)
+  await store.putIfAbsent(key, bytes)
+}
+
+// ---- tables of Lance engines
+
+async function verifyManifests({ verifying, history, pacer }: Tables, head: TableHead): Promise<void> {
+  const { findings, signal } = verifying
+  const { uuid, location, live, tags } = head
+  const needed = new Set([latestOf(head), ...[...tags].map(([, version]) => version)])
+  for (const [first, last] of live) {
+    for (let from = first; from <= last; from += recordsAtOnce) {
+      const to = Math.min(last, from + recordsAtOnce - 1)
+      const records = await history.range(uuid, from, to, signal)
+      if (records.length < to - from + 1) {
+        await findings.note('manifest', location, `of versions ${from} to ${to} some have no record`)
+      }
+      for (const record of records) {
+        findings.checked.versions++
+        await verifyManifest(verifying, record, needed.has(record.version))
+        await pacer.turn()
+      }
+    }
+  }
+}
+
+/**
+ * A manifest has its final name; or that of its staging file, if its writer died before it could be given the other. Lance engines
+ * delete old ones without telling, but not the newest, nor one that has a tag.
+ */
+async function verifyManifest(
+  { findings, store, signal }: Verifying,
+  { manifest }: VersionRecord,
+  isNeeded: boolean,
+): Promise<void> {
+  if (manifest === undefined) return
+  const { path, staged, size, crc } = manifest
+  const bytes =
+    (await store.get(path, signal)) ??
+    (staged === undefined ? null : await store.get(`${path}-${staged}`, signal))
+  if (bytes === null) {
+    if (isNeeded) await findings.note('manifest', path, 'it is missing')
+    return
+  }
+  findings.file(bytes.length)
+  if (size !== undefined && bytes.length !== size) {
+    await findings.note('manifest', path, `it has ${bytes.length} bytes, committed were ${size}`)
+  } else if (crc !== undefined && crc32(bytes) !== crc) {
+    await findings.note(
+      'manifest',
+      path,
+      `its checksum is ${crcHex(crc32(bytes))}, committed was ${crcHex(crc)}`,
+    )
+  }
+}
+
+function* numbersIn(runs: Runs): Generator<number> {
+  for (const [first, last] of runs) for (let number = first; number <= last; number++) yield number
+}

@@ -1,0 +1,60 @@
+/** Reads everything a data file holds, and keeps nothing of it. */
+import type { ColumnRange } from '../arrow/file-layout.js'
+import { corrupted } from '../errors.js'
+import type { StoredFile } from '../manifest/layout.js'
+import { crc32, crcHex } from '../primitives/checksum.js'
+import type { Pacer } from '../primitives/pacer.js'
+import type { BlobStore } from '../storage/blob-store.js'
+import { readFooter } from './data-file.js'
+
+/** Bytes read and checked at a time. */
+const pieceBytes = 1024 * 1024
+
+/**
+ * The rows of each batch of a file that is what was written. Throws corrupted (code 18) for one that is missing, has another
+ * size, or differs in its footer, in any column, or in any dictionary.
+ */
+export async function verifyFile(
+  store: BlobStore,
+  path: string,
+  file: StoredFile,
+  pacer: Pacer,
+): Promise<readonly number[]> {
+  const info = await store.stat(path, pacer.signal)
+  if (info === null) throw corrupted(`${path} is missing`)
+  if (info.size !== file.bytes) throw corrupted(`${path} has ${info.size} bytes, written were ${file.bytes}`)
+  const { schema, batches } = await readFooter(store, path, file)
+  if (schema.fields.length !== file.fields.length) {
+    throw corrupted(`${path} has ${schema.fields.length} columns, its record names ${file.fields.length}`)
+  }
+  /** Where dictionaries begin that were read: the batches share them. */
+  const met = new Set<number>()
+  for (const { columns } of batches) {
+    for (const range of columns) {
+      for (const { range: values } of range.dictionaries) {
+        if (met.has(values.start)) continue
+        met.add(values.start)
+        await verifyRange(store, path, values, pacer)
+      }
+      await verifyRange(store, path, range, pacer)
+    }
+  }
+  return batches.map(({ length }) => length)
+}
+
+async function verifyRange(
+  store: BlobStore,
+  path: string,
+  { start, bytes, crc }: ColumnRange,
+  pacer: Pacer,
+): Promise<void> {
+  let found = 0
+  for (let at = 0; at < bytes; at += pieceBytes) {
+    const piece = await store.getRange(path, start + at, Math.min(pieceBytes, bytes - at), pacer.signal)
+    found = crc32(piece, found)
+    await pacer.turn()
+  }
+  if (found === crc) return
+  const where = `bytes ${start} to ${start + bytes} of ${path}`
+  throw corrupted(`${where} have checksum ${crcHex(found)}, written was ${crcHex(crc)}`)
+}

@@ -1,0 +1,218 @@
+/**
+ * Brings the rows of a materialized view up to date with its source. Row `n` of the source is row `firstRow + n` of the view, so
+ * what became of the one says what becomes of the other.
+ */
+import type { Batch } from '../arrow/column.js'
+import { concatBatches } from '../arrow/concat.js'
+import { differingRows } from '../arrow/differing-rows.js'
+import { takeBatch } from '../arrow/take.js'
+import type { Schema } from '../arrow/types.js'
+import type { Fragment } from '../manifest/layout.js'
+import { arrowSchema } from '../manifest/table-schema.js'
+import { Bitset } from '../primitives/bitset.js'
+import { joinNumbers } from '../primitives/join-numbers.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { ascendingIds } from '../query/differing-ids.js'
+import { candidates, matchingRows } from '../query/filter.js'
+import { RowSource, rowIdField, sourceSchema } from '../query/source.js'
+import { bindFilter } from '../sql/binding/bind.js'
+import { selectRows } from '../sql/evaluate.js'
+import { decoded } from '../sql/kernels/dictionary.js'
+import type { TableReader } from '../table/table-reader.js'
+import type { ChangeParts } from './build-change.js'
+import { conformBatch } from './conform.js'
+import { killRows } from './kill-rows.js'
+import { countIn, MatchedRows, type Narrow, type RowSet } from './matched-rows.js'
+import { type NewValues, RewrittenRows, type RowsElsewhere } from './rewrite-rows.js'
+import { streamsById } from './rows-by-id.js'
+import type { StageTarget } from './stage.js'
+import type { BoundView } from './view-query.js'
+
+/** Rows looked at together, in the source and in the view. */
+const idsAtOnce = 4 * 1024
+
+export interface RefreshWork {
+  /** The version of the source that the view is to show. */
+  readonly source: TableReader
+  readonly view: TableReader
+  readonly query: BoundView
+  readonly place: RowsElsewhere
+  readonly target: StageTarget
+  readonly progress: (done: number, total: number) => void
+}
+
+export type RefreshedRows = Pick<ChangeParts, 'moved' | 'dead' | 'drop'>
+
+/**
+ * Ids of rows that do not live at the same place in both versions of one of the pairs, ascending, each once; null for more than
+ * `most` on either side.
+ */
+export async function movedIds(
+  pairs: readonly (readonly [TableReader, TableReader])[],
+  most: number,
+  pacer: Pacer,
+): Promise<Float64Array | null> {
+  const found: Float64Array[] = []
+  const counts = [0, 0]
+  for (const [a, b] of pairs) {
+    for (const [side, source] of [new RowSource(a, pacer, b), new RowSource(b, pacer, a)].entries()) {
+      for await (const candidate of candidates(source, { filter: null, names: [] }, pacer)) {
+        for await (const offsets of matchingRows(source, candidate, pacer)) {
+          counts[side]! += offsets.length
+          if (counts[side]! > most) return null
+          found.push(await source.rowIds(candidate.part, offsets))
+        }
+      }
+    }
+  }
+  return distinct(await ascendingIds(found, pacer), pacer)
+}
+
+/** Of ascending ids each once. */
+async function distinct(ids: Float64Array, pacer: Pacer): Promise<Float64Array> {
+  let count = 0
+  for (let from = 0; from < ids.length; from += 64 * 1024) {
+    const to = Math.min(ids.length, from + 64 * 1024)
+    for (let i = from; i < to; i++) if (count === 0 || ids[i] !== ids[count - 1]) ids[count++] = ids[i]!
+    await pacer.turn()
+  }
+  return ids.subarray(0, count)
+}
+
+/** All rows of the view anew. */
+export async function rebuiltRows(work: RefreshWork, pacer: Pacer): Promise<RefreshedRows> {
+  const { source, view, query } = work
+  const rows = await new MatchedRows().find(source, query.filter, pacer)
+  const total = countIn(rows)
+  let done = 0
+  const values: NewValues = (source, hits) => {
+    work.progress(done, total)
+    done += hits.offsets.length
+    return query.values(source, hits)
+  }
+  const moved = await stage({ ...work, query: { ...query, values } }, rows, pacer)
+  return { moved, drop: view.layout.fragments.map(fragment => fragment.id) }
+}
+
+/** The rows whose ids in the source are given: those that are gone or have other values leave the view, those that are there come. */
+export async function updatedRows(
+  work: RefreshWork,
+  ids: Float64Array,
+  pacer: Pacer,
+): Promise<RefreshedRows> {
+  const { source, view, query, place, target } = work
+  const coming = new Gathered()
+  const leaving = new Gathered()
+  const passes: Narrow = async (rows, hits) => {
+    if (query.filter === null) return hits.offsets
+    const passing = selectRows(query.filter, await rows.batch(hits, query.filter.columns, false))
+    return passing.toIndices().map(i => hits.offsets[i]!)
+  }
+  for (let at = 0; at < ids.length; at += idsAtOnce) {
+    work.progress(at, ids.length)
+    const some = ids.subarray(at, at + idsAtOnce)
+    const now = await rowsNamed(source, some, pacer, passes)
+    const before = await rowsNamed(
+      view,
+      some.map(id => place.firstRow + id),
+      pacer,
+    )
+    const same = await unchanged(work, now, before, pacer)
+    await coming.add(source, now, id => !same.has(id), pacer)
+    await leaving.add(view, before, id => !same.has(id - place.firstRow), pacer)
+  }
+  const moved = await stage(work, coming.rows(source), pacer)
+  const { dead, drop } = await killRows(leaving.rows(view), target, pacer.signal)
+  return { moved, dead, drop }
+}
+
+function stage({ source, view, query, place, target }: RefreshWork, rows: RowSet, pacer: Pacer) {
+  const writer = new RewrittenRows(place)
+  return writer.stage(source, arrowSchema(view.schema), rows, query.values, target, pacer)
+}
+
+function rowsNamed(reader: TableReader, ids: Float64Array, pacer: Pacer, narrow?: Narrow): Promise<RowSet> {
+  const named = bindFilter(`${rowIdField.name} IN $1`, sourceSchema(reader.schema, false), {
+    parameters: [ids],
+  })
+  return new MatchedRows().find(reader, named, pacer, narrow)
+}
+
+/** Ids in the source of those rows whose values in the view are what they would be now. */
+async function unchanged(
+  { source, view, query, place }: RefreshWork,
+  now: RowSet,
+  before: RowSet,
+  pacer: Pacer,
+): Promise<ReadonlySet<number>> {
+  const same = new Set<number>()
+  if (now.size === 0 || before.size === 0) return same
+  const schema = arrowSchema(view.schema)
+  const names = schema.fields.map(({ name }) => name)
+  const made = await valuesOf(source, now, schema, query.values, pacer)
+  const kept = await valuesOf(view, before, schema, (rows, hits) => rows.batch(hits, names, false), pacer)
+  const places = new Map([...kept.ids].map((id, row) => [id - place.firstRow, row]))
+  const both = [...made.ids.keys()].filter(row => places.has(made.ids[row]!))
+  const a = takeBatch(made.rows, Uint32Array.from(both))
+  const b = takeBatch(
+    kept.rows,
+    Uint32Array.from(both, row => places.get(made.ids[row]!)!),
+  )
+  const differing = new Bitset(both.length)
+  for (const [i, column] of a.columns.entries()) {
+    differing.or(differingRows(decoded(column), decoded(b.columns[i]!)))
+    await pacer.turn()
+  }
+  for (const [i, row] of both.entries()) if (!differing.has(i)) same.add(made.ids[row]!)
+  return same
+}
+
+async function valuesOf(
+  reader: TableReader,
+  rows: RowSet,
+  schema: Schema,
+  values: NewValues,
+  pacer: Pacer,
+): Promise<{ readonly ids: Float64Array; readonly rows: Batch }> {
+  const source = new RowSource(reader, pacer)
+  const ids: Float64Array[] = []
+  const batches: Batch[] = []
+  for (const stream of await streamsById(source, rows, pacer)) {
+    for await (const chunk of stream()) {
+      ids.push(chunk.ids)
+      batches.push(conformBatch(await values(source, chunk.hits), schema, 0))
+      await pacer.turn()
+    }
+  }
+  return { ids: joinNumbers(Float64Array, ids), rows: concatBatches(batches) }
+}
+
+/** Rows of one version, put together from some at a time, in the order of their ids. */
+class Gathered {
+  readonly #pieces = new Map<Fragment, Uint32Array[]>()
+
+  async add(
+    reader: TableReader,
+    rows: RowSet,
+    isWanted: (id: number) => boolean,
+    pacer: Pacer,
+  ): Promise<void> {
+    for (const [fragment, offsets] of rows) {
+      const ids = await reader.rowIds(fragment, pacer.signal)
+      const wanted = offsets.filter(offset => isWanted(ids.at(offset)))
+      if (wanted.length === 0) continue
+      const pieces = this.#pieces.get(fragment) ?? []
+      pieces.push(wanted)
+      this.#pieces.set(fragment, pieces)
+    }
+  }
+
+  rows({ layout }: TableReader): RowSet {
+    const all = new Map<Fragment, Uint32Array>()
+    for (const fragment of layout.fragments) {
+      const pieces = this.#pieces.get(fragment)
+      if (pieces !== undefined) all.set(fragment, joinNumbers(Uint32Array, pieces))
+    }
+    return all
+  }
+}

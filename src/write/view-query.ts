@@ -1,0 +1,116 @@
+/** The query of a materialized view, bound to a version of its source: which rows, and what becomes of each. */
+import { equalTypes } from '../arrow/same-type.js'
+import { typeName } from '../arrow/type-name.js'
+import type { Schema } from '../arrow/types.js'
+import { invalidInput, quote } from '../errors.js'
+import type { TableSchema } from '../manifest/table-schema.js'
+import type { Clock } from '../primitives/clock.js'
+import type { ViewQuery } from '../protocol/view-shapes.js'
+import { namesOf } from '../query/run.js'
+import { settleQuery } from '../query/settle.js'
+import { rowOffsetField } from '../query/source.js'
+import { costOf } from '../sql/binding/cost.js'
+import type { BoundExpression } from '../sql/bound.js'
+import { evaluate } from '../sql/evaluate.js'
+import { schemaOfTable } from './conform.js'
+import type { NewValues } from './rewrite-rows.js'
+
+export interface BoundView {
+  /** Of the rows it makes. */
+  readonly schema: Schema
+  readonly filter: BoundExpression | null
+  readonly values: NewValues
+  /** Columns of the source, and such as queries make, that it reads. */
+  readonly reads: readonly string[]
+  /** Whether a row of the view depends on nothing but its row of the source. */
+  readonly isOfRow: boolean
+}
+
+/** Throws code 12, 13 or 20 for a query that does not fit the source, 13 for one whose rows are not those of the source. */
+export function bindView(
+  { columns, filter }: Pick<ViewQuery, 'columns' | 'filter'>,
+  source: TableSchema,
+  clock: Clock,
+): BoundView {
+  const { watched, wasAsked } = watching(clock)
+  const request = {
+    id: [],
+    vector: null,
+    k: Number.MAX_SAFE_INTEGER,
+    ...(columns !== undefined && { columns }),
+    ...(filter !== undefined && { filter }),
+  }
+  const plan = settleQuery(request, source, watched)
+  if (plan.grouping !== null) {
+    throw invalidInput('a view has a row for each row of its source: its columns cannot be aggregates', {
+      hint: 'aggregate in queries of the view',
+    })
+  }
+  const values = plan.output.map(({ value }) => value)
+  const all = plan.filter === null ? values : [plan.filter, ...values]
+  const names = namesOf(values)
+  const fields = plan.output.map(({ field }) => field)
+  const reads = namesOf(all)
+  return {
+    schema: schemaOfTable({ fields }),
+    filter: plan.filter,
+    async values(rows, hits) {
+      const old = await rows.batch(hits, names, false)
+      const columns = values.map(value => evaluate(value, old))
+      const made = fields.map((field, i) => ({ ...field, type: columns[i]!.type }))
+      return { schema: { fields: made }, length: old.length, columns }
+    },
+    reads,
+    isOfRow:
+      !reads.includes(rowOffsetField.name) && !all.some(({ expr }) => costOf(expr).isVolatile) && !wasAsked(),
+  }
+}
+
+/** A clock that notes whether anybody wants to know the time: `now()` is a constant once it is bound. */
+function watching(clock: Clock): { readonly watched: Clock; readonly wasAsked: () => boolean } {
+  let asked = false
+  const watched: Clock = {
+    now: () => {
+      asked = true
+      return clock.now()
+    },
+    elapsed: () => clock.elapsed(),
+    uuid: () => clock.uuid(),
+    random: () => clock.random(),
+    sleep: (ms, signal, awaited) => clock.sleep(ms, signal, awaited),
+    yield: () => clock.yield(),
+  }
+  return { watched, wasAsked: () => asked }
+}
+
+/** Throws code 13 naming the first column in which the rows that a query makes are not those that are expected. */
+export function checkMakes(made: Schema, expected: Schema): void {
+  for (const [i, field] of expected.fields.entries()) {
+    const own = made.fields[i]
+    if (own === undefined) throw differs(field.name, 'the query does not give it')
+    if (own.name !== field.name) {
+      throw differs(field.name, `the query gives ${quote(own.name)} in the place of column ${i}`)
+    }
+    if (!equalTypes(own.type, field.type)) {
+      throw differs(field.name, `it is to be ${typeName(field.type)}, the query gives ${typeName(own.type)}`)
+    }
+    if (own.nullable && !field.nullable)
+      throw differs(field.name, 'the query may give null, which it excludes')
+  }
+  const more = made.fields[expected.fields.length]
+  if (more !== undefined) throw differs(more.name, 'the query gives it')
+}
+
+function differs(name: string, what: string) {
+  return invalidInput(`the schema of the view differs from its query in column ${quote(name)}: ${what}`)
+}
+
+/** Whether the columns that a query reads are the very same in two schemas of its source. */
+export function readsTheSame(reads: readonly string[], a: TableSchema, b: TableSchema): boolean {
+  return reads.every(name => {
+    const [own, other] = [a, b].map(({ fields }) => fields.find(field => field.name === name))
+    if (own === undefined || other === undefined) return own === other
+    const isSame = own.id === other.id && equalTypes(own.type, other.type)
+    return isSame && own.nested?.join() === other.nested?.join()
+  })
+}
