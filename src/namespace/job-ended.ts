@@ -3,15 +3,18 @@ import { ErrorCode, quote, SheafError } from '../errors.js'
 import { systemClock } from '../primitives/clock.js'
 import type { CallOptions, Operations } from '../protocol/calls.js'
 
-/** Between two questions: short at first, since most jobs are, milliseconds. */
-const askedFirstMs = 2
-const askedMostMs = 1000
+/** Between two questions, milliseconds: */
+const askedMinMs = 2
+const askedMaxMs = 1000
+/** this part of how long it has been, so that an end is known soon for what it took. */
+const askedPart = 1 / 8
 
 /** Returns when the job has succeeded; throws code 19 with the reason when it has failed or was canceled. */
 export async function jobEnded(operations: Operations, id: string, call: CallOptions): Promise<void> {
   // The key names the call that queued the job.
   const { idempotencyKey: _, table: __, ...options } = call
-  for (let ms = askedFirstMs; ; ms = Math.min(2 * ms, askedMostMs)) {
+  const began = systemClock.elapsed()
+  for (;;) {
     const { status, properties = {} } = await operations.describeTransaction({ id: [id] }, options)
     if (status === 'Succeeded') return
     if (status === 'Failed' || status === 'Canceled') {
@@ -19,6 +22,7 @@ export async function jobEnded(operations: Operations, id: string, call: CallOpt
       const message = `job ${quote(id)} has ended as ${status}${reason}`
       throw new SheafError(ErrorCode.InvalidTableState, message)
     }
-    await systemClock.sleep(ms, options.signal, true)
+    const ms = (systemClock.elapsed() - began) * askedPart
+    await systemClock.sleep(Math.min(askedMaxMs, Math.max(askedMinMs, ms)), options.signal, true)
   }
 }

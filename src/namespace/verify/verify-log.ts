@@ -86,12 +86,12 @@ async function lastSlot({ store, last, findings, signal }: Verifying): Promise<n
 }
 
 async function readGenesis(
-  { store, findings, signal }: Verifying,
+  { log, findings, signal }: Verifying,
   found: readonly FoundCheckpoint<CatalogState>[],
 ): Promise<StartOfLog | null> {
   const key = slotKey(0)
   try {
-    const bytes = await store.get(key, signal)
+    const bytes = await log.read(0, signal)
     if (bytes !== null) {
       findings.checked.slots++
       findings.checked.bytes += bytes.length
@@ -105,11 +105,11 @@ async function readGenesis(
   return genesis === undefined ? null : { genesis, ts: 0, crc: null }
 }
 
-/** Null where it is missing or damaged, which is noted. Slots that were put elsewhere are to be looked for here. */
-async function readSlot({ store, findings, signal }: Verifying, number: number): Promise<Slot | null> {
+/** Null where it is missing or damaged, which is noted. */
+async function readSlot({ log, findings, signal }: Verifying, number: number): Promise<Slot | null> {
   const key = slotKey(number)
   try {
-    const bytes = await store.get(key, signal)
+    const bytes = await log.read(number, signal)
     if (bytes !== null) {
       findings.checked.slots++
       findings.checked.bytes += bytes.length

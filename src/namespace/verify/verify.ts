@@ -54,19 +54,21 @@ async function verifyStore(
   clock: Clock,
 ): Promise<Verification> {
   const findings = new Findings(options)
+  const log = new BlobLog(store)
   const verifying: Verifying = {
     store,
     last,
-    slots: new Slots(new BlobLog(store), catalogMachine.features),
+    log,
+    slots: new Slots(log, catalogMachine.features),
     checkpoints: new Checkpoints(store, catalogMachine, clock),
     findings,
     signal: options.signal,
   }
-  const log = await verifyLog(verifying)
-  if (log.checkpoint !== null) await verifyHistory(verifying, log.checkpoint)
-  const { state } = log
-  if (state !== null) await verifyTables(verifying, state, await historyOf(verifying, log))
-  if (options.repair === true) await keepState(verifying, log)
+  const found = await verifyLog(verifying)
+  if (found.checkpoint !== null) await verifyHistory(verifying, found.checkpoint)
+  const { state } = found
+  if (state !== null) await verifyTables(verifying, state, await historyOf(verifying, found))
+  if (options.repair === true) await keepState(verifying, found)
   return findings.result()
 }
 
