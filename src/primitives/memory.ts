@@ -111,13 +111,10 @@ export class Memory {
     }
   }
 
-  /**
-   * For rooms: an entry that is on its way takes `bytes`. It displaces what it will when it has come: nothing that has proved
-   * itself, and nothing at all where it could not stay.
-   */
+  /** For rooms: an entry that is on its way takes `bytes`. Where it could not stay it displaces nothing. */
   claim(entry: Entry<unknown>, bytes: number): void {
     this.#resize(entry, bytes > this.#budget ? 0 : bytes)
-    this.#trim(true)
+    this.#trim()
   }
 
   /** For rooms: an entry has come, and takes `bytes`. */
@@ -140,7 +137,7 @@ export class Memory {
       const shelf = inPassing ? this.#passing : this.#fresh
       shelf.push(entry)
     }
-    this.#trim(false)
+    this.#trim()
   }
 
   /** For rooms: an entry goes. */
@@ -157,9 +154,11 @@ export class Memory {
     this.#bytes += more
   }
 
-  #trim(isComing: boolean): void {
+  /** Lets go of what is too much. What has proved itself never yields to what is only on its way. */
+  #trim(): void {
     while (this.#bytes > this.#budget) {
-      const victim = this.#unproven() ?? (isComing ? null : this.#proven.oldest)
+      const isCrowded = this.#places.bytes + this.#proven.bytes > this.#budget
+      const victim = this.#unproven() ?? (isCrowded ? this.#proven.oldest : null)
       if (victim === null) return
       this.forget(victim)
     }

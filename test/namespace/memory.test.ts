@@ -120,6 +120,25 @@ describe('a scan of many times the budget', () => {
   })
 })
 
+test('all rows in an order read a table that is larger than the budget a few times, however many they are', async () => {
+  const store = new CountingStore(new MemoryStore())
+  // A column of one fragment fits.
+  const ns = await connect('memory://', { store, cacheBytes: 200_000 })
+  const rows = (first: number) =>
+    Array.from({ length: 16_000 }, (_, i) => ({ id: first + i, key: Math.sin(i) }))
+  const table = await ns.createTable('t', rows(0))
+  for (let i = 1; i < 5; i++) await table.add(rows(16_000 * i))
+  store.reset()
+  const found = await table.search().orderBy('key').select(['id']).toArray()
+  // The keys once; the ids of the first rows, and of all others.
+  expect(store.calls.get('readInto')).toBe(5 + 2 * 5)
+  expect(found).toHaveLength(80_000)
+  const sorted = Array.from({ length: 80_000 }, (_, id) => id)
+  sorted.sort((a, b) => Math.sin(a % 16_000) - Math.sin(b % 16_000) || a - b)
+  expect(found.map(({ id }) => id)).toEqual(sorted)
+  await ns.close()
+})
+
 describe('stats', () => {
   test('say what is kept, how far the log is read, and what upkeep did', async () => {
     const ns = await connect('memory://', { cacheBytes: megabyte })

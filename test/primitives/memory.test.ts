@@ -135,6 +135,27 @@ describe('a scan of ten times the budget', () => {
     expect(columns.stats().misses).toBe(20 + 30 + 1000)
   })
 
+  test('pushes out nothing that has proved itself with what is on its way', async () => {
+    const { columns } = open(100)
+    await scan(columns, 45, 'hot')
+    await scan(columns, 30, 'other')
+    await scan(columns, 45, 'hot')
+    const arrive: ((value: Uint8Array) => void)[] = []
+    for (const name of ['one', 'two']) {
+      void columns.get(name, claim => {
+        claim(40_000)
+        return new Promise(resolve => {
+          arrive.push(resolve)
+        })
+      })
+    }
+    await columns.get('small', of(1000))
+    for (const come of arrive) come(new Uint8Array(40_000 - overhead))
+    const { misses } = columns.stats()
+    await scan(columns, 45, 'hot')
+    expect(columns.stats().misses).toBe(misses)
+  })
+
   test('what has proved itself makes room when something else does', async () => {
     const { columns } = open(100)
     const prove = async (name: string) => {
