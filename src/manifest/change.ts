@@ -75,8 +75,6 @@ export interface Move {
   /** Those of `from` that had left already: all their rows had died. */
   readonly gone?: readonly number[]
   readonly to: readonly number[]
-  /** Which rows of `from`, counted through all of them, are in `to`; as runs; absent: all. */
-  readonly map?: AddedRuns
 }
 
 /** What a reader of the log must know where fragments move: who does not would give their rows another order. */
@@ -148,9 +146,6 @@ export function withBlobsFrom(change: Change, by: number): Change {
     ...change,
     add: change.add.map(each => ({ ...each, ids: moved(each.ids), files: each.files.map(moved) })),
     dead: change.dead.map(([fragment, offsets, count]) => [fragment, moved(offsets), count]),
-    ...(change.moves !== undefined && {
-      moves: change.moves.map(move => (move.map === undefined ? move : { ...move, map: moved(move.map) })),
-    }),
     ...(change.columns !== undefined && {
       columns: change.columns.map(each => ({ ...each, file: moved(each.file) })),
     }),

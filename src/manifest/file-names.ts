@@ -38,20 +38,13 @@ export function birthOfPath(path: string): number | null {
 }
 
 /** The files that a change brings, by their paths from the table's folder on. A change never names a file again. */
-export function* filesOfChange({
-  add,
-  dead,
-  columns = [],
-  moves = [],
-  folded = [],
-}: Change): Generator<string> {
+export function* filesOfChange({ add, dead, columns = [], folded = [] }: Change): Generator<string> {
   for (const { ids, files } of add) {
     if ('file' in ids) yield filePath('rows', ids.file)
     for (const each of files) if ('file' in each) yield filePath('data', each.file)
   }
   for (const [, offsets] of dead) if ('file' in offsets) yield filePath('rows', offsets.file)
   for (const { file } of columns) if ('file' in file) yield filePath('data', file.file)
-  for (const { map } of moves) if (map !== undefined && 'file' in map) yield filePath('rows', map.file)
   for (const [, , offsets] of folded) yield filePath('rows', offsets.file)
 }
 

@@ -193,4 +193,4 @@ async function pairsBetween(
 }
 
 /** Kinds of versions that have the same rows with the same values as the one before. */
-const movesOnly: ReadonlySet<string> = new Set(['compact'])
+const movesOnly: ReadonlySet<string> = new Set(['compaction'])

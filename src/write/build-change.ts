@@ -38,8 +38,6 @@ export interface MovePart {
   readonly gone: readonly number[]
   /** Their rows, in order. */
   readonly moved: readonly MovedDraft[]
-  /** Which rows those are, counted through all of `from`, as runs; null for all. */
-  readonly map: RunsContent | null
   /** Rows that have died since they were written, by offset in their draft. */
   readonly dead: ReadonlyMap<MovedDraft, RunsDraft>
 }
@@ -96,7 +94,7 @@ export function buildChange(
   const add: AddedFragment[] = []
   const died: AddedDead[] = [...dead].map(([id, offsets]) => deadIn(id, offsets))
   for (const { draft, ids } of moved) add.push(fragment(draft, idsOf(ids)))
-  const places = moves.map(({ from, gone, moved, map, dead }): Move => {
+  const places = moves.map(({ from, gone, moved, dead }): Move => {
     const to = moved.map(each => {
       const added = fragment(each.draft, idsOf(each.ids))
       const offsets = dead.get(each)
@@ -108,7 +106,6 @@ export function buildChange(
       from: from.map(({ id, rows }) => [id, rows]),
       ...(gone.length > 0 && { gone }),
       to,
-      ...(map !== null && { map: placed(map) }),
     }
   })
   for (const draft of drafts) {

@@ -18,7 +18,7 @@ import type { TableReader } from '../table/table-reader.js'
 import type { MovedDraft, MovePart } from './build-change.js'
 import { InlineRoom } from './inline-room.js'
 import { inlineBytes, type StageTarget, stageIntoFiles } from './stage.js'
-import { type RunsContent, type RunsDraft, stageIds, stageRuns, storeRuns } from './stage-runs.js'
+import { type RunsDraft, stageIds, stageRuns, storeRuns } from './stage-runs.js'
 
 /** Rows, and bytes, that are copied in one go. */
 const rowsAtOnce = 8 * 1024
@@ -30,8 +30,6 @@ export interface Compacted {
   /** Rows of each that were alive, by offset. */
   readonly survivors: readonly Bitset[]
   readonly moved: readonly MovedDraft[]
-  /** Null: all rows were. */
-  readonly map: RunsContent | null
 }
 
 /** Writes the living rows of `from`, fragments of the version, following each other. */
@@ -62,7 +60,7 @@ export async function compactFragments(
     moved.push({ draft, ids: await stageIds(own, room, target, pacer.signal) })
     first += draft.rows
   }
-  return { from, survivors, moved, map: await stageMap(from, survivors, target, pacer) }
+  return { from, survivors, moved }
 }
 
 async function* livingRows(
@@ -107,30 +105,12 @@ async function livingIn(reader: TableReader, fragment: Fragment, pacer: Pacer): 
   return living
 }
 
-async function stageMap(
-  from: readonly Fragment[],
-  survivors: readonly Bitset[],
-  target: StageTarget,
-  pacer: Pacer,
-): Promise<RunsContent | null> {
-  if (from.every(({ rows }, i) => survivors[i]!.count() === rows)) return null
-  const all: Uint32Array[] = []
-  let before = 0
-  for (const [i, { rows }] of from.entries()) {
-    const first = before
-    all.push(survivors[i]!.toIndices().map(offset => first + offset))
-    before += rows
-    await pacer.turn()
-  }
-  return storeRuns(NumberRuns.of(joinNumbers(Uint32Array, all)).encode(), target, pacer.signal)
-}
-
 /**
  * What `compacted` comes to on a newer version: the same rows, of which some may have died since. Null: its fragments are no
  * longer there, or have other columns, and the work was in vain.
  */
 export async function carriedOver(
-  { from, survivors, moved, map }: Compacted,
+  { from, survivors, moved }: Compacted,
   newer: TableReader,
   target: StageTarget,
   pacer: Pacer,
@@ -155,7 +135,7 @@ export async function carriedOver(
     before += living.count()
   }
   const dead = await deadByDraft(joinNumbers(Uint32Array, died), moved, target, pacer)
-  return { from, gone, moved, map, dead }
+  return { from, gone, moved, dead }
 }
 
 /** Dead rows, counted through all drafts, by draft. */

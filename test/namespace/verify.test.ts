@@ -37,7 +37,7 @@ const kinds: readonly (readonly [RegExp, Problem['kind']])[] = [
 const kindOf = (key: string) => kinds.find(([pattern]) => pattern.test(key))![1]
 
 beforeAll(async () => {
-  const ns = await connect(root)
+  const ns = await connect(root, { upkeep: { compact: false } })
   const large = await ns.createTable(
     'large',
     Array.from({ length: 90_000 }, (_, id) => ({ id, text: `text ${id % 7}` })),

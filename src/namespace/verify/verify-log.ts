@@ -197,7 +197,10 @@ class Fold {
     if (checkpoint.crc !== this.crc) return `it is of another slot ${checkpoint.slot} than that of the log`
     if (checkpoint.ts !== this.ts) return `its time is ${checkpoint.ts}, the log says ${this.ts}`
     if (this.state === null) return null
-    const [kept, folded] = [await checksumOf(checkpoint.state, signal), await checksumOf(this.state, signal)]
+    // An earlier Sheaf did not write down which versions have expired.
+    const { expired } = checkpoint.state
+    const known = expired.size > 0 ? this.state : { ...this.state, expired }
+    const [kept, folded] = [await checksumOf(checkpoint.state, signal), await checksumOf(known, signal)]
     return kept === folded ? null : `its state has checksum ${crcHex(kept)}, the log makes ${crcHex(folded)}`
   }
 

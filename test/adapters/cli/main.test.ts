@@ -86,7 +86,7 @@ describe('sheaf', () => {
 describe('sheaf verify', () => {
   test('exits with 0 where all is well, with 1 and a line for each problem where it is not, and repairs', async () => {
     const root = freshRoot()
-    const ns = await connect(root)
+    const ns = await connect(root, { upkeep: { compact: false } })
     const table = await ns.createTable('t', [{ a: 1 }])
     for (let i = 1; i < 65; i++) await table.add([{ a: i }])
     await ns.optimize()
