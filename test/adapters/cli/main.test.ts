@@ -93,7 +93,7 @@ describe('sheaf verify', () => {
     await ns.close()
     const clean = run('verify', root)
     expect(clean).toMatchObject({ status: 0, stdout: '' })
-    expect(clean.stderr).toMatch(/^no problems in 1 tables, 65 versions: .*\n$/)
+    expect(clean.stderr).toMatch(/^no problems in 1 tables, 66 versions: .*\n$/)
 
     const [page] = readdirSync(join(root, '_hist'))
     truncateSync(join(root, '_hist', page!), 100)
