@@ -33,7 +33,8 @@ import { bindOperations, readsOnly } from './handlers.js'
 import { Namespace } from './namespace.js'
 import { takeSnapshot } from './snapshot.js'
 import { runTransaction } from './transaction.js'
-import { Checkpointing, packsOf, pagesOf, Tail } from './upkeep/checkpointing.js'
+import { packsOf, pagesOf } from './upkeep/checkpoint-extra.js'
+import { Checkpointing, Tail } from './upkeep/checkpointing.js'
 import { Drops } from './upkeep/drops.js'
 import { Packing } from './upkeep/packing.js'
 import { Retention } from './upkeep/retention.js'
@@ -210,6 +211,7 @@ export async function openEngine(
     history,
     packs,
     packing,
+    keepOrphansMs,
     opened,
     tail,
     report,

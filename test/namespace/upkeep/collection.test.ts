@@ -1,9 +1,11 @@
 /** Old versions cease to exist, files that nothing refers to are deleted, slots that nobody needs are trimmed. */
 import { describe, expect, test } from 'vitest'
 import { connect, ErrorCode, type Namespace, type UpkeepEvent } from '../../../src/index.js'
+import { manifestName } from '../../../src/protocol/manifest-name.js'
 import type { BlobStore } from '../../../src/storage/blob-store.js'
 import { MemoryStore } from '../../../src/storage/memory-store.js'
 import { SeededClock } from '../../support/clock.js'
+import { manifestOf } from '../../support/lance.js'
 import { CrashingStore, WrappedStore } from '../../support/stores.js'
 
 const hour = 60 * 60 * 1000
@@ -171,6 +173,26 @@ describe('files', () => {
     })
     expect(await rowsAt(reader)).toBe(3_000)
     await Promise.all([reader.close(), writer.close()])
+  })
+
+  test('that clients staged for a Lance table go after a day, but for those that a version needs', async () => {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('memory://', clock)
+    const ns = await connect('memory://', { clock, store, upkeep: now })
+    const { uuid } = (await ns.operations.declareTable({ id: ['l'] })) as { uuid: string }
+    const staged = (version: number, uuid: string) => `${manifestName(version, 'V2')}-${uuid}`
+    const [used, left, late] = [1, 2, 3].map(i => `0000000${i}-0000-4000-8000-000000000000`)
+    const put = (name: string) => store.put(`tables/${uuid}/_versions/${name}`, manifestOf(name))
+    await put(staged(1, used!))
+    await ns.operations.createTableVersion({ id: ['l'], version: 1, manifest_path: staged(1, used!) })
+    await put(staged(2, left!))
+    clock.advance(25 * hour)
+    await put(staged(2, late!))
+    await ns.createNamespace('later')
+    await ns.optimize()
+    const names = (await keysIn(store, `tables/${uuid}/`)).map(key => key.slice(key.lastIndexOf('/') + 1))
+    expect(names.sort()).toEqual([manifestName(1, 'V2'), staged(2, late!)].sort())
+    await ns.close()
   })
 
   test('of a writer that was slower than the sweep do not come into the log', async () => {
