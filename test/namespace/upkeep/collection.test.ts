@@ -179,10 +179,11 @@ describe('files', () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
     const ns = await connect('memory://', { clock, store, upkeep: now })
-    const { uuid } = (await ns.operations.declareTable({ id: ['l'] })) as { uuid: string }
+    const { location } = await ns.operations.declareTable({ id: ['l'] })
+    const folder = location.slice(location.indexOf('tables/'))
     const staged = (version: number, uuid: string) => `${manifestName(version, 'V2')}-${uuid}`
     const [used, left, late] = [1, 2, 3].map(i => `0000000${i}-0000-4000-8000-000000000000`)
-    const put = (name: string) => store.put(`tables/${uuid}/_versions/${name}`, manifestOf(name))
+    const put = (name: string) => store.put(`${folder}/_versions/${name}`, manifestOf(name))
     await put(staged(1, used!))
     await ns.operations.createTableVersion({ id: ['l'], version: 1, manifest_path: staged(1, used!) })
     await put(staged(2, left!))
@@ -190,7 +191,7 @@ describe('files', () => {
     await put(staged(2, late!))
     await ns.createNamespace('later')
     await ns.optimize()
-    const names = (await keysIn(store, `tables/${uuid}/`)).map(key => key.slice(key.lastIndexOf('/') + 1))
+    const names = (await keysIn(store, `${folder}/`)).map(key => key.slice(key.lastIndexOf('/') + 1))
     expect(names.sort()).toEqual([manifestName(1, 'V2'), staged(2, late!)].sort())
     await ns.close()
   })
