@@ -93,7 +93,10 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
     snapshot: (call = {}) => takeSnapshot(engine, call),
     transaction: (work, call = {}) => runTransaction(engine, work, call),
     watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
-    optimize: (call = {}) => upkeep.finish(call.signal),
+    optimize: async (call = {}) => {
+      if (readOnly) throw isReadOnly()
+      await upkeep.finish(call.signal)
+    },
   })
 }
 
