@@ -390,7 +390,7 @@ export class Committer<S> {
 
   /** Whether the log still goes back to a slot. It begins with slot 0 for ever: there a checkpoint tells. */
   async #isThere(slot: number, signal?: AbortSignal): Promise<boolean> {
-    if (slot === 0 && this.#newer !== undefined) return (await this.#newer(0)) === null
+    if (slot === 0 && ((await this.#newer?.(0)) ?? null) !== null) return false
     const { peek } = this.#log
     return peek === undefined ? this.#log.has(slot, signal) : peek.call(this.#log, slot)
   }

@@ -23,8 +23,6 @@ export interface PackInfo {
   /** `<from, 20 digits>-<to, 20 digits>-<checksum>.slots` */
   readonly name: string
   readonly bytes: number
-  /** Since when checkpoints name it, milliseconds since 1970. */
-  readonly since: number
 }
 
 /** What readers of checkpoints must know where there are packs. */
@@ -108,13 +106,13 @@ export class Packs {
     return new Map([...places].map(([number, [, bytes]]) => [number, bytes]))
   }
 
-  /** Writes a pack in place of the slots from `from` on, durably. `since`: when the checkpoint is made that will name it. */
-  async write(from: number, slots: readonly PackedSlot[], since: number): Promise<PackInfo> {
+  /** Writes a pack in place of the slots from `from` on, durably. */
+  async write(from: number, slots: readonly PackedSlot[]): Promise<PackInfo> {
     const encoded = encodePack(from, slots)
     const digits = (slot: number) => String(slot).padStart(20, '0')
     const to = from + slots.length - 1
     const name = `${digits(from)}-${digits(to)}-${crcHex(encoded.crc)}.slots`
-    const info = { from, to, name, bytes: encoded.bytes.length, since }
+    const info = { from, to, name, bytes: encoded.bytes.length }
     await this.#store.putIfAbsent(packKey(info), encoded.bytes)
     return info
   }

@@ -6,6 +6,7 @@
  * layout for each run of versions and a change for each version, however many fragments they have.
  */
 import type { SlotReader } from '../commit/slots.js'
+import { orAborted } from '../primitives/abort.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { Change } from './change.js'
 import { filesOfChange, placesOfLayout } from './file-names.js'
@@ -85,7 +86,7 @@ class Walk implements Reach {
     if (this.#what === 'slots') return
     for (let i = 0; i < records.length; i += readAhead) {
       const some = records.slice(i, i + readAhead)
-      const read = await Promise.all(some.map(({ slot }) => slots.get(slot, this.#pacer.signal)))
+      const read = await orAborted(Promise.all(some.map(({ slot }) => slots.get(slot))), this.#pacer.signal)
       for (const [k, record] of some.entries()) {
         const change = changeIn(read[k]!, this.#table.uuid, record)
         for (const path of filesOfChange(change)) this.files.add(path)

@@ -37,7 +37,8 @@ import { Namespace } from './namespace.js'
 import { takeSnapshot } from './snapshot.js'
 import type { RootStats } from './stats.js'
 import { runTransaction } from './transaction.js'
-import { Checkpointing, packsOf, pagesOf, Tail } from './upkeep/checkpointing.js'
+import { packsOf, pagesOf } from './upkeep/checkpoint-extra.js'
+import { Checkpointing, Tail } from './upkeep/checkpointing.js'
 import { Compaction } from './upkeep/compaction.js'
 import { Drops } from './upkeep/drops.js'
 import { Packing } from './upkeep/packing.js'
@@ -251,6 +252,7 @@ export async function openEngine(
     history,
     packs,
     packing,
+    keepOrphansMs,
     opened,
     tail,
     report,

@@ -59,7 +59,11 @@ export async function audit(history: History): Promise<void> {
   for (const call of calls) checkCall(call, places.get(call), moments, history)
   const final = moments.at(-1)!.model
   const clock = new ProcessClock(time)
-  const fresh = await connect('memory://', { store: history.disk, clock, cacheBytes: 1 << 20 })
+  const fresh = await connect('memory://', { store: history.disk, clock, cacheBytes: 1 << 20 }).catch(
+    error => {
+      throw new Violation(`a fresh process cannot open the root: ${String(error)}`)
+    },
+  )
   await compare('a fresh process', fresh, sights(final))
   await compare('a fresh process', fresh, oldRows(final))
   // All processes in some worlds, one in the others: looking at everything costs as much as living it.

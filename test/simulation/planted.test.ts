@@ -24,6 +24,7 @@ class UnsyncedDisk extends Disk {
   }
 
   override processDied(): void {
+    if (this.#unsynced === '') return
     this.log.delete(Number(this.#unsynced.slice('_log/'.length)))
     this.delete(this.#unsynced)
   }
@@ -82,7 +83,7 @@ describe('a disk that', () => {
     [
       'does not sync what it acknowledges',
       clock => new UnsyncedDisk(name, clock),
-      /slot \d+ is (missing|gone)|is not in the log|explains/,
+      /slot \d+ is (missing|gone)|is not in the log|explains|does not follow/,
     ],
     ['denies a winner its slot', clock => new DenyingDisk(name, clock), /stands in|twice/],
     ['shows a slot late', clock => new StaleDisk(name, clock), /missing|explains/],

@@ -35,6 +35,7 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
     const world = new World(drawPlan(seed, tidy), tell, makeDisk)
     const history = await world.run()
     await audit(history)
+    for (const host of history.hosts) host.end()
     return history.calls
   } catch (error) {
     if (!(error instanceof Violation)) throw error

@@ -14,7 +14,8 @@ export interface Report {
   readonly needless: readonly string[]
 }
 
-export async function reachable(store: BlobStore, clock: Clock): Promise<Report> {
+/** `versionsOf`: which versions must be there whole; those that are held unless said otherwise. */
+export async function reachable(store: BlobStore, clock: Clock, versionsOf = heldVersions): Promise<Report> {
   const { engine, close } = await openEngine(store, {
     location: 'memory://',
     create: false,
@@ -27,11 +28,11 @@ export async function reachable(store: BlobStore, clock: Clock): Promise<Report>
   })
   try {
     const state = await engine.root.refresh()
-    const held = heldVersions(state)
+    const versions = versionsOf(state)
     const needed = new Set<string>()
     for (const head of [...state.tables, ...state.detached].map(([, head]) => head)) {
       if (head.kind !== 'sheaf') continue
-      const { files } = await reachOf(engine, head, held(head), new Pacer())
+      const { files } = await reachOf(engine, head, versions(head), new Pacer())
       for (const path of files) needed.add(`${head.location}/${path}`)
     }
     const needless: string[] = []

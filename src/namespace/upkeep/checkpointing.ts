@@ -7,10 +7,13 @@ import type { Committer } from '../../commit/committer.js'
 import type { Json } from '../../commit/machine.js'
 import { type PackInfo, type Packs, packsFeature } from '../../commit/packs.js'
 import type { Slot } from '../../commit/slot.js'
-import type { History, PageInfo } from '../../manifest/history.js'
+import type { History } from '../../manifest/history.js'
+import { type CheckpointExtra, extraOf, nextExtra, packsOf, pagesOf } from './checkpoint-extra.js'
 import type { Packing } from './packing.js'
 import type { Chore, Report } from './upkeep.js'
 
+/** Pages and packs that others took the place of stay for so long at least. */
+export const replacedMs = 10 * 60 * 1000
 /** A checkpoint is due when the log after the newest one has this many bytes, and half as many as that one has; */
 const tailBytesMin = 256 * 1024
 /** or this many slots. */
@@ -37,6 +40,7 @@ export interface CheckpointingOptions {
   readonly history: History
   readonly packs: Packs
   readonly packing: Packing
+  readonly keepOrphansMs: number
   /** The checkpoint the root was opened from. */
   readonly opened: Checkpoint<CatalogState> | null
   /** What was applied since then; it goes on counting. */
@@ -51,6 +55,7 @@ export class Checkpointing implements Chore {
   readonly #known = new Set<string>()
   #slot = 0
   #bytes = 0
+  #extra: CheckpointExtra = { pages: [] }
 
   constructor(options: CheckpointingOptions) {
     this.#options = options
@@ -67,7 +72,7 @@ export class Checkpointing implements Chore {
   }
 
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
-    const { committer, checkpoints, history, packs, packing, tail, report } = this.#options
+    const { committer, checkpoints, history, packs, packing, tail, keepOrphansMs, report } = this.#options
     for (;;) {
       // Another process may have been first: its pages serve here as well.
       await this.#adoptOthers()
@@ -76,7 +81,8 @@ export class Checkpointing implements Chore {
       const { slots, bytes } = tail
       const packed = await packing.next(fold, this.#slot, thorough, signal)
       const pages = await history.writePage(fold.slot)
-      const extra = { pages, ...(packed.length > 0 && { packs: packed }) }
+      const forgotten = fold.ts - 2 * Math.max(keepOrphansMs, replacedMs)
+      const extra = nextExtra(this.#extra, pages, packed, fold.ts, forgotten)
       const written = await checkpoints.write(fold, extra as unknown as Json, needOf(fold.state, packed))
       this.#known.add(written.key)
       if ((await checkpoints.notes(this.#known)).length > 0) {
@@ -89,6 +95,7 @@ export class Checkpointing implements Chore {
       packs.adopt(packed)
       this.#slot = fold.slot
       this.#bytes = written.bytes
+      this.#extra = extra
       // What was applied meanwhile is the beginning of the next tail.
       tail.slots -= slots
       tail.bytes -= bytes
@@ -125,21 +132,13 @@ export class Checkpointing implements Chore {
     for (const { key } of notes) this.#known.add(key)
   }
 
-  #take({ key, slot, bytes }: CheckpointNote): void {
+  #take(note: CheckpointNote): void {
+    const { key, slot, bytes } = note
     this.#known.add(key)
+    this.#extra = extraOf(note)
     this.#slot = slot
     this.#bytes = bytes
   }
-}
-
-/** The history pages a checkpoint names. */
-export function pagesOf({ extra }: Pick<CheckpointNote, 'extra'>): readonly PageInfo[] {
-  return (extra as unknown as { readonly pages: readonly PageInfo[] }).pages
-}
-
-/** The packs a checkpoint names. */
-export function packsOf({ extra }: Pick<CheckpointNote, 'extra'>): readonly PackInfo[] {
-  return (extra as unknown as { readonly packs?: readonly PackInfo[] }).packs ?? []
 }
 
 /** What a reader of a checkpoint must know. */

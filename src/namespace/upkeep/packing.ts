@@ -52,7 +52,7 @@ export class Packing {
    * checkpoint before it. `thorough`: however few they are.
    */
   async next(
-    { slot, ts, state }: Fold<CatalogState>,
+    { slot, state }: Fold<CatalogState>,
     previous: number,
     thorough: boolean,
     signal: AbortSignal | undefined,
@@ -67,8 +67,8 @@ export class Packing {
     if (to - covered < least || (await this.#isHeld(state))) return known
     const pacer = new Pacer(signal, clock)
     const needed = await this.#needed(state, pacer)
-    const added = await this.#pack(covered, to, needed, ts, pacer)
-    return this.#merged([...known, ...added], needed, ts, pacer)
+    const added = await this.#pack(covered, to, needed, pacer)
+    return this.#merged([...known, ...added], needed, pacer)
   }
 
   /** Whether somebody reads what this state knows nothing of any more. */
@@ -104,7 +104,6 @@ export class Packing {
     covered: number,
     to: number,
     needed: ReadonlySet<number>,
-    since: number,
     pacer: Pacer,
   ): Promise<readonly PackInfo[]> {
     const { log, features, packs } = this.#options
@@ -124,7 +123,7 @@ export class Packing {
       some.push({ crc, bytes: kept })
       size += kept?.length ?? 0
       if (some.length === slotsMax || size >= bytesMax || number === to) {
-        made.push(await packs.write(number - some.length + 1, some, since))
+        made.push(await packs.write(number - some.length + 1, some))
         some = []
         size = 0
       }
@@ -137,7 +136,6 @@ export class Packing {
   async #merged(
     infos: readonly PackInfo[],
     needed: ReadonlySet<number>,
-    since: number,
     pacer: Pacer,
   ): Promise<readonly PackInfo[]> {
     const start = mergedFrom(
@@ -146,7 +144,7 @@ export class Packing {
     )
     const kept = infos.slice(0, start)
     const last = infos.slice(start)
-    const newest = last.length < 2 ? last : [await this.#rewritten(last, needed, since, pacer)]
+    const newest = last.length < 2 ? last : [await this.#rewritten(last, needed, pacer)]
     for (const [i, info] of kept.entries()) {
       if (info.bytes < shrunkMin) continue
       let inVain = 0
@@ -154,18 +152,13 @@ export class Packing {
         if (!needed.has(number)) inVain += bytes
       }
       if (2 * inVain < info.bytes) continue
-      const smaller = await this.#rewritten([info], needed, since, pacer)
+      const smaller = await this.#rewritten([info], needed, pacer)
       return [...kept.slice(0, i), smaller, ...kept.slice(i + 1), ...newest]
     }
     return [...kept, ...newest]
   }
 
-  async #rewritten(
-    infos: readonly PackInfo[],
-    needed: ReadonlySet<number>,
-    since: number,
-    pacer: Pacer,
-  ): Promise<PackInfo> {
+  async #rewritten(infos: readonly PackInfo[], needed: ReadonlySet<number>, pacer: Pacer): Promise<PackInfo> {
     const { packs } = this.#options
     const slots: PackedSlot[] = []
     for (const info of infos) {
@@ -180,6 +173,6 @@ export class Packing {
         await pacer.turn()
       }
     }
-    return packs.write(infos[0]!.from, slots, since)
+    return packs.write(infos[0]!.from, slots)
   }
 }

@@ -11,11 +11,10 @@ import type { BlobLog } from '../../commit/blob-log.js'
 import type { CheckpointNote, Checkpoints } from '../../commit/checkpoints.js'
 import type { Clock } from '../../primitives/clock.js'
 import type { BlobStore } from '../../storage/blob-store.js'
-import { packsOf, pagesOf } from './checkpointing.js'
+import { extraOf, packsOf, pagesOf } from './checkpoint-extra.js'
+import { replacedMs } from './checkpointing.js'
 import type { Chore, Report } from './upkeep.js'
 
-/** Pages and packs that no checkpoint names stay for so long at least: one may be on its way. */
-const replacedMs = 10 * 60 * 1000
 const pattern = /^_hist\/\d{20}-\d{20}-[0-9a-f]{8}\.(?:page|slots)$/
 
 export interface TrimOptions {
@@ -60,23 +59,23 @@ export class Trim implements Chore {
   async #deleteReplaced(notes: readonly CheckpointNote[], signal: AbortSignal): Promise<void> {
     const { store, clock, keepOrphansMs } = this.#options
     const before = clock.now() - Math.max(keepOrphansMs, replacedMs)
-    // As long as that no checkpoint has named what none of these names.
-    if (notes.length === 0 || notes.some(({ ts }) => ts > before)) return
+    if (notes.length === 0) return
     const named = new Set(notes.flatMap(note => [...pagesOf(note), ...packsOf(note)].map(({ name }) => name)))
+    const young = new Set<string>()
+    for (const note of notes) {
+      for (const [name, at] of extraOf(note).replaced ?? []) if (at > before) young.add(name)
+    }
     const gone: string[] = []
     for await (const { key, modified } of store.list('_hist/', undefined, signal)) {
-      if (pattern.test(key) && !named.has(key.slice('_hist/'.length)) && modified <= before) gone.push(key)
+      const name = key.slice('_hist/'.length)
+      // One that no checkpoint speaks of may be on its way into one.
+      if (pattern.test(key) && !named.has(name) && !young.has(name) && modified <= before) gone.push(key)
     }
     for (const key of gone) await store.delete(key, signal)
   }
 }
 
-/** The last slot that the packs of a checkpoint stand for, and have since `before`. */
+/** The last slot that packs stand for which a checkpoint names, and has since `before`. */
 function standsFor(note: CheckpointNote, before: number): number {
-  let to = 0
-  for (const pack of packsOf(note)) {
-    if (pack.since > before) break
-    to = pack.to
-  }
-  return to
+  return (extraOf(note).packed ?? []).findLast(([, since]) => since <= before)?.[0] ?? 0
 }

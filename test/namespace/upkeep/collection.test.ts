@@ -1,9 +1,11 @@
 /** Old versions cease to exist, files that nothing refers to are deleted, slots that nobody needs are trimmed. */
 import { describe, expect, test } from 'vitest'
 import { connect, ErrorCode, type Namespace, type UpkeepEvent } from '../../../src/index.js'
+import { manifestName } from '../../../src/protocol/manifest-name.js'
 import type { BlobStore } from '../../../src/storage/blob-store.js'
 import { MemoryStore } from '../../../src/storage/memory-store.js'
 import { SeededClock } from '../../support/clock.js'
+import { manifestOf } from '../../support/lance.js'
 import { CrashingStore, WrappedStore } from '../../support/stores.js'
 
 const hour = 60 * 60 * 1000
@@ -173,6 +175,27 @@ describe('files', () => {
     await Promise.all([reader.close(), writer.close()])
   })
 
+  test('that clients staged for a Lance table go after a day, but for those that a version needs', async () => {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('memory://', clock)
+    const ns = await connect('memory://', { clock, store, upkeep: now })
+    const { location } = await ns.operations.declareTable({ id: ['l'] })
+    const folder = location.slice(location.indexOf('tables/'))
+    const staged = (version: number, uuid: string) => `${manifestName(version, 'V2')}-${uuid}`
+    const [used, left, late] = [1, 2, 3].map(i => `0000000${i}-0000-4000-8000-000000000000`)
+    const put = (name: string) => store.put(`${folder}/_versions/${name}`, manifestOf(name))
+    await put(staged(1, used!))
+    await ns.operations.createTableVersion({ id: ['l'], version: 1, manifest_path: staged(1, used!) })
+    await put(staged(2, left!))
+    clock.advance(25 * hour)
+    await put(staged(2, late!))
+    await ns.createNamespace('later')
+    await ns.optimize()
+    const names = (await keysIn(store, `${folder}/`)).map(key => key.slice(key.lastIndexOf('/') + 1))
+    expect(names.sort()).toEqual([manifestName(1, 'V2'), staged(2, late!)].sort())
+    await ns.close()
+  })
+
   test('of a writer that was slower than the sweep do not come into the log', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
@@ -292,34 +315,52 @@ describe('slots', () => {
 })
 
 test('a process that dies at any step of collection leaves a root that opens with everything in it', async () => {
-  const origin = new MemoryStore('memory://')
-  const first = await connect('memory://', { store: origin })
+  const clock = new SeededClock(1)
+  const origin = new MemoryStore('memory://', clock)
+  const first = await connect('memory://', { store: origin, clock })
   const table = await first.createTable('t', manyRows())
-  await table.add(manyRows(3_000))
-  await table.delete('a < 10')
-  await table.add(manyRows(6_000), { mode: 'overwrite' })
+  await table.add([{ a: 3_000, b: 'in a slot' }])
+  await table.tags.create('kept', 2)
   await first.close()
-  const optimized = async (store: BlobStore) => {
-    const ns = await connect('memory://', { store, upkeep: now, onWarning: () => {} })
-    await ns.optimize()
-    await ns.createNamespace('more')
-    await ns.optimize()
+  const tidied = async (store: BlobStore, rounds: number, onUpkeep = (_: UpkeepEvent) => {}) => {
+    const ns = await connect('memory://', {
+      store,
+      clock,
+      upkeep: now,
+      onWarning: () => {},
+      onUpkeep,
+    })
+    for (let i = 0; i < rounds; i++) {
+      await ns.createNamespace(`${rounds} ${i}`, { mode: 'exist_ok' })
+      await ns.optimize()
+    }
     await ns.close()
   }
+  await tidied(origin, 3)
+  const last = await connect('memory://', { store: origin, clock })
+  for (let i = 1; i <= 2; i++)
+    await (await last.openTable('t')).add(manyRows(3_000 * i), { mode: 'overwrite' })
+  await last.close()
+  const kinds = new Set<string>()
+  await tidied(await copyOf(origin), 1, ({ kind }) => kinds.add(kind))
+  expect(kinds).toEqual(new Set(['checkpoint', 'expired', 'swept', 'trimmed']))
   for (let survives = 0, died = true; died; survives++) {
     for (const lastLands of [false, true]) {
       const store = await copyOf(origin)
       const dying = new CrashingStore(store, survives, lastLands)
-      await optimized(dying).catch(error => {
+      await tidied(dying, 1).catch(error => {
         if (!dying.dead) throw error
       })
       died = dying.dead
-      const next = await connect('memory://', { store, upkeep: now })
-      expect(await rowsAt(next)).toBe(3_000)
-      for (const { version } of await (await next.openTable('t')).versions()) await rowsAt(next, version)
+      const next = await connect('memory://', { store, clock, upkeep: now })
+      const check = async () => {
+        expect(await rowsAt(next)).toBe(3_000)
+        expect(await rowsAt(next, 2)).toBe(3_001)
+      }
+      await check()
       await next.optimize()
-      expect(await dataOf(store)).toHaveLength(1)
-      expect(await rowsAt(next)).toBe(3_000)
+      await check()
+      expect(await dataOf(store)).toHaveLength(2)
       await next.close()
     }
   }

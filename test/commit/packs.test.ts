@@ -1,0 +1,63 @@
+/** Slots in packs: what went in comes out, in whatever company, and no byte may change unnoticed. */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Packs, packKey } from '../../src/commit/packs.js'
+import { crc32 } from '../../src/primitives/checksum.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
+
+const slot = fc.record({
+  crc: fc.nat(0xffff_ffff),
+  bytes: fc.option(fc.uint8Array({ maxLength: 300 }), { nil: null }),
+})
+
+test('every slot is found again, or known to be gone', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.array(slot, { minLength: 1 }), { maxLength: 4 }), async packed => {
+      const store = new MemoryStore()
+      const writer = new Packs(store)
+      const infos = []
+      let from = 1
+      for (const slots of packed) {
+        infos.push(await writer.write(from, slots))
+        from += slots.length
+      }
+      const packs = new Packs(store, infos)
+      expect(packs.covered).toBe(from - 1)
+      for (const [i, { crc, bytes }] of packed.flat().entries()) {
+        expect(await packs.crcOf(i + 1)).toBe(crc)
+        expect(await packs.read(i + 1)).toEqual(bytes)
+      }
+      expect(await packs.crcOf(from)).toBeNull()
+      expect(await packs.read(from)).toBeNull()
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('a pack in which a byte of index or chain changed is refused', async () => {
+  const store = new MemoryStore()
+  const bytes = new Uint8Array([1, 2, 3])
+  const info = await new Packs(store).write(5, [
+    { crc: crc32(bytes), bytes },
+    { crc: 7, bytes: null },
+  ])
+  const file = (await store.get(packKey(info)))!
+  for (let at = bytes.length; at < file.length; at++) {
+    const damaged = new MemoryStore()
+    const changed = file.slice()
+    changed[at]! ^= 1
+    await damaged.put(packKey(info), changed)
+    await expect(new Packs(damaged, [info]).crcOf(6)).rejects.toMatchObject({
+      code: 18,
+      message: expect.stringMatching(/is damaged/),
+    })
+  }
+})
+
+test('packs that stand for fewer slots than those known are not taken up', async () => {
+  const packs = new Packs(new MemoryStore(), [{ from: 1, to: 9, name: 'more', bytes: 1 }])
+  packs.adopt([{ from: 1, to: 8, name: 'fewer', bytes: 1 }])
+  expect(packs.covered).toBe(9)
+  packs.adopt([{ from: 1, to: 9, name: 'newer', bytes: 1 }])
+  expect(packs.infos[0]!.name).toBe('newer')
+})
