@@ -141,6 +141,10 @@ const works = {
     return (await table.update({ text: 'changed' }, 'score < 0.01')).rows
   }),
   'delete every other row': onTable(async table => (await table.delete('id % 2 = 0')).rows),
+  'compact it': inRoot(async ns => {
+    await ns.optimize()
+    return await ns.table('t').countRows()
+  }),
   'convert the vectors': onTable(async table => {
     const child = { name: 'item', type: { kind: 'float', bits: 16 }, nullable: false }
     await table.alterColumns({ vector: { type: { kind: 'fixed_size_list', size: dim, child } } })

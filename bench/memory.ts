@@ -34,6 +34,7 @@ const writes = [
   'update 1 % all over',
   'add a column',
   'delete every other row',
+  'compact it',
   'update every row',
   'convert the vectors',
 ]

@@ -1,6 +1,6 @@
 /**
  * Makes a golden root: a small directory of records the format has, and what it must read as. Run once, when the format has
- * something new: `node dist/scripts/make-golden.js rows|catalog|edits test/golden/<name>`. Every later version must open it
+ * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep test/golden/<name>`. Every later version must open it
  * (test/golden.test.ts).
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -19,8 +19,11 @@ import { FileStore } from '../src/storage/file-store.js'
 import { describeRoot } from './describe-root.js'
 
 const [, , what, folder] = process.argv
-if (folder === undefined || (what !== 'rows' && what !== 'catalog' && what !== 'edits')) {
-  throw new Error('usage: node dist/scripts/make-golden.js rows|catalog|edits <folder>')
+if (
+  folder === undefined ||
+  (what !== 'rows' && what !== 'catalog' && what !== 'edits' && what !== 'upkeep')
+) {
+  throw new Error('usage: node dist/scripts/make-golden.js rows|catalog|edits|upkeep <folder>')
 }
 const root = join(folder, 'root')
 
@@ -125,6 +128,33 @@ async function makeEdits(ns: Namespace): Promise<void> {
   await sparse.update({ flag: false }, '_rowid % 2 = 0')
 }
 
+/**
+ * Fragments that moved, ids that do not ascend, dead parts made one, a view, versions that expired, a sweep, slots in a pack, and
+ * pages that were merged.
+ */
+async function makeUpkeep(ns: Namespace): Promise<void> {
+  const moved = await ns.createTable('moved', rows(0, 60), { schema })
+  await moved.tags.create('first', 1)
+  await moved.add(rows(60, 2))
+  await moved.tags.create('inline', 2)
+  await moved.update({ name: 'updated' }, 'id % 9 = 1')
+  await moved.delete('id = 3 OR id = 60')
+  await ns.createView('seen', { source: 'moved', columns: { id: 'id', label: 'name' }, where: 'id > 10' })
+  const folded = await ns.createTable(
+    'folded',
+    Array.from({ length: 9000 }, (_, id) => ({ id, text: `row ${id}` })),
+  )
+  for (let i = 0; i < 4; i++) await folded.delete(`id = ${i * 1000}`)
+  for (let i = 0; i < 10; i++) {
+    await ns.optimize()
+    await moved.update({ name: `round ${i}` }, `id = ${i}`)
+    await ns.createNamespace(`n${i}`)
+  }
+  await ns.optimize()
+  await ns.table('seen').refresh()
+  await moved.add(rows(70, 1))
+}
+
 /** Every operation of the log, a checkpoint with a page of the history, and a stored layout. */
 async function makeCatalog(ns: Namespace): Promise<void> {
   const { operations } = ns
@@ -190,7 +220,9 @@ async function keepCheckpoint(): Promise<void> {
   await checkpoints.write(fold, { pages } as unknown as Json)
 }
 
-const ns = await connect(root)
-await { rows: makeRows, catalog: makeCatalog, edits: makeEdits }[what](ns)
+// What upkeep does depends on time: where it is what is kept, nothing else is waited for.
+const upkeep = what === 'upkeep' ? { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } : { compact: false }
+const ns = await connect(root, { upkeep })
+await { rows: makeRows, catalog: makeCatalog, edits: makeEdits, upkeep: makeUpkeep }[what](ns)
 writeFileSync(join(folder, 'expected.json'), `${JSON.stringify(await describeRoot(ns), null, 1)}\n`)
 await ns.close()
