@@ -89,6 +89,8 @@ const readAheadMax = 64
 /** A slot of more bytes gets a slice of time of its own. */
 const largeSlotBytes = 64 * 1024
 const pauseMsMax = 1000
+/** A slot that is younger has certainly not been trimmed. */
+const oldSlotMs = 1000
 const unknownAfterMs = 30_000
 
 /** A caller waiting in the queue. */
@@ -342,8 +344,9 @@ export class Committer<S> {
     const pacer = new Pacer(signal, this.#clock)
     for (;;) {
       const first = this.#head + 1
+      const [crc, ts] = [this.#crc, this.#ts]
       const found = await this.#readFrom(first, window, signal)
-      if (!(await this.#isThere(first - 1, signal))) {
+      if (!(await this.#isThere(first - 1, crc, ts, signal))) {
         await this.#reopen(first - 1)
         continue
       }
@@ -388,9 +391,16 @@ export class Committer<S> {
     return 'trimmed'
   }
 
-  /** Whether the log still goes back to a slot. It begins with slot 0 for ever: there a checkpoint tells. */
-  async #isThere(slot: number, signal?: AbortSignal): Promise<boolean> {
+  /**
+   * Whether the log still goes back to a slot, of that checksum and time. It begins with slot 0 for ever: there a checkpoint
+   * tells. One that is old may have been trimmed, and written again by somebody else who missed that as well.
+   */
+  async #isThere(slot: number, crc: number, ts: number, signal?: AbortSignal): Promise<boolean> {
     if (slot === 0 && ((await this.#newer?.(0)) ?? null) !== null) return false
+    if (slot > 0 && this.#clock.now() - ts >= oldSlotMs) {
+      const bytes = await this.#log.read(slot, signal)
+      return bytes !== null && decodeSlot(bytes, slot, this.#machine.features).crc === crc
+    }
     const { peek } = this.#log
     return peek === undefined ? this.#log.has(slot, signal) : peek.call(this.#log, slot)
   }
@@ -647,6 +657,7 @@ export class Committer<S> {
   async #offer(group: Group<S>): Promise<Outcome> {
     const number = group.slot.header.slot
     const deadline = this.#clock.elapsed() + this.#unknownAfterMs
+    const ts = this.#ts
     let doubt: unknown = null
     for (let tries = 0; ; tries++) {
       let answer: 'won' | 'taken' | null = null
@@ -660,7 +671,8 @@ export class Committer<S> {
       if (answer !== null) {
         try {
           if (answer === 'taken') await this.#advance(1)
-          else if (await this.#isThere(number - 1)) return { kind: 'won' }
+          else if (await this.#isThere(number - 1, Number.parseInt(group.slot.header.prev, 16), ts))
+            return { kind: 'won' }
           else if (this.#head < number) await this.#reopen(number - 1)
           if (group.passed) return { kind: (await this.#isReal(group)) ? 'won' : 'lost' }
           if (this.#head >= number) return { kind: group.lost ? 'lost' : 'won' }

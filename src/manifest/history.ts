@@ -2,10 +2,11 @@
  * The records of all versions there ever were: those since the newest checkpoint in memory, the others in pages.
  *
  * - Pages are made one by and by, so that there are never many.
- * - A record never changes and is never taken away, so any snapshot of the catalog can be served from one history.
+ * - A record never changes, and stays as long as anybody may ask for it, so any snapshot of the catalog can be served from one
+ *   history.
  * - A page holds the records of a range of slots, sorted by (table, version); pages follow each other without a gap,
- *   from slot 1 to `sealed`. It is a pure function of those slots: whoever writes it writes the same bytes, and one
- *   that is lost is made again from them.
+ *   from slot 1 to `sealed`. As it is first written it is a pure function of those slots: whoever writes it writes the same
+ *   bytes, and one that is lost is made again from them.
  * - `note` is called once for every slot after `sealed`, in order.
  */
 import type { Slot } from '../commit/slot.js'
@@ -62,6 +63,9 @@ interface ReadRecords {
   /** About how many bytes they take. */
   readonly memory: number
 }
+
+/** Whether somebody may still ask for a record. */
+export type IsNeeded = (table: string, record: VersionRecord) => boolean
 
 /** A page that was made again, in memory. */
 export interface Rebuilt {
@@ -172,9 +176,14 @@ export class History {
   /**
    * Writes the records of slots after `sealed` up to `to` as a page. Gives all pages up to `to`, for a checkpoint to
    * name; changes nothing in memory: `seal` does, once the checkpoint is durable. Where there is no record there is
-   * no file either, only an entry of 0 bytes, one for all such slots in a row.
+   * no file either, only an entry of 0 bytes, one for all such slots in a row. Older pages are made one with it where they are
+   * many, without the records for which `isNeeded` is false.
    */
-  async writePage(to: number, signal?: AbortSignal): Promise<readonly PageInfo[]> {
+  async writePage(
+    to: number,
+    signal?: AbortSignal,
+    isNeeded: IsNeeded = () => true,
+  ): Promise<readonly PageInfo[]> {
     assert(to <= this.#noted, `a page up to slot ${to} is asked for at slot ${this.#noted}`)
     const pages = this.#pages
     const tail = this.#tail
@@ -188,11 +197,11 @@ export class History {
     }
     const page = pageInfo(from, to, encoded)
     if (page.bytes > 0) await this.#store.putIfAbsent(pageKey(page), encoded.bytes, signal)
-    return this.#merged([...pages, page], pacer)
+    return this.#merged([...pages, page], isNeeded, pacer)
   }
 
   /** Pages of which the newest are made one where that is due, so that there are never many. */
-  async #merged(pages: readonly PageInfo[], pacer: Pacer): Promise<readonly PageInfo[]> {
+  async #merged(pages: readonly PageInfo[], isNeeded: IsNeeded, pacer: Pacer): Promise<readonly PageInfo[]> {
     const start = mergedFrom(
       pages.map(({ bytes }) => bytes),
       mergedMax,
@@ -205,7 +214,7 @@ export class History {
         const bytes = page.bytes === 0 ? null : await this.#store.get(pageKey(page), pacer.signal)
         if (bytes === null && page.bytes > 0) return pages
         for (const [table, records] of bytes === null ? [] : decodePage(bytes, page)) {
-          for (const record of records) addRecord(tables, table, record)
+          for (const record of records) if (isNeeded(table, record)) addRecord(tables, table, record)
           await pacer.turn()
         }
       }

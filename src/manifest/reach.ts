@@ -22,6 +22,8 @@ export interface Reach {
   readonly slots: ReadonlySet<number>
   /** Versions whose stored layouts folds begin with: what comes before them is not among `slots`. */
   readonly bases: ReadonlySet<number>
+  /** Versions whose records are read on the way. */
+  readonly versions: ReadonlySet<number>
 }
 
 export interface ReachSource {
@@ -54,6 +56,7 @@ class Walk implements Reach {
   readonly files = new Set<string>()
   readonly slots = new Set<number>()
   readonly bases = new Set<number>()
+  readonly versions = new Set<number>()
   readonly #source: ReachSource
   readonly #table: TablePlace
   readonly #pacer: Pacer
@@ -81,6 +84,7 @@ class Walk implements Reach {
     const { slots } = this.#source
     for (const { kind, slot, version } of records) {
       this.slots.add(slot)
+      this.versions.add(version)
       if (kind === 'restore') await this.#wholly(version)
     }
     if (this.#what === 'slots') return
@@ -112,6 +116,7 @@ class Walk implements Reach {
     for (let at = version; !this.#traced.has(at); ) {
       this.#traced.add(at)
       const [record] = await this.#records(at, at)
+      this.versions.add(at)
       const start = record!.start ?? 0
       const before = await this.#back(at, start)
       if (before === start) {
@@ -127,6 +132,7 @@ class Walk implements Reach {
     for (let to = version; to > start; to -= recordsMax) {
       for (const record of (await this.#records(Math.max(start + 1, to - recordsMax + 1), to)).reverse()) {
         this.slots.add(record.slot)
+        this.versions.add(record.version)
         if (record.kind === 'restore') return (await this.#changeOf(record)).restore!.version
       }
     }

@@ -263,7 +263,6 @@ export async function openEngine(
       new Compaction({ engine: () => engine, keep, report }),
       new ViewRefreshes(() => engine, clock),
       new StoredLayouts(layouts, () => committer.state),
-      checkpointing,
       new Drops({ committer, store, clock, pins, report }),
       new Retention({ committer, history, clock, report, keepVersionsMs }),
       new Sweep({
@@ -275,6 +274,8 @@ export async function openEngine(
         report,
         keepOrphansMs,
       }),
+      // What is too old is gone from what it keeps.
+      checkpointing,
       new Trim({ checkpoints, log, store, clock, report, keepOrphansMs, checkpointed: () => written.slot }),
     ],
     clock,

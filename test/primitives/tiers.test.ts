@@ -30,3 +30,8 @@ test('no file gets larger than may be', () => {
   expect(mergedFrom([11, 5, 5], 30)).toBe(1)
   expect(mergedFrom([], 30)).toBe(0)
 })
+
+test('files of which each is a little smaller than the one before are made one, too', () => {
+  expect(mergedFrom([50, 44, 43, 1, 42], 1000)).toBe(0)
+  expect(mergedFrom([500, 44, 43], 1000)).toBe(2)
+})

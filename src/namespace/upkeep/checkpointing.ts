@@ -13,7 +13,7 @@ import type { Packing } from './packing.js'
 import type { Chore, Report } from './upkeep.js'
 
 /** Pages and packs that others took the place of stay for so long at least. */
-export const replacedMs = 10 * 60 * 1000
+export const replacedMs = 60 * 1000
 /** A checkpoint is due when the log after the newest one has this many bytes, and half as many as that one has; */
 const tailBytesMin = 256 * 1024
 /** or this many slots. */
@@ -79,8 +79,8 @@ export class Checkpointing implements Chore {
       const fold = committer.fold
       if (fold.slot === this.#slot || (!thorough && this.dueIn() > 0)) return
       const { slots, bytes } = tail
-      const packed = await packing.next(fold, this.#slot, thorough, signal)
-      const pages = await history.writePage(fold.slot)
+      const { packs: packed, isNeeded } = await packing.next(fold, this.#slot, thorough, signal)
+      const pages = await history.writePage(fold.slot, undefined, isNeeded)
       const forgotten = fold.ts - 2 * Math.max(keepOrphansMs, replacedMs)
       const extra = nextExtra(this.#extra, pages, packed, fold.ts, forgotten)
       const written = await checkpoints.write(fold, extra as unknown as Json, needOf(fold.state, packed))

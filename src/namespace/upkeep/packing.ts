@@ -14,6 +14,7 @@ import { corrupted } from '../../errors.js'
 import type { History } from '../../manifest/history.js'
 import type { LayoutStore } from '../../manifest/layout-store.js'
 import { reachOf } from '../../manifest/reach.js'
+import type { VersionRecord } from '../../manifest/version.js'
 import type { Clock } from '../../primitives/clock.js'
 import { Pacer } from '../../primitives/pacer.js'
 import { mergedFrom } from '../../primitives/tiers.js'
@@ -40,6 +41,20 @@ export interface PackingOptions {
   readonly keepLogMs: number
 }
 
+/** What a checkpoint is to name, and what it need not keep. */
+export interface Packed {
+  readonly packs: readonly PackInfo[]
+  /** Whether a record of a table's version may still be asked for. */
+  readonly isNeeded: (table: string, record: VersionRecord) => boolean
+}
+
+/** What everything that exists still needs. */
+interface Needed {
+  readonly slots: ReadonlySet<number>
+  /** By table; of tables that are not in it none is, null: all are. */
+  readonly versions: ReadonlyMap<string, ReadonlySet<number> | null>
+}
+
 export class Packing {
   readonly #options: PackingOptions
 
@@ -56,19 +71,26 @@ export class Packing {
     previous: number,
     thorough: boolean,
     signal: AbortSignal | undefined,
-  ): Promise<readonly PackInfo[]> {
+  ): Promise<Packed> {
     const { slots, packs, clock, keepLogMs } = this.#options
     const known = packs.infos
+    const asBefore = { packs: known, isNeeded: () => true }
     const covered = coveredBy(known)
     const least = thorough ? 1 : slotsMin
-    if (keepLogMs === Number.POSITIVE_INFINITY || previous - 1 - covered < least) return known
+    if (keepLogMs === Number.POSITIVE_INFINITY || previous - 1 - covered < least) return asBefore
     const old = await newestSlotAt(slots, covered, slot, clock.now() - keepLogMs, signal)
     const to = Math.min(previous - 1, old)
-    if (to - covered < least || (await this.#isHeld(state))) return known
+    if (to - covered < least || (await this.#isHeld(state))) return asBefore
     const pacer = new Pacer(signal, clock)
     const needed = await this.#needed(state, pacer)
-    const added = await this.#pack(covered, to, needed, pacer)
-    return this.#merged([...known, ...added], needed, pacer)
+    const added = await this.#pack(covered, to, needed.slots, pacer)
+    return {
+      packs: await this.#merged([...known, ...added], needed.slots, pacer),
+      isNeeded(table, { version, slot }) {
+        const versions = needed.versions.get(table)
+        return slot > to || versions === null || versions?.has(version) === true
+      },
+    }
   }
 
   /** Whether somebody reads what this state knows nothing of any more. */
@@ -79,15 +101,19 @@ export class Packing {
     return false
   }
 
-  async #needed(state: CatalogState, pacer: Pacer): Promise<ReadonlySet<number>> {
+  async #needed(state: CatalogState, pacer: Pacer): Promise<Needed> {
     const { slots, history, layouts } = this.#options
     const needed = new Set<number>()
+    const versions = new Map<string, ReadonlySet<number> | null>()
     const held = heldVersions(state)
     const add = async (head: TableHead) => {
       await pacer.turn()
+      // A Lance engine may ask again for what it has committed, whether that is still there or not.
+      versions.set(head.uuid, null)
       if (head.kind !== 'sheaf') return
       const reach = await reachOf({ slots, history, layouts }, head, held(head), pacer, 'slots')
       for (const slot of reach.slots) needed.add(slot)
+      versions.set(head.uuid, reach.versions)
       // What comes before a stored layout will be gone.
       for (const version of reach.bases) await layouts.ensureBase(head, version, pacer.signal)
     }
@@ -96,7 +122,7 @@ export class Packing {
     for (const [, { slot }] of state.keys) needed.add(slot)
     for (const [id] of state.notes) needed.add(parseTransactionId(id)?.slot ?? 0)
     for (const id of state.jobs.keys()) needed.add(parseTransactionId(id)?.slot ?? 0)
-    return needed
+    return { slots: needed, versions }
   }
 
   /** Packs in place of the slots after `covered` up to `to`. */

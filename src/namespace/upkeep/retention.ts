@@ -10,8 +10,9 @@ import type { Clock } from '../../primitives/clock.js'
 import { Pacer } from '../../primitives/pacer.js'
 import type { Chore, Report } from './upkeep.js'
 
-/** Between two looks: a part of the age, and at most so many milliseconds. What became due meanwhile goes together. */
+/** Between two looks: a part of the age, and so many milliseconds at least and at most. What became due meanwhile goes together. */
 const pausePart = 1 / 8
+const pauseMsMin = 1000
 const pauseMsMax = 10 * 60 * 1000
 /** Between two looks at all tables, for what processes left undone that are gone. */
 const scanMs = 6 * 60 * 60 * 1000
@@ -45,7 +46,7 @@ export class Retention implements Chore {
 
   constructor(options: RetentionOptions) {
     this.#options = options
-    this.#pauseMs = Math.min(pauseMsMax, options.keepVersionsMs * pausePart)
+    this.#pauseMs = Math.max(pauseMsMin, Math.min(pauseMsMax, options.keepVersionsMs * pausePart))
     // Who opens a root for a moment has better things to do.
     this.#scanAt = options.clock.elapsed() + this.#pauseMs
   }

@@ -19,8 +19,9 @@ import type { UnderWay } from '../../write/under-way.js'
 import { newestSlotAt } from './slot-age.js'
 import type { Chore, Report } from './upkeep.js'
 
-/** Between two sweeps of a root, whoever does them: a part of the age, and at most so many milliseconds. */
+/** Between two sweeps of a root, whoever does them: a part of the age, and so many milliseconds at least and at most. */
 const pausePart = 1 / 4
+const pauseMsMin = 1000
 const pauseMsMax = 6 * 60 * 60 * 1000
 
 export interface SweepOptions {
@@ -43,7 +44,7 @@ export class Sweep implements Chore {
 
   constructor(options: SweepOptions) {
     this.#options = options
-    this.#pauseMs = Math.min(pauseMsMax, options.keepOrphansMs * pausePart)
+    this.#pauseMs = Math.max(pauseMsMin, Math.min(pauseMsMax, options.keepOrphansMs * pausePart))
   }
 
   noteCommit(): void {

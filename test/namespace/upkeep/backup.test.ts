@@ -59,7 +59,7 @@ test('a copy of a root that lives on opens with every version it had when it was
   }
   await live(44)
   const kinds = () => new Set(events.map(({ kind }) => kind))
-  expect(kinds()).toEqual(new Set(['checkpoint', 'expired', 'swept', 'trimmed']))
+  expect(kinds()).toEqual(new Set(['compaction', 'checkpoint', 'expired', 'swept', 'trimmed']))
   events.length = 0
   const versions = await (await ns.openTable('t1')).versions()
   let copied = 0
@@ -70,7 +70,7 @@ test('a copy of a root that lives on opens with every version it had when it was
     mkdirSync(dirname(join(copy, path)), { recursive: true })
     cpSync(join(root, path), join(copy, path))
   }
-  expect(kinds()).toEqual(new Set(['checkpoint', 'expired', 'swept', 'trimmed']))
+  expect(kinds()).toEqual(new Set(['compaction', 'checkpoint', 'expired', 'swept', 'trimmed']))
   const other = await FileStore.open(copy, { create: false, readOnly: false, clock })
   const opened = await connect(copy, { store: other, clock })
   // What had expired before need not be whole.

@@ -48,6 +48,36 @@ async function rowsAt(ns: Namespace, version?: number): Promise<number> {
   return (await (version === undefined ? table : await table.checkout(version)).search().toArray()).length
 }
 
+test('records of versions that nobody can ask for any more go with the slots that made them', async () => {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('memory://', clock)
+  const ns = await connect('memory://', { clock, store, upkeep: now })
+  const table = await ns.createTable('t', [{ a: 0 }])
+  await table.tags.create('first', 1)
+  const bytesOf = async (prefix: string) => {
+    let bytes = 0
+    for await (const { size } of store.list(prefix)) bytes += size
+    return bytes
+  }
+  const sizes: number[] = []
+  for (let round = 0; round < 6; round++) {
+    for (let i = 0; i < 60; i++) await table.add([{ a: i }])
+    await ns.optimize()
+    for (let i = 0; i < 3; i++) {
+      await ns.createNamespace(`n${round}-${i}`)
+      // What others took the place of stays for a little while.
+      clock.advance(3 * 60 * 1000)
+      await ns.optimize()
+    }
+    sizes.push(await bytesOf('_hist/'))
+  }
+  // What is not worth writing again is less than 64 KiB a pack.
+  expect(Math.max(...sizes)).toBeLessThan(130_000)
+  expect(await (await table.checkout('first')).countRows()).toBe(1)
+  expect(await table.countRows()).toBe(361)
+  await ns.close()
+})
+
 describe('versions', () => {
   test('cease to exist so long after another took their place, but for the newest and those with tags', async () => {
     const clock = new SeededClock(1)
@@ -82,7 +112,7 @@ describe('versions', () => {
   test('go in the background, and those other processes made when they are looked at again', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
-    const options = { clock, store, upkeep: { keepVersionsMs: hour } }
+    const options = { clock, store, upkeep: { keepVersionsMs: hour, compact: false } }
     const gone = await connect('memory://', options)
     const table = await gone.createTable('t', [{ a: 1 }])
     for (let i = 0; i < 5; i++) await table.add([{ a: i }])
