@@ -96,7 +96,7 @@ describe('the answer does not depend on the budget', () => {
 
 describe('a scan of many times the budget', () => {
   test('leaves in what says where rows are, and a small table that is in use', async () => {
-    const ns = await connect('memory://', { cacheBytes: 2 * megabyte })
+    const ns = await connect('memory://', { cacheBytes: 2 * megabyte, upkeep: { compact: false } })
     const hot = await ns.createTable('hot', rowsFrom(0, 1000, 16))
     const big = await ns.createTable('big', rowsFrom(0, 1, 128))
     for (let i = 0; i < 40; i++) await big.add(rowsFrom(1 + 1000 * i, 1000, 128))
@@ -123,7 +123,7 @@ describe('a scan of many times the budget', () => {
 test('all rows in an order read a table that is larger than the budget a few times, however many they are', async () => {
   const store = new CountingStore(new MemoryStore())
   // A column of one fragment fits.
-  const ns = await connect('memory://', { store, cacheBytes: 200_000 })
+  const ns = await connect('memory://', { store, cacheBytes: 200_000, upkeep: { compact: false } })
   const rows = (first: number) =>
     Array.from({ length: 16_000 }, (_, i) => ({ id: first + i, key: Math.sin(i) }))
   const table = await ns.createTable('t', rows(0))
@@ -157,6 +157,7 @@ describe('stats', () => {
         'historyRecords',
         'layouts',
         'live',
+        'packFooters',
         'runs',
         'slots',
         'vectors',
