@@ -3,11 +3,12 @@
  *
  * - A layout is immutable, so what was built once serves every reader; the next version's costs one change.
  * - The fold begins with the nearest of: a layout that is still in memory, the base of the version's start, nothing. A
- *   base that is missing or damaged costs time, never truth: the fold begins further back, and writes it again.
+ *   base that is missing or damaged costs time as long as the log goes back behind it: the fold begins there, and writes it
+ *   again. Bases that stand in for slots are looked at before those are trimmed (namespace/upkeep/packing).
  */
 import type { Slot } from '../commit/slot.js'
 import type { Slots } from '../commit/slots.js'
-import { assert, ErrorCode, SheafError } from '../errors.js'
+import { assert, corrupted, ErrorCode, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import type { Memory, Room } from '../primitives/memory.js'
@@ -132,7 +133,9 @@ export class LayoutStore {
     const pacer = new Pacer(signal)
     for (let i = 0; i < steps.length; i += readAhead) {
       const some = steps.slice(i, i + readAhead)
-      const slots = await orAborted(Promise.all(some.map(({ slot }) => this.#slots.get(slot))), signal)
+      const slots = await orLost(table, lost, () =>
+        orAborted(Promise.all(some.map(({ slot }) => this.#slots.get(slot))), signal),
+      )
       for (const [k, step] of some.entries()) {
         builder.apply(changeIn(slots[k]!, table.uuid, step), step.slot)
         if (step.version === lost?.version) await this.#mend(table, builder.layout(), lost)
@@ -159,9 +162,10 @@ export class LayoutStore {
         lost ??= base
       }
       const record = await this.#history.find(table.uuid, at, signal)
+      if (record === null && lost !== null) throw goneWith(table, lost)
       const start = record?.start
       assert(record !== null && start !== undefined && start < at, `table ${table.uuid} has no version ${at}`)
-      const before = await this.#back(table, at, start, steps, signal)
+      const before = await orLost(table, lost, () => this.#back(table, at, start, steps, signal))
       isStart = before === start
       at = before
       await pacer.turn()
@@ -225,6 +229,24 @@ export class LayoutStore {
     if (damaged) await this.#store.delete(key)
     await this.#store.putIfAbsent(key, bytes)
   }
+}
+
+/** What lay before a stored layout was trimmed from the log: then nothing can take the place of that. */
+async function orLost<T>(table: TablePlace, lost: LostBase | null, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    const isGone = error instanceof SheafError && error.code === ErrorCode.Internal
+    throw isGone && lost !== null ? goneWith(table, lost, error) : error
+  }
+}
+
+function goneWith({ location }: TablePlace, { version, damaged }: LostBase, cause?: unknown): SheafError {
+  const what = damaged ? 'is damaged' : 'is missing'
+  return corrupted(`${baseKey(location, version)} ${what}, and the log it was made from was trimmed`, {
+    hint: 'restore that file from a backup; versions that do not begin with it can be read',
+    cause,
+  })
 }
 
 function keyOf(uuid: string, version: number): string {

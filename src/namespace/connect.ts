@@ -256,6 +256,7 @@ export async function openEngine(
     opened,
     tail,
     report,
+    warn,
   })
   checkpointing = written
   const upkeep = new Upkeep({

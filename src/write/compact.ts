@@ -117,8 +117,11 @@ export async function carriedOver(
 ): Promise<MovePart | null> {
   const now = new Map(newer.layout.fragments.map(fragment => [fragment.id, fragment]))
   const gone = from.map(({ id }) => id).filter(id => !now.has(id))
-  // There must be a place for every new fragment.
+  // There must be a place for every new fragment, and nothing between them: a restore may have brought something back.
   if (gone.length === from.length || moved.length > from.length - gone.length) return null
+  const places = new Map(newer.layout.fragments.map(({ id }, place) => [id, place]))
+  const left = from.map(({ id }) => places.get(id)).filter(place => place !== undefined)
+  if (left.some((place, i) => i > 0 && place !== left[i - 1]! + 1)) return null
   const died: Uint32Array[] = []
   let before = 0
   for (const [i, fragment] of from.entries()) {

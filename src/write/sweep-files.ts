@@ -54,20 +54,23 @@ export async function sweepFiles(
     const [, uuid, path] = /^tables\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/(.+)$/.exec(key) ?? []
     if (uuid === undefined) continue
     if (uuid !== table) {
-      if (table !== null) await sweep.table(table, files)
+      if (table !== null) await sweep.tableOrNoted(table, files)
       table = uuid
       files = []
     }
     files.push({ key, path: path!, size, modified })
     await pacer.turn()
   }
-  if (table !== null) await sweep.table(table, files)
+  if (table !== null) await sweep.tableOrNoted(table, files)
+  if (sweep.trouble !== null) throw sweep.trouble
   return sweep
 }
 
 class Sweeper implements Swept {
   files = 0
   bytes = 0
+  /** What kept a table from being swept: the others were. */
+  trouble: unknown = null
   readonly #source: SweepSource
   readonly #state: CatalogState
   readonly #held: (head: TableHead) => Runs
@@ -80,6 +83,15 @@ class Sweeper implements Swept {
     this.#held = heldVersions(state)
     this.#storeNow = storeNow
     this.#pacer = pacer
+  }
+
+  async tableOrNoted(uuid: string, files: readonly Candidate[]): Promise<void> {
+    try {
+      await this.table(uuid, files)
+    } catch (error) {
+      this.#pacer.signal?.throwIfAborted()
+      this.trouble ??= error
+    }
   }
 
   /** `files`: all there are in the folder of a table. */

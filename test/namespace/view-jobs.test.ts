@@ -21,24 +21,6 @@ afterEach(async () => {
 const rowsFrom = (first: bigint, count: number) =>
   Array.from({ length: count }, (_, i) => ({ id: first + BigInt(i), n: 100n + BigInt(i) }))
 
-async function opened(store: WrappedStore | MemoryStore, clock: SeededClock) {
-  // While something is held this clock passes over days, and who has upkeep to do then would take the job.
-  const endless = Number.POSITIVE_INFINITY
-  const upkeep = { keepVersionsMs: endless, keepOrphansMs: endless, keepLogMs: endless }
-  const ns = await connect('root', { store, clock, upkeep, onWarning: () => {} })
-  open.push(ns)
-  return ns
-}
-
-async function prepared() {
-  const clock = new SeededClock(1)
-  const store = new MemoryStore('root', clock)
-  const ns = await opened(store, clock)
-  const source = await ns.createTable('t', rowsFrom(0n, 3))
-  await ns.operations.createMaterializedView(viewRequest())
-  return { clock, store, ns, source, view: ns.table('v') }
-}
-
 /** Lets writes below a prefix wait. */
 class HoldingStore extends WrappedStore {
   #held: Promise<void> | null = null
@@ -73,10 +55,24 @@ class HoldingStore extends WrappedStore {
   }
 }
 
-test('A-161 requests for the same version that wait are one job, others are done one after the other', async () => {
-  const { clock, store, source } = await prepared()
+async function opened(store: WrappedStore | MemoryStore, clock: SeededClock) {
+  const ns = await connect('root', { store, clock, onWarning: () => {} })
+  open.push(ns)
+  return ns
+}
+
+async function prepared() {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('root', clock)
   const holding = new HoldingStore(store)
   const ns = await opened(holding, clock)
+  const source = await ns.createTable('t', rowsFrom(0n, 3))
+  await ns.operations.createMaterializedView(viewRequest())
+  return { clock, store, holding, ns, source, view: ns.table('v') }
+}
+
+test('A-161 requests for the same version that wait are one job, others are done one after the other', async () => {
+  const { holding, ns, source } = await prepared()
   const { operations: ops } = ns
   holding.hold()
   const refresh = async (request = {}) =>

@@ -4,13 +4,13 @@ import { sweepFeature } from '../../catalog/ops.js'
 import type { CatalogState } from '../../catalog/state.js'
 import type { Checkpoint, CheckpointNote, Checkpoints } from '../../commit/checkpoints.js'
 import type { Committer } from '../../commit/committer.js'
-import type { Json } from '../../commit/machine.js'
+import type { Fold, Json } from '../../commit/machine.js'
 import { type PackInfo, type Packs, packsFeature } from '../../commit/packs.js'
 import type { Slot } from '../../commit/slot.js'
 import type { History } from '../../manifest/history.js'
 import { type CheckpointExtra, extraOf, nextExtra, packsOf, pagesOf } from './checkpoint-extra.js'
-import type { Packing } from './packing.js'
-import type { Chore, Report } from './upkeep.js'
+import type { Packed, Packing } from './packing.js'
+import type { Chore, Report, Warn } from './upkeep.js'
 
 /** Pages and packs that others took the place of stay for so long at least. */
 export const replacedMs = 60 * 1000
@@ -46,6 +46,7 @@ export interface CheckpointingOptions {
   /** What was applied since then; it goes on counting. */
   readonly tail: Tail
   readonly report: Report
+  readonly warn: Warn
 }
 
 export class Checkpointing implements Chore {
@@ -72,14 +73,14 @@ export class Checkpointing implements Chore {
   }
 
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
-    const { committer, checkpoints, history, packs, packing, tail, keepOrphansMs, report } = this.#options
+    const { committer, checkpoints, history, packs, tail, keepOrphansMs, report } = this.#options
     for (;;) {
       // Another process may have been first: its pages serve here as well.
       await this.#adoptOthers()
       const fold = committer.fold
       if (fold.slot === this.#slot || (!thorough && this.dueIn() > 0)) return
       const { slots, bytes } = tail
-      const { packs: packed, isNeeded } = await packing.next(fold, this.#slot, thorough, signal)
+      const { packs: packed, isNeeded } = await this.#pack(fold, thorough, signal)
       const pages = await history.writePage(fold.slot, undefined, isNeeded)
       const forgotten = fold.ts - 2 * Math.max(keepOrphansMs, replacedMs)
       const extra = nextExtra(this.#extra, pages, packed, fold.ts, forgotten)
@@ -102,6 +103,18 @@ export class Checkpointing implements Chore {
       report({ kind: 'checkpoint', slot: fold.slot, bytes: written.bytes })
       await checkpoints.prune()
       return
+    }
+  }
+
+  /** A slot that is damaged is left in the log: nothing may keep the root from being checkpointed. */
+  async #pack(fold: Fold<CatalogState>, thorough: boolean, signal: AbortSignal): Promise<Packed> {
+    const { packing, packs, warn } = this.#options
+    try {
+      return await packing.next(fold, this.#slot, thorough, signal)
+    } catch (cause) {
+      signal.throwIfAborted()
+      warn('old slots of the log stay for now', cause)
+      return { packs: packs.infos, isNeeded: () => true }
     }
   }
 

@@ -72,7 +72,11 @@ export class Compaction implements Chore {
     this.#pending.set(uuid, 0)
     this.#later.delete(uuid)
     this.#soon.delete(uuid)
-    if (head === undefined) return
+    if (head === undefined) {
+      this.#pending.delete(uuid)
+      this.#compacted.delete(uuid)
+      return
+    }
     const round = await this.#compact(head, soon === undefined ? 'eager' : 'lazy', signal)
     if (round?.hasMore === true) this.#soon.add(uuid)
     else if (round !== null || soon !== undefined) this.#lookLater(uuid)

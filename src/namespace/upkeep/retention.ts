@@ -43,6 +43,8 @@ export class Retention implements Chore {
   #scanAt: number
   /** Since the last look at all tables. */
   #committed = false
+  /** What kept a table from being looked at. */
+  #trouble: unknown = null
 
   constructor(options: RetentionOptions) {
     this.#options = options
@@ -80,7 +82,7 @@ export class Retention implements Chore {
     for (const [t, due] of this.#due) {
       if (due > now) continue
       const head = committer.state.tables.get(t)
-      const { runs, next } = head === undefined ? nothing : await this.#oldOnes(head, now, signal)
+      const { runs, next } = await this.#oldOnesOrNoted(head, now, signal)
       if (next === Number.POSITIVE_INFINITY) this.#due.delete(t)
       else this.#due.set(t, next)
       if (runs.length > 0) found.push({ op: 'expire', t, runs })
@@ -93,8 +95,27 @@ export class Retention implements Chore {
       await pacer.turn()
     }
     await this.#expire(found)
+    const trouble = this.#trouble
+    this.#trouble = null
     this.#earliest = Number.POSITIVE_INFINITY
     for (const due of this.#due.values()) this.#earliest = Math.min(this.#earliest, due)
+    if (trouble !== null) throw trouble
+  }
+
+  /** Of a table that cannot be looked at the versions stay for now. */
+  async #oldOnesOrNoted(
+    head: TableHead | undefined,
+    now: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly runs: Runs; readonly next: number }> {
+    if (head === undefined) return nothing
+    try {
+      return await this.#oldOnes(head, now, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      this.#trouble ??= error
+      return { runs: [], next: now + pauseMsMax }
+    }
   }
 
   /** Takes up all tables that may have old versions. */

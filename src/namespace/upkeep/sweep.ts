@@ -9,7 +9,7 @@
 import type { SweepOp } from '../../catalog/ops.js'
 import type { CatalogState } from '../../catalog/state.js'
 import type { Committer } from '../../commit/committer.js'
-import type { Json } from '../../commit/machine.js'
+import type { Committed, Json } from '../../commit/machine.js'
 import { parseTransactionId } from '../../commit/transaction-id.js'
 import type { Clock } from '../../primitives/clock.js'
 import { Pacer } from '../../primitives/pacer.js'
@@ -38,8 +38,8 @@ export class Sweep implements Chore {
   readonly name = 'deleting files that nothing refers to'
   readonly #options: SweepOptions
   readonly #pauseMs: number
-  /** Something was committed since the last look. */
-  #committed = false
+  /** The last slot that this process wrote for somebody. */
+  #noted = 0
   #restsUntil = 0
 
   constructor(options: SweepOptions) {
@@ -47,21 +47,21 @@ export class Sweep implements Chore {
     this.#pauseMs = Math.max(pauseMsMin, Math.min(pauseMsMax, options.keepOrphansMs * pausePart))
   }
 
-  noteCommit(): void {
-    this.#committed = true
+  noteCommit({ at }: Committed<CatalogState>): void {
+    this.#noted = at.slot
   }
 
   dueIn(): number {
-    const { committer, clock, keepOrphansMs } = this.#options
-    if (!this.#committed || keepOrphansMs === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY
-    const since = committer.state.sweep.ts + this.#pauseMs - clock.now()
+    const { committer, clock } = this.#options
+    const { sweep, expired } = committer.state
+    // There may be something to delete until the floor has passed all that was done; a sweep itself leaves nothing.
+    if (expired.size === 0 && sweep.floor >= this.#noted) return Number.POSITIVE_INFINITY
+    const since = sweep.ts + this.#pauseMs - clock.now()
     return Math.max(0, since, this.#restsUntil - clock.elapsed())
   }
 
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
-    const { committer, source, pins, clock, keepOrphansMs, report } = this.#options
-    if (keepOrphansMs === Number.POSITIVE_INFINITY) return
-    this.#committed = false
+    const { committer, source, pins, clock, report } = this.#options
     this.#restsUntil = clock.elapsed() + this.#pauseMs
     const before = await committer.refresh(signal)
     const raised = await this.#raiseFloor(signal)

@@ -130,6 +130,25 @@ describe('versions', () => {
   })
 })
 
+test('files of versions that expire while the root rests are deleted', async () => {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('memory://', clock)
+  const ns = await connect('memory://', { clock, store })
+  const rows = Array.from({ length: 3000 }, (_, a) => ({ a, b: `row ${a} .................` }))
+  const table = await ns.createTable('t', rows)
+  for (let i = 0; i < 5; i++) await table.add(rows, { mode: 'overwrite' })
+  await clock.sleep(30 * 24 * hour)
+  const keys: string[] = []
+  for await (const { key } of store.list('tables/')) keys.push(key)
+  expect(await table.versions()).toHaveLength(1)
+  expect(keys).toHaveLength(1)
+  // Then there is nothing left to do.
+  const slot = ns.stats().log.slot
+  await clock.sleep(30 * 24 * hour)
+  expect(ns.stats().log.slot).toBe(slot)
+  await ns.close()
+})
+
 describe('files', () => {
   test('of versions that are gone go, and nothing else', async () => {
     const clock = new SeededClock(1)

@@ -144,6 +144,24 @@ test('rows that a restore brought back to life are not lost to a compaction that
   expect(await rowsOf(table)).toEqual(before)
 })
 
+test('rows that a restore brings back between others are not passed by a compaction that did not see them', async () => {
+  const { ns, store } = await open()
+  const rows = (from: number) =>
+    Array.from({ length: 3000 }, (_, i) => ({ k: from + i, s: `row ${from + i} ......` }))
+  const table = await ns.createTable('t', rows(0))
+  await table.add(rows(3000))
+  await table.add(rows(6000))
+  const before = await rowsOf(table)
+  await table.delete('k >= 3000 AND k < 6000')
+  const arrived = store.hold()
+  const optimized = ns.optimize()
+  await arrived
+  await table.restore(3)
+  store.release()
+  await optimized
+  expect(await rowsOf(table)).toEqual(before)
+})
+
 test('two processes compact one table: the work of one is in vain, and nothing is lost', async () => {
   const { ns, store } = await open()
   const table = await tenRows(ns)
