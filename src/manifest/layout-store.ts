@@ -6,8 +6,8 @@
  *   base that is missing or damaged costs time, never truth: the fold begins further back, and writes it again.
  */
 import type { Slot } from '../commit/slot.js'
-import type { Slots } from '../commit/slots.js'
-import { assert, ErrorCode, SheafError } from '../errors.js'
+import { type Slots, SlotTrimmed } from '../commit/slots.js'
+import { assert, ErrorCode, quote, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import type { Memory, Room } from '../primitives/memory.js'
@@ -30,7 +30,7 @@ export interface LayoutStoreOptions {
   readonly readOnly: boolean
   /** Where layouts are kept. */
   readonly memory: Memory
-  /** Believe no base: for who wants to know whether they are right. Default false. */
+  /** Believe a base only where the slots it was made of are gone: for who wants to know whether they are right. Default false. */
   readonly fromNothing?: boolean
 }
 
@@ -60,6 +60,17 @@ interface LostBase {
   readonly version: number
   /** In its place are bytes that were it once; otherwise nothing, or what is not ours to touch. */
   readonly damaged: boolean
+}
+
+/** A fold can begin nowhere else than with a stored layout that is lost. */
+export class BaseLost extends SheafError {
+  readonly key: string
+
+  constructor(key: string, isDamaged: boolean) {
+    const how = isDamaged ? 'damaged' : 'missing'
+    super(ErrorCode.Internal, `${quote(key)} is ${how}, and slots that it was made of are gone`)
+    this.key = key
+  }
 }
 
 export class LayoutStore {
@@ -127,12 +138,28 @@ export class LayoutStore {
   }
 
   async #fold(table: TablePlace, version: number, signal: AbortSignal | undefined): Promise<Layout> {
-    const { from, steps, lost } = await this.#trace(table, version, signal)
+    if (!this.#fromNothing) return this.#foldBack(table, version, true, signal)
+    try {
+      return await this.#foldBack(table, version, false, signal)
+    } catch (error) {
+      if (!(error instanceof SlotTrimmed)) throw error
+      return this.#foldBack(table, version, true, signal)
+    }
+  }
+
+  async #foldBack(
+    table: TablePlace,
+    version: number,
+    believes: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<Layout> {
+    const { from, steps, lost } = await this.#trace(table, version, believes, signal)
     const builder = new LayoutBuilder(from)
     const pacer = new Pacer(signal)
     for (let i = 0; i < steps.length; i += readAhead) {
       const some = steps.slice(i, i + readAhead)
-      const slots = await orAborted(Promise.all(some.map(({ slot }) => this.#slots.get(slot))), signal)
+      const read = Promise.all(some.map(({ slot }) => this.#slots.get(slot)))
+      const slots = await orAborted(orLost(read, table, lost), signal)
       for (const [k, step] of some.entries()) {
         builder.apply(changeIn(slots[k]!, table.uuid, step), step.slot)
         if (step.version === lost?.version) await this.#mend(table, builder.layout(), lost)
@@ -145,7 +172,12 @@ export class LayoutStore {
   }
 
   /** Goes back from a version to a layout that is known, from start to start. */
-  async #trace(table: TablePlace, version: number, signal: AbortSignal | undefined): Promise<Trail> {
+  async #trace(
+    table: TablePlace,
+    version: number,
+    believes: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<Trail> {
     const pacer = new Pacer(signal)
     const steps: Step[] = []
     let lost: LostBase | null = null
@@ -153,7 +185,7 @@ export class LayoutStore {
     for (let at = version; ; ) {
       const known = at === 0 ? null : this.#kept.peek(keyOf(table.uuid, at))
       if (known !== undefined) return { from: known, steps: steps.reverse(), lost }
-      if (isStart) {
+      if (isStart && believes) {
         const base = await this.#readBase(table, at, signal)
         if ('fragments' in base) return { from: base, steps: steps.reverse(), lost }
         lost ??= base
@@ -161,7 +193,7 @@ export class LayoutStore {
       const record = await this.#history.find(table.uuid, at, signal)
       const start = record?.start
       assert(record !== null && start !== undefined && start < at, `table ${table.uuid} has no version ${at}`)
-      const before = await this.#back(table, at, start, steps, signal)
+      const before = await orLost(this.#back(table, at, start, steps, signal), table, lost)
       isStart = before === start
       at = before
       await pacer.turn()
@@ -200,7 +232,6 @@ export class LayoutStore {
     signal: AbortSignal | undefined,
   ): Promise<Layout | LostBase> {
     const key = baseKey(table.location, version)
-    if (this.#fromNothing) return { version, damaged: false }
     try {
       const bytes = await this.#store.get(key, signal)
       if (bytes === null) return { version, damaged: false }
@@ -224,6 +255,16 @@ export class LayoutStore {
     const bytes = await encodeBase(layout, new Pacer())
     if (damaged) await this.#store.delete(key)
     await this.#store.putIfAbsent(key, bytes)
+  }
+}
+
+/** What reads slots from before a lost base. */
+async function orLost<T>(read: Promise<T>, { location }: TablePlace, lost: LostBase | null): Promise<T> {
+  try {
+    return await read
+  } catch (error) {
+    if (lost === null || !(error instanceof SlotTrimmed)) throw error
+    throw new BaseLost(baseKey(location, lost.version), lost.damaged)
   }
 }
 
