@@ -15,6 +15,7 @@ import { type Clock, systemClock } from '../../primitives/clock.js'
 import type { BlobStore } from '../../storage/blob-store.js'
 import { FileStore } from '../../storage/file-store.js'
 import type { Engine } from '../engine.js'
+import { type HeldRoot, holdNewest } from '../snapshot.js'
 import { nextExtra, packsOf, pagesOf } from '../upkeep/checkpoint-extra.js'
 import { writeCheckpoint } from '../upkeep/checkpointing.js'
 import { Findings, type Verification, type VerifyOptions } from './findings.js'
@@ -30,41 +31,30 @@ import { Overtaken, type Verifying } from './verifying.js'
  */
 export async function verify(path: string, options: VerifyOptions = {}): Promise<Verification> {
   const store = await FileStore.open(path, { create: false, readOnly: options.repair !== true })
-  const hold = async () => ({ last: Number.POSITIVE_INFINITY, release: async () => {} })
+  const hold = async () => ({ head: Number.POSITIVE_INFINITY, release: async () => {} })
   return verifyStore(store, hold, options, systemClock)
 }
 
-/** Checks a root that is open as it is now: while it does nobody deletes what it shows. */
-export async function verifyOpen(
-  { root, pins, store, clock }: Engine,
-  options: VerifyOptions,
-): Promise<Verification> {
-  const hold = async () => {
-    await root.refresh(options.signal)
-    const { head } = root
-    return { last: head, release: await pins.hold(head, options.signal) }
-  }
-  return verifyStore(store, hold, options, clock)
-}
-
-interface Held {
-  /** The newest slot that is looked at. */
-  readonly last: number
-  readonly release: () => Promise<void>
+/**
+ * Checks a root that is open as it is now: while it does nobody deletes what it shows; but for an opener that only reads, of whom
+ * others do not know: there files stay for as long as orphans do.
+ */
+export async function verifyOpen(engine: Engine, options: VerifyOptions): Promise<Verification> {
+  return verifyStore(engine.store, () => holdNewest(engine, options.signal), options, engine.clock)
 }
 
 /** Begins again when the log was trimmed meanwhile past where it was. */
 async function verifyStore(
   store: BlobStore,
-  hold: () => Promise<Held>,
+  hold: () => Promise<Pick<HeldRoot, 'head' | 'release'>>,
   options: VerifyOptions,
   clock: Clock,
 ): Promise<Verification> {
   const findings = new Findings(options)
   for (;;) {
-    const { last, release } = await hold()
+    const { head, release } = await hold()
     try {
-      await verifyOnce(store, last, findings, options, clock)
+      await verifyOnce(store, head, findings, options, clock)
       return findings.result()
     } catch (error) {
       if (!(error instanceof Overtaken)) throw error
