@@ -7,8 +7,8 @@
  *   again. Bases that stand in for slots are looked at before those are trimmed (namespace/upkeep/packing).
  */
 import type { Slot } from '../commit/slot.js'
-import type { Slots } from '../commit/slots.js'
-import { assert, corrupted, ErrorCode, SheafError } from '../errors.js'
+import { type Slots, SlotTrimmed } from '../commit/slots.js'
+import { assert, ErrorCode, quote, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import type { Memory, Room } from '../primitives/memory.js'
@@ -31,7 +31,7 @@ export interface LayoutStoreOptions {
   readonly readOnly: boolean
   /** Where layouts are kept. */
   readonly memory: Memory
-  /** Believe no base: for who wants to know whether they are right. Default false. */
+  /** Believe a base only where the slots it was made of are gone: for who wants to know whether they are right. Default false. */
   readonly fromNothing?: boolean
 }
 
@@ -61,6 +61,34 @@ interface LostBase {
   readonly version: number
   /** In its place are bytes that were it once; otherwise nothing, or what is not ours to touch. */
   readonly damaged: boolean
+}
+
+/** The record of a version is gone: nobody could ask for it any more. */
+class VersionForgotten extends SheafError {
+  constructor({ uuid }: TablePlace, version: number) {
+    super(
+      ErrorCode.Internal,
+      `version ${version} of table ${uuid} is not in the history: nothing that exists needed it`,
+    )
+  }
+}
+
+/** Whether what was to be read is gone because nothing that exists needed it. */
+export function isForgotten(error: unknown): boolean {
+  return error instanceof SlotTrimmed || error instanceof VersionForgotten || error instanceof BaseLost
+}
+
+/** A fold can begin nowhere else than with a stored layout that is lost. */
+export class BaseLost extends SheafError {
+  readonly key: string
+
+  constructor(key: string, isDamaged: boolean) {
+    const how = isDamaged ? 'damaged' : 'missing'
+    super(ErrorCode.Internal, `${quote(key)} is ${how}, and slots that it was made of are gone`, {
+      hint: 'restore that file from a backup; versions that do not begin with it can be read',
+    })
+    this.key = key
+  }
 }
 
 export class LayoutStore {
@@ -128,14 +156,29 @@ export class LayoutStore {
   }
 
   async #fold(table: TablePlace, version: number, signal: AbortSignal | undefined): Promise<Layout> {
-    const { from, steps, lost } = await this.#trace(table, version, signal)
+    if (!this.#fromNothing) return this.#foldBack(table, version, true, signal)
+    try {
+      return await this.#foldBack(table, version, false, signal)
+    } catch (error) {
+      // What lies behind a base is gone where it stands in for that.
+      if (!isForgotten(error)) throw error
+      return this.#foldBack(table, version, true, signal)
+    }
+  }
+
+  async #foldBack(
+    table: TablePlace,
+    version: number,
+    believes: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<Layout> {
+    const { from, steps, lost } = await this.#trace(table, version, believes, signal)
     const builder = new LayoutBuilder(from)
     const pacer = new Pacer(signal)
     for (let i = 0; i < steps.length; i += readAhead) {
       const some = steps.slice(i, i + readAhead)
-      const slots = await orLost(table, lost, () =>
-        orAborted(Promise.all(some.map(({ slot }) => this.#slots.get(slot))), signal),
-      )
+      const read = Promise.all(some.map(({ slot }) => this.#slots.get(slot)))
+      const slots = await orAborted(orLost(read, table, lost), signal)
       for (const [k, step] of some.entries()) {
         builder.apply(changeIn(slots[k]!, table.uuid, step), step.slot)
         if (step.version === lost?.version) await this.#mend(table, builder.layout(), lost)
@@ -148,7 +191,12 @@ export class LayoutStore {
   }
 
   /** Goes back from a version to a layout that is known, from start to start. */
-  async #trace(table: TablePlace, version: number, signal: AbortSignal | undefined): Promise<Trail> {
+  async #trace(
+    table: TablePlace,
+    version: number,
+    believes: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<Trail> {
     const pacer = new Pacer(signal)
     const steps: Step[] = []
     let lost: LostBase | null = null
@@ -156,20 +204,24 @@ export class LayoutStore {
     for (let at = version; ; ) {
       const known = at === 0 ? null : this.#kept.peek(keyOf(table.uuid, at))
       if (known !== undefined) return { from: known, steps: steps.reverse(), lost }
-      if (isStart) {
+      if (isStart && believes) {
         const base = await this.#readBase(table, at, signal)
         if ('fragments' in base) return { from: base, steps: steps.reverse(), lost }
         lost ??= base
       }
-      const record = await this.#history.find(table.uuid, at, signal)
-      if (record === null && lost !== null) throw goneWith(table, lost)
-      const start = record?.start
-      assert(record !== null && start !== undefined && start < at, `table ${table.uuid} has no version ${at}`)
-      const before = await orLost(table, lost, () => this.#back(table, at, start, steps, signal))
+      const { start, before } = await orLost(this.#backFrom(table, at, steps, signal), table, lost)
       isStart = before === start
       at = before
       await pacer.turn()
     }
+  }
+
+  async #backFrom(table: TablePlace, version: number, steps: Step[], signal: AbortSignal | undefined) {
+    const record = await this.#history.find(table.uuid, version, signal)
+    if (record === null) throw new VersionForgotten(table, version)
+    const { start } = record
+    assert(start !== undefined && start < version, `version ${version} of table ${table.uuid} starts nowhere`)
+    return { start, before: await this.#back(table, version, start, steps, signal) }
   }
 
   /**
@@ -186,7 +238,7 @@ export class LayoutStore {
     let before = version - 1
     while (before > start && !this.#kept.has(keyOf(table.uuid, before))) before--
     const records = await this.#history.range(table.uuid, before + 1, version, signal)
-    assert(records.length === version - before, `table ${table.uuid} has a gap below version ${version}`)
+    if (records.length < version - before) throw new VersionForgotten(table, version - 1)
     for (const record of records.reverse()) {
       steps.push({ version: record.version, slot: record.slot, entry: record.entry })
       if (record.kind !== 'restore') continue
@@ -204,7 +256,6 @@ export class LayoutStore {
     signal: AbortSignal | undefined,
   ): Promise<Layout | LostBase> {
     const key = baseKey(table.location, version)
-    if (this.#fromNothing) return { version, damaged: false }
     try {
       const bytes = await this.#store.get(key, signal)
       if (bytes === null) return { version, damaged: false }
@@ -231,22 +282,14 @@ export class LayoutStore {
   }
 }
 
-/** What lay before a stored layout was trimmed from the log: then nothing can take the place of that. */
-async function orLost<T>(table: TablePlace, lost: LostBase | null, read: () => Promise<T>): Promise<T> {
+/** What reads slots, or records of them, from before a lost base: they are gone where that had to stand in for them. */
+async function orLost<T>(read: Promise<T>, { location }: TablePlace, lost: LostBase | null): Promise<T> {
   try {
-    return await read()
+    return await read
   } catch (error) {
-    const isGone = error instanceof SheafError && error.code === ErrorCode.Internal
-    throw isGone && lost !== null ? goneWith(table, lost, error) : error
+    if (lost === null || !isForgotten(error)) throw error
+    throw new BaseLost(baseKey(location, lost.version), lost.damaged)
   }
-}
-
-function goneWith({ location }: TablePlace, { version, damaged }: LostBase, cause?: unknown): SheafError {
-  const what = damaged ? 'is damaged' : 'is missing'
-  return corrupted(`${baseKey(location, version)} ${what}, and the log it was made from was trimmed`, {
-    hint: 'restore that file from a backup; versions that do not begin with it can be read',
-    cause,
-  })
 }
 
 function keyOf(uuid: string, version: number): string {

@@ -8,20 +8,35 @@ import { Namespace } from './namespace.js'
 
 /** The namespace as it is now. What it shows is kept until it is closed; then it refuses calls. */
 export async function takeSnapshot(engine: Engine, { signal }: CallOptions): Promise<Namespace> {
+  const { state, head, release } = await holdNewest(engine, signal)
+  return frozen(engine, new FrozenRoot(state, head), release)
+}
+
+export interface HeldRoot {
+  readonly state: CatalogState
+  readonly head: number
+  readonly release: () => Promise<void>
+}
+
+/** The root as it is now, pinned until it is released. */
+export async function holdNewest(
+  { root, pins }: Pick<Engine, 'root' | 'pins'>,
+  signal?: AbortSignal,
+): Promise<HeldRoot> {
   for (;;) {
-    await engine.root.refresh(signal)
+    await root.refresh(signal)
     // Taken together: what is awaited may be overtaken by a commit.
-    const { state, head } = engine.root
-    const unpin = await engine.pins.hold(head, signal)
+    const { state, head } = root
+    const release = await pins.hold(head, signal)
     try {
-      const { sweep } = await engine.root.refresh(signal)
-      if (sweep.floor <= head) return frozen(engine, new FrozenRoot(state, head), unpin)
+      const { sweep } = await root.refresh(signal)
+      if (sweep.floor <= head) return { state, head, release }
     } catch (error) {
-      await unpin()
+      await release()
       throw error
     }
     // A sweep that knew nothing of the pin has passed it.
-    await unpin()
+    await release()
   }
 }
 

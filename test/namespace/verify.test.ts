@@ -1,5 +1,5 @@
 /** Whatever is damaged in a root is named, nothing else is, and what the log can make again is made again. */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -18,6 +18,7 @@ import { systemClock } from '../../src/primitives/clock.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 import { FileStore } from '../../src/storage/file-store.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
+import { damaged as damagedIn, filesOf, flipped } from '../support/damage.js'
 import { failure } from '../support/failure.js'
 import { stage } from '../support/lance.js'
 import { temporaryRoots } from '../support/roots.js'
@@ -60,35 +61,11 @@ beforeAll(async () => {
   await ns.optimize()
   await many.add([{ a: 100 }])
   await ns.close()
-  for (const name of readdirSync(root, { recursive: true, withFileTypes: true })) {
-    if (!name.isFile()) continue
-    const path = join(name.parentPath, name.name)
-    sound.set(path.slice(root.length + 1), readFileSync(path))
-  }
+  for (const [key, bytes] of filesOf(root)) sound.set(key, bytes)
 })
 
-/** Damages files, looks, and puts them back. */
-async function damaged<T>(
-  keys: Readonly<Record<string, Uint8Array | null>>,
-  look: () => Promise<T>,
-): Promise<T> {
-  const put = (key: string, bytes: Uint8Array | null) => {
-    if (bytes === null) rmSync(join(root, key), { force: true })
-    else writeFileSync(join(root, key), bytes)
-  }
-  for (const [key, bytes] of Object.entries(keys)) put(key, bytes)
-  try {
-    return await look()
-  } finally {
-    for (const key of Object.keys(keys)) put(key, sound.get(key) ?? null)
-  }
-}
-
-function flipped(bytes: Buffer, at: number): Buffer {
-  const copy = Buffer.from(bytes)
-  copy[at]! ^= 0x40
-  return copy
-}
+const damaged = <T>(keys: Readonly<Record<string, Uint8Array | null>>, look: () => Promise<T>) =>
+  damagedIn(root, sound, keys, look)
 
 test('a sound root has no problems, and all of it was looked at', async () => {
   const seen: string[] = []

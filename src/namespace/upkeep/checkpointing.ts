@@ -5,7 +5,7 @@ import type { CatalogState } from '../../catalog/state.js'
 import type { Checkpoint, CheckpointNote, Checkpoints } from '../../commit/checkpoints.js'
 import type { Committer } from '../../commit/committer.js'
 import type { Fold, Json } from '../../commit/machine.js'
-import { type PackInfo, type Packs, packsFeature } from '../../commit/packs.js'
+import { type Packs, packsFeature } from '../../commit/packs.js'
 import type { Slot } from '../../commit/slot.js'
 import type { History } from '../../manifest/history.js'
 import { type CheckpointExtra, extraOf, nextExtra, packsOf, pagesOf } from './checkpoint-extra.js'
@@ -84,7 +84,7 @@ export class Checkpointing implements Chore {
       const pages = await history.writePage(fold.slot, undefined, isNeeded)
       const forgotten = fold.ts - 2 * Math.max(keepOrphansMs, replacedMs)
       const extra = nextExtra(this.#extra, pages, packed, fold.ts, forgotten)
-      const written = await checkpoints.write(fold, extra as unknown as Json, needOf(fold.state, packed))
+      const written = await writeCheckpoint(checkpoints, fold, extra)
       this.#known.add(written.key)
       if ((await checkpoints.notes(this.#known)).length > 0) {
         // One came between, and may know of packs that this one does not name.
@@ -154,8 +154,16 @@ export class Checkpointing implements Chore {
   }
 }
 
-/** What a reader of a checkpoint must know. */
-function needOf({ sweep, expired }: CatalogState, packs: readonly PackInfo[]): readonly string[] {
-  const swept = sweep.floor > 0 || expired.size > 0
-  return [...(swept ? [sweepFeature] : []), ...(packs.length > 0 ? [packsFeature] : [])]
+/** Writes a checkpoint with what it says beside the state; its readers must know what both speak of. */
+export function writeCheckpoint(
+  checkpoints: Checkpoints<CatalogState>,
+  fold: Fold<CatalogState>,
+  extra: CheckpointExtra,
+  signal?: AbortSignal,
+): Promise<{ readonly key: string; readonly bytes: number }> {
+  const { sweep, expired } = fold.state
+  const need: string[] = []
+  if (sweep.floor > 0 || expired.size > 0) need.push(sweepFeature)
+  if (extra.packs !== undefined) need.push(packsFeature)
+  return checkpoints.write(fold, extra as unknown as Json, need, signal)
 }

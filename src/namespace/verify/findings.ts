@@ -1,13 +1,16 @@
 /** What a verification found, and what it did about it. */
+import { ErrorCode, SheafError } from '../../errors.js'
 
 /**
  * - `slot`: of the log; what nothing else can replace
- * - `checkpoint`, `page`, `layout`: the state, the history and the layouts of versions, kept; made of the log, so they can be made again
+ * - `pack`: slots that were taken out of the log, and are still needed
+ * - `checkpoint`, `page`, `layout`: the state, the history and the layouts of versions, kept; made of the log, so they can be made
+ *   again as long as the slots for it are there
  * - `data`: columns, row ids or offsets of dead rows, in a file
  * - `rows`: what a version says of its rows, which its files or its slot do not hold
  * - `manifest`: of a version whose rows a Lance engine keeps
  */
-export type ProblemKind = 'slot' | 'checkpoint' | 'page' | 'layout' | 'data' | 'rows' | 'manifest'
+export type ProblemKind = 'slot' | 'pack' | 'checkpoint' | 'page' | 'layout' | 'data' | 'rows' | 'manifest'
 
 export interface Problem {
   readonly kind: ProblemKind
@@ -19,6 +22,7 @@ export interface Problem {
 }
 
 export interface Checked {
+  /** In the log. */
   slots: number
   /** Apart from those of the log. */
   files: number
@@ -53,15 +57,21 @@ export interface VerifyOptions {
 }
 
 export class Findings {
-  readonly problems: Problem[] = []
+  problems: Problem[] = []
   readonly repaired: Problem[] = []
-  readonly checked: Checked = { slots: 0, files: 0, bytes: 0, tables: 0, versions: 0 }
+  checked: Checked = { ...nothing }
   readonly #repairs: boolean
   readonly #onProgress: (progress: VerifyProgress) => void
 
   constructor({ repair = false, onProgress = () => {} }: VerifyOptions) {
     this.#repairs = repair
     this.#onProgress = onProgress
+  }
+
+  /** Forgets what was found, but for what was done about it. */
+  startOver(): void {
+    this.problems = []
+    this.checked = { ...nothing }
   }
 
   progress(phase: VerifyProgress['phase'], done: number, total: number): void {
@@ -90,7 +100,10 @@ export class Findings {
   }
 }
 
-/** What is wrong with something, out of what was thrown over it. */
-export function faultOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+const nothing: Checked = { slots: 0, files: 0, bytes: 0, tables: 0, versions: 0 }
+
+/** What is wrong with bytes that could not be read. Throws on what says nothing of them. */
+export function damageOf(error: unknown): string {
+  if (error instanceof SheafError && error.code === ErrorCode.Internal) return error.message
+  throw error
 }

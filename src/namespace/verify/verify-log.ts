@@ -4,75 +4,74 @@ import type { CatalogState } from '../../catalog/state.js'
 import type { Checkpoint, FoundCheckpoint } from '../../commit/checkpoints.js'
 import type { Genesis } from '../../commit/machine.js'
 import { decodeGenesis, decodeSlot, type Slot } from '../../commit/slot.js'
-import { ErrorCode, SheafError } from '../../errors.js'
 import { crc32, crcHex } from '../../primitives/checksum.js'
 import { Pacer } from '../../primitives/pacer.js'
-import type { Verifying } from './verifying.js'
+import { damageOf } from './findings.js'
+import { verifyPacks } from './verify-packs.js'
+import { mustBeThere, type Verifying } from './verifying.js'
 
 export interface VerifiedLog {
   /** The state to hold everything else against; null where there is none. */
   readonly state: CatalogState | null
   /** The newest slot in it. */
   readonly slot: number
-  /** The newest checkpoint that is what the log says. */
+  /** The newest checkpoint that is what the log says, as far as that is still there. */
   readonly checkpoint: Checkpoint<CatalogState> | null
   /** Where the fold of the log ends, if that has no gap from its first slot on. */
   readonly whole: { readonly genesis: Genesis; readonly crc: number; readonly ts: number } | null
 }
 
 export async function verifyLog(verifying: Verifying): Promise<VerifiedLog> {
-  const { findings, signal } = verifying
-  const last = await lastSlot(verifying)
-  const found: FoundCheckpoint<CatalogState>[] = []
-  for await (const each of verifying.checkpoints.each(signal)) {
-    if (each.slot > last) continue
-    found.push(each)
-    findings.file(each.bytes)
-  }
+  const { findings, found, packs, signal } = verifying
+  for (const { bytes } of found) findings.file(bytes)
   const bySlot = new Map(found.map(each => [each.slot, each]))
   const genesis = await readGenesis(verifying, found)
+  await verifyPacks(verifying, genesis?.crc ?? null)
+  const { covered } = packs
+  const { first, last } = await endsOf(verifying)
+  const start = await startOf(verifying, first)
   const fold = new Fold(genesis)
+  if (start > 1) fold.lose(await crcInPacks(verifying, start - 1))
   const sound = new Set<FoundCheckpoint<CatalogState>>()
-  for (let number = 1; number <= last; number++) {
+  const faults = new Map(found.map(each => [each, each.error?.message]))
+  for (let number = start; number <= last; number++) {
     findings.progress('log', number - 1, last)
-    const key = slotKey(number)
-    const slot = await readSlot(verifying, number)
-    if (slot === null) fold.lose()
+    const isCovered = number <= covered
+    const crc = isCovered ? await crcInPacks(verifying, number) : null
+    const slot = await readSlot(verifying, number, isCovered, crc)
+    if (slot === null) fold.lose(crc)
     else {
       const fault = fold.follow(slot)
-      if (fault !== null) await findings.note('slot', key, fault)
+      if (fault !== null) await findings.note('slot', slotKey(number), fault)
     }
     const kept = bySlot.get(number)
-    if (kept === undefined) continue
-    const fault = kept.error?.message ?? (await fold.differs(kept.checkpoint!, signal))
-    if (fault === null) {
+    if (kept === undefined || kept.checkpoint === null) continue
+    const fault = await fold.differs(kept.checkpoint, signal)
+    if (fault !== null) faults.set(kept, fault)
+    else {
       sound.add(kept)
-      fold.resume(kept.checkpoint!)
-    } else await noteCheckpoint(verifying, kept, fault, found, fold.isWhole)
+      fold.resume(kept.checkpoint)
+    }
   }
   findings.progress('log', last, last)
+  for (const [{ key }, fault] of faults) {
+    if (fault === undefined) continue
+    // A damaged checkpoint goes where others, or the log, say the same.
+    const isSpare = fold.isWhole || sound.size > 0
+    await findings.note('checkpoint', key, fault, isSpare ? () => verifying.store.delete(key) : undefined)
+  }
   const checkpoint = found.find(each => sound.has(each))?.checkpoint ?? null
   const { state } = fold
-  const whole = fold.isWhole ? { genesis: genesis!.genesis, crc: fold.crc!, ts: fold.ts } : null
+  const whole = fold.isWhole ? { genesis: genesis!.genesis, crc: fold.crc!, ts: fold.ts! } : null
   if (state !== null) return { state, slot: last, checkpoint, whole }
   return { state: checkpoint?.state ?? null, slot: checkpoint?.slot ?? 0, checkpoint, whole }
 }
 
-/** A damaged checkpoint goes where others, or the log, say the same. */
-async function noteCheckpoint(
-  { findings, store }: Verifying,
-  { key }: FoundCheckpoint<CatalogState>,
-  fault: string,
-  found: readonly FoundCheckpoint<CatalogState>[],
-  isWhole: boolean,
-): Promise<void> {
-  const isSpare = isWhole || found.some(other => other.key !== key && other.error === null)
-  await findings.note('checkpoint', key, fault, isSpare ? () => store.delete(key) : undefined)
-}
-
-/** The newest slot there is, as far as any are looked at. */
-async function lastSlot({ store, last, findings, signal }: Verifying): Promise<number> {
-  let greatest = 0
+/** The first slot after that of the genesis that the log has (infinity: none), and the newest one there is, as far as any are looked at. */
+async function endsOf({ store, last: most, found, findings, signal }: Verifying) {
+  let first = Number.POSITIVE_INFINITY
+  // The slot of a checkpoint was there, and never goes.
+  let last = found.find(({ checkpoint }) => checkpoint !== null)?.slot ?? 0
   const pacer = new Pacer(signal)
   for await (const { key } of store.list('_log/', undefined, signal)) {
     const name = key.slice('_log/'.length)
@@ -80,9 +79,33 @@ async function lastSlot({ store, last, findings, signal }: Verifying): Promise<n
     if (name.startsWith('.')) continue
     const slot = /^\d{20}$/.test(name) ? Number(name) : Number.NaN
     if (!Number.isSafeInteger(slot)) await findings.note('slot', key, 'it lies in the log and is no slot')
-    else if (slot <= last) greatest = Math.max(greatest, slot)
+    else if (slot > 0 && slot <= most) {
+      first = Math.min(first, slot)
+      last = Math.max(last, slot)
+    }
   }
-  return greatest
+  return { first, last }
+}
+
+/** Where the fold begins: with the first slot there must be, or one before it that was not trimmed yet. */
+async function startOf(verifying: Verifying, first: number): Promise<number> {
+  const { findings, found, packs } = verifying
+  const known = found.some(({ checkpoint }) => checkpoint !== null)
+  if (known || first === 1 || first === Number.POSITIVE_INFINITY) return Math.min(first, packs.covered + 1)
+  await mustBeThere(verifying)
+  const what = `the log begins with slot ${first}, and no checkpoint says what came before: the root cannot be opened`
+  await findings.note('checkpoint', '_ckpt/', what)
+  return first
+}
+
+/** The checksum that packs have of a slot; null where they are damaged, which was told. */
+async function crcInPacks({ packs }: Verifying, number: number): Promise<number | null> {
+  try {
+    return await packs.crcOf(number)
+  } catch (error) {
+    damageOf(error)
+    return null
+  }
 }
 
 async function readGenesis(
@@ -105,27 +128,39 @@ async function readGenesis(
   return genesis === undefined ? null : { genesis, ts: 0, crc: null }
 }
 
-/** Null where it is missing or damaged, which is noted. */
-async function readSlot({ log, findings, signal }: Verifying, number: number): Promise<Slot | null> {
+/**
+ * Null where there is none, which is noted unless packs stand for it; `crc`: what it then has, where that is known. It is passed
+ * over until a trim takes it away, but must not be another.
+ */
+async function readSlot(
+  verifying: Verifying,
+  number: number,
+  isCovered: boolean,
+  crc: number | null,
+): Promise<Slot | null> {
+  const { log, findings, signal } = verifying
   const key = slotKey(number)
   try {
     const bytes = await log.read(number, signal)
-    if (bytes !== null) {
-      findings.checked.slots++
-      findings.checked.bytes += bytes.length
-      return decodeSlot(bytes, number, catalogMachine.features)
+    if (bytes === null) {
+      if (isCovered) return null
+      await mustBeThere(verifying)
+      await findings.note('slot', key, 'it is missing')
+      return null
     }
-    await findings.note('slot', key, 'it is missing')
+    findings.checked.slots++
+    findings.checked.bytes += bytes.length
+    const slot = decodeSlot(bytes, number, catalogMachine.features)
+    if (crc === null || slot.crc === crc) return slot
+    await findings.note(
+      'slot',
+      key,
+      `it has checksum ${crcHex(slot.crc)}, the slot packs stand for ${crcHex(crc)}`,
+    )
   } catch (error) {
     await findings.note('slot', key, damageOf(error))
   }
   return null
-}
-
-/** What is wrong with bytes that could not be read. Throws on what says nothing of them. */
-export function damageOf(error: unknown): string {
-  if (error instanceof SheafError && error.code === ErrorCode.Internal) return error.message
-  throw error
 }
 
 export function slotKey(slot: number): string {
@@ -147,7 +182,7 @@ class Fold {
   isWhole: boolean
   /** Of the slot before; null where nothing is known of it. */
   crc: number | null
-  ts: number
+  ts: number | null
 
   constructor(start: StartOfLog | null) {
     this.state = start === null ? null : catalogMachine.initial(start.genesis)
@@ -156,11 +191,12 @@ class Fold {
     this.ts = start?.ts ?? 0
   }
 
-  /** The next slot is not to be had. */
-  lose(): void {
+  /** The next slot is not to be had; of its checksum packs may tell. */
+  lose(crc: number | null): void {
     this.state = null
     this.isWhole = false
-    this.crc = null
+    this.crc = crc
+    this.ts = null
   }
 
   /** Applies the next slot; gives what is wrong with it. */
@@ -173,7 +209,7 @@ class Fold {
     let fault: string | null = null
     if (before !== null && prev !== crcHex(before)) {
       fault = `it does not follow the slot before: it names ${prev}, that one is ${crcHex(before)}`
-    } else if (ts < last) fault = `its time ${ts} is before that of the slot before, ${last}`
+    } else if (last !== null && ts < last) fault = `its time ${ts} is before that of the slot before, ${last}`
     try {
       for (const [entry, each] of entries.entries()) {
         if (this.state !== null) this.state = catalogMachine.apply(this.state, each, { slot, entry, ts })
@@ -195,7 +231,8 @@ class Fold {
   ): Promise<string | null> {
     if (this.crc === null) return null
     if (checkpoint.crc !== this.crc) return `it is of another slot ${checkpoint.slot} than that of the log`
-    if (checkpoint.ts !== this.ts) return `its time is ${checkpoint.ts}, the log says ${this.ts}`
+    if (this.ts !== null && checkpoint.ts !== this.ts)
+      return `its time is ${checkpoint.ts}, the log says ${this.ts}`
     if (this.state === null) return null
     // An earlier Sheaf did not write down which versions have expired.
     const { expired } = checkpoint.state

@@ -7,7 +7,8 @@ import type { RunSequence } from '../../primitives/run-sequence.js'
 import { readWhole } from '../../table/data-file.js'
 import type { TableReader } from '../../table/table-reader.js'
 import { verifyFile } from '../../table/verify-file.js'
-import { damageOf, slotKey } from './verify-log.js'
+import { damageOf } from './findings.js'
+import { slotKey } from './verify-log.js'
 import type { Verifying } from './verifying.js'
 
 /** Row ids that are held against each other at a time. */

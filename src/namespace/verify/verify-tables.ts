@@ -3,7 +3,7 @@ import { type CatalogState, latestOf, type TableHead } from '../../catalog/state
 import { SheafError } from '../../errors.js'
 import type { History } from '../../manifest/history.js'
 import { baseKey, decodeBase, encodeBase, hasChecksum } from '../../manifest/layout-base.js'
-import { LayoutStore } from '../../manifest/layout-store.js'
+import { BaseLost, isForgotten, LayoutStore } from '../../manifest/layout-store.js'
 import type { Runs } from '../../manifest/runs.js'
 import type { VersionRecord } from '../../manifest/version.js'
 import { crc32, crcHex } from '../../primitives/checksum.js'
@@ -13,7 +13,7 @@ import { parseManifestName } from '../../protocol/manifest-name.js'
 import type { BlobStore } from '../../storage/blob-store.js'
 import { TableReader } from '../../table/table-reader.js'
 import { createTableSource, type TableSource } from '../../table/table-source.js'
-import { damageOf } from './verify-log.js'
+import { damageOf } from './findings.js'
 import { TableRows } from './verify-rows.js'
 import type { Verifying } from './verifying.js'
 
@@ -41,7 +41,7 @@ export async function verifyTables(
   const tables: Tables = {
     verifying,
     history,
-    // Folded from nothing, so that what is stored can be held against it.
+    // Folded from as far back as slots go, so that what is stored can be held against it.
     layouts: new LayoutStore(slots, history, store, { readOnly: true, memory, fromNothing: true }),
     source: createTableSource(store, slots, memory),
     pacer: new Pacer(signal),
@@ -66,6 +66,8 @@ async function verifyVersions(tables: Tables, head: TableHead): Promise<void> {
   const { verifying, pacer, source, layouts } = tables
   const { findings, signal } = verifying
   const rows = new TableRows(verifying, head.location)
+  /** Keys of stored layouts that were told of. */
+  const lost = new Set<string>()
   for (const version of numbersIn(head.live)) {
     findings.checked.versions++
     try {
@@ -80,15 +82,27 @@ async function verifyVersions(tables: Tables, head: TableHead): Promise<void> {
         }
       }
     } catch (error) {
-      await findings.note('rows', head.location, `version ${version}: ${damageOf(error)}`)
+      if (!(error instanceof BaseLost)) {
+        await findings.note('rows', head.location, `version ${version}: ${damageOf(error)}`)
+      } else if (!lost.has(error.key)) {
+        lost.add(error.key)
+        await findings.note('layout', error.key, `${error.message}: version ${version} begins with it`)
+      }
     }
     await pacer.turn()
   }
-  await verifyBases(tables, head)
+  await verifyBases(tables, head, lost)
 }
 
-/** Stored layouts say what the changes make. One that is not there yet is made when it is needed. */
-async function verifyBases({ verifying, layouts, pacer }: Tables, head: TableHead): Promise<void> {
+/**
+ * Stored layouts say what the changes make, as long as those are there. One that is not there yet is made when it is needed.
+ * `lost`: keys of those that are not looked at.
+ */
+async function verifyBases(
+  { verifying, layouts, pacer }: Tables,
+  head: TableHead,
+  lost: ReadonlySet<string>,
+): Promise<void> {
   const { findings, store, signal } = verifying
   for await (const { key, size } of store.list(`${head.location}/_versions/`, undefined, signal)) {
     const name = parseManifestName(key)
@@ -97,15 +111,24 @@ async function verifyBases({ verifying, layouts, pacer }: Tables, head: TableHea
     // At a location that a caller chose there may be files of others; and some may be younger than what is looked at.
     if (version > head.mark || key !== baseKey(head.location, version)) continue
     findings.file(size)
+    if (lost.has(key)) continue
+    const bytes = await store.get(key, signal)
+    if (bytes === null) continue
     let right: Uint8Array
     try {
       right = await encodeBase(await layouts.at(head, version, signal), pacer)
     } catch (error) {
-      await findings.note('layout', key, `there is nothing to hold it against: ${damageOf(error)}`)
+      const what = damageOf(error)
+      const areGone = isForgotten(error)
+      if (areGone && hasChecksum(bytes)) continue
+      await findings.note(
+        'layout',
+        key,
+        `${areGone ? 'it is damaged' : 'there is nothing to hold it against'}: ${what}`,
+      )
       continue
     }
-    const bytes = await store.get(key, signal)
-    if (bytes === null || Buffer.compare(bytes, right) === 0) continue
+    if (Buffer.compare(bytes, right) === 0) continue
     // One in an earlier form is whole, and not used.
     if (hasChecksum(bytes) && !(await isReadable(bytes, head, version, key, pacer))) continue
     const [found, made] = [crcHex(crc32(bytes)), crcHex(crc32(right))]

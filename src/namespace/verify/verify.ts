@@ -5,21 +5,24 @@
  * Reads the root as it was at one slot. Holds what a state takes, and of the rest a piece at a time.
  */
 import { catalogMachine } from '../../catalog/apply.js'
+import type { CatalogState } from '../../catalog/state.js'
 import { BlobLog } from '../../commit/blob-log.js'
-import { Checkpoints } from '../../commit/checkpoints.js'
-import type { Json } from '../../commit/machine.js'
+import { Checkpoints, type FoundCheckpoint } from '../../commit/checkpoints.js'
+import { Packs } from '../../commit/packs.js'
 import { Slots } from '../../commit/slots.js'
 import { History } from '../../manifest/history.js'
 import { type Clock, systemClock } from '../../primitives/clock.js'
 import type { BlobStore } from '../../storage/blob-store.js'
 import { FileStore } from '../../storage/file-store.js'
 import type { Engine } from '../engine.js'
-import { pagesOf } from '../upkeep/checkpoint-extra.js'
+import { type HeldRoot, holdNewest } from '../snapshot.js'
+import { nextExtra, packsOf, pagesOf } from '../upkeep/checkpoint-extra.js'
+import { writeCheckpoint } from '../upkeep/checkpointing.js'
 import { Findings, type Verification, type VerifyOptions } from './findings.js'
 import { verifyHistory } from './verify-history.js'
 import { type VerifiedLog, verifyLog } from './verify-log.js'
 import { verifyTables } from './verify-tables.js'
-import type { Verifying } from './verifying.js'
+import { Overtaken, type Verifying } from './verifying.js'
 
 /**
  * Checks the root in a directory, also one that cannot be opened any more. Nobody is told that it is read: in a root that others
@@ -28,48 +31,63 @@ import type { Verifying } from './verifying.js'
  */
 export async function verify(path: string, options: VerifyOptions = {}): Promise<Verification> {
   const store = await FileStore.open(path, { create: false, readOnly: options.repair !== true })
-  return verifyStore(store, Number.POSITIVE_INFINITY, options, systemClock)
+  const hold = async () => ({ head: Number.POSITIVE_INFINITY, release: async () => {} })
+  return verifyStore(store, hold, options, systemClock)
 }
 
-/** Checks a root that is open as it is now: while it does nobody deletes what it shows. */
-export async function verifyOpen(
-  { root, pins, store, clock }: Engine,
-  options: VerifyOptions,
-): Promise<Verification> {
-  await root.refresh(options.signal)
-  const { head } = root
-  const unpin = await pins.hold(head, options.signal)
-  try {
-    return await verifyStore(store, head, options, clock)
-  } finally {
-    await unpin()
-  }
+/**
+ * Checks a root that is open as it is now: while it does nobody deletes what it shows; but for an opener that only reads, of whom
+ * others do not know: there files stay for as long as orphans do.
+ */
+export async function verifyOpen(engine: Engine, options: VerifyOptions): Promise<Verification> {
+  return verifyStore(engine.store, () => holdNewest(engine, options.signal), options, engine.clock)
 }
 
-/** `last`: the newest slot that is looked at. */
+/** Begins again when the log was trimmed meanwhile past where it was. */
 async function verifyStore(
   store: BlobStore,
-  last: number,
+  hold: () => Promise<Pick<HeldRoot, 'head' | 'release'>>,
   options: VerifyOptions,
   clock: Clock,
 ): Promise<Verification> {
   const findings = new Findings(options)
-  const log = new BlobLog(store)
-  const verifying: Verifying = {
-    store,
-    last,
-    log,
-    slots: new Slots(log, catalogMachine.features),
-    checkpoints: new Checkpoints(store, catalogMachine, clock),
-    findings,
-    signal: options.signal,
+  for (;;) {
+    const { head, release } = await hold()
+    try {
+      await verifyOnce(store, head, findings, options, clock)
+      return findings.result()
+    } catch (error) {
+      if (!(error instanceof Overtaken)) throw error
+      findings.startOver()
+    } finally {
+      await release()
+    }
   }
-  const found = await verifyLog(verifying)
-  if (found.checkpoint !== null) await verifyHistory(verifying, found.checkpoint)
-  const { state } = found
-  if (state !== null) await verifyTables(verifying, state, await historyOf(verifying, found))
-  if (options.repair === true) await keepState(verifying, found)
-  return findings.result()
+}
+
+async function verifyOnce(
+  store: BlobStore,
+  last: number,
+  findings: Findings,
+  { repair = false, signal }: VerifyOptions,
+  clock: Clock,
+): Promise<void> {
+  const checkpoints = new Checkpoints(store, catalogMachine, clock)
+  const found: FoundCheckpoint<CatalogState>[] = []
+  for await (const each of checkpoints.each(signal)) if (each.slot <= last) found.push(each)
+  const newest = found.find(({ checkpoint }) => checkpoint !== null)?.checkpoint
+  const packs = new Packs(store, newest == null ? [] : packsOf(newest))
+  const lookAgain = async () => {
+    for (const note of await checkpoints.notes(new Set())) packs.adopt(packsOf(note))
+  }
+  const log = new BlobLog(store)
+  const slots = new Slots(log, catalogMachine.features, undefined, { packs, lookAgain })
+  const verifying: Verifying = { store, last, log, slots, packs, checkpoints, found, findings, signal }
+  const verified = await verifyLog(verifying)
+  if (verified.checkpoint !== null) await verifyHistory(verifying, verified.checkpoint)
+  const { state } = verified
+  if (state !== null) await verifyTables(verifying, state, await historyOf(verifying, verified))
+  if (repair) await keepState(verifying, verified)
 }
 
 /** Records from the pages of the checkpoint, and of the slots after it. */
@@ -86,11 +104,12 @@ async function historyOf(
 
 /** Where no checkpoint was sound, one is written, if the log tells all of it. */
 async function keepState(verifying: Verifying, log: VerifiedLog): Promise<void> {
-  const { checkpoints, findings, signal } = verifying
+  const { checkpoints, packs, findings, signal } = verifying
   const { state, slot, checkpoint, whole } = log
   const wasLost = findings.repaired.some(({ kind }) => kind === 'checkpoint')
   if (checkpoint !== null || whole === null || state === null || !wasLost) return
   const history = await historyOf(verifying, log)
   const pages = await history.writePage(slot, signal)
-  await checkpoints.write({ ...whole, slot, state }, { pages } as unknown as Json, [], signal)
+  const extra = nextExtra({ pages: [] }, pages, packs.infos, whole.ts, whole.ts)
+  await writeCheckpoint(checkpoints, { ...whole, slot, state }, extra, signal)
 }
