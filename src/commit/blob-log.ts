@@ -1,6 +1,7 @@
 /** A commit log in any blob store: one blob per slot, `_log/<slot, 20 digits>`. */
 import { corrupted, quote } from '../errors.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import { deleteIfPossible } from '../storage/delete-if-possible.js'
 import type { CommitLog } from './commit-log.js'
 
 const directory = '_log/'
@@ -31,14 +32,16 @@ export class BlobLog implements CommitLog {
     return this.#store.delete(keyOf(slot))
   }
 
-  /** Deletes slots 1 to `to` in ascending order, as far as it gets. Gives how many it deleted. */
+  /** Deletes slots 1 to `to` in ascending order, up to the first that cannot be deleted now. Gives how many it deleted. */
   async trim(to: number, signal?: AbortSignal): Promise<number> {
     const keys: string[] = []
     for await (const { key } of this.#store.list(directory, keyOf(0), signal)) {
       if (key > keyOf(to)) break
       if (/^\d{20}$/.test(key.slice(directory.length))) keys.push(key)
     }
-    for (const key of keys) await this.#store.delete(key, signal)
+    for (const [count, key] of keys.entries()) {
+      if (!(await deleteIfPossible(this.#store, key, signal))) return count
+    }
     return keys.length
   }
 
