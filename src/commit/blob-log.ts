@@ -1,7 +1,9 @@
 /** A commit log in any blob store: one blob per slot, `_log/<slot, 20 digits>`. */
 import { corrupted, quote } from '../errors.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import { deleteIfPossible } from '../storage/delete-if-possible.js'
 import type { CommitLog } from './commit-log.js'
+import { statedChecksum } from './slot.js'
 
 const directory = '_log/'
 
@@ -23,22 +25,26 @@ export class BlobLog implements CommitLog {
     return this.#store.putIfAbsent(keyOf(slot), bytes)
   }
 
-  async has(slot: number, signal?: AbortSignal): Promise<boolean> {
-    return (await this.#store.stat(keyOf(slot), signal)) !== null
+  async has(slot: number, signal?: AbortSignal, crc?: number): Promise<boolean> {
+    if (crc === undefined) return (await this.#store.stat(keyOf(slot), signal)) !== null
+    const bytes = await this.read(slot, signal)
+    return bytes !== null && statedChecksum(bytes) === crc
   }
 
   remove(slot: number): Promise<void> {
     return this.#store.delete(keyOf(slot))
   }
 
-  /** Deletes slots 1 to `to` in ascending order, as far as it gets. Gives how many it deleted. */
+  /** Deletes slots 1 to `to` in ascending order, up to the first that cannot be deleted now. Gives how many it deleted. */
   async trim(to: number, signal?: AbortSignal): Promise<number> {
     const keys: string[] = []
     for await (const { key } of this.#store.list(directory, keyOf(0), signal)) {
       if (key > keyOf(to)) break
       if (/^\d{20}$/.test(key.slice(directory.length))) keys.push(key)
     }
-    for (const key of keys) await this.#store.delete(key, signal)
+    for (const [count, key] of keys.entries()) {
+      if (!(await deleteIfPossible(this.#store, key, signal))) return count
+    }
     return keys.length
   }
 

@@ -14,8 +14,8 @@ export interface CommitLog {
    * outcome is unknown. Takes no signal: once it began, it ends.
    */
   append(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'>
-  /** Whether a slot exists. */
-  has(slot: number, signal?: AbortSignal): Promise<boolean>
+  /** Whether a slot exists; with `crc`: the one that has that checksum. */
+  has(slot: number, signal?: AbortSignal, crc?: number): Promise<boolean>
   /** Takes a slot out of the log: one that is trimmed, or a mistake. */
   remove(slot: number): Promise<void>
   /** Whether a slot exists, synchronously, where that costs microseconds. */

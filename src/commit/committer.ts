@@ -397,10 +397,7 @@ export class Committer<S> {
    */
   async #isThere(slot: number, crc: number, ts: number, signal?: AbortSignal): Promise<boolean> {
     if (slot === 0 && ((await this.#newer?.(0)) ?? null) !== null) return false
-    if (slot > 0 && this.#clock.now() - ts >= oldSlotMs) {
-      const bytes = await this.#log.read(slot, signal)
-      return bytes !== null && decodeSlot(bytes, slot, this.#machine.features).crc === crc
-    }
+    if (slot > 0 && this.#clock.now() - ts >= oldSlotMs) return this.#log.has(slot, signal, crc)
     const { peek } = this.#log
     return peek === undefined ? this.#log.has(slot, signal) : peek.call(this.#log, slot)
   }

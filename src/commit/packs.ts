@@ -14,6 +14,8 @@
 import { corrupted, quote } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import { Memory, type Room } from '../primitives/memory.js'
+import { Pacer } from '../primitives/pacer.js'
+import { partitionPoint } from '../primitives/partition-point.js'
 import type { BlobStore } from '../storage/blob-store.js'
 
 /** A pack: `_hist/<name>`, in place of slots `from..to`. */
@@ -35,8 +37,8 @@ export interface PackedSlot {
 }
 
 interface Footer {
-  /** Where each slot lies. */
-  readonly places: ReadonlyMap<number, readonly [offset: number, bytes: number]>
+  /** Slot, offset, and bytes of each that lies in it, ascending. */
+  readonly places: Float64Array
   readonly chain: Uint32Array
 }
 
@@ -44,6 +46,10 @@ const trailerBytes = 28
 const magic = Buffer.from('SHEAFSP1')
 /** What of a pack is read first: nearly always its whole footer. */
 const endGuess = 64 * 1024
+/** Entries of index and chain that are worked on at once, */
+const slice = 4096
+/** and bytes of the index. */
+const lineSlice = 64 * 1024
 /** What footers that share no memory with anything else may take. */
 const ownBytes = 16 * 1024 * 1024
 
@@ -58,7 +64,7 @@ export class Packs {
     this.#footers = memory.room(
       'packFooters',
       'places',
-      ({ places, chain }) => 100 * places.size + chain.byteLength,
+      ({ places, chain }) => places.byteLength + chain.byteLength,
     )
   }
 
@@ -85,8 +91,10 @@ export class Packs {
 
   /** The bytes of a slot in one pack, known here or not; null when it is not in it. */
   async readIn(info: PackInfo, number: number): Promise<Uint8Array | null> {
-    const place = (await this.#footerOf(info)).places.get(number)
-    return place === undefined ? null : this.#store.getRange(packKey(info), ...place)
+    const { places } = await this.#footerOf(info)
+    const at = 3 * partitionPoint(places.length / 3, i => places[3 * i]! < number)
+    if (places[at] !== number) return null
+    return this.#store.getRange(packKey(info), places[at + 1]!, places[at + 2]!)
   }
 
   /** The checksums of the slots that a pack stands for. */
@@ -100,15 +108,26 @@ export class Packs {
     return info === undefined ? null : (await this.#footerOf(info)).chain[number - info.from]!
   }
 
-  /** Slots that lie in a pack, with the bytes each takes. */
-  async contents(info: PackInfo): Promise<ReadonlyMap<number, number>> {
+  /** The slots that lie in a pack, ascending. */
+  async numbersIn(info: PackInfo): Promise<Float64Array> {
     const { places } = await this.#footerOf(info)
-    return new Map([...places].map(([number, [, bytes]]) => [number, bytes]))
+    return Float64Array.from({ length: places.length / 3 }, (_, i) => places[3 * i]!)
+  }
+
+  /** How many bytes the slots in a pack take for which `isNeeded` is false. */
+  async bytesInVain(info: PackInfo, isNeeded: (slot: number) => boolean, pacer: Pacer): Promise<number> {
+    const { places } = await this.#footerOf(info)
+    let inVain = 0
+    for (let at = 0; at < places.length; at += 3) {
+      if (!isNeeded(places[at]!)) inVain += places[at + 2]!
+      if (at % slice === 0) await pacer.turn()
+    }
+    return inVain
   }
 
   /** Writes a pack in place of the slots from `from` on, durably. */
-  async write(from: number, slots: readonly PackedSlot[]): Promise<PackInfo> {
-    const encoded = encodePack(from, slots)
+  async write(from: number, slots: readonly PackedSlot[], pacer = new Pacer()): Promise<PackInfo> {
+    const encoded = await encodePack(from, slots, pacer)
     const digits = (slot: number) => String(slot).padStart(20, '0')
     const to = from + slots.length - 1
     const name = `${digits(from)}-${digits(to)}-${crcHex(encoded.crc)}.slots`
@@ -135,26 +154,44 @@ export function coveredBy(infos: readonly PackInfo[]): number {
   return infos.at(-1)?.to ?? 0
 }
 
-function encodePack(from: number, slots: readonly PackedSlot[]) {
-  const parts: Uint8Array[] = []
-  const index: (readonly [slot: number, offset: number, bytes: number])[] = []
+/** The bytes of a pack, and the checksum in its name. */
+async function encodePack(from: number, slots: readonly PackedSlot[], pacer: Pacer) {
+  const lines: string[] = []
   const chain = Buffer.alloc(4 * slots.length)
   let offset = 0
+  let entries: string[] = []
   for (const [i, { crc, bytes }] of slots.entries()) {
     chain.writeUInt32LE(crc, 4 * i)
-    if (bytes === null) continue
-    index.push([from + i, offset, bytes.length])
-    parts.push(bytes)
-    offset += bytes.length
+    if (bytes !== null) {
+      entries.push(`[${from + i},${offset},${bytes.length}]`)
+      offset += bytes.length
+    }
+    if (entries.length === slice) {
+      lines.push(entries.join())
+      entries = []
+    }
+    if (pacer.due()) await pacer.pause()
   }
-  const line = Buffer.from(`${JSON.stringify(index)}\n`)
+  if (entries.length > 0) lines.push(entries.join())
+  const line = Buffer.from(`[${lines.join()}]\n`)
+  await pacer.turn()
   const trailer = Buffer.alloc(trailerBytes)
   trailer.writeUInt32LE(line.length, 0)
   trailer.writeBigUInt64LE(BigInt(from), 4)
   trailer.writeBigUInt64LE(BigInt(offset + line.length + chain.length + trailerBytes), 12)
   magic.copy(trailer, 20)
-  const crc = crc32(trailer, crc32(chain, crc32(line)))
-  return { bytes: Buffer.concat([...parts, line, chain, trailer]), crc }
+  const footer = Buffer.concat([line, chain, trailer])
+  const encoded = Buffer.allocUnsafe(offset + footer.length)
+  let end = 0
+  for (const { bytes } of slots) {
+    if (bytes === null) continue
+    encoded.set(bytes, end)
+    end += bytes.length
+    if (pacer.due()) await pacer.pause()
+  }
+  encoded.set(footer, end)
+  await pacer.turn()
+  return { bytes: encoded, crc: crc32(footer) }
 }
 
 async function readFooter(store: BlobStore, info: PackInfo): Promise<Footer> {
@@ -175,8 +212,27 @@ async function readFooter(store: BlobStore, info: PackInfo): Promise<Footer> {
       ? end.subarray(guess - length)
       : Buffer.from(await store.getRange(key, info.bytes - length, length))
   if (!info.name.endsWith(`-${crcHex(crc32(footer))}.slots`)) throw damaged('its index has another checksum')
-  const index = JSON.parse(footer.toString('utf8', 0, lineBytes)) as [number, number, number][]
+  const pacer = new Pacer()
+  const places = new Float64Array(await readIndex(footer.subarray(0, lineBytes), pacer))
   const chain = new Uint32Array(chainBytes / 4)
-  for (let i = 0; i < chain.length; i++) chain[i] = footer.readUInt32LE(lineBytes + 4 * i)
-  return { places: new Map(index.map(([slot, offset, bytes]) => [slot, [offset, bytes]])), chain }
+  for (let i = 0; i < chain.length; i++) {
+    chain[i] = footer.readUInt32LE(lineBytes + 4 * i)
+    if (i % slice === 0) await pacer.turn()
+  }
+  return { places, chain }
+}
+
+/** The numbers in the line of the index, one after the other; parsed in pieces that begin and end between two entries. */
+async function readIndex(line: Buffer, pacer: Pacer): Promise<number[]> {
+  const numbers: number[] = []
+  const end = line.lastIndexOf(']')
+  for (let at = 1; at < end; ) {
+    const cut = line.indexOf('],', Math.min(end, at + lineSlice))
+    const next = cut === -1 ? end : cut + 1
+    const entries = JSON.parse(`[${line.toString('latin1', at, next)}]`) as [number, number, number][]
+    for (const entry of entries) numbers.push(...entry)
+    at = next + 1
+    await pacer.turn()
+  }
+  return numbers
 }

@@ -93,6 +93,12 @@ export function decodeSlot(bytes: Uint8Array, number: number, features: Readonly
   return new Slot(header, crc, bytes, headerBytes)
 }
 
+/** The checksum that the trailer of a slot says; null for bytes too few to have one. Checks nothing. */
+export function statedChecksum(bytes: Uint8Array): number | null {
+  if (bytes.length < trailerBytes) return null
+  return new DataView(bytes.buffer, bytes.byteOffset).getUint32(bytes.length - trailerBytes, true)
+}
+
 export interface DecodedGenesis {
   readonly genesis: Genesis
   readonly ts: number

@@ -91,7 +91,7 @@ export class History {
   /**
    * `pages`: those a checkpoint names; in order. `slots`: where the records of a page whose file is missing or
    * damaged are found again; without it such a page is an error (corrupted) that names the file. `lookAgain`: the pages that
-   * the newest checkpoint names, for when those known here were replaced by others.
+   * the newest checkpoint names, every slot of which was noted by then, for when those known here were replaced by others.
    */
   constructor(
     store: BlobStore,
@@ -137,9 +137,11 @@ export class History {
       signal?.throwIfAborted()
       // Pages that were made one go in the end.
       const others = error instanceof SheafError ? await this.#lookAgain?.().catch(() => null) : null
-      if (others == null || lastSlot(others) > this.#noted || lastSlot(others) < this.sealed) throw error
-      this.seal(others)
-      return this.#rangeIn(others, table, first, last, signal)
+      if (others != null && lastSlot(others) <= this.#noted && lastSlot(others) >= this.sealed)
+        this.seal(others)
+      // Looking may have brought newer ones than it found.
+      if (this.#pages === pages) throw error
+      return this.#rangeIn(this.#pages, table, first, last, signal)
     }
   }
 

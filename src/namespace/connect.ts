@@ -177,19 +177,26 @@ export async function openEngine(
   const log = new BlobLog(store)
   const memory = new Memory(cacheBytes)
   const packs = new Packs(store, opened === null ? [] : packsOf(opened), memory)
-  const lookAgain = async () => {
+  const newestNote = async () => {
     const notes = await checkpoints.notes(new Set())
     for (const note of notes) packs.adopt(packsOf(note))
-    return notes[0] === undefined ? null : pagesOf(notes[0])
+    return notes[0] ?? null
   }
   const findPacks = async () => {
-    await lookAgain()
+    await newestNote()
+  }
+  // Nobody asks the history for records before the root is open.
+  const findPages = async () => {
+    const note = await newestNote()
+    // What comes after its pages is there only for who has seen the slots.
+    if (note !== null && note.slot > committer.head) await committer.refresh()
+    return note === null ? null : pagesOf(note)
   }
   const slots = new Slots(log, catalogMachine.features, memory, {
     packs,
     lookAgain: findPacks,
   })
-  const history = new History(store, opened === null ? [] : pagesOf(opened), slots, memory, lookAgain)
+  const history = new History(store, opened === null ? [] : pagesOf(opened), slots, memory, findPages)
   const tail = new Tail()
   const recent = new RecentChanges()
   let jobs: JobRunner<CatalogState> | null = null

@@ -3,7 +3,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Packs, packKey } from '../../src/commit/packs.js'
 import { crc32 } from '../../src/primitives/checksum.js'
+import { Pacer } from '../../src/primitives/pacer.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
+import { longestGap } from './longest-gap.js'
 
 const slot = fc.record({
   crc: fc.nat(0xffff_ffff),
@@ -60,4 +62,21 @@ test('packs that stand for fewer slots than those known are not taken up', async
   expect(packs.covered).toBe(9)
   packs.adopt([{ from: 1, to: 9, name: 'newer', bytes: 1 }])
   expect(packs.infos[0]!.name).toBe('newer')
+})
+
+test('a full pack is written, read and looked through without holding the event loop for long', async () => {
+  const store = new MemoryStore()
+  const packs = new Packs(store)
+  const count = 128 * 1024
+  const slots = Array.from({ length: count }, (_, i) => ({ crc: i, bytes: new Uint8Array(16) }))
+  const gap = longestGap()
+  const info = await packs.write(1, slots)
+  const written = gap()
+  const again = longestGap()
+  expect(await packs.crcOf(1)).toBeNull()
+  const isOdd = (slot: number) => slot % 2 === 1
+  const inVain = await new Packs(store).bytesInVain(info, isOdd, new Pacer())
+  const read = again()
+  expect(inVain).toBe((16 * count) / 2)
+  expect(Math.max(written, read)).toBeLessThan(120)
 })

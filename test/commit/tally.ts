@@ -56,7 +56,7 @@ export function steered(inner: CommitLog, over: Partial<CommitLog>): CommitLog {
     read: (slot, signal) => inner.read(slot, signal),
     append: (slot, bytes) => inner.append(slot, bytes),
     last: (signal, after) => inner.last(signal, after),
-    has: (slot, signal) => inner.has(slot, signal),
+    has: (...of) => inner.has(...of),
     remove: slot => inner.remove(slot),
     ...(inner.peek === undefined ? {} : { peek: (slot: number) => inner.peek!(slot) }),
     ...over,

@@ -41,3 +41,29 @@ test('files of a dropped table stay while a snapshot shows it, and go when nobod
   expect(await files()).toEqual([])
   await ns.close()
 })
+
+test('one of a process that rests shows its versions when others replaced the pages it knows', async () => {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('memory://', clock)
+  const keep = { keepVersionsMs: Number.POSITIVE_INFINITY, keepOrphansMs: 0, keepLogMs: 0 }
+  const options = { clock, store, upkeep: { compact: false, ...keep }, cacheBytes: 0 }
+  const active = await connect('memory://', options)
+  const table = await active.createTable('t', [{ a: 1 }])
+  await active.optimize()
+  const resting = await connect('memory://', options)
+  const snapshot = await resting.snapshot()
+  const shown = await snapshot.openTable('t')
+  const before = await shown.versions()
+  for (let round = 0; round < 6; round++) {
+    for (let i = 0; i < 10; i++) await table.add([{ a: i }])
+    await clock.sleep(60_000)
+    await active.optimize()
+    await active.createNamespace(`n${round}`)
+    await clock.sleep(11 * 60_000)
+    await active.optimize()
+  }
+  expect(await shown.versions()).toEqual(before)
+  await snapshot.close()
+  await resting.close()
+  await active.close()
+})

@@ -197,6 +197,24 @@ export class CountingStore extends WrappedStore {
   }
 }
 
+/** Deletes nothing whose key `isOpen`, like Windows. */
+export class BusyStore extends WrappedStore {
+  /** Deletions it refused. */
+  refused = 0
+  isOpen: (key: string) => boolean
+
+  constructor(inner: BlobStore, isOpen: (key: string) => boolean) {
+    super(inner)
+    this.isOpen = isOpen
+  }
+
+  protected async around<T>(call: string, _conditional: boolean, run: () => Promise<T>, key: string) {
+    if (call !== 'delete' || !this.isOpen(key)) return run()
+    this.refused++
+    throw new SheafError(ErrorCode.ServiceUnavailable, `EPERM: delete ${key}`)
+  }
+}
+
 /** The process is gone. */
 export class Dead extends Error {
   override readonly name = 'Dead'

@@ -3,7 +3,7 @@ import { type CatalogState, latestOf, pathKey, type TableHead } from '../../cata
 import { ErrorCode, SheafError } from '../../errors.js'
 import { type Change, type FoldedDead, fragmentsLeaving, movesFeature } from '../../manifest/change.js'
 import type { Layout } from '../../manifest/layout.js'
-import { Pacer } from '../../primitives/pacer.js'
+import type { Pacer } from '../../primitives/pacer.js'
 import { TableReader } from '../../table/table-reader.js'
 import { passingBy } from '../../table/table-source.js'
 import { buildChange, type MovePart } from '../../write/build-change.js'
@@ -39,13 +39,13 @@ export async function compactTable(
   head: TableHead,
   zeal: Zeal,
   fullBytes: number,
-  signal: AbortSignal,
+  pacer: Pacer,
 ): Promise<Round | null> {
+  await pacer.turn()
   const started = engine.clock.elapsed()
-  const pacer = new Pacer(signal, engine.clock, engine.calls)
   const version = latestOf(head)
   if (head.kind !== 'sheaf' || version === undefined || isAtWork(engine.root.state, head)) return null
-  const reader = await readerOf(engine, head, version, signal)
+  const reader = await readerOf(engine, head, version, pacer.signal)
   const { groups, folds, hasMore } = planCompaction(reader.layout, zeal, fullBytes)
   if (groups.length + folds.length === 0) return null
   const target = stageTarget(engine, head)

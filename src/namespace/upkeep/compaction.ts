@@ -2,6 +2,7 @@
 import type { CatalogOp } from '../../catalog/ops.js'
 import type { CatalogState, TableHead } from '../../catalog/state.js'
 import type { Committed } from '../../commit/machine.js'
+import { Pacer } from '../../primitives/pacer.js'
 import type { Zeal } from '../../write/compaction-plan.js'
 import type { Engine } from '../engine.js'
 import { compactTable, type Round } from './compact-table.js'
@@ -60,9 +61,11 @@ export class Compaction implements Chore {
   }
 
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
-    const { tables } = this.#options.engine().root.state
+    const { root, clock, calls } = this.#options.engine()
+    const { tables } = root.state
+    const pacer = new Pacer(signal, clock, calls)
     if (thorough) {
-      for (const [, head] of tables) await this.#compactFully(head, signal)
+      for (const [, head] of tables) await this.#compactFully(head, pacer)
       return
     }
     const [soon] = this.#soon
@@ -77,7 +80,7 @@ export class Compaction implements Chore {
       this.#compacted.delete(uuid)
       return
     }
-    const round = await this.#compact(head, soon === undefined ? 'eager' : 'lazy', signal)
+    const round = await this.#compact(head, soon === undefined ? 'eager' : 'lazy', pacer)
     if (round?.hasMore === true) this.#soon.add(uuid)
     else if (round !== null || soon !== undefined) this.#lookLater(uuid)
   }
@@ -102,17 +105,17 @@ export class Compaction implements Chore {
     return undefined
   }
 
-  async #compactFully(head: TableHead, signal: AbortSignal): Promise<void> {
+  async #compactFully(head: TableHead, pacer: Pacer): Promise<void> {
     const { engine } = this.#options
     for (let round = 0; round < roundsMax; round++) {
       const now = engine().root.state.tables.get(head.uuid)
-      if (now === undefined || (await this.#compact(now, 'thorough', signal)) === null) return
+      if (now === undefined || (await this.#compact(now, 'thorough', pacer)) === null) return
     }
   }
 
-  async #compact(head: TableHead, zeal: Zeal, signal: AbortSignal): Promise<Round | null> {
+  async #compact(head: TableHead, zeal: Zeal, pacer: Pacer): Promise<Round | null> {
     const { engine, keep, report } = this.#options
-    const round = await compactTable(engine(), head, zeal, keep.fragmentBytes, signal)
+    const round = await compactTable(engine(), head, zeal, keep.fragmentBytes, pacer)
     if (round === null) return null
     this.#compacted.set(head.uuid, this.#now())
     report(round.event)

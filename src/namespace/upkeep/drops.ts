@@ -47,7 +47,8 @@ export class Drops implements Chore {
       if (signal.aborted) return
       // Whoever pins an earlier slot sees the table.
       if (pinned < slot) continue
-      await deleteTableFiles(store, location)
+      // A table with a file that somebody has open stays in the queue, and holds up no other.
+      if (!(await deleteTableFiles(store, location))) continue
       await this.#forget(location)
       report({ kind: 'drop', location })
     }

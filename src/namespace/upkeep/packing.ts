@@ -24,8 +24,12 @@ import { newestSlotAt } from './slot-age.js'
 /** Fewer slots than this wait for more to be packed with. */
 const slotsMin = 1024
 /** Of one pack. */
-const slotsMax = 64 * 1024
-const bytesMax = 32 * 1024 * 1024
+const slotsMax = 16 * 1024
+const bytesMax = 8 * 1024 * 1024
+/** What a slot counts for at least where packs are made one, so that none stands for more than `slotsMax`. */
+const slotBytesMin = bytesMax / slotsMax
+/** So many old packs are looked through at a time for what they hold in vain. */
+const lookedThrough = 4
 /** Smaller packs are not worth writing again for what they hold in vain. */
 const shrunkMin = 64 * 1024
 
@@ -57,6 +61,8 @@ interface Needed {
 
 export class Packing {
   readonly #options: PackingOptions
+  /** The pack that is looked through next: the first that begins here or after. */
+  #lookFrom = 0
 
   constructor(options: PackingOptions) {
     this.#options = options
@@ -119,8 +125,14 @@ export class Packing {
     }
     for (const [, head] of state.tables) await add(head)
     for (const [, head] of state.detached) await add(head)
-    for (const [, { slot }] of state.keys) needed.add(slot)
-    for (const [id] of state.notes) needed.add(parseTransactionId(id)?.slot ?? 0)
+    for (const [, { slot }] of state.keys) {
+      needed.add(slot)
+      if (pacer.due()) await pacer.pause()
+    }
+    for (const [id] of state.notes) {
+      needed.add(parseTransactionId(id)?.slot ?? 0)
+      if (pacer.due()) await pacer.pause()
+    }
     for (const id of state.jobs.keys()) needed.add(parseTransactionId(id)?.slot ?? 0)
     return { slots: needed, versions }
   }
@@ -149,7 +161,7 @@ export class Packing {
       some.push({ crc, bytes: kept })
       size += kept?.length ?? 0
       if (some.length === slotsMax || size >= bytesMax || number === to) {
-        made.push(await packs.write(number - some.length + 1, some))
+        made.push(await packs.write(number - some.length + 1, some, pacer))
         some = []
         size = 0
       }
@@ -158,47 +170,49 @@ export class Packing {
     return made
   }
 
-  /** The newest packs as one where they are many, and one that holds much in vain written again. */
+  /** The newest packs as one where they are many, and one that holds much in vain written again: the older take turns. */
   async #merged(
     infos: readonly PackInfo[],
     needed: ReadonlySet<number>,
     pacer: Pacer,
   ): Promise<readonly PackInfo[]> {
     const start = mergedFrom(
-      infos.map(({ bytes }) => bytes),
+      infos.map(({ from, to, bytes }) => Math.max(bytes, slotBytesMin * (to - from + 1))),
       bytesMax,
     )
     const kept = infos.slice(0, start)
     const last = infos.slice(start)
     const newest = last.length < 2 ? last : [await this.#rewritten(last, needed, pacer)]
-    for (const [i, info] of kept.entries()) {
-      if (info.bytes < shrunkMin) continue
-      let inVain = 0
-      for (const [number, bytes] of await this.#options.packs.contents(info)) {
-        if (!needed.has(number)) inVain += bytes
-      }
+    for (const info of this.#inTurn(kept.filter(({ bytes }) => bytes >= shrunkMin))) {
+      this.#lookFrom = info.to + 1
+      const inVain = await this.#options.packs.bytesInVain(info, slot => needed.has(slot), pacer)
       if (2 * inVain < info.bytes) continue
       const smaller = await this.#rewritten([info], needed, pacer)
-      return [...kept.slice(0, i), smaller, ...kept.slice(i + 1), ...newest]
+      return [...kept.map(each => (each === info ? smaller : each)), ...newest]
     }
     return [...kept, ...newest]
+  }
+
+  /** Some of `infos`, those after the ones of the last time, then again from the first. */
+  #inTurn(infos: readonly PackInfo[]): readonly PackInfo[] {
+    const first = infos.findIndex(({ from }) => from >= this.#lookFrom)
+    const start = Math.max(0, first)
+    return [...infos.slice(start), ...infos.slice(0, start)].slice(0, lookedThrough)
   }
 
   async #rewritten(infos: readonly PackInfo[], needed: ReadonlySet<number>, pacer: Pacer): Promise<PackInfo> {
     const { packs } = this.#options
     const slots: PackedSlot[] = []
     for (const info of infos) {
-      const contents = await packs.contents(info)
       const chain = await packs.chainOf(info)
       for (let number = info.from; number <= info.to; number++) {
-        const isKept = needed.has(number) && contents.has(number)
         slots.push({
           crc: chain[number - info.from]!,
-          bytes: isKept ? await packs.readIn(info, number) : null,
+          bytes: needed.has(number) ? await packs.readIn(info, number) : null,
         })
         await pacer.turn()
       }
     }
-    return packs.write(infos[0]!.from, slots)
+    return packs.write(infos[0]!.from, slots, pacer)
   }
 }

@@ -1,6 +1,7 @@
 /**
  * Deletes slots that every checkpoint which is kept makes dispensable, in ascending order (STORAGE S16), and what was put in
- * the place of older slots and replaced since: packs and pages that no checkpoint names.
+ * the place of older slots and replaced since: packs and pages that no checkpoint names. What cannot be deleted now is tried
+ * again after the next checkpoint.
  *
  * What goes was named, or no longer named, for as long as files stay that nothing refers to, so a copy of a live root that
  * takes less than that is whole (S25).
@@ -11,6 +12,7 @@ import type { BlobLog } from '../../commit/blob-log.js'
 import type { CheckpointNote, Checkpoints } from '../../commit/checkpoints.js'
 import type { Clock } from '../../primitives/clock.js'
 import type { BlobStore } from '../../storage/blob-store.js'
+import { deleteIfPossible } from '../../storage/delete-if-possible.js'
 import { extraOf, packsOf, pagesOf } from './checkpoint-extra.js'
 import { replacedMs } from './checkpointing.js'
 import type { Chore, Report } from './upkeep.js'
@@ -71,7 +73,7 @@ export class Trim implements Chore {
       // One that no checkpoint speaks of may be on its way into one.
       if (pattern.test(key) && !named.has(name) && !young.has(name) && modified <= before) gone.push(key)
     }
-    for (const key of gone) await store.delete(key, signal)
+    for (const key of gone) await deleteIfPossible(store, key, signal)
   }
 }
 

@@ -36,10 +36,23 @@ export interface UpkeepOptions {
   readonly warn: Warn
 }
 
-/** A chore that failed is let alone for so long, milliseconds. */
+/** A chore that failed is let alone for so long, milliseconds, and twice as long each time it fails again; */
 const failedMs = 1000
+/** at most so long. */
+const failedMsMax = 60 * 60 * 1000
+/** A timer that is to go off later goes off at once. */
+const timerMsMax = 2 ** 31 - 1
 /** How long a root that is being closed waits for what is under way: long enough that short-lived processes keep it in order, too. */
 const closingMs = 1000
+
+/** A chore that failed the last time, or the last times. */
+interface Failing {
+  /** Until when it is let alone, and how long that is. */
+  readonly until: number
+  readonly ms: number
+  /** What somebody was told of. */
+  readonly told: Set<string>
+}
 
 export class Upkeep {
   readonly #chores: readonly Chore[]
@@ -48,8 +61,7 @@ export class Upkeep {
   #closed = false
   /** Fires when what is under way has to end. */
   readonly #closing = new AbortController()
-  /** By chore, until when it is let alone. */
-  readonly #resting = new Map<Chore, number>()
+  readonly #failing = new Map<Chore, Failing>()
   /** Work under way: never more than one thing. */
   #working: Promise<void> | null = null
   /** Calls that want everything done: nothing else begins before them. */
@@ -79,6 +91,7 @@ export class Upkeep {
         for (const chore of this.#chores) {
           own.throwIfAborted()
           await chore.work(true, own)
+          this.#failing.delete(chore)
         }
       })
     } finally {
@@ -108,7 +121,7 @@ export class Upkeep {
   }
 
   #dueIn(chore: Chore): number {
-    const rests = (this.#resting.get(chore) ?? 0) - this.#clock.elapsed()
+    const rests = (this.#failing.get(chore)?.until ?? 0) - this.#clock.elapsed()
     return Math.max(0, rests, chore.dueIn())
   }
 
@@ -125,14 +138,14 @@ export class Upkeep {
     }
   }
 
-  /** Begins again after `ms`; keeps no process alive. */
+  /** Begins again after `ms`, or looks sooner how long it still is; keeps no process alive. */
   #wait(ms: number): void {
     this.#waiting?.abort()
     this.#waiting = null
     if (ms === Number.POSITIVE_INFINITY) return
     const waiting = new AbortController()
     this.#waiting = waiting
-    this.#clock.sleep(ms, waiting.signal).then(
+    this.#clock.sleep(Math.min(ms, timerMsMax), waiting.signal).then(
       () => this.#begin(),
       () => {},
     )
@@ -144,12 +157,23 @@ export class Upkeep {
       if (this.#dueIn(chore) > 0) continue
       try {
         await chore.work(false, this.#closing.signal)
+        this.#failing.delete(chore)
       } catch (cause) {
         if (this.#closed) return
-        this.#resting.set(chore, this.#clock.elapsed() + failedMs)
-        this.#warn(`upkeep of the root failed for now: ${chore.name}`, cause)
+        this.#failed(chore, cause)
       }
     }
+  }
+
+  /** Lets a chore alone for a while; tells of what it failed of, once until it succeeds. */
+  #failed(chore: Chore, cause: unknown): void {
+    const { ms: before = failedMs / 2, told = new Set<string>() } = this.#failing.get(chore) ?? {}
+    const ms = Math.min(2 * before, failedMsMax)
+    this.#failing.set(chore, { until: this.#clock.elapsed() + ms, ms, told })
+    const message = cause instanceof Error ? cause.message : String(cause)
+    if (told.has(message)) return
+    told.add(message)
+    this.#warn(`upkeep of the root failed for now: ${chore.name}`, cause)
   }
 }
 

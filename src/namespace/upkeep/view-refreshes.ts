@@ -3,6 +3,7 @@ import type { CatalogState } from '../../catalog/state.js'
 import { latestOf } from '../../catalog/state.js'
 import type { Committed, Json } from '../../commit/machine.js'
 import type { Clock } from '../../primitives/clock.js'
+import { Pacer } from '../../primitives/pacer.js'
 import type { Engine } from '../engine.js'
 import { refreshOp, sourceOf } from '../views.js'
 import type { Chore } from './upkeep.js'
@@ -16,7 +17,9 @@ export class ViewRefreshes implements Chore {
   readonly #clock: Clock
   /** By view, the version of its source that was there when a refresh was queued last: one that fails is not tried on it again. */
   readonly #queued = new Map<string, string>()
-  /** When there is something to do. */
+  /** The tables at the last look. */
+  #seen: CatalogState['tables'] | null = null
+  /** When there may be something to do. */
   #due = Number.POSITIVE_INFINITY
 
   constructor(engine: () => Engine, clock: Clock) {
@@ -25,8 +28,10 @@ export class ViewRefreshes implements Chore {
   }
 
   noteCommit({ state }: Committed<CatalogState>): void {
+    if (state.following.size === 0) this.#queued.clear()
     if (state.following.size === 0 || this.#due < Number.POSITIVE_INFINITY) return
-    if (this.#behind(state).length > 0) this.#due = this.#clock.elapsed() + gatherMs
+    // Which views it left behind takes a look at each of them.
+    if (state.tables !== this.#seen) this.#due = this.#clock.elapsed() + gatherMs
   }
 
   dueIn(): number {
@@ -45,12 +50,15 @@ export class ViewRefreshes implements Chore {
   }
 
   async #refresh(thorough: boolean, signal: AbortSignal): Promise<void> {
-    const { root, jobs } = this.#engine()
+    const { root, jobs, calls } = this.#engine()
+    const pacer = new Pacer(signal, this.#clock, calls)
     if (thorough) this.#queued.clear()
-    // A view may be the source of another.
+    // A view may be the source of another. Who commits to sources all the while does not keep this from ending.
     const passes = thorough ? root.state.following.size : 1
     for (let pass = 0; pass < passes; pass++) {
-      for (const { view, target } of this.#behind(root.state)) {
+      const behind = await this.#behind(root.state, pacer)
+      if (behind.length === 0) return
+      for (const { view, target } of behind) {
         signal.throwIfAborted()
         const job = await this.#queue(view)
         this.#queued.set(view, target)
@@ -78,12 +86,19 @@ export class ViewRefreshes implements Chore {
     }
   }
 
-  #behind(state: CatalogState): readonly { readonly view: string; readonly target: string }[] {
+  /** Views that want a refresh which was not queued yet; what is known of those that are gone is forgotten. */
+  async #behind(
+    state: CatalogState,
+    pacer: Pacer,
+  ): Promise<readonly { readonly view: string; readonly target: string }[]> {
     const behind: { view: string; target: string }[] = []
+    this.#seen = state.tables
     for (const view of state.following.keys()) {
       const target = behindTarget(state, view)
       if (target !== null && this.#queued.get(view) !== target) behind.push({ view, target })
+      if (pacer.due()) await pacer.pause()
     }
+    for (const view of this.#queued.keys()) if (!state.following.has(view)) this.#queued.delete(view)
     return behind
   }
 }

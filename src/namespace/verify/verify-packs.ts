@@ -45,7 +45,7 @@ async function verifyPack(
   }
   const chain = await packs.chainOf(pack)
   const prevOf = (number: number) => (number === pack.from ? before : chain[number - pack.from - 1]!)
-  for (const number of (await packs.contents(pack)).keys()) {
+  for (const number of await packs.numbersIn(pack)) {
     try {
       const { crc, header } = decodeSlot((await packs.readIn(pack, number))!, number, catalogMachine.features)
       const [own, prev] = [chain[number - pack.from]!, prevOf(number)]

@@ -6,7 +6,7 @@ import type { BlobStore } from '../../../src/storage/blob-store.js'
 import { MemoryStore } from '../../../src/storage/memory-store.js'
 import { SeededClock } from '../../support/clock.js'
 import { manifestOf } from '../../support/lance.js'
-import { CrashingStore, WrappedStore } from '../../support/stores.js'
+import { BusyStore, CrashingStore, WrappedStore } from '../../support/stores.js'
 
 const hour = 60 * 60 * 1000
 const now = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
@@ -332,6 +332,29 @@ describe('slots', () => {
     await (await reader.openTable('t')).add([{ a: 2, b: 'y' }])
     expect(await rowsAt(active)).toBe(2)
     await Promise.all([reader.close(), writer.close(), active.close()])
+  })
+
+  test('that cannot be deleted now are tried again after the next checkpoint, and nobody is told', async () => {
+    const clock = new SeededClock(1)
+    const store = new BusyStore(
+      new MemoryStore('memory://', clock),
+      key => key === `_log/${'3'.padStart(20, '0')}`,
+    )
+    const warnings: string[] = []
+    const onWarning = (message: string) => warnings.push(message)
+    const ns = await connect('memory://', { clock, store, upkeep: now, onWarning })
+    for (let i = 0; i < 20; i++) await ns.createNamespace(`n${i}`)
+    await trim(ns)
+    const { refused } = store
+    await ns.createNamespace('more')
+    await clock.sleep(hour)
+    expect({ refused, warnings }).toEqual({ refused: store.refused, warnings: [] })
+    expect(refused).toBeGreaterThan(0)
+    expect((await keysIn(store, '_log/')).length).toBeGreaterThan(20)
+    store.isOpen = () => false
+    await trim(ns)
+    expect((await keysIn(store, '_log/')).length).toBeLessThan(15)
+    await ns.close()
   })
 
   test.each(['won', 'lost'])(

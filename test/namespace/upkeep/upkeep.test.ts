@@ -1,10 +1,13 @@
 /** What is done in the background, as seen in the store and by who opens the root next. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import type { CatalogState } from '../../../src/catalog/state.js'
+import type { Committed } from '../../../src/commit/machine.js'
 import { connect, type Namespace } from '../../../src/index.js'
+import { Upkeep } from '../../../src/namespace/upkeep/upkeep.js'
 import type { BlobStore } from '../../../src/storage/blob-store.js'
 import { MemoryStore } from '../../../src/storage/memory-store.js'
 import { SeededClock } from '../../support/clock.js'
-import { CountingStore, CrashingStore } from '../../support/stores.js'
+import { BusyStore, CountingStore, CrashingStore } from '../../support/stores.js'
 
 /** Enough log for a checkpoint, in a few slots. */
 async function fillLog(ns: Namespace, from: number): Promise<void> {
@@ -204,3 +207,82 @@ async function copyOf(store: MemoryStore): Promise<MemoryStore> {
   for (const key of await keysIn(store, '')) await copy.put(key, (await store.get(key))!)
   return copy
 }
+
+test('a dropped table with a file that cannot be deleted now holds up no other', async () => {
+  const clock = new SeededClock(1)
+  const store = new BusyStore(new MemoryStore('memory://', clock), () => false)
+  const warnings: string[] = []
+  const onWarning = (message: string) => warnings.push(message)
+  const ns = await connect('memory://', { clock, store, upkeep: { compact: false }, onWarning })
+  const rows = Array.from({ length: 9_000 }, (_, a) => ({ a, b: `row ${a}` }))
+  await ns.createTable('x', rows)
+  const [open] = await keysIn(store, 'tables/')
+  store.isOpen = key => key === open
+  await ns.dropTable('x')
+  await ns.createTable('y', rows)
+  await ns.dropTable('y')
+  await clock.sleep(3 * 60 * 60_000)
+  expect(await keysIn(store, 'tables/')).toEqual([open])
+  expect(warnings).toEqual([])
+  store.isOpen = () => false
+  await ns.createNamespace('more')
+  await clock.sleep(60 * 60_000)
+  expect(await keysIn(store, 'tables/')).toEqual([])
+  await ns.close()
+})
+
+describe('a chore', () => {
+  const committed = {} as Committed<CatalogState>
+
+  test('that fails rests twice as long each time, up to an hour, and tells of it once until it succeeds', async () => {
+    const clock = new SeededClock(1)
+    const warnings: unknown[] = []
+    let fails = true
+    let tries: number[] = []
+    const work = async () => {
+      tries.push(Math.round(clock.elapsed() / 1000))
+      if (fails) throw new Error('EPERM')
+    }
+    const dueIn = () => (fails || tries.length === 0 ? 0 : Number.POSITIVE_INFINITY)
+    const warn = (_: string, cause: unknown) => warnings.push(cause)
+    const upkeep = new Upkeep({ chores: [{ name: 'x', dueIn, work }], clock, warn })
+    upkeep.afterCommit(committed)
+    await clock.sleep(40_000)
+    expect(tries).toEqual([0, 1, 3, 7, 15, 31])
+    await clock.sleep(24 * 3600_000)
+    expect(tries.at(-1)! - tries.at(-2)!).toBe(3600)
+    expect(warnings).toHaveLength(1)
+    fails = false
+    tries = []
+    await clock.sleep(2 * 3600_000)
+    expect(tries).toHaveLength(1)
+    fails = true
+    tries = []
+    upkeep.afterCommit(committed)
+    await clock.sleep(2_500)
+    expect(tries.map(at => at - tries[0]!)).toEqual([0, 1])
+    expect(warnings).toHaveLength(2)
+    await upkeep.close()
+  })
+
+  test('that is due in a month is not waited for longer than a timer can be set', async () => {
+    const waits: number[] = []
+    class Recording extends SeededClock {
+      override sleep(ms: number, signal?: AbortSignal): Promise<void> {
+        waits.push(ms)
+        return super.sleep(ms, signal)
+      }
+    }
+    const clock = new Recording(1)
+    const due = 30 * 24 * 3600_000
+    let done = 0
+    const dueIn = () => (done > 0 ? Number.POSITIVE_INFINITY : Math.max(0, due - clock.elapsed()))
+    const work = async () => void done++
+    const upkeep = new Upkeep({ chores: [{ name: 'x', dueIn, work }], clock, warn: () => {} })
+    upkeep.afterCommit(committed)
+    expect(waits).toEqual([2 ** 31 - 1])
+    await clock.sleep(due + 1)
+    expect(done).toBe(1)
+    await upkeep.close()
+  })
+})
