@@ -31,11 +31,10 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
   // Work that paces itself by the machine's own clock would stop now and then, and seeds would not repeat.
   const { now } = performance
   performance.now = () => 0
+  const world = new World(drawPlan(seed, tidy), tell, makeDisk)
   try {
-    const world = new World(drawPlan(seed, tidy), tell, makeDisk)
     const history = await world.run()
     await audit(history)
-    for (const host of history.hosts) host.end()
     return history.calls
   } catch (error) {
     if (!(error instanceof Violation)) throw error
@@ -46,6 +45,7 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
       },
     )
   } finally {
+    world.time.end()
     Error.stackTraceLimit = stackTraceLimit
     performance.now = now
   }

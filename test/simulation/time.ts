@@ -17,6 +17,7 @@ export class SimulatedTime {
   readonly #yielded: (() => void)[] = []
   readonly #sleepers: Sleeper[] = []
   #turning = false
+  #isOver = false
 
   constructor(seed: number) {
     this.random = randomFrom(seed)
@@ -46,15 +47,21 @@ export class SimulatedTime {
     })
   }
 
+  /** Nobody wakes any more: processes that have something to do now and then would go on for ever. */
+  end(): void {
+    this.#isOver = true
+  }
+
   /** A tick that a promise callback asks for comes when no promise callback is left: everything waits. */
   #turn(): void {
-    if (this.#turning) return
+    if (this.#turning || this.#isOver) return
     this.#turning = true
     queueMicrotask(() => process.nextTick(this.#wakeOne))
   }
 
   readonly #wakeOne = (): void => {
     this.#turning = false
+    if (this.#isOver) return
     const yielded = this.#yielded
     const sleepers = this.#sleepers
     if (yielded.length > 0) take(yielded, Math.floor(this.random() * yielded.length))()

@@ -182,10 +182,6 @@ export class Host {
   }
 
   /** Nothing in it wakes any more. */
-  end(): void {
-    this.#process.clock.die()
-  }
-
   /** The root as it is now, held still; null when the network or death came between. */
   async snapshot(): Promise<Namespace | null> {
     const ns = await this.#opened
