@@ -181,7 +181,6 @@ export class Host {
     return opened
   }
 
-  /** Nothing in it wakes any more. */
   /** The root as it is now, held still; null when the network or death came between. */
   async snapshot(): Promise<Namespace | null> {
     const ns = await this.#opened
