@@ -41,7 +41,7 @@ beforeAll(async () => {
   const ns = await connect(root, { upkeep: { compact: false } })
   const large = await ns.createTable(
     'large',
-    Array.from({ length: 90_000 }, (_, id) => ({ id, text: `text ${id % 7}` })),
+    Array.from({ length: 70_000 }, (_, id) => ({ id, text: `text ${id % 7}` })),
   )
   // Ids and offsets that are too many for a slot.
   await large.update({ text: 'even' }, 'id % 2 = 0')

@@ -134,19 +134,32 @@ test('A-149 a refresh that is canceled leaves the view as it was', async () => {
   expect(await ns.table('v').version()).toBe(1)
 })
 
+interface LoggedEntry {
+  readonly id: string
+  readonly ops: readonly {
+    readonly op: string
+    readonly state?: string
+    readonly id?: string
+    readonly spec?: unknown
+  }[]
+}
+
+/** All entries of the log, by transaction id. */
+async function* entriesIn(store: MemoryStore): AsyncGenerator<LoggedEntry> {
+  for await (const { key } of store.list('_log/')) {
+    const [line] = Buffer.from((await store.get(key))!)
+      .toString()
+      .split('\n')
+    const { slot, entries = [] } = JSON.parse(line!)
+    for (const { txn, ops } of entries) yield { id: `${slot.toString(36)}-${txn}`, ops }
+  }
+}
+
 /** Ids of the jobs that were queued. */
 async function transactionsOf(store: MemoryStore): Promise<readonly string[]> {
   const ids: string[] = []
-  for await (const { key } of store.list('_log/')) {
-    const header = JSON.parse(
-      Buffer.from((await store.get(key))!)
-        .toString()
-        .split('\n')[0]!,
-    )
-    for (const { txn, ops } of header.entries ?? []) {
-      const isQueued = ops.some((op: { state?: string; id?: string }) => op.state === 'Queued' && !op.id)
-      if (isQueued) ids.push(`${header.slot.toString(36)}-${txn}`)
-    }
+  for await (const { id, ops } of entriesIn(store)) {
+    if (ops.some(op => op.state === 'Queued' && !op.id)) ids.push(id)
   }
   return ids
 }
@@ -268,18 +281,9 @@ test('A-149 versions that a refresh needs are named by its job', async () => {
   await jobEnd(ns.operations, job_id)
 })
 
-async function specOf(store: MemoryStore, id: string): Promise<unknown> {
-  for await (const { key } of store.list('_log/')) {
-    const header = JSON.parse(
-      Buffer.from((await store.get(key))!)
-        .toString()
-        .split('\n')[0]!,
-    )
-    for (const { txn, ops } of header.entries ?? []) {
-      if (`${header.slot.toString(36)}-${txn}` === id) {
-        return ops.find((op: { op: string }) => op.op === 'job').spec
-      }
-    }
+async function specOf(store: MemoryStore, wanted: string): Promise<unknown> {
+  for await (const { id, ops } of entriesIn(store)) {
+    if (id === wanted) return ops.find(({ op }) => op === 'job')!.spec
   }
   return null
 }

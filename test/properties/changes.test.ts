@@ -1,7 +1,8 @@
 /** Whoever applies the changes of a table, as they come, to a copy of it has the table. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { connect, type Namespace, type Table, type TableChange } from '../../src/index.js'
+import { connect, type Table, type TableChange } from '../../src/index.js'
+import { changeRows, expireVersion, liveVersions, rowSteps, small } from '../support/row-steps.js'
 
 type Copy = Map<number, Record<string, unknown>>
 
@@ -27,16 +28,8 @@ async function apply(copy: Copy, change: TableChange): Promise<void> {
   }
 }
 
-const small = fc.integer({ min: 0, max: 9 })
-const value = fc.oneof(fc.constant(null), fc.integer({ min: 0, max: 3 }))
-const rows = fc.array(fc.record({ k: small, x: value }), { minLength: 1, maxLength: 6 })
 const step = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ add: rows, long: fc.boolean() }) },
-  { weight: 3, arbitrary: fc.record({ update: value, where: small }) },
-  { weight: 2, arbitrary: fc.record({ delete: small }) },
-  { weight: 2, arbitrary: fc.record({ merge: rows }) },
-  { weight: 1, arbitrary: fc.record({ overwrite: rows }) },
-  { weight: 2, arbitrary: fc.record({ restore: fc.nat() }) },
+  ...rowSteps,
   { weight: 1, arbitrary: fc.record({ expire: fc.nat() }) },
   { weight: 3, arbitrary: fc.record({ read: small }) },
 )
@@ -53,7 +46,7 @@ test('under any appends, updates, deletes, merges, restores, overwrites and dele
       const feed = table.changes({ since: 1 })
       let read = 1
       const readNext = async () => {
-        const later = (await liveVersions(ns)).filter(version => version > read)
+        const later = (await liveVersions(table)).filter(version => version > read)
         if (later.length === 0) return false
         const change = (await feed.next()).value as TableChange
         expect([change.previous, change.version]).toEqual([read, later[0]])
@@ -63,22 +56,13 @@ test('under any appends, updates, deletes, merges, restores, overwrites and dele
         return true
       }
       for (const each of steps) {
-        const live = await liveVersions(ns)
-        if ('add' in each) await table.add(withText(each.add, each.long))
-        else if ('update' in each) await table.update({ x: each.update }, 'k = ?', [each.where])
-        else if ('delete' in each) await table.delete('k = ?', [each.delete])
-        else if ('merge' in each) {
-          const source = [...new Map(each.merge.map(row => [row.k, row])).values()]
-          // A key may be there several times, which a merge refuses for rows of the source only.
-          await table.mergeInsert('k').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(source)
-        } else if ('overwrite' in each)
-          await table.add(withText(each.overwrite, false), { mode: 'overwrite' })
-        else if ('restore' in each) await table.restore(live[each.restore % live.length]!)
-        else if ('expire' in each) {
+        if ('expire' in each) {
+          const live = await liveVersions(table)
           const version = live[each.expire % live.length]!
           const isNeeded = version === live.at(-1) || version === read
-          if (!isNeeded) await expire(ns, version)
-        } else for (let i = 0; i < each.read && (await readNext()); i++);
+          if (!isNeeded) await expireVersion(ns, table, version)
+        } else if ('read' in each) for (let i = 0; i < each.read && (await readNext()); i++);
+        else await changeRows(table, each)
       }
       while (await readNext());
       expect(copy).toEqual(await copyOf(table))
@@ -88,19 +72,3 @@ test('under any appends, updates, deletes, merges, restores, overwrites and dele
     { numRuns: 60 },
   )
 })
-
-function withText(some: readonly { readonly k: number; readonly x: number | null }[], isLong: boolean) {
-  return some.map(row => ({ ...row, text: isLong ? 'long '.repeat(5000) : null }))
-}
-
-async function liveVersions(ns: Namespace): Promise<number[]> {
-  const { versions } = await ns.operations.listTableVersions({ id: ['t'] })
-  return versions.map(({ version }) => version)
-}
-
-async function expire(ns: Namespace, version: number): Promise<void> {
-  await ns.operations.batchDeleteTableVersions({
-    id: ['t'],
-    ranges: [{ start_version: version, end_version: version + 1 }],
-  })
-}

@@ -2,17 +2,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { connect, type Namespace, type Table } from '../../src/index.js'
+import { changeRows, expireVersion, liveVersions, rowSteps } from '../support/row-steps.js'
 
-const small = fc.integer({ min: 0, max: 9 })
-const value = fc.oneof(fc.constant(null), fc.integer({ min: 0, max: 5 }))
-const rows = fc.array(fc.record({ k: small, x: value }), { minLength: 1, maxLength: 6 })
 const step = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ add: rows, long: fc.boolean() }) },
-  { weight: 3, arbitrary: fc.record({ update: value, where: small }) },
-  { weight: 2, arbitrary: fc.record({ delete: small }) },
-  { weight: 2, arbitrary: fc.record({ merge: rows }) },
-  { weight: 1, arbitrary: fc.record({ overwrite: rows }) },
-  { weight: 2, arbitrary: fc.record({ restore: fc.nat() }) },
+  ...rowSteps,
   { weight: 1, arbitrary: fc.record({ expire: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ optimize: fc.constant(true) }) },
   { weight: 1, arbitrary: fc.record({ column: fc.constantFrom('add', 'drop', 'rename', 'again') }) },
@@ -49,23 +42,12 @@ test.each(definitions)('%j', async definition => {
 type Step = Exclude<typeof step extends fc.Arbitrary<infer S> ? S : never, { refresh: unknown }>
 
 async function change(ns: Namespace, source: Table, each: Step): Promise<void> {
-  const live = (await source.versions()).map(({ version }) => version)
-  if ('add' in each) {
-    const text = each.long ? 'x'.repeat(20_000) : null
-    await source.add(each.add.map(row => ({ ...row, text })))
-  } else if ('update' in each) await source.update({ x: each.update }, 'k = ?', [each.where])
-  else if ('delete' in each) await source.delete('k = ?', [each.delete])
-  else if ('merge' in each) {
-    const distinct = [...new Map(each.merge.map(row => [row.k, row])).values()]
-    await source.mergeInsert('k').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(distinct)
-  } else if ('overwrite' in each) await source.add(each.overwrite, { mode: 'overwrite' })
-  else if ('restore' in each) await source.restore(live[each.restore % live.length]!)
-  else if ('optimize' in each) await ns.optimize()
+  if ('optimize' in each) await ns.optimize()
   else if ('expire' in each) {
-    const version = live[each.expire % live.length]!
-    const ranges = [{ start_version: version, end_version: version + 1 }]
-    await ns.operations.batchDeleteTableVersions({ id: ['t'], ranges })
-  } else if (each.column === 'add') await source.addColumns({ more: 'k + 1' })
+    const live = await liveVersions(source)
+    await expireVersion(ns, source, live[each.expire % live.length]!)
+  } else if (!('column' in each)) await changeRows(source, each)
+  else if (each.column === 'add') await source.addColumns({ more: 'k + 1' })
   else if (each.column === 'drop') await source.dropColumns(['more'])
   else if (each.column === 'rename') await source.alterColumns({ text: { rename: 'note' } })
   else {
@@ -89,7 +71,7 @@ async function checkRefresh(
   definition: (typeof definitions)[number],
   which: number | null,
 ): Promise<void> {
-  const live = (await source.versions()).map(({ version }) => version)
+  const live = await liveVersions(source)
   const version = which === null ? live.at(-1)! : live[which % live.length]!
   const before = await view.search().withRowId().toArray()
   const at = await source.checkout(version)

@@ -30,7 +30,7 @@ describe('it is found out', () => {
 
   test('when files may enter the log that a sweep has given up', async () => {
     vi.spyOn(catalogMachine, 'check').mockImplementation(() => {})
-    expect(await firstViolation(590)).toMatch(/missing|not there/)
+    expect(await firstViolation(1470)).toMatch(/missing|not there/)
   }, 600_000)
 
   test('when nobody looks back', async () => {

@@ -8,7 +8,8 @@ import { TableReader } from '../../table/table-reader.js'
 import { passingBy } from '../../table/table-source.js'
 import { buildChange, type MovePart } from '../../write/build-change.js'
 import { type Compacted, carriedOver, compactFragments, foldDead, stillFolded } from '../../write/compact.js'
-import { planCompaction, type Zeal } from '../../write/compaction-plan.js'
+import { type CompactionPlan, planCompaction, type Zeal } from '../../write/compaction-plan.js'
+import type { StageTarget } from '../../write/stage.js'
 import { commit, type Engine, requirementsOf, stageTarget } from '../engine.js'
 import type { TableCompacted } from './upkeep-event.js'
 
@@ -36,38 +37,60 @@ export interface Round {
  */
 export async function compactTable(
   engine: Engine,
-  head: TableHead,
+  uuid: string,
   zeal: Zeal,
   fullBytes: number,
   pacer: Pacer,
 ): Promise<Round | null> {
   await pacer.turn()
   const started = engine.clock.elapsed()
-  const version = latestOf(head)
-  if (head.kind !== 'sheaf' || version === undefined || isAtWork(engine.root.state, head)) return null
-  const reader = await readerOf(engine, head, version, pacer.signal)
-  const { groups, folds, hasMore } = planCompaction(reader.layout, zeal, fullBytes)
-  if (groups.length + folds.length === 0) return null
-  const target = stageTarget(engine, head)
-  const compacted: Compacted[] = []
-  for (const from of groups) compacted.push(await compactFragments(reader, from, target, pacer))
-  const folded: FoldedDead[] = []
-  for (const fragment of folds) folded.push(await foldDead(reader, fragment, target, pacer))
-  const work = { layout: reader.layout, compacted, folded }
-  const change = await land(engine, head, work, pacer)
+  const state = await engine.root.refresh(pacer.signal)
+  const head = state.tables.get(uuid)
+  const version = head && latestOf(head)
+  if (head?.kind !== 'sheaf' || version === undefined || isAtWork(state, head)) return null
+  let change: Change | null
+  let hasMore = false
+  try {
+    const reader = await readerOf(engine, head, version, pacer.signal)
+    const plan = planCompaction(reader.layout, zeal, fullBytes)
+    if (plan.groups.length + plan.folds.length === 0) return null
+    hasMore = plan.hasMore
+    change = await land(engine, head, await carriedOut(reader, plan, stageTarget(engine, head), pacer), pacer)
+  } catch (error) {
+    if (isNoMore(error)) return null
+    throw error
+  }
   if (change === null) return null
-  const moved = compacted.flatMap(each => each.moved)
   const event: TableCompacted = {
     kind: 'compaction',
     table: head.id,
     version: change.v,
     fragmentsBefore: fragmentsLeaving(change).length,
     fragmentsAfter: change.add.length,
-    rows: moved.reduce((sum, { draft }) => sum + draft.rows, 0),
-    bytes: moved.reduce((sum, { draft }) => sum + ('bytes' in draft.content ? draft.content.bytes : 0), 0),
+    rows: change.add.reduce((sum, { rows }) => sum + rows, 0),
+    bytes: change.add.reduce((sum, { files }) => sum + files.reduce((all, { bytes }) => all + bytes, 0), 0),
     ms: engine.clock.elapsed() - started,
   }
   return { event, hasMore }
+}
+
+async function carriedOut(
+  reader: TableReader,
+  { groups, folds }: CompactionPlan,
+  target: StageTarget,
+  pacer: Pacer,
+): Promise<Work> {
+  const compacted: Compacted[] = []
+  for (const from of groups) compacted.push(await compactFragments(reader, from, target, pacer))
+  const folded: FoldedDead[] = []
+  for (const fragment of folds) folded.push(await foldDead(reader, fragment, target, pacer))
+  return { layout: reader.layout, compacted, folded }
+}
+
+/** The table, or the version that was read, is no more: others went on without this process. */
+function isNoMore(error: unknown): boolean {
+  if (!(error instanceof SheafError)) return false
+  return error.code === ErrorCode.TableVersionNotFound || error.code === ErrorCode.TableNotFound
 }
 
 /** A job on the table would have to do again what it did for fragments that move. */

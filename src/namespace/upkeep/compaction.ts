@@ -1,6 +1,6 @@
 /** Compacts tables: soon where commits have left much to do, when they come to rest where it is less. */
 import type { CatalogOp } from '../../catalog/ops.js'
-import type { CatalogState, TableHead } from '../../catalog/state.js'
+import type { CatalogState } from '../../catalog/state.js'
 import type { Committed } from '../../commit/machine.js'
 import { Pacer } from '../../primitives/pacer.js'
 import type { Zeal } from '../../write/compaction-plan.js'
@@ -65,22 +65,21 @@ export class Compaction implements Chore {
     const { tables } = root.state
     const pacer = new Pacer(signal, clock, calls)
     if (thorough) {
-      for (const [, head] of tables) await this.#compactFully(head, pacer)
+      for (const uuid of tables.keys()) await this.#compactFully(uuid, pacer)
       return
     }
     const [soon] = this.#soon
     const uuid = soon ?? this.#due()
     if (uuid === undefined) return
-    const head = tables.get(uuid)
     this.#pending.set(uuid, 0)
     this.#later.delete(uuid)
     this.#soon.delete(uuid)
-    if (head === undefined) {
+    if (!tables.has(uuid)) {
       this.#pending.delete(uuid)
       this.#compacted.delete(uuid)
       return
     }
-    const round = await this.#compact(head, soon === undefined ? 'eager' : 'lazy', pacer)
+    const round = await this.#compact(uuid, soon === undefined ? 'eager' : 'lazy', pacer)
     if (round?.hasMore === true) this.#soon.add(uuid)
     else if (round !== null || soon !== undefined) this.#lookLater(uuid)
   }
@@ -105,19 +104,17 @@ export class Compaction implements Chore {
     return undefined
   }
 
-  async #compactFully(head: TableHead, pacer: Pacer): Promise<void> {
-    const { engine } = this.#options
+  async #compactFully(uuid: string, pacer: Pacer): Promise<void> {
     for (let round = 0; round < roundsMax; round++) {
-      const now = engine().root.state.tables.get(head.uuid)
-      if (now === undefined || (await this.#compact(now, 'thorough', pacer)) === null) return
+      if ((await this.#compact(uuid, 'thorough', pacer)) === null) return
     }
   }
 
-  async #compact(head: TableHead, zeal: Zeal, pacer: Pacer): Promise<Round | null> {
+  async #compact(uuid: string, zeal: Zeal, pacer: Pacer): Promise<Round | null> {
     const { engine, keep, report } = this.#options
-    const round = await compactTable(engine(), head, zeal, keep.fragmentBytes, pacer)
+    const round = await compactTable(engine(), uuid, zeal, keep.fragmentBytes, pacer)
     if (round === null) return null
-    this.#compacted.set(head.uuid, this.#now())
+    this.#compacted.set(uuid, this.#now())
     report(round.event)
     return round
   }

@@ -66,8 +66,8 @@ export class Upkeep {
   #working: Promise<void> | null = null
   /** Calls that want everything done: nothing else begins before them. */
   #finishing = 0
-  /** Ends the wait for what will be due. */
-  #waiting: AbortController | null = null
+  /** The wait for what will be due: until when, and what ends it. */
+  #waiting: { readonly until: number; readonly over: AbortController } | null = null
 
   constructor({ chores, clock, warn }: UpkeepOptions) {
     this.#chores = chores
@@ -103,7 +103,7 @@ export class Upkeep {
   /** Begins nothing more, and waits a little for what is under way; then ends it. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#waiting?.abort()
+    this.#endWait()
     if (this.#working === null) return
     const over = new AbortController()
     const patience = this.#clock.sleep(closingMs, over.signal, true).catch(() => {})
@@ -127,7 +127,7 @@ export class Upkeep {
 
   /** Runs `work` while nothing else of this is under way, then sees what has become due meanwhile. */
   async #alone(work: () => Promise<void>): Promise<void> {
-    this.#waiting?.abort()
+    this.#endWait()
     const working = work()
     this.#working = working.catch(() => {})
     try {
@@ -138,17 +138,29 @@ export class Upkeep {
     }
   }
 
-  /** Begins again after `ms`, or looks sooner how long it still is; keeps no process alive. */
+  /**
+   * Looks again after `ms`, or sooner; keeps no process alive. A commit mostly puts off what is due: a wait that ends before that
+   * is let be, since beginning another one costs more than looking once in vain.
+   */
   #wait(ms: number): void {
-    this.#waiting?.abort()
-    this.#waiting = null
     if (ms === Number.POSITIVE_INFINITY) return
-    const waiting = new AbortController()
+    const until = this.#clock.elapsed() + Math.min(ms, timerMsMax)
+    if (this.#waiting !== null && this.#waiting.until <= until) return
+    this.#endWait()
+    const waiting = { until, over: new AbortController() }
     this.#waiting = waiting
-    this.#clock.sleep(Math.min(ms, timerMsMax), waiting.signal).then(
-      () => this.#begin(),
+    this.#clock.sleep(until - this.#clock.elapsed(), waiting.over.signal).then(
+      () => {
+        if (this.#waiting === waiting) this.#waiting = null
+        this.#begin()
+      },
       () => {},
     )
+  }
+
+  #endWait(): void {
+    this.#waiting?.over.abort()
+    this.#waiting = null
   }
 
   async #work(): Promise<void> {

@@ -172,6 +172,25 @@ test('two processes compact one table: the work of one is in vain, and nothing i
   expect(await rowsOf(other.ns.table('t'))).toEqual(before)
 })
 
+test('a process that slept while others changed the table and swept begins with what there is now', async () => {
+  const store = new MemoryStore('memory://')
+  const ages = { compact: false, keepVersionsMs: 0, keepOrphansMs: 0 }
+  const [slept, other] = [
+    await connect('memory://', { store, upkeep: ages }),
+    await connect('memory://', { store, upkeep: ages }),
+  ]
+  opened.push(slept, other)
+  const rows = (from: number) =>
+    Array.from({ length: 3000 }, (_, i) => ({ k: from + i, s: `row ${from + i} ......` }))
+  await slept.createTable('t', rows(0))
+  await slept.table('t').add(rows(3000))
+  await other.table('t').add(rows(0), { mode: 'overwrite' })
+  await other.table('t').add([{ k: 1, s: 'one' }])
+  await other.optimize()
+  await slept.optimize()
+  expect(await slept.table('t').countRows()).toBe(3001)
+})
+
 test('it is reported, leaves one fragment, and makes a version that changes nothing', async () => {
   const { ns, events } = await open()
   const table = await tenRows(ns)

@@ -71,7 +71,8 @@ test('a thorough compaction pauses between tables in which there is nothing to d
   const tables = new Map(
     Array.from({ length: count }, (_, i) => [`t${i}`, { uuid: `t${i}`, kind: 'declared', live: [] }]),
   )
-  const engine = { clock, root: { state: { tables, jobs: [] } } } as unknown as Engine
+  const state = { tables, jobs: [] }
+  const engine = { clock, root: { state, refresh: async () => state } } as unknown as Engine
   const chore = new Compaction({ engine: () => engine, keep: settleUpkeep({}), report: () => {} })
   await chore.work(true, signal)
   expect(clock.turns).toBeGreaterThan(count / 10)
