@@ -14,32 +14,32 @@ export class BlobLog implements CommitLog {
 
   constructor(store: BlobStore) {
     this.#store = store
-    if (store.peek !== undefined) this.peek = slot => store.peek!(keyOf(slot))
+    if (store.peek !== undefined) this.peek = slot => store.peek!(slotKey(slot))
   }
 
   read(slot: number, signal?: AbortSignal): Promise<Uint8Array | null> {
-    return this.#store.get(keyOf(slot), signal)
+    return this.#store.get(slotKey(slot), signal)
   }
 
   append(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'> {
-    return this.#store.putIfAbsent(keyOf(slot), bytes)
+    return this.#store.putIfAbsent(slotKey(slot), bytes)
   }
 
   async has(slot: number, signal?: AbortSignal, crc?: number): Promise<boolean> {
-    if (crc === undefined) return (await this.#store.stat(keyOf(slot), signal)) !== null
+    if (crc === undefined) return (await this.#store.stat(slotKey(slot), signal)) !== null
     const bytes = await this.read(slot, signal)
     return bytes !== null && statedChecksum(bytes) === crc
   }
 
   remove(slot: number): Promise<void> {
-    return this.#store.delete(keyOf(slot))
+    return this.#store.delete(slotKey(slot))
   }
 
   /** Deletes slots 1 to `to` in ascending order, up to the first that cannot be deleted now. Gives how many it deleted. */
   async trim(to: number, signal?: AbortSignal): Promise<number> {
     const keys: string[] = []
-    for await (const { key } of this.#store.list(directory, keyOf(0), signal)) {
-      if (key > keyOf(to)) break
+    for await (const { key } of this.#store.list(directory, slotKey(0), signal)) {
+      if (key > slotKey(to)) break
       if (/^\d{20}$/.test(key.slice(directory.length))) keys.push(key)
     }
     for (const [count, key] of keys.entries()) {
@@ -51,7 +51,7 @@ export class BlobLog implements CommitLog {
   /** Lists the log from `after` on. File managers' dot files in it are passed over. */
   async last(signal?: AbortSignal, after = -1): Promise<number> {
     let last = after
-    const startAfter = after < 0 ? directory : keyOf(after)
+    const startAfter = after < 0 ? directory : slotKey(after)
     for await (const { key } of this.#store.list(directory, startAfter, signal)) {
       const name = key.slice(directory.length)
       if (name.startsWith('.')) continue
@@ -67,6 +67,7 @@ export class BlobLog implements CommitLog {
   }
 }
 
-function keyOf(slot: number): string {
+/** Where a slot lies in the store. */
+export function slotKey(slot: number): string {
   return `${directory}${String(slot).padStart(20, '0')}`
 }

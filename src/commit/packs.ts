@@ -141,7 +141,7 @@ export class Packs {
   }
 
   #footerOf(info: PackInfo): Promise<Footer> {
-    return this.#footers.get(info.name, () => readFooter(this.#store, info))
+    return this.#footers.get(packKey(info), () => readFooter(this.#store, info))
   }
 }
 

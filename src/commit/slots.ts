@@ -2,6 +2,7 @@
 import { corrupted, ErrorCode, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
 import { Memory, type Room } from '../primitives/memory.js'
+import { slotKey } from './blob-log.js'
 import type { CommitLog } from './commit-log.js'
 import type { Packs } from './packs.js'
 import { decodeSlot, type Slot } from './slot.js'
@@ -53,14 +54,14 @@ export class Slots implements SlotReader {
    */
   get(number: number, signal?: AbortSignal): Promise<Slot> {
     return orAborted(
-      this.#room.get(String(number), () => this.#read(number)),
+      this.#room.get(slotKey(number), () => this.#read(number)),
       signal,
     )
   }
 
   /** Keeps a slot that was just written or applied. */
   keep(slot: Slot): void {
-    this.#room.keep(String(slot.header.slot), slot)
+    this.#room.keep(slotKey(slot.header.slot), slot)
   }
 
   /** The checksum of a slot that was, or may have been, trimmed; null for one that certainly was not. */

@@ -289,13 +289,17 @@ export class History {
   ): Promise<Found> {
     if (page.bytes === 0) return nothing
     const footer = await orAborted(
-      this.#footers.get(key, () => readFooter(page, read)),
+      this.#footers.get(key, () => readFooter(page, read), pageKey(page)),
       signal,
     )
     const blocks = findBlocks(footer, table, first, last)
     if (blocks.length === 0) return nothing
     const records = await orAborted(
-      this.#blocks.get(`${key} ${blocks[0]!.offset} ${blocks.length}`, () => readBlocks(page, read, blocks)),
+      this.#blocks.get(
+        `${key} ${blocks[0]!.offset} ${blocks.length}`,
+        () => readBlocks(page, read, blocks),
+        pageKey(page),
+      ),
       signal,
     )
     return { records: between(records.all, first, last), begins: blocks[0]!.first }

@@ -97,6 +97,7 @@ export class LayoutStore {
   readonly #store: BlobStore
   readonly #readOnly: boolean
   readonly #kept: Room<Layout>
+  readonly #memory: Memory
   readonly #fromNothing: boolean
   /** By table and schema id, which is never that of another schema. */
   readonly #schemas = new Map<string, TableSchema>()
@@ -113,8 +114,17 @@ export class LayoutStore {
     this.#history = history
     this.#store = store
     this.#readOnly = readOnly
+    this.#memory = memory
     this.#kept = memory.room('layouts', 'places', memoryOf)
     this.#fromNothing = fromNothing
+  }
+
+  /** Keeps layouts of versions no longer that ceased to exist: seldom does anything still begin with one of them. */
+  async forget(uuid: string, first: number, last: number, pacer: Pacer): Promise<void> {
+    for (let version = first; version <= last; version++) {
+      this.#memory.gone(keyOf(uuid, version))
+      await pacer.turn()
+    }
   }
 
   /** The layout of a version of a sheaf table that was committed, whether it was expired since or not. */

@@ -25,6 +25,7 @@ import type { BlobStore } from '../storage/blob-store.js'
 import { FileStore } from '../storage/file-store.js'
 import { MemoryStore } from '../storage/memory-store.js'
 import { selfTest } from '../storage/self-test.js'
+import { TellingStore } from '../storage/telling-store.js'
 import { createTableSource } from '../table/table-source.js'
 import { type ColumnFunction, checkFunctions } from '../write/functions.js'
 import { Pins } from '../write/pins.js'
@@ -155,7 +156,7 @@ export interface OpenedEngine {
 
 /** The newest checkpoint, what follows it in the log, and everything that works on them. */
 export async function openEngine(
-  store: BlobStore,
+  bare: BlobStore,
   {
     location,
     create,
@@ -170,12 +171,13 @@ export async function openEngine(
   }: EngineOptions,
   signal?: AbortSignal,
 ): Promise<OpenedEngine> {
+  const memory = new Memory(cacheBytes)
+  const store = new TellingStore(bare, key => memory.gone(key))
   const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
     warn(`${key} is passed over: the root is opened from an older checkpoint`, error)
   })
   let opened = await checkpoints.newest(signal)
   const log = new BlobLog(store)
-  const memory = new Memory(cacheBytes)
   const packs = new Packs(store, opened === null ? [] : packsOf(opened), memory)
   const newestNote = async () => {
     const notes = await checkpoints.notes(new Set())
@@ -272,7 +274,7 @@ export async function openEngine(
       new ViewRefreshes(() => engine, clock),
       new StoredLayouts(layouts, () => committer.state),
       new Drops({ committer, store, clock, pins, report }),
-      new Retention({ committer, history, clock, report, keepVersionsMs }),
+      new Retention({ committer, history, layouts, clock, report, keepVersionsMs }),
       new Sweep({
         committer,
         source: { store, slots, history, layouts },

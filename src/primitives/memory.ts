@@ -11,6 +11,8 @@
  *   than half of the budget. A scan asks for each thing several times, but within a few loads, so it proves nothing, and
  *   however long it is, it takes only the other half.
  * - What is read in **passing** takes no more than who reads it may be looking at, and never what has proved itself.
+ * - Every entry has a **source**: the blob it was read from, or what else it is made of. When that is gone nobody will ask for
+ *   the entry again, so it leaves at once, and what is kept does not grow with what ever was.
  */
 
 /** Says how many bytes a load will take, as soon as that is known. A later word takes the place of an earlier one. */
@@ -19,8 +21,11 @@ export type Claim = (bytes: number) => void
 export type Load<V> = (claim: Claim) => Promise<V>
 
 export interface Keeper<V> {
-  /** The kept value, or what `load` gives. What is larger than all there is room for is handed out, not kept. */
-  get(key: string, load: Load<V>): Promise<V>
+  /**
+   * The kept value, or what `load` gives. What is larger than all there is room for is handed out, not kept. `source`: what the
+   * value is read from, where that is not the key.
+   */
+  get(key: string, load: Load<V>, source?: string): Promise<V>
 }
 
 export interface PassingKeeper<V> extends Keeper<V> {
@@ -57,6 +62,8 @@ export class Memory {
   readonly #fresh = new Shelf()
   readonly #proven = new Shelf()
   readonly #passing = new Shelf()
+  /** The entry that came last of each source; the others hang on it. */
+  readonly #ofSource = new Map<string, Entry<unknown>>()
   /** Counts uses. */
   #now = 0
   /** Bytes of data that ever came. */
@@ -86,6 +93,23 @@ export class Memory {
     return { budgetBytes: this.#budget, bytes: this.#bytes, rooms }
   }
 
+  /** Lets go of all that was read from a source, which is there no more. */
+  gone(source: string): void {
+    for (let entry = this.#ofSource.get(source); entry !== undefined; entry = this.#ofSource.get(source)) {
+      this.forget(entry)
+    }
+  }
+
+  /** For rooms: an entry that was not there begins. */
+  begin(entry: Entry<unknown>): void {
+    const sibling = this.#ofSource.get(entry.source)
+    if (sibling !== undefined) {
+      sibling.after = entry
+      entry.before = sibling
+    }
+    this.#ofSource.set(entry.source, entry)
+  }
+
   /** For rooms: an entry was asked for. */
   use(entry: Entry<unknown>, inPassing: boolean): void {
     const { shelf } = entry
@@ -113,12 +137,14 @@ export class Memory {
 
   /** For rooms: an entry that is on its way takes `bytes`. Where it could not stay it displaces nothing. */
   claim(entry: Entry<unknown>, bytes: number): void {
+    if (entry.isForgotten) return
     this.#resize(entry, bytes > this.#budget ? 0 : bytes)
     this.#trim()
   }
 
   /** For rooms: an entry has come, and takes `bytes`. */
   arrived(entry: Entry<unknown>, bytes: number, inPassing: boolean): void {
+    if (entry.isForgotten) return
     const all = bytes + entryBytes
     if (all > this.#budget) {
       this.forget(entry)
@@ -142,9 +168,16 @@ export class Memory {
 
   /** For rooms: an entry goes. */
   forget(entry: Entry<unknown>): void {
+    if (entry.isForgotten) return
+    entry.isForgotten = true
     entry.shelf?.remove(entry)
     this.#resize(entry, 0)
     entry.room.drop(entry.key)
+    const { source, before, after } = entry
+    if (before !== null) before.after = after
+    if (after !== null) after.before = before
+    else if (before !== null) this.#ofSource.set(source, before)
+    else this.#ofSource.delete(source)
   }
 
   #resize(entry: Entry<unknown>, bytes: number): void {
@@ -191,14 +224,14 @@ export class Room<V> implements PassingKeeper<V>, Owner {
     this.#sizeOf = sizeOf
   }
 
-  get(key: string, load: Load<V>): Promise<V> {
-    return this.#get(key, load, false)
+  get(key: string, load: Load<V>, source = key): Promise<V> {
+    return this.#get(key, load, source, false)
   }
 
   /** The same room for who reads much once. */
   passing(): PassingKeeper<V> {
     const keeper: PassingKeeper<V> = {
-      get: (key, load) => this.#get(key, load, true),
+      get: (key, load, source = key) => this.#get(key, load, source, true),
       passing: () => keeper,
     }
     return keeper
@@ -219,12 +252,11 @@ export class Room<V> implements PassingKeeper<V>, Owner {
   }
 
   /** Keeps what was made elsewhere, unless it is there. */
-  keep(key: string, value: V): void {
+  keep(key: string, value: V, source = key): void {
     if (this.#entries.has(key)) return
-    this.#misses++
-    const entry = new Entry<V>(this, key)
+    const entry = new Entry<V>(this, key, source)
     entry.promise = Promise.resolve(value)
-    this.#entries.set(key, entry)
+    this.#begin(entry)
     this.#settle(entry, value, false)
   }
 
@@ -237,21 +269,20 @@ export class Room<V> implements PassingKeeper<V>, Owner {
     this.#entries.delete(key)
   }
 
-  #get(key: string, load: Load<V>, inPassing: boolean): Promise<V> {
+  #get(key: string, load: Load<V>, source: string, inPassing: boolean): Promise<V> {
     const known = this.#entries.get(key)
     if (known !== undefined) {
       this.#hits++
       this.#memory.use(known, inPassing)
       return known.promise
     }
-    this.#misses++
+    const entry = new Entry<V>(this, key, source)
     let isOver = false
     const claim: Claim = bytes => {
       if (!isOver) this.#memory.claim(entry, bytes)
     }
-    const entry = new Entry<V>(this, key)
     entry.promise = load(claim)
-    this.#entries.set(key, entry)
+    this.#begin(entry)
     entry.promise.then(
       value => {
         isOver = true
@@ -263,6 +294,12 @@ export class Room<V> implements PassingKeeper<V>, Owner {
       },
     )
     return entry.promise
+  }
+
+  #begin(entry: Entry<V>): void {
+    this.#misses++
+    this.#entries.set(entry.key, entry)
+    this.#memory.begin(entry)
   }
 
   #settle(entry: Entry<V>, value: V, inPassing: boolean): void {
@@ -282,6 +319,8 @@ interface Owner {
 class Entry<V> {
   readonly room: Owner
   readonly key: string
+  readonly source: string
+  isForgotten = false
   /** There as soon as a load has begun. */
   promise!: Promise<V>
   /** Undefined until it has come. */
@@ -292,14 +331,18 @@ class Entry<V> {
   shelf: Shelf | null = null
   older: Entry<unknown> | null = null
   newer: Entry<unknown> | null = null
+  /** Those of the same source that came before and after it. */
+  before: Entry<unknown> | null = null
+  after: Entry<unknown> | null = null
   /** When it was last asked for. */
   used = 0
   /** How much data had come when it came. */
   came = 0
 
-  constructor(room: Owner, key: string) {
+  constructor(room: Owner, key: string, source: string) {
     this.room = room
     this.key = key
+    this.source = source
   }
 }
 

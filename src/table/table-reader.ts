@@ -14,7 +14,9 @@ import { withOwnDictionary } from '../arrow/own-dictionary.js'
 import { retyped } from '../arrow/retype.js'
 import { equalTypes } from '../arrow/same-type.js'
 import { takeColumn } from '../arrow/take.js'
+import { slotKey } from '../commit/blob-log.js'
 import { assert, corrupted } from '../errors.js'
+import { filePath } from '../manifest/file-names.js'
 import {
   type DataFile,
   type Fragment,
@@ -122,8 +124,11 @@ export class TableReader {
   async column(part: Part, field: TableField, signal?: AbortSignal): Promise<LoadedColumn> {
     const file = fileOf(part.fragment, field)
     if (file === undefined) return loadedColumn(nullColumn(field.type, part.rows))
-    const loading = this.#source.columns.get(this.#keyOf(file, part, field), claim =>
-      'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field, claim),
+    const loading = this.#source.columns.get(
+      this.#keyOf(file, part, field),
+      claim =>
+        'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field, claim),
+      this.#placeOf(file),
     )
     const loaded = await this.#arrived(loading, signal)
     // The same bytes serve versions in which fields of a struct are called differently.
@@ -154,9 +159,11 @@ export class TableReader {
     const present = presentVectors(loaded.column)
     if (loaded.segment !== null) return { segment: loaded.segment, present }
     const file = fileOf(part.fragment, field)
-    const key = file === undefined ? null : this.#keyOf(file, part, field)
     const convert = async () => vectorSegment(loaded.column)
-    const converting = key === null ? convert() : this.#source.vectors.get(key, convert)
+    const converting =
+      file === undefined
+        ? convert()
+        : this.#source.vectors.get(this.#keyOf(file, part, field), convert, this.#placeOf(file))
     return { segment: await this.#arrived(converting, signal), present }
   }
 
@@ -164,9 +171,10 @@ export class TableReader {
   async live(part: Part, signal?: AbortSignal): Promise<Bitset | null> {
     const { fragment, batch } = part
     if (fragment.dead.count === 0) return null
-    const key = `${this.layout.table}/${fragment.id}/${runsKey(fragment.dead.parts.at(-1)!)}/${batch}`
+    const last = fragment.dead.parts.at(-1)!
+    const key = `${this.layout.table}/${fragment.id}/${runsKey(last)}/${batch}`
     return this.#arrived(
-      this.#source.live.get(key, () => this.#loadLive(part)),
+      this.#source.live.get(key, () => this.#loadLive(part), this.#placeOfRuns(last)),
       signal,
     )
   }
@@ -238,18 +246,20 @@ export class TableReader {
     decodeInline: DecodeRuns<R>,
     count?: number,
   ): Promise<R> {
-    const key = 'file' in place ? `${this.#location}/rows/${place.file}.runs` : runsKey(place)
-    const runs = await this.#source.runs.get(key, async () => {
+    const source = this.#placeOfRuns(place)
+    const load = async () => {
       const read =
         'file' in place
-          ? decode(await readWhole(this.#source.store, key, place))
+          ? decode(await readWhole(this.#source.store, source, place))
           : decodeInline((await this.#source.slots.get(place.slot)).blob(place.blob))
       if (read === null || (count !== undefined && read.count !== count)) {
-        throw corrupted(`${key} does not hold the numbers that were written`)
+        throw corrupted(
+          `${'file' in place ? source : runsKey(place)} does not hold the numbers that were written`,
+        )
       }
       return read
-    })
-    return runs as R
+    }
+    return (await this.#source.runs.get(runsKey(place), load, source)) as R
   }
 
   async #listParts(fragment: Fragment): Promise<readonly Part[]> {
@@ -281,8 +291,18 @@ export class TableReader {
     return `${this.#location}/${file.file}/${part.batch}/${field.id}`
   }
 
+  /** The blob that a file of columns lies in. */
+  #placeOf(file: DataFile): string {
+    return 'slot' in file ? slotKey(file.slot) : this.#path(file.file)
+  }
+
+  /** The blob that runs lie in. */
+  #placeOfRuns(place: RunsPlace): string {
+    return 'file' in place ? `${this.#location}/${filePath('rows', place.file)}` : slotKey(place.slot)
+  }
+
   #path(file: string): string {
-    return `${this.#location}/data/${file}.arrow`
+    return `${this.#location}/${filePath('data', file)}`
   }
 
   async #storedColumn(file: StoredFile, part: Part, field: TableField, claim: Claim): Promise<LoadedColumn> {

@@ -248,6 +248,55 @@ test('whatever is done, the budget holds, the rooms add up, and a value is the o
   )
 })
 
+describe('a source that is gone', () => {
+  test('takes with it what was read from it, in every room, and nothing else', async () => {
+    const { memory, columns, layouts } = open(100)
+    await columns.get('f/a', of(1000), 'f')
+    await columns.get('g/a', of(1000), 'g')
+    await columns.get('f/b', of(1000), 'f')
+    await layouts.get('f', of(1000))
+    await columns.passing().get('f/c', of(1000), 'f')
+    memory.gone('f')
+    memory.gone('never there')
+    const there = (key: string) => columns.has(key) || layouts.has(key)
+    expect(['f/a', 'f/b', 'f/c', 'f', 'g/a'].filter(there)).toEqual(['g/a'])
+    expect(memory.stats().bytes).toBe(1000)
+  })
+
+  test('takes what left for want of room no second time', async () => {
+    const { memory, columns } = open(2)
+    for (const key of ['f/a', 'f/b', 'f/c', 'f/d']) await columns.get(key, of(1000), 'f')
+    memory.gone('f')
+    await columns.get('f/c', of(1000), 'f')
+    expect(memory.stats()).toMatchObject({ bytes: 1000, rooms: { columns: { entries: 1 } } })
+  })
+
+  test('lets a load that is on its way be handed out, and not kept', async () => {
+    const { memory, columns } = open(100)
+    let arrive!: () => void
+    const arrival = new Promise<void>(resolve => {
+      arrive = resolve
+    })
+    const old = columns.get(
+      'f/a',
+      async claim => {
+        claim(5000)
+        await arrival
+        claim(6000)
+        return of(5000)()
+      },
+      'f',
+    )
+    memory.gone('f')
+    expect(memory.stats().bytes).toBe(0)
+    const young = columns.get('f/a', of(1000), 'f')
+    arrive()
+    expect([(await old).length, (await young).length]).toEqual([4600, 600])
+    expect(memory.stats()).toMatchObject({ bytes: 1000, rooms: { columns: { entries: 1 } } })
+    expect(await columns.get('f/a', of(2000), 'f')).toBe(await young)
+  })
+})
+
 test('places leave in the order of their last use: a map that is cut says the same', async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(20), fc.array(fc.nat(15), { maxLength: 100 }), async (places, keys) => {

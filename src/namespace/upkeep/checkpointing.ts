@@ -13,7 +13,7 @@ import type { Packed, Packing } from './packing.js'
 import type { Chore, Report, Warn } from './upkeep.js'
 
 /** Pages and packs that others took the place of stay for so long at least. */
-export const replacedMs = 60 * 1000
+export const replacedMs = 10 * 1000
 /** A checkpoint is due when the log after the newest one has this many bytes, and half as many as that one has; */
 const tailBytesMin = 256 * 1024
 /** or this many slots. */

@@ -5,6 +5,7 @@ import type { CatalogState, TableHead } from '../../catalog/state.js'
 import type { Committer } from '../../commit/committer.js'
 import type { Committed, Json } from '../../commit/machine.js'
 import type { History } from '../../manifest/history.js'
+import type { LayoutStore } from '../../manifest/layout-store.js'
 import { countNumbers, type Run, type Runs } from '../../manifest/runs.js'
 import type { Clock } from '../../primitives/clock.js'
 import { Pacer } from '../../primitives/pacer.js'
@@ -25,6 +26,7 @@ const recordsMax = 1024
 export interface RetentionOptions {
   readonly committer: Committer<CatalogState>
   readonly history: Pick<History, 'range'>
+  readonly layouts: Pick<LayoutStore, 'forget'>
   readonly clock: Clock
   readonly keepVersionsMs: number
   readonly report: Report
@@ -88,13 +90,13 @@ export class Retention implements Chore {
       if (runs.length > 0) found.push({ op: 'expire', t, runs })
       count += runs.length
       if (found.length === tablesMax || count >= runsMax) {
-        await this.#expire(found)
+        await this.#expire(found, pacer)
         found = []
         count = 0
       }
       await pacer.turn()
     }
-    await this.#expire(found)
+    await this.#expire(found, pacer)
     const trouble = this.#trouble
     this.#trouble = null
     this.#earliest = Number.POSITIVE_INFINITY
@@ -167,9 +169,9 @@ export class Retention implements Chore {
     return { runs, next: Number.POSITIVE_INFINITY }
   }
 
-  async #expire(found: readonly ExpireOp[]): Promise<void> {
+  async #expire(found: readonly ExpireOp[], pacer: Pacer): Promise<void> {
     if (found.length === 0) return
-    const { committer, report } = this.#options
+    const { committer, layouts, report } = this.#options
     try {
       const { entry } = await committer.commit(state => {
         const ops = decideExpire(state, found)
@@ -178,6 +180,7 @@ export class Retention implements Chore {
       })
       for (const { t, runs } of entry.ops as unknown as readonly ExpireOp[]) {
         report({ kind: 'expired', table: t, versions: countNumbers(runs) })
+        for (const [first, last] of runs) await layouts.forget(t, first, last, pacer)
       }
     } catch (error) {
       if (error !== nothingLeft) throw error

@@ -8,6 +8,7 @@
  */
 import type { SweepOp } from '../../catalog/ops.js'
 import type { CatalogState } from '../../catalog/state.js'
+import { slotKey } from '../../commit/blob-log.js'
 import type { Committer } from '../../commit/committer.js'
 import type { Committed, Json } from '../../commit/machine.js'
 import { parseTransactionId } from '../../commit/transaction-id.js'
@@ -71,7 +72,7 @@ export class Sweep implements Chore {
     if ((await pins.oldest()) < floor) return
     // The floor is in it; what is committed from now on brings nothing that is older.
     const state = await committer.refresh(signal)
-    const newest = await source.store.stat(`_log/${String(committer.head).padStart(20, '0')}`, signal)
+    const newest = await source.store.stat(slotKey(committer.head), signal)
     const swept = await sweepFiles(source, state, newest?.modified ?? 0, new Pacer(signal, clock))
     if (swept.files > 0) report({ kind: 'swept', files: swept.files, bytes: swept.bytes })
   }

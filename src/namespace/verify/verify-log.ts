@@ -1,6 +1,7 @@
 /** Checks the log slot by slot, folds it anew, and holds against that fold what is kept of it. */
 import { catalogMachine } from '../../catalog/apply.js'
 import type { CatalogState } from '../../catalog/state.js'
+import { slotKey } from '../../commit/blob-log.js'
 import type { Checkpoint, FoundCheckpoint } from '../../commit/checkpoints.js'
 import type { Genesis } from '../../commit/machine.js'
 import { decodeGenesis, decodeSlot, type Slot } from '../../commit/slot.js'
@@ -161,10 +162,6 @@ async function readSlot(
     await findings.note('slot', key, damageOf(error))
   }
   return null
-}
-
-export function slotKey(slot: number): string {
-  return `_log/${String(slot).padStart(20, '0')}`
 }
 
 interface StartOfLog {

@@ -1,4 +1,6 @@
 /** Checks one version of a table: every file and blob that its rows are in, and that the numbers of the rows add up. */
+
+import { slotKey } from '../../commit/blob-log.js'
 import { corrupted } from '../../errors.js'
 import { type Fragment, type Layout, type RunsPlace, runsKey } from '../../manifest/layout.js'
 import { Bitset } from '../../primitives/bitset.js'
@@ -8,7 +10,6 @@ import { readWhole } from '../../table/data-file.js'
 import type { TableReader } from '../../table/table-reader.js'
 import { verifyFile } from '../../table/verify-file.js'
 import { damageOf } from './findings.js'
-import { slotKey } from './verify-log.js'
 import type { Verifying } from './verifying.js'
 
 /** Row ids that are held against each other at a time. */

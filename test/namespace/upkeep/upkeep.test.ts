@@ -141,6 +141,32 @@ test('what a snapshot in another process shows stays as well', async () => {
   await writer.close()
 })
 
+test('what was deleted leaves the memory too', async () => {
+  const store = new MemoryStore('memory://')
+  const upkeep = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
+  const ns = await connect('memory://', { store, upkeep })
+  const table = await ns.createTable('t', [{ id: 0, text: 'x'.repeat(70_000) }])
+  const round = async () => {
+    for (let i = 0; i < 10; i++) {
+      await table.add([{ id: i, text: `${i}`.repeat(70_000) }])
+      await table.add([{ id: i, text: `small ${i}` }])
+      await table.update({ text: 'updated' }, 'id = ?', [i])
+      await table.search().where("text <> 'no'").toArray()
+    }
+    // What one checkpoint makes dispensable goes with the next.
+    for (let i = 0; i < 3; i++) {
+      await ns.createNamespace(`n${await table.version()}-${i}`)
+      await ns.optimize()
+    }
+    await table.search().toArray()
+    const { rooms } = ns.stats().memory
+    return Object.values(rooms).reduce((sum, { entries }) => sum + entries, 0)
+  }
+  // Each round brings hundreds.
+  for (let i = 0; i < 5; i++) expect(await round()).toBeLessThan(100)
+  await ns.close()
+})
+
 test('upkeep that fails is told of, and done later', async () => {
   const warnings: string[] = []
   const inner = new MemoryStore('memory://')

@@ -1,0 +1,54 @@
+/** A store that tells of what is deleted through it, so that nothing that was read of it is kept in memory. */
+import type { BlobInfo, BlobStore } from './blob-store.js'
+
+export class TellingStore implements BlobStore {
+  readonly name: string
+  /** There when the other store's is. */
+  readonly peek?: (key: string) => boolean
+  readonly #store: BlobStore
+  readonly #onDeleted: (key: string) => void
+
+  constructor(store: BlobStore, onDeleted: (key: string) => void) {
+    this.name = store.name
+    this.#store = store
+    this.#onDeleted = onDeleted
+    if (store.peek !== undefined) this.peek = key => store.peek!(key)
+  }
+
+  async delete(key: string, signal?: AbortSignal): Promise<void> {
+    await this.#store.delete(key, signal)
+    this.#onDeleted(key)
+  }
+
+  get(key: string, signal?: AbortSignal): Promise<Uint8Array | null> {
+    return this.#store.get(key, signal)
+  }
+
+  getRange(key: string, offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array> {
+    return this.#store.getRange(key, offset, length, signal)
+  }
+
+  readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void> {
+    return this.#store.readInto(key, offset, target, signal)
+  }
+
+  put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
+    return this.#store.put(key, bytes, signal)
+  }
+
+  putStream(...call: Parameters<BlobStore['putStream']>): Promise<void> {
+    return this.#store.putStream(...call)
+  }
+
+  putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
+    return this.#store.putIfAbsent(key, bytes, signal)
+  }
+
+  stat(key: string, signal?: AbortSignal): Promise<BlobInfo | null> {
+    return this.#store.stat(key, signal)
+  }
+
+  list(prefix: string, startAfter?: string, signal?: AbortSignal): AsyncIterable<BlobInfo> {
+    return this.#store.list(prefix, startAfter, signal)
+  }
+}
