@@ -17,7 +17,7 @@ const lines: readonly (readonly string[])[] = [
   ['query'],
   ['table'],
   ['catalog', 'manifest', 'jobs'],
-  ['commit', 'sql', 'indexes'],
+  ['commit', 'indexes', 'sql'],
   ['protocol', 'arrow', 'kernels', 'storage'],
   ['errors', 'primitives'],
 ]

@@ -141,6 +141,36 @@ export class Bitset {
     return this
   }
 
+  /** `from` to `to - 1`, counted from `from` on. */
+  slice(from: number, to: number): Bitset {
+    const part = new Bitset(to - from)
+    const first = from >>> 5
+    const shift = from & 31
+    const { words } = part
+    if (shift === 0) words.set(this.words.subarray(first, first + words.length))
+    else {
+      for (let i = 0; i < words.length; i++) {
+        const low = this.words[first + i]! >>> shift
+        words[i] = low | ((this.words[first + i + 1] ?? 0) << (32 - shift))
+      }
+    }
+    part.#clearTail()
+    return part
+  }
+
+  /** Adds the members of `other`, each `by` further on. All of them must have room. */
+  addShifted(other: Bitset, by: number): void {
+    const first = by >>> 5
+    const shift = by & 31
+    for (let i = 0; i < other.words.length; i++) {
+      const word = other.words[i]!
+      if (word === 0) continue
+      this.words[first + i]! |= word << shift
+      const rest = shift === 0 ? 0 : word >>> (32 - shift)
+      if (rest !== 0) this.words[first + i + 1]! |= rest
+    }
+  }
+
   /** Members in ascending order; at most `limit` of them. */
   toIndices(limit = this.length): Uint32Array {
     const out = new Uint32Array(Math.min(limit, this.count()))

@@ -1,0 +1,24 @@
+/**
+ * A segment of a scalar index: an immutable file over some rows, which are numbered from 0 (ordinals) in an order of its own.
+ * What table rows these are, and which of them are alive, is for others to know (table/table-index).
+ */
+import type { Column } from '../../arrow/column.js'
+import type { Pacer } from '../../primitives/pacer.js'
+import type { RowSet } from '../../primitives/row-set.js'
+import type { ScalarProbe } from './probe.js'
+
+/** The Arrow IPC file of a segment, as whoever reads it sees it: columns of record batches, checked and kept in memory. */
+export interface SegmentFile {
+  /** Rows of each record batch. */
+  readonly batchRows: readonly number[]
+  column(batch: number, column: number, signal?: AbortSignal): Promise<Column>
+}
+
+export interface ScalarSegment {
+  /** How many rows it numbers. */
+  readonly rows: number
+  /** For how many rows a probe is true; a guess from above where knowing would cost as much as finding them. */
+  estimate(probe: ScalarProbe, pacer: Pacer): Promise<number>
+  /** The rows for which a probe is true. */
+  find(probe: ScalarProbe, pacer: Pacer): Promise<RowSet>
+}
