@@ -5,14 +5,9 @@
  * entry follows, so applying it computes nothing anew.
  */
 import type { ZoneRecord } from '../sql/zones/zone.js'
+import type { StoredRuns } from './stored-runs.js'
+import type { IndexChange } from './table-index.js'
 import type { TableSchema } from './table-schema.js'
-
-/** A file of the table's `rows` folder with numbers as runs (primitives/number-runs); `crc` is that of the whole file. */
-export interface StoredRuns {
-  readonly file: string
-  readonly bytes: number
-  readonly crc: number
-}
 
 /** Numbers: such a file, or a blob of the slot that holds the entry: ids as runs, offsets as ascending u32. */
 export type AddedRuns = StoredRuns | { readonly blob: number }
@@ -102,6 +97,7 @@ export type ChangeKind =
   | 'backfill'
   | 'compaction'
   | 'refresh'
+  | 'index'
 
 export interface Change {
   readonly op: 'change'
@@ -122,6 +118,8 @@ export interface Change {
   readonly moves?: readonly Move[]
   readonly folded?: readonly FoldedDead[]
   readonly columns?: readonly AddedColumns[]
+  /** Who reads it must know the feature `indexes`. */
+  readonly indexes?: readonly IndexChange[]
   /** The whole new schema, or null when it stays. */
   readonly schema: TableSchema | null
   readonly next: Counters

@@ -6,7 +6,7 @@
  */
 import { childFields, type DataType, type Field } from '../arrow/types.js'
 import { columnNotFound } from '../errors.js'
-import { descendants, type TableField, type TableSchema } from './table-schema.js'
+import { columnOfField, descendants, type TableField, type TableSchema } from './table-schema.js'
 
 /** A field and those below it. */
 export interface FieldNode extends Omit<Field, 'type'> {
@@ -59,6 +59,21 @@ export function withType(
   const nested = keeps ? before : Array.from({ length: count }, (_, i) => nextField + i)
   const { children: _, ...own } = node
   return { node: nodeOf({ ...own, type, nested }), nextField: keeps ? nextField : nextField + count }
+}
+
+/** The nodes from a column down to the field with an id; null where there is none. */
+export function findFieldById(schema: TableSchema, id: number): readonly FieldNode[] | null {
+  const column = columnOfField(schema, id)
+  if (column === undefined) return null
+  const chain: FieldNode[] = []
+  const search = (node: FieldNode): boolean => {
+    chain.push(node)
+    if (node.id === id || node.children.some(search)) return true
+    chain.pop()
+    return false
+  }
+  search(nodeOf(column))
+  return chain
 }
 
 /** The nodes from a column down to the field that `path` names. Throws code 12. */

@@ -4,9 +4,10 @@
  */
 import type { Change } from './change.js'
 import type { Layout } from './layout.js'
+import { filesOfIndexChanges, filesOfSegments } from './table-index.js'
 
 /** Folders of a table, and how names of files in them end. */
-const endings = { data: '.arrow', rows: '.runs' } as const
+const endings = { data: '.arrow', rows: '.runs', indexes: '.arrow' } as const
 
 export type FileFolder = keyof typeof endings
 
@@ -38,7 +39,13 @@ export function birthOfPath(path: string): number | null {
 }
 
 /** The files that a change brings, by their paths from the table's folder on. A change never names a file again. */
-export function* filesOfChange({ add, dead, columns = [], folded = [] }: Change): Generator<string> {
+export function* filesOfChange({
+  add,
+  dead,
+  columns = [],
+  folded = [],
+  indexes = [],
+}: Change): Generator<string> {
   for (const { ids, files } of add) {
     if ('file' in ids) yield filePath('rows', ids.file)
     for (const each of files) if ('file' in each) yield filePath('data', each.file)
@@ -46,10 +53,14 @@ export function* filesOfChange({ add, dead, columns = [], folded = [] }: Change)
   for (const [, offsets] of dead) if ('file' in offsets) yield filePath('rows', offsets.file)
   for (const { file } of columns) if ('file' in file) yield filePath('data', file.file)
   for (const [, , offsets] of folded) yield filePath('rows', offsets.file)
+  for (const [folder, name] of filesOfIndexChanges(indexes)) yield filePath(folder, name)
 }
 
 /** What a layout refers to: files by their paths from the table's folder on, and slots that hold blobs. */
-export function* placesOfLayout({ fragments }: Layout): Generator<string | number> {
+export function* placesOfLayout({ fragments, indexes }: Layout): Generator<string | number> {
+  for (const { segments } of indexes) {
+    for (const [folder, name] of filesOfSegments(segments)) yield filePath(folder, name)
+  }
   for (const { ids, files, dead } of fragments) {
     if ('file' in ids) yield filePath('rows', ids.file)
     else if ('slot' in ids) yield ids.slot

@@ -16,6 +16,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { manifestName } from '../protocol/manifest-name.js'
 import { movesFeature } from './change.js'
 import type { DataFile, Fragment, Layout, RowIds, RunsPlace } from './layout.js'
+import { indexesFeature, type TableIndex } from './table-index.js'
 
 /** Fragment lines are written and read about this many characters at a time. */
 const sliceLength = 64 * 1024
@@ -31,15 +32,17 @@ export function baseKey(location: string, version: number): string {
 }
 
 export async function encodeBase(layout: Layout, pacer: Pacer): Promise<Uint8Array> {
-  const { table: t, version: v, schema, earlier, next, fragments } = layout
+  const { table: t, version: v, schema, earlier, indexes, next, fragments } = layout
   const { row, frag, field } = next
   const head = JSON.stringify({
     f: 1,
-    need: fragments.some(isUnordered) ? [movesFeature] : [],
+    need: featuresOf(layout),
     t,
     v,
     schema,
     earlier,
+    // What has none is as an earlier Sheaf wrote it.
+    ...(indexes.length > 0 && { indexes }),
     next: { row, frag, field },
     frags: [],
   })
@@ -84,13 +87,14 @@ export async function decodeBase(
   if (!hasChecksum(bytes)) throw damaged(key, 'it does not end in its checksum')
   const body = file.indexOf(newline) + 1
   const head = parse(`${file.toString('utf8', 0, body)}]}`, key)
-  const { need, t, v, schema, earlier, next } = head as Record<string, unknown>
-  if (!Array.isArray(need) || need.some(feature => feature !== movesFeature)) {
+  const { need, t, v, schema, earlier, indexes = [], next } = head as Record<string, unknown>
+  if (!Array.isArray(need) || !need.every(feature => knownFeatures.includes(feature))) {
     throw unsupported(`${quote(key)} needs ${quote(need)} of a newer Sheaf`)
   }
   if (t !== table || v !== version) throw damaged(key, `it is of version ${quote(v)} of table ${quote(t)}`)
   if (!isSchema(schema) || !Array.isArray(earlier) || !earlier.every(isSchema) || !isCounters(next))
     throw damaged(key, 'it has no schema or no counters')
+  if (!Array.isArray(indexes) || !indexes.every(isIndex)) throw damaged(key, 'its indexes are none')
   const bodyEnd = end - closing.length
   if (file.toString('latin1', bodyEnd, end) !== closing) throw damaged(key, 'it ends among its fragments')
   const fragments: Fragment[] = []
@@ -105,7 +109,16 @@ export async function decodeBase(
     at = lineEnd + 1
     await pacer.turn()
   }
-  return { table, version, schema, earlier, fragments, next }
+  return { table, version, schema, earlier, indexes, fragments, next }
+}
+
+const knownFeatures: readonly unknown[] = [movesFeature, indexesFeature]
+
+function featuresOf({ fragments, indexes }: Layout): readonly string[] {
+  const features: string[] = []
+  if (fragments.some(isUnordered)) features.push(movesFeature)
+  if (indexes.length > 0) features.push(indexesFeature)
+  return features
 }
 
 function isUnordered({ ids }: Fragment): boolean {
@@ -186,6 +199,35 @@ function isRuns(value: unknown): boolean {
   if (!isRecord(value)) return false
   const { file, bytes, crc, slot, blob } = value
   return typeof file === 'string' ? areCounts(bytes, crc) : areCounts(slot, blob)
+}
+
+function isIndex(value: unknown): value is TableIndex {
+  if (!isRecord(value)) return false
+  const { name, uuid, kind, field, ts, segments } = value
+  return (
+    [name, uuid, kind].every(each => typeof each === 'string') &&
+    areCounts(field, ts) &&
+    Array.isArray(segments) &&
+    segments.every(isSegment)
+  )
+}
+
+function isSegment(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { file, bytes, crc, rows, cover } = value
+  return (
+    typeof file === 'string' && areCounts(bytes, crc, rows) && Array.isArray(cover) && cover.every(isCover)
+  )
+}
+
+function isCover(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { first, count, fragment, at, file, gone } = value
+  return (
+    areCounts(first, count, fragment, at) &&
+    typeof file === 'string' &&
+    (gone === undefined || (isRuns(gone) && areCounts((gone as { count?: unknown }).count)))
+  )
 }
 
 function isSchema(value: unknown): value is Layout['schema'] {

@@ -11,9 +11,10 @@ import {
   type Counters,
   fragmentsMoving,
   type IdBounds,
-  type StoredRuns,
   type ZoneRecords,
 } from './change.js'
+import type { StoredRuns } from './stored-runs.js'
+import { changedIndexes, indexesOf, type TableIndex } from './table-index.js'
 import type { TableSchema } from './table-schema.js'
 
 /** Columns in a file of the table's data folder; `crc` is that of the file's footer. */
@@ -62,6 +63,8 @@ export interface Layout {
   readonly earlier: readonly TableSchema[]
   /** In the order their rows are read. */
   readonly fragments: readonly Fragment[]
+  /** By name. */
+  readonly indexes: readonly TableIndex[]
   readonly next: Counters
 }
 
@@ -74,6 +77,7 @@ export class LayoutBuilder {
   #version: number
   #schema: TableSchema | undefined
   #earlier: readonly TableSchema[]
+  #indexes: readonly TableIndex[]
   #next: Counters | undefined
   /** Null where one was dropped. */
   #fragments: (Fragment | null)[]
@@ -90,6 +94,7 @@ export class LayoutBuilder {
     this.#version = before?.version ?? 0
     this.#schema = before?.schema
     this.#earlier = before?.earlier ?? []
+    this.#indexes = before?.indexes ?? []
     this.#next = before?.next
     this.#fragments = before === null ? [] : [...before.fragments]
     this.#count = this.#fragments.length
@@ -114,10 +119,12 @@ export class LayoutBuilder {
       if (this.#schema !== undefined) this.#earlier = [...this.#earlier, this.#schema]
       this.#schema = change.schema
       this.#forgetFiles(change.schema)
+      this.#indexes = indexesOf(this.#indexes, change.schema)
     }
     const schema = this.#schema
     assert(schema !== undefined, `version ${v} of table ${t} has no schema`)
     this.#next = change.next
+    if (change.indexes !== undefined) this.#indexes = changedIndexes(this.#indexes, change.indexes)
     for (const id of change.drop) this.#drop(this.#placeOf(id, v))
     for (const added of change.columns ?? []) this.#addColumns(this.#placeOf(added.fragment, v), added, slot)
     for (const [id, parts, offsets] of change.folded ?? [])
@@ -158,6 +165,7 @@ export class LayoutBuilder {
       schema,
       earlier: this.#earlier,
       fragments,
+      indexes: this.#indexes,
       next: this.#next,
     }
   }
@@ -280,6 +288,12 @@ export function runsKey(place: RunsPlace): string {
 /** Names a file of columns among all of the root. */
 export function fileKey(file: DataFile): string {
   return 'file' in file ? file.file : `${file.slot}/${file.blob}`
+}
+
+/** The file (`fileKey`) that has a column of a fragment; empty where there is none. */
+export function columnFile({ files }: Fragment, column: number): string {
+  const file = files.findLast(({ fields }) => fields.includes(column))
+  return file === undefined ? '' : fileKey(file)
 }
 
 function located(file: AddedFile, slot: number, { id }: TableSchema): DataFile {

@@ -38,6 +38,11 @@ export function numberFields(schema: Schema, id: number, firstField: number): Nu
   return { schema: numbered, nextField: next }
 }
 
+/** The column that is, or holds, the field with an id. */
+export function columnOfField({ fields }: TableSchema, id: number): TableField | undefined {
+  return fields.find(field => field.id === id || field.nested?.includes(id))
+}
+
 /** The schema as Arrow knows it, without ids. */
 export function arrowSchema(schema: TableSchema): Schema {
   const fields = schema.fields.map(({ name, type, nullable, metadata }): Field => {

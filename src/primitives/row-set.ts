@@ -101,6 +101,16 @@ export class RowSet {
     return RowSet.ofBits(this.#bits!.slice(from, to))
   }
 
+  /** The same rows, each `by` further on, among `length`. */
+  shifted(length: number, by: number): RowSet {
+    if (by === 0 && length === this.length) return this
+    if (this.#numbers !== null)
+      return RowSet.of(length, by === 0 ? this.#numbers : this.#numbers.map(row => row + by))
+    const bits = new Bitset(length)
+    bits.addShifted(this.#bits!, by)
+    return RowSet.ofBits(bits)
+  }
+
   /** Ascending. */
   toIndices(): Uint32Array {
     return this.#numbers ?? this.#bits!.toIndices()

@@ -1,8 +1,19 @@
 /** An index of a table at one version: its segments' answers as rows of fragments. */
+import { openSegment } from '../indexes/scalar/open-segment.js'
 import type { ScalarKind, ScalarProbe } from '../indexes/scalar/probe.js'
-import type { Fragment } from '../manifest/layout.js'
+import type { ScalarSegment, SegmentFile } from '../indexes/scalar/segment.js'
+import { findFieldById } from '../manifest/field-node.js'
+import { filePath } from '../manifest/file-names.js'
+import { columnFile, type Fragment, type Layout } from '../manifest/layout.js'
+import { type CoverItem, type IndexSegment, rowsOfItem, type TableIndex } from '../manifest/table-index.js'
+import { Bitset } from '../primitives/bitset.js'
+import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
-import type { RowSet } from '../primitives/row-set.js'
+import { partitionPoint } from '../primitives/partition-point.js'
+import { RowSet } from '../primitives/row-set.js'
+import { readColumn, readFooter } from './data-file.js'
+import { readStoredRuns } from './stored-runs.js'
+import type { TableSource } from './table-source.js'
 
 export interface IndexReader {
   readonly name: string
@@ -13,6 +24,179 @@ export interface IndexReader {
   estimate(probe: ScalarProbe, pacer: Pacer): Promise<number>
   /** Rows for which a probe is true, by fragment id: of the rows it covers, dead ones included. Fragments without any are missing. */
   find(probe: ScalarProbe, pacer: Pacer): Promise<ReadonlyMap<number, RowSet>>
-  /** The rows of a fragment of this version that it covers. Reads nothing but maps of compactions. */
-  covered(fragment: Fragment, pacer: Pacer): Promise<RowSet>
+  /** The rows of a fragment of this version that it covers. Reads nothing. */
+  covered(fragment: Fragment): RowSet
+}
+
+/** Readers of a version's indexes; those of one layout. */
+export function indexReaders(source: TableSource, location: string, layout: Layout): readonly IndexReader[] {
+  if (layout.indexes.length === 0) return []
+  const fragments = new Map(layout.fragments.map(fragment => [fragment.id, fragment]))
+  return layout.indexes.map(index => new TableIndexReader(source, location, layout, fragments, index))
+}
+
+/** The cover items of a segment that count at a version, and their fragments. */
+interface Covered {
+  readonly segment: IndexSegment
+  readonly items: readonly CoverItem[]
+}
+
+/** What of an index counts at a version. `fragments`: those of the version, by id. */
+export function coverAt(
+  { segments }: TableIndex,
+  fragments: ReadonlyMap<number, Fragment>,
+  column: number,
+): readonly Covered[] {
+  return segments.map(segment => ({
+    segment,
+    items: segment.cover.filter(({ fragment: id, file }) => {
+      const fragment = fragments.get(id)
+      return fragment !== undefined && columnFile(fragment, column) === file
+    }),
+  }))
+}
+
+class TableIndexReader implements IndexReader {
+  readonly name: string
+  readonly kind: ScalarKind
+  readonly path: readonly string[]
+  readonly #source: TableSource
+  readonly #location: string
+  readonly #fragments: ReadonlyMap<number, Fragment>
+  readonly #covered: readonly Covered[]
+  readonly #opened = new Map<string, Promise<ScalarSegment>>()
+  /** By fragment id. */
+  readonly #items = new Map<number, CoverItem[]>()
+
+  constructor(
+    source: TableSource,
+    location: string,
+    { schema }: Layout,
+    fragments: ReadonlyMap<number, Fragment>,
+    index: TableIndex,
+  ) {
+    const chain = findFieldById(schema, index.field)!
+    this.name = index.name
+    this.kind = index.kind
+    this.path = chain.map(({ name }) => name)
+    this.#source = source
+    this.#location = location
+    this.#fragments = fragments
+    this.#covered = coverAt(index, fragments, chain[0]!.id).filter(({ items }) => items.length > 0)
+    for (const item of this.#covered.flatMap(({ items }) => items)) {
+      const known = this.#items.get(item.fragment)
+      if (known === undefined) this.#items.set(item.fragment, [item])
+      else known.push(item)
+    }
+  }
+
+  async estimate(probe: ScalarProbe, pacer: Pacer): Promise<number> {
+    let sum = 0
+    for (const { segment } of this.#covered) sum += await (await this.#open(segment)).estimate(probe, pacer)
+    return sum
+  }
+
+  async find(probe: ScalarProbe, pacer: Pacer): Promise<ReadonlyMap<number, RowSet>> {
+    const found = new Map<number, RowSet>()
+    for (const { segment, items } of this.#covered) {
+      const rows = await (await this.#open(segment)).find(probe, pacer)
+      if (rows.count === 0) continue
+      if (rows.count < items.length) await this.#placeFew(rows.toIndices(), items, found, pacer)
+      else {
+        for (const item of items) {
+          add(found, item.fragment, await this.#place(rows, item))
+          await pacer.turn()
+        }
+      }
+    }
+    return found
+  }
+
+  covered({ id, rows }: Fragment): RowSet {
+    const items = this.#items.get(id)
+    if (items === undefined) return RowSet.none(rows)
+    const bits = new Bitset(rows)
+    for (const item of items) {
+      const count = rowsOfItem(item)
+      if (count === rows) return RowSet.all(rows)
+      bits.addRange(item.at, item.at + count)
+    }
+    return RowSet.ofBits(bits)
+  }
+
+  /** Rows of a segment, fewer than it has items, as rows of fragments. */
+  async #placeFew(
+    rows: Uint32Array,
+    items: readonly CoverItem[],
+    found: Map<number, RowSet>,
+    pacer: Pacer,
+  ): Promise<void> {
+    for (let from = 0, to: number; from < rows.length; from = to) {
+      const row = rows[from]!
+      const item = items[partitionPoint(items.length, i => items[i]!.first <= row) - 1]
+      to = from + 1
+      if (item === undefined || row >= item.first + item.count) continue
+      while (to < rows.length && rows[to]! < item.first + item.count) to++
+      const own = rows.subarray(from, to).map(each => each - item.first)
+      add(found, item.fragment, await this.#place(RowSet.of(item.count, own), { ...item, first: 0 }))
+      await pacer.turn()
+    }
+  }
+
+  /** Those of a segment's rows that an item has, as rows of its fragment. */
+  async #place(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): Promise<RowSet> {
+    const { rows: length } = this.#fragments.get(fragment)!
+    const own = rows.slice(first, first + count)
+    if (own.count === 0) return RowSet.none(length)
+    if (gone === undefined) return own.shifted(length, at)
+    const left = await readStoredRuns(this.#source, this.#location, gone, NumberRuns.decode)
+    const offsets = own.toIndices().slice()
+    let kept = 0
+    let run = 0
+    // Before each run of rows that are gone, how many are gone already.
+    const { starts, ranks } = left
+    for (let i = 0; i < offsets.length; i++) {
+      const row = offsets[i]!
+      while (run < starts.length && starts[run]! + (ranks[run + 1]! - ranks[run]!) <= row) run++
+      if (run < starts.length && starts[run]! <= row) continue
+      offsets[kept++] = at + row - ranks[run]!
+    }
+    return RowSet.of(length, offsets.subarray(0, kept))
+  }
+
+  #open(segment: IndexSegment): Promise<ScalarSegment> {
+    let opening = this.#opened.get(segment.file)
+    if (opening === undefined) {
+      opening = this.#openNew(segment)
+      this.#opened.set(segment.file, opening)
+      opening.catch(() => this.#opened.delete(segment.file))
+    }
+    return opening
+  }
+
+  async #openNew({ file, bytes, crc, rows }: IndexSegment): Promise<ScalarSegment> {
+    const { store, footers, columns } = this.#source
+    const path = `${this.#location}/${filePath('indexes', file)}`
+    const stored = { file, bytes, crc, fields: [] }
+    const footerOf = () => footers.get(path, () => readFooter(store, path, stored))
+    const footer = await footerOf()
+    const pages: SegmentFile = {
+      batchRows: footer.batches.map(({ length }) => length),
+      async column(batch, column) {
+        const load = await columns.get(
+          `${path}/${batch}/${column}`,
+          claim => readColumn(store, path, footer, batch, column, footer.schema.fields[column]!, claim),
+          path,
+        )
+        return load.column
+      },
+    }
+    return openSegment(this.kind, rows, pages)
+  }
+}
+
+function add(found: Map<number, RowSet>, fragment: number, rows: RowSet): void {
+  if (rows.count === 0) return
+  const known = found.get(fragment)
+  found.set(fragment, known === undefined ? rows : known.or(rows))
 }

@@ -35,8 +35,9 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import { UnorderedRuns } from '../primitives/unordered-runs.js'
 import { readZone, type Zone } from '../sql/zones/zone.js'
-import { bytesToRead, readColumn, readFooter, readWhole } from './data-file.js'
+import { bytesToRead, readColumn, readFooter } from './data-file.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
+import { checkedRuns, type DecodeRuns, readStoredRuns } from './stored-runs.js'
 import type { TableSource } from './table-source.js'
 import { presentVectors, type Vectors, vectorSegment } from './vector-column.js'
 
@@ -48,9 +49,6 @@ export interface Part {
   readonly first: number
   readonly rows: number
 }
-
-/** Null for bytes that nobody wrote. */
-type DecodeRuns<R> = (bytes: Uint8Array) => R | null
 
 export class TableReader {
   readonly layout: Layout
@@ -246,20 +244,11 @@ export class TableReader {
     decodeInline: DecodeRuns<R>,
     count?: number,
   ): Promise<R> {
-    const source = this.#placeOfRuns(place)
-    const load = async () => {
-      const read =
-        'file' in place
-          ? decode(await readWhole(this.#source.store, source, place))
-          : decodeInline((await this.#source.slots.get(place.slot)).blob(place.blob))
-      if (read === null || (count !== undefined && read.count !== count)) {
-        throw corrupted(
-          `${'file' in place ? source : runsKey(place)} does not hold the numbers that were written`,
-        )
-      }
-      return read
-    }
-    return (await this.#source.runs.get(runsKey(place), load, source)) as R
+    if ('file' in place) return readStoredRuns(this.#source, this.#location, place, decode, count)
+    const key = runsKey(place)
+    const load = async () =>
+      checkedRuns(decodeInline((await this.#source.slots.get(place.slot)).blob(place.blob)), key, count)
+    return (await this.#source.runs.get(key, load, slotKey(place.slot))) as R
   }
 
   async #listParts(fragment: Fragment): Promise<readonly Part[]> {

@@ -14,6 +14,7 @@ import type {
   ZoneRecords,
 } from '../manifest/change.js'
 import type { Fragment } from '../manifest/layout.js'
+import type { IndexChange } from '../manifest/table-index.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { Draft } from './stage.js'
 import type { IdsDraft, RunsContent, RunsDraft } from './stage-runs.js'
@@ -51,6 +52,8 @@ export interface ChangeParts {
   readonly moves?: readonly MovePart[]
   readonly folded?: readonly FoldedDead[]
   readonly columns?: readonly ColumnsDraft[]
+  /** What becomes of the table's indexes; `idOf`: the fragment that a draft of a move will be. */
+  readonly indexes?: (idOf: (draft: MovedDraft) => number) => readonly IndexChange[]
   readonly restore?: Change['restore']
   /** The fields the drafts hold, in order. */
   readonly fields?: readonly number[]
@@ -92,11 +95,13 @@ export function buildChange(
     return { id: frag++, rows, ids, files: [fileOf(draft)], ...zoned }
   }
   const add: AddedFragment[] = []
+  const ids = new Map<MovedDraft, number>()
   const died: AddedDead[] = [...dead].map(([id, offsets]) => deadIn(id, offsets))
   for (const { draft, ids } of moved) add.push(fragment(draft, idsOf(ids)))
   const places = moves.map(({ from, gone, moved, dead }): Move => {
     const to = moved.map(each => {
       const added = fragment(each.draft, idsOf(each.ids))
+      ids.set(each, added.id)
       const offsets = dead.get(each)
       if (offsets !== undefined) died.push(deadIn(added.id, offsets))
       add.push(added)
@@ -116,6 +121,7 @@ export function buildChange(
     const zoned = draft.zones.size > 0 && { zones: zonesByField(draft.zones, fields) }
     return { fragment, file: fileOf(draft), ...zoned }
   })
+  const indexes = parts.indexes?.(draft => ids.get(draft)!) ?? []
   const change: Change = {
     op: 'change',
     t: head.uuid,
@@ -130,6 +136,7 @@ export function buildChange(
     ...(places.length > 0 && { moves: places }),
     ...(parts.folded !== undefined && parts.folded.length > 0 && { folded: parts.folded }),
     ...(added.length > 0 && { columns: added }),
+    ...(indexes.length > 0 && { indexes }),
     schema: parts.schema?.schema ?? null,
     next: { row, frag, field: parts.schema?.nextField ?? head.next.field },
   }

@@ -1,5 +1,6 @@
 /** Makes row ids and offsets of dead rows ready for a commit: few bytes ride in the slot, more go into a file. */
-import type { ConsecutiveIds, IdBounds, StoredRuns } from '../manifest/change.js'
+import type { ConsecutiveIds, IdBounds } from '../manifest/change.js'
+import type { StoredRuns } from '../manifest/stored-runs.js'
 import { crc32 } from '../primitives/checksum.js'
 import type { NumberRuns } from '../primitives/number-runs.js'
 import { runSequence } from '../primitives/unordered-runs.js'

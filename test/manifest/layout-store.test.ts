@@ -121,6 +121,7 @@ function nextChange(table: TableModel, step: Omit<Step, 'table' | 'place'>, slot
     schema: schema ?? before!.schema,
     earlier: older.filter(({ id }) => inline.includes(id)),
     fragments: [...kept, ...added],
+    indexes: [],
     next,
   })
   if (step.starts) {

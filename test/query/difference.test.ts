@@ -63,6 +63,7 @@ const reader = (only: Fragment, ...fields: number[]) => {
     version: 1,
     schema: { id: 1, fields: fields.map(field) },
     earlier: [],
+    indexes: [],
     fragments: [only],
     next: { row: 10, frag: 2, field: 9 },
   }

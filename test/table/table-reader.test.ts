@@ -68,6 +68,7 @@ async function open(
     version: 1,
     schema: { id: 1, fields: [id, later] },
     earlier: [],
+    indexes: [],
     fragments,
     next: { row: 0, frag: 9, field: 3 },
   }

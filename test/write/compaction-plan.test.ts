@@ -18,7 +18,7 @@ function fragmentOf(id: number, rows: number, dead = 0, isInline = false): Fragm
 
 function layoutOf(fragments: readonly Fragment[]): Layout {
   const next = { row: 0, frag: 0, field: 0 }
-  return { table: 't', version: 1, schema: { id: 1, fields: [] }, earlier: [], fragments, next }
+  return { table: 't', version: 1, schema: { id: 1, fields: [] }, earlier: [], indexes: [], fragments, next }
 }
 
 /** The fragments after the plan was carried out, and how many rows that wrote. */

@@ -3,10 +3,12 @@ import { type CatalogState, latestOf, pathKey, type TableHead } from '../../cata
 import { ErrorCode, SheafError } from '../../errors.js'
 import { type Change, type FoldedDead, fragmentsLeaving, movesFeature } from '../../manifest/change.js'
 import type { Layout } from '../../manifest/layout.js'
+import { indexesFeature } from '../../manifest/table-index.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { TableReader } from '../../table/table-reader.js'
 import { passingBy } from '../../table/table-source.js'
-import { buildChange, type MovePart } from '../../write/build-change.js'
+import { buildChange, type MovedDraft, type MovePart } from '../../write/build-change.js'
+import { carriedIndexes, movedIndexes } from '../../write/carry-indexes.js'
 import { type Compacted, carriedOver, compactFragments, foldDead, stillFolded } from '../../write/compact.js'
 import { type CompactionPlan, planCompaction, type Zeal } from '../../write/compaction-plan.js'
 import type { StageTarget } from '../../write/stage.js'
@@ -144,14 +146,19 @@ async function tryToLand(
   const newer = await readerOf(engine, head, version, signal)
   const target = stageTarget(engine, head)
   const moves: MovePart[] = []
+  const moving: Compacted[] = []
   for (const each of compacted) {
     const move = await carriedOver(each, newer, target, pacer)
-    if (move !== null) moves.push(move)
+    if (move === null) continue
+    moves.push(move)
+    moving.push(each)
   }
+  const carried = await carriedIndexes(engine.source, newer.layout, moving, target, pacer)
   const parts = {
     kind: 'compaction',
     moves,
     folded: stillFolded(folded, layout, newer.layout),
+    indexes: (idOf: (draft: MovedDraft) => number) => movedIndexes(carried, idOf),
     fields: layout.schema.fields.map(({ id }) => id),
   } as const
   if (moves.length + parts.folded.length === 0) return null
@@ -168,7 +175,7 @@ async function tryToLand(
         if (since === null || since.some(({ change }) => touches(change, touched))) throw new Overtaken()
       }
       const { change, blobs } = buildChange(now, parts, firstBlob)
-      return { ops: [change], blobs, req: requirementsOf(now), need: [movesFeature], reply: change }
+      return { ops: [change], blobs, req: requirementsOf(now), need: featuresOf(change), reply: change }
     })
     return reply
   } catch (error) {
@@ -179,10 +186,15 @@ async function tryToLand(
   }
 }
 
+function featuresOf({ indexes }: Change): readonly string[] {
+  return indexes === undefined ? [movesFeature] : [movesFeature, indexesFeature]
+}
+
 /** Whether a change has to do with any of some fragments. */
 function touches(change: Change, fragments: ReadonlySet<number>): boolean {
-  const { restore, dead, columns = [], folded = [] } = change
-  if (restore !== undefined) return true
+  const { restore, dead, columns = [], folded = [], indexes = [] } = change
+  // Indexes that came meanwhile want to know where their rows are.
+  if (restore !== undefined || indexes.length > 0) return true
   const touched = [
     ...fragmentsLeaving(change),
     ...dead.map(([id]) => id),

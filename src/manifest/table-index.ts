@@ -1,0 +1,130 @@
+/**
+ * What a version says about its indexes: which there are, the segments they are made of, and which rows those number (STORAGE S12).
+ *
+ * A segment never changes. What changes is its cover: rows that die are told from the fragments, and where a compaction
+ * moves rows, their places in the cover move too. An index is right at a version by construction: rows that no cover
+ * has are looked at one by one.
+ */
+import type { ScalarKind } from '../indexes/scalar/probe.js'
+import type { StoredRuns } from './stored-runs.js'
+import type { TableSchema } from './table-schema.js'
+
+/**
+ * Rows of a segment that follow each other, and where they are: rows `first .. first+count-1` are those of a fragment from
+ * `at` on, in their order, but for the ones that are no more.
+ */
+export interface CoverItem {
+  readonly first: number
+  readonly count: number
+  readonly fragment: number
+  readonly at: number
+  /** The file (`columnFile`) its fragment has the indexed column in; empty: none. It counts only as long as that is so. */
+  readonly file: string
+  /** Rows that a compaction left behind, counted from `first` on. */
+  readonly gone?: StoredRuns & { readonly count: number }
+}
+
+/** A file of the table's `indexes` folder; `crc` is that of its footer. */
+export interface IndexSegment {
+  readonly file: string
+  readonly bytes: number
+  readonly crc: number
+  readonly rows: number
+  /** By `first`. */
+  readonly cover: readonly CoverItem[]
+}
+
+export interface TableIndex {
+  readonly name: string
+  /** New with every definition. */
+  readonly uuid: string
+  readonly kind: ScalarKind
+  /** Id of the field, be it inside of others, that rows are found by. */
+  readonly field: number
+  /** When it was defined, Unix milliseconds. */
+  readonly ts: number
+  readonly segments: readonly IndexSegment[]
+}
+
+/** What a change does to the indexes of its table. */
+export type IndexChange =
+  /** There is one of that name from now on, in the place of any other. */
+  | { readonly put: TableIndex }
+  | { readonly drop: string }
+  /** Segments in the place of others, in an index that is there. */
+  | { readonly fold: string; readonly from: readonly string[]; readonly to: readonly IndexSegment[] }
+  /** Of a compaction: where the rows of a segment are that were in fragments which moved. */
+  | {
+      readonly moved: string
+      readonly segment: string
+      readonly from: readonly number[]
+      readonly to: readonly CoverItem[]
+    }
+
+/** What a reader of the log must know where tables have indexes: who does not would give their files up for lost. */
+export const indexesFeature = 'indexes'
+
+/** The indexes after a change of them. */
+export function changedIndexes(
+  indexes: readonly TableIndex[],
+  changes: readonly IndexChange[],
+): readonly TableIndex[] {
+  return changes.reduce(changedBy, indexes)
+}
+
+function changedBy(indexes: readonly TableIndex[], change: IndexChange): readonly TableIndex[] {
+  if ('put' in change) {
+    const others = indexes.filter(({ name }) => name !== change.put.name)
+    return [...others, change.put].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+  if ('drop' in change) return indexes.filter(({ name }) => name !== change.drop)
+  const segmentsOf = ({ segments }: TableIndex) => {
+    if ('fold' in change) {
+      return [...segments.filter(({ file }) => !change.from.includes(file)), ...change.to]
+    }
+    return segments.map(segment => {
+      if (segment.file !== change.segment) return segment
+      const stayed = segment.cover.filter(({ fragment }) => !change.from.includes(fragment))
+      return { ...segment, cover: [...stayed, ...change.to].sort((a, b) => a.first - b.first) }
+    })
+  }
+  const changed = 'fold' in change ? change.fold : change.moved
+  return indexes.map(index => (index.name === changed ? { ...index, segments: segmentsOf(index) } : index))
+}
+
+/** Those whose fields are in a schema. */
+export function indexesOf(indexes: readonly TableIndex[], { fields }: TableSchema): readonly TableIndex[] {
+  if (indexes.length === 0) return indexes
+  const ids = new Set(fields.flatMap(({ id, nested = [] }) => [id, ...nested]))
+  return indexes.filter(({ field }) => ids.has(field))
+}
+
+/** How many rows of its fragment an item has. */
+export function rowsOfItem({ count, gone }: CoverItem): number {
+  return count - (gone?.count ?? 0)
+}
+
+/** Files that segments bring. */
+export function* filesOfSegments(
+  segments: readonly IndexSegment[],
+): Generator<readonly [folder: 'indexes' | 'rows', name: string]> {
+  for (const { file, cover } of segments) {
+    yield ['indexes', file]
+    yield* filesOfCover(cover)
+  }
+}
+
+export function* filesOfCover(cover: readonly CoverItem[]): Generator<readonly ['rows', string]> {
+  for (const { gone } of cover) if (gone !== undefined) yield ['rows', gone.file]
+}
+
+/** Files that changes bring. */
+export function* filesOfIndexChanges(
+  changes: readonly IndexChange[],
+): Generator<readonly [folder: 'indexes' | 'rows', name: string]> {
+  for (const change of changes) {
+    if ('put' in change) yield* filesOfSegments(change.put.segments)
+    else if ('fold' in change) yield* filesOfSegments(change.to)
+    else if ('moved' in change) yield* filesOfCover(change.to)
+  }
+}

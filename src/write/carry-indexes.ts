@@ -1,0 +1,246 @@
+/**
+ * Where the rows of indexes are after a compaction: it keeps their order, so each stretch of a segment's rows that lay in one
+ * fragment lies in one stretch of the new one, without the rows that had died (STORAGE S12).
+ */
+import { columnFile, type Fragment, type Layout } from '../manifest/layout.js'
+import type { CoverItem, IndexChange, TableIndex } from '../manifest/table-index.js'
+import { columnOfField } from '../manifest/table-schema.js'
+import type { Bitset } from '../primitives/bitset.js'
+import { NumberRuns } from '../primitives/number-runs.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { readStoredRuns } from '../table/stored-runs.js'
+import type { TableSource } from '../table/table-source.js'
+import type { MovedDraft } from './build-change.js'
+import type { Compacted } from './compact.js'
+import type { StageTarget } from './stage.js'
+import { storeRuns } from './stage-runs.js'
+
+/** A stretch of a segment's rows, in what will be a fragment. */
+interface CarriedItem {
+  readonly first: number
+  readonly count: number
+  readonly draft: MovedDraft
+  readonly at: number
+  readonly gone: CoverItem['gone'] | undefined
+}
+
+/** What a compaction does to one segment. */
+interface CarriedSegment {
+  readonly index: string
+  readonly segment: string
+  readonly from: readonly number[]
+  readonly to: readonly CarriedItem[]
+}
+
+/** Waits for the numbers of the new fragments. */
+export type CarriedIndexes = readonly CarriedSegment[]
+
+/** `compacted`: those that land on the version. */
+export async function carriedIndexes(
+  source: TableSource,
+  { fragments, indexes, schema }: Layout,
+  compacted: readonly Compacted[],
+  target: StageTarget,
+  pacer: Pacer,
+): Promise<CarriedIndexes> {
+  if (indexes.length === 0) return []
+  const known = new Map(fragments.map(fragment => [fragment.id, fragment]))
+  const carrier = new Carrier(source, compacted, target, pacer)
+  const carried: CarriedSegment[] = []
+  for (const index of indexes) {
+    const column = columnOfField(schema, index.field)!.id
+    carried.push(...(await carrier.index(index, item => isCurrent(item, known, column))))
+  }
+  return carried
+}
+
+function isCurrent(
+  { fragment: id, file }: CoverItem,
+  fragments: ReadonlyMap<number, Fragment>,
+  column: number,
+): boolean {
+  const fragment = fragments.get(id)
+  return fragment !== undefined && columnFile(fragment, column) === file
+}
+
+/** As a change says it; `idOf`: the new fragment of a draft. */
+export function movedIndexes(
+  carried: CarriedIndexes,
+  idOf: (draft: MovedDraft) => number,
+): readonly IndexChange[] {
+  return carried.map(({ index, segment, from, to }) => ({
+    moved: index,
+    segment,
+    from,
+    to: to.map(({ draft, first, count, at, gone }): CoverItem => {
+      const { content } = draft.draft
+      const file = 'file' in content ? content.file : ''
+      return { first, count, fragment: idOf(draft), at, file, ...(gone !== undefined && { gone }) }
+    }),
+  }))
+}
+
+/** Where the rows of a fragment went. */
+interface Way {
+  readonly survivors: Bitset
+  readonly ranks: Uint32Array
+  /** Rows of the new fragments, counted through all of them, that come before its own. */
+  readonly before: number
+  readonly compacted: Compacted
+}
+
+class Carrier {
+  readonly #source: TableSource
+  readonly #target: StageTarget
+  readonly #pacer: Pacer
+  /** By fragment id. */
+  readonly #ways = new Map<number, Way>()
+  /** Stretches that several indexes have are worked out once. */
+  readonly #pieces = new Map<string, readonly CarriedItem[]>()
+
+  constructor(source: TableSource, compacted: readonly Compacted[], target: StageTarget, pacer: Pacer) {
+    this.#source = source
+    this.#target = target
+    this.#pacer = pacer
+    for (const each of compacted) {
+      let before = 0
+      for (const [i, { id }] of each.from.entries()) {
+        const survivors = each.survivors[i]!
+        this.#ways.set(id, { survivors, ranks: survivors.ranks(), before, compacted: each })
+        before += survivors.count()
+      }
+    }
+  }
+
+  async index(
+    { name, segments }: TableIndex,
+    isCurrent: (item: CoverItem) => boolean,
+  ): Promise<readonly CarriedSegment[]> {
+    const carried: CarriedSegment[] = []
+    for (const { file, cover } of segments) {
+      const moving = cover.filter(({ fragment }) => this.#ways.has(fragment))
+      if (moving.length === 0) continue
+      const to: CarriedItem[] = []
+      for (const item of moving) {
+        // What did not count does not count where the rows are now.
+        if (isCurrent(item)) for (const piece of await this.#carry(item)) append(to, piece)
+        await this.#pacer.turn()
+      }
+      carried.push({
+        index: name,
+        segment: file,
+        from: [...new Set(moving.map(({ fragment }) => fragment))],
+        to,
+      })
+    }
+    return carried
+  }
+
+  async #carry(item: CoverItem): Promise<readonly CarriedItem[]> {
+    const { first, count, fragment, at, gone } = item
+    const key = `${fragment}/${at}/${count}/${gone?.file ?? ''}`
+    let pieces = this.#pieces.get(key)
+    if (pieces === undefined) {
+      pieces = await this.#piecesOf(item, this.#ways.get(fragment)!)
+      this.#pieces.set(key, pieces)
+    }
+    return pieces.map(piece => ({ ...piece, first: first + piece.first }))
+  }
+
+  /** Counted from the item's first row on. */
+  async #piecesOf(item: CoverItem, way: Way): Promise<readonly CarriedItem[]> {
+    const gone = await this.#goneAfter(item, way)
+    const { at, count } = item
+    const start = way.before + way.survivors.rank(at, way.ranks)
+    const pieces: CarriedItem[] = []
+    /** The item's rows up to `row` are placed; `kept` of them are still there. */
+    let row = 0
+    let kept = 0
+    let draftStart = 0
+    for (const draft of way.compacted.moved) {
+      const draftEnd = draftStart + draft.draft.rows
+      const room = draftEnd - (start + kept)
+      if (room > 0 && row < count) {
+        const end = rowAfter(gone, row, count, room)
+        const lost = gone.filter(each => each >= row && each < end)
+        const left = end - row - lost.length
+        if (left > 0) {
+          pieces.push({
+            first: row,
+            count: end - row,
+            at: start + kept - draftStart,
+            draft,
+            gone: lost.length === 0 ? undefined : await this.#stored(lost.map(each => each - row)),
+          })
+        }
+        kept += left
+        row = end
+      }
+      draftStart = draftEnd
+    }
+    return pieces
+  }
+
+  /** The item's rows that are no more, ascending, counted from its first on. */
+  async #goneAfter({ count, at, gone }: CoverItem, { survivors }: Way): Promise<Uint32Array> {
+    const before =
+      gone === undefined
+        ? new Uint32Array(0)
+        : numbersOf(await readStoredRuns(this.#source, this.#target.location, gone, NumberRuns.decode))
+    const all = new Uint32Array(count)
+    let length = 0
+    let offset = at
+    for (let row = 0, next = 0; row < count; row++) {
+      if (next < before.length && before[next] === row) {
+        next++
+        all[length++] = row
+      } else if (!survivors.has(offset++)) all[length++] = row
+      if (row % rowsAtOnce === 0) await this.#pacer.turn()
+    }
+    return all.subarray(0, length)
+  }
+
+  async #stored(lost: Uint32Array): Promise<NonNullable<CoverItem['gone']>> {
+    const stored = await storeRuns(NumberRuns.of(lost).encode(), this.#target, this.#pacer.signal)
+    return { ...stored, count: lost.length }
+  }
+}
+
+/** Rows between two looks at the clock. */
+const rowsAtOnce = 64 * 1024
+
+/** The row after the `room`-th from `row` on that is not gone; `count` where there are not that many. */
+function rowAfter(gone: Uint32Array, row: number, count: number, room: number): number {
+  let left = room
+  let next = gone.findIndex(each => each >= row)
+  if (next === -1) next = gone.length
+  let at = row
+  while (at < count) {
+    const until = next < gone.length ? gone[next]! : count
+    if (until - at >= left) return at + left
+    left -= until - at
+    at = until + 1
+    next++
+  }
+  return count
+}
+
+function numbersOf(runs: NumberRuns): Uint32Array {
+  const numbers = new Uint32Array(runs.count)
+  runs.copy(0, runs.count, numbers)
+  return numbers
+}
+
+/** Adds a stretch, as part of the one before it where it goes on from there. */
+function append(items: CarriedItem[], item: CarriedItem): void {
+  const last = items.at(-1)
+  const goesOn =
+    last !== undefined &&
+    last.gone === undefined &&
+    item.gone === undefined &&
+    last.draft === item.draft &&
+    last.first + last.count === item.first &&
+    last.at + last.count === item.at
+  if (goesOn) items[items.length - 1] = { ...last, count: last.count + item.count }
+  else items.push(item)
+}
