@@ -22,6 +22,7 @@ import {
   type Fragment,
   type InlineFile,
   type Layout,
+  liveRows,
   type RunsPlace,
   runsKey,
   type StoredFile,
@@ -330,8 +331,4 @@ function readOffsets(bytes: Uint8Array): NumberRuns | null {
 
 function allOf(rows: number): Uint32Array {
   return Uint32Array.from({ length: rows }, (_, row) => row)
-}
-
-function liveRows({ rows, dead }: Fragment): number {
-  return rows - dead.count
 }
