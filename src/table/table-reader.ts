@@ -37,6 +37,7 @@ import { UnorderedRuns } from '../primitives/unordered-runs.js'
 import { readZone, type Zone } from '../sql/zones/zone.js'
 import { bytesToRead, readColumn, readFooter, readWhole } from './data-file.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
+import type { IndexReader } from './table-index.js'
 import type { TableSource } from './table-source.js'
 import { presentVectors, type Vectors, vectorSegment } from './vector-column.js'
 
@@ -54,16 +55,20 @@ type DecodeRuns<R> = (bytes: Uint8Array) => R | null
 
 export class TableReader {
   readonly layout: Layout
+  /** Those of this version that can be asked. */
+  readonly indexes: readonly IndexReader[]
   readonly #source: TableSource
   readonly #location: string
   #starts: ReadonlyMap<Fragment, number> | undefined
+  #places: ReadonlyMap<number, number> | undefined
   readonly #parts = new Map<Fragment, Promise<readonly Part[]>>()
 
   /** `location`: the table's folder, relative to the root. */
-  constructor(source: TableSource, location: string, layout: Layout) {
+  constructor(source: TableSource, location: string, layout: Layout, indexes: readonly IndexReader[] = []) {
     this.#source = source
     this.#location = location
     this.layout = layout
+    this.indexes = indexes
   }
 
   get schema(): TableSchema {
@@ -98,6 +103,18 @@ export class TableReader {
     const { fragments } = this.layout
     const end = (fragment: Fragment) => this.liveBeforeFragment(fragment) + liveRows(fragment)
     return partitionPoint(fragments.length, i => end(fragments[i]!) <= rowOffset)
+  }
+
+  /** Where a fragment stands among those of the layout, by its id; undefined for one that is not there. */
+  placeOf(id: number): number | undefined {
+    this.#places ??= new Map(this.layout.fragments.map((fragment, place) => [fragment.id, place]))
+    return this.#places.get(id)
+  }
+
+  /** How many rows are alive. */
+  get liveRows(): number {
+    const last = this.layout.fragments.at(-1)
+    return last === undefined ? 0 : this.liveBeforeFragment(last) + liveRows(last)
   }
 
   #liveStarts(): ReadonlyMap<Fragment, number> {
@@ -343,6 +360,7 @@ function allOf(rows: number): Uint32Array {
   return Uint32Array.from({ length: rows }, (_, row) => row)
 }
 
-function liveRows({ rows, dead }: Fragment): number {
+/** How many of its rows are alive. */
+export function liveRows({ rows, dead }: Fragment): number {
   return rows - dead.count
 }
