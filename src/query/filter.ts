@@ -120,7 +120,7 @@ function countLive(fragments: readonly Fragment[]): number {
  */
 export function candidates(source: RowSource, asked: Asked, pacer: Pacer): AsyncGenerator<Candidate> {
   const found = candidatesOf(source, asked, pacer)
-  return source.meter === null ? found : source.meter.each(scanFigures, found, countChosen)
+  return source.meter === null ? found : source.meter.each('scan', found, countChosen)
 }
 
 async function* candidatesOf(source: RowSource, asked: Asked, pacer: Pacer): AsyncGenerator<Candidate> {
@@ -170,6 +170,7 @@ export async function* candidatesIn(
   if (left === 'none') return
   await pacer.turn()
   const found = sieve.probed?.rowsIn(fragment) ?? null
+  if (source.meter !== null) source.meter.fragments++
   const parts = await source.reader.partsOf(fragment, pacer.signal)
   for (const [p, part] of parts.entries()) {
     const rest = left === null ? null : remaining(source, left, fragment, part)
@@ -181,6 +182,7 @@ export async function* candidatesIn(
     // The next part comes from disk while this one is looked at, where this one cannot be enough, nor some of its rows.
     const next = chosen === null ? parts[p + 1] : undefined
     if (next !== undefined && enough > part.rows) source.prefetch(next, [...(rest?.columns ?? []), ...names])
+    if (source.meter !== null) source.meter.parts++
     yield { part, filter: rest, first, chosen }
   }
 }
@@ -289,7 +291,7 @@ export async function passingRows(
   const { meter } = source
   if (meter === null) return passing(source, candidate, pacer)
   const count = (rows: RowSet | null) => rows?.count ?? candidate.part.rows
-  return meter.within(filterFigures, () => passing(source, candidate, pacer), count)
+  return meter.within('filter', () => passing(source, candidate, pacer), count)
 }
 
 async function passing(source: RowSource, candidate: Candidate, pacer: Pacer): Promise<RowSet | null> {
@@ -317,7 +319,7 @@ export function matchingRows(
   pacer: Pacer,
 ): AsyncGenerator<Uint32Array> {
   const found = matching(source, candidate, pacer)
-  return source.meter === null ? found : source.meter.each(filterFigures, found, rows => rows.length)
+  return source.meter === null ? found : source.meter.each('filter', found, rows => rows.length)
 }
 
 async function* matching(
@@ -401,10 +403,6 @@ async function* slices(
     await pacer.turn()
   }
 }
-
-/** What a meter calls looking for candidates, and evaluating them. */
-export const scanFigures = 'scan'
-export const filterFigures = 'filter'
 
 function countChosen({ part, chosen }: Candidate): number {
   return chosen?.count ?? part.rows

@@ -7,10 +7,19 @@ import type { Clock } from '../primitives/clock.js'
 export interface Figures {
   rows: number
   ms: number
-  /** Fragments and parts that were opened. */
-  fragments: number
-  parts: number
 }
+
+/** The steps of a query that are counted, beside the questions to indexes, which go by their text. */
+export type Step =
+  | 'scan'
+  | 'filter'
+  | 'nearest'
+  | 'thin'
+  | 'aggregate'
+  | 'sort'
+  | 'distinct'
+  | 'limit'
+  | 'project'
 
 export class Meter {
   readonly #clock: Clock
@@ -18,30 +27,32 @@ export class Meter {
   /** The steps at work, each for the one before it. */
   readonly #working: Figures[] = []
   #since: number
+  /** Fragments and parts of them that were looked into. */
+  fragments = 0
+  parts = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
     this.#since = clock.elapsed()
   }
 
-  /** Those of a step; all 0 until it has begun. */
-  of(step: string): Figures {
+  /** What a step did; undefined where there was nothing to do. */
+  of(step: string): Figures | undefined {
+    return this.#figures.get(step)
+  }
+
+  #begun(step: string): Figures {
     let figures = this.#figures.get(step)
     if (figures === undefined) {
-      figures = { rows: 0, ms: 0, fragments: 0, parts: 0 }
+      figures = { rows: 0, ms: 0 }
       this.#figures.set(step, figures)
     }
     return figures
   }
 
-  /** Whether the step has begun. */
-  has(step: string): boolean {
-    return this.#figures.has(step)
-  }
-
   async within<T>(step: string, work: () => Promise<T>, rowsIn: (result: T) => number): Promise<T> {
     this.#turn()
-    const figures = this.of(step)
+    const figures = this.#begun(step)
     this.#working.push(figures)
     try {
       const result = await work()

@@ -31,7 +31,8 @@ export class ProbedRows {
   ): Promise<ProbedRows> {
     let found: RowsByFragment | null = null
     for (const probes of all) {
-      const rows = await rowsOf(probes, pacer, meter)
+      const find = () => rowsOf(probes, pacer)
+      const rows = await (meter === null ? find() : meter.within(printProbes(probes), find, countIn))
       found = found === null ? rows : inBoth(found, rows)
     }
     let partial: PartialCover = new Map()
@@ -72,18 +73,16 @@ export class ProbedRows {
 
 // ---- what indexes find
 
-async function rowsOf(probes: Probes, pacer: Pacer, meter: Meter | null): Promise<RowsByFragment> {
+async function rowsOf(probes: Probes, pacer: Pacer): Promise<RowsByFragment> {
   if (probes.kind === 'probe') {
-    const { index, probe } = probes
-    if (meter === null) return index.find(probe, pacer)
-    return meter.within(printProbes(probes), () => index.find(probe, pacer), countIn)
+    return probes.index.find(probes.probe, pacer)
   }
   if (probes.kind === 'less') {
-    return without(await rowsOf(probes.from, pacer, meter), await rowsOf(probes.less, pacer, meter))
+    return without(await rowsOf(probes.from, pacer), await rowsOf(probes.less, pacer))
   }
   let all: RowsByFragment | null = null
   for (const operand of probes.operands) {
-    const rows = await rowsOf(operand, pacer, meter)
+    const rows = await rowsOf(operand, pacer)
     all = all === null ? rows : probes.kind === 'and' ? inBoth(all, rows) : inEither(all, rows)
     await pacer.turn()
   }
