@@ -11,7 +11,7 @@ import { probesOfKind } from '../indexes/scalar/probe.js'
 import { isNew, negated } from '../sql/binding/logic.js'
 import { printBound } from '../sql/binding/print.js'
 import type { Bound, ColumnNode, InNode, LikeNode, Scalar } from '../sql/bound.js'
-import { orderOfScalars, wellFormed } from '../sql/values/scalar-order.js'
+import { orderOfScalars } from '../sql/values/scalar-order.js'
 import { valueType } from '../sql/values/types.js'
 import { type Prefix, prefixOfPattern, prefixOfText } from '../sql/zones/like-prefix.js'
 import { textAbove } from '../sql/zones/text-bounds.js'
@@ -219,7 +219,7 @@ function valuesFor(node: Bound): Values | null {
     case 'compare': {
       const { op, left, right } = node
       if (left.kind !== 'column' || right.kind !== 'literal' || right.value === null) return null
-      const probe = comparedWith(op, wellFormed(right.value))
+      const probe = comparedWith(op, right.value)
       return probe === null || !isOrdered(right.value) ? null : { column: left, probe, ...exact }
     }
     case 'in':
@@ -256,13 +256,13 @@ function comparedWith(op: string, value: Scalar): ScalarProbe | null {
 
 function valuesIn({ operand, values, others, hasNull }: InNode): Values | null {
   if (operand.kind !== 'column' || others.length > 0) return null
-  const probe = { kind: 'members', values: distinct(values) } as const
+  const probe = { kind: 'members', values } as const
   return { column: operand, probe, isExact: true, isStrict: !hasNull }
 }
 
 function valuesLike({ operand, pattern, ignoreCase, escape: escapeCharacter }: LikeNode): Values | null {
   if (operand.kind !== 'column' || ignoreCase || pattern.kind !== 'literal') return null
-  const text = wellFormed(pattern.value)
+  const text = pattern.value
   return typeof text === 'string' ? beginning(operand, prefixOfPattern(text, escapeCharacter)) : null
 }
 
@@ -285,7 +285,7 @@ function valuesOfCall(name: string, [first, second]: readonly Bound[]): Values |
     return valuesOfCall(name, [second, first])
   }
   if (first?.kind !== 'column' || second?.kind !== 'literal' || second.value === null) return null
-  const value = wellFormed(second.value)
+  const value = second.value
   switch (name) {
     case 'starts_with':
       return typeof value === 'string' ? beginning(first, prefixOfText(value)) : null
@@ -310,8 +310,7 @@ function valuesOfCall(name: string, [first, second]: readonly Bound[]): Values |
 
 function distinct(values: readonly Scalar[]): readonly Scalar[] {
   const keys = new Set<unknown>()
-  if (typeof values[0] !== 'string') return values.filter(value => isNew(keys, value))
-  return [...new Set(values.map(wellFormed))]
+  return values.filter(value => isNew(keys, value))
 }
 
 // ---- ranges of one column
