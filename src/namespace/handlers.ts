@@ -21,7 +21,7 @@ import {
   listNamespaces,
   namespaceExists,
 } from './namespaces.js'
-import { explainTableQueryPlan, queryTable } from './query.js'
+import { analyzeTableQueryPlan, explainTableQueryPlan, queryTable } from './query.js'
 import { countTableRows, createTable, insertIntoTable, restoreTable } from './rows.js'
 import {
   declareTable,
@@ -70,7 +70,7 @@ const handlers: Handlers<Engine> = {
   countTableRows,
   queryTable,
   explainTableQueryPlan,
-  analyzeTableQueryPlan: 'unsupported',
+  analyzeTableQueryPlan,
   alterTableAddColumns,
   alterTableAlterColumns,
   alterTableDropColumns,
