@@ -220,12 +220,12 @@ async function built(table: Table, column: string, type: 'BTREE', rows: number):
   const started = process.hrtime.bigint()
   await indexed(table, column, type)
   const ms = Number(process.hrtime.bigint() - started) / 1e6
-  const { sizeBytes } = (await table.listIndices()).find(({ name }) => name === `${column}_idx`)!
+  const { bytes } = (await table.listIndices()).find(({ name }) => name === `${column}_idx`)!
   return {
     name: 'create and wait',
     milliseconds: { min: ms, p50: ms, p95: ms },
     relativeTime: 1,
     answer: '',
-    figures: { bytesToColumn: (sizeBytes ?? 0) / (8 * rows) },
+    figures: { bytesToColumn: bytes / (8 * rows) },
   }
 }

@@ -40,6 +40,12 @@ export {
   type VersionInfo,
 } from './namespace/table.js'
 export type { IngestOptions, Progress, Row, RowInput, TableData } from './namespace/table-data.js'
+export type {
+  CreateIndexOptions,
+  IndexInfo,
+  IndexStats,
+  WaitForIndexOptions,
+} from './namespace/table-indexes.js'
 export { Tags } from './namespace/table-tags.js'
 export { Take } from './namespace/take.js'
 export type { UpkeepEvent } from './namespace/upkeep/upkeep-event.js'

@@ -13,6 +13,7 @@ import { indexesFeature } from '../manifest/table-index.js'
 import type { RegisterOp, VersionOp } from '../manifest/version.js'
 import { checkBirths } from './births.js'
 import { loadState, saveState } from './checkpoint.js'
+import { buildsAfterChange, buildsAfterJob } from './index-builds.js'
 import {
   type AttachOp,
   type CatalogOp,
@@ -142,7 +143,7 @@ function applyNamespace(state: CatalogState, { id, props }: NamespaceOp, at: Pos
 
 /** Without a namespace and everything below it. */
 function withoutSubtree(state: CatalogState, top: readonly string[], { slot, ts }: Position): CatalogState {
-  let { namespaces, tables, external, following, drops } = state
+  let { namespaces, tables, external, following, drops, failedBuilds } = state
   const waiting = [top]
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
     const node = namespaceAt(state, id)
@@ -150,13 +151,14 @@ function withoutSubtree(state: CatalogState, top: readonly string[], { slot, ts 
       const head = tableAt(state, uuid)
       tables = tables.delete(uuid)
       following = following.delete(uuid)
+      failedBuilds = failedBuilds.delete(uuid)
       if (head.external) external = external.delete(head.location)
       else drops = drops.set(head.location, { uuid, slot, ts })
     }
     for (const name of node.namespaces.keys()) waiting.push([...id, name])
     namespaces = namespaces.delete(pathKey(id))
   }
-  return { ...state, namespaces, tables, external, following, drops }
+  return { ...state, namespaces, tables, external, following, drops, failedBuilds }
 }
 
 function applyDeclare(state: CatalogState, { t, id, location, props }: DeclareOp): CatalogState {
@@ -178,13 +180,13 @@ function applyAttach(state: CatalogState, { t, location, id, props }: AttachOp):
 
 function applyDeregister(state: CatalogState, t: string): CatalogState {
   const head = tableAt(state, t)
-  const without = withoutTable(state, head)
+  const without = forgotten(state, head)
   return { ...without, detached: without.detached.set(head.location, head) }
 }
 
 function applyDrop(state: CatalogState, { t }: DropOp, { slot, ts }: Position): CatalogState {
   const head = tableAt(state, t)
-  const without = withoutTable(state, head)
+  const without = forgotten(state, head)
   return head.external
     ? { ...without, external: without.external.delete(head.location) }
     : { ...without, drops: without.drops.set(head.location, { uuid: t, slot, ts }) }
@@ -221,6 +223,11 @@ function withoutTable(state: CatalogState, head: TableHead): CatalogState {
   const unnamed = withNode(state, { ...parent, tables: parent.tables.delete(head.id.at(-1)!) })
   const { uuid } = head
   return { ...unnamed, tables: unnamed.tables.delete(uuid), following: unnamed.following.delete(uuid) }
+}
+
+/** As `withoutTable`, of a table that nobody can name any more. */
+function forgotten(state: CatalogState, head: TableHead): CatalogState {
+  return { ...withoutTable(state, head), failedBuilds: state.failedBuilds.delete(head.uuid) }
 }
 
 // ---- tables
@@ -281,7 +288,9 @@ function applyTableChange(state: CatalogState, change: Change): CatalogState {
     start: storesLayout ? change.v : head.start,
     fragments,
   }
-  return withHead(state, withVersion(head, 'sheaf', change.v, layout))
+  const after = withHead(state, withVersion(head, 'sheaf', change.v, layout))
+  if (change.indexes === undefined) return after
+  return { ...after, failedBuilds: buildsAfterChange(state.failedBuilds, change.t, change.indexes) }
 }
 
 // ---- transactions
@@ -301,7 +310,8 @@ function applyJob(state: CatalogState, op: JobOp, txn: string, { slot, ts }: Pos
   const before = state.jobs.get(id)
   const after = jobAfter(before, op, id)
   const props = before?.props ?? (op.state === 'Queued' ? op.props : undefined) ?? {}
-  if (after !== null) return { ...state, jobs: state.jobs.set(id, { ...after, props }) }
+  const failedBuilds = buildsAfterJob(state.failedBuilds, after ?? before!, op, state.tables)
+  if (after !== null) return { ...state, jobs: state.jobs.set(id, { ...after, props }), failedBuilds }
   const { kind, table } = before!
   const { state: status, reason } = op as JobEndedOp
   const note = {
@@ -311,7 +321,7 @@ function applyJob(state: CatalogState, op: JobOp, txn: string, { slot, ts }: Pos
     ...(table !== null && { table }),
     ...(reason !== undefined && { reason }),
   }
-  return { ...state, jobs: state.jobs.delete(id), notes: state.notes.set(id, note, ts) }
+  return { ...state, jobs: state.jobs.delete(id), notes: state.notes.set(id, note, ts), failedBuilds }
 }
 
 // ---- access

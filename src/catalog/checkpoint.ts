@@ -5,6 +5,7 @@
 import type { Genesis, Loader } from '../commit/machine.js'
 import { assert, corrupted } from '../errors.js'
 import { PersistentMap } from '../primitives/persistent-map.js'
+import type { FailedBuild } from './index-builds.js'
 import type { Properties } from './ops.js'
 import {
   type CatalogState,
@@ -36,6 +37,7 @@ type Item =
   | { readonly key: string; readonly commit: KeyedCommit; readonly ts: number }
   | { readonly job: Job }
   | { readonly note: string; readonly content: TransactionNote; readonly ts: number }
+  | { readonly failed: string; readonly builds: readonly FailedBuild[] }
   | { readonly expired: Expired }
   | { readonly sweep: SweepMark }
 
@@ -51,6 +53,7 @@ function* items(state: CatalogState): Generator<Item> {
   for (const [key, commit, ts] of state.keys) yield { key, commit, ts }
   for (const [, job] of state.jobs) yield { job }
   for (const [note, content, ts] of state.notes) yield { note, content, ts }
+  for (const [failed, builds] of state.failedBuilds) yield { failed, builds }
   for (const expired of state.expired) yield { expired }
   if (state.sweep.floor > 0) yield { sweep: state.sweep }
 }
@@ -82,7 +85,8 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
   /** Names by namespace: a table may come before the namespace it is in. */
   const tablesIn = new Map<string, PersistentMap<string>>()
   const namespacesIn = new Map<string, PersistentMap<true>>()
-  let { tables, detached, external, following, drops, keys, jobs, notes, expired, sweep } = empty
+  let { tables, detached, external, following, drops, keys, jobs, notes, failedBuilds, expired, sweep } =
+    empty
 
   const headOf = (item: StoredHead): TableHead => {
     if (item.external) external = external.set(item.location, item.uuid)
@@ -105,6 +109,7 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
     else if ('key' in item) keys = keys.set(item.key, item.commit, item.ts)
     else if ('job' in item) jobs = jobs.set(item.job.id, item.job)
     else if ('note' in item) notes = notes.set(item.note, item.content, item.ts)
+    else if ('failed' in item) failedBuilds = failedBuilds.set(item.failed, item.builds)
     else if ('expired' in item) expired = expired.push(item.expired)
     else if ('sweep' in item) sweep = item.sweep
     else throw corrupted(`a checkpoint holds an item this version does not know: ${text.slice(0, 80)}`)
@@ -132,6 +137,7 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
       keys,
       jobs,
       notes,
+      failedBuilds,
       expired,
       sweep,
     }

@@ -10,6 +10,7 @@ import { lastOf, type Runs, withNext } from '../manifest/runs.js'
 import { PersistentMap } from '../primitives/persistent-map.js'
 import { PersistentQueue } from '../primitives/persistent-queue.js'
 import type { TransactionStatus } from '../protocol/transaction-shapes.js'
+import type { FailedBuilds } from './index-builds.js'
 import type { Properties, ShownSource, ViewDefinition } from './ops.js'
 import { Window } from './window.js'
 
@@ -125,6 +126,8 @@ export interface CatalogState {
   readonly jobs: PersistentMap<Job>
   /** Ended jobs and transactions with notes, by transaction id. */
   readonly notes: Window<TransactionNote>
+  /** Builds of indexes that failed, as long as nothing came in their place. */
+  readonly failedBuilds: FailedBuilds
   /** What ceased to exist after slot `sweep.floor`, oldest first: who began to read before then may still do so. */
   readonly expired: PersistentQueue<Expired>
   readonly sweep: SweepMark
@@ -199,6 +202,7 @@ export function emptyState(root: string): CatalogState {
     keys: Window.empty(),
     jobs: PersistentMap.empty(),
     notes: Window.empty(),
+    failedBuilds: PersistentMap.empty(),
     expired: PersistentQueue.empty(),
     sweep: { floor: 0, ts: 0 },
   }
@@ -220,6 +224,7 @@ export function withTables(state: CatalogState, tables: CatalogState['tables']):
     keys: state.keys,
     jobs: state.jobs,
     notes: state.notes,
+    failedBuilds: state.failedBuilds,
     expired: state.expired,
     sweep: state.sweep,
   }

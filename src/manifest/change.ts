@@ -99,6 +99,9 @@ export type ChangeKind =
   | 'refresh'
   | 'index'
 
+/** Versions of these kinds have the same rows, with the same values, as those before them. */
+export const kindsKeepingRows: ReadonlySet<string> = new Set<ChangeKind>(['compaction', 'index'])
+
 export interface Change {
   readonly op: 'change'
   readonly t: string

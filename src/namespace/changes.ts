@@ -1,5 +1,6 @@
 /** A table's versions as they come, each with what it changed. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
+import { kindsKeepingRows } from '../manifest/change.js'
 import { systemClock } from '../primitives/clock.js'
 import type { CallOptions, Operations, Reply } from '../protocol/calls.js'
 import { type Diff, diffOf } from './diff.js'
@@ -52,8 +53,7 @@ export async function* tableChanges(
   for await (const _ of watch === undefined ? ticks(pollMs, call.signal) : watch(call)) {
     const later = await versionsAfter(operations, id, previous, call)
     for (const [i, { version, timestamp_millis, metadata }] of later.entries()) {
-      // Rows that only moved are no change.
-      if (metadata?.operation === 'compaction' && previous === version - 1) {
+      if (kindsKeepingRows.has(metadata?.operation ?? '') && previous === version - 1) {
         previous = version
         continue
       }

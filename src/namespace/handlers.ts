@@ -13,6 +13,8 @@ import {
 } from './columns.js'
 import { deleteFromTable, mergeInsertIntoTable, updateTable } from './edit-rows.js'
 import { AlreadyCommitted, checkKey, type Engine } from './engine.js'
+import { describeTableIndexStats, listTableIndices } from './index-records.js'
+import { createTableIndex, dropTableIndex } from './indexes.js'
 import { withRoot } from './locations.js'
 import {
   createNamespace,
@@ -77,11 +79,11 @@ const handlers: Handlers<Engine> = {
   alterTableBackfillColumns,
   updateFieldMetadata,
   updateTableSchemaMetadata,
-  createTableIndex: 'unsupported',
-  createTableScalarIndex: 'unsupported',
-  listTableIndices: 'unsupported',
-  describeTableIndexStats: 'unsupported',
-  dropTableIndex: 'unsupported',
+  createTableIndex,
+  createTableScalarIndex: createTableIndex,
+  listTableIndices,
+  describeTableIndexStats,
+  dropTableIndex,
   listTableVersions,
   createTableVersion,
   describeTableVersion,

@@ -1,4 +1,6 @@
 /** The job that builds an index; and what keeps one up with the rows of its table. */
+
+import { type IndexSpec, indexJob } from '../catalog/index-builds.js'
 import { versionOf } from '../catalog/lookup.js'
 import { type CatalogState, latestOf, type TableHead } from '../catalog/state.js'
 import type { Json, Propose } from '../commit/machine.js'
@@ -15,7 +17,6 @@ import { buildSegments } from '../write/build-index.js'
 import type { Zeal } from '../write/compaction-plan.js'
 import { type IndexFold, planIndexFold } from '../write/plan-index-fold.js'
 import { commit, type Engine, openVersion, requirementsOf, stageTarget } from './engine.js'
-import { type IndexSpec, indexJob } from './index-spec.js'
 import { tableOf } from './job-attempts.js'
 
 export function indexKind(engine: () => Engine): JobKind<CatalogState> {

@@ -13,8 +13,7 @@ const askedPart = 1 / 8
 export async function jobEnded(operations: Operations, id: string, call: CallOptions): Promise<void> {
   // The key names the call that queued the job.
   const { idempotencyKey: _, table: __, ...options } = call
-  const began = systemClock.elapsed()
-  for (;;) {
+  for await (const _ of pauses(options.signal)) {
     const { status, properties = {} } = await operations.describeTransaction({ id: [id] }, options)
     if (status === 'Succeeded') return
     if (status === 'Failed' || status === 'Canceled') {
@@ -22,7 +21,15 @@ export async function jobEnded(operations: Operations, id: string, call: CallOpt
       const message = `job ${quote(id)} has ended as ${status}${reason}`
       throw new SheafError(ErrorCode.InvalidTableState, message)
     }
+  }
+}
+
+/** Yields when it is time to ask again, at once for the first time. Throws `signal.reason`. */
+export async function* pauses(signal: AbortSignal | undefined): AsyncGenerator<void> {
+  const began = systemClock.elapsed()
+  for (;;) {
+    yield
     const ms = (systemClock.elapsed() - began) * askedPart
-    await systemClock.sleep(Math.min(askedMaxMs, Math.max(askedMinMs, ms)), options.signal, true)
+    await systemClock.sleep(Math.min(askedMaxMs, Math.max(askedMinMs, ms)), signal, true)
   }
 }

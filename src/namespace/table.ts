@@ -19,6 +19,16 @@ import { MergeInsert } from './merge-insert.js'
 import { wireWord } from './options.js'
 import { Search } from './search.js'
 import type { IngestOptions, Row, TableData } from './table-data.js'
+import {
+  type CreateIndexOptions,
+  createIndex,
+  type IndexInfo,
+  type IndexStats,
+  indexesAt,
+  indexesBuilt,
+  indexStatsAt,
+  type WaitForIndexOptions,
+} from './table-indexes.js'
 import { tableRows } from './table-rows.js'
 import { Tags } from './table-tags.js'
 import { rowNumbers, Take } from './take.js'
@@ -288,6 +298,43 @@ export class Table<R extends object = Row> {
     return { version: await this.version(call) }
   }
 
+  /**
+   * Begins to build an index that finds rows by the values of a column, or of a field of structs (`meta.lang`): a job, for which
+   * `waitForIndex` waits. Queries give the same rows with it and without. One of the same name is replaced, and answers until
+   * then; a definition that is being built already is left at that. Throws code 12 for an unknown column, 13 for values that such
+   * an index is not made of, 7 where `replace` is false and the name is that of another definition.
+   */
+  async createIndex(column: string, options: CreateIndexOptions = {}): Promise<{ readonly name: string }> {
+    this.#refuseCheckedOut('createIndex')
+    return createIndex(this.#indexed(), column, options)
+  }
+
+  /** The indexes by name, with how much of the table each has; also those that are being built, or could not be. */
+  async listIndices(options: CallOptions = {}): Promise<readonly IndexInfo[]> {
+    return indexesAt(this.#operations, this.#request(), options)
+  }
+
+  /** How much of the table an index has, and how far its construction is. Throws code 6 when there is none of that name. */
+  async indexStats(name: string, options: CallOptions = {}): Promise<IndexStats> {
+    return indexStatsAt(this.#operations, { ...this.#request(), index_name: name }, options)
+  }
+
+  /** Drops an index, and cancels its construction. Earlier versions keep it. Throws code 6 when there is none of that name. */
+  async dropIndex(name: string, options: CallOptions = {}): Promise<void> {
+    this.#refuseCheckedOut('dropIndex')
+    await this.#operations.dropTableIndex({ id: this.id, index_name: name }, options)
+  }
+
+  /**
+   * Waits until the indexes of these names are built; rows that come meanwhile they may lack, which queries find all the same.
+   * Throws code 6 where one is not there, or is dropped meanwhile, 19 with the reason where one could not be built, 17 when
+   * `timeoutMs` have passed; then it goes on being built.
+   */
+  async waitForIndex(names: string | readonly string[], options: WaitForIndexOptions = {}): Promise<void> {
+    this.#refuseCheckedOut('waitForIndex')
+    await indexesBuilt(this.#indexed(), typeof names === 'string' ? [names] : names, options)
+  }
+
   /** Sets and removes (null) metadata of a column; with `replace` all other keys go. Gives the metadata then. */
   async updateFieldMetadata(
     path: string,
@@ -322,6 +369,10 @@ export class Table<R extends object = Row> {
       typeof versionOrTag === 'number' ? versionOrTag : await this.tags.version(versionOrTag, options)
     await this.#operations.describeTableVersion({ id: this.id, version }, options)
     return new Table<R>(this.#operations, this.id, { uuid: this.#uuid, version })
+  }
+
+  #indexed() {
+    return { operations: this.#operations, id: this.id, watch: this.#watch }
   }
 
   #request() {

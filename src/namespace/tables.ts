@@ -139,14 +139,14 @@ const smallFragmentRows = 100_000
 
 export const getTableStats: Handler<Engine, 'getTableStats'> = async (engine, request, options) => {
   const { layout } = await openTable(engine, request.id, undefined, options)
-  const { fragments } = layout
+  const { fragments, indexes } = layout
   const lengths = fragments.map(({ rows, dead }) => rows - dead.count).sort((a, b) => a - b)
   const quantile = (part: number) => lengths[Math.ceil(part * lengths.length) - 1] ?? 0
   const bytes = fragments.flatMap(({ files }) => files.map(file => file.bytes))
   return {
     total_bytes: bytes.reduce((sum, size) => sum + size, 0),
     num_rows: countRows(layout),
-    num_indices: 0,
+    num_indices: indexes.length,
     fragment_stats: {
       num_fragments: fragments.length,
       num_small_fragments: lengths.filter(rows => rows < smallFragmentRows).length,

@@ -147,6 +147,8 @@ class Draft implements Root {
   readonly #looked = new Map<string, (state: CatalogState) => boolean>()
   /** Uuids of tables among that. */
   readonly #tables = new Set<string>()
+  /** What readers of its entry must know. */
+  readonly #need = new Set<string>()
   #layouts = new Map<string, Promise<Layout>>()
   #state: CatalogState
   #isOver = false
@@ -182,11 +184,16 @@ class Draft implements Root {
     const at = { slot: this.#number, entry, ts: Math.floor(this.#engine.clock.now()) }
     const transactionId = formatTransactionId(this.#number, this.#txn)
     const firstBlob = this.#slot.blobs.length
-    const { ops, blobs = [], req = [] } = propose(this.#state, { ...at, transactionId, firstBlob })
+    const { ops, blobs = [], req = [], need = [] } = propose(this.#state, { ...at, transactionId, firstBlob })
     this.#state = applyOps(this.#state, ops as unknown as readonly CatalogOp[], this.#txn, at)
     const made = { txn: this.#txn, req, ops }
     this.#slot.entries.push(made)
     this.#slot.blobs.push(...blobs)
+    for (const feature of need) this.#need.add(feature)
+    for (const op of ops as unknown as readonly CatalogOp[]) {
+      // A job that is ended here must not have ended by itself by then.
+      if (op.op === 'job') this.#note(`job ${op.id}`, state => op.id === undefined || state.jobs.has(op.id))
+    }
     return { txn: this.#txn, transactionId, at, entry: made, state: this.#state }
   }
 
@@ -243,7 +250,8 @@ class Draft implements Root {
       const ops = entries.flatMap(entry => entry.ops as unknown as readonly CatalogOp[])
       const moved = ops.map(op => (op.op === 'change' ? withBlobsFrom(op, firstBlob) : op))
       const all = [...moved, ...this.#passing()]
-      return { ops: all as unknown as readonly Json[], blobs, req: entries.flatMap(entry => entry.req) }
+      const req = entries.flatMap(entry => entry.req)
+      return { ops: all as unknown as readonly Json[], blobs, req, need: [...this.#need] }
     }
     try {
       this.#engine.upkeep.afterCommit(await this.#engine.root.commit(propose, { signal }))

@@ -5,6 +5,7 @@ import type { CatalogState, TableHead, ViewState } from '../catalog/state.js'
 import type { Json, Propose } from '../commit/machine.js'
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import type { JobKind, JobRun } from '../jobs/job-kind.js'
+import { kindsKeepingRows } from '../manifest/change.js'
 import { countRows } from '../manifest/layout.js'
 import { hasNumber } from '../manifest/runs.js'
 import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
@@ -170,7 +171,7 @@ async function pairsBetween(
   let before = first
   for (const { version, kind } of await engine.history.range(source.uuid, first + 1, last, signal)) {
     const isThere = hasNumber(source.live, before) && hasNumber(source.live, version)
-    if (movesOnly.has(kind) && isThere) {
+    if (kindsKeepingRows.has(kind) && isThere) {
       if (before > begin) stretches.push([begin, before])
       begin = version
     }
@@ -191,6 +192,3 @@ async function pairsBetween(
   ]
   return readsTheSame(reads, old.layout.schema, now.layout.schema) ? pairs : null
 }
-
-/** Kinds of versions that have the same rows with the same values as the one before. */
-const movesOnly: ReadonlySet<string> = new Set(['compaction'])

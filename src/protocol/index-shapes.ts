@@ -1,7 +1,7 @@
 /** Indexes: create, list, describe, drop. */
 import { checkIndexName } from './identifiers.js'
 import { distanceType } from './query-shapes.js'
-import { atVersion, nextPage, onBranch, onTable, paging } from './request-fields.js'
+import { atVersion, nextPage, onBranch, onTable, paging, transaction } from './request-fields.js'
 import {
   array,
   boolean,
@@ -9,6 +9,7 @@ import {
   type Infer,
   integer,
   nullable,
+  number,
   object,
   optional,
   required,
@@ -94,25 +95,35 @@ export const createIndexRequest = object({
 })
 export type CreateIndexRequest = Infer<typeof createIndexRequest>
 
+export const createIndexReply = object({
+  ...transaction,
+  index_name: required(string(), 'Its name.'),
+})
+
 export const listIndicesRequest = object({ ...onTable, ...onBranch, ...atVersion, ...paging })
+
+const indexStatus = required(
+  enumeration(['pending', 'building', 'ready', 'stale', 'failed']),
+  'Queued, under construction, complete, lacking rows, or given up.',
+)
+
+const failureReason = optional(string(), 'Why it failed.')
 
 const indexRecord = object({
   index_name: required(string(), 'Name.'),
   index_uuid: required(string(), 'Identity; new with every rebuild.'),
   columns: required(array(string()), 'Columns it covers.'),
-  status: required(
-    enumeration(['pending', 'building', 'ready', 'stale', 'failed']),
-    'Queued, under construction, complete, lacking rows, or given up.',
-  ),
+  status: indexStatus,
   index_type: required(indexType, 'Kind.'),
   num_indexed_rows: required(integer(0), 'Live rows it covers.'),
   num_unindexed_rows: required(integer(0), 'Live rows it lacks.'),
-  num_segments: optional(integer(0), 'Parts it is made of.'),
-  size_bytes: optional(integer(0), 'Bytes on disk.'),
-  created_at: optional(string(), 'When it was created, RFC 3339.'),
+  num_segments: required(integer(0), 'Parts it is made of.'),
+  size_bytes: required(integer(0), 'Bytes on disk.'),
+  created_at: required(string(), 'When it was created, RFC 3339.'),
   index_version: optional(integer(0), 'Version of its format.'),
-  index_details: optional(string(), 'Its parameters, JSON text.'),
+  index_details: optional(string(), 'Its parameters, and why it failed, JSON text.'),
   type_url: optional(string(), 'Precise type.'),
+  reason: failureReason,
 })
 export type IndexRecord = Infer<typeof indexRecord>
 
@@ -126,11 +137,21 @@ const indexName = { index_name: required(string('nonEmpty'), 'Name of the index.
 export const indexStatsRequest = object({ ...onTable, ...onBranch, ...atVersion, ...indexName })
 
 export const indexStatsReply = object({
-  index_type: required(nullable(indexType), 'Kind.'),
+  index_type: required(indexType, 'Kind.'),
   distance_type: required(nullable(distanceType), 'Metric of a vector index, else null.'),
-  num_indexed_rows: required(nullable(integer(0)), 'Live rows it covers.'),
-  num_unindexed_rows: required(nullable(integer(0)), 'Live rows it lacks.'),
-  num_indices: required(nullable(integer(0)), 'Parts it is made of.'),
+  num_indexed_rows: required(integer(0), 'Live rows it covers.'),
+  num_unindexed_rows: required(integer(0), 'Live rows it lacks.'),
+  num_indices: required(integer(0), 'Parts it is made of.'),
+  status: indexStatus,
+  reason: failureReason,
+  progress: optional(
+    object({
+      done: required(number, 'Steps that are done.'),
+      total: required(number, 'Steps there are.'),
+      phase: required(string(), 'What is being done.'),
+    }),
+    'How far its construction is.',
+  ),
 })
 
 export const dropIndexRequest = object({ ...onTable, ...onBranch, ...indexName })

@@ -3,6 +3,7 @@
  * document are derived from this table; nothing else lists operations.
  */
 import {
+  createIndexReply,
   createIndexRequest,
   dropIndexRequest,
   indexStatsReply,
@@ -403,14 +404,14 @@ export const operations = {
     doc: 'Starts building an index.',
     routes: ['POST /v1/table/{id}/create_index'],
     request: createIndexRequest,
-    response: transactionReply,
+    response: createIndexReply,
   },
   createTableScalarIndex: {
     ...writes,
     doc: 'Starts building an index; the same as createTableIndex.',
     routes: ['POST /v1/table/{id}/create_scalar_index'],
     request: createIndexRequest,
-    response: transactionReply,
+    response: createIndexReply,
   },
   listTableIndices: {
     ...reads,

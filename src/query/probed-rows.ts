@@ -142,7 +142,7 @@ async function partialCover(
   if (known !== undefined) return known
   const partial = new Map<Fragment, RowSet>()
   for (const fragment of layout.fragments) {
-    const covered = await index.covered(fragment, pacer)
+    const covered = index.covered(fragment)
     if (!covered.isAll) partial.set(fragment, covered)
     await pacer.turn()
   }

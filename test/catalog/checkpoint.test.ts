@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { catalogMachine } from '../../src/catalog/apply.js'
+import { queuedBuild } from '../../src/catalog/index-builds.js'
 import { decideCreateNamespace, decideDropNamespace } from '../../src/catalog/namespaces.js'
 import type { CatalogOp } from '../../src/catalog/ops.js'
 import type { CatalogState } from '../../src/catalog/state.js'
@@ -11,6 +12,7 @@ import {
   decideRenameTable,
 } from '../../src/catalog/tables.js'
 import { decideCreateTag } from '../../src/catalog/tags.js'
+import { formatTransactionId } from '../../src/commit/transaction-id.js'
 import { SheafError } from '../../src/errors.js'
 import { commit, emptyCatalog, emptyChange } from '../support/catalog.js'
 
@@ -86,6 +88,22 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
         onTable(state, pick, head => [decideCreateTag(head, `t${slot}`, 1)]),
   ),
   fc.constant((): CatalogOp[] => [{ op: 'job', state: 'Queued', kind: 'k', spec: { a: 1 } }]),
+  fc.tuple(fc.nat(9), name).map(
+    ([pick, index]): Step =>
+      (state, slot) =>
+        onTable(state, pick, ({ uuid }) => {
+          const id = formatTransactionId(slot, `txn-${slot}`)
+          const spec = { name: index, uuid: 'i', kind: 'BTREE', field: 0, ts: 1 } as const
+          return [queuedBuild(spec, uuid), { op: 'job', state: 'Failed', id, reason: `at ${slot}` }]
+        }),
+  ),
+  fc.tuple(fc.nat(9), name).map(
+    ([pick, index]): Step =>
+      state =>
+        onTable(state, pick, ({ uuid, mark, start }) => [
+          emptyChange(uuid, mark + 1, { start, kind: 'index', indexes: [{ drop: index }] }),
+        ]),
+  ),
   fc.constant((state: CatalogState): CatalogOp[] => {
     const [id] = [...state.jobs.keys()]
     return id === undefined ? [] : [{ op: 'job', state: 'Canceled', id, reason: 'no' }]

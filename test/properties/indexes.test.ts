@@ -88,7 +88,7 @@ async function check(
   text: string,
   isTrue: (row: Row) => boolean,
 ): Promise<void> {
-  const all = await table.search().withRowId().toArray<Row>()
+  const all = (await table.search().withRowId().toArray()) as unknown as Row[]
   const expected = all.filter(isTrue)
   expect(await table.search().where(text).withRowId().toArray(), text).toEqual(expected)
   expect(await table.countRows(text), text).toBe(expected.length)

@@ -50,7 +50,7 @@ export class FakeIndex implements IndexReader {
     return this.#rows(probe)
   }
 
-  async covered(fragment: Fragment): Promise<RowSet> {
+  covered(fragment: Fragment): RowSet {
     const { covers = () => true } = this.#options
     const rows = Array.from({ length: fragment.rows }, (_, row) => row)
     return RowSet.of(fragment.rows, Uint32Array.from(rows.filter(row => covers(fragment, row))))

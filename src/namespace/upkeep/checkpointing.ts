@@ -8,6 +8,7 @@ import type { Fold, Json } from '../../commit/machine.js'
 import { type Packs, packsFeature } from '../../commit/packs.js'
 import type { Slot } from '../../commit/slot.js'
 import type { History } from '../../manifest/history.js'
+import { indexesFeature } from '../../manifest/table-index.js'
 import { type CheckpointExtra, extraOf, nextExtra, packsOf, pagesOf } from './checkpoint-extra.js'
 import type { Packed, Packing } from './packing.js'
 import type { Chore, Report, Warn } from './upkeep.js'
@@ -161,9 +162,10 @@ export function writeCheckpoint(
   extra: CheckpointExtra,
   signal?: AbortSignal,
 ): Promise<{ readonly key: string; readonly bytes: number }> {
-  const { sweep, expired } = fold.state
+  const { sweep, expired, failedBuilds } = fold.state
   const need: string[] = []
   if (sweep.floor > 0 || expired.size > 0) need.push(sweepFeature)
+  if (failedBuilds.size > 0) need.push(indexesFeature)
   if (extra.packs !== undefined) need.push(packsFeature)
   return checkpoints.write(fold, extra as unknown as Json, need, signal)
 }

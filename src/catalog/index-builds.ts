@@ -1,0 +1,87 @@
+/**
+ * Builds of indexes, as the catalog knows them: jobs that are open, and those that failed as long as nothing came in the place of
+ * what they were to make.
+ */
+import type { Json } from '../commit/machine.js'
+import { type JobEndedOp, type JobOp, type JobQueuedOp, type OpenJob, queuedOp } from '../jobs/job-op.js'
+import type { IndexChange, TableIndex } from '../manifest/table-index.js'
+import type { PersistentMap } from '../primitives/persistent-map.js'
+
+/** The kind of the jobs. */
+export const indexJob = 'index'
+
+/** What such a job is told: the index as it will be, without its segments. */
+export type IndexSpec = Omit<TableIndex, 'segments'>
+
+/** A job that is open. */
+export interface IndexBuild {
+  readonly job: OpenJob
+  readonly spec: IndexSpec
+}
+
+export interface FailedBuild {
+  readonly job: string
+  readonly spec: IndexSpec
+  readonly reason: string
+}
+
+/** By table, each name once, in the order they failed. */
+export type FailedBuilds = PersistentMap<readonly FailedBuild[]>
+
+/** Failed builds of one table that are remembered. */
+const keptMax = 100
+
+/** Builds for a table that are waiting or under way. No two are of one name. */
+export function openBuilds(jobs: PersistentMap<OpenJob>, table: string): readonly IndexBuild[] {
+  const found: IndexBuild[] = []
+  for (const [, job] of jobs) {
+    if (job.kind === indexJob && job.table === table) found.push({ job, spec: specOf(job) })
+  }
+  return found
+}
+
+export function queuedBuild(spec: IndexSpec, table: string): JobQueuedOp {
+  return queuedOp(indexJob, spec as unknown as Json, table)
+}
+
+function specOf({ spec }: Pick<OpenJob, 'spec'>): IndexSpec {
+  return spec as unknown as IndexSpec
+}
+
+/** What is remembered after `op`, which is about `job`: nothing of tables that are gone. */
+export function buildsAfterJob(
+  failed: FailedBuilds,
+  job: OpenJob,
+  op: JobOp,
+  tables: PersistentMap<unknown>,
+): FailedBuilds {
+  const { kind, table, id } = job
+  if (kind !== indexJob || table === null || !tables.has(table)) return failed
+  const spec = specOf(job)
+  if (op.state === 'Queued') return withoutBuilds(failed, table, [spec.name])
+  if (op.state !== 'Failed') return failed
+  const { reason = '' }: JobEndedOp = op
+  const others = (failed.get(table) ?? []).filter(each => each.spec.name !== spec.name)
+  return failed.set(table, [...others, { job: id, spec, reason }].slice(-keptMax))
+}
+
+/** What is remembered after a change of a table's indexes. */
+export function buildsAfterChange(
+  failed: FailedBuilds,
+  table: string,
+  changes: readonly IndexChange[],
+): FailedBuilds {
+  const names = changes.flatMap(change => {
+    if ('put' in change) return [change.put.name]
+    return 'drop' in change ? [change.drop] : []
+  })
+  return withoutBuilds(failed, table, names)
+}
+
+function withoutBuilds(failed: FailedBuilds, table: string, names: readonly string[]): FailedBuilds {
+  const known = failed.get(table)
+  if (known === undefined) return failed
+  const left = known.filter(({ spec }) => !names.includes(spec.name))
+  if (left.length === known.length) return failed
+  return left.length === 0 ? failed.delete(table) : failed.set(table, left)
+}

@@ -1,0 +1,171 @@
+/** Handlers of the operations that create and drop indexes. To build one is a job (namespace/index-build). */
+
+import { typeName } from '../arrow/type-name.js'
+import type { DataType } from '../arrow/types.js'
+import { type IndexSpec, queuedBuild } from '../catalog/index-builds.js'
+import { checkRows, findTable, idText, versionOf } from '../catalog/lookup.js'
+import type { CatalogOp } from '../catalog/ops.js'
+import type { CatalogState, TableHead } from '../catalog/state.js'
+import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
+import { probesOfKind, type ScalarKind } from '../indexes/scalar/probe.js'
+import { endedOp } from '../jobs/job-op.js'
+import { findField, findFieldById, typeOf } from '../manifest/field-node.js'
+import type { Layout } from '../manifest/layout.js'
+import type { RecentChange } from '../manifest/recent-changes.js'
+import { indexesFeature } from '../manifest/table-index.js'
+import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
+import { checkIndexName } from '../protocol/identifiers.js'
+import type { IndexType } from '../protocol/index-shapes.js'
+import { elementType, isOrdered, valueType } from '../sql/values/types.js'
+import { buildChange } from '../write/build-change.js'
+import { commitOnNewest, type Engine, requirementsOf } from './engine.js'
+import { findIndex, type Shown, shownIndexes } from './index-records.js'
+
+// ---- create
+
+/**
+ * Queues the job that builds it, and answers with that; or with the one that is queued already. A definition that waits or is
+ * being built counts like one that is there.
+ */
+export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engine, request, options) => {
+  const kind = scalarKind(request.index_type)
+  const { id, column, replace = options.dialect === 'lance' } = request
+  const find = finder(id, options)
+  const uuid = engine.clock.uuid()
+  const { reply } = await commitOnNewest<Layout, Reply<'createTableIndex'>>(
+    engine,
+    {
+      id,
+      find,
+      prepare: async open => open!.layout,
+      decide(state, layout, { transactionId, ts }) {
+        const head = find(state)
+        const field = indexableField(layout, column, kind)
+        const known = shownIndexes(layout, state).filter(({ index, build }) => (index ?? build) !== null)
+        const name = request.name ?? defaultName(column, field, known)
+        const before = known.find(({ spec }) => spec.name === name)
+        const isSame = before?.spec.kind === kind && before.spec.field === field
+        if (isSame && before.build !== null) {
+          return { ops: [], reply: { transaction_id: before.build.job, index_name: name } }
+        }
+        if (before !== undefined && !replace) {
+          if (isSame) return { ops: [], reply: { index_name: name } }
+          throw alreadyExists(head, layout, before.spec)
+        }
+        const ops: CatalogOp[] = [queuedBuild({ name, uuid, kind, field, ts }, head.uuid)]
+        if (before !== undefined && before.build !== null) {
+          ops.push(endedOp(before.build.job, 'Canceled', 'another index takes its name'))
+        }
+        return {
+          ops,
+          need: [indexesFeature],
+          reply: { transaction_id: transactionId, index_name: name },
+        }
+      },
+      outlives: isAside,
+    },
+    options,
+  )
+  return reply
+}
+
+function scalarKind(type: IndexType): ScalarKind {
+  if (Object.hasOwn(probesOfKind, type)) return type as ScalarKind
+  throw unsupported(`indexes of type ${type} are not supported yet`, {
+    hint: `there are ${Object.keys(probesOfKind).join(', ')}`,
+  })
+}
+
+/** Throws code 12 for a column there is not, 13 for one that has no such values. */
+function indexableField({ schema }: Layout, column: string, kind: ScalarKind): number {
+  const node = findField(schema, column).at(-1)!
+  const type = typeOf(node)
+  const element = type.kind === 'list' ? elementType(type) : null
+  const values = kind === 'LABEL_LIST' ? element : type
+  if (values !== null && isIndexable(values)) return node.id
+  const others = isIndexable(type)
+    ? 'BTREE or BITMAP'
+    : element !== null && isIndexable(element)
+      ? 'LABEL_LIST'
+      : null
+  throw invalidInput(`column ${quote(column)} is of type ${typeName(type)}: no ${kind} index is made of it`, {
+    hint:
+      others === null
+        ? 'BTREE and BITMAP are for values that have an order, LABEL_LIST for lists of those'
+        : `an index on it is ${others}`,
+  })
+}
+
+function isIndexable(type: DataType): boolean {
+  return isOrdered(type) && valueType(type).kind !== 'null'
+}
+
+/** `{column}_idx`, and with a number where another column has that: `meta.lang` and `meta_lang` do (A-082). */
+function defaultName(column: string, field: number, known: readonly Shown[]): string {
+  const base = `${column.replaceAll('.', '_')}_idx`
+  const taken = new Set(known.flatMap(({ spec }) => (spec.field === field ? [] : [spec.name])))
+  let name = base
+  for (let n = 2; taken.has(name); n++) name = `${base}_${n}`
+  checkIndexName(name, 'the name of the index')
+  return name
+}
+
+function alreadyExists(head: TableHead, { schema }: Layout, { name, kind, field }: IndexSpec): SheafError {
+  const path = findFieldById(schema, field)
+    ?.map(node => node.name)
+    .join('.')
+  const what = path === undefined ? kind : `${kind} on ${quote(path)}`
+  return new SheafError(
+    ErrorCode.IndexAlreadyExists,
+    `table ${idText(head.id)} has an index ${quote(name)} already: ${what}`,
+    { hint: 'replace it (replace: true), or give this one another name' },
+  )
+}
+
+// ---- drop
+
+/** A version of its own, also where there is only a build to be canceled, or one that failed to be forgotten. */
+export const dropTableIndex: Handler<Engine, 'dropTableIndex'> = async (engine, request, options) => {
+  const { id, index_name: name } = request
+  const find = finder(id, options)
+  const { reply } = await commitOnNewest<Layout, Reply<'dropTableIndex'>>(
+    engine,
+    {
+      id,
+      find,
+      prepare: async open => open!.layout,
+      decide(state, layout, { firstBlob, transactionId }) {
+        const head = find(state)
+        const { build } = findIndex(head, shownIndexes(layout, state), name)
+        const { change } = buildChange(head, { kind: 'index', indexes: () => [{ drop: name }] }, firstBlob)
+        const canceled = build === null ? [] : [endedOp(build.job, 'Canceled', 'its index was dropped')]
+        return {
+          ops: [change, ...canceled],
+          req: requirementsOf(head),
+          need: [indexesFeature],
+          reply: { transaction_id: transactionId },
+        }
+      },
+      outlives: isAside,
+    },
+    options,
+  )
+  return reply
+}
+
+// ---- shared
+
+/** A table with rows of ours, and a version to look at. */
+function finder(id: readonly string[], options: HandlerOptions): (state: CatalogState) => TableHead {
+  return state => {
+    const head = findTable(state, id, options.table)
+    checkRows(head)
+    versionOf(head)
+    return head
+  }
+}
+
+/** Whether columns and indexes are after a change as they were before. */
+function isAside(_: Layout, { change }: RecentChange): boolean {
+  return change.schema === null && change.restore === undefined && change.indexes === undefined
+}
