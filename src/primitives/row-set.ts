@@ -120,7 +120,7 @@ export class RowSet {
     if (this.#numbers !== null)
       return RowSet.of(length, by === 0 ? this.#numbers : this.#numbers.map(row => row + by))
     const bits = new Bitset(length)
-    bits.addShifted(this.#bits!, by)
+    bits.addShifted(this.#bitmap, by)
     return RowSet.ofBits(bits)
   }
 

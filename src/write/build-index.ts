@@ -1,12 +1,13 @@
 /** Builds segments of indexes over rows of a table, dead ones included: what is alive is asked when they are (STORAGE S12). */
-import type { Batch, Column } from '../arrow/column.js'
+import type { Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { IpcFileWriter } from '../arrow/file-writer.js'
 import { columnBytes } from '../arrow/layout.js'
 import { sliceColumn } from '../arrow/slice.js'
 import { runPaced } from '../arrow/steps.js'
-import { buildSegment, segmentRowsMax, segmentSchema } from '../indexes/scalar/build-segment.js'
+import { buildSegment } from '../indexes/scalar/build-segment.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
+import { maxSegmentRows, segmentSchema } from '../indexes/scalar/segment-schema.js'
 import { type FieldNode, findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
 import { columnFile, type Fragment } from '../manifest/layout.js'
@@ -15,7 +16,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { RowSource } from '../query/source.js'
 import { columnAt } from '../sql/kernels/batch-columns.js'
 import type { TableReader } from '../table/table-reader.js'
-import { sortedRows } from './sort-column.js'
+import { sortColumn } from './sort-column.js'
 import { newFileName, type StageTarget } from './stage.js'
 
 /** Values of one segment, bytes: they are in memory together, with their order. */
@@ -53,11 +54,11 @@ export async function buildSegments(
   for (const stretch of stretches) {
     for await (const piece of pieces(reader, chain, stretch, pacer)) {
       for (let from = 0; from < piece.values.length; ) {
-        const rows = Math.min(piece.values.length - from, segmentRowsMax - gathered.rows)
+        const rows = Math.min(piece.values.length - from, maxSegmentRows - gathered.rows)
         gathered.add(sliced(piece, from, rows))
         from += rows
         done += rows
-        if (gathered.rows === segmentRowsMax || gathered.bytes >= segmentBytesMax) await flush()
+        if (gathered.rows === maxSegmentRows || gathered.bytes >= segmentBytesMax) await flush()
       }
       progress(done, 'reading')
     }
@@ -126,14 +127,17 @@ async function storeSegment(
 ): Promise<IndexSegment> {
   const column = concatColumns(values)
   await pacer.turn()
-  const order = await sortedRows(kind, column, pacer)
+  const { rows: order, values: sorted } = await sortColumn(
+    kind === 'LABEL_LIST' ? column.children[0]! : column,
+    pacer,
+  )
   onSorted()
   const file = newFileName(target)
   const writer = new IpcFileWriter(segmentSchema(kind, column.type))
   let end: { bytes: number; footerCrc: number } | undefined
   async function* chunks(): AsyncGenerator<Uint8Array> {
-    for await (const batch of buildSegment(kind, column, order, pacer)) {
-      yield* await runPaced(writer.writeJoined([batch as Batch]), pacer)
+    for await (const batch of buildSegment(kind, column, order, pacer, sorted)) {
+      yield* await runPaced(writer.writeJoined([batch]), pacer)
     }
     const { chunks: last, ...totals } = writer.finish()
     yield* last
