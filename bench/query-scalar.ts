@@ -57,13 +57,13 @@ async function fewRows(
   for (let f = 0; f < fragments; f++) {
     const { schema, batches } = makeBatches({ ...shape, rows: each, idOf: row => (f * each + row) * 7 })
     const body = new ArrowRows(schema, batches)
-    if (f === 0) await ns.operations.createTable({ id: ['t'] }, body)
-    else await ns.operations.insertIntoTable({ id: ['t'] }, body)
+    if (f === 0) await ns.operations.createTable({ id: ['keyed'] }, body)
+    else await ns.operations.insertIntoTable({ id: ['keyed'] }, body)
   }
-  const table = await ns.openTable('t')
+  const table = await ns.openTable('keyed')
   await indexed(table, 'id', 'BTREE')
   const snapshot = await ns.snapshot()
-  const pinned = await snapshot.openTable('t')
+  const pinned = await snapshot.openTable('keyed')
   const map = new Map<number, { id: number; text: string }>()
   for (let i = 0; i < rows; i++) map.set(i * 7, { id: i * 7, text: textOf(i * 7) })
   const perQuery = (name: string, ask: (id: number) => unknown): Contestant => ({
@@ -169,7 +169,7 @@ async function changes(
         name: 'merge-insert',
         async run() {
           const request = {
-            id: ['t'],
+            id: ['keyed'],
             on: ['id'],
             when_matched_update_all: true,
             when_not_matched_insert_all: true,

@@ -1,0 +1,117 @@
+/** What becomes of indexes while nobody looks: rows come in, segments become few, compactions keep them, files go. */
+import { expect, test } from 'vitest'
+import { connect, type Namespace, type Table, type UpkeepEvent } from '../../src/index.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
+
+const nothingKept = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
+
+async function open(rows: number, upkeep = {}) {
+  const store = new MemoryStore('memory://')
+  const events: UpkeepEvent[] = []
+  const ns = await connect('memory://', { store, upkeep, onUpkeep: event => events.push(event) })
+  const table = await ns.createTable('t', rowsFrom(0, rows))
+  await table.createIndex('k', { type: 'BTREE' })
+  await table.waitForIndex('k_idx')
+  return { store, ns, table, events }
+}
+
+function rowsFrom(first: number, count: number): { readonly k: number; readonly text: string }[] {
+  return Array.from({ length: count }, (_, i) => ({ k: first + i, text: `row ${first + i} ${'.'.repeat(60)}` }))
+}
+
+async function indexOf(table: Table) {
+  return (await table.listIndices()).find(({ name }) => name === 'k_idx')!
+}
+
+async function indexFiles(store: MemoryStore): Promise<string[]> {
+  const keys: string[] = []
+  for await (const { key } of store.list('tables/')) if (key.includes('/indexes/')) keys.push(key)
+  return keys
+}
+
+async function found(table: Table, k: number): Promise<number> {
+  return (await table.search().where('k = ?', [k]).toArray()).length
+}
+
+test('rows that came later are folded in, and segments stay few', async () => {
+  const { ns, table, events } = await open(3000)
+  for (let i = 0; i < 12; i++) {
+    await table.add(rowsFrom(3000 + 10 * i, 10))
+    expect(await indexOf(table)).toMatchObject({ status: 'stale', unindexedRows: 10 })
+    expect(await found(table, 3000 + 10 * i)).toBe(1)
+    await ns.optimize()
+    expect(await indexOf(table)).toMatchObject({ status: 'ready', indexedRows: 3010 + 10 * i, unindexedRows: 0 })
+  }
+  expect((await indexOf(table)).segments).toBeLessThan(6)
+  expect(events.filter(({ kind }) => kind === 'indexed').length).toBeGreaterThanOrEqual(12)
+  await ns.close()
+})
+
+test('a compaction takes along what an index knows: nothing is indexed anew', async () => {
+  const { ns, store, table, events } = await open(2000)
+  const before = await indexFiles(store)
+  await table.delete('k % 5 = 0')
+  await ns.optimize()
+  expect(events.map(({ kind }) => kind)).toContain('compaction')
+  expect(events.map(({ kind }) => kind)).not.toContain('indexed')
+  expect(await indexFiles(store)).toEqual(before)
+  expect(await indexOf(table)).toMatchObject({ status: 'ready', indexedRows: 1600, unindexedRows: 0 })
+  expect([await found(table, 1), await found(table, 5), await found(table, 1999)]).toEqual([1, 0, 1])
+  expect((await ns.verify()).problems).toEqual([])
+  await ns.close()
+})
+
+test('a segment of which most rows are gone is built anew', async () => {
+  const { ns, store, table } = await open(2000)
+  const before = await indexFiles(store)
+  await table.delete('k >= 500')
+  await ns.optimize()
+  const after = await indexFiles(store)
+  expect(after.filter(key => !before.includes(key))).toHaveLength(1)
+  expect(await indexOf(table)).toMatchObject({ segments: 1, indexedRows: 500, unindexedRows: 0 })
+  await ns.close()
+})
+
+test('files of indexes go when no version has them any more', async () => {
+  const { ns, store, table } = await open(2000, nothingKept)
+  await table.add(rowsFrom(2000, 10))
+  await ns.optimize()
+  expect((await indexFiles(store)).length).toBeGreaterThan(0)
+  await table.dropIndex('k_idx')
+  await ns.optimize()
+  expect(await indexFiles(store)).toEqual([])
+  expect(await found(table, 2005)).toBe(1)
+  await ns.close()
+})
+
+test('an index whose column is cast is built anew, of one that is renamed stays, of one that is dropped goes', async () => {
+  const { ns, store, table } = await open(2000)
+  const before = await indexFiles(store)
+  await table.alterColumns({ k: { rename: 'key' } })
+  expect(await indexOf(table)).toMatchObject({ status: 'ready', columns: ['key'] })
+  await table.alterColumns({ key: { type: 'int32' } })
+  expect(await indexOf(table)).toMatchObject({ status: 'stale', indexedRows: 0 })
+  expect((await table.search().where('key = 7').toArray()).length).toBe(1)
+  await ns.optimize()
+  expect(await indexOf(table)).toMatchObject({ status: 'ready', indexedRows: 2000 })
+  expect((await indexFiles(store)).filter(key => !before.includes(key))).toHaveLength(1)
+  expect((await table.search().where('key < 7.5 AND key > 6').toArray()).length).toBe(1)
+  await table.dropColumns(['key'])
+  expect(await table.listIndices()).toEqual([])
+  await ns.close()
+})
+
+test('a flipped bit in a segment is found by a verification, and before it answers', async () => {
+  const { ns, store } = await open(30_000)
+  const [key] = await indexFiles(store)
+  const bytes = (await store.get(key!))!.slice()
+  await ns.close()
+  for (let at = 256; at < 4096; at += 64) bytes[at]! ^= 1
+  await store.delete(key!)
+  await store.put(key!, bytes)
+  const again: Namespace = await connect('memory://', { store, readOnly: true })
+  const { problems } = await again.verify()
+  expect(problems).toMatchObject([{ kind: 'index', path: key }])
+  await expect(again.table('t').search().where('k = 3').toArray()).rejects.toMatchObject({ code: 18 })
+  await again.close()
+})
