@@ -27,7 +27,24 @@ export async function sortedByWords(
 ): Promise<Uint32Array> {
   const rows = new Uint32Array(count)
   for (let i = 0; i < count; i++) rows[i] = i
-  return words.length === 0 ? rows : new Sort(words, rows, pacer).sorted()
+  return (await sortWords(words, rows, pacer)).rows
+}
+
+export interface SortedWords {
+  readonly rows: Uint32Array
+  /** The words in that order, where there are one or two: looked up by row, they take as long as the sort. Else null. */
+  readonly words: readonly Uint32Array[] | null
+}
+
+/** As `sortedByWords`, of some rows, which ascend; the array is written over. */
+export async function sortWords(
+  words: readonly Uint32Array[],
+  rows: Uint32Array,
+  pacer: Pacer,
+): Promise<SortedWords> {
+  if (words.length === 0) return { rows, words: null }
+  const { rows: sorted, keys, nexts } = await new Sort(words, rows, pacer).sorted()
+  return { rows: sorted, words: words.length > 2 ? null : nexts === null ? [keys] : [keys, nexts] }
 }
 
 /** The numbers `0 .. numbers.length - 1` in the order of `numbers`: whole ones below 2^53. */
@@ -65,9 +82,9 @@ class Sort {
     this.#spare = placesOf(new Uint32Array(rows.length), words.length > 1)
   }
 
-  async sorted(): Promise<Uint32Array> {
+  async sorted(): Promise<Places> {
     await this.#sort(0, 0, this.#places.rows.length)
-    return this.#places.rows
+    return this.#places
   }
 
   /** The rows at `from` to `to - 1`, which agree in the words before number `w`. */
@@ -76,17 +93,26 @@ class Sort {
     if (to - from <= cachedRows) await this.#sortByKeys(from, to)
     else await this.#sortInParts(from, to)
     if (w + 1 === this.#words.length) return
-    const { rows, keys } = this.#places
     for (let at = from; at < to; ) {
       at = this.#sortShortRuns(w + 1, at, Math.min(to, at + rowsAtOnce))
       await this.#pacer.turn()
       if (at === to) return
       // What is left is a long run, or one that goes on past what was looked at.
+      const { rows, keys, nexts } = this.#places
       const end = endOfRun(keys, at, to)
-      if (end - at > fewRows) await this.#sort(w + 1, at, end)
-      else insert(this.#words, w + 1, this.#places.nexts!, rows, at, end)
+      if (end - at > fewRows) await this.#sortRun(w + 1, at, end)
+      else insert(this.#words, w + 1, nexts!, rows, at, end)
       at = end
     }
+  }
+
+  /** By the words from number `w` on; the key that all have, and the next, are again what they were. */
+  async #sortRun(w: number, from: number, to: number): Promise<void> {
+    const key = this.#places.keys[from]!
+    await this.#sort(w, from, to)
+    const { keys, nexts } = this.#places
+    nexts!.set(keys.subarray(from, to), from)
+    keys.fill(key, from, to)
   }
 
   /** Sorts runs of equal keys up to a long one, or up to the last one before `to`; gives where that begins. */
@@ -101,19 +127,14 @@ class Sort {
     return to
   }
 
-  /** Fills the words in. At first every row is in its own place. */
+  /** Fills the words in. */
   async #look(w: number, from: number, to: number): Promise<void> {
     const { rows, keys, nexts } = this.#places
-    const [word, next] = [this.#words[w]!, this.#words[w + 1]]
+    const next = this.#words[w + 1]
     for (let at = from; at < to; at += rowsAtOnce) {
       const end = Math.min(to, at + rowsAtOnce)
-      if (w === 0) {
-        keys.set(word.subarray(at, end), at)
-        nexts?.set(next!.subarray(at, end), at)
-      } else {
-        gather(word, rows, at, end, keys)
-        if (next !== undefined) gather(next, rows, at, end, nexts!)
-      }
+      look(this.#words[w]!, rows, at, end, keys)
+      if (next !== undefined) look(next, rows, at, end, nexts!)
       await this.#pacer.turn()
     }
   }
@@ -121,7 +142,7 @@ class Sort {
   /** By the upper half of their keys, or a quarter if that says too much, and then each part of its own. */
   async #sortInParts(from: number, to: number): Promise<void> {
     const { keys } = this.#places
-    let counts = new Int32Array(halves)
+    let counts: Int32Array = new Int32Array(halves)
     for (let at = from; at < to; at += rowsAtOnce) {
       countHalves(keys, at, Math.min(to, at + rowsAtOnce), counts)
       await this.#pacer.turn()
@@ -198,7 +219,7 @@ function placesOf(rows: Uint32Array, hasNexts: boolean): Places {
   return { rows, keys: new Uint32Array(length), nexts: hasNexts ? new Uint32Array(length) : null }
 }
 
-function gather(word: Uint32Array, rows: Uint32Array, from: number, to: number, out: Uint32Array): void {
+function look(word: Uint32Array, rows: Uint32Array, from: number, to: number, out: Uint32Array): void {
   for (let i = from; i < to; i++) out[i] = word[rows[i]!]!
 }
 

@@ -1,10 +1,11 @@
 /** The rows of a column in the order of their values: what a scalar index is built from. */
-import type { Column } from '../arrow/column.js'
+import { type Column, isValid } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
 import { takeColumn } from '../arrow/take.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { sortedByWords } from '../primitives/radix.js'
+import { sortedByWords, sortWords } from '../primitives/radix.js'
 import { type KeyOrder, keyBatch, prefixBytes } from '../query/key-store.js'
+import { columnOfWords } from '../query/key-values.js'
 import { dictionaryRows } from '../sql/kernels/dictionary.js'
 import { equalNeighbours } from '../sql/kernels/neighbours.js'
 import { bitAt, byteRowsOf } from '../sql/values/vector.js'
@@ -14,27 +15,54 @@ const order: KeyOrder = { ascending: true, nullsFirst: false }
 /** Rows handled between two looks at the clock. */
 const rowsAtOnce = 32 * 1024
 
-/** The rows that hold a value, ascending as filters compare (sql/kernels/compare); equal ones by number. */
+export interface SortedColumn {
+  /** The rows that hold a value, ascending as filters compare (sql/kernels/compare); equal ones by number. */
+  readonly rows: Uint32Array
+  /**
+   * The values in that order, equal to those of the rows, where the sort has them at hand: looked up row by row they would
+   * take as long again. Else null.
+   */
+  readonly values: Column | null
+}
+
+/** `sortColumn` without the values. */
 export async function sortedRows(column: Column, pacer: Pacer): Promise<Uint32Array> {
-  if (column.dictionary !== null) return sortedByEntry(column, column.dictionary, pacer)
-  const { length } = column
-  let nulls: Uint32Array | null = null
+  return (await sortColumn(column, pacer)).rows
+}
+
+export async function sortColumn(column: Column, pacer: Pacer): Promise<SortedColumn> {
+  if (column.dictionary !== null) {
+    return { rows: await sortedByEntry(column, column.dictionary, pacer), values: null }
+  }
+  const { type, length } = column
+  const present = await presentRows(column, pacer)
   let words: readonly Uint32Array[] = []
   let areLong = false
   for (let from = 0; from < length; from += rowsAtOnce) {
     const part = sliceColumn(column, from, Math.min(rowsAtOnce, length - from))
     const batch = keyBatch([part], [order])
-    const [ownNulls, ...own] = batch.words
+    // The first one is about nulls.
+    const own = batch.words.slice(1)
     if (from === 0) words = own.map(() => new Uint32Array(length))
     for (const [w, word] of own.entries()) words[w]!.set(word, from)
-    if (part.nullCount > 0) nulls ??= new Uint32Array(length).fill(ownNulls![0]!)
-    nulls?.set(ownNulls!, from)
     areLong ||= batch.texts.at(-1) != null && own.at(-1)!.some(size => size > prefixBytes)
     await pacer.turn()
   }
-  const sorted = await sortedByWords(nulls === null ? words : [nulls, ...words], length, pacer)
-  const rows = sorted.subarray(0, length - column.nullCount)
+  const { rows, words: inOrder } = await sortWords(words, present, pacer)
   if (areLong) await sortTexts(byteRowsOf(column), rows, words, pacer)
+  return { rows, values: inOrder === null ? null : await columnOfWords(type, inOrder, pacer) }
+}
+
+/** The rows that are not null. */
+async function presentRows(column: Column, pacer: Pacer): Promise<Uint32Array> {
+  const rows = new Uint32Array(column.length - column.nullCount)
+  let count = 0
+  for (let from = 0; from < column.length; from += rowsAtOnce) {
+    const to = Math.min(column.length, from + rowsAtOnce)
+    if (column.nullCount === 0) for (let row = from; row < to; row++) rows[row] = row
+    else for (let row = from; row < to; row++) if (isValid(column, row)) rows[count++] = row
+    await pacer.turn()
+  }
   return rows
 }
 

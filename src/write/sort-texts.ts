@@ -39,7 +39,12 @@ export async function sortTexts(
 }
 
 /** Sorts by the bytes behind those that all have in common; gives what is still undecided. */
-async function sortTie(texts: ByteRows, rows: Uint32Array, { from, depth }: Tie, pacer: Pacer): Promise<Tie[]> {
+async function sortTie(
+  texts: ByteRows,
+  rows: Uint32Array,
+  { from, depth }: Tie,
+  pacer: Pacer,
+): Promise<Tie[]> {
   const common = await commonBytes(texts, rows, depth, pacer)
   const words = [0, 1, 2].map(() => new Uint32Array(rows.length))
   for (let at = 0; at < rows.length; at += rowsAtOnce) {
