@@ -2,13 +2,13 @@
 import { expect, test } from 'vitest'
 import type { Column } from '../../src/arrow/column.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
-import type { DataType } from '../../src/arrow/types.js'
+import type { DataType, IntType } from '../../src/arrow/types.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 import { orderOfScalars } from '../../src/sql/values/scalar-order.js'
 import { scalarAt } from '../../src/sql/values/vector.js'
 import { sortColumn } from '../../src/write/sort-column.js'
 
-const many = 150_000
+const many = 70_000
 let state = 11
 function random(): number {
   state = (Math.imul(state, 1664525) + 1013904223) >>> 0
@@ -22,7 +22,7 @@ function columnOf(type: DataType, length: number, value: (row: number) => unknow
 
 const float64: DataType = { kind: 'float', bits: 64 }
 const utf8: DataType = { kind: 'utf8', large: false }
-const int = (bits: 8 | 16 | 32 | 64, signed: boolean): DataType => ({ kind: 'int', bits, signed })
+const int = (bits: 8 | 16 | 32 | 64, signed: boolean): IntType => ({ kind: 'int', bits, signed })
 const specials = [Number.NaN, 0, -0, Infinity, -Infinity, null, 5e-324, -5e-324]
 
 const cases: Readonly<Record<string, () => Column>> = {

@@ -16,7 +16,7 @@ const utf8: DataType = { kind: 'utf8', large: false }
 const int32: DataType = { kind: 'int', bits: 32, signed: true }
 const int64: DataType = { kind: 'int', bits: 64, signed: true }
 const float64: DataType = { kind: 'float', bits: 64 }
-const rowCount = 20_000
+const rowCount = 13_000
 
 /** Numbers that are the same in every run. */
 function numbers(seed: number): () => number {
@@ -73,7 +73,7 @@ function probesOf(values: readonly Scalar[], random: () => number): ScalarProbe[
   const probes: ScalarProbe[] = [{ kind: 'null' }, { kind: 'range', low: null, high: null }]
   if (present.length === 0) return probes
   const any = () => present[Math.floor(random() * present.length)]!
-  for (let i = 0; i < 6; i++) {
+  for (let i = 0; i < 3; i++) {
     const inclusive = random() < 0.5
     probes.push(
       { kind: 'range', low: { value: any(), inclusive }, high: null },
@@ -82,7 +82,7 @@ function probesOf(values: readonly Scalar[], random: () => number): ScalarProbe[
     )
     const value = any()
     probes.push({ kind: 'range', low: { value, inclusive: true }, high: { value, inclusive: true } })
-    probes.push({ kind: 'members', values: [...new Set(Array.from({ length: 10 ** (i % 4) }, any))] })
+    probes.push({ kind: 'members', values: [...new Set(Array.from({ length: 20 ** i }, any))] })
   }
   return probes
 }
@@ -99,8 +99,8 @@ describe.each(Object.entries(cases))('%s', (_, { type, value }) => {
       const expected: number[] = []
       for (const [row, each] of values.entries()) if (isTrue(probe, each)) expected.push(row)
       const found = await segment.find(probe, new Pacer())
-      expect([...found.toIndices()]).toEqual(expected)
       expect(await segment.estimate(probe, new Pacer())).toBe(expected.length)
+      expect(String(found.toIndices()) === String(expected)).toBe(true)
     }
   })
 })

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { Batch, Column } from '../../../src/arrow/column.js'
 import { rowsToBatch } from '../../../src/arrow/rows.js'
 import { sliceBatch } from '../../../src/arrow/slice.js'
-import type { DataType } from '../../../src/arrow/types.js'
+import type { DataType, IntType } from '../../../src/arrow/types.js'
 import type { ScalarKind, ScalarProbe } from '../../../src/indexes/scalar/probe.js'
 import { Pacer } from '../../../src/primitives/pacer.js'
 import type { Bound, Scalar } from '../../../src/sql/bound.js'
@@ -15,7 +15,7 @@ import { scalarAt } from '../../../src/sql/values/vector.js'
 import { cellValue } from '../../support/arrow-generators.js'
 import { segmentOf } from '../../support/segments.js'
 
-const int = (bits: 8 | 16 | 32 | 64, signed: boolean): DataType => ({ kind: 'int', bits, signed })
+const int = (bits: 8 | 16 | 32 | 64, signed: boolean): IntType => ({ kind: 'int', bits, signed })
 const utf8: DataType = { kind: 'utf8', large: false }
 
 const types: readonly DataType[] = [
@@ -172,7 +172,7 @@ describe.each(types.map(type => [JSON.stringify(type), type] as const))('%s', (_
       fc.asyncProperty(given, async ({ batch, constants }) => {
         if (constants.length > 1) await agrees(kind, batch, orders(type, constants))
       }),
-      { numRuns: 12 },
+      { numRuns: 8 },
     )
   })
 })
@@ -213,7 +213,7 @@ describe('LABEL_LIST', () => {
           for (const kind of ['any', 'all'] as const) probes.push({ kind, values: constants.slice(0, size) })
         await agrees('LABEL_LIST', batch, probes)
       }),
-      { numRuns: 20 },
+      { numRuns: 15 },
     )
   })
 
