@@ -36,6 +36,14 @@ export class RowSet {
     return new RowSet(length, rows.length, null, bits)
   }
 
+  /** As `of`, but in any order, and a row may come several times. The array is sorted. */
+  static ofUnordered(length: number, rows: Uint32Array): RowSet {
+    rows.sort()
+    let count = 0
+    for (let i = 0; i < rows.length; i++) if (i === 0 || rows[i] !== rows[i - 1]) rows[count++] = rows[i]!
+    return RowSet.of(length, rows.subarray(0, count))
+  }
+
   /** `bits`: not changed from now on. */
   static ofBits(bits: Bitset): RowSet {
     const count = bits.count()

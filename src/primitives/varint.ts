@@ -17,17 +17,22 @@ export function writeVarint(bytes: Uint8Array, from: number, value: number): num
 
 export class VarintReader {
   readonly #bytes: Uint8Array
-  at = 0
+  readonly #end: number
+  at: number
 
-  constructor(bytes: Uint8Array) {
+  /** Reads from `at` up to `end`, exclusive. */
+  constructor(bytes: Uint8Array, at = 0, end = bytes.length) {
     this.#bytes = bytes
+    this.#end = end
+    this.at = at
   }
 
   /** NaN where none stands that is below 2^53; then there is nothing more to be read. */
   next(): number {
     let value = 0
-    for (let factor = 1; this.at < this.#bytes.length && factor <= 2 ** 49; factor *= 128) {
+    for (let factor = 1; this.at < this.#end && factor <= 2 ** 49; factor *= 128) {
       const byte = this.#bytes[this.at++]!
+      if (byte < 128 && factor === 1) return byte
       value += (byte % 128) * factor
       if (byte < 128) return Number.isSafeInteger(value) ? value : Number.NaN
     }

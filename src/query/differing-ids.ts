@@ -1,6 +1,6 @@
 /** The ids of the rows that two versions do not have at the same place, made one list. */
 import type { Pacer } from '../primitives/pacer.js'
-import { sortedByNumbers } from './radix.js'
+import { sortedByNumbers } from '../primitives/radix.js'
 
 /** Ids of rows, ascending. */
 export interface DifferingIds {

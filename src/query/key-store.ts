@@ -154,22 +154,28 @@ function textWords({ bytes, offsets }: ByteRows, length: number): Uint32Array[] 
   return [first, second, sizes]
 }
 
-/** NaN is the greatest, -0 is 0. */
+/** NaN is the greatest, -0 is 0. Decided by the words, as int32: doubles would take three times as long. */
 function floatWords(doubles: Float64Array, length: number): Uint32Array[] {
-  const values = new Float64Array(length)
-  for (let row = 0; row < length; row++) values[row] = doubles[row]! + 0
-  const pairs = new Uint32Array(values.buffer)
+  const pairs = new Int32Array(doubles.buffer, doubles.byteOffset, 2 * length)
   const high = new Uint32Array(length)
   const low = new Uint32Array(length)
   for (let row = 0; row < length; row++) {
-    const upper = pairs[2 * row + 1]!
-    const mask = upper >>> 31 === 1 ? 0xffffffff : 0
-    const isNumber = !Number.isNaN(values[row]!)
-    high[row] = isNumber ? upper ^ (mask | 0x80000000) : 0xffffffff
-    low[row] = isNumber ? pairs[2 * row]! ^ mask : 0xffffffff
+    let upper = pairs[2 * row + 1]!
+    let lower = pairs[2 * row]!
+    if ((upper & 0x7fffffff) === 0 && lower === 0) upper = 0
+    const exponent = upper & 0x7ff00000
+    if (exponent === 0x7ff00000 && ((upper & 0xfffff) !== 0 || lower !== 0)) {
+      upper = 0x7fffffff
+      lower = -1
+    }
+    const mask = upper >> 31
+    high[row] = upper ^ (mask | signBit)
+    low[row] = lower ^ mask
   }
   return [high, low]
 }
+
+const signBit = 0x80000000 | 0
 
 function decimalWords(bytes: Uint8Array, count: number, length: number): Uint32Array[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -6,8 +6,8 @@
 import type { Column } from '../arrow/column.js'
 import type { DataType } from '../arrow/types.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { sortedByWords } from '../primitives/radix.js'
 import { type KeyBatch, type KeyOrder, KeyStore } from './key-store.js'
-import { sortedByWords } from './radix.js'
 
 /** Fewer rows than this are compared: tables of digits would cost more. */
 const fewRows = 16 * 1024

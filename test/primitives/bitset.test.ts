@@ -60,6 +60,14 @@ test('behaves like a Set of numbers', () => {
         Bitset.range(length, from, Math.min(to, length)),
         all.filter(i => i >= from && i < to),
       )
+      const [first, end] = [Math.min(from, length), Math.max(Math.min(from, length), Math.min(to, length))]
+      const part = left.slice(first, end)
+      expect([...part.toIndices()]).toEqual(inOrder.filter(i => i >= first && i < end).map(i => i - first))
+      const longer = setOf(length + first, b)
+      longer.addShifted(left, first)
+      expect([...longer.toIndices()]).toEqual(
+        [...new Set([...inB, ...inOrder.map(i => i + first)])].sort((x, y) => x - y),
+      )
       expect([...left.toIndices(3)]).toEqual(all.filter(i => inA.has(i)).slice(0, 3))
     }),
   )

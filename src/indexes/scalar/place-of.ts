@@ -1,0 +1,139 @@
+/** Where values stand among those of a column that ascend and of which none is null. */
+import type { Column } from '../../arrow/column.js'
+import { fromFloat16 } from '../../arrow/float16.js'
+import type { DataType } from '../../arrow/types.js'
+import type { Scalar } from '../../sql/bound.js'
+import { orderOfBytes } from '../../sql/kernels/compare.js'
+import { orderOfScalars } from '../../sql/values/scalar-order.js'
+import { isWide, scalarAt } from '../../sql/values/vector.js'
+
+/** A constant in the form in which rows of its column are compared with it. */
+export type Key = number | bigint | Uint8Array | boolean
+
+/** `value`: one of the column's type, not null. */
+export function keyOf(type: DataType, value: Scalar): Key {
+  if (typeof value === 'string') return Buffer.from(value)
+  if (typeof value === 'bigint' && type.kind !== 'decimal' && !isWide(type)) return Number(value)
+  return value as Key
+}
+
+/**
+ * The first of the rows `from` to `to - 1` that does not come before `key`; with `after`, the first that comes after it;
+ * `to` where there is none.
+ */
+export function placeOf(column: Column, key: Key, after: boolean, from: number, to: number): number {
+  const { type, values, offsets } = column
+  switch (type.kind) {
+    case 'float':
+      if (Number.isNaN(key)) return after ? to : placeOfNaN(column, from, to)
+      if (type.bits === 16) return placeAmongHalves(values as Uint16Array, key as number, after, from, to)
+      return placeAmongNumbers(values as Float64Array, key as number, after, from, to)
+    case 'int':
+    case 'date':
+    case 'time':
+    case 'timestamp':
+    case 'duration':
+      return isWide(type)
+        ? placeAmongBigints(values as BigInt64Array, key as bigint, after, from, to)
+        : placeAmongNumbers(values as Int32Array, key as number, after, from, to)
+    case 'utf8':
+    case 'binary':
+      return placeAmongBytes(values as Uint8Array, offsets!, key as Uint8Array, after, from, to)
+    default:
+      return placeAmongScalars(column, key, after, from, to)
+  }
+}
+
+// The same bisection for each kind of array, so that each loop meets one kind only. NaN is neither less than nor equal to
+// anything, which is right for what comes after all numbers.
+
+function placeAmongNumbers(
+  values: Int32Array | Float64Array,
+  key: number,
+  after: boolean,
+  from: number,
+  to: number,
+): number {
+  let [low, high] = [from, to]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const value = values[middle]!
+    if (value < key || (after && value === key)) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function placeAmongHalves(
+  values: Uint16Array,
+  key: number,
+  after: boolean,
+  from: number,
+  to: number,
+): number {
+  let [low, high] = [from, to]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const value = fromFloat16(values[middle]!)
+    if (value < key || (after && value === key)) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function placeAmongBigints(
+  values: BigInt64Array,
+  key: bigint,
+  after: boolean,
+  from: number,
+  to: number,
+): number {
+  let [low, high] = [from, to]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const value = values[middle]!
+    if (value < key || (after && value === key)) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function placeAmongBytes(
+  bytes: Uint8Array,
+  offsets: Int32Array,
+  key: Uint8Array,
+  after: boolean,
+  from: number,
+  to: number,
+): number {
+  const bound = after ? 1 : 0
+  let [low, high] = [from, to]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const order = orderOfBytes(bytes, offsets[middle]!, offsets[middle + 1]!, key, 0, key.length)
+    if (order < bound) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function placeOfNaN(column: Column, from: number, to: number): number {
+  let [low, high] = [from, to]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (!Number.isNaN(scalarAt(column, middle))) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function placeAmongScalars(column: Column, key: Key, after: boolean, from: number, to: number): number {
+  const bound = after ? 1 : 0
+  let [low, high] = [from, to]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (orderOfScalars(scalarAt(column, middle), key) < bound) low = middle + 1
+    else high = middle
+  }
+  return low
+}

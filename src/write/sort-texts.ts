@@ -1,0 +1,134 @@
+/** Texts in the order of their bytes, eight bytes at a time: only where those are equal, the next eight are looked at. */
+import type { Pacer } from '../primitives/pacer.js'
+import { sortedByWords } from '../primitives/radix.js'
+import { prefixBytes } from '../query/key-store.js'
+import { orderOfBytes } from '../sql/kernels/compare.js'
+import type { ByteRows } from '../sql/values/vector.js'
+
+/** Up to so many texts are compared: words of them would cost more. */
+const fewTexts = 32
+/** Rows, and bytes, handled between two looks at the clock. */
+const rowsAtOnce = 16 * 1024
+const bytesAtOnce = 1024 * 1024
+
+/** Rows `from` to `to - 1` of an order, whose texts agree in their first `depth` bytes and are longer. */
+interface Tie {
+  readonly from: number
+  readonly to: number
+  readonly depth: number
+}
+
+/**
+ * Puts `rows`, which are in the order of the first bytes of their texts, into the order of all of them; equal ones stay as
+ * they are. `words`: of each row its first bytes, and how many it has, up to nine (query/key-store).
+ */
+export async function sortTexts(
+  texts: ByteRows,
+  rows: Uint32Array,
+  words: readonly Uint32Array[],
+  pacer: Pacer,
+): Promise<void> {
+  const ties = await tiesOf(words, rows, 0, 0, pacer)
+  const compare = (a: number, b: number) => orderOfRows(texts, a, b)
+  for (let tie = ties.pop(); tie !== undefined; tie = ties.pop()) {
+    const own = rows.subarray(tie.from, tie.to)
+    if (own.length <= fewTexts) own.sort(compare)
+    else for (const next of await sortTie(texts, own, tie, pacer)) ties.push(next)
+    await pacer.turn()
+  }
+}
+
+/** Sorts by the bytes behind those that all have in common; gives what is still undecided. */
+async function sortTie(
+  texts: ByteRows,
+  rows: Uint32Array,
+  { from, depth }: Tie,
+  pacer: Pacer,
+): Promise<Tie[]> {
+  const common = await commonBytes(texts, rows, depth, pacer)
+  const words = [0, 1, 2].map(() => new Uint32Array(rows.length))
+  for (let at = 0; at < rows.length; at += rowsAtOnce) {
+    fillWords(texts, rows, common, at, Math.min(rows.length, at + rowsAtOnce), words)
+    await pacer.turn()
+  }
+  const order = await sortedByWords(words, rows.length, pacer)
+  const before = rows.slice()
+  for (let at = 0; at < rows.length; at++) rows[at] = before[order[at]!]!
+  return tiesOf(words, order, from, common, pacer)
+}
+
+function fillWords(
+  { bytes, offsets }: ByteRows,
+  rows: Uint32Array,
+  depth: number,
+  from: number,
+  to: number,
+  words: readonly Uint32Array[],
+): void {
+  const [first, second, sizes] = words as [Uint32Array, Uint32Array, Uint32Array]
+  for (let i = from; i < to; i++) {
+    const start = offsets[rows[i]!]! + depth
+    const size = Math.min(prefixBytes + 1, offsets[rows[i]! + 1]! - start)
+    sizes[i] = size
+    let [upper, lower] = [0, 0]
+    for (let k = 0; k < 4; k++) {
+      if (k < size) upper |= bytes[start + k]! << (24 - 8 * k)
+      if (k + 4 < size) lower |= bytes[start + k + 4]! << (24 - 8 * k)
+    }
+    first[i] = upper
+    second[i] = lower
+  }
+}
+
+/** How many bytes, at least `depth`, the texts of all rows have in common. */
+async function commonBytes(
+  { bytes, offsets }: ByteRows,
+  rows: Uint32Array,
+  depth: number,
+  pacer: Pacer,
+): Promise<number> {
+  const start = offsets[rows[0]!]!
+  let common = offsets[rows[0]! + 1]! - start
+  let looked = 0
+  for (let i = 1; i < rows.length && common > depth; i++) {
+    const other = offsets[rows[i]!]!
+    const most = Math.min(common, offsets[rows[i]! + 1]! - other)
+    for (common = depth; common < most && bytes[start + common] === bytes[other + common]; common++) {}
+    looked += common - depth + 64
+    if (looked < bytesAtOnce) continue
+    looked = 0
+    await pacer.turn()
+  }
+  return common
+}
+
+/** Where texts are longer than their words tell, and have equal ones. `order`: places in the words. */
+async function tiesOf(
+  words: readonly Uint32Array[],
+  order: Uint32Array,
+  first: number,
+  depth: number,
+  pacer: Pacer,
+): Promise<Tie[]> {
+  const ties: Tie[] = []
+  const sizes = words.at(-1)!
+  let begin = 0
+  for (let at = 1; at <= order.length; at++) {
+    if (at % rowsAtOnce === 0) await pacer.turn()
+    if (at < order.length && haveEqualWords(words, order[at - 1]!, order[at]!)) continue
+    if (at - begin > 1 && sizes[order[begin]!]! > prefixBytes)
+      ties.push({ from: first + begin, to: first + at, depth: depth + prefixBytes })
+    begin = at
+  }
+  return ties
+}
+
+function haveEqualWords(words: readonly Uint32Array[], a: number, b: number): boolean {
+  for (let w = 0; w < words.length; w++) if (words[w]![a] !== words[w]![b]) return false
+  return true
+}
+
+function orderOfRows({ bytes, offsets }: ByteRows, a: number, b: number): number {
+  const order = orderOfBytes(bytes, offsets[a]!, offsets[a + 1]!, bytes, offsets[b]!, offsets[b + 1]!)
+  return order === 0 ? a - b : order
+}
