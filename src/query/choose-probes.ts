@@ -52,7 +52,8 @@ export async function offersFor(
 
 async function guess(probes: Probes, pacer: Pacer): Promise<Omit<Offer, 'conjunct'>> {
   if (probes.kind === 'probe') {
-    const estimate = await probes.index.estimate(probes.probe, pacer)
+    const { some, times } = sampled(probes.probe)
+    const estimate = times * (await probes.index.estimate(some, pacer))
     return { estimate, cost: probing(1, valuesOf(probes.probe), estimate) }
   }
   if (probes.kind === 'less') {
@@ -66,6 +67,17 @@ async function guess(probes: Probes, pacer: Pacer): Promise<Omit<Offer, 'conjunc
     estimate: probes.kind === 'and' ? Math.min(...estimates) : sum(estimates),
     cost: sum(guesses.map(({ cost }) => cost)),
   }
+}
+
+/** Values that are looked up to guess how many rows there are. */
+const sampleSize = 256
+
+/** A probe for some of the values, where there are many, and how many times as many there are. */
+function sampled(probe: ScalarProbe): { readonly some: ScalarProbe; readonly times: number } {
+  if (probe.kind !== 'members' || probe.values.length <= sampleSize) return { some: probe, times: 1 }
+  const times = probe.values.length / sampleSize
+  const values = Array.from({ length: sampleSize }, (_, i) => probe.values[Math.floor(i * times)]!)
+  return { some: { ...probe, values }, times }
 }
 
 function valuesOf(probe: ScalarProbe): number {

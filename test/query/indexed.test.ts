@@ -346,15 +346,39 @@ describe('a table with indexes on id and c', async () => {
     expect(await table.countRows('c = 3 AND id < 40')).toBe(4)
     expect(made.at(-2)!.asked).toHaveLength(1)
     expect(made.at(-1)!.asked).toEqual([])
-    expect(await table.search().where('c = 3 AND id < 40').explain()).toBe(
+    const plan = await table.search().where('c = 3 AND id < 40').explain()
+    expect(plan.replace(/[\d.]+ ms/, 'some ms')).toBe(
       [
         'Project: id, c, plain',
         '  Filter: c = 3.0',
         '    ScalarIndexQuery: query=[id < 40.0]@id_idx(BTREE), about 40 rows',
         '      Scan: t version 4, 4 of 4 fragments may hold matching rows, 120000 rows in them',
-        'not used: [c = 3.0]@c_idx(BITMAP), about 12000 rows in 0.19 ms: looking at the rows that the others leave is cheaper',
+        'not used: [c = 3.0]@c_idx(BITMAP), about 12000 rows in some ms: looking at the rows that the others leave is cheaper',
       ].join('\n'),
     )
+  })
+
+  test('a costly condition is evaluated for the rows that all indexes leave', async () => {
+    indexBy(onId, onC)
+    const table = await open()
+    const search = table.search().where("c = 3 AND id < 10000 AND CAST(id AS text) ~ '^1.*2[.]0$'")
+    expect((await search.explain()).split('\n').slice(1, 4)).toEqual([
+      "  Filter: regexp_like(CAST(id AS string), '^1.*2[.]0$')",
+      '    ScalarIndexQuery: query=[c = 3.0]@c_idx(BITMAP), about 12000 rows',
+      '      ScalarIndexQuery: query=[id < 10000.0]@id_idx(BTREE), about 10000 rows',
+    ])
+    const ids = (await table.search().where('c = 3').select(['id']).toArray()).map(({ id }) => String(id))
+    expect(await search.select(['id']).toArray()).toEqual(
+      ids.filter(id => Number(id) < 10_000 && /^1.*2$/.test(id)).map(id => ({ id: Number(id) })),
+    )
+  })
+
+  test('many values are looked up at once', async () => {
+    indexBy(onId)
+    const table = await open()
+    const ids = Array.from({ length: 1000 }, (_, i) => i * 240)
+    expect(await table.countRows('id IN ($1)', [ids])).toBe(500)
+    expect(made.at(-1)!.asked.map(({ kind }) => kind)).toEqual(['members'])
   })
 
   test('an index that finds half of the table is not asked', async () => {
