@@ -1,4 +1,5 @@
 /** Which of the indexes that could answer a part of a filter are worth asking: decided from what they guess, before any is. */
+import type { ScalarProbe } from '../indexes/scalar/probe.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { Bound, BoundExpression } from '../sql/bound.js'
 import type { IndexReader } from '../table/table-index.js'
@@ -51,8 +52,9 @@ export async function offersFor(
 
 async function guess(probes: Probes, pacer: Pacer): Promise<Omit<Offer, 'conjunct'>> {
   if (probes.kind === 'probe') {
-    const estimate = await probes.index.estimate(probes.probe, pacer)
-    return { estimate, cost: probing(1, estimate) }
+    const { some, times } = sampled(probes.probe)
+    const estimate = times * (await probes.index.estimate(some, pacer))
+    return { estimate, cost: probing(1, valuesOf(probes.probe), estimate) }
   }
   if (probes.kind === 'less') {
     const [from, less] = [await guess(probes.from, pacer), await guess(probes.less, pacer)]
@@ -65,6 +67,21 @@ async function guess(probes: Probes, pacer: Pacer): Promise<Omit<Offer, 'conjunc
     estimate: probes.kind === 'and' ? Math.min(...estimates) : sum(estimates),
     cost: sum(guesses.map(({ cost }) => cost)),
   }
+}
+
+/** Values that are looked up to guess how many rows there are. */
+const sampleSize = 256
+
+/** A probe for some of the values, where there are many, and how many times as many there are. */
+function sampled(probe: ScalarProbe): { readonly some: ScalarProbe; readonly times: number } {
+  if (probe.kind !== 'members' || probe.values.length <= sampleSize) return { some: probe, times: 1 }
+  const times = probe.values.length / sampleSize
+  const values = Array.from({ length: sampleSize }, (_, i) => probe.values[Math.floor(i * times)]!)
+  return { some: { ...probe, values }, times }
+}
+
+function valuesOf(probe: ScalarProbe): number {
+  return 'values' in probe ? probe.values.length : 1
 }
 
 /** The cheapest way. What passes one condition is taken to pass the others as often as any row. */
@@ -82,7 +99,10 @@ export function choose(filter: BoundExpression, offers: readonly Offer[], { rows
     finding += cost
     found = Math.min(found, estimate, (found * estimate) / Math.max(1, rows))
     residual = residual.filter(each => !conjunct.conditions.includes(each) || conjunct.left.includes(each))
-    const evaluating = Math.min(gathering(residual, found, shares), scanning(residual, rows, found, shares))
+    const evaluating = Math.min(
+      gathering(residual, rows, found, shares),
+      scanning(residual, rows, found, shares),
+    )
     const total = finding + evaluating
     if (total < best.cost) best = { count: i + 1, cost: total, residual }
   }

@@ -349,7 +349,7 @@ async function* matching(
 /** Whether rows that are chosen are taken out of their part to be evaluated, which pays while they are few. */
 function isGathered({ expr }: BoundExpression, { count, length }: RowSet): boolean {
   const conditions = expr.kind === 'and' ? expr.operands : [expr]
-  return gathering(conditions, count) <= scanning(conditions, length, count)
+  return gathering(conditions, length, count) <= scanning(conditions, length, count)
 }
 
 /** Those of the rows chosen that pass, ascending: the columns of these rows are put together and evaluated, no others. */

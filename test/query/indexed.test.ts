@@ -1,10 +1,11 @@
 /** Rows found by indexes are the rows that looking at every row finds, whatever the indexes cover and guess. */
 import fc from 'fast-check'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { connect, type Namespace, type Schema, type Table } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import type { TableReader } from '../../src/table/table-reader.js'
 import { FakeIndex, type FakeIndexOptions } from '../support/fake-index.js'
+import { WrappedStore } from '../support/stores.js'
 
 /** The indexes that tables have from now on; all that were made, the newest last. */
 const fake = vi.hoisted(() => ({
@@ -16,7 +17,7 @@ const fake = vi.hoisted(() => ({
 
 vi.mock('../../src/query/probe-costs.js', async original => {
   const module = await original<typeof import('../../src/query/probe-costs.js')>()
-  const probing: typeof module.probing = (probes, rows) => fake.cost * module.probing(probes, rows)
+  const probing: typeof module.probing = (...what) => fake.cost * module.probing(...what)
   return { ...module, probing }
 })
 
@@ -285,4 +286,164 @@ test('A-095 with any indexes a filter finds, counts, changes and deletes the row
     }),
     { numRuns: 60 },
   )
+})
+
+// ---- what is asked, read and said
+
+/** Notes which data files are read. */
+class NotingStore extends WrappedStore {
+  readonly read = new Set<string>()
+
+  protected around<T>(call: string, _conditional: boolean, run: () => Promise<T>, key: string): Promise<T> {
+    if (/data\/.*arrow$/.test(key) && (call === 'getRange' || call === 'readInto')) this.read.add(key)
+    return run()
+  }
+}
+
+const perFragment = 30_000
+
+/** Four fragments of rows with `id` scattered over all of them, so that no zone says where one is; `c` is one of ten. */
+async function scattered(): Promise<{ readonly store: NotingStore; readonly open: () => Promise<Table> }> {
+  const store = new NotingStore(new MemoryStore('noted'))
+  const writer = await connect('noted', { store })
+  for (let f = 0; f < 4; f++) {
+    const rows = Array.from({ length: perFragment }, (_, i) => ({ id: i * 4 + f, c: i % 10, plain: i % 7 }))
+    if (f === 0) await writer.createTable('t', rows)
+    else await (await writer.openTable('t')).add(rows)
+  }
+  await writer.close()
+  return {
+    store,
+    async open() {
+      const table = await (await connect('noted', { store })).openTable('t')
+      store.read.clear()
+      return table
+    },
+  }
+}
+
+const onId = { name: 'id_idx', kind: 'BTREE', path: ['id'] } as const
+const onC = { name: 'c_idx', kind: 'BITMAP', path: ['c'] } as const
+
+describe('a table with indexes on id and c', async () => {
+  const { store, open } = await scattered()
+
+  test('a count that an index answers reads nothing, one row is read from one file', async () => {
+    indexBy(onId)
+    const table = await open()
+    // The fake index reads what it is made of when it is first asked.
+    await table.countRows('id = 0')
+    store.read.clear()
+    expect(await table.countRows('id IN (5, 6, 7, 200000)')).toBe(3)
+    expect([...store.read]).toEqual([])
+    expect(await table.search().where('id = 5').select(['c']).toArray()).toEqual([{ c: 1 }])
+    expect(store.read.size).toBe(1)
+  })
+
+  test('what finds the fewest rows is asked first, and others where that pays', async () => {
+    indexBy(onId, onC)
+    const table = await open()
+    expect(await table.countRows('c = 3 AND id < 40')).toBe(4)
+    expect(made.at(-2)!.asked).toHaveLength(1)
+    expect(made.at(-1)!.asked).toEqual([])
+    const plan = await table.search().where('c = 3 AND id < 40').explain()
+    expect(plan.replace(/[\d.]+ ms/, 'some ms')).toBe(
+      [
+        'Project: id, c, plain',
+        '  Filter: c = 3.0',
+        '    ScalarIndexQuery: query=[id < 40.0]@id_idx(BTREE), about 40 rows',
+        '      Scan: t version 4, 4 of 4 fragments may hold matching rows, 120000 rows in them',
+        'not used: [c = 3.0]@c_idx(BITMAP), about 12000 rows in some ms: looking at the rows that the others leave is cheaper',
+      ].join('\n'),
+    )
+  })
+
+  test('a costly condition is evaluated for the rows that all indexes leave', async () => {
+    indexBy(onId, onC)
+    const table = await open()
+    const search = table.search().where("c = 3 AND id < 10000 AND CAST(id AS text) ~ '^1.*2[.]0$'")
+    expect((await search.explain()).split('\n').slice(1, 4)).toEqual([
+      "  Filter: regexp_like(CAST(id AS string), '^1.*2[.]0$')",
+      '    ScalarIndexQuery: query=[c = 3.0]@c_idx(BITMAP), about 12000 rows',
+      '      ScalarIndexQuery: query=[id < 10000.0]@id_idx(BTREE), about 10000 rows',
+    ])
+    const ids = (await table.search().where('c = 3').select(['id']).toArray()).map(({ id }) => String(id))
+    expect(await search.select(['id']).toArray()).toEqual(
+      ids.filter(id => Number(id) < 10_000 && /^1.*2$/.test(id)).map(id => ({ id: Number(id) })),
+    )
+  })
+
+  test('many values are looked up at once', async () => {
+    indexBy(onId)
+    const table = await open()
+    const ids = Array.from({ length: 1000 }, (_, i) => i * 240)
+    expect(await table.countRows('id IN ($1)', [ids])).toBe(500)
+    expect(made.at(-1)!.asked.map(({ kind }) => kind)).toEqual(['members'])
+  })
+
+  test('an index that finds half of the table is not asked', async () => {
+    indexBy(onId, onC)
+    const table = await open()
+    const search = table.search().where('id < 60000 AND plain = 1').select(['id'])
+    expect((await search.toArray()).length).toBe(8572)
+    expect(made.flatMap(({ asked }) => asked)).toEqual([])
+    expect(await search.explain()).toMatch(
+      /\nnot used: \[id < 60000.0\]@id_idx\(BTREE\), about 60000 rows in 0.\d+ ms: a scan is cheaper, of 120000 rows in about 0.\d+ ms$/,
+    )
+  })
+
+  test('an index that the filter asks nothing is said to be of no use', async () => {
+    indexBy({ ...onId, kind: 'LABEL_LIST' })
+    const table = await open()
+    expect(await table.search().where('id = 5').explain()).toMatch(
+      /\nnot used: id_idx\(LABEL_LIST\): the filter has no condition that it answers$/,
+    )
+  })
+
+  test('the first few rows of many are not looked up', async () => {
+    indexBy(onC)
+    const table = await open()
+    expect(await table.search().where('c = 3').limit(2).select(['id']).toArray()).toEqual([
+      { id: 12 },
+      { id: 52 },
+    ])
+    expect(made.flatMap(({ asked }) => asked)).toEqual([])
+    expect(await table.countRows('c = 3')).toBe(12_000)
+    expect(made.flatMap(({ asked }) => asked)).toHaveLength(1)
+  })
+
+  test('rows that a filter names by number are looked at themselves', async () => {
+    indexBy(onC)
+    const table = await open()
+    expect(await table.countRows('c = 3 AND _rowid IN (3, 4, 30003)')).toBe(2)
+    expect(made.flatMap(({ asked }) => asked)).toEqual([])
+  })
+
+  test('rows passed over raise no errors', async () => {
+    indexBy(onId)
+    const table = await open()
+    expect(await table.countRows('id IN (7, 8) AND 1 / CAST(id - 4 AS int) = 0')).toBe(2)
+    await expect(table.countRows('id IN (4, 8) AND 1 / CAST(id - 4 AS int) = 0')).rejects.toThrow(
+      /division by zero/,
+    )
+  })
+
+  test('an analyzed query tells what each step did', async () => {
+    indexBy(onId, onC)
+    const table = await open()
+    const search = table.search().where('c = 3 AND id < 400').select(['id']).orderBy('plain').limit(5)
+    const lines = (await search.analyze()).replaceAll(/elapsed=\d+\.\d{3} ms/g, 'elapsed').split('\n')
+    expect(lines.slice(0, -1)).toEqual([
+      'Analyze: metrics=[output_rows=5, elapsed]',
+      '  Project: id, metrics=[output_rows=5, elapsed]',
+      '    Limit: 5 rows, metrics=[output_rows=5, elapsed]',
+      '      Sort: plain ASC NULLS LAST, metrics=[output_rows=5, elapsed]',
+      '        Filter: c = 3.0, metrics=[output_rows=40, elapsed]',
+      '          ScalarIndexQuery: query=[id < 400.0]@id_idx(BTREE), about 400 rows, metrics=[output_rows=400, elapsed]',
+      '            Scan: t version 4, 4 of 4 fragments may hold matching rows, 120000 rows in them, metrics=[output_rows=400, elapsed, fragments=4, parts=4]',
+    ])
+    expect(lines.at(-1)).toMatch(/^not used: \[c = 3.0\]/)
+    const groups = await table.search().where('id < 8').select({ n: 'count(*)' }).groupBy('c').analyze()
+    expect(groups).toMatch(/\n {4}Aggregate: .*, metrics=\[output_rows=2, /)
+  })
 })
