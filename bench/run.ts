@@ -12,6 +12,7 @@ import { bench as memory } from './memory.js'
 import { bench as mutate } from './mutate.js'
 import { bench as openCold } from './open-cold.js'
 import { bench as queryExact } from './query-exact.js'
+import { bench as queryScalar } from './query-scalar.js'
 import { bench as querySql } from './query-sql.js'
 import { bench as queryTable } from './query-table.js'
 import { bench as upkeep } from './upkeep.js'
@@ -21,6 +22,7 @@ await askBenches(
     named(queryExact),
     named(queryTable),
     named(querySql),
+    named(queryScalar),
     named(openCold),
     named(commit),
     named(ingest),

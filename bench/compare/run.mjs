@@ -7,10 +7,11 @@ import { bench as commit } from './commit.mjs'
 import { bench as exact } from './exact.mjs'
 import { bench as ingest } from './ingest.mjs'
 import { bench as mutate } from './mutate.mjs'
+import { bench as scalar } from './scalar.mjs'
 import { bench as sql } from './sql.mjs'
 
 const words = process.argv.slice(2)
 await askBenches(
-  [named(exact), named(commit), named(ingest), named(mutate), named(sql)],
+  [named(exact), named(commit), named(ingest), named(mutate), named(sql), named(scalar)],
   words.includes('--small') ? words : ['--full', ...words],
 )

@@ -124,7 +124,10 @@ export class LayoutBuilder {
     const schema = this.#schema
     assert(schema !== undefined, `version ${v} of table ${t} has no schema`)
     this.#next = change.next
-    if (change.indexes !== undefined) this.#indexes = changedIndexes(this.#indexes, change.indexes)
+    // The field of one may have been dropped while it was built.
+    if (change.indexes !== undefined) {
+      this.#indexes = indexesOf(changedIndexes(this.#indexes, change.indexes), schema)
+    }
     for (const id of change.drop) this.#drop(this.#placeOf(id, v))
     for (const added of change.columns ?? []) this.#addColumns(this.#placeOf(added.fragment, v), added, slot)
     for (const [id, parts, offsets] of change.folded ?? [])
@@ -265,7 +268,11 @@ export function applyChange(before: Layout | null, change: Change, slot: number)
 
 /** Rows that are alive. */
 export function countRows(layout: Layout): number {
-  return layout.fragments.reduce((sum, fragment) => sum + fragment.rows - fragment.dead.count, 0)
+  return layout.fragments.reduce((sum, fragment) => sum + liveRows(fragment), 0)
+}
+
+export function liveRows({ rows, dead }: Fragment): number {
+  return rows - dead.count
 }
 
 /**

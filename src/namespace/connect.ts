@@ -34,6 +34,7 @@ import { backfillKinds } from './backfill.js'
 import type { Engine } from './engine.js'
 import { explainLoss } from './expired.js'
 import { bindOperations, readsOnly } from './handlers.js'
+import { indexKind } from './index-build.js'
 import { Namespace } from './namespace.js'
 import { takeSnapshot } from './snapshot.js'
 import type { RootStats } from './stats.js'
@@ -305,7 +306,12 @@ export async function openEngine(
     clock,
     kinds: readOnly
       ? []
-      : [...backfillKinds(() => engine, functions), refreshKind(() => engine), ...jobKinds],
+      : [
+          ...backfillKinds(() => engine, functions),
+          refreshKind(() => engine),
+          indexKind(() => engine),
+          ...jobKinds,
+        ],
   })
   const engine: Engine = {
     location,

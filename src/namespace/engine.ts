@@ -20,6 +20,7 @@ import type { Courtesy } from '../primitives/courtesy.js'
 import type { KeyedMutex } from '../primitives/keyed-mutex.js'
 import type { HandlerOptions } from '../protocol/calls.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import { indexReaders } from '../table/table-index.js'
 import { TableReader } from '../table/table-reader.js'
 import type { TableSource } from '../table/table-source.js'
 import type { ColumnFunction } from '../write/functions.js'
@@ -287,7 +288,8 @@ export async function openVersion(
   })
   let reader = readers.get(layout)
   if (reader === undefined) {
-    reader = new TableReader(engine.source, head.location, layout)
+    const indexes = indexReaders(engine.source, head.location, layout)
+    reader = new TableReader(engine.source, head.location, layout, indexes)
     readers.set(layout, reader)
   }
   return { head, version, layout, reader }

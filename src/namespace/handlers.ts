@@ -23,7 +23,7 @@ import {
   listNamespaces,
   namespaceExists,
 } from './namespaces.js'
-import { explainTableQueryPlan, queryTable } from './query.js'
+import { analyzeTableQueryPlan, explainTableQueryPlan, queryTable } from './query.js'
 import { countTableRows, createTable, insertIntoTable, restoreTable } from './rows.js'
 import {
   declareTable,
@@ -72,7 +72,7 @@ const handlers: Handlers<Engine> = {
   countTableRows,
   queryTable,
   explainTableQueryPlan,
-  analyzeTableQueryPlan: 'unsupported',
+  analyzeTableQueryPlan,
   alterTableAddColumns,
   alterTableAlterColumns,
   alterTableDropColumns,

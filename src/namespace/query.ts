@@ -3,6 +3,7 @@
 import { versionOf } from '../catalog/lookup.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'
+import { analyzePlan } from '../query/analyze.js'
 import { executePlan } from '../query/execute.js'
 import { explainPlan } from '../query/explain.js'
 import { settleQuery } from '../query/settle.js'
@@ -29,6 +30,16 @@ export const explainTableQueryPlan: Handler<Engine, 'explainTableQueryPlan'> = a
   const plan = settleQuery({ ...query, id }, reader.schema, engine.clock)
   const source = new RowSource(reader, pacer, other)
   return explainPlan(plan, source, id.join('$'), verbose === true, pacer)
+}
+
+export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = async (
+  engine,
+  request,
+  options,
+) => {
+  const { reader, other } = await openVersions(engine, request.id, request, options)
+  const plan = settleQuery(request, reader.schema, engine.clock)
+  return analyzePlan(plan, reader, other, request.id.join('$'), new Pacer(options.signal), engine.clock)
 }
 
 /** The version that is asked for, and the one it is to differ from. */

@@ -195,6 +195,11 @@ export class Search<R extends object = Row> {
     return this.#operations.explainTableQueryPlan(request, options)
   }
 
+  /** The query carried out, step by step as `explain` has them, with the rows and milliseconds of each. The rows are not kept. */
+  analyze(options: CallOptions = {}): Promise<string> {
+    return this.#operations.analyzeTableQueryPlan(this.#settled(), options)
+  }
+
   #settled(): QueryRequest {
     const {
       vector = null,

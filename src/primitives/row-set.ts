@@ -10,7 +10,8 @@ export class RowSet {
   readonly count: number
   /** Ascending; null where there is a bitmap. */
   readonly #numbers: Uint32Array | null
-  readonly #bits: Bitset | null
+  /** Null beside numbers, and until somebody asks for it where it is full. */
+  #bits: Bitset | null
 
   private constructor(length: number, count: number, numbers: Uint32Array | null, bits: Bitset | null) {
     this.length = length
@@ -24,7 +25,7 @@ export class RowSet {
   }
 
   static all(length: number): RowSet {
-    return new RowSet(length, length, null, Bitset.full(length))
+    return new RowSet(length, length, length === 0 ? new Uint32Array(0) : null, null)
   }
 
   /** `rows`: ascending and distinct, below `length`; not changed from now on. */
@@ -46,11 +47,15 @@ export class RowSet {
     return this.count === this.length
   }
 
+  get #bitmap(): Bitset {
+    this.#bits ??= Bitset.full(this.length)
+    return this.#bits
+  }
+
   has(row: number): boolean {
-    if (this.#bits !== null) return this.#bits.has(row)
-    const numbers = this.#numbers!
-    const at = firstFrom(numbers, row)
-    return numbers[at] === row
+    if (this.#numbers === null) return this.#bitmap.has(row)
+    const at = firstFrom(this.#numbers, row)
+    return this.#numbers[at] === row
   }
 
   and(other: RowSet): RowSet {
@@ -62,7 +67,7 @@ export class RowSet {
         this.length,
         few.#numbers.filter(row => many.has(row)),
       )
-    return RowSet.ofBits(this.#bits!.clone().and(other.#bits!))
+    return RowSet.ofBits(this.#bitmap.clone().and(other.#bitmap))
   }
 
   or(other: RowSet): RowSet {
@@ -72,8 +77,8 @@ export class RowSet {
       return RowSet.of(this.length, union(this.#numbers, other.#numbers))
     }
     const [few, many] = this.#numbers !== null ? [this, other] : [other, this]
-    const bits = many.#bits!.clone()
-    if (few.#numbers === null) return RowSet.ofBits(bits.or(few.#bits!))
+    const bits = many.#bitmap.clone()
+    if (few.#numbers === null) return RowSet.ofBits(bits.or(few.#bitmap))
     for (let i = 0; i < few.#numbers.length; i++) bits.add(few.#numbers[i]!)
     return RowSet.ofBits(bits)
   }
@@ -85,20 +90,28 @@ export class RowSet {
         this.length,
         this.#numbers.filter(row => !other.has(row)),
       )
-    const bits = this.#bits!.clone()
-    if (other.#numbers === null) return RowSet.ofBits(bits.andNot(other.#bits!))
+    const bits = this.#bitmap.clone()
+    if (other.#numbers === null) return RowSet.ofBits(bits.andNot(other.#bitmap))
     for (let i = 0; i < other.#numbers.length; i++) bits.remove(other.#numbers[i]!)
     return RowSet.ofBits(bits)
+  }
+
+  /** Those that are in a bitmap, too. */
+  within(bits: Bitset): RowSet {
+    if (this.#numbers === null) return RowSet.ofBits(this.#bitmap.clone().and(bits))
+    const numbers = this.#numbers.filter(row => bits.has(row))
+    return numbers.length === this.count ? this : RowSet.of(this.length, numbers)
   }
 
   /** Those from `from` up to `to` (exclusive), numbered from `from` on. */
   slice(from: number, to: number): RowSet {
     if (from === 0 && to === this.length) return this
+    if (this.isAll) return RowSet.all(to - from)
     if (this.#numbers !== null) {
       const own = this.#numbers.subarray(firstFrom(this.#numbers, from), firstFrom(this.#numbers, to))
       return RowSet.of(to - from, from === 0 ? own : own.map(row => row - from))
     }
-    return RowSet.ofBits(this.#bits!.slice(from, to))
+    return RowSet.ofBits(this.#bitmap.slice(from, to))
   }
 
   /** The same rows, each `by` further on, among `length`. */
@@ -107,21 +120,20 @@ export class RowSet {
     if (this.#numbers !== null)
       return RowSet.of(length, by === 0 ? this.#numbers : this.#numbers.map(row => row + by))
     const bits = new Bitset(length)
-    bits.addShifted(this.#bits!, by)
+    bits.addShifted(this.#bitmap, by)
     return RowSet.ofBits(bits)
   }
 
   /** Ascending. */
   toIndices(): Uint32Array {
-    return this.#numbers ?? this.#bits!.toIndices()
+    return this.#numbers ?? this.#bitmap.toIndices()
   }
 
   /** As a bitmap that the caller may change. */
   toBits(): Bitset {
-    if (this.#bits !== null) return this.#bits.clone()
+    if (this.#numbers === null) return this.#bitmap.clone()
     const bits = new Bitset(this.length)
-    const numbers = this.#numbers!
-    for (let i = 0; i < numbers.length; i++) bits.add(numbers[i]!)
+    for (let i = 0; i < this.#numbers.length; i++) bits.add(this.#numbers[i]!)
     return bits
   }
 }

@@ -11,8 +11,9 @@ import type { TableReader } from '../table/table-reader.js'
 import { Grouper, seedOf } from './group.js'
 import { groupRows } from './group-rows.js'
 import { joinHits, type RowHits, regrouped, sliceHits } from './hits.js'
+import type { Meter } from './meter.js'
 import { arranged, orderedRows } from './ordered.js'
-import type { Plan } from './plan.js'
+import type { Grouping, Plan } from './plan.js'
 import { chunkRows, evaluated, foundRows, namesOf, nearestRows, type Run, stepsOf } from './run.js'
 import { RowSource } from './source.js'
 import { inSteps } from './steps.js'
@@ -23,18 +24,19 @@ export interface QueryResult {
   readonly batches: readonly Batch[]
 }
 
-/** `other`: the version that the plan differs from. */
+/** `other`: the version that the plan differs from. `meter`: what counts the steps. */
 export async function executePlan(
   plan: Plan,
   reader: TableReader,
   other: TableReader | null,
   pacer: Pacer,
   clock: Clock,
+  meter: Meter | null = null,
 ): Promise<QueryResult> {
   const { offset, limit, search, output, grouping, distinct } = plan
   const run: Run = {
     plan,
-    source: new RowSource(reader, pacer, other),
+    source: new RowSource(reader, pacer, other, meter),
     pacer,
     seed: seedOf(clock),
     window: search === null ? { offset, limit } : { offset: 0, limit: Number.POSITIVE_INFINITY },
@@ -42,12 +44,13 @@ export async function executePlan(
   const schema: Schema = { fields: output.map(({ field }) => field) }
   const batches: Batch[] = []
   if (distinct) {
-    const unique = await distinctRows(run, schema)
+    const distinct = () => distinctRows(run, schema)
+    const unique = await (meter === null ? distinct() : meter.within('distinct', distinct, rowsIn))
     for await (const batch of arranged(run, unique, plan.order)) batches.push(batch)
     return { schema: unique.schema, batches }
   }
   if (grouping !== null) {
-    const groups = await groupRows(run, grouping)
+    const groups = await groupsOf(run, grouping)
     for await (const piece of arranged(run, groups, plan.order)) {
       batches.push(await projected(run, piece, schema))
     }
@@ -91,7 +94,13 @@ async function* rowsInOrder(run: Run, schema: Schema): AsyncGenerator<Batch> {
 }
 
 /** The rows of the answer in its order, some at a time. */
-async function* wantedRows(run: Run): AsyncGenerator<RowHits> {
+function wantedRows(run: Run): AsyncGenerator<RowHits> {
+  const { meter } = run.source
+  const rows = windowOf(run)
+  return meter === null ? rows : meter.each('limit', rows, ({ offsets }) => offsets.length)
+}
+
+async function* windowOf(run: Run): AsyncGenerator<RowHits> {
   const { order, output, search } = run.plan
   const { offset, limit } = run.window
   if (limit <= 0) return
@@ -115,6 +124,16 @@ async function* wantedRows(run: Run): AsyncGenerator<RowHits> {
   }
 }
 
+function groupsOf(run: Run, grouping: Grouping): Promise<Batch> {
+  const { meter } = run.source
+  const groups = () => groupRows(run, grouping)
+  return meter === null ? groups() : meter.within('aggregate', groups, rowsIn)
+}
+
+function rowsIn({ length }: Batch): number {
+  return length
+}
+
 /** The columns of the answer for some rows as one batch, sharing no memory with the cache. */
 function rowsOut(run: Run, hits: RowHits, schema: Schema): Promise<Batch> {
   const names = namesOf(run.plan.output.map(({ value }) => value))
@@ -129,7 +148,18 @@ function projected(run: Run, batch: Batch, schema: Schema): Promise<Batch> {
 }
 
 /** The columns of the answer as one batch, from `length` input rows that `rows` gives some at a time. */
-async function outputOf(
+function outputOf(
+  run: Run,
+  schema: Schema,
+  length: number,
+  rows: (from: number, to: number) => Promise<Batch>,
+): Promise<Batch> {
+  const { meter } = run.source
+  const project = () => outputBatch(run, schema, length, rows)
+  return meter === null ? project() : meter.within('project', project, rowsIn)
+}
+
+async function outputBatch(
   { plan, pacer }: Run,
   schema: Schema,
   length: number,
@@ -164,7 +194,7 @@ async function distinctRows(run: Run, schema: Schema): Promise<Batch> {
 async function* undistinguished(run: Run, schema: Schema): AsyncGenerator<Batch> {
   const { grouping, output } = run.plan
   if (grouping !== null) {
-    const groups = await groupRows(run, grouping)
+    const groups = await groupsOf(run, grouping)
     for (let from = 0; from < groups.length; from += chunkRows) {
       const piece = sliceBatch(groups, from, Math.min(chunkRows, groups.length - from))
       yield projected(run, piece, schema)

@@ -7,10 +7,27 @@ import { quote } from '../errors.js'
 import type { Layout } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { printExpression } from '../sql/binding/print.js'
-import { mayPass } from './filter.js'
+import type { BoundExpression } from '../sql/bound.js'
+import type { IndexReader } from '../table/table-index.js'
+import type { Choice } from './choose-probes.js'
+import { choiceFor, mayPass } from './filter.js'
 import { namedRows } from './named-rows.js'
 import type { Aggregate, OrderKey, OutputColumn, Plan } from './plan.js'
+import { indexesOf, printProbes } from './probes.js'
+import { enoughFor } from './run.js'
 import type { RowSource } from './source.js'
+
+/** One step of a plan, and what a meter calls it; undefined where it counts nothing. */
+export interface ExplainedStep {
+  readonly text: string
+  readonly step?: string
+}
+
+/** Steps, the last one first, and what else there is to say. */
+export interface Explained {
+  readonly steps: readonly ExplainedStep[]
+  readonly notes: readonly string[]
+}
 
 /** `table`: what the table is called. `verbose`: with the types of the columns. */
 export async function explainPlan(
@@ -20,34 +37,59 @@ export async function explainPlan(
   verbose: boolean,
   pacer: Pacer,
 ): Promise<string> {
+  const { steps, notes } = await explained(plan, source, table, verbose, pacer)
+  const lines = steps.map(({ text }, depth) => `${'  '.repeat(depth)}${text}`)
+  return [...lines, ...notes].join('\n')
+}
+
+/** Asks indexes what they guess, and nothing else. */
+export async function explained(
+  plan: Plan,
+  source: RowSource,
+  table: string,
+  verbose: boolean,
+  pacer: Pacer,
+): Promise<Explained> {
+  const { filter, output, order, grouping, from } = plan
+  const before = filterBefore(plan)
+  const choice = await choiceFor(source, before, { from, enough: enoughFor(plan) }, pacer)
   const scan = await scanStep(plan, source, table, pacer)
-  const steps = [...outputSteps(plan, verbose), ...rowSteps(plan), scan]
-  const lines = steps.map((step, depth) => `${'  '.repeat(depth)}${step}`)
-  const { filter, output, order, grouping } = plan
+  const steps = [...outputSteps(plan, verbose), ...rowSteps(plan, choice), scan]
   const expressions = [
     filter,
     ...[...output, ...order, ...(grouping?.keys ?? [])].map(({ value }) => value),
     ...(grouping?.aggregates ?? []).map(({ arg }) => arg),
   ]
   const warnings = new Set(expressions.flatMap(each => each?.warnings ?? []))
-  return [...lines, ...[...warnings].map(warning => `warning: ${warning}`)].join('\n')
+  const unused = unusedIndexes(before, source.reader.indexes, choice)
+  return { steps, notes: [...unused, ...[...warnings].map(warning => `warning: ${warning}`)] }
+}
+
+/** The condition on the rows that are looked at first of all. */
+function filterBefore({ filter, filterFirst, search }: Plan): BoundExpression | null {
+  return search === null || filterFirst ? filter : null
 }
 
 /** What is done with the rows that were found. */
 function outputSteps(
   { output, grouping, distinct, order, offset, limit, search }: Plan,
   verbose: boolean,
-): string[] {
-  const project = `Project: ${output.map(column => outputText(column, grouping !== null, verbose)).join(', ')}`
+): ExplainedStep[] {
+  const columns = output.map(column => outputText(column, grouping !== null, verbose)).join(', ')
+  const project = { text: `Project: ${columns}`, step: 'project' }
   const isBounded = limit < Number.MAX_SAFE_INTEGER || offset > 0
   const count = limit < Number.MAX_SAFE_INTEGER ? ` ${limit} rows` : ''
-  const bounds = isBounded && search === null ? [`Limit:${count}${offset > 0 ? ` after ${offset}` : ''}`] : []
-  const sort = order.length === 0 ? [] : [`Sort: ${order.map(orderText).join(', ')}`]
-  const steps = distinct ? [...bounds, ...sort, 'Distinct', project] : [project, ...bounds, ...sort]
+  const bounds =
+    isBounded && search === null
+      ? [{ text: `Limit:${count}${offset > 0 ? ` after ${offset}` : ''}`, step: 'limit' }]
+      : []
+  const sort = order.length === 0 ? [] : [{ text: `Sort: ${order.map(orderText).join(', ')}`, step: 'sort' }]
+  const once = { text: 'Distinct', step: 'distinct' }
+  const steps = distinct ? [...bounds, ...sort, once, project] : [project, ...bounds, ...sort]
   if (grouping === null) return steps
   const keys = grouping.keys.map(({ field, value }) => `${field.name} = ${printExpression(value)}`).join(', ')
   const aggregates = grouping.aggregates.map(aggregateText).join(', ')
-  return [...steps, `Aggregate: by [${keys}], [${aggregates}]`]
+  return [...steps, { text: `Aggregate: by [${keys}], [${aggregates}]`, step: 'aggregate' }]
 }
 
 function outputText({ field, value }: OutputColumn, isOfGroups: boolean, verbose: boolean): string {
@@ -67,35 +109,68 @@ function orderText({ value, ascending, nullsFirst }: OrderKey): string {
 }
 
 /** How rows are found, but for the scan. */
-function rowSteps({ search, filter, filterFirst, offset, limit }: Plan): string[] {
-  const steps: string[] = []
+function rowSteps(plan: Plan, choice: Choice | null): ExplainedStep[] {
+  const { search, filter, filterFirst, offset, limit } = plan
+  const steps: ExplainedStep[] = []
   if (search !== null) {
-    if (filter !== null && !filterFirst) steps.push(`Filter the rows found: ${printExpression(filter)}`)
+    if (filter !== null && !filterFirst) {
+      steps.push({ text: `Filter the rows found: ${printExpression(filter)}`, step: 'thin' })
+    }
     const { field, metric, lower, upper } = search
     const bounds = [
       ...(lower === undefined ? [] : [`from ${lower}`]),
       ...(upper === undefined ? [] : [`below ${upper}`]),
     ]
     const within = bounds.length === 0 ? '' : `, _distance ${bounds.join(' ')}`
-    steps.push(`KNN: exact, ${quote(field.name)}, ${metric}, k = ${limit + offset}${within}`)
+    const text = `KNN: exact, ${quote(field.name)}, ${metric}, k = ${limit + offset}${within}`
+    steps.push({ text, step: 'nearest' })
   }
-  if (filter === null || (search !== null && !filterFirst)) return steps
-  const named = namedRows(filter)
-  const rest = named === null ? filter : named.rest
-  if (rest !== null) steps.push(`Filter: ${printExpression(rest)}`)
-  if (named !== null) steps.push(`Take by number: ${printExpression(named.naming)}`)
+  const before = filterBefore(plan)
+  if (before === null) return steps
+  const named = namedRows(before)
+  const rest = choice?.residual ?? (choice !== null ? null : named === null ? before : named.rest)
+  if (rest !== null) steps.push({ text: `Filter: ${printExpression(rest)}`, step: 'filter' })
+  for (const { conjunct, estimate } of choice?.used.toReversed() ?? []) {
+    const query = printProbes(conjunct.probes)
+    steps.push({ text: `ScalarIndexQuery: query=${query}, about ${Math.round(estimate)} rows`, step: query })
+  }
+  if (named !== null) steps.push({ text: `Take by number: ${printExpression(named.naming)}` })
   return steps
 }
 
-async function scanStep(
-  { filter, filterFirst, search, from, differsFrom }: Plan,
-  source: RowSource,
-  table: string,
-  pacer: Pacer,
-): Promise<string> {
+/** Indexes on columns of a filter that are not asked, and why. */
+function unusedIndexes(
+  filter: BoundExpression | null,
+  indexes: readonly IndexReader[],
+  choice: Choice | null,
+): string[] {
+  if (filter === null) return []
+  const { used = [], unused = [], rows = 0, scanCost = 0 } = choice ?? {}
+  const reason =
+    used.length > 0
+      ? 'looking at the rows that the others leave is cheaper'
+      : `a scan is cheaper, of ${rows} rows in about ${milliseconds(scanCost)}`
+  const offered = new Set([...used, ...unused].flatMap(({ conjunct }) => indexesOf(conjunct.probes)))
+  const lines = unused.map(({ conjunct, estimate, cost }) => {
+    const query = printProbes(conjunct.probes)
+    return `not used: ${query}, about ${Math.round(estimate)} rows in ${milliseconds(cost)}: ${reason}`
+  })
+  for (const index of indexes) {
+    if (offered.has(index) || !filter.columns.includes(index.path[0]!)) continue
+    lines.push(`not used: ${index.name}(${index.kind}): the filter has no condition that it answers`)
+  }
+  return lines
+}
+
+function milliseconds(nanoseconds: number): string {
+  return `${(nanoseconds / 1e6).toPrecision(2)} ms`
+}
+
+async function scanStep(plan: Plan, source: RowSource, table: string, pacer: Pacer): Promise<ExplainedStep> {
+  const { from, differsFrom } = plan
   const { reader } = source
   const { fragments, version }: Layout = reader.layout
-  const before = search === null || filterFirst ? filter : null
+  const before = filterBefore(plan)
   let count = 0
   let rows = 0
   for (const fragment of fragments.slice(reader.fragmentAt(from))) {
@@ -107,5 +182,5 @@ async function scanStep(
   const begin = from === 0 ? '' : ` from row ${from} on`
   const passed = `${count} of ${fragments.length} fragments may hold matching rows, ${rows} rows in them`
   const without = differsFrom === undefined ? '' : ` without what is in version ${differsFrom} as it is here`
-  return `Scan: ${table} version ${version}${without}${begin}, ${passed}`
+  return { text: `Scan: ${table} version ${version}${without}${begin}, ${passed}`, step: 'scan' }
 }

@@ -5,15 +5,21 @@
  */
 import { sliceBatch } from '../arrow/slice.js'
 import type { Fragment } from '../manifest/layout.js'
+import { liveRows } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
+import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
+import { RowSet } from '../primitives/row-set.js'
 import type { BoundExpression, ColumnNode } from '../sql/bound.js'
 import { selectRows } from '../sql/evaluate.js'
 import { possibleTruth } from '../sql/zones/prune.js'
 import type { Zone } from '../sql/zones/zone.js'
 import type { Part } from '../table/table-reader.js'
-import { mayHoldNamed, type NamedRows, namedIn, namedRows } from './named-rows.js'
+import { type Choice, choose, offersFor } from './choose-probes.js'
+import { countNamed, mayHoldNamed, type NamedRows, namedIn, namedRows } from './named-rows.js'
+import { gathering, lookingAtZones, scanning } from './probe-costs.js'
+import { ProbedRows } from './probed-rows.js'
 import { type RowSource, rowIdField, rowOffsetField } from './source.js'
 import { inSteps, Steps } from './steps.js'
 
@@ -25,7 +31,7 @@ export interface Candidate {
   /** Rows before this one are passed over. */
   readonly first: number
   /** The only rows to look at, living ones from `first` on; null: all of those. */
-  readonly chosen: Bitset | null
+  readonly chosen: RowSet | null
 }
 
 /** What of a table is asked for. */
@@ -39,17 +45,109 @@ export interface Asked {
   readonly names: readonly string[]
 }
 
+/** A filter taken apart for one version: a row passes where all of it holds. */
+export interface Sieve {
+  /** Rows that it names by number; null: it names none. */
+  readonly named: NamedRows | null
+  /** The other conditions; null: there are none. */
+  readonly rest: BoundExpression | null
+  /** What indexes found; null: none was asked. */
+  readonly probed: ProbedRows | null
+  /** What is left to ask where indexes cover all rows; null: nothing. */
+  readonly residual: BoundExpression | null
+}
+
+/** What is looked through. */
+interface Range {
+  /** Default: those of the version, from its first row asked for on. */
+  readonly fragments?: readonly Fragment[]
+  readonly from?: number
+  readonly enough?: number
+}
+
+/** Makes a filter ready: asks the indexes that are worth it. */
+export async function sieveFor(
+  source: RowSource,
+  filter: BoundExpression | null,
+  range: Range,
+  pacer: Pacer,
+): Promise<Sieve> {
+  const named = filter === null ? null : namedRows(filter)
+  const rest = named === null ? filter : named.rest
+  const plain = { named, rest, probed: null, residual: rest }
+  const choice = await choiceFor(source, filter, range, pacer)
+  if (choice === null || choice.used.length === 0) return plain
+  const probes = choice.used.map(({ conjunct }) => conjunct.probes)
+  const probed = await ProbedRows.find(probes, source.reader, pacer, source.meter)
+  return { named, rest, probed, residual: choice.residual }
+}
+
+/** Which indexes are asked; null where none could be. */
+export async function choiceFor(
+  source: RowSource,
+  filter: BoundExpression | null,
+  { fragments, from = 0, enough = Number.POSITIVE_INFINITY }: Range,
+  pacer: Pacer,
+): Promise<Choice | null> {
+  const { reader } = source
+  if (filter === null || reader.indexes.length === 0) return null
+  const named = namedRows(filter)
+  const rest = named === null ? filter : named.rest
+  if (rest === null) return null
+  const offers = await offersFor(rest, reader.indexes, pacer)
+  if (offers.length === 0) return null
+  const all = fragments ?? reader.layout.fragments
+  const least = named === null ? Number.POSITIVE_INFINITY : countNamed(named)
+  const live = fragments === undefined ? reader.liveRows - from : countLive(fragments)
+  const choice = choose(rest, offers, { rows: Math.min(live, least), enough })
+  // Who knows a way that costs less than asking what zones leave of a scan need not ask.
+  if (choice.used.length === 0 || choice.cost < lookingAtZones(all.length)) return choice
+  const passing: Fragment[] = []
+  for (const fragment of all) {
+    if (reader.liveBeforeFragment(fragment) + liveRows(fragment) <= from) continue
+    if (mayPass(source, filter, fragment)) passing.push(fragment)
+    await pacer.turn()
+  }
+  return choose(rest, offers, { rows: Math.min(countLive(passing), least), enough })
+}
+
+function countLive(fragments: readonly Fragment[]): number {
+  return fragments.reduce((sum, fragment) => sum + liveRows(fragment), 0)
+}
+
 /**
  * Parts that may hold rows for which the filter is true, in row order. What comes before `from` is not looked at; footers
  * are read as they are come to.
  */
-export async function* candidates(source: RowSource, asked: Asked, pacer: Pacer): AsyncGenerator<Candidate> {
+export function candidates(source: RowSource, asked: Asked, pacer: Pacer): AsyncGenerator<Candidate> {
+  const found = candidatesOf(source, asked, pacer)
+  return source.meter === null ? found : source.meter.each('scan', found, countChosen)
+}
+
+async function* candidatesOf(source: RowSource, asked: Asked, pacer: Pacer): AsyncGenerator<Candidate> {
   const { reader } = source
-  const { fragments } = reader.layout
   const { from = 0, filter } = asked
-  const named = filter === null ? null : namedRows(filter)
-  for (let i = from === 0 ? 0 : reader.fragmentAt(from); i < fragments.length; i++) {
-    if (mayChoose(source, named, fragments[i]!)) yield* candidatesIn(source, fragments[i]!, asked, pacer)
+  const sieve = await sieveFor(source, filter, asked, pacer)
+  const first = from === 0 ? 0 : reader.fragmentAt(from)
+  for await (const fragment of candidateFragments(source, sieve, first, pacer)) {
+    yield* candidatesIn(source, fragment, sieve, asked, pacer)
+  }
+}
+
+/** Fragments that may hold rows which are looked at, in their order; `first`: the place of the first one asked for. */
+export async function* candidateFragments(
+  source: RowSource,
+  sieve: Sieve,
+  first: number,
+  pacer: Pacer,
+): AsyncGenerator<Fragment> {
+  const { fragments } = source.reader.layout
+  const places = sieve.probed?.placesIn(source.reader)
+  const begin = places === undefined ? first : partitionPoint(places.length, i => places[i]! < first)
+  const end = places?.length ?? fragments.length
+  for (let i = begin; i < end; i++) {
+    const fragment = fragments[places?.[i] ?? i]!
+    if (mayChoose(source, sieve, fragment)) yield fragment
     else if (i % fragmentsAtOnce === 0) await pacer.turn()
   }
 }
@@ -57,57 +155,74 @@ export async function* candidates(source: RowSource, asked: Asked, pacer: Pacer)
 /** Fragments passed over between two looks at the clock. */
 const fragmentsAtOnce = 1024
 
-/** As `candidates`, of one fragment. */
+/** As `candidates`, of one of `candidateFragments`. */
 export async function* candidatesIn(
   source: RowSource,
   fragment: Fragment,
-  { filter, from = 0, enough = Number.POSITIVE_INFINITY, names }: Asked,
+  sieve: Sieve,
+  { from = 0, enough = Number.POSITIVE_INFINITY, names }: Omit<Asked, 'filter'>,
   pacer: Pacer,
 ): AsyncGenerator<Candidate> {
   await pacer.turn()
-  const named = filter === null ? null : namedRows(filter)
-  const rest = named === null ? filter : named.rest
-  if (!mayChoose(source, named, fragment)) return
+  // Rows that an index finds pass its conditions anyway: where it does not cover all rows, everything is asked of all.
+  const isCovered = sieve.probed?.isCovered(fragment) ?? false
+  const rest = isCovered ? sieve.residual : sieve.rest
   const left = rest === null ? null : remaining(source, rest, fragment, null)
   if (left === 'none') return
   await pacer.turn()
+  const found = sieve.probed?.rowsIn(fragment) ?? null
+  if (source.meter !== null) source.meter.fragments++
   const parts = await source.reader.partsOf(fragment, pacer.signal)
   for (const [p, part] of parts.entries()) {
     const rest = left === null ? null : remaining(source, left, fragment, part)
     if (rest === 'none') continue
     const first = await firstRow(source, part, from, pacer)
     if (first === part.rows) continue
-    const chosen = await chosenRows(source, named, part, first, pacer)
-    if (chosen?.isEmpty() === true) continue
+    const chosen = await chosenRows(source, sieve.named, found, part, first, pacer)
+    if (chosen?.count === 0) continue
     // The next part comes from disk while this one is looked at, where this one cannot be enough, nor some of its rows.
     const next = chosen === null ? parts[p + 1] : undefined
     if (next !== undefined && enough > part.rows) source.prefetch(next, [...(rest?.columns ?? []), ...names])
+    if (source.meter !== null) source.meter.parts++
     yield { part, filter: rest, first, chosen }
   }
 }
 
 /** Whether a fragment may hold rows that are looked at, whatever is in them. */
-function mayChoose({ reader, difference }: RowSource, named: NamedRows | null, fragment: Fragment): boolean {
-  if (difference?.mayHold(fragment) === false) return false
+export function mayChoose(
+  { reader, difference }: RowSource,
+  { named, probed }: Pick<Sieve, 'named' | 'probed'>,
+  fragment: Fragment,
+): boolean {
+  if (difference?.mayHold(fragment) === false || probed?.mayHold(fragment) === false) return false
   return named === null || mayHoldNamed(named, fragment, reader)
 }
 
+/** `found`: those of the fragment that indexes leave; null: all. */
 async function chosenRows(
   { reader, difference }: RowSource,
   named: NamedRows | null,
+  found: RowSet | null,
   part: Part,
   first: number,
   { signal }: Pacer,
-): Promise<Bitset | null> {
-  let chosen = named === null ? null : await namedIn(named, part, reader, signal)
-  if (difference !== null && chosen?.isEmpty() !== true) {
-    const differing = await difference.rowsIn(part, signal)
-    if (differing !== null) chosen = chosen?.and(differing) ?? differing
+): Promise<RowSet | null> {
+  let chosen = found?.slice(part.first, part.first + part.rows) ?? null
+  if (named !== null && chosen?.count !== 0) {
+    chosen = alsoIn(await namedIn(named, part, reader, signal), chosen)
   }
-  if (chosen === null || chosen.isEmpty()) return chosen
-  if (first > 0) chosen.and(Bitset.range(part.rows, first, part.rows))
+  if (difference !== null && chosen?.count !== 0) {
+    const differing = await difference.rowsIn(part, signal)
+    if (differing !== null) chosen = alsoIn(differing, chosen)
+  }
+  if (chosen === null || chosen.count === 0) return chosen
+  if (first > 0) chosen = chosen.within(Bitset.range(part.rows, first, part.rows))
   const live = await reader.live(part, signal)
-  return live === null ? chosen : chosen.and(live)
+  return live === null ? chosen : chosen.within(live)
+}
+
+function alsoIn(bits: Bitset, chosen: RowSet | null): RowSet {
+  return chosen?.within(bits) ?? RowSet.ofBits(bits)
 }
 
 /** The first row of a part with at least `from` living rows of the version before it; the number of its rows for none. */
@@ -124,7 +239,7 @@ async function firstRow({ reader }: RowSource, part: Part, from: number, pacer: 
 export function mayPass(source: RowSource, filter: BoundExpression | null, fragment: Fragment): boolean {
   const named = filter === null ? null : namedRows(filter)
   const rest = named === null ? filter : named.rest
-  if (!mayChoose(source, named, fragment)) return false
+  if (!mayChoose(source, { named, probed: null }, fragment)) return false
   return rest === null || remaining(source, rest, fragment, null) !== 'none'
 }
 
@@ -173,24 +288,42 @@ export async function passingRows(
   source: RowSource,
   candidate: Candidate,
   pacer: Pacer,
-): Promise<Bitset | null> {
+): Promise<RowSet | null> {
+  const { meter } = source
+  if (meter === null) return passing(source, candidate, pacer)
+  const count = (rows: RowSet | null) => rows?.count ?? candidate.part.rows
+  return meter.within('filter', () => passing(source, candidate, pacer), count)
+}
+
+async function passing(source: RowSource, candidate: Candidate, pacer: Pacer): Promise<RowSet | null> {
   const { part, filter, chosen } = candidate
-  if (filter === null) return chosen ?? source.reader.live(part, pacer.signal)
-  const passing = new Bitset(part.rows)
-  if (chosen !== null) {
-    for await (const rows of passingAmong(source, part, filter, chosen, pacer)) {
-      for (const row of rows) passing.add(row)
-    }
-    return passing
+  if (filter === null) {
+    const looked = chosen ?? (await source.reader.live(part, pacer.signal))
+    return looked === null || looked instanceof RowSet ? looked : RowSet.ofBits(looked)
   }
-  for await (const { from, rows } of slices(source, part, filter, 0, pacer)) {
-    passing.words.set(rows.words, from >>> 5)
+  if (chosen !== null && isGathered(filter, chosen)) {
+    const pieces: Uint32Array[] = []
+    for await (const rows of passingAmong(source, part, filter, chosen, pacer)) pieces.push(rows)
+    return RowSet.of(part.rows, joinNumbers(Uint32Array, pieces))
   }
-  return passing
+  const rows = new Bitset(part.rows)
+  for await (const slice of slices(source, part, filter, chosen, 0, pacer)) {
+    rows.words.set(slice.rows.words, slice.from >>> 5)
+  }
+  return RowSet.ofBits(rows)
 }
 
 /** The same from the first row asked for, as ascending row numbers of the part, a slice at a time: who has enough need not go on. */
-export async function* matchingRows(
+export function matchingRows(
+  source: RowSource,
+  candidate: Candidate,
+  pacer: Pacer,
+): AsyncGenerator<Uint32Array> {
+  const found = matching(source, candidate, pacer)
+  return source.meter === null ? found : source.meter.each('filter', found, rows => rows.length)
+}
+
+async function* matching(
   source: RowSource,
   { part, filter, first, chosen }: Candidate,
   pacer: Pacer,
@@ -201,11 +334,11 @@ export async function* matchingRows(
     yield first === 0 ? rows : rows.subarray(partitionPoint(rows.length, i => rows[i]! < first))
     return
   }
-  if (chosen !== null) {
+  if (chosen !== null && isGathered(filter, chosen)) {
     yield* passingAmong(source, part, filter, chosen, pacer)
     return
   }
-  for await (const { from, rows } of slices(source, part, filter, first, pacer)) {
+  for await (const { from, rows } of slices(source, part, filter, chosen, first, pacer)) {
     const numbers = rows.toIndices()
     if (from > 0) for (let i = 0; i < numbers.length; i++) numbers[i]! += from
     const asked = numbers.subarray(partitionPoint(numbers.length, i => numbers[i]! < first))
@@ -213,12 +346,18 @@ export async function* matchingRows(
   }
 }
 
+/** Whether rows that are chosen are taken out of their part to be evaluated, which pays while they are few. */
+function isGathered({ expr }: BoundExpression, { count, length }: RowSet): boolean {
+  const conditions = expr.kind === 'and' ? expr.operands : [expr]
+  return gathering(conditions, count) <= scanning(conditions, length, count)
+}
+
 /** Those of the rows chosen that pass, ascending: the columns of these rows are put together and evaluated, no others. */
 async function* passingAmong(
   source: RowSource,
   part: Part,
   filter: BoundExpression,
-  chosen: Bitset,
+  chosen: RowSet,
   pacer: Pacer,
 ): AsyncGenerator<Uint32Array> {
   const rows = chosen.toIndices()
@@ -232,31 +371,42 @@ async function* passingAmong(
   }
 }
 
-/** Evaluates a filter slice by slice from the first row asked for, and lets others run between them. */
+/**
+ * Evaluates a filter slice by slice from the first row asked for, and lets others run between them. `chosen`: the only rows
+ * to look at; null: all that live. Slices without any are passed over.
+ */
 async function* slices(
   source: RowSource,
   part: Part,
   filter: BoundExpression,
+  chosen: RowSet | null,
   first: number,
   pacer: Pacer,
 ): AsyncGenerator<{ readonly from: number; readonly rows: Bitset }> {
   // Dead rows are no rows: what they hold must not make the filter fail.
-  const live = await source.reader.live(part, pacer.signal)
+  const looked = chosen === null ? await source.reader.live(part, pacer.signal) : chosen.toBits()
   const batch = await source.partBatch(part, filter.columns)
   await pacer.turn()
   const steps = new Steps([filter], part.rows + 31)
   let length: number
   for (let from = 32 * Math.floor(first / 32); from < part.rows; from += length) {
     length = Math.min(steps.rows, part.rows - from)
-    const piece = length === part.rows ? batch : sliceBatch(batch, from, length)
     const within =
-      live === null ? undefined : new Bitset(length, live.words.slice(from >>> 5, (from + length + 31) >>> 5))
+      looked === null
+        ? undefined
+        : new Bitset(length, looked.words.slice(from >>> 5, (from + length + 31) >>> 5))
+    if (chosen !== null && within?.isEmpty() === true) continue
+    const piece = length === part.rows ? batch : sliceBatch(batch, from, length)
     const begun = pacer.worked()
     const rows = selectRows(filter, piece, within)
     steps.took(length, pacer.worked() - begun)
     yield { from, rows }
     await pacer.turn()
   }
+}
+
+function countChosen({ part, chosen }: Candidate): number {
+  return chosen?.count ?? part.rows
 }
 
 function numbersUpTo(count: number): Uint32Array {

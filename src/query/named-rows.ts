@@ -57,12 +57,17 @@ function takenApart(filter: BoundExpression): NamedRows | null {
   return {
     ids,
     offsets,
-    naming: joined(filter, naming),
-    rest: others.length === 0 ? null : joined(filter, others),
+    naming: withConditions(filter, naming)!,
+    rest: withConditions(filter, others),
   }
 }
 
-function joined(filter: BoundExpression, conditions: readonly Bound[]): BoundExpression {
+/** A filter that is some conditions of another one; null for none. */
+export function withConditions(
+  filter: BoundExpression,
+  conditions: readonly Bound[],
+): BoundExpression | null {
+  if (conditions.length === 0) return null
   const expr: Bound =
     conditions.length === 1 ? conditions[0]! : { kind: 'and', type: filter.type, operands: conditions }
   return { ...filter, expr, columns: columnsOf(expr) }
@@ -130,6 +135,16 @@ function meets({ least, greatest, members }: Numbers, first: number, last: numbe
   if (members === null) return true
   const at = partitionPoint(members.length, i => members[i]! < first)
   return at < members.length && members[at]! <= last
+}
+
+/** How many rows are named at most. */
+export function countNamed({ ids, offsets }: NamedRows): number {
+  return Math.min(countOf(ids), countOf(offsets))
+}
+
+function countOf(numbers: Numbers | null): number {
+  if (numbers === null) return Number.POSITIVE_INFINITY
+  return numbers.members?.length ?? Math.max(0, numbers.greatest + 1 - numbers.least)
 }
 
 /** Whether a fragment may hold rows that are named. Reads nothing. */

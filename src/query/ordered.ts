@@ -11,7 +11,13 @@ import { Sorter } from './sort.js'
 import { inSteps } from './steps.js'
 
 /** The first `count` rows by the order of the plan. Only their places are kept while the others are looked at. */
-export async function* orderedRows(run: Run, count: number): AsyncGenerator<RowHits> {
+export function orderedRows(run: Run, count: number): AsyncGenerator<RowHits> {
+  const { meter } = run.source
+  const rows = inOrder(run, count)
+  return meter === null ? rows : meter.each('sort', rows, ({ offsets }) => offsets.length)
+}
+
+async function* inOrder(run: Run, count: number): AsyncGenerator<RowHits> {
   const { plan, source, pacer } = run
   if (plan.search !== null) {
     const found = await nearestRows(plan, plan.search, source, pacer)
@@ -88,7 +94,14 @@ class Places {
 }
 
 /** Rows in memory by an order, and of those the ones asked for, in pieces. */
-export async function* arranged(
+export function arranged(run: Run, batch: Batch, order: readonly OrderKey[]): AsyncGenerator<Batch> {
+  const { meter } = run.source
+  const pieces = piecesInOrder(run, batch, order)
+  if (meter === null) return pieces
+  return meter.each(order.length > 0 ? 'sort' : 'limit', pieces, ({ length }) => length)
+}
+
+async function* piecesInOrder(
   { window, pacer }: Run,
   batch: Batch,
   order: readonly OrderKey[],

@@ -70,6 +70,12 @@ export async function* foundRows(
   }
 }
 
+/** Rows that pass after which a scan ends. */
+export function enoughFor({ search, grouping, distinct, order, offset, limit }: Plan): number {
+  const isWhole = search !== null || grouping !== null || distinct || order.length > 0
+  return isWhole ? Number.POSITIVE_INFINITY : offset + limit
+}
+
 /** The nearest rows that are asked for. A filter that comes after the search thins them out. */
 export async function nearestRows(
   { filter, filterFirst, offset, limit }: Plan,
@@ -79,8 +85,26 @@ export async function nearestRows(
 ): Promise<RowHits> {
   const before = filterFirst ? filter : null
   const after = filterFirst ? null : filter
-  const found = await searchExact(search, before, offset + limit, source, pacer)
+  const { meter } = source
+  const nearest = () => searchExact(search, before, offset + limit, source, pacer)
+  const found = await (meter === null ? nearest() : meter.within('nearest', nearest, rowsIn))
   if (after === null) return sliceHits(found, offset, found.offsets.length)
+  const thinned = () => thinnedOut(found, after, offset, source, pacer)
+  return meter === null ? thinned() : meter.within('thin', thinned, rowsIn)
+}
+
+function rowsIn({ offsets }: RowHits): number {
+  return offsets.length
+}
+
+/** Those of the rows found for which a filter is true, from number `offset` on. */
+async function thinnedOut(
+  found: RowHits,
+  after: BoundExpression,
+  offset: number,
+  source: RowSource,
+  pacer: Pacer,
+): Promise<RowHits> {
   const kept: number[] = []
   for (const [from, to] of inSteps(found.offsets.length, stepsOf([after]), pacer)) {
     const batch = await source.batch(sliceHits(found, from, to), after.columns, false)

@@ -26,8 +26,8 @@ export async function searchExact(
   for await (const candidate of candidates(source, { filter, names: [field.name] }, pacer)) {
     const { part } = candidate
     const { segment, present } = await reader.vectors(part, field, pacer.signal)
-    const passing = await passingRows(source, candidate, pacer)
-    const allowed = present === null ? passing : passing === null ? present : present.clone().and(passing)
+    const passing = (await passingRows(source, candidate, pacer))?.toBits() ?? null
+    const allowed = present === null ? passing : passing === null ? present : passing.and(present)
     const ids = await reader.rowIds(part.fragment, pacer.signal)
     const bounds = { ...(lower !== undefined && { lower }), ...(upper !== undefined && { upper }) }
     const found = nearestIn(part, ids, limit, options =>

@@ -19,6 +19,7 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import { Difference } from './difference.js'
 import type { RowHits } from './hits.js'
+import type { Meter } from './meter.js'
 
 const uint64 = { kind: 'int', bits: 64, signed: false } as const
 
@@ -40,12 +41,20 @@ export class RowSource {
   readonly reader: TableReader
   /** The only rows there are; null: all. */
   readonly difference: Difference | null
+  /** What counts the steps of the query; null: nobody asked. */
+  readonly meter: Meter | null
   readonly #pacer: Pacer
   readonly #fields: ReadonlyMap<string, TableField>
 
   /** `other`: a version whose rows are left out. */
-  constructor(reader: TableReader, pacer: Pacer, other: TableReader | null = null) {
+  constructor(
+    reader: TableReader,
+    pacer: Pacer,
+    other: TableReader | null = null,
+    meter: Meter | null = null,
+  ) {
     this.reader = reader
+    this.meter = meter
     this.difference = other === null ? null : Difference.between(reader, other)
     this.#pacer = pacer
     this.#fields = new Map(reader.schema.fields.map(field => [field.name, field]))

@@ -21,7 +21,11 @@ const pieceBytes = 4 * 1024 * 1024
 const readAhead = 2
 
 /** Throws corrupted (code 18) when the file is missing, cut off, or not the one the log speaks of. */
-export async function readFooter(store: BlobStore, path: string, file: StoredFile): Promise<FileLayout> {
+export async function readFooter(
+  store: BlobStore,
+  path: string,
+  file: Pick<StoredFile, 'bytes' | 'crc'>,
+): Promise<FileLayout> {
   let length = Math.min(file.bytes, tailGuess)
   for (;;) {
     const tail = await store.getRange(path, file.bytes - length, length)

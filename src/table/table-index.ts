@@ -177,9 +177,7 @@ class TableIndexReader implements IndexReader {
   async #openNew({ file, bytes, crc, rows }: IndexSegment): Promise<ScalarSegment> {
     const { store, footers, columns } = this.#source
     const path = `${this.#location}/${filePath('indexes', file)}`
-    const stored = { file, bytes, crc, fields: [] }
-    const footerOf = () => footers.get(path, () => readFooter(store, path, stored))
-    const footer = await footerOf()
+    const footer = await footers.get(path, () => readFooter(store, path, { bytes, crc }))
     const pages: SegmentFile = {
       batchRows: footer.batches.map(({ length }) => length),
       async column(batch, column) {

@@ -22,6 +22,7 @@ import {
   type Fragment,
   type InlineFile,
   type Layout,
+  liveRows,
   type RunsPlace,
   runsKey,
   type StoredFile,
@@ -38,6 +39,7 @@ import { readZone, type Zone } from '../sql/zones/zone.js'
 import { bytesToRead, readColumn, readFooter } from './data-file.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { checkedRuns, type DecodeRuns, readStoredRuns } from './stored-runs.js'
+import type { IndexReader } from './table-index.js'
 import type { TableSource } from './table-source.js'
 import { presentVectors, type Vectors, vectorSegment } from './vector-column.js'
 
@@ -52,16 +54,20 @@ export interface Part {
 
 export class TableReader {
   readonly layout: Layout
+  /** Those of this version that can be asked. */
+  readonly indexes: readonly IndexReader[]
   readonly #source: TableSource
   readonly #location: string
   #starts: ReadonlyMap<Fragment, number> | undefined
+  #places: ReadonlyMap<number, number> | undefined
   readonly #parts = new Map<Fragment, Promise<readonly Part[]>>()
 
   /** `location`: the table's folder, relative to the root. */
-  constructor(source: TableSource, location: string, layout: Layout) {
+  constructor(source: TableSource, location: string, layout: Layout, indexes: readonly IndexReader[] = []) {
     this.#source = source
     this.#location = location
     this.layout = layout
+    this.indexes = indexes
   }
 
   get schema(): TableSchema {
@@ -96,6 +102,18 @@ export class TableReader {
     const { fragments } = this.layout
     const end = (fragment: Fragment) => this.liveBeforeFragment(fragment) + liveRows(fragment)
     return partitionPoint(fragments.length, i => end(fragments[i]!) <= rowOffset)
+  }
+
+  /** Where a fragment stands among those of the layout, by its id; undefined for one that is not there. */
+  placeOf(id: number): number | undefined {
+    this.#places ??= new Map(this.layout.fragments.map((fragment, place) => [fragment.id, place]))
+    return this.#places.get(id)
+  }
+
+  /** How many rows are alive. */
+  get liveRows(): number {
+    const last = this.layout.fragments.at(-1)
+    return last === undefined ? 0 : this.liveBeforeFragment(last) + liveRows(last)
   }
 
   #liveStarts(): ReadonlyMap<Fragment, number> {
@@ -330,8 +348,4 @@ function readOffsets(bytes: Uint8Array): NumberRuns | null {
 
 function allOf(rows: number): Uint32Array {
   return Uint32Array.from({ length: rows }, (_, row) => row)
-}
-
-function liveRows({ rows, dead }: Fragment): number {
-  return rows - dead.count
 }

@@ -11,21 +11,22 @@ import { readFooter } from './data-file.js'
 const pieceBytes = 1024 * 1024
 
 /**
- * The rows of each batch of a file that is what was written. Throws corrupted (code 18) for one that is missing, has another
+ * The rows of each batch of a file that is what was written; `fields`: absent for a file that holds no columns of the table. Throws corrupted (code 18) for one that is missing, has another
  * size, or differs in its footer, in any column, or in any dictionary.
  */
 export async function verifyFile(
   store: BlobStore,
   path: string,
-  file: StoredFile,
+  file: Omit<StoredFile, 'fields'> & Partial<Pick<StoredFile, 'fields'>>,
   pacer: Pacer,
 ): Promise<readonly number[]> {
   const info = await store.stat(path, pacer.signal)
   if (info === null) throw corrupted(`${path} is missing`)
   if (info.size !== file.bytes) throw corrupted(`${path} has ${info.size} bytes, written were ${file.bytes}`)
   const { schema, batches } = await readFooter(store, path, file)
-  if (schema.fields.length !== file.fields.length) {
-    throw corrupted(`${path} has ${schema.fields.length} columns, its record names ${file.fields.length}`)
+  const { fields } = file
+  if (fields !== undefined && schema.fields.length !== fields.length) {
+    throw corrupted(`${path} has ${schema.fields.length} columns, its record names ${fields.length}`)
   }
   /** Where dictionaries begin that were read: the batches share them. */
   const met = new Set<number>()

@@ -11,7 +11,7 @@ import { type Fragment, onlyLostRows } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { candidatesIn, matchingRows } from '../query/filter.js'
+import { candidatesIn, matchingRows, mayChoose, type Sieve, sieveFor } from '../query/filter.js'
 import type { RowHits } from '../query/hits.js'
 import { RowSource, rowOffsetField } from '../query/source.js'
 import type { BoundExpression } from '../sql/bound.js'
@@ -27,6 +27,8 @@ interface Known {
   readonly fragment: Fragment
   readonly offsets: Uint32Array
 }
+
+const none = new Uint32Array(0)
 
 export class MatchedRows {
   /** By fragment id. */
@@ -51,12 +53,18 @@ export class MatchedRows {
     const before = isOfRow && this.#schemaId === schema.id ? this.#known : new Map<number, Known>()
     const known = new Map<number, Known>()
     const found = new Map<Fragment, Uint32Array>()
-    for (const fragment of fragments) {
+    const isKnown = (fragment: Fragment) => {
       const last = before.get(fragment.id)
-      const offsets =
-        last?.fragment.files === fragment.files && onlyLostRows(last.fragment, fragment)
-          ? await stillLiving(source, fragment, last, pacer)
-          : await matchingIn(source, fragment, filter, narrow, pacer)
+      return last?.fragment.files === fragment.files && onlyLostRows(last.fragment, fragment)
+    }
+    const open = before.size === 0 ? fragments : fragments.filter(fragment => !isKnown(fragment))
+    const sieve = await sieveFor(source, filter, { fragments: open }, pacer)
+    for (const fragment of fragments) {
+      let offsets: Uint32Array = none
+      if (isKnown(fragment)) offsets = await stillLiving(source, fragment, before.get(fragment.id)!, pacer)
+      else if (mayChoose(source, sieve, fragment)) {
+        offsets = await matchingIn(source, fragment, sieve, narrow, pacer)
+      }
       known.set(fragment.id, { fragment, offsets })
       if (offsets.length > 0) found.set(fragment, offsets)
     }
@@ -75,12 +83,12 @@ export function countIn(rows: RowSet): number {
 async function matchingIn(
   source: RowSource,
   fragment: Fragment,
-  filter: BoundExpression | null,
+  sieve: Sieve,
   narrow: Narrow,
   pacer: Pacer,
 ): Promise<Uint32Array> {
   const pieces: Uint32Array[] = []
-  for await (const candidate of candidatesIn(source, fragment, { filter, names: [] }, pacer)) {
+  for await (const candidate of candidatesIn(source, fragment, sieve, { names: [] }, pacer)) {
     const { part } = candidate
     for await (const offsets of matchingRows(source, candidate, pacer)) {
       const rows = await narrow(source, { parts: [part], partOf: null, offsets, distances: null })

@@ -1,10 +1,11 @@
-/** Compacts tables: soon where commits have left much to do, when they come to rest where it is less. */
+/** Compacts tables and keeps their indexes up: soon where commits have left much to do, when they come to rest where it is less. */
 import type { CatalogOp } from '../../catalog/ops.js'
 import type { CatalogState } from '../../catalog/state.js'
 import type { Committed } from '../../commit/machine.js'
 import { Pacer } from '../../primitives/pacer.js'
 import type { Zeal } from '../../write/compaction-plan.js'
 import type { Engine } from '../engine.js'
+import { foldIndexes } from '../index-build.js'
 import { compactTable, type Round } from './compact-table.js'
 import type { Chore, Report } from './upkeep.js'
 import type { SettledUpkeep } from './upkeep-settings.js'
@@ -42,9 +43,8 @@ export class Compaction implements Chore {
   }
 
   noteCommit({ entry, state }: Committed<CatalogState>): void {
-    if (!this.#options.keep.compact) return
     for (const op of entry.ops as unknown as readonly CatalogOp[]) {
-      if (op.op !== 'change' || op.kind === 'compaction') continue
+      if (op.op !== 'change' || op.kind === 'compaction' || op.kind === 'index') continue
       const head = state.tables.get(op.t)
       if (head === undefined) continue
       // Of a table that is seen for the first time nobody knows what others have left.
@@ -112,10 +112,15 @@ export class Compaction implements Chore {
 
   async #compact(uuid: string, zeal: Zeal, pacer: Pacer): Promise<Round | null> {
     const { engine, keep, report } = this.#options
-    const round = await compactTable(engine(), uuid, zeal, keep.fragmentBytes, pacer)
-    if (round === null) return null
+    const round =
+      keep.compact || zeal === 'thorough'
+        ? await compactTable(engine(), uuid, zeal, keep.fragmentBytes, pacer)
+        : null
+    const folded = await foldIndexes(engine(), uuid, zeal, pacer)
+    for (const each of folded) report({ kind: 'indexed', table: uuid, ...each })
+    if (round === null && folded.length === 0) return null
     this.#compacted.set(uuid, this.#now())
-    report(round.event)
+    if (round !== null) report(round.event)
     return round
   }
 

@@ -29,6 +29,18 @@ export interface TableCompacted {
   readonly ms: number
 }
 
+/** Rows of a table that no index had are in it now. */
+export interface RowsIndexed {
+  readonly kind: 'indexed'
+  /** UUID of the table. */
+  readonly table: string
+  readonly index: string
+  /** The version it made. */
+  readonly version: number
+  /** Of the segments that were written. */
+  readonly rows: number
+}
+
 /** Old versions of a table have ceased to exist. */
 export interface VersionsExpired {
   readonly kind: 'expired'
@@ -56,6 +68,7 @@ export type UpkeepEvent =
   | CheckpointWritten
   | DropEmptied
   | TableCompacted
+  | RowsIndexed
   | VersionsExpired
   | FilesSwept
   | LogTrimmed

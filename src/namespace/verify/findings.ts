@@ -8,9 +8,19 @@ import { ErrorCode, SheafError } from '../../errors.js'
  *   again as long as the slots for it are there
  * - `data`: columns, row ids or offsets of dead rows, in a file
  * - `rows`: what a version says of its rows, which its files or its slot do not hold
+ * - `index`: a file of an index, or what a version says of it; no row is lost: drop the index and create it anew
  * - `manifest`: of a version whose rows a Lance engine keeps
  */
-export type ProblemKind = 'slot' | 'pack' | 'checkpoint' | 'page' | 'layout' | 'data' | 'rows' | 'manifest'
+export type ProblemKind =
+  | 'slot'
+  | 'pack'
+  | 'checkpoint'
+  | 'page'
+  | 'layout'
+  | 'data'
+  | 'rows'
+  | 'index'
+  | 'manifest'
 
 export interface Problem {
   readonly kind: ProblemKind

@@ -14,6 +14,7 @@ import type { BlobStore } from '../../storage/blob-store.js'
 import { TableReader } from '../../table/table-reader.js'
 import { createTableSource, type TableSource } from '../../table/table-source.js'
 import { damageOf } from './findings.js'
+import { TableIndexes } from './verify-indexes.js'
 import { TableRows } from './verify-rows.js'
 import type { Verifying } from './verifying.js'
 
@@ -66,6 +67,7 @@ async function verifyVersions(tables: Tables, head: TableHead): Promise<void> {
   const { verifying, pacer, source, layouts } = tables
   const { findings, signal } = verifying
   const rows = new TableRows(verifying, head.location)
+  const indexes = new TableIndexes(verifying, head.location)
   /** Keys of stored layouts that were told of. */
   const lost = new Set<string>()
   for (const version of numbersIn(head.live)) {
@@ -74,6 +76,7 @@ async function verifyVersions(tables: Tables, head: TableHead): Promise<void> {
       const layout = await layouts.at(head, version, signal)
       const reader = new TableReader(source, head.location, layout)
       await rows.verify(reader)
+      await indexes.verify(layout)
       if (version === latestOf(head)) {
         await rows.verifyIdsOnce(reader)
         if (layout.fragments.length !== head.fragments || layout.schema.id !== head.schemaId) {

@@ -1,0 +1,40 @@
+/**
+ * A plan carried out, as text: its steps as `explain.ts` has them, each with the rows it gave and the milliseconds it took,
+ * those of the steps that feed it left out. What the bytes were that were read is not known here: columns are shared, and kept.
+ */
+
+import type { Clock } from '../primitives/clock.js'
+import type { Pacer } from '../primitives/pacer.js'
+import type { TableReader } from '../table/table-reader.js'
+import { executePlan } from './execute.js'
+import { explained } from './explain.js'
+import { type Figures, Meter } from './meter.js'
+import type { Plan } from './plan.js'
+import { RowSource } from './source.js'
+
+/** `table`: what the table is called; `other`: the version that the plan differs from. */
+export async function analyzePlan(
+  plan: Plan,
+  reader: TableReader,
+  other: TableReader | null,
+  table: string,
+  pacer: Pacer,
+  clock: Clock,
+): Promise<string> {
+  const meter = new Meter(clock)
+  const begun = clock.elapsed()
+  const { batches } = await executePlan(plan, reader, other, pacer, clock, meter)
+  const rows = batches.reduce((sum, { length }) => sum + length, 0)
+  const total = `Analyze: ${figuresText({ rows, ms: clock.elapsed() - begun })}`
+  const { steps, notes } = await explained(plan, new RowSource(reader, pacer, other), table, false, pacer)
+  const lines = steps.map(({ text, step }, depth) => {
+    const figures = step === undefined ? undefined : meter.of(step)
+    const more = step === 'scan' ? `, fragments=${meter.fragments}, parts=${meter.parts}` : ''
+    return `${'  '.repeat(depth + 1)}${text}${figures === undefined ? '' : `, ${figuresText(figures, more)}`}`
+  })
+  return [total, ...lines, ...notes].join('\n')
+}
+
+function figuresText({ rows, ms }: Figures, more = ''): string {
+  return `metrics=[output_rows=${rows}, elapsed=${ms.toFixed(3)} ms${more}]`
+}

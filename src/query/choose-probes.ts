@@ -1,0 +1,113 @@
+/** Which of the indexes that could answer a part of a filter are worth asking: decided from what they guess, before any is. */
+import type { Pacer } from '../primitives/pacer.js'
+import type { Bound, BoundExpression } from '../sql/bound.js'
+import type { IndexReader } from '../table/table-index.js'
+import { withConditions } from './named-rows.js'
+import { gathering, probing, type Shares, scanning } from './probe-costs.js'
+import { type Conjunct, type Probes, takeApart } from './probes.js'
+
+/** Part of a filter that indexes could answer. */
+export interface Offer {
+  readonly conjunct: Conjunct
+  /** Rows it would find, as the indexes guess. */
+  readonly estimate: number
+  /** Nanoseconds for finding them. */
+  readonly cost: number
+}
+
+/** A filter as it will be carried out. */
+export interface Choice {
+  /** Those that are asked, the one that finds the fewest rows first. */
+  readonly used: readonly Offer[]
+  readonly unused: readonly Offer[]
+  /** What is asked of the rows that they find; null: nothing. */
+  readonly residual: BoundExpression | null
+  /** Rows that a scan would look at. */
+  readonly rows: number
+  /** Nanoseconds, of the way that is taken and of a scan. */
+  readonly cost: number
+  readonly scanCost: number
+}
+
+/** What a scan would look at. */
+export interface Scanned {
+  readonly rows: number
+  /** Rows that pass after which it would end. */
+  readonly enough: number
+}
+
+/** What indexes could answer of a filter; none: nothing. Reads as much of them as their guesses take. */
+export async function offersFor(
+  filter: BoundExpression,
+  indexes: readonly IndexReader[],
+  pacer: Pacer,
+): Promise<readonly Offer[]> {
+  const offers: Offer[] = []
+  for (const conjunct of takeApart(filter.expr, indexes).conjuncts) {
+    offers.push({ conjunct, ...(await guess(conjunct.probes, pacer)) })
+  }
+  return offers.sort((a, b) => a.estimate - b.estimate)
+}
+
+async function guess(probes: Probes, pacer: Pacer): Promise<Omit<Offer, 'conjunct'>> {
+  if (probes.kind === 'probe') {
+    const estimate = await probes.index.estimate(probes.probe, pacer)
+    return { estimate, cost: probing(1, estimate) }
+  }
+  if (probes.kind === 'less') {
+    const [from, less] = [await guess(probes.from, pacer), await guess(probes.less, pacer)]
+    return { estimate: Math.max(0, from.estimate - less.estimate), cost: from.cost + less.cost }
+  }
+  const guesses: Omit<Offer, 'conjunct'>[] = []
+  for (const operand of probes.operands) guesses.push(await guess(operand, pacer))
+  const estimates = guesses.map(({ estimate }) => estimate)
+  return {
+    estimate: probes.kind === 'and' ? Math.min(...estimates) : sum(estimates),
+    cost: sum(guesses.map(({ cost }) => cost)),
+  }
+}
+
+/** The cheapest way. What passes one condition is taken to pass the others as often as any row. */
+export function choose(filter: BoundExpression, offers: readonly Offer[], { rows, enough }: Scanned): Choice {
+  const conditions = filter.expr.kind === 'and' ? filter.expr.operands : [filter.expr]
+  const shares = new Map<Bound, number>()
+  for (const { conjunct, estimate } of offers) {
+    shares.set(conjunct.conditions[0]!, Math.min(1, estimate / Math.max(1, rows)))
+  }
+  const scanCost = scanUntil(conditions, rows, enough, shares)
+  let best = { count: 0, cost: scanCost, residual: conditions }
+  let [finding, found] = [0, rows]
+  let residual: readonly Bound[] = conditions
+  for (const [i, { conjunct, estimate, cost }] of offers.entries()) {
+    finding += cost
+    found = Math.min(found, estimate, (found * estimate) / Math.max(1, rows))
+    residual = residual.filter(each => !conjunct.conditions.includes(each) || conjunct.left.includes(each))
+    const evaluating = Math.min(gathering(residual, found, shares), scanning(residual, rows, found, shares))
+    const total = finding + evaluating
+    if (total < best.cost) best = { count: i + 1, cost: total, residual }
+  }
+  return {
+    used: offers.slice(0, best.count),
+    unused: offers.slice(best.count),
+    residual: best.count === 0 ? filter : withConditions(filter, best.residual),
+    rows,
+    cost: best.cost,
+    scanCost,
+  }
+}
+
+/** Rows that pass need not lie evenly, so a scan that ends early may look at this many times as many as if they did. */
+const uneven = 4
+/** Rows of a slice that is evaluated anyway. */
+const sliceRows = 4096
+
+function scanUntil(conditions: readonly Bound[], rows: number, enough: number, shares: Shares): number {
+  let passing = 1
+  for (const share of shares.values()) passing *= share
+  const until = sliceRows + (uneven * enough) / Math.max(passing, 1 / Math.max(1, rows))
+  return scanning(conditions, Math.min(rows, until), undefined, shares)
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}

@@ -1,0 +1,87 @@
+/**
+ * What the steps of a query did: rows they gave and milliseconds they took, those of the steps they are fed by left out. Only
+ * who analyzes a query has one, so nobody else pays for counting.
+ */
+import type { Clock } from '../primitives/clock.js'
+
+export interface Figures {
+  rows: number
+  ms: number
+}
+
+/** The steps of a query that are counted, beside the questions to indexes, which go by their text. */
+export type Step =
+  | 'scan'
+  | 'filter'
+  | 'nearest'
+  | 'thin'
+  | 'aggregate'
+  | 'sort'
+  | 'distinct'
+  | 'limit'
+  | 'project'
+
+export class Meter {
+  readonly #clock: Clock
+  readonly #figures = new Map<string, Figures>()
+  /** The steps at work, each for the one before it. */
+  readonly #working: Figures[] = []
+  #since: number
+  /** Fragments and parts of them that were looked into. */
+  fragments = 0
+  parts = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#since = clock.elapsed()
+  }
+
+  /** What a step did; undefined where there was nothing to do. */
+  of(step: string): Figures | undefined {
+    return this.#figures.get(step)
+  }
+
+  #begun(step: string): Figures {
+    let figures = this.#figures.get(step)
+    if (figures === undefined) {
+      figures = { rows: 0, ms: 0 }
+      this.#figures.set(step, figures)
+    }
+    return figures
+  }
+
+  async within<T>(step: string, work: () => Promise<T>, rowsIn: (result: T) => number): Promise<T> {
+    this.#turn()
+    const figures = this.#begun(step)
+    this.#working.push(figures)
+    try {
+      const result = await work()
+      figures.rows += rowsIn(result)
+      return result
+    } finally {
+      this.#turn()
+      this.#working.pop()
+    }
+  }
+
+  async *each<T>(step: string, items: AsyncGenerator<T>, rowsIn: (item: T) => number): AsyncGenerator<T> {
+    try {
+      for (;;) {
+        const count = ({ done, value }: IteratorResult<T>) => (done === true ? 0 : rowsIn(value))
+        const next = await this.within(step, () => items.next(), count)
+        if (next.done === true) return
+        yield next.value
+      }
+    } finally {
+      await items.return(undefined)
+    }
+  }
+
+  /** Gives what has passed to the step that is at work. */
+  #turn(): void {
+    const now = this.#clock.elapsed()
+    const figures = this.#working.at(-1)
+    if (figures !== undefined) figures.ms += now - this.#since
+    this.#since = now
+  }
+}

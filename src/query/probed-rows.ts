@@ -1,0 +1,158 @@
+/**
+ * Rows that indexes find, by fragment. Where all indexes that were asked cover a row, what they say of it is true; the others
+ * are evaluated as if there were no index.
+ */
+import type { Fragment } from '../manifest/layout.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { RowSet } from '../primitives/row-set.js'
+import type { IndexReader } from '../table/table-index.js'
+import type { TableReader } from '../table/table-reader.js'
+import type { Meter } from './meter.js'
+import { indexesOf, type Probes, printProbes } from './probes.js'
+
+/** Rows by fragment id; fragments without any are missing. */
+type RowsByFragment = ReadonlyMap<number, RowSet>
+
+export class ProbedRows {
+  readonly #found: RowsByFragment
+  readonly #partial: PartialCover
+
+  private constructor(found: RowsByFragment, partial: PartialCover) {
+    this.#found = found
+    this.#partial = partial
+  }
+
+  /** Those that all of `probes` find. */
+  static async find(
+    all: readonly Probes[],
+    reader: TableReader,
+    pacer: Pacer,
+    meter: Meter | null,
+  ): Promise<ProbedRows> {
+    let found: RowsByFragment | null = null
+    for (const probes of all) {
+      const find = () => rowsOf(probes, pacer)
+      const rows = await (meter === null ? find() : meter.within(printProbes(probes), find, countIn))
+      found = found === null ? rows : inBoth(found, rows)
+    }
+    let partial: PartialCover = new Map()
+    for (const index of new Set(all.flatMap(indexesOf))) {
+      const own = await partialCover(index, reader, pacer)
+      partial = partial.size === 0 ? own : lessCovered(partial, own)
+    }
+    return new ProbedRows(found!, partial)
+  }
+
+  /** Whether a fragment may hold rows that pass. */
+  mayHold(fragment: Fragment): boolean {
+    return this.#found.has(fragment.id) || this.#partial.has(fragment)
+  }
+
+  /** The places in the layout of all fragments that may, ascending. */
+  placesIn(reader: TableReader): readonly number[] {
+    const places = new Set<number>()
+    for (const id of this.#found.keys()) places.add(reader.placeOf(id)!)
+    for (const { id } of this.#partial.keys()) places.add(reader.placeOf(id)!)
+    return [...places].sort((a, b) => a - b)
+  }
+
+  /** Whether what indexes say of the rows of a fragment is true for all of them. */
+  isCovered(fragment: Fragment): boolean {
+    return !this.#partial.has(fragment)
+  }
+
+  /** The rows of a fragment that may pass: those found, and those not covered; null for all of them. */
+  rowsIn(fragment: Fragment): RowSet | null {
+    const found = this.#found.get(fragment.id) ?? RowSet.none(fragment.rows)
+    const covered = this.#partial.get(fragment)
+    if (covered === undefined) return found
+    if (covered.count === 0) return null
+    return found.or(RowSet.all(fragment.rows).andNot(covered))
+  }
+}
+
+// ---- what indexes find
+
+async function rowsOf(probes: Probes, pacer: Pacer): Promise<RowsByFragment> {
+  if (probes.kind === 'probe') {
+    return probes.index.find(probes.probe, pacer)
+  }
+  if (probes.kind === 'less') {
+    return without(await rowsOf(probes.from, pacer), await rowsOf(probes.less, pacer))
+  }
+  let all: RowsByFragment | null = null
+  for (const operand of probes.operands) {
+    const rows = await rowsOf(operand, pacer)
+    all = all === null ? rows : probes.kind === 'and' ? inBoth(all, rows) : inEither(all, rows)
+    await pacer.turn()
+  }
+  return all ?? new Map()
+}
+
+function countIn(rows: RowsByFragment): number {
+  let count = 0
+  for (const { count: own } of rows.values()) count += own
+  return count
+}
+
+function inBoth(a: RowsByFragment, b: RowsByFragment): RowsByFragment {
+  const [few, many] = a.size < b.size ? [a, b] : [b, a]
+  return combined(few, (id, rows) => {
+    const others = many.get(id)
+    return others === undefined ? null : rows.and(others)
+  })
+}
+
+function inEither(a: RowsByFragment, b: RowsByFragment): RowsByFragment {
+  const all = new Map(a)
+  for (const [id, rows] of b) all.set(id, a.get(id)?.or(rows) ?? rows)
+  return all
+}
+
+function without(from: RowsByFragment, less: RowsByFragment): RowsByFragment {
+  return combined(from, (id, rows) => {
+    const others = less.get(id)
+    return others === undefined ? rows : rows.andNot(others)
+  })
+}
+
+function combined(all: RowsByFragment, combine: (id: number, rows: RowSet) => RowSet | null): RowsByFragment {
+  const left = new Map<number, RowSet>()
+  for (const [id, rows] of all) {
+    const rest = combine(id, rows)
+    if (rest !== null && rest.count > 0) left.set(id, rest)
+  }
+  return left
+}
+
+// ---- what they cover
+
+/** The rows covered of fragments that are not wholly covered. */
+type PartialCover = ReadonlyMap<Fragment, RowSet>
+
+/** An index is of one version of a table, so what it covers stays as it is. */
+const covers = new WeakMap<IndexReader, PartialCover>()
+
+async function partialCover(
+  index: IndexReader,
+  { layout }: TableReader,
+  pacer: Pacer,
+): Promise<PartialCover> {
+  const known = covers.get(index)
+  if (known !== undefined) return known
+  const partial = new Map<Fragment, RowSet>()
+  for (const fragment of layout.fragments) {
+    const covered = index.covered(fragment)
+    if (!covered.isAll) partial.set(fragment, covered)
+    await pacer.turn()
+  }
+  covers.set(index, partial)
+  return partial
+}
+
+/** The rows that both cover. */
+function lessCovered(a: PartialCover, b: PartialCover): PartialCover {
+  const less = new Map(a)
+  for (const [fragment, rows] of b) less.set(fragment, a.get(fragment)?.and(rows) ?? rows)
+  return less
+}

@@ -1,0 +1,148 @@
+/** Builds segments of indexes over rows of a table, dead ones included: what is alive is asked when they are (STORAGE S12). */
+import type { Column } from '../arrow/column.js'
+import { concatColumns } from '../arrow/concat.js'
+import { IpcFileWriter } from '../arrow/file-writer.js'
+import { columnBytes } from '../arrow/layout.js'
+import { sliceColumn } from '../arrow/slice.js'
+import { runPaced } from '../arrow/steps.js'
+import { buildSegment } from '../indexes/scalar/build-segment.js'
+import type { ScalarKind } from '../indexes/scalar/probe.js'
+import { maxSegmentRows, segmentSchema } from '../indexes/scalar/segment-schema.js'
+import { type FieldNode, findFieldById } from '../manifest/field-node.js'
+import { filePath } from '../manifest/file-names.js'
+import { columnFile, type Fragment } from '../manifest/layout.js'
+import type { CoverItem, IndexSegment, TableIndex } from '../manifest/table-index.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { RowSource } from '../query/source.js'
+import { columnAt } from '../sql/kernels/batch-columns.js'
+import type { TableReader } from '../table/table-reader.js'
+import { sortColumn } from './sort-column.js'
+import { newFileName, type StageTarget } from './stage.js'
+
+/** Values of one segment, bytes: they are in memory together, with their order. */
+const segmentBytesMax = 512 * 1024 * 1024
+
+/** Rows `from` to `to - 1` of a fragment. */
+export interface Stretch {
+  readonly fragment: Fragment
+  readonly from: number
+  readonly to: number
+}
+
+/** How far the work is: rows, of those there are. */
+export type BuildProgress = (done: number, phase: 'reading' | 'sorting' | 'writing') => void
+
+/** Segments over stretches of the reader's version, in that order; none for no rows. */
+export async function buildSegments(
+  reader: TableReader,
+  { kind, field }: Pick<TableIndex, 'kind' | 'field'>,
+  stretches: readonly Stretch[],
+  target: StageTarget,
+  pacer: Pacer,
+  progress: BuildProgress = () => {},
+): Promise<readonly IndexSegment[]> {
+  const chain = findFieldById(reader.schema, field)!
+  const segments: IndexSegment[] = []
+  let gathered = new Gathered()
+  let done = 0
+  const flush = async () => {
+    if (gathered.rows === 0) return
+    progress(done, 'sorting')
+    segments.push(await storeSegment(kind, gathered, target, pacer, () => progress(done, 'writing')))
+    gathered = new Gathered()
+  }
+  for (const stretch of stretches) {
+    for await (const piece of pieces(reader, chain, stretch, pacer)) {
+      for (let from = 0; from < piece.values.length; ) {
+        const rows = Math.min(piece.values.length - from, maxSegmentRows - gathered.rows)
+        gathered.add(sliced(piece, from, rows))
+        from += rows
+        done += rows
+        if (gathered.rows === maxSegmentRows || gathered.bytes >= segmentBytesMax) await flush()
+      }
+      progress(done, 'reading')
+    }
+  }
+  await flush()
+  return segments
+}
+
+/** Values of rows of a fragment that follow each other. */
+interface Piece {
+  readonly fragment: Fragment
+  /** The file they lie in. */
+  readonly file: string
+  readonly at: number
+  readonly values: Column
+}
+
+function sliced(piece: Piece, from: number, rows: number): Piece {
+  if (rows === piece.values.length) return piece
+  return { ...piece, at: piece.at + from, values: sliceColumn(piece.values, from, rows) }
+}
+
+async function* pieces(
+  reader: TableReader,
+  chain: readonly FieldNode[],
+  { fragment, from, to }: Stretch,
+  pacer: Pacer,
+): AsyncGenerator<Piece> {
+  const source = new RowSource(reader, pacer)
+  const path = chain.map(({ name }) => name)
+  const file = columnFile(fragment, chain[0]!.id)
+  for (const part of await reader.partsOf(fragment, pacer.signal)) {
+    const start = Math.max(from - part.first, 0)
+    const end = Math.min(to - part.first, part.rows)
+    if (start >= end) continue
+    const values = columnAt(await source.partBatch(part, [path[0]!]), path)
+    yield { fragment, file, at: part.first + start, values: sliceColumn(values, start, end - start) }
+    await pacer.turn()
+  }
+}
+
+/** What will be one segment. */
+class Gathered {
+  readonly values: Column[] = []
+  readonly cover: CoverItem[] = []
+  rows = 0
+  bytes = 0
+
+  add({ fragment: { id: fragment }, file, at, values }: Piece): void {
+    const last = this.cover.at(-1)
+    const goesOn = last !== undefined && last.fragment === fragment && last.at + last.count === at
+    if (goesOn) this.cover[this.cover.length - 1] = { ...last, count: last.count + values.length }
+    else this.cover.push({ first: this.rows, count: values.length, fragment, at, file })
+    this.values.push(values)
+    this.rows += values.length
+    this.bytes += columnBytes(values)
+  }
+}
+
+async function storeSegment(
+  kind: ScalarKind,
+  { values, cover, rows }: Gathered,
+  target: StageTarget,
+  pacer: Pacer,
+  onSorted: () => void,
+): Promise<IndexSegment> {
+  const column = concatColumns(values)
+  await pacer.turn()
+  const { rows: order, values: sorted } = await sortColumn(
+    kind === 'LABEL_LIST' ? column.children[0]! : column,
+    pacer,
+  )
+  onSorted()
+  const file = newFileName(target)
+  const writer = new IpcFileWriter(segmentSchema(kind, column.type))
+  let end: { bytes: number; footerCrc: number } | undefined
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    for await (const batch of buildSegment(kind, column, order, pacer, sorted)) {
+      yield* await runPaced(writer.writeJoined([batch]), pacer)
+    }
+    const { chunks: last, ...totals } = writer.finish()
+    yield* last
+    end = totals
+  }
+  await target.store.putStream(`${target.location}/${filePath('indexes', file)}`, chunks(), pacer.signal)
+  return { file, bytes: end!.bytes, crc: end!.footerCrc, rows, cover }
+}
