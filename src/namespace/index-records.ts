@@ -1,7 +1,10 @@
-/** What callers are told of indexes: those of a version, and of the newest also those that are being built or could not be. */
+/**
+ * What callers are told of indexes: those of a version; who names no version is also told of those that are being built, or could
+ * not be.
+ */
 import { type IndexSpec, openBuilds } from '../catalog/index-builds.js'
 import { checkRows, findTable, idText, versionOf } from '../catalog/lookup.js'
-import { type CatalogState, latestOf, type TableHead } from '../catalog/state.js'
+import type { CatalogState, TableHead } from '../catalog/state.js'
 import { ErrorCode, nearestName, quote, SheafError } from '../errors.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import { findFieldById } from '../manifest/field-node.js'
@@ -21,10 +24,11 @@ export const listTableIndices: Handler<Engine, 'listTableIndices'> = async (engi
   checkRows(head)
   const open = await openVersion(engine, head, versionOf(head, request.version), signal)
   const listing: Listing<Shown> = { name: 'indexes', key: ({ spec }) => spec.name, scope: head.uuid }
-  const { items, ...next } = paginate(shownAt(state, open), listing, request)
+  const shown = shownIndexes(open.layout, request.version === undefined ? state : null)
+  const { items, ...next } = paginate(shown, listing, request)
   const pacer = new Pacer(signal)
   const indexes: IndexRecord[] = []
-  for (const shown of items) indexes.push(await recordOf(engine, open, shown, pacer))
+  for (const item of items) indexes.push(await recordOf(engine, open, item, pacer))
   return { indexes, ...next }
 }
 
@@ -38,7 +42,8 @@ export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'>
   const head = findTable(state, request.id, options.table)
   checkRows(head)
   const open = await openVersion(engine, head, versionOf(head, request.version), signal)
-  const shown = findIndex(head, shownAt(state, open), request.index_name)
+  const among = shownIndexes(open.layout, request.version === undefined ? state : null)
+  const shown = findIndex(head, among, request.index_name)
   const { spec, index, build, reason } = shown
   const progress = build === null ? null : await engine.jobs.progressOf(build.job, signal)
   const { counts, status } = await coverOf(engine, open, shown, new Pacer(signal))
@@ -65,11 +70,6 @@ export interface Shown {
   readonly build: { readonly job: string; readonly isRunning: boolean } | null
   /** Why the newest build failed. */
   readonly reason: string | null
-}
-
-/** Builds that are open or have failed are the newest version's. */
-function shownAt(state: CatalogState, { head, version, layout }: OpenTable): readonly Shown[] {
-  return shownIndexes(layout, version === latestOf(head) ? state : null)
 }
 
 /**

@@ -309,7 +309,10 @@ export class Table<R extends object = Row> {
     return createIndex(this.#indexed(), column, options)
   }
 
-  /** The indexes by name, with how much of the table each has; also those that are being built, or could not be. */
+  /**
+   * The indexes by name, with how much of the table each has; also those that are being built, or could not be, unless a version
+   * was checked out.
+   */
   async listIndices(options: CallOptions = {}): Promise<readonly IndexInfo[]> {
     return indexesAt(this.#operations, this.#request(), options)
   }

@@ -254,3 +254,9 @@ export class CrashingStore extends WrappedStore {
     throw new Dead(`died in ${call}`)
   }
 }
+
+export async function keysIn(store: BlobStore, prefix: string): Promise<string[]> {
+  const keys: string[] = []
+  for await (const { key } of store.list(prefix)) keys.push(key)
+  return keys
+}

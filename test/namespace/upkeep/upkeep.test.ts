@@ -4,22 +4,15 @@ import type { CatalogState } from '../../../src/catalog/state.js'
 import type { Committed } from '../../../src/commit/machine.js'
 import { connect, type Namespace } from '../../../src/index.js'
 import { Upkeep } from '../../../src/namespace/upkeep/upkeep.js'
-import type { BlobStore } from '../../../src/storage/blob-store.js'
 import { MemoryStore } from '../../../src/storage/memory-store.js'
 import { SeededClock } from '../../support/clock.js'
-import { BusyStore, CountingStore, CrashingStore } from '../../support/stores.js'
+import { BusyStore, CountingStore, CrashingStore, keysIn } from '../../support/stores.js'
 
 /** Enough log for a checkpoint, in a few slots. */
 async function fillLog(ns: Namespace, from: number): Promise<void> {
   for (let i = from; i < from + 5; i++) {
     await ns.createNamespace(`n${i}`, { properties: { p: 'x'.repeat(60_000) } })
   }
-}
-
-async function keysIn(store: BlobStore, prefix: string): Promise<string[]> {
-  const keys: string[] = []
-  for await (const { key } of store.list(prefix)) keys.push(key)
-  return keys
 }
 
 test('a long log gets a checkpoint, and who opens the root then reads the log from there on', async () => {

@@ -1,0 +1,5 @@
+import { indexSuite } from '../suites/indexes.js'
+import { doors } from '../support/doors.js'
+import { temporaryRoots } from '../support/roots.js'
+
+for (const door of doors(temporaryRoots())) indexSuite(door)

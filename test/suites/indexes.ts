@@ -1,0 +1,158 @@
+/** What asking for indexes promises through every door, whether they are built by then or not. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Namespace, Table } from '../../src/index.js'
+import type { Operations, Request } from '../../src/protocol/calls.js'
+import type { Door, OpenedRoot } from '../support/doors.js'
+import { failure } from '../support/failure.js'
+
+const rows = [
+  { id: 1n, text: 'a', at: new Date(0), tags: ['x'], vector: [1, 0], meta: { lang: 'en' }, ok: true },
+  { id: 2n, text: null, at: new Date(1), tags: [], vector: [0, 1], meta: null, ok: false },
+]
+
+export function indexSuite({ name, open }: Door): void {
+  describe(name, () => {
+    let opened: OpenedRoot
+    let ns: Namespace
+    let ops: Operations
+    let table: Table
+
+    beforeEach(async () => {
+      opened = await open()
+      ns = opened.ns
+      ops = ns.operations
+      table = await ns.createTable('t', rows)
+    })
+    afterEach(() => opened.close())
+
+    const create = (more: Partial<Request<'createTableIndex'>> = {}) =>
+      ops.createTableIndex({ id: ['t'], column: 'id', index_type: 'BTREE', ...more })
+    const names = async () => (await table.listIndices()).map(({ name }) => name)
+
+    test('A-078 A-079 A-082 columns of each kind of values have the indexes that are for them', async () => {
+      const made = [
+        ['at', 'BTREE', 'at_idx'],
+        ['id', 'BTREE', 'id_idx'],
+        ['meta.lang', 'BTREE', 'meta_lang_idx'],
+        ['ok', 'BITMAP', 'ok_idx'],
+        ['tags', 'LABEL_LIST', 'tags_idx'],
+        ['text', 'BITMAP', 'text_idx'],
+      ] as const
+      for (const [column, type, expected] of made) {
+        expect(await table.createIndex(column, { type })).toEqual({ name: expected })
+        const { indexedRows, unindexedRows } = await table.indexStats(expected)
+        expect(indexedRows + unindexedRows).toBe(2)
+      }
+      const found = (await table.listIndices()).map(({ name, columns, type }) => [...columns, type, name])
+      expect(found).toEqual(made)
+    })
+
+    const refused: readonly (readonly [Partial<Request<'createTableIndex'>>, object])[] = [
+      [{ id: ['no'] }, { code: 4, status: 404 }],
+      [{ column: 'idd' }, { code: 12, status: 404, hint: 'did you mean "id"?' }],
+      [{ column: 'meta.lag' }, { code: 12, hint: 'did you mean "meta.lang"?' }],
+      [{ column: 'tags' }, { code: 13, status: 400, hint: 'an index on it is LABEL_LIST' }],
+      [{ index_type: 'LABEL_LIST' }, { code: 13, hint: 'an index on it is BTREE or BITMAP' }],
+      [{ column: 'meta' }, { code: 13, message: expect.stringContaining('struct<lang: utf8>') }],
+      [{ column: 'vector', index_type: 'LABEL_LIST' }, { code: 13 }],
+      [
+        { column: 'vector', index_type: 'IVF_PQ' },
+        { code: 0, status: 406 },
+      ],
+      [
+        { column: 'text', index_type: 'FTS' },
+        { code: 0, message: expect.stringContaining('not supported yet') },
+      ],
+      [{ index_type: 'ZONE_MAP' }, { code: 0 }],
+      [{ branch: 'other' }, { code: 0 }],
+      [{ name: '..' }, { code: 13 }],
+    ]
+
+    test('A-077 A-079 what cannot be is refused, and nothing comes of it', async () => {
+      for (const [request, expected] of refused) {
+        const error = await failure(create(request))
+        expect({ request, error }).toMatchObject({ request, error: expected })
+      }
+      expect(await names()).toEqual([])
+    })
+
+    test('A-077 tables without rows of ours have no indexes', async () => {
+      await ops.declareTable({ id: ['d'] })
+      expect(await failure(create({ id: ['d'] }))).toMatchObject({ code: 11 })
+      expect(await failure(ops.listTableIndices({ id: ['d'] }))).toMatchObject({ code: 11 })
+    })
+
+    test('A-084 what is said of other kinds is ignored', async () => {
+      await create({ distance_type: 'cosine', num_partitions: 4 })
+      expect(await ops.describeTableIndexStats({ id: ['t'], index_name: 'id_idx' })).toMatchObject({
+        index_type: 'BTREE',
+        distance_type: null,
+      })
+    })
+
+    test('A-083 the same name again', async () => {
+      await table.createIndex('id')
+      await table.createIndex('id', { replace: false })
+      expect(await failure(table.createIndex('id', { type: 'BITMAP', replace: false }))).toMatchObject({
+        code: 7,
+      })
+      expect(await failure(create({ index_type: 'BITMAP' }))).toMatchObject({ code: 7, status: 409 })
+      expect(await table.createIndex('text', { name: 'id_idx' })).toEqual({ name: 'id_idx' })
+      expect(await names()).toEqual(['id_idx'])
+    })
+
+    test('A-090 A-092 A-094 listed by name in pages, told by name, and gone when dropped', async () => {
+      for (const column of ['text', 'id', 'ok']) await table.createIndex(column)
+      const pages: string[][] = []
+      for (let page: { page_token?: string | undefined } = {}; ; ) {
+        const { indexes, ...next } = await ops.listTableIndices({ id: ['t'], limit: 2, ...page })
+        pages.push(indexes.map(({ index_name }) => index_name))
+        page = next
+        if (page.page_token === undefined) break
+      }
+      expect(pages).toEqual([['id_idx', 'ok_idx'], ['text_idx']])
+      const before = await table.version()
+      await table.dropIndex('ok_idx')
+      expect(await table.version()).toBeGreaterThan(before)
+      expect(await names()).toEqual(['id_idx', 'text_idx'])
+      for (const call of [
+        () => table.dropIndex('ok_idx'),
+        () => table.indexStats('ok_idx'),
+        () => table.waitForIndex('ok_idx'),
+      ]) {
+        expect(await failure(call())).toMatchObject({ code: 6, status: 404 })
+      }
+      expect(await failure(table.dropIndex('id_ix'))).toMatchObject({ hint: 'did you mean "id_idx"?' })
+      expect(await failure(ops.listTableIndices({ id: ['t'], page_token: 'no' }))).toMatchObject({ code: 13 })
+    })
+
+    test('A-091 a version that never changes has the indexes it had, and gets no others', async () => {
+      const old = await table.checkout(1)
+      await table.createIndex('id')
+      expect(await old.listIndices()).toEqual([])
+      expect(await failure(old.indexStats('id_idx'))).toMatchObject({ code: 6 })
+      for (const call of [
+        () => old.createIndex('id'),
+        () => old.dropIndex('id_idx'),
+        () => old.waitForIndex('id_idx'),
+      ]) {
+        expect(await failure(call())).toMatchObject({ code: 13 })
+      }
+      expect(await failure(ops.listTableIndices({ id: ['t'], version: 99 }))).toMatchObject({ code: 11 })
+    })
+
+    test('a handle asks for indexes of its table, whatever that is called now', async () => {
+      await ns.renameTable('t', 'u')
+      await table.createIndex('id')
+      expect(await names()).toEqual(['id_idx'])
+      await ns.dropTable('u')
+      for (const call of [
+        () => table.createIndex('id'),
+        () => table.listIndices(),
+        () => table.dropIndex('id_idx'),
+      ]) {
+        expect(await failure(call())).toMatchObject({ code: 4 })
+      }
+    })
+  })
+}
