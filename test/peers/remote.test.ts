@@ -452,11 +452,57 @@ describe.each(releases)('remote client $release', ({ lancedb }) => {
     })
   })
 
+  describe('scalar indexes', () => {
+    const many = Array.from({ length: 50_000 }, (_, id) => ({
+      id,
+      group: `g${id % 5}`,
+      tags: [`t${id % 3}`, `u${id % 7}`],
+    }))
+
+    test('are created, waited for, listed, asked, explained and dropped', async () => {
+      const table = await db.createTable('many', many)
+      await table.createIndex('id', { config: lancedb.Index.btree(), waitTimeoutSeconds: 30 })
+      await table.createIndex('group', { config: lancedb.Index.bitmap() })
+      await table.createIndex('tags', { config: lancedb.Index.labelList() })
+      await table.waitForIndex(['group_idx', 'tags_idx'], 30)
+      const listed = (await table.listIndices()).map(({ name, indexType, columns }) => {
+        return [name, indexType.toUpperCase().replace(/[^A-Z]/g, ''), columns]
+      })
+      expect(listed).toEqual([
+        ['group_idx', 'BITMAP', ['group']],
+        ['id_idx', 'BTREE', ['id']],
+        ['tags_idx', 'LABELLIST', ['tags']],
+      ])
+      expect(await table.indexStats('id_idx')).toMatchObject({ numIndexedRows: 50_000, numUnindexedRows: 0 })
+      expect(await table.indexStats('none')).toBeUndefined()
+      const counts = [
+        ['id = 77', 1],
+        ["id IN (1, 2, 70000) AND `group` = 'g1'", 1],
+        ["array_has(tags, 'u6')", 7142],
+        ["array_has_all(tags, ['t0', 'u0'])", 2381],
+      ] as const
+      for (const [filter, count] of counts) expect(await table.countRows(filter), filter).toBe(count)
+      expect(await table.query().where('id = 77').explainPlan()).toContain('ScalarIndexQuery')
+      expect(await table.query().where('id = 77').analyzePlan()).toContain('output_rows=1')
+      await table.add([{ id: 50_000, group: 'g0', tags: ['new'] }])
+      expect(await table.countRows("array_has(tags, 'new')")).toBe(1)
+      await table.dropIndex('group_idx')
+      expect((await table.listIndices()).map(({ name }) => name)).toEqual(['id_idx', 'tags_idx'])
+      await expect(table.dropIndex('group_idx')).rejects.toThrow(/group_idx/)
+    })
+
+    test('of a small table are waited for as well', async () => {
+      const table = await db.createTable('docs', docs)
+      await table.createIndex('id', { config: lancedb.Index.btree(), waitTimeoutSeconds: 30 })
+      expect(await column(table.query().where('id > 1'), 'id')).toEqual([2, 3])
+    })
+  })
+
   test('what is not served says so in words, at once', async () => {
     const table = await db.createTable('docs', docs)
     served.asked()
     const calls = [
-      () => table.createIndex('id', { config: lancedb.Index.btree() }),
+      () => table.createIndex('text', { config: lancedb.Index.fts() }),
       () => table.vectorSearch([1, 0, 0]).addQueryVector([0, 0, 1]).toArray(),
     ]
     for (const call of calls) await expect(call()).rejects.toThrow(/not supported/)

@@ -1,5 +1,5 @@
 /** A root whose indexes are built by a stand-in: they know which rows they have, and nothing of their values. */
-import type { IndexSpec } from '../../src/catalog/index-builds.js'
+import { type IndexSpec, indexJob } from '../../src/catalog/index-builds.js'
 import type { CatalogState } from '../../src/catalog/state.js'
 import type { Json } from '../../src/commit/machine.js'
 import type { JobKind, JobRun } from '../../src/jobs/job-kind.js'
@@ -10,7 +10,6 @@ import { type CoverItem, indexesFeature, type TableIndex } from '../../src/manif
 import { openEngine } from '../../src/namespace/connect.js'
 import { type Engine, openVersion } from '../../src/namespace/engine.js'
 import { bindOperations } from '../../src/namespace/handlers.js'
-import { indexJob } from '../../src/namespace/index-spec.js'
 import { tableOf } from '../../src/namespace/job-attempts.js'
 import { Namespace } from '../../src/namespace/namespace.js'
 import { runTransaction } from '../../src/namespace/transaction.js'
