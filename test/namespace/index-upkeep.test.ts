@@ -16,7 +16,10 @@ async function open(rows: number, upkeep = {}) {
 }
 
 function rowsFrom(first: number, count: number): { readonly k: number; readonly text: string }[] {
-  return Array.from({ length: count }, (_, i) => ({ k: first + i, text: `row ${first + i} ${'.'.repeat(60)}` }))
+  return Array.from({ length: count }, (_, i) => ({
+    k: first + i,
+    text: `row ${first + i} ${'.'.repeat(60)}`,
+  }))
 }
 
 async function indexOf(table: Table) {
@@ -40,7 +43,11 @@ test('rows that came later are folded in, and segments stay few', async () => {
     expect(await indexOf(table)).toMatchObject({ status: 'stale', unindexedRows: 10 })
     expect(await found(table, 3000 + 10 * i)).toBe(1)
     await ns.optimize()
-    expect(await indexOf(table)).toMatchObject({ status: 'ready', indexedRows: 3010 + 10 * i, unindexedRows: 0 })
+    expect(await indexOf(table)).toMatchObject({
+      status: 'ready',
+      indexedRows: 3010 + 10 * i,
+      unindexedRows: 0,
+    })
   }
   expect((await indexOf(table)).segments).toBeLessThan(6)
   expect(events.filter(({ kind }) => kind === 'indexed').length).toBeGreaterThanOrEqual(12)
