@@ -23,7 +23,7 @@ export class Builder {
   #held: Promise<void> = Promise.resolve()
   #begun: () => void = () => {}
 
-  /** Builds wait from now on; `begun` when one does. */
+  /** Builds wait from now on before they land; `begun` when one does. */
   hold(): { readonly begun: Promise<void>; readonly release: () => void } {
     let release = () => {}
     this.#held = new Promise(resolve => {
@@ -42,11 +42,11 @@ export class Builder {
     return {
       ...real,
       run: async job => {
+        const propose = await real.run(job)
         job.progress(1, 4, 'sorting')
         this.#begun()
         await orAborted(this.#held, job.signal)
         if (this.failure !== null) throw this.failure
-        const propose = await real.run(job)
         return (state, at) => {
           const { ops, ...proposal } = propose(state, at)
           return { ...proposal, ops: ops.map(op => this.#cut(op as unknown as Change)) }
