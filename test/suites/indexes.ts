@@ -1,4 +1,4 @@
-/** What asking for indexes promises through every door, whether they are built by then or not. */
+/** The life of indexes through every door. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Namespace, Table } from '../../src/index.js'
 import type { Operations, Request } from '../../src/protocol/calls.js'
@@ -80,6 +80,19 @@ export function indexSuite({ name, open }: Door): void {
       await ops.declareTable({ id: ['d'] })
       expect(await failure(create({ id: ['d'] }))).toMatchObject({ code: 11 })
       expect(await failure(ops.listTableIndices({ id: ['d'] }))).toMatchObject({ code: 11 })
+    })
+
+    test('A-080 A-095 an index is waited for, and found rows are the same before, with and after it', async () => {
+      const found = async () =>
+        (await table.search().where('id = 2').select(['id', 'ok']).toArray()).map(Object.values)
+      const before = await found()
+      await table.createIndex('id', { waitTimeoutMs: 60_000 })
+      expect(await table.indexStats('id_idx')).toMatchObject({ status: 'ready', indexedRows: 2 })
+      expect(await found()).toEqual(before)
+      await table.createIndex('ok', { type: 'BITMAP' })
+      await table.waitForIndex(['id_idx', 'ok_idx'], { timeoutMs: 60_000 })
+      await table.dropIndex('id_idx')
+      expect(await found()).toEqual(before)
     })
 
     test('A-084 what is said of other kinds is ignored', async () => {

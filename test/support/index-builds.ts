@@ -1,16 +1,12 @@
-/** A root whose indexes are built by a stand-in: they know which rows they have, and nothing of their values. */
-import { type IndexSpec, indexJob } from '../../src/catalog/index-builds.js'
+/** A root whose indexes are built when a test says so, or not at all. */
 import type { CatalogState } from '../../src/catalog/state.js'
 import type { Json } from '../../src/commit/machine.js'
-import type { JobKind, JobRun } from '../../src/jobs/job-kind.js'
-import { findFieldById } from '../../src/manifest/field-node.js'
-import { fileName } from '../../src/manifest/file-names.js'
-import { columnFile } from '../../src/manifest/layout.js'
-import { type CoverItem, indexesFeature, type TableIndex } from '../../src/manifest/table-index.js'
+import type { JobKind } from '../../src/jobs/job-kind.js'
+import type { Change } from '../../src/manifest/change.js'
 import { openEngine } from '../../src/namespace/connect.js'
-import { type Engine, openVersion } from '../../src/namespace/engine.js'
+import type { Engine } from '../../src/namespace/engine.js'
 import { bindOperations } from '../../src/namespace/handlers.js'
-import { tableOf } from '../../src/namespace/job-attempts.js'
+import { indexKind } from '../../src/namespace/index-build.js'
 import { Namespace } from '../../src/namespace/namespace.js'
 import { runTransaction } from '../../src/namespace/transaction.js'
 import { settleUpkeep } from '../../src/namespace/upkeep/upkeep-settings.js'
@@ -18,17 +14,16 @@ import { watchRoot } from '../../src/namespace/watch.js'
 import { orAborted } from '../../src/primitives/abort.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
-import { buildChange } from '../../src/write/build-change.js'
 
 export class Builder {
   /** Thrown by builds, where it is set. */
   failure: Error | null = null
-  /** Of how many of the first rows of each fragment it makes an index. */
+  /** Of how many of the first rows of each fragment it keeps what it found. */
   share: (rows: number) => number = rows => rows
   #held: Promise<void> = Promise.resolve()
   #begun: () => void = () => {}
 
-  /** Builds wait from now on; `begun` when one does. */
+  /** Builds wait from now on before they land; `begun` when one does. */
   hold(): { readonly begun: Promise<void>; readonly release: () => void } {
     let release = () => {}
     this.#held = new Promise(resolve => {
@@ -43,32 +38,33 @@ export class Builder {
   }
 
   kind(engine: () => Engine): JobKind<CatalogState> {
-    return { name: indexJob, onOrphan: 'requeue', run: job => this.#build(engine(), job) }
+    const real = indexKind(engine)
+    return {
+      ...real,
+      run: async job => {
+        const propose = await real.run(job)
+        job.progress(1, 4, 'sorting')
+        this.#begun()
+        await orAborted(this.#held, job.signal)
+        if (this.failure !== null) throw this.failure
+        return (state, at) => {
+          const { ops, ...proposal } = propose(state, at)
+          return { ...proposal, ops: ops.map(op => this.#cut(op as unknown as Change)) }
+        }
+      },
+    }
   }
 
-  async #build(engine: Engine, job: JobRun): ReturnType<JobKind<CatalogState>['run']> {
-    job.progress(1, 4, 'sorting')
-    this.#begun()
-    await orAborted(this.#held, job.signal)
-    if (this.failure !== null) throw this.failure
-    const spec = job.spec as unknown as IndexSpec
-    const head = tableOf(await engine.root.refresh(), job, 'indexed')
-    const { layout } = await openVersion(engine, head, head.mark)
-    const column = findFieldById(layout.schema, spec.field)![0]!.id
-    let first = 0
-    const cover = layout.fragments.map((fragment): CoverItem => {
-      const count = this.share(fragment.rows)
-      first += count
-      return { first: first - count, count, fragment: fragment.id, at: 0, file: columnFile(fragment, column) }
+  #cut(change: Change): Json {
+    const indexes = change.indexes?.map(each => {
+      if (!('put' in each)) return each
+      const segments = each.put.segments.map(segment => ({
+        ...segment,
+        cover: segment.cover.map(item => ({ ...item, count: this.share(item.count) })),
+      }))
+      return { put: { ...each.put, segments } }
     })
-    const file = fileName(engine.root.head, engine.clock.uuid())
-    const segments = [{ file, bytes: 1000, crc: 0, rows: first, cover: cover.filter(item => item.count > 0) }]
-    const put: TableIndex = { ...spec, segments }
-    return (state, { firstBlob }) => {
-      const now = tableOf(state, job, 'indexed')
-      const { change } = buildChange(now, { kind: 'index', indexes: () => [{ put }] }, firstBlob)
-      return { ops: [change as unknown as Json], need: [indexesFeature] }
-    }
+    return { ...change, indexes } as unknown as Json
   }
 }
 
