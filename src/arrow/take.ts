@@ -1,7 +1,7 @@
 /** Rows of a column picked by number: one typed loop per layout. */
 import { assert, invalidInput } from '../errors.js'
 import { bitmapBytes } from './bits.js'
-import { type Batch, type Column, isValid } from './column.js'
+import { type Batch, type Column, isValid, type Values } from './column.js'
 import { aligned, asBytes, cellBytes, hasCells, viewCells } from './layout.js'
 
 /** Row numbers; in an Int32Array a negative one stands for null. */
@@ -50,6 +50,9 @@ export function takeColumn(column: Column, rows: RowNumbers): Column {
       }
     default: {
       assert(column.values !== null, `a ${type.kind} column without values`)
+      if (length <= fewRows && column.values.BYTES_PER_ELEMENT === cellBytes(type)) {
+        return { ...taken, values: takeFew(column.values, rows), offsets: null, children: [] }
+      }
       const cells = takeCells(asBytes(column.values), cellBytes(type), rows)
       return { ...taken, values: viewCells(type, cells, length), offsets: null, children: [] }
     }
@@ -141,6 +144,20 @@ function takeEqualLists(child: Column, size: number, rows: RowNumbers): Column {
     for (let k = 0; k < size; k++) expanded[at++] = first < 0 ? -1 : first + k
   }
   return takeColumn(child, expanded)
+}
+
+/** Up to so many rows are taken one by one. */
+const fewRows = 8
+
+/** The elements `rows`, zero for a negative row. Nobody asks for the buffer of the answer: the engine makes one only then, slowly. */
+function takeFew(source: Values, rows: RowNumbers): Values {
+  const out = new (source.constructor as new (length: number) => Values)(rows.length)
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    // Bit by bit: a load might change those of a NaN.
+    if (row >= 0) out.set(source.subarray(row, row + 1) as never, i)
+  }
+  return out
 }
 
 /** Cells of `width` bytes each; zeros for a negative row. */
