@@ -18,27 +18,36 @@ export function sliceColumn(column: Column, start: number, length: number): Colu
     nullCount = length - countBits(cut, length)
     if (nullCount > 0) validity = cut
   }
-  const rows = { type, length, nullCount, validity, dictionary: column.dictionary }
+  const { dictionary } = column
   if (offsets !== null) {
     const first = offsets[start]!
     const last = offsets[start + length]!
     const cut = offsets.subarray(start, start + length + 1)
     return {
-      ...rows,
+      type,
+      length,
+      nullCount,
+      validity,
       values: values === null ? null : values.subarray(first, last),
       offsets: first === 0 ? cut : lowered(cut, first),
       children: column.children.map(child => sliceColumn(child, first, last - first)),
+      dictionary,
     }
   }
   if (type.kind === 'bool') {
-    return { ...rows, values: cutBits(values as Uint8Array, start, length), offsets, children: [] }
+    const bits = cutBits(values as Uint8Array, start, length)
+    return { type, length, nullCount, validity, values: bits, offsets, children: [], dictionary }
   }
   const perRow = type.kind === 'fixed_size_list' ? type.size : 1
   return {
-    ...rows,
+    type,
+    length,
+    nullCount,
+    validity,
     values: values === null ? null : cutCells(column, values, start, length),
     offsets,
     children: column.children.map(child => sliceColumn(child, start * perRow, length * perRow)),
+    dictionary,
   }
 }
 

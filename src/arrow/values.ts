@@ -134,7 +134,8 @@ function setOwn(target: Record<string, unknown>, name: string, value: unknown): 
 }
 
 function childOptions(options: ReadOptions, { name }: Field): ReadOptions {
-  return { ...options, name: options.name === undefined ? name : `${options.name}.${name}` }
+  const path = options.name === undefined ? name : `${options.name}.${name}`
+  return options.int64 === undefined ? { name: path } : { int64: options.int64, name: path }
 }
 
 function readInt64(value: bigint, { int64 = 'number', name }: ReadOptions): number | bigint | string {

@@ -48,10 +48,10 @@ async function openVersions(
   id: readonly string[],
   { version, differs_from }: Pick<Request<'queryTable'>, 'version' | 'differs_from'>,
   options: HandlerOptions,
-): Promise<OpenTable & { readonly other: TableReader | null }> {
+): Promise<Pick<OpenTable, 'reader' | 'version'> & { readonly other: TableReader | null }> {
   const open = await openTable(engine, id, version, options)
-  if (differs_from === undefined) return { ...open, other: null }
+  if (differs_from === undefined) return { reader: open.reader, version: open.version, other: null }
   // Of the same state: another look could find another table.
   const { reader } = await openVersion(engine, open.head, versionOf(open.head, differs_from), options.signal)
-  return { ...open, other: reader }
+  return { reader: open.reader, version: open.version, other: reader }
 }

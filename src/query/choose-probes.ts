@@ -45,7 +45,8 @@ export async function offersFor(
 ): Promise<readonly Offer[]> {
   const offers: Offer[] = []
   for (const conjunct of takeApart(filter.expr, indexes).conjuncts) {
-    offers.push({ conjunct, ...(await guess(conjunct.probes, pacer)) })
+    const { estimate, cost } = await guess(conjunct.probes, pacer)
+    offers.push({ conjunct, estimate, cost })
   }
   return offers.sort((a, b) => a.estimate - b.estimate)
 }

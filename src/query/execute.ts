@@ -38,6 +38,7 @@ export async function executePlan(
     plan,
     source: new RowSource(reader, pacer, other, meter),
     pacer,
+    names: namesOf(output.map(({ value }) => value)),
     seed: seedOf(clock),
     window: search === null ? { offset, limit } : { offset: 0, limit: Number.POSITIVE_INFINITY },
   }
@@ -71,13 +72,12 @@ const fetchedBytes = 32 * 1024 * 1024
 
 /** The answer in an order. Its rows lie all over the table, so as many are fetched at once as lie well beside the answer. */
 async function* rowsInOrder(run: Run, schema: Schema): AsyncGenerator<Batch> {
-  const names = namesOf(run.plan.output.map(({ value }) => value))
   let waiting: RowHits[] = []
   let count = 0
   let enough = chunkRows
   async function* fetched(): AsyncGenerator<Batch> {
     let bytes = 0
-    for await (const batch of run.source.batches(joinHits(waiting), names, chunkRows)) {
+    for await (const batch of run.source.batches(joinHits(waiting), run.names, chunkRows)) {
       bytes += batchBytes(batch)
       yield projected(run, batch, schema)
     }
@@ -111,7 +111,7 @@ async function* windowOf(run: Run): AsyncGenerator<RowHits> {
   const values = output.map(({ value }) => value)
   const enough = offset + limit
   const rows =
-    order.length > 0 ? orderedRows(run, enough) : foundRows(run, namesOf(values), stepsOf(values), enough)
+    order.length > 0 ? orderedRows(run, enough) : foundRows(run, run.names, stepsOf(values), enough)
   let skip = offset
   let want = limit
   for await (const hits of rows) {
@@ -136,9 +136,8 @@ function rowsIn({ length }: Batch): number {
 
 /** The columns of the answer for some rows as one batch, sharing no memory with the cache. */
 function rowsOut(run: Run, hits: RowHits, schema: Schema): Promise<Batch> {
-  const names = namesOf(run.plan.output.map(({ value }) => value))
   return outputOf(run, schema, hits.offsets.length, (from, to) =>
-    run.source.batch(sliceHits(hits, from, to), names, true),
+    run.source.batch(sliceHits(hits, from, to), run.names, true),
   )
 }
 
@@ -202,5 +201,5 @@ async function* undistinguished(run: Run, schema: Schema): AsyncGenerator<Batch>
     return
   }
   const values = output.map(({ value }) => value)
-  for await (const hits of foundRows(run, namesOf(values), stepsOf(values))) yield rowsOut(run, hits, schema)
+  for await (const hits of foundRows(run, run.names, stepsOf(values))) yield rowsOut(run, hits, schema)
 }

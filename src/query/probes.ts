@@ -9,7 +9,7 @@
 import type { ProbeEnd, ScalarProbe } from '../indexes/scalar/probe.js'
 import { probesOfKind } from '../indexes/scalar/probe.js'
 import { isNew, negated } from '../sql/binding/logic.js'
-import { printBound } from '../sql/binding/print.js'
+import { printShort } from '../sql/binding/print.js'
 import type { Bound, ColumnNode, InNode, LikeNode, Scalar } from '../sql/bound.js'
 import { orderOfScalars } from '../sql/values/scalar-order.js'
 import { valueType } from '../sql/values/types.js'
@@ -17,16 +17,19 @@ import { type Prefix, prefixOfPattern, prefixOfText } from '../sql/zones/like-pr
 import { textAbove } from '../sql/zones/text-bounds.js'
 import type { IndexReader } from '../table/table-index.js'
 
-/** Rows that indexes say: those of a probe, of all or any of some, or of `from` without those of `less`. */
+/**
+ * Rows that indexes say: those of a probe, of all or any of some, or of `from` without those of `less`. `said`: the conditions
+ * it stands for.
+ */
 export type Probes =
   | {
       readonly kind: 'probe'
       readonly index: IndexReader
       readonly probe: ScalarProbe
-      readonly text: string
+      readonly said: readonly Bound[]
     }
   | { readonly kind: 'and' | 'or'; readonly operands: readonly Probes[] }
-  | { readonly kind: 'less'; readonly from: Probes; readonly less: Probes; readonly text: string }
+  | { readonly kind: 'less'; readonly from: Probes; readonly less: Probes; readonly said: readonly Bound[] }
 
 /** What indexes say of one or more conditions of an AND. */
 export interface Conjunct {
@@ -80,16 +83,20 @@ export function indexesOf(probes: Probes): readonly IndexReader[] {
 export function printProbes(probes: Probes): string {
   switch (probes.kind) {
     case 'probe':
-      return `[${probes.text}]@${probes.index.name}(${probes.index.kind})`
+      return `[${printAll(probes.said)}]@${probes.index.name}(${probes.index.kind})`
     case 'less': {
       const [{ name, kind }] = indexesOf(probes) as [IndexReader]
-      return `[${probes.text}]@${name}(${kind})`
+      return `[${printAll(probes.said)}]@${name}(${kind})`
     }
     default:
       return probes.operands.length === 0
         ? 'nothing'
         : `${probes.kind.toUpperCase()}(${probes.operands.map(printProbes).join(', ')})`
   }
+}
+
+function printAll(conditions: readonly Bound[]): string {
+  return conditions.map(condition => printShort(condition)).join(' AND ')
 }
 
 // ---- conditions
@@ -158,7 +165,7 @@ function foundForNot(node: Bound, indexes: Indexes): Found | null {
   const less = asked(values.column, values.probe, node, indexes)
   if (from === null || less === null) return null
   return {
-    probes: { kind: 'less', from: from.probes, less: less.probes, text: printBound(not) },
+    probes: { kind: 'less', from: from.probes, less: less.probes, said: [not] },
     isExact: true,
   }
 }
@@ -176,7 +183,7 @@ function asked(column: ColumnNode, probe: ScalarProbe, node: Bound, indexes: Ind
   )
   if (index === undefined) return null
   return {
-    probes: isEmpty(probe) ? nothing : { kind: 'probe', index, probe, text: printBound(node) },
+    probes: isEmpty(probe) ? nothing : { kind: 'probe', index, probe, said: [node] },
     isExact: true,
   }
 }
@@ -322,7 +329,7 @@ function bothRanges(a: Probes, b: Probes): Probes | null {
   const low = inner(a.probe.low, b.probe.low, 1)
   const high = inner(a.probe.high, b.probe.high, -1)
   const probe: ScalarProbe = { kind: 'range', low, high }
-  return isEmpty(probe) ? nothing : { ...a, probe, text: `${a.text} AND ${b.text}` }
+  return isEmpty(probe) ? nothing : { ...a, probe, said: [...a.said, ...b.said] }
 }
 
 /** `direction`: 1 for the greater of two ends, -1 for the less. */

@@ -15,6 +15,8 @@ export interface Run {
   readonly plan: Plan
   readonly source: RowSource
   readonly pacer: Pacer
+  /** Columns that the answer reads. */
+  readonly names: readonly string[]
   /** For tables of keys. */
   readonly seed: number
   /**

@@ -1,3 +1,4 @@
+/** Sets of rows are what sets of numbers are, however they are held. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Bitset } from '../../src/primitives/bitset.js'
@@ -37,6 +38,7 @@ function setsOf(length: number, rows: readonly number[]): RowSet[] {
     RowSet.of(length, Uint32Array.from(ascending(rows))),
     RowSet.ofUnordered(length, Uint32Array.from([...rows, ...rows.slice(0, 3)])),
     RowSet.ofBits(bits),
+    ...(rows.length === length ? [RowSet.all(length)] : []),
   ]
 }
 
@@ -61,18 +63,24 @@ test('a set of rows behaves like a Set of numbers', () => {
         const part = a.filter(row => row >= from && row < to).map(row => row - from)
         check(left.slice(from, to), to - from, part)
       }
-      const [left, , right] = [setsOf(length, a)[0]!, null, setsOf(length, b)[2]!]
-      check(
-        left.and(right),
-        length,
-        a.filter(row => inB.has(row)),
-      )
-      check(left.or(right), length, new Set([...a, ...b]))
-      check(
-        left.andNot(right),
-        length,
-        a.filter(row => !inB.has(row)),
-      )
+      for (const left of setsOf(length, a)) {
+        check(
+          left.shifted(length + from + 3, from),
+          length + from + 3,
+          a.map(row => row + from),
+        )
+        for (const right of setsOf(length, b)) {
+          const both = a.filter(row => inB.has(row))
+          check(left.and(right), length, both)
+          check(left.within(right.toBits()), length, both)
+          check(left.or(right), length, new Set([...a, ...b]))
+          check(
+            left.andNot(right),
+            length,
+            a.filter(row => !inB.has(row)),
+          )
+        }
+      }
     }),
     { numRuns: 80 },
   )

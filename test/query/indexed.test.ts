@@ -284,7 +284,7 @@ test('A-095 with any indexes a filter finds, counts, changes and deletes the row
       }
       expect(new Map([...after].sort())).toEqual(new Map([...before].sort()))
     }),
-    { numRuns: 60 },
+    { numRuns: 45 },
   )
 })
 

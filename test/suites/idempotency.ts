@@ -167,6 +167,40 @@ export const samples: Partial<Record<OperationName, Prepare>> = {
       other: (ops, options) => ops.alterTableBackfillColumns({ id, column: 'a', where: 'id = 1' }, options),
     }
   },
+  async createTableIndex({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    const index = (index_type: 'BTREE' | 'BITMAP') => ({ id, column: 'id', index_type })
+    return {
+      call: (ops, options) => ops.createTableIndex(index('BTREE'), options),
+      other: (ops, options) => ops.createTableIndex(index('BITMAP'), options),
+    }
+  },
+  async createTableScalarIndex({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    const index = (name: string) => ({ id, column: 'id', index_type: 'BTREE' as const, name })
+    return {
+      call: (ops, options) => ops.createTableScalarIndex(index('a'), options),
+      other: (ops, options) => ops.createTableScalarIndex(index('b'), options),
+    }
+  },
+  async dropTableIndex({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    for (const name of ['a', 'b']) {
+      await ops.createTableScalarIndex({ id, column: 'id', index_type: 'BTREE', name })
+    }
+    const built = async () => {
+      const { indexes } = await ops.listTableIndices({ id })
+      return indexes.every(({ status }) => status === 'ready')
+    }
+    while (!(await built())) await new Promise(resolve => setImmediate(resolve))
+    return {
+      call: (ops, options) => ops.dropTableIndex({ id, index_name: 'a' }, options),
+      other: (ops, options) => ops.dropTableIndex({ id, index_name: 'b' }, options),
+    }
+  },
   async updateFieldMetadata({ ops, at, rows }) {
     const id = [...at, 't']
     await ops.createTable({ id }, rows)

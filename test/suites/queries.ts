@@ -349,5 +349,22 @@ export function queriesSuite({ name, open }: Door): void {
       )
       expect(doubtful).toMatch(/\nwarning: no column is named exactly "Bonn"/)
     })
+
+    test('A-075 analyze carries a query out, and says what each step gave', async () => {
+      const search = shop.search().where('id < 4').select(['id']).limit(2)
+      expect((await search.analyze()).replaceAll(/elapsed=\d+\.\d{3} ms/g, 'elapsed')).toBe(
+        [
+          'Analyze: metrics=[output_rows=2, elapsed]',
+          '  Project: id, metrics=[output_rows=2, elapsed]',
+          '    Limit: 2 rows, metrics=[output_rows=2, elapsed]',
+          '      Filter: id < 4, metrics=[output_rows=3, elapsed]',
+          '        Scan: shop version 1, 1 of 1 fragments may hold matching rows, 5 rows in them, metrics=[output_rows=5, elapsed, fragments=1, parts=1]',
+        ].join('\n'),
+      )
+      const nearest = await shop.search([0, 1]).where("city <> 'Bonn'").postfilter().limit(2).analyze()
+      expect(nearest).toMatch(
+        /\n {4}Filter the rows found: .*, metrics=.*\n {6}KNN: .*, metrics=\[output_rows=2, /,
+      )
+    })
   })
 }

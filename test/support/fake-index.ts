@@ -58,12 +58,12 @@ export class FakeIndex implements IndexReader {
 
   async #rows(probe: ScalarProbe): Promise<ReadonlyMap<number, RowSet>> {
     const found = new Map<number, RowSet>()
+    const members = new Set(probe.kind === 'members' ? probe.values : [])
+    const passes = (value: Scalar) => members.has(value) || (probe.kind !== 'members' && isTrue(probe, value))
     for (const fragment of this.#reader.layout.fragments) {
       const values = await this.#valuesOf(fragment)
       const { covers = () => true } = this.#options
-      const rows = values.flatMap((value, row) =>
-        covers(fragment, row) && isTrue(probe, value) ? [row] : [],
-      )
+      const rows = values.flatMap((value, row) => (covers(fragment, row) && passes(value) ? [row] : []))
       if (rows.length > 0) found.set(fragment.id, RowSet.of(fragment.rows, Uint32Array.from(rows)))
     }
     return found
@@ -98,7 +98,7 @@ export class FakeIndex implements IndexReader {
   }
 }
 
-function isTrue(probe: ScalarProbe, value: Scalar): boolean {
+function isTrue(probe: Exclude<ScalarProbe, { kind: 'members' }>, value: Scalar): boolean {
   if (probe.kind === 'null') return value === null
   if (value === null) return false
   const isSame = (a: Scalar, b: Scalar) => orderOfScalars(a, b) === 0
@@ -109,8 +109,6 @@ function isTrue(probe: ScalarProbe, value: Scalar): boolean {
       const above = high === null ? -1 : orderOfScalars(value, high.value)
       return (below > 0 || (below === 0 && low!.inclusive)) && (above < 0 || (above === 0 && high!.inclusive))
     }
-    case 'members':
-      return probe.values.some(member => isSame(member, value))
     default: {
       const elements = (value as readonly Scalar[]).filter(element => element !== null)
       const has = (wanted: Scalar) => elements.some(element => isSame(element, wanted))

@@ -83,9 +83,24 @@ export function bindExpression(expr: Expr, schema: Schema, options: BindOptions 
 
 /** Parses and binds a condition. Throws code 20 when the expression is no condition; NULL is one. */
 export function bindFilter(text: string, schema: Schema, options: BindOptions = {}): BoundExpression {
-  const expr = parseExpression(text)
+  const expr = parsedFilter(text)
   const binder = new Binder(schema, options, true)
   return binder.finish(binder.condition(expr, 'a filter is a condition'))
+}
+
+/** Short filters that were parsed, the one that came last at the end: the same ones come again, with other parameters. */
+const parsed = new Map<string, Expr>()
+const parsedAtMost = 128
+const shortFilter = 500
+
+function parsedFilter(text: string): Expr {
+  const known = parsed.get(text)
+  if (known !== undefined) return known
+  const expr = parseExpression(text)
+  if (text.length > shortFilter) return expr
+  if (parsed.size === parsedAtMost) parsed.delete(parsed.keys().next().value!)
+  parsed.set(text, expr)
+  return expr
 }
 
 const nanosPerMilli = 1_000_000n
