@@ -17,7 +17,7 @@ import { buildSegments } from '../write/build-index.js'
 import type { Zeal } from '../write/compaction-plan.js'
 import { type IndexFold, planIndexFold } from '../write/plan-index-fold.js'
 import { commit, type Engine, openVersion, requirementsOf, stageTarget } from './engine.js'
-import { tableOf } from './job-attempts.js'
+import { overtaken, tableOf } from './job-attempts.js'
 
 export function indexKind(engine: () => Engine): JobKind<CatalogState> {
   return { name: indexJob, onOrphan: 'requeue', run: job => build(engine(), job) }
@@ -44,14 +44,22 @@ async function build(engine: Engine, job: JobRun): Promise<Propose<CatalogState>
       new Pacer(signal),
       (done, phase) => job.progress(done, total, phase),
     )
-    const put: TableIndex = { ...spec, segments }
-    return (state, { firstBlob }) => {
-      const now = tableOf(state, job, 'indexed')
-      const { change } = indexChange(now, { put }, firstBlob)
-      return { ops: [change as unknown as Json], req: requirementsOf(now), need: [indexesFeature] }
-    }
+    return landing(engine, job, { ...spec, segments })
   } finally {
     await unpin()
+  }
+}
+
+/** The column must still be there. Nothing else that came meanwhile matters: a cover says itself what of it counts. */
+async function landing(engine: Engine, job: JobRun, put: TableIndex): Promise<Propose<CatalogState>> {
+  const head = tableOf(await engine.root.refresh(job.signal), job, 'indexed')
+  const { layout } = await openVersion(engine, head, versionOf(head), job.signal)
+  checkField(layout.schema, put)
+  return (state, { firstBlob }) => {
+    const now = tableOf(state, job, 'indexed')
+    if (now.schemaId !== head.schemaId) throw overtaken(engine, job, () => landing(engine, job, put))
+    const { change } = indexChange(now, { put }, firstBlob)
+    return { ops: [change as unknown as Json], req: requirementsOf(now), need: [indexesFeature] }
   }
 }
 

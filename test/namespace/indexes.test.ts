@@ -279,15 +279,28 @@ test('what happens to the table while an index is built is not undone by it', as
   expect(await shown()).toEqual(['id_idx stale 3+1', 'text_idx failed 0+4'])
 })
 
-test('an index whose column is dropped while it is built comes to nothing', async () => {
+test('an index whose column is dropped while it is built fails, and says why', async () => {
   const { begun, release } = root.builder.hold()
   await table.createIndex('text')
   await begun
   await table.dropColumns(['text'])
   release()
-  expect(await failure(table.waitForIndex('text_idx'))).toMatchObject({ code: 6 })
-  expect(await shown()).toEqual([])
+  expect(await failure(table.waitForIndex('text_idx'))).toMatchObject({
+    code: 19,
+    message: expect.stringContaining('was dropped'),
+  })
+  expect(await shown()).toEqual(['text_idx failed 0+4'])
   expect(await table.search().where('id = 1').select(['id']).toArray()).toEqual([{ id: 1 }])
+})
+
+test('one whose column is renamed while it is built is there', async () => {
+  const { begun, release } = root.builder.hold()
+  await table.createIndex('text')
+  await begun
+  await table.alterColumns({ text: { rename: 'note' } })
+  release()
+  await table.waitForIndex('text_idx')
+  expect(await table.listIndices()).toMatchObject([{ columns: ['note'], status: 'ready' }])
 })
 
 test('a failed build of a column that is gone since can still be dropped', async () => {

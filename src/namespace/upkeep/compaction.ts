@@ -44,7 +44,12 @@ export class Compaction implements Chore {
 
   noteCommit({ entry, state }: Committed<CatalogState>): void {
     for (const op of entry.ops as unknown as readonly CatalogOp[]) {
-      if (op.op !== 'change' || op.kind === 'compaction' || op.kind === 'index') continue
+      if (op.op !== 'change' || op.kind === 'compaction') continue
+      if (op.kind === 'index') {
+        // What came or moved while it was built it lacks.
+        this.#lookLater(op.t)
+        continue
+      }
       const head = state.tables.get(op.t)
       if (head === undefined) continue
       // Of a table that is seen for the first time nobody knows what others have left.
