@@ -23,7 +23,7 @@ interface Parameters {
 export const bench: Bench<Parameters> = {
   name: 'query-scalar',
   question: 'what do scalar indexes save, and what do they cost?',
-  small: { rows: 20_000, fragments: 4, countedRows: 20_000, merged: 100, rounds: 3 },
+  small: { rows: 4_000, fragments: 4, countedRows: 8_000, merged: 50, rounds: 1 },
   full: { rows: 1_000_000, fragments: 8, countedRows: 5_000_000, merged: 10_000, rounds: 31 },
   async run({ rows, fragments, countedRows, merged, rounds }) {
     const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
@@ -43,7 +43,7 @@ export const bench: Bench<Parameters> = {
 // ---- few rows of many
 
 /** Queries of one round: one is too short to be timed alone. */
-const queries = 200
+const queries = 100
 
 async function fewRows(
   ns: Namespace,

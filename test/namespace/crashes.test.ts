@@ -43,7 +43,12 @@ async function contentsOf({ operations: ops }: Namespace): Promise<string> {
 }
 
 /** What a job does comes some time after the call that queued it; how jobs are interrupted is for test/jobs. */
-const jobs: readonly string[] = ['alterTableBackfillColumns', 'refreshMaterializedView']
+const jobs: readonly string[] = [
+  'alterTableBackfillColumns',
+  'refreshMaterializedView',
+  'createTableIndex',
+  'createTableScalarIndex',
+]
 const atOnce = written.filter(name => !jobs.includes(name))
 
 test.each(atOnce)(

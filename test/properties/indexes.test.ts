@@ -62,7 +62,7 @@ test('under any changes, compactions, restores, indexes that come and go, at eve
       expect((await ns.verify()).problems).toEqual([])
       await ns.close()
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   )
 })
 

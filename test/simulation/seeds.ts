@@ -1,7 +1,7 @@
 /** The seeds of a test run: `SHEAF_SEED` picks as many others. */
 import { simulate } from './simulate.js'
 
-export const seedsPerRun = 7_000
+export const seedsPerRun = 5_000
 
 /** Runs the `part`-th of `parts` shares of this run's seeds. Throws the first violation, and names other seeds that fail. */
 export async function runSeeds(part: number, parts: number): Promise<void> {
