@@ -2,7 +2,7 @@
 import type { ScalarProbe } from '../indexes/scalar/probe.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { Bound, BoundExpression } from '../sql/bound.js'
-import type { IndexReader } from '../table/table-index.js'
+import type { TableReader } from '../table/table-reader.js'
 import { withConditions } from './named-rows.js'
 import { gathering, probing, type Shares, scanning } from './probe-costs.js'
 import { type Conjunct, type Probes, takeApart } from './probes.js'
@@ -40,29 +40,30 @@ export interface Scanned {
 /** What indexes could answer of a filter; none: nothing. Reads as much of them as their guesses take. */
 export async function offersFor(
   filter: BoundExpression,
-  indexes: readonly IndexReader[],
+  { indexes, liveRows }: Pick<TableReader, 'indexes' | 'liveRows'>,
   pacer: Pacer,
 ): Promise<readonly Offer[]> {
   const offers: Offer[] = []
   for (const conjunct of takeApart(filter.expr, indexes).conjuncts) {
-    const { estimate, cost } = await guess(conjunct.probes, pacer)
+    const { estimate, cost } = await guess(conjunct.probes, liveRows, pacer)
     offers.push({ conjunct, estimate, cost })
   }
   return offers.sort((a, b) => a.estimate - b.estimate)
 }
 
-async function guess(probes: Probes, pacer: Pacer): Promise<Omit<Offer, 'conjunct'>> {
+async function guess(probes: Probes, total: number, pacer: Pacer): Promise<Omit<Offer, 'conjunct'>> {
   if (probes.kind === 'probe') {
-    const { some, times } = sampled(probes.probe)
-    const estimate = times * (await probes.index.estimate(some, pacer))
-    return { estimate, cost: probing(1, valuesOf(probes.probe), estimate) }
+    const { probe, index } = probes
+    const { some, times } = sampled(probe)
+    const estimate = times * (await index.estimate(some, pacer))
+    return { estimate, cost: probing(index.kind, valuesOf(probe), estimate, total) }
   }
   if (probes.kind === 'less') {
-    const [from, less] = [await guess(probes.from, pacer), await guess(probes.less, pacer)]
+    const [from, less] = [await guess(probes.from, total, pacer), await guess(probes.less, total, pacer)]
     return { estimate: Math.max(0, from.estimate - less.estimate), cost: from.cost + less.cost }
   }
   const guesses: Omit<Offer, 'conjunct'>[] = []
-  for (const operand of probes.operands) guesses.push(await guess(operand, pacer))
+  for (const operand of probes.operands) guesses.push(await guess(operand, total, pacer))
   const estimates = guesses.map(({ estimate }) => estimate)
   return {
     estimate: probes.kind === 'and' ? Math.min(...estimates) : sum(estimates),
@@ -71,7 +72,7 @@ async function guess(probes: Probes, pacer: Pacer): Promise<Omit<Offer, 'conjunc
 }
 
 /** Values that are looked up to guess how many rows there are. */
-const sampleSize = 256
+const sampleSize = 16
 
 /** A probe for some of the values, where there are many, and how many times as many there are. */
 function sampled(probe: ScalarProbe): { readonly some: ScalarProbe; readonly times: number } {

@@ -94,7 +94,7 @@ export async function choiceFor(
   const named = namedRows(filter)
   const rest = named === null ? filter : named.rest
   if (rest === null) return null
-  const offers = await offersFor(rest, reader.indexes, pacer)
+  const offers = await offersFor(rest, reader, pacer)
   if (offers.length === 0) return null
   const all = fragments ?? reader.layout.fragments
   const least = named === null ? Number.POSITIVE_INFINITY : countNamed(named)

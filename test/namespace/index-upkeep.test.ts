@@ -2,6 +2,8 @@
 import { expect, test } from 'vitest'
 import { connect, type Namespace, type Table, type UpkeepEvent } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
+import { SeededClock } from '../support/clock.js'
+import { CrashingStore } from '../support/stores.js'
 
 const nothingKept = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
 
@@ -121,4 +123,33 @@ test('a flipped bit in a segment is found by a verification, and before it answe
   expect(problems).toMatchObject([{ kind: 'index', path: key }])
   await expect(again.table('t').search().where('k = 3').toArray()).rejects.toMatchObject({ code: 18 })
   await again.close()
+})
+
+test('a process that dies anywhere while it builds an index leaves none or all of it; the build goes on elsewhere', async () => {
+  let died = true
+  for (let survives = 8; died; survives++) {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('root', clock)
+    const first = await connect('root', { store, clock })
+    await first.createTable('t', rowsFrom(0, 3000))
+    await first.close()
+    const crashing = new CrashingStore(store, survives, survives % 2 === 0)
+    const dying = await connect('root', { store: crashing, clock }).catch(() => null)
+    if (dying === null) continue
+    const asked = dying.table('t').createIndex('k', { waitTimeoutMs: 60_000 })
+    await Promise.race([asked.catch(() => {}), clock.sleep(5_000)])
+    died = crashing.dead
+    const next = await connect('root', { store, clock })
+    const table = next.table('t')
+    expect(await found(table, 77)).toBe(1)
+    const known = await table.listIndices()
+    // Before the call was in the log nobody asked for it.
+    if (known.length > 0) {
+      await table.waitForIndex('k_idx')
+      expect(await indexOf(table)).toMatchObject({ status: 'ready', indexedRows: 3000 })
+      expect(await found(table, 77)).toBe(1)
+    }
+    expect((await next.verify()).problems).toEqual([])
+    await next.close()
+  }
 })
