@@ -4,6 +4,7 @@ import { versionOf } from '../catalog/lookup.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'
 import { analyzePlan } from '../query/analyze.js'
+import { narrowedToEnds } from '../query/ends.js'
 import { executePlan } from '../query/execute.js'
 import { explainPlan } from '../query/explain.js'
 import { settleQuery } from '../query/settle.js'
@@ -15,7 +16,7 @@ import { type Engine, type OpenTable, openTable, openVersion } from './engine.js
 export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
   const { reader, version, other } = await openVersions(engine, request.id, request, options)
   const pacer = new Pacer(options.signal)
-  const plan = settleQuery(request, reader.schema, engine.clock)
+  const plan = await narrowedToEnds(settleQuery(request, reader.schema, engine.clock), reader, pacer)
   const { schema, batches } = await executePlan(plan, reader, other, pacer, engine.clock)
   return new ReadRows(version, schema, batches)
 }
@@ -27,7 +28,8 @@ export const explainTableQueryPlan: Handler<Engine, 'explainTableQueryPlan'> = a
 ) => {
   const { reader, other } = await openVersions(engine, id, query, options)
   const pacer = new Pacer(options.signal)
-  const plan = settleQuery({ ...query, id }, reader.schema, engine.clock)
+  const settled = settleQuery({ ...query, id }, reader.schema, engine.clock)
+  const plan = await narrowedToEnds(settled, reader, pacer, true)
   const source = new RowSource(reader, pacer, other)
   return explainPlan(plan, source, id.join('$'), verbose === true, pacer)
 }
@@ -38,8 +40,9 @@ export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = a
   options,
 ) => {
   const { reader, other } = await openVersions(engine, request.id, request, options)
-  const plan = settleQuery(request, reader.schema, engine.clock)
-  return analyzePlan(plan, reader, other, request.id.join('$'), new Pacer(options.signal), engine.clock)
+  const pacer = new Pacer(options.signal)
+  const plan = await narrowedToEnds(settleQuery(request, reader.schema, engine.clock), reader, pacer)
+  return analyzePlan(plan, reader, other, request.id.join('$'), pacer, engine.clock)
 }
 
 /** The version that is asked for, and the one it is to differ from. */

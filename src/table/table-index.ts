@@ -11,6 +11,7 @@ import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
+import type { Scalar } from '../sql/bound.js'
 import { readColumn, readFooter } from './data-file.js'
 import { readStoredRuns } from './stored-runs.js'
 import type { TableSource } from './table-source.js'
@@ -22,6 +23,11 @@ export interface IndexReader {
   readonly path: readonly string[]
   /** For how many rows it covers a probe is true, dead ones included: as exact as `ScalarSegment.estimate`. */
   estimate(probe: ScalarProbe, pacer: Pacer): Promise<number>
+  /**
+   * A value with at least `rank` rows that it covers, dead ones included, before it, or from the other end after it; null where
+   * there is none. Absent where values are not kept by their order.
+   */
+  valueAt?(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar>
   /** Rows for which a probe is true, by fragment id: of the rows it covers, dead ones included. Fragments without any are missing. */
   find(probe: ScalarProbe, pacer: Pacer): Promise<ReadonlyMap<number, RowSet>>
   /** The rows of a fragment of this version that it covers. Reads nothing. */
@@ -94,6 +100,15 @@ class TableIndexReader implements IndexReader {
     let sum = 0
     for (const { segment } of this.#covered) sum += await (await this.#open(segment)).estimate(probe, pacer)
     return sum
+  }
+
+  /** In the largest segment there are so many; in the others there may be more. */
+  async valueAt(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar> {
+    const [first, ...others] = this.#covered
+    if (first === undefined) return null
+    const largest = others.reduce((a, b) => (b.segment.rows > a.segment.rows ? b : a), first)
+    const opened = await this.#open(largest.segment)
+    return (await opened.valueAt?.(rank, fromEnd, pacer)) ?? null
   }
 
   async find(probe: ScalarProbe, pacer: Pacer): Promise<ReadonlyMap<number, RowSet>> {

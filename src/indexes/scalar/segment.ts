@@ -5,6 +5,7 @@
 import type { Column } from '../../arrow/column.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { RowSet } from '../../primitives/row-set.js'
+import type { Scalar } from '../../sql/bound.js'
 import type { ScalarProbe } from './probe.js'
 
 /** The Arrow IPC file of a segment, as whoever reads it sees it: columns of record batches, checked and kept in memory. */
@@ -19,6 +20,11 @@ export interface ScalarSegment {
   readonly rows: number
   /** For how many rows a probe is true; a guess from above where knowing would cost as much as finding them. */
   estimate(probe: ScalarProbe, pacer: Pacer): Promise<number>
+  /**
+   * The value with `rank` others before it, or from the other end after it; null where there are not so many. Absent where values
+   * are not kept by their order.
+   */
+  valueAt?(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar>
   /** The rows for which a probe is true. */
   find(probe: ScalarProbe, pacer: Pacer): Promise<RowSet>
 }

@@ -3,6 +3,8 @@ import { corrupted, unreachable } from '../../errors.js'
 import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { RowSet } from '../../primitives/row-set.js'
+import type { Scalar } from '../../sql/bound.js'
+import { scalarAt } from '../../sql/values/vector.js'
 import { exactMembers, fewRows } from './costs.js'
 import { Pages, type Run } from './pages.js'
 import type { ScalarProbe } from './probe.js'
@@ -37,6 +39,14 @@ export class SortedSegment implements ScalarSegment {
       return RowSet.ofUnordered(this.rows, await this.#numbers(runs, count, pacer))
     if (2 * count <= this.rows) return RowSet.ofBits(await this.#bits(runs, pacer))
     return RowSet.ofBits((await this.#bits(between(runs, this.rows), pacer)).not())
+  }
+
+  async valueAt(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar> {
+    const { values } = this.#pages
+    if (rank >= values) return null
+    const entry = fromEnd ? values - 1 - rank : rank
+    const [piece] = this.#pages.pieces([{ from: entry, to: entry + 1 }])
+    return scalarAt(await this.#pages.column(piece!.page, 0, pacer), piece!.from)
   }
 
   async #runsOf(probe: ScalarProbe, pacer: Pacer): Promise<readonly Run[]> {
