@@ -1,8 +1,10 @@
 /** Some of the rows 0 .. length-1: ascending numbers where they are few, a bitmap where they are many. Immutable. */
 import { Bitset } from './bitset.js'
 
-/** One row in so many: from there on a bitmap takes less room than numbers. */
+/** One row in so many: from there on a bitmap takes less room than numbers; */
 const sparsity = 32
+/** a bitmap that is there is taken apart only where it holds far fewer: whole words are combined sooner than numbers. */
+const sparseBits = 512
 
 export class RowSet {
   readonly length: number
@@ -47,7 +49,7 @@ export class RowSet {
   /** `bits`: not changed from now on. */
   static ofBits(bits: Bitset): RowSet {
     const count = bits.count()
-    if (count * sparsity > bits.length) return new RowSet(bits.length, count, null, bits)
+    if (count * sparseBits > bits.length) return new RowSet(bits.length, count, null, bits)
     return new RowSet(bits.length, count, bits.toIndices(), null)
   }
 
@@ -70,12 +72,9 @@ export class RowSet {
     if (this.count === 0 || other.isAll) return this
     if (other.count === 0 || this.isAll) return other
     const [few, many] = this.#numbers !== null ? [this, other] : [other, this]
-    if (few.#numbers !== null)
-      return RowSet.of(
-        this.length,
-        few.#numbers.filter(row => many.has(row)),
-      )
-    return RowSet.ofBits(this.#bitmap.clone().and(other.#bitmap))
+    if (few.#numbers === null) return RowSet.ofBits(this.#bitmap.clone().and(other.#bitmap))
+    if (many.#numbers === null) return RowSet.of(this.length, thoseIn(few.#numbers, many.#bitmap, true))
+    return RowSet.of(this.length, compared(few.#numbers, many.#numbers, true))
   }
 
   or(other: RowSet): RowSet {
@@ -93,11 +92,13 @@ export class RowSet {
 
   andNot(other: RowSet): RowSet {
     if (this.count === 0 || other.count === 0) return this
-    if (this.#numbers !== null)
-      return RowSet.of(
-        this.length,
-        this.#numbers.filter(row => !other.has(row)),
-      )
+    if (this.#numbers !== null) {
+      const left =
+        other.#numbers === null
+          ? thoseIn(this.#numbers, other.#bitmap, false)
+          : compared(this.#numbers, other.#numbers, false)
+      return RowSet.of(this.length, left)
+    }
     const bits = this.#bitmap.clone()
     if (other.#numbers === null) return RowSet.ofBits(bits.andNot(other.#bitmap))
     for (let i = 0; i < other.#numbers.length; i++) bits.remove(other.#numbers[i]!)
@@ -107,7 +108,7 @@ export class RowSet {
   /** Those that are in a bitmap, too. */
   within(bits: Bitset): RowSet {
     if (this.#numbers === null) return RowSet.ofBits(this.#bitmap.clone().and(bits))
-    const numbers = this.#numbers.filter(row => bits.has(row))
+    const numbers = thoseIn(this.#numbers, bits, true)
     return numbers.length === this.count ? this : RowSet.of(this.length, numbers)
   }
 
@@ -117,7 +118,7 @@ export class RowSet {
     if (this.isAll) return RowSet.all(to - from)
     if (this.#numbers !== null) {
       const own = this.#numbers.subarray(firstFrom(this.#numbers, from), firstFrom(this.#numbers, to))
-      return RowSet.of(to - from, from === 0 ? own : own.map(row => row - from))
+      return RowSet.of(to - from, moved(own, -from))
     }
     return RowSet.ofBits(this.#bitmap.slice(from, to))
   }
@@ -125,8 +126,7 @@ export class RowSet {
   /** The same rows, each `by` further on, among `length`. */
   shifted(length: number, by: number): RowSet {
     if (by === 0 && length === this.length) return this
-    if (this.#numbers !== null)
-      return RowSet.of(length, by === 0 ? this.#numbers : this.#numbers.map(row => row + by))
+    if (this.#numbers !== null) return RowSet.of(length, moved(this.#numbers, by))
     const bits = new Bitset(length)
     bits.addShifted(this.#bitmap, by)
     return RowSet.ofBits(bits)
@@ -144,6 +144,38 @@ export class RowSet {
     for (let i = 0; i < this.#numbers.length; i++) bits.add(this.#numbers[i]!)
     return bits
   }
+}
+
+/** Those of some numbers that are in a bitmap, or those that are not. */
+function thoseIn(numbers: Uint32Array, { words }: Bitset, wanted: boolean): Uint32Array {
+  const bit = wanted ? 1 : 0
+  const kept = new Uint32Array(numbers.length)
+  let count = 0
+  for (let i = 0; i < numbers.length; i++) {
+    const row = numbers[i]!
+    kept[count] = row
+    if (((words[row >>> 5]! >>> (row & 31)) & 1) === bit) count++
+  }
+  return kept.subarray(0, count)
+}
+
+/** Those of ascending numbers that are among others, which ascend too, or those that are not. */
+function compared(numbers: Uint32Array, others: Uint32Array, wanted: boolean): Uint32Array {
+  const kept = new Uint32Array(numbers.length)
+  let [count, at] = [0, 0]
+  for (let i = 0; i < numbers.length; i++) {
+    const row = numbers[i]!
+    while (at < others.length && others[at]! < row) at++
+    if ((at < others.length && others[at] === row) === wanted) kept[count++] = row
+  }
+  return kept.subarray(0, count)
+}
+
+function moved(numbers: Uint32Array, by: number): Uint32Array {
+  if (by === 0) return numbers
+  const others = new Uint32Array(numbers.length)
+  for (let i = 0; i < numbers.length; i++) others[i] = numbers[i]! + by
+  return others
 }
 
 /** The place of the first number that is not below `least`. */

@@ -8,7 +8,7 @@
  * How many rows there are is kept beside them.
  */
 import { corrupted } from '../../errors.js'
-import type { Bitset } from '../../primitives/bitset.js'
+import { Bitset } from '../../primitives/bitset.js'
 import { VarintReader, varintBytes, writeVarint } from '../../primitives/varint.js'
 
 const gapsTag = 0
@@ -193,15 +193,10 @@ function bitmapAt({ bytes, length }: EncodedRows, from: number, to: number): { a
 
 function addBits(rows: EncodedRows, from: number, to: number, count: number, bits: Bitset): void {
   const { at, row } = bitmapAt(rows, from, to)
-  const { bytes } = rows
-  const out = new Uint8Array(bits.words.buffer, bits.words.byteOffset + (row >>> 3))
-  let found = 0
-  for (let i = at; i < to; i++) {
-    const byte = bytes[i]!
-    found += onesOf(byte)
-    out[i - at]! |= byte
-  }
-  if (found !== count) throw damaged()
+  const own = new Bitset(8 * (to - at))
+  new Uint8Array(own.words.buffer).set(rows.bytes.subarray(at, to))
+  if (own.count() !== count) throw damaged()
+  bits.addShifted(own, row)
 }
 
 function numberBits(
@@ -223,12 +218,6 @@ function numberBits(
     }
   }
   if (found !== count) throw damaged()
-}
-
-function onesOf(byte: number): number {
-  const pairs = byte - ((byte >>> 1) & 0x55)
-  const fours = (pairs & 0x33) + ((pairs >>> 2) & 0x33)
-  return (fours + (fours >>> 4)) & 0x0f
 }
 
 function damaged() {
