@@ -193,11 +193,16 @@ class TableIndexReader implements IndexReader {
     const { store, footers, columns } = this.#source
     const path = `${this.#location}/${filePath('indexes', file)}`
     const footer = await footers.get(path, () => readFooter(store, path, { bytes, crc }))
+    const width = footer.schema.fields.length
+    // A key that is made once is hashed once.
+    const keys: string[] = []
     const pages: SegmentFile = {
       batchRows: footer.batches.map(({ length }) => length),
       async column(batch, column) {
+        const at = batch * width + column
+        keys[at] ??= `${path}/${batch}/${column}`
         const load = await columns.get(
-          `${path}/${batch}/${column}`,
+          keys[at],
           claim => readColumn(store, path, footer, batch, column, footer.schema.fields[column]!, claim),
           path,
         )

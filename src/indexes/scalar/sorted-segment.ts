@@ -14,6 +14,8 @@ import { ordinalBytes } from './segment-schema.js'
 export class SortedSegment implements ScalarSegment {
   readonly rows: number
   readonly #pages: Pages
+  /** Who has asked how many rows a probe finds mostly asks for them next. */
+  #last: { readonly probe: ScalarProbe; readonly runs: readonly Run[] } | null = null
 
   constructor(rows: number, file: SegmentFile) {
     this.rows = rows
@@ -50,6 +52,13 @@ export class SortedSegment implements ScalarSegment {
   }
 
   async #runsOf(probe: ScalarProbe, pacer: Pacer): Promise<readonly Run[]> {
+    if (this.#last?.probe === probe) return this.#last.runs
+    const runs = await this.#found(probe, pacer)
+    this.#last = { probe, runs }
+    return runs
+  }
+
+  async #found(probe: ScalarProbe, pacer: Pacer): Promise<readonly Run[]> {
     switch (probe.kind) {
       case 'range':
         return [await this.#pages.between(probe.low, probe.high, pacer)]
