@@ -240,7 +240,8 @@ async function editRows<C, R>(
       id,
       find,
       prepare,
-      outlives: (prepared, recent) => prepared.outlives?.(recent) ?? false,
+      // An index that came, went or was kept up is no change of rows.
+      outlives: (prepared, recent) => recent.change.kind === 'index' || prepared.outlives?.(recent) === true,
       decide(state, { edit, counts, made, fields }, { firstBlob, transactionId }) {
         const head = find(state)
         const propsOps = decideProps(head, properties)
