@@ -4,7 +4,8 @@ import type { ScalarKind, ScalarProbe } from '../indexes/scalar/probe.js'
 import type { ScalarSegment, SegmentFile } from '../indexes/scalar/segment.js'
 import { findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
-import { columnFile, type Fragment, type Layout } from '../manifest/layout.js'
+import { type CoveredSegment, coverAt, fragmentsById } from '../manifest/index-cover.js'
+import type { Fragment, Layout } from '../manifest/layout.js'
 import { type CoverItem, type IndexSegment, rowsOfItem, type TableIndex } from '../manifest/table-index.js'
 import { Bitset } from '../primitives/bitset.js'
 import { NumberRuns } from '../primitives/number-runs.js'
@@ -37,29 +38,8 @@ export interface IndexReader {
 /** Readers of a version's indexes; those of one layout. */
 export function indexReaders(source: TableSource, location: string, layout: Layout): readonly IndexReader[] {
   if (layout.indexes.length === 0) return []
-  const fragments = new Map(layout.fragments.map(fragment => [fragment.id, fragment]))
+  const fragments = fragmentsById(layout)
   return layout.indexes.map(index => new TableIndexReader(source, location, layout, fragments, index))
-}
-
-/** The cover items of a segment that count at a version, and their fragments. */
-interface Covered {
-  readonly segment: IndexSegment
-  readonly items: readonly CoverItem[]
-}
-
-/** What of an index counts at a version. `fragments`: those of the version, by id. */
-export function coverAt(
-  { segments }: TableIndex,
-  fragments: ReadonlyMap<number, Fragment>,
-  column: number,
-): readonly Covered[] {
-  return segments.map(segment => ({
-    segment,
-    items: segment.cover.filter(({ fragment: id, file }) => {
-      const fragment = fragments.get(id)
-      return fragment !== undefined && columnFile(fragment, column) === file
-    }),
-  }))
 }
 
 class TableIndexReader implements IndexReader {
@@ -69,7 +49,7 @@ class TableIndexReader implements IndexReader {
   readonly #source: TableSource
   readonly #location: string
   readonly #fragments: ReadonlyMap<number, Fragment>
-  readonly #covered: readonly Covered[]
+  readonly #covered: readonly CoveredSegment[]
   readonly #opened = new Map<string, Promise<ScalarSegment>>()
   /** By fragment id. */
   readonly #items = new Map<number, CoverItem[]>()
@@ -77,18 +57,18 @@ class TableIndexReader implements IndexReader {
   constructor(
     source: TableSource,
     location: string,
-    { schema }: Layout,
+    layout: Layout,
     fragments: ReadonlyMap<number, Fragment>,
     index: TableIndex,
   ) {
-    const chain = findFieldById(schema, index.field)!
+    const chain = findFieldById(layout.schema, index.field)!
     this.name = index.name
     this.kind = index.kind
     this.path = chain.map(({ name }) => name)
     this.#source = source
     this.#location = location
     this.#fragments = fragments
-    this.#covered = coverAt(index, fragments, chain[0]!.id).filter(({ items }) => items.length > 0)
+    this.#covered = coverAt(index, layout, fragments).filter(({ items }) => items.length > 0)
     for (const item of this.#covered.flatMap(({ items }) => items)) {
       const known = this.#items.get(item.fragment)
       if (known === undefined) this.#items.set(item.fragment, [item])

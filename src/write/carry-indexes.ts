@@ -2,9 +2,9 @@
  * Where the rows of indexes are after a compaction: it keeps their order, so each stretch of a segment's rows that lay in one
  * fragment lies in one stretch of the new one, without the rows that had died (STORAGE S12).
  */
-import { columnFile, type Fragment, type Layout } from '../manifest/layout.js'
-import type { CoverItem, IndexChange, TableIndex } from '../manifest/table-index.js'
-import { columnOfField } from '../manifest/table-schema.js'
+import { type CoveredSegment, coverAt, fragmentsById } from '../manifest/index-cover.js'
+import type { Layout } from '../manifest/layout.js'
+import type { CoverItem, IndexChange } from '../manifest/table-index.js'
 import type { Bitset } from '../primitives/bitset.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -38,29 +38,20 @@ export type CarriedIndexes = readonly CarriedSegment[]
 /** `compacted`: those that land on the version. */
 export async function carriedIndexes(
   source: TableSource,
-  { fragments, indexes, schema }: Layout,
+  layout: Layout,
   compacted: readonly Compacted[],
   target: StageTarget,
   pacer: Pacer,
 ): Promise<CarriedIndexes> {
+  const { indexes } = layout
   if (indexes.length === 0) return []
-  const known = new Map(fragments.map(fragment => [fragment.id, fragment]))
+  const fragments = fragmentsById(layout)
   const carrier = new Carrier(source, compacted, target, pacer)
   const carried: CarriedSegment[] = []
   for (const index of indexes) {
-    const column = columnOfField(schema, index.field)!.id
-    carried.push(...(await carrier.index(index, item => isCurrent(item, known, column))))
+    carried.push(...(await carrier.index(index.name, coverAt(index, layout, fragments))))
   }
   return carried
-}
-
-function isCurrent(
-  { fragment: id, file }: CoverItem,
-  fragments: ReadonlyMap<number, Fragment>,
-  column: number,
-): boolean {
-  const fragment = fragments.get(id)
-  return fragment !== undefined && columnFile(fragment, column) === file
 }
 
 /** As a change says it; `idOf`: the new fragment of a draft. */
@@ -112,26 +103,20 @@ class Carrier {
     }
   }
 
-  async index(
-    { name, segments }: TableIndex,
-    isCurrent: (item: CoverItem) => boolean,
-  ): Promise<readonly CarriedSegment[]> {
+  async index(name: string, covered: readonly CoveredSegment[]): Promise<readonly CarriedSegment[]> {
     const carried: CarriedSegment[] = []
-    for (const { file, cover } of segments) {
-      const moving = cover.filter(({ fragment }) => this.#ways.has(fragment))
+    for (const { segment, items } of covered) {
+      const isMoving = ({ fragment }: CoverItem) => this.#ways.has(fragment)
+      const moving = segment.cover.filter(isMoving)
       if (moving.length === 0) continue
       const to: CarriedItem[] = []
-      for (const item of moving) {
-        // What did not count does not count where the rows are now.
-        if (isCurrent(item)) for (const piece of await this.#carry(item)) append(to, piece)
+      // What did not count does not count where the rows are now.
+      for (const item of items.filter(isMoving)) {
+        for (const piece of await this.#carry(item)) append(to, piece)
         await this.#pacer.turn()
       }
-      carried.push({
-        index: name,
-        segment: file,
-        from: [...new Set(moving.map(({ fragment }) => fragment))],
-        to,
-      })
+      const from = [...new Set(moving.map(({ fragment }) => fragment))]
+      carried.push({ index: name, segment: segment.file, from, to })
     }
     return carried
   }

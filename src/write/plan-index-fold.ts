@@ -2,11 +2,10 @@
  * Which segments of an index are built anew, with the rows that no segment has: as in a log-structured merge, so that a row is
  * indexed once for each of a few sizes, and there are few segments to be asked.
  */
+import { coverAt, fragmentsById } from '../manifest/index-cover.js'
 import { type Fragment, type Layout, liveRows } from '../manifest/layout.js'
 import { type CoverItem, rowsOfItem, type TableIndex } from '../manifest/table-index.js'
-import { columnOfField } from '../manifest/table-schema.js'
 import { mergedFrom } from '../primitives/tiers.js'
-import { coverAt } from '../table/table-index.js'
 import type { Stretch } from './build-index.js'
 import type { Zeal } from './compaction-plan.js'
 
@@ -27,9 +26,8 @@ const mergedMax = 2 ** 22
 
 /** Null: there is nothing worth doing. */
 export function planIndexFold(index: TableIndex, layout: Layout, zeal: Zeal): IndexFold | null {
-  const column = columnOfField(layout.schema, index.field)!.id
-  const fragments = new Map(layout.fragments.map(fragment => [fragment.id, fragment]))
-  const covered = coverAt(index, fragments, column)
+  const fragments = fragmentsById(layout)
+  const covered = coverAt(index, layout, fragments)
   const uncovered = uncoveredStretches(
     layout.fragments,
     covered.flatMap(({ items }) => items),

@@ -1,0 +1,30 @@
+/** Which of what the covers of an index say counts at a version. */
+import { columnFile, type Fragment, type Layout } from './layout.js'
+import type { CoverItem, IndexSegment, TableIndex } from './table-index.js'
+import { columnOfField } from './table-schema.js'
+
+export interface CoveredSegment {
+  readonly segment: IndexSegment
+  /** The items that count. */
+  readonly items: readonly CoverItem[]
+}
+
+/** An item counts where its fragment is there and has the column in the file that was indexed. `fragments`: those of the version, by id. */
+export function coverAt(
+  { segments, field }: TableIndex,
+  { schema }: Pick<Layout, 'schema'>,
+  fragments: ReadonlyMap<number, Fragment>,
+): readonly CoveredSegment[] {
+  const column = columnOfField(schema, field)!.id
+  return segments.map(segment => ({
+    segment,
+    items: segment.cover.filter(({ fragment: id, file }) => {
+      const fragment = fragments.get(id)
+      return fragment !== undefined && columnFile(fragment, column) === file
+    }),
+  }))
+}
+
+export function fragmentsById({ fragments }: Pick<Layout, 'fragments'>): ReadonlyMap<number, Fragment> {
+  return new Map(fragments.map(fragment => [fragment.id, fragment]))
+}
