@@ -7,7 +7,7 @@ import { sliceColumn } from '../arrow/slice.js'
 import { runPaced } from '../arrow/steps.js'
 import { buildSegment } from '../indexes/scalar/build-segment.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
-import { maxSegmentRows, segmentSchema } from '../indexes/scalar/segment-schema.js'
+import { segmentSchema } from '../indexes/scalar/segment-schema.js'
 import { type FieldNode, findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
 import { columnFile, type Fragment } from '../manifest/layout.js'
@@ -19,8 +19,10 @@ import type { TableReader } from '../table/table-reader.js'
 import { sortColumn } from './sort-column.js'
 import { newFileName, type StageTarget } from './stage.js'
 
-/** Values of one segment, bytes: they are in memory together, with their order. */
-const segmentBytesMax = 512 * 1024 * 1024
+/** Rows of one segment: of more, the steps that no pause can interrupt would hold the event loop for longer than promised. */
+export const segmentRows = 2 ** 21
+/** Bytes of its values: they are in memory together, with their order. */
+const segmentBytesMax = 128 * 1024 * 1024
 
 /** Rows `from` to `to - 1` of a fragment. */
 export interface Stretch {
@@ -54,11 +56,11 @@ export async function buildSegments(
   for (const stretch of stretches) {
     for await (const piece of pieces(reader, chain, stretch, pacer)) {
       for (let from = 0; from < piece.values.length; ) {
-        const rows = Math.min(piece.values.length - from, maxSegmentRows - gathered.rows)
+        const rows = Math.min(piece.values.length - from, segmentRows - gathered.rows)
         gathered.add(sliced(piece, from, rows))
         from += rows
         done += rows
-        if (gathered.rows === maxSegmentRows || gathered.bytes >= segmentBytesMax) await flush()
+        if (gathered.rows === segmentRows || gathered.bytes >= segmentBytesMax) await flush()
       }
       progress(done, 'reading')
     }

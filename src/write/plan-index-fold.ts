@@ -6,7 +6,7 @@ import { coverAt, fragmentsById } from '../manifest/index-cover.js'
 import { type Fragment, type Layout, liveRows } from '../manifest/layout.js'
 import { type CoverItem, rowsOfItem, type TableIndex } from '../manifest/table-index.js'
 import { mergedFrom } from '../primitives/tiers.js'
-import type { Stretch } from './build-index.js'
+import { type Stretch, segmentRows } from './build-index.js'
 import type { Zeal } from './compaction-plan.js'
 
 export interface IndexFold {
@@ -21,8 +21,6 @@ const uncoveredShare = 1 / 64
 const uncoveredMin = 16 * 1024
 /** A segment is built anew when fewer than this share of its rows is still there. */
 const coveredShare = 0.5
-/** Rows of segments that are made one. */
-const mergedMax = 2 ** 22
 
 /** Null: there is nothing worth doing. */
 export function planIndexFold(index: TableIndex, layout: Layout, zeal: Zeal): IndexFold | null {
@@ -46,7 +44,7 @@ export function planIndexFold(index: TableIndex, layout: Layout, zeal: Zeal): In
   if ((missing === 0 || isWaiting) && thin.length === 0) return null
   const whole = kept.filter(each => !thin.includes(each))
   const rest = missing + thin.reduce((sum, { rows }) => sum + rows, 0)
-  const start = rest === 0 ? whole.length : mergedFrom([...whole.map(({ rows }) => rows), rest], mergedMax)
+  const start = rest === 0 ? whole.length : mergedFrom([...whole.map(({ rows }) => rows), rest], segmentRows)
   const merged = [...whole.slice(start), ...thin]
   const stretches = merged.flatMap(({ items }) =>
     items.map(item => ({
