@@ -1,6 +1,7 @@
 /**
  * A plan carried out, as text: its steps as `explain.ts` has them, each with the rows it gave and the milliseconds it took,
- * those of the steps that feed it left out. What the bytes were that were read is not known here: columns are shared, and kept.
+ * those of the steps that feed it left out; and the bytes of the columns that it was the first to look at, be they on disk or
+ * in memory. Pages of indexes and vectors are not among those.
  */
 
 import type { Clock } from '../primitives/clock.js'
@@ -25,7 +26,7 @@ export async function analyzePlan(
   const begun = clock.elapsed()
   const { batches } = await executePlan(plan, reader, other, pacer, clock, meter)
   const rows = batches.reduce((sum, { length }) => sum + length, 0)
-  const total = `Analyze: ${figuresText({ rows, ms: clock.elapsed() - begun })}`
+  const total = `Analyze: ${figuresText({ rows, ms: clock.elapsed() - begun, bytes: 0 })}`
   const { steps, notes } = await explained(plan, new RowSource(reader, pacer, other), table, false, pacer)
   const lines = steps.map(({ text, step }, depth) => {
     const figures = step === undefined ? undefined : meter.of(step)
@@ -35,6 +36,7 @@ export async function analyzePlan(
   return [total, ...lines, ...notes].join('\n')
 }
 
-function figuresText({ rows, ms }: Figures, more = ''): string {
-  return `metrics=[output_rows=${rows}, elapsed=${ms.toFixed(3)} ms${more}]`
+function figuresText({ rows, ms, bytes }: Figures, more = ''): string {
+  const read = bytes === 0 ? '' : `, bytes=${bytes}`
+  return `metrics=[output_rows=${rows}, elapsed=${ms.toFixed(3)} ms${read}${more}]`
 }

@@ -2,11 +2,15 @@
  * What the steps of a query did: rows they gave and milliseconds they took, those of the steps they are fed by left out. Only
  * who analyzes a query has one, so nobody else pays for counting.
  */
+import type { Column } from '../arrow/column.js'
+import { columnBytes } from '../arrow/layout.js'
 import type { Clock } from '../primitives/clock.js'
 
 export interface Figures {
   rows: number
   ms: number
+  /** Of columns of parts that it was the first to look at, be they from the disk or in memory. */
+  bytes: number
 }
 
 /** The steps of a query that are counted, beside the questions to indexes, which go by their text. */
@@ -26,6 +30,8 @@ export class Meter {
   readonly #figures = new Map<string, Figures>()
   /** The steps at work, each for the one before it. */
   readonly #working: Figures[] = []
+  /** Columns that were looked at. */
+  readonly #columns = new WeakSet<Column>()
   #since: number
   /** Fragments and parts of them that were looked into. */
   fragments = 0
@@ -44,10 +50,18 @@ export class Meter {
   #begun(step: string): Figures {
     let figures = this.#figures.get(step)
     if (figures === undefined) {
-      figures = { rows: 0, ms: 0 }
+      figures = { rows: 0, ms: 0, bytes: 0 }
       this.#figures.set(step, figures)
     }
     return figures
+  }
+
+  /** A column was looked at. */
+  looked(column: Column): void {
+    const figures = this.#working.at(-1)
+    if (figures === undefined || this.#columns.has(column)) return
+    this.#columns.add(column)
+    figures.bytes += columnBytes(column)
   }
 
   async within<T>(step: string, work: () => Promise<T>, rowsIn: (result: T) => number): Promise<T> {

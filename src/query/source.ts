@@ -81,13 +81,15 @@ export class RowSource {
     for (const name of names) {
       const field = this.#fields.get(name)
       fields.push(field ?? madeField(name))
-      columns.push(
-        field === undefined
-          ? await this.#made(name, part, null)
-          : (await this.reader.column(part, field, this.#pacer.signal)).column,
-      )
+      columns.push(field === undefined ? await this.#made(name, part, null) : await this.#stored(part, field))
     }
     return { schema: { fields }, length: part.rows, columns }
+  }
+
+  async #stored(part: Part, field: TableField): Promise<Column> {
+    const { column } = await this.reader.column(part, field, this.#pacer.signal)
+    this.meter?.looked(column)
+    return column
   }
 
   /** The columns `names` of some rows. `owned`: as copies that share no memory with what is kept in the cache. */
@@ -154,7 +156,7 @@ export class RowSource {
   async #some(part: Part, name: string, offsets: Uint32Array, owned: boolean): Promise<Column> {
     const field = this.#fields.get(name)
     if (field === undefined) return this.#made(name, part, offsets)
-    const { column } = await this.reader.column(part, field, this.#pacer.signal)
+    const column = await this.#stored(part, field)
     if (owned) return withOwnDictionary(takeColumn(column, offsets))
     if (!isRun(offsets)) return takeColumn(column, offsets)
     return sliceColumn(column, offsets[0]!, offsets.length)

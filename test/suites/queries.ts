@@ -357,7 +357,7 @@ export function queriesSuite({ name, open }: Door): void {
           'Analyze: metrics=[output_rows=2, elapsed]',
           '  Project: id, metrics=[output_rows=2, elapsed]',
           '    Limit: 2 rows, metrics=[output_rows=2, elapsed]',
-          '      Filter: id < 4, metrics=[output_rows=3, elapsed]',
+          '      Filter: id < 4, metrics=[output_rows=3, elapsed, bytes=40]',
           '        Scan: shop version 1, 1 of 1 fragments may hold matching rows, 5 rows in them, metrics=[output_rows=5, elapsed, fragments=1, parts=1]',
         ].join('\n'),
       )
