@@ -157,6 +157,8 @@ export function snapshotsSuite({ name, isDirect, open }: Door): void {
           const place = { ops: ns.operations, store, at: [`for-${name}`], rows: large }
           prepared.push({ name, call: (await samples[name]!(place)).call })
         }
+        // Nothing is left for upkeep to do meanwhile.
+        await ns.optimize()
         const snapshot = await ns.snapshot()
         const keys = async () => {
           const found = []

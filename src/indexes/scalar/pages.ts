@@ -1,5 +1,6 @@
 /** Finds values among those that ascend over the pages of a segment: through the directory, and one page. */
 import type { Column } from '../../arrow/column.js'
+import { columnBytes } from '../../arrow/layout.js'
 import { corrupted } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { Scalar } from '../../sql/bound.js'
@@ -21,12 +22,18 @@ export interface Piece {
   readonly to: number
 }
 
+/** A directory of no more bytes stays with its segment, beside what the memory keeps. */
+const keptBytes = 16 * 1024
+
 export class Pages {
   readonly #file: SegmentFile
   /** Pages of values; those of nulls come after them. */
   readonly count: number
   /** By page, the entries before it; at the end, all entries. */
   readonly #starts: Uint32Array
+
+  /** The first values of the pages, where they are few: every question begins with them. */
+  #firsts: Column | null = null
 
   /** @throws corrupted where the batches cannot be pages and their directory. */
   constructor(file: SegmentFile) {
@@ -65,9 +72,16 @@ export class Pages {
     return this.column(this.#starts.length - 1, column, pacer)
   }
 
+  async #firstValues(pacer: Pacer): Promise<Column> {
+    if (this.#firsts !== null) return this.#firsts
+    const firsts = await this.directory(0, pacer)
+    if (columnBytes(firsts) <= keptBytes) this.#firsts = firsts
+    return firsts
+  }
+
   /** The values between two ends. */
   async between(low: ProbeEnd | null, high: ProbeEnd | null, pacer: Pacer): Promise<Run> {
-    const directory = await this.directory(0, pacer)
+    const directory = await this.#firstValues(pacer)
     const { type } = directory
     let [from, to] = [0, this.values]
     let page = -1
@@ -94,7 +108,7 @@ export class Pages {
 
   /** The values equal to one of some: a run for each of those that are there, ascending. */
   async equalTo(values: readonly Scalar[], pacer: Pacer): Promise<Run[]> {
-    const directory = await this.directory(0, pacer)
+    const directory = await this.#firstValues(pacer)
     const { type } = directory
     const runs: Run[] = []
     let page = -1
