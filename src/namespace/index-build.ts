@@ -8,7 +8,12 @@ import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import type { JobKind, JobRun } from '../jobs/job-kind.js'
 import { type Change, fragmentsLeaving } from '../manifest/change.js'
 import { findFieldById } from '../manifest/field-node.js'
-import { type IndexChange, indexesFeature, type TableIndex } from '../manifest/table-index.js'
+import {
+  type IndexChange,
+  type IndexSegment,
+  indexesFeature,
+  type TableIndex,
+} from '../manifest/table-index.js'
 import { Pacer } from '../primitives/pacer.js'
 import { TableReader } from '../table/table-reader.js'
 import { passingBy } from '../table/table-source.js'
@@ -96,46 +101,48 @@ export async function foldIndexes(
   zeal: Zeal,
   pacer: Pacer,
 ): Promise<readonly Folded[]> {
-  const head = (await engine.root.refresh(pacer.signal)).tables.get(uuid)
-  const version = head && latestOf(head)
-  if (head?.kind !== 'sheaf' || version === undefined) return []
   const folded: Folded[] = []
+  const done = new Set<string>()
   try {
-    const layout = await engine.layouts.at(head, version, pacer.signal)
-    for (const index of layout.indexes) {
+    for (;;) {
+      // Each on the newest version: that of the one before has made another.
+      const head = (await engine.root.refresh(pacer.signal)).tables.get(uuid)
+      const version = head && latestOf(head)
+      if (head?.kind !== 'sheaf' || version === undefined) return folded
+      const layout = await engine.layouts.at(head, version, pacer.signal)
+      const index = layout.indexes.find(({ name }) => !done.has(name))
+      if (index === undefined) return folded
+      done.add(index.name)
       const fold = planIndexFold(index, layout, zeal)
       if (fold === null) continue
       const reader = new TableReader(passingBy(engine.source), head.location, layout)
       const segments = await buildSegments(reader, index, fold.stretches, stageTarget(engine, head), pacer)
-      const change = await land(engine, head, { fold: index.name, from: fold.from, to: segments }, fold)
+      const change = await land(engine, head, index.name, segments, fold)
       if (change === null) continue
-      folded.push({
-        index: index.name,
-        version: change.v,
-        rows: segments.reduce((sum, { rows }) => sum + rows, 0),
-      })
+      const rows = segments.reduce((sum, { rows }) => sum + rows, 0)
+      folded.push({ index: index.name, version: change.v, rows })
     }
   } catch (error) {
     if (!isNoMore(error)) throw error
+    return folded
   }
-  return folded
 }
 
 async function land(
   engine: Engine,
   head: TableHead,
-  indexes: IndexChange,
-  { stretches }: IndexFold,
+  index: string,
+  segments: readonly IndexSegment[],
+  { from, stretches }: IndexFold,
 ): Promise<Change | null> {
   const fragments = new Set(stretches.map(({ fragment }) => fragment.id))
   try {
     const { reply } = await commit<Change>(engine, (state, { firstBlob }) => {
       const now = state.tables.get(head.uuid)
       const since = now && engine.recent.between(head.uuid, head.mark, now.mark)
-      if (now === undefined || since == null || since.some(({ change }) => isInTheWay(change, fragments))) {
-        throw inVain
-      }
-      const { change } = indexChange(now, indexes, firstBlob)
+      if (now === undefined || since == null) throw inVain
+      if (since.some(({ change }) => isInTheWay(change, index, fragments))) throw inVain
+      const { change } = indexChange(now, { fold: index, from, to: segments }, firstBlob)
       return { ops: [change], req: requirementsOf(now), need: [indexesFeature], reply: change }
     })
     return reply
@@ -145,12 +152,20 @@ async function land(
   }
 }
 
-/** Another definition, or rows that are elsewhere now. */
-function isInTheWay(change: Change, fragments: ReadonlySet<number>): boolean {
-  if (change.restore !== undefined || change.indexes !== undefined || change.schema !== null) return true
-  return [...fragmentsLeaving(change), ...(change.columns ?? []).map(({ fragment }) => fragment)].some(id =>
+/** Another definition or other segments of the index, or rows that are elsewhere now. */
+function isInTheWay(change: Change, index: string, fragments: ReadonlySet<number>): boolean {
+  const { restore, schema, indexes = [], columns = [] } = change
+  if (restore !== undefined || schema !== null) return true
+  if (indexes.some(each => nameIn(each) === index)) return true
+  return [...fragmentsLeaving(change), ...columns.map(({ fragment }) => fragment)].some(id =>
     fragments.has(id),
   )
+}
+
+function nameIn(change: IndexChange): string {
+  if ('put' in change) return change.put.name
+  if ('drop' in change) return change.drop
+  return 'fold' in change ? change.fold : change.moved
 }
 
 const inVain = new Error('others were first')

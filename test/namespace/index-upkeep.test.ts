@@ -56,6 +56,25 @@ test('rows that came later are folded in, and segments stay few', async () => {
   await ns.close()
 })
 
+test('of several indexes each is kept up', async () => {
+  const { ns, table } = await open(3000)
+  await table.createIndex('text', { waitTimeoutMs: 60_000 })
+  await table.createIndex('k', { type: 'BITMAP', name: 'other', waitTimeoutMs: 60_000 })
+  await table.add(rowsFrom(3000, 1000))
+  await ns.optimize()
+  const found = (await table.listIndices()).map(({ name, status, indexedRows }) => [
+    name,
+    status,
+    indexedRows,
+  ])
+  expect(found).toEqual([
+    ['k_idx', 'ready', 4000],
+    ['other', 'ready', 4000],
+    ['text_idx', 'ready', 4000],
+  ])
+  await ns.close()
+})
+
 test('a compaction takes along what an index knows: nothing is indexed anew', async () => {
   const { ns, store, table, events } = await open(2000)
   const before = await indexFiles(store)
