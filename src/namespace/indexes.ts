@@ -1,13 +1,13 @@
 /** Handlers of the operations that create and drop indexes. To build one is a job (namespace/index-build). */
 
 import { typeName } from '../arrow/type-name.js'
-import type { DataType } from '../arrow/types.js'
 import { type IndexSpec, queuedBuild } from '../catalog/index-builds.js'
 import { checkRows, findTable, idText, versionOf } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
 import { probesOfKind, type ScalarKind } from '../indexes/scalar/probe.js'
+import { indexableBy } from '../indexes/scalar/segment-schema.js'
 import { endedOp } from '../jobs/job-op.js'
 import { findField, findFieldById, typeOf } from '../manifest/field-node.js'
 import type { Layout } from '../manifest/layout.js'
@@ -16,9 +16,8 @@ import { indexesFeature } from '../manifest/table-index.js'
 import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import { checkIndexName } from '../protocol/identifiers.js'
 import type { IndexType } from '../protocol/index-shapes.js'
-import { elementType, isOrdered, valueType } from '../sql/values/types.js'
-import { buildChange } from '../write/build-change.js'
 import { commitOnNewest, type Engine, requirementsOf } from './engine.js'
+import { indexChange } from './index-build.js'
 import { findIndex, type Shown, shownIndexes } from './index-records.js'
 
 // ---- create
@@ -80,24 +79,16 @@ function scalarKind(type: IndexType): ScalarKind {
 function indexableField({ schema }: Layout, column: string, kind: ScalarKind): number {
   const node = findField(schema, column).at(-1)!
   const type = typeOf(node)
-  const element = type.kind === 'list' ? elementType(type) : null
-  const values = kind === 'LABEL_LIST' ? element : type
-  if (values !== null && isIndexable(values)) return node.id
-  const others = isIndexable(type)
-    ? 'BTREE or BITMAP'
-    : element !== null && isIndexable(element)
-      ? 'LABEL_LIST'
-      : null
+  // A list of fixed size is a vector: what it holds are no labels (A-079).
+  const fits = (each: ScalarKind) => type.kind !== 'fixed_size_list' && indexableBy(each, type)
+  if (fits(kind)) return node.id
+  const others = (Object.keys(probesOfKind) as ScalarKind[]).filter(fits)
   throw invalidInput(`column ${quote(column)} is of type ${typeName(type)}: no ${kind} index is made of it`, {
     hint:
-      others === null
+      others.length === 0
         ? 'BTREE and BITMAP are for values that have an order, LABEL_LIST for lists of those'
-        : `an index on it is ${others}`,
+        : `an index on it is ${others.join(' or ')}`,
   })
-}
-
-function isIndexable(type: DataType): boolean {
-  return isOrdered(type) && valueType(type).kind !== 'null'
 }
 
 /** `{column}_idx`, and with a number where another column has that: `meta.lang` and `meta_lang` do (A-082). */
@@ -137,7 +128,7 @@ export const dropTableIndex: Handler<Engine, 'dropTableIndex'> = async (engine, 
       decide(state, layout, { firstBlob, transactionId }) {
         const head = find(state)
         const { build } = findIndex(head, shownIndexes(layout, state), name)
-        const { change } = buildChange(head, { kind: 'index', indexes: () => [{ drop: name }] }, firstBlob)
+        const change = indexChange(head, { drop: name }, firstBlob)
         const canceled = build === null ? [] : [endedOp(build.job, 'Canceled', 'its index was dropped')]
         return {
           ops: [change, ...canceled],

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { connect, type Namespace, type Table, type UpkeepEvent } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
-import { CrashingStore } from '../support/stores.js'
+import { CrashingStore, keysIn } from '../support/stores.js'
 
 const nothingKept = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
 
@@ -29,9 +29,7 @@ async function indexOf(table: Table) {
 }
 
 async function indexFiles(store: MemoryStore): Promise<string[]> {
-  const keys: string[] = []
-  for await (const { key } of store.list('tables/')) if (key.includes('/indexes/')) keys.push(key)
-  return keys
+  return (await keysIn(store, 'tables/')).filter(key => key.includes('/indexes/'))
 }
 
 async function found(table: Table, k: number): Promise<number> {

@@ -1,6 +1,5 @@
 /** One round of compaction of one table: what is worth doing on its newest version, done and committed. */
 import { type CatalogState, latestOf, pathKey, type TableHead } from '../../catalog/state.js'
-import { ErrorCode, SheafError } from '../../errors.js'
 import { type Change, type FoldedDead, fragmentsLeaving, movesFeature } from '../../manifest/change.js'
 import type { Layout } from '../../manifest/layout.js'
 import { indexesFeature } from '../../manifest/table-index.js'
@@ -13,6 +12,7 @@ import { type Compacted, carriedOver, compactFragments, foldDead, stillFolded } 
 import { type CompactionPlan, planCompaction, type Zeal } from '../../write/compaction-plan.js'
 import type { StageTarget } from '../../write/stage.js'
 import { commit, type Engine, requirementsOf, stageTarget } from '../engine.js'
+import { isInVain } from './in-vain.js'
 import type { TableCompacted } from './upkeep-event.js'
 
 /** How long the callers' transactions are given way to before a commit that makes them run again, milliseconds. */
@@ -59,7 +59,7 @@ export async function compactTable(
     hasMore = plan.hasMore
     change = await land(engine, head, await carriedOut(reader, plan, stageTarget(engine, head), pacer), pacer)
   } catch (error) {
-    if (isNoMore(error)) return null
+    if (isInVain(error)) return null
     throw error
   }
   if (change === null) return null
@@ -87,12 +87,6 @@ async function carriedOut(
   const folded: FoldedDead[] = []
   for (const fragment of folds) folded.push(await foldDead(reader, fragment, target, pacer))
   return { layout: reader.layout, compacted, folded }
-}
-
-/** The table, or the version that was read, is no more: others went on without this process. */
-function isNoMore(error: unknown): boolean {
-  if (!(error instanceof SheafError)) return false
-  return error.code === ErrorCode.TableVersionNotFound || error.code === ErrorCode.TableNotFound
 }
 
 /** A job on the table would have to do again what it did for fragments that move. */
@@ -180,8 +174,6 @@ async function tryToLand(
     return reply
   } catch (error) {
     if (error instanceof Overtaken) return error
-    // Its files were given up for lost.
-    if (error instanceof SheafError && error.code === ErrorCode.ConcurrentModification) return null
     throw error
   }
 }

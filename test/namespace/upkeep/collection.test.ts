@@ -6,7 +6,7 @@ import type { BlobStore } from '../../../src/storage/blob-store.js'
 import { MemoryStore } from '../../../src/storage/memory-store.js'
 import { SeededClock } from '../../support/clock.js'
 import { manifestOf } from '../../support/lance.js'
-import { BusyStore, CrashingStore, WrappedStore } from '../../support/stores.js'
+import { BusyStore, CrashingStore, keysIn, WrappedStore } from '../../support/stores.js'
 
 const hour = 60 * 60 * 1000
 const now = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
@@ -14,12 +14,6 @@ const now = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
 /** Rows of more bytes than ride in a slot. */
 function manyRows(from = 0): { a: number; b: string }[] {
   return Array.from({ length: 3_000 }, (_, i) => ({ a: from + i, b: `row ${from + i} ${'.'.repeat(20)}` }))
-}
-
-async function keysIn(store: BlobStore, prefix: string): Promise<string[]> {
-  const keys: string[] = []
-  for await (const { key } of store.list(prefix)) keys.push(key)
-  return keys
 }
 
 const dataOf = (store: BlobStore) => keysIn(store, 'tables/')

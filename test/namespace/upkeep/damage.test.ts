@@ -3,14 +3,9 @@ import { expect, test } from 'vitest'
 import { connect } from '../../../src/index.js'
 import { MemoryStore } from '../../../src/storage/memory-store.js'
 import { SeededClock } from '../../support/clock.js'
+import { keysIn } from '../../support/stores.js'
 
 const now = { compact: false, keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } as const
-
-async function keysIn(store: MemoryStore, prefix: string): Promise<string[]> {
-  const keys: string[] = []
-  for await (const { key } of store.list(prefix)) keys.push(key)
-  return keys
-}
 
 test('a damaged slot that nobody needs stays, and checkpoints are written all the same', async () => {
   const clock = new SeededClock(1)
