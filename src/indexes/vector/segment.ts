@@ -1,0 +1,60 @@
+/**
+ * A segment of a vector index: an immutable file over some rows, which are numbered from 0 (ordinals). It proposes rows that are
+ * likely to be the nearest; how far they really are is measured in the column by whoever asked. What table rows these are, and
+ * which of them are alive, is for others to know (table/vector-index).
+ */
+import type { Bitset } from '../../primitives/bitset.js'
+import type { Pacer } from '../../primitives/pacer.js'
+
+/** How hard to look. Absent: as the segment found out when it was built. */
+export interface Effort {
+  /** Candidates of a walk through a graph; at least as many are kept as are asked for. */
+  readonly ef?: number
+  /** Partitions that are looked at in any case. */
+  readonly leastPartitions?: number
+  /** Partitions that are looked at when rows are missing, at most. */
+  readonly mostPartitions?: number
+}
+
+export interface Probe {
+  /** Finite, of the segment's dimension; as the user gave it. */
+  readonly query: Float32Array
+  /** Candidates wanted, at least 1: fewer come only where there are not so many, or `effort` forbids to look for them. */
+  readonly count: number
+  /** The only rows to propose, by ordinal; null: every row that has a vector. */
+  readonly allowed: Bitset | null
+  readonly effort: Effort
+}
+
+export interface Candidates {
+  /** Distinct, the likely nearest first. */
+  readonly ordinals: Uint32Array
+  /** Partitions that were looked at. */
+  readonly partitions: number
+  /** Rows whose distance was guessed or measured on the way. */
+  readonly measured: number
+}
+
+/** What is known of a segment since it was built. */
+export interface SegmentFacts {
+  /** Rows that have a vector. */
+  readonly vectors: number
+  readonly partitions: number
+  /** Of the ten nearest of sampled rows, how many are found without tuning; null where every row is looked at, or there are too few. */
+  readonly recall: number | null
+  /** Rows measured by a search without tuning: what it costs. */
+  readonly measured: number
+  /** Bytes of what is read to guess the distance of a row. */
+  readonly rowBytes: number
+}
+
+export interface VectorIndexSegment {
+  /** How many rows it numbers. */
+  readonly rows: number
+  /** Memory it takes. */
+  readonly bytes: number
+  readonly facts: SegmentFacts
+  /** How many candidates to ask for and measure when `k` rows are wanted; `refineFactor`: k times this many, at least. */
+  candidatesFor(k: number, refineFactor: number | undefined): number
+  candidates(probe: Probe, pacer: Pacer): Promise<Candidates>
+}
