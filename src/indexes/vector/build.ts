@@ -2,13 +2,7 @@
 import type { Pacer } from '../../primitives/pacer.js'
 import type { VectorInput } from './input.js'
 import type { VectorSpec } from './kind.js'
-import type { SectionFile } from './section-file.js'
-
-/** Bytes of a file, to be written in this order; `end` once all are taken. */
-export interface SegmentBytes {
-  readonly chunks: AsyncIterable<Uint8Array>
-  end(): { readonly bytes: number; readonly footerCrc: number }
-}
+import type { SectionFile, SegmentBytes } from './section-file.js'
 
 /** A segment whose rows keep their ordinals, and get more behind them. */
 export interface BaseSegment {

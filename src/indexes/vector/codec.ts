@@ -38,7 +38,15 @@ export interface Codec {
    * Guesses the distances of rows `0 .. count - 1` of the list at `list`, and offers each under the number that `ordinals` (address of u32s) has for it to the nearest rows
    * that were opened (`openNearest`). `base`: what is added to every distance.
    */
-  scan(arena: Arena, list: number, count: number, query: number, scratch: number, ordinals: number, base: number): void
+  scan(
+    arena: Arena,
+    list: number,
+    count: number,
+    query: number,
+    scratch: number,
+    ordinals: number,
+    base: number,
+  ): void
 }
 
 export type CodecName = 'flat' | 'scalar' | 'product' | 'binary'
