@@ -44,6 +44,39 @@ export interface Kernel {
     upper: number,
   ): number
   sumWords(bytes: number): number
+  openNearest(heap: number, k: number, allowed: number): void
+  offerNearest(distances: number, ordinals: number, count: number, base: number): void
+  closeNearest(): number
+  scanFloats(
+    list: number,
+    count: number,
+    stride: number,
+    query: number,
+    distances: number,
+    ordinals: number,
+    base: number,
+  ): void
+  scanBytes(
+    list: number,
+    count: number,
+    stride: number,
+    query: number,
+    scale: number,
+    distances: number,
+    ordinals: number,
+    base: number,
+  ): void
+  assignRows(
+    vectors: number,
+    rows: number,
+    dim: number,
+    origin: number,
+    groups: number,
+    panels: number,
+    panelCount: number,
+    bests: number,
+    out: number,
+  ): void
 }
 
 export interface KernelMemory {
@@ -121,5 +154,11 @@ function guarded(kernel: Kernel): Kernel {
     measureList: guard('measureList', kernel.measureList),
     search: guard('search', kernel.search),
     sumWords: guard('sumWords', kernel.sumWords),
+    openNearest: guard('openNearest', kernel.openNearest),
+    offerNearest: guard('offerNearest', kernel.offerNearest),
+    closeNearest: guard('closeNearest', kernel.closeNearest),
+    scanFloats: guard('scanFloats', kernel.scanFloats),
+    scanBytes: guard('scanBytes', kernel.scanBytes),
+    assignRows: guard('assignRows', kernel.assignRows),
   }
 }

@@ -1,3 +1,5 @@
 /** Everything JavaScript may call; one module, instantiated once per memory. */
 export { measureList, measureRange } from './distance'
 export { search, sumWords } from './exact'
+export { assignRows } from './clusters'
+export { closeNearest, offerNearest, openNearest, scanBytes, scanFloats } from './lists'
