@@ -44,6 +44,10 @@ export interface Kernel {
     upper: number,
   ): number
   sumWords(bytes: number): number
+  graphInsert(block: number, list: number, count: number, width: number): void
+  graphOpen(block: number, width: number, some: boolean): void
+  graphEnter(query: number, row: number, level: number): void
+  graphClose(block: number, query: number, k: number, outRows: number, outDistances: number): number
 }
 
 export interface KernelMemory {
@@ -106,7 +110,7 @@ function compileOnce(): object | null {
 
 function guarded(kernel: Kernel): Kernel {
   const guard =
-    <A extends number[], R>(name: string, call: (...args: A) => R) =>
+    <A extends (number | boolean)[], R>(name: string, call: (...args: A) => R) =>
     (...args: A): R => {
       try {
         return call(...args)
@@ -121,5 +125,9 @@ function guarded(kernel: Kernel): Kernel {
     measureList: guard('measureList', kernel.measureList),
     search: guard('search', kernel.search),
     sumWords: guard('sumWords', kernel.sumWords),
+    graphInsert: guard('graphInsert', kernel.graphInsert),
+    graphOpen: guard('graphOpen', kernel.graphOpen),
+    graphEnter: guard('graphEnter', kernel.graphEnter),
+    graphClose: guard('graphClose', kernel.graphClose),
   }
 }

@@ -1,3 +1,4 @@
 /** Everything JavaScript may call; one module, instantiated once per memory. */
 export { measureList, measureRange } from './distance'
 export { search, sumWords } from './exact'
+export { graphClose, graphEnter, graphInsert, graphOpen } from './graph'
