@@ -77,6 +77,10 @@ export interface Kernel {
     bests: number,
     out: number,
   ): void
+  graphInsert(block: number, list: number, count: number, width: number): void
+  graphOpen(block: number, width: number, some: boolean): void
+  graphEnter(query: number, row: number, level: number): void
+  graphClose(block: number, query: number, k: number, outRows: number, outDistances: number): number
 }
 
 export interface KernelMemory {
@@ -139,7 +143,7 @@ function compileOnce(): object | null {
 
 function guarded(kernel: Kernel): Kernel {
   const guard =
-    <A extends number[], R>(name: string, call: (...args: A) => R) =>
+    <A extends (number | boolean)[], R>(name: string, call: (...args: A) => R) =>
     (...args: A): R => {
       try {
         return call(...args)
@@ -160,5 +164,9 @@ function guarded(kernel: Kernel): Kernel {
     scanFloats: guard('scanFloats', kernel.scanFloats),
     scanBytes: guard('scanBytes', kernel.scanBytes),
     assignRows: guard('assignRows', kernel.assignRows),
+    graphInsert: guard('graphInsert', kernel.graphInsert),
+    graphOpen: guard('graphOpen', kernel.graphOpen),
+    graphEnter: guard('graphEnter', kernel.graphEnter),
+    graphClose: guard('graphClose', kernel.graphClose),
   }
 }
