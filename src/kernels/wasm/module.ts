@@ -1,3 +1,6 @@
 /** Everything JavaScript may call; one module, instantiated once per memory. */
 export { measureList, measureRange } from './distance'
 export { search, sumWords } from './exact'
+export { encodeSigns, rotate, scanSigns, tabulateSigns } from './binary'
+export { roundTables, scanNibbles } from './fast-scan'
+export { nearestColumns, scanCodes, squareColumns } from './product'
