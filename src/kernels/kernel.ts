@@ -81,6 +81,51 @@ export interface Kernel {
   graphOpen(block: number, width: number, some: boolean): void
   graphEnter(query: number, row: number, level: number): void
   graphClose(block: number, query: number, k: number, outRows: number, outDistances: number): number
+  squareColumns(columns: number, width: number, count: number, query: number, out: number): void
+  nearestColumns(
+    columns: number,
+    halves: number,
+    width: number,
+    count: number,
+    vectors: number,
+    stride: number,
+    rows: number,
+    out: number,
+    step: number,
+  ): void
+  scanCodes(list: number, count: number, parts: number, table: number, ordinals: number, base: number): void
+  roundTables(table: number, parts: number, out: number): void
+  scanNibbles(
+    list: number,
+    count: number,
+    parts: number,
+    tables: number,
+    sums: number,
+    ordinals: number,
+    base: number,
+  ): void
+  rotate(vector: number, dims: number, signs: number, rounds: number): void
+  encodeSigns(
+    vectors: number,
+    rows: number,
+    dim: number,
+    dims: number,
+    signs: number,
+    rounds: number,
+    work: number,
+    codes: number,
+    factors: number,
+  ): void
+  tabulateSigns(query: number, dims: number, tables: number): void
+  scanSigns(
+    list: number,
+    count: number,
+    parts: number,
+    tables: number,
+    sums: number,
+    ordinals: number,
+    base: number,
+  ): void
 }
 
 export interface KernelMemory {
@@ -168,5 +213,14 @@ function guarded(kernel: Kernel): Kernel {
     graphOpen: guard('graphOpen', kernel.graphOpen),
     graphEnter: guard('graphEnter', kernel.graphEnter),
     graphClose: guard('graphClose', kernel.graphClose),
+    squareColumns: guard('squareColumns', kernel.squareColumns),
+    nearestColumns: guard('nearestColumns', kernel.nearestColumns),
+    scanCodes: guard('scanCodes', kernel.scanCodes),
+    roundTables: guard('roundTables', kernel.roundTables),
+    scanNibbles: guard('scanNibbles', kernel.scanNibbles),
+    rotate: guard('rotate', kernel.rotate),
+    encodeSigns: guard('encodeSigns', kernel.encodeSigns),
+    tabulateSigns: guard('tabulateSigns', kernel.tabulateSigns),
+    scanSigns: guard('scanSigns', kernel.scanSigns),
   }
 }
