@@ -107,7 +107,12 @@ export function encodeSigns(
 }
 
 function fold(lanes: Float32Array): number {
-  const [a, b, c, d] = [0, 1, 2, 3].map(i => Math.fround(lanes[i]! + lanes[i + 4]!)) as [number, number, number, number]
+  const [a, b, c, d] = [0, 1, 2, 3].map(i => Math.fround(lanes[i]! + lanes[i + 4]!)) as [
+    number,
+    number,
+    number,
+    number,
+  ]
   return Math.fround(Math.fround(a + c) + Math.fround(b + d))
 }
 
@@ -119,7 +124,8 @@ export function tabulateSigns(arena: Arena, query: number, dims: number, tables:
   const entries = new Float32Array(buffer, tables, dims * 4)
   for (let i = 0; i < entries.length; i++) {
     const first = (i >> 4) * 4
-    const signed = (element: number) => ((i >> element) & 1 ? values[first + element]! : -values[first + element]!)
+    const signed = (element: number) =>
+      (i >> element) & 1 ? values[first + element]! : -values[first + element]!
     entries[i] = Math.fround(signed(0) + signed(1)) + Math.fround(signed(2) + signed(3))
   }
 }

@@ -3,6 +3,7 @@ import { assert } from '../../../errors.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { Codec, CodecName, CodecSettings } from '../codec.js'
 import { openFlat, trainFlat } from './flat.js'
+import { openProduct, trainProduct } from './product.js'
 import { openScalar, trainScalar } from './scalar.js'
 
 interface CodecKind {
@@ -13,6 +14,7 @@ interface CodecKind {
 
 const kinds: Readonly<Partial<Record<CodecName, CodecKind>>> = {
   flat: { train: trainFlat, open: openFlat, ofResiduals: false },
+  product: { train: trainProduct, open: openProduct, ofResiduals: true },
   scalar: { train: trainScalar, open: openScalar, ofResiduals: false },
 }
 

@@ -53,7 +53,11 @@ export class Codebooks {
       counts.forEach((count, part) => {
         elements += count >= 1 && count <= centroids ? count * partWidth(dim, parts, part) : Number.NaN
       })
-    if (elements === 0 || (headWords + counts.length + elements) * 4 !== parameters.length || counts.length < parts)
+    if (
+      elements === 0 ||
+      (headWords + counts.length + elements) * 4 !== parameters.length ||
+      counts.length < parts
+    )
       throw corrupted(
         `${parameters.length} bytes, ${parts} parts and ${bits} bits are no codebooks for vectors of ${dim} elements`,
       )
