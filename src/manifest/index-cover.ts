@@ -11,7 +11,7 @@ export interface CoveredSegment {
 
 /** An item counts where its fragment is there and has the column in the file that was indexed. `fragments`: those of the version, by id. */
 export function coverAt(
-  { segments, field }: TableIndex,
+  { segments, field }: Pick<TableIndex, 'segments' | 'field'>,
   { schema }: Pick<Layout, 'schema'>,
   fragments: ReadonlyMap<number, Fragment>,
 ): readonly CoveredSegment[] {

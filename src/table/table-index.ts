@@ -4,16 +4,16 @@ import type { ScalarKind, ScalarProbe } from '../indexes/scalar/probe.js'
 import type { ScalarSegment, SegmentFile } from '../indexes/scalar/segment.js'
 import { findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
-import { type CoveredSegment, coverAt, fragmentsById } from '../manifest/index-cover.js'
+import { fragmentsById } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
-import { type CoverItem, type IndexSegment, rowsOfItem, type TableIndex } from '../manifest/table-index.js'
-import { Bitset } from '../primitives/bitset.js'
+import type { CoverItem, IndexSegment, TableIndex } from '../manifest/table-index.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import type { Scalar } from '../sql/bound.js'
 import { readColumn, readFooter } from './data-file.js'
+import { IndexCover } from './index-cover.js'
 import { readStoredRuns } from './stored-runs.js'
 import type { TableSource } from './table-source.js'
 
@@ -49,10 +49,8 @@ class TableIndexReader implements IndexReader {
   readonly #source: TableSource
   readonly #location: string
   readonly #fragments: ReadonlyMap<number, Fragment>
-  readonly #covered: readonly CoveredSegment[]
+  readonly #cover: IndexCover
   readonly #opened = new Map<string, Promise<ScalarSegment>>()
-  /** By fragment id. */
-  readonly #items = new Map<number, CoverItem[]>()
 
   constructor(
     source: TableSource,
@@ -68,23 +66,19 @@ class TableIndexReader implements IndexReader {
     this.#source = source
     this.#location = location
     this.#fragments = fragments
-    this.#covered = coverAt(index, layout, fragments).filter(({ items }) => items.length > 0)
-    for (const item of this.#covered.flatMap(({ items }) => items)) {
-      const known = this.#items.get(item.fragment)
-      if (known === undefined) this.#items.set(item.fragment, [item])
-      else known.push(item)
-    }
+    this.#cover = new IndexCover(index, layout, fragments)
   }
 
   async estimate(probe: ScalarProbe, pacer: Pacer): Promise<number> {
     let sum = 0
-    for (const { segment } of this.#covered) sum += await (await this.#open(segment)).estimate(probe, pacer)
+    for (const { segment } of this.#cover.segments)
+      sum += await (await this.#open(segment)).estimate(probe, pacer)
     return sum
   }
 
   /** In the largest segment there are so many; in the others there may be more. */
   async valueAt(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar> {
-    const [first, ...others] = this.#covered
+    const [first, ...others] = this.#cover.segments
     if (first === undefined) return null
     const largest = others.reduce((a, b) => (b.segment.rows > a.segment.rows ? b : a), first)
     const opened = await this.#open(largest.segment)
@@ -93,7 +87,7 @@ class TableIndexReader implements IndexReader {
 
   async find(probe: ScalarProbe, pacer: Pacer): Promise<ReadonlyMap<number, RowSet>> {
     const found = new Map<number, RowSet>()
-    for (const { segment, items } of this.#covered) {
+    for (const { segment, items } of this.#cover.segments) {
       const rows = await (await this.#open(segment)).find(probe, pacer)
       if (rows.count === 0) continue
       if (rows.count < items.length) await this.#placeFew(rows.toIndices(), items, found, pacer)
@@ -107,16 +101,8 @@ class TableIndexReader implements IndexReader {
     return found
   }
 
-  covered({ id, rows }: Fragment): RowSet {
-    const items = this.#items.get(id)
-    if (items === undefined) return RowSet.none(rows)
-    const bits = new Bitset(rows)
-    for (const item of items) {
-      const count = rowsOfItem(item)
-      if (count === rows) return RowSet.all(rows)
-      bits.addRange(item.at, item.at + count)
-    }
-    return RowSet.ofBits(bits)
+  covered(fragment: Fragment): RowSet {
+    return this.#cover.covered(fragment)
   }
 
   /** Rows of a segment, fewer than it has items, as rows of fragments. */
