@@ -11,20 +11,26 @@ import { bindFilter } from '../sql/binding/bind.js'
 import { ParameterList } from '../sql/binding/parameters.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { OutputColumn, Plan } from './plan.js'
+import type { NearIndex } from './settle-near.js'
 import { settleOutput } from './settle-output.js'
 import { settleVector } from './settle-vector.js'
 import { sourceSchema } from './source.js'
 
 /**
- * Throws code 12 for unknown columns, 13 for what does not fit the table, 20 for types that do not fit, 0 for what this
+ * `indexes`: those of vectors that the version has. Throws code 12 for unknown columns, 13 for what does not fit the table, 20 for types that do not fit, 0 for what this
  * engine does not do.
  */
-export function settleQuery(request: QueryRequest, schema: TableSchema, clock: Clock = systemClock): Plan {
+export function settleQuery(
+  request: QueryRequest,
+  schema: TableSchema,
+  clock: Clock = systemClock,
+  indexes: readonly NearIndex[] = [],
+): Plan {
   if (request.full_text_query !== undefined) throw unsupported('full_text_query is not supported yet')
   if (request.parameters !== undefined && !hasExpressions(request)) {
     throw invalidInput('parameters are given, but no expression that could take them')
   }
-  const search = settleVector(request, schema)
+  const search = settleVector(request, schema, indexes)
   const filterFirst = request.prefilter ?? true
   const parameters = parametersOf(request.parameters)
   const options = { parameters, clock }
