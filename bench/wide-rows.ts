@@ -51,7 +51,7 @@ export function makeBatches({ rows, dim, batchRows, idOf = row => row }: WideRow
   return { schema, batches, pool }
 }
 
-function vectorColumn(type: Column['type'], values: Float32Array, length: number): Column {
+export function vectorColumn(type: Column['type'], values: Float32Array, length: number): Column {
   const none = { nullCount: 0, validity: null, offsets: null, dictionary: null }
   const child = { kind: 'float', bits: 32 } as const
   const elements: Column = { ...none, type: child, length: values.length, values, children: [] }

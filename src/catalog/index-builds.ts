@@ -4,7 +4,12 @@
  */
 import type { Json } from '../commit/machine.js'
 import { type JobEndedOp, type JobOp, type JobQueuedOp, type OpenJob, queuedOp } from '../jobs/job-op.js'
-import type { IndexChange, TableIndex } from '../manifest/table-index.js'
+import {
+  featuresOfKinds,
+  type IndexChange,
+  type IndexKind,
+  type TableIndex,
+} from '../manifest/table-index.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 
 /** The kind of the jobs. */
@@ -38,6 +43,14 @@ export function openBuilds(jobs: PersistentMap<OpenJob>, table: string): readonl
     if (job.kind === indexJob && job.table === table) found.push({ job, spec: specOf(job) })
   }
   return found
+}
+
+/** What a reader of builds must know, be they open or failed. */
+export function featuresOfBuilds(jobs: PersistentMap<OpenJob>, failed: FailedBuilds): readonly string[] {
+  const kinds: IndexKind[] = []
+  for (const [, job] of jobs) if (job.kind === indexJob) kinds.push(specOf(job).kind)
+  for (const [, builds] of failed) kinds.push(...builds.map(({ spec }) => spec.kind))
+  return featuresOfKinds(kinds)
 }
 
 export function queuedBuild(spec: IndexSpec, table: string): JobQueuedOp {

@@ -16,7 +16,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { manifestName } from '../protocol/manifest-name.js'
 import { movesFeature } from './change.js'
 import type { DataFile, Fragment, Layout, RowIds, RunsPlace } from './layout.js'
-import { indexesFeature, type TableIndex } from './table-index.js'
+import { featuresOfKinds, indexesFeature, type TableIndex, vectorIndexesFeature } from './table-index.js'
 
 /** Fragment lines are written and read about this many characters at a time. */
 const sliceLength = 64 * 1024
@@ -112,13 +112,11 @@ export async function decodeBase(
   return { table, version, schema, earlier, indexes, fragments, next }
 }
 
-const knownFeatures: readonly unknown[] = [movesFeature, indexesFeature]
+const knownFeatures: readonly unknown[] = [movesFeature, indexesFeature, vectorIndexesFeature]
 
 function featuresOf({ fragments, indexes }: Layout): readonly string[] {
-  const features: string[] = []
-  if (fragments.some(isUnordered)) features.push(movesFeature)
-  if (indexes.length > 0) features.push(indexesFeature)
-  return features
+  const moves = fragments.some(isUnordered) ? [movesFeature] : []
+  return [...moves, ...featuresOfKinds(indexes.map(({ kind }) => kind))]
 }
 
 function isUnordered({ ids }: Fragment): boolean {
@@ -203,10 +201,11 @@ function isRuns(value: unknown): boolean {
 
 function isIndex(value: unknown): value is TableIndex {
   if (!isRecord(value)) return false
-  const { name, uuid, kind, field, ts, segments } = value
+  const { name, uuid, kind, field, ts, vector, segments } = value
   return (
     [name, uuid, kind].every(each => typeof each === 'string') &&
     areCounts(field, ts) &&
+    (vector === undefined || isRecord(vector)) &&
     Array.isArray(segments) &&
     segments.every(isSegment)
   )
@@ -214,9 +213,12 @@ function isIndex(value: unknown): value is TableIndex {
 
 function isSegment(value: unknown): boolean {
   if (!isRecord(value)) return false
-  const { file, bytes, crc, rows, cover } = value
+  const { file, bytes, crc, rows, begun = rows, cover } = value
   return (
-    typeof file === 'string' && areCounts(bytes, crc, rows) && Array.isArray(cover) && cover.every(isCover)
+    typeof file === 'string' &&
+    areCounts(bytes, crc, rows, begun) &&
+    Array.isArray(cover) &&
+    cover.every(isCover)
   )
 }
 

@@ -6,6 +6,13 @@
  * has are looked at one by one.
  */
 import type { ScalarKind } from '../indexes/scalar/probe.js'
+import {
+  isVectorKind,
+  type VectorKind,
+  type VectorParameters,
+  type VectorSpec,
+} from '../indexes/vector/kind.js'
+import type { Metric } from '../kernels/metric.js'
 import type { StoredRuns } from './stored-runs.js'
 import type { TableSchema } from './table-schema.js'
 
@@ -24,12 +31,21 @@ export interface CoverItem {
   readonly gone?: StoredRuns & { readonly count: number }
 }
 
+export type IndexKind = ScalarKind | VectorKind
+
+/** What was said of a vector index when it was defined. */
+export interface VectorDefinition extends VectorParameters {
+  readonly metric: Metric
+}
+
 /** A file of the table's `indexes` folder; `crc` is that of its footer. */
 export interface IndexSegment {
   readonly file: string
   readonly bytes: number
   readonly crc: number
   readonly rows: number
+  /** Rows it had before others were put behind them; absent: all. */
+  readonly begun?: number
   /** By `first`. */
   readonly cover: readonly CoverItem[]
 }
@@ -38,9 +54,11 @@ export interface TableIndex {
   readonly name: string
   /** New with every definition. */
   readonly uuid: string
-  readonly kind: ScalarKind
+  readonly kind: IndexKind
   /** Id of the field, be it inside of others, that rows are found by. */
   readonly field: number
+  /** Of those of a vector kind, and of no others. */
+  readonly vector?: VectorDefinition
   /** When it was defined, Unix milliseconds. */
   readonly ts: number
   readonly segments: readonly IndexSegment[]
@@ -63,6 +81,21 @@ export type IndexChange =
 
 /** What a reader of the log must know where tables have indexes: who does not would give their files up for lost. */
 export const indexesFeature = 'indexes'
+/** And where there are vector indexes: who does not would look in their files for values in order. */
+export const vectorIndexesFeature = 'vector-indexes'
+
+/** What a reader must know of indexes of these kinds. */
+export function featuresOfKinds(kinds: readonly IndexKind[]): readonly string[] {
+  if (kinds.length === 0) return []
+  return kinds.some(isVectorKind) ? [indexesFeature, vectorIndexesFeature] : [indexesFeature]
+}
+
+/** What a vector index is to be like; null of others. */
+export function vectorSpecOf({ kind, vector }: Pick<TableIndex, 'kind' | 'vector'>): VectorSpec | null {
+  if (!isVectorKind(kind) || vector === undefined) return null
+  const { metric, ...parameters } = vector
+  return { kind, metric, parameters }
+}
 
 /** The indexes after a change of them. */
 export function changedIndexes(

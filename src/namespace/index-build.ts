@@ -1,17 +1,21 @@
 /** The job that builds an index. */
 
+import { typeName } from '../arrow/type-name.js'
 import { type IndexSpec, indexJob } from '../catalog/index-builds.js'
 import { versionOf } from '../catalog/lookup.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import type { Json, Propose } from '../commit/machine.js'
 import { invalidInput, quote } from '../errors.js'
+import { isVectorKind } from '../indexes/vector/kind.js'
 import type { JobKind, JobRun } from '../jobs/job-kind.js'
 import type { Change } from '../manifest/change.js'
-import { findFieldById } from '../manifest/field-node.js'
-import { type IndexChange, indexesFeature, type TableIndex } from '../manifest/table-index.js'
+import { findFieldById, typeOf } from '../manifest/field-node.js'
+import { featuresOfKinds, type IndexChange, type TableIndex } from '../manifest/table-index.js'
+import type { TableSchema } from '../manifest/table-schema.js'
 import { Pacer } from '../primitives/pacer.js'
 import { TableReader } from '../table/table-reader.js'
 import { passingBy } from '../table/table-source.js'
+import { holdsVectors } from '../table/vector-column.js'
 import { buildChange } from '../write/build-change.js'
 import { buildSegments } from '../write/build-index.js'
 import { type Engine, openVersion, requirementsOf, stageTarget } from './engine.js'
@@ -38,6 +42,7 @@ async function build(engine: Engine, job: JobRun): Promise<Propose<CatalogState>
       reader,
       spec,
       stretches,
+      null,
       stageTarget(engine, head),
       new Pacer(signal),
       (done, phase) => job.progress(done, total, phase),
@@ -57,13 +62,19 @@ async function landing(engine: Engine, job: JobRun, put: TableIndex): Promise<Pr
     const now = tableOf(state, job, 'indexed')
     if (now.schemaId !== head.schemaId) throw overtaken(engine, job, () => landing(engine, job, put))
     const change = indexChange(now, { put }, firstBlob)
-    return { ops: [change as unknown as Json], req: requirementsOf(now), need: [indexesFeature] }
+    return { ops: [change as unknown as Json], req: requirementsOf(now), need: featuresOfKinds([put.kind]) }
   }
 }
 
-function checkField(schema: Parameters<typeof findFieldById>[0], { field, name }: IndexSpec): void {
-  if (findFieldById(schema, field) !== null) return
-  throw invalidInput(`the column of index ${quote(name)} was dropped before it was indexed`)
+/** Throws code 13 where the field is gone, or holds no vectors for an index of those. */
+function checkField(schema: TableSchema, { field, name, kind }: IndexSpec): void {
+  const node = findFieldById(schema, field)?.at(-1)
+  if (node === undefined) {
+    throw invalidInput(`the column of index ${quote(name)} was dropped before it was indexed`)
+  }
+  const type = typeOf(node)
+  if (!isVectorKind(kind) || holdsVectors(type)) return
+  throw invalidInput(`the column of index ${quote(name)} was made ${typeName(type)} before it was indexed`)
 }
 
 /** A version that differs from the one before it in an index. */

@@ -7,15 +7,19 @@ import { checkRows, findTable, idText, versionOf } from '../catalog/lookup.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import { ErrorCode, nearestName, quote, SheafError } from '../errors.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
+import { isVectorKind } from '../indexes/vector/kind.js'
 import { findFieldById } from '../manifest/field-node.js'
+import { fragmentsById } from '../manifest/index-cover.js'
 import { countRows, type Layout } from '../manifest/layout.js'
-import type { TableIndex } from '../manifest/table-index.js'
+import type { IndexKind, TableIndex } from '../manifest/table-index.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Handler, Reply } from '../protocol/calls.js'
 import { type Listing, paginate } from '../protocol/page.js'
 import { countCovered } from '../table/covered-rows.js'
-import { indexReaders } from '../table/table-index.js'
+import { IndexCover } from '../table/index-cover.js'
 import { type Engine, type OpenTable, openVersion } from './engine.js'
+import { recallOf } from './index-recall.js'
+import { definitionJson } from './vector-definition.js'
 
 export const listTableIndices: Handler<Engine, 'listTableIndices'> = async (engine, request, options) => {
   const { signal } = options
@@ -28,7 +32,7 @@ export const listTableIndices: Handler<Engine, 'listTableIndices'> = async (engi
   const { items, ...next } = paginate(shown, listing, request)
   const pacer = new Pacer(signal)
   const indexes: IndexRecord[] = []
-  for (const item of items) indexes.push(await recordOf(engine, open, item, pacer))
+  for (const item of items) indexes.push(await recordOf(open, item, pacer))
   return { indexes, ...next }
 }
 
@@ -46,15 +50,17 @@ export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'>
   const shown = findIndex(head, among, request.index_name)
   const { spec, index, build, reason } = shown
   const progress = build === null ? null : await engine.jobs.progressOf(build.job, signal)
-  const { counts, status } = await coverOf(engine, open, shown, new Pacer(signal))
+  const { counts, status } = await coverOf(open, shown, new Pacer(signal))
+  const recall = await recallOf(engine.store, head.location, index)
   return {
     index_type: spec.kind,
-    distance_type: null,
+    distance_type: spec.vector?.metric ?? null,
     ...counts,
     num_indices: index?.segments.length ?? 0,
     status,
     ...(reason !== null && { reason }),
     ...(progress !== null && { progress }),
+    ...(recall !== null && { recall }),
   }
 }
 
@@ -117,11 +123,15 @@ const typeUrls: Readonly<Record<ScalarKind, string>> = {
   LABEL_LIST: '/lance.table.LabelListIndexDetails',
 }
 
-async function recordOf(engine: Engine, open: OpenTable, shown: Shown, pacer: Pacer): Promise<IndexRecord> {
+function typeUrl(kind: IndexKind): string {
+  return isVectorKind(kind) ? '/lance.table.VectorIndexDetails' : typeUrls[kind]
+}
+
+async function recordOf(open: OpenTable, shown: Shown, pacer: Pacer): Promise<IndexRecord> {
   const { spec, index, reason } = shown
-  const { name, uuid, kind, field, ts } = spec
+  const { name, uuid, kind, field, ts, vector } = spec
   const segments = index?.segments ?? []
-  const { counts, status } = await coverOf(engine, open, shown, pacer)
+  const { counts, status } = await coverOf(open, shown, pacer)
   return {
     index_name: name,
     index_uuid: uuid,
@@ -133,8 +143,11 @@ async function recordOf(engine: Engine, open: OpenTable, shown: Shown, pacer: Pa
     size_bytes: segments.reduce((sum, { bytes }) => sum + bytes, 0),
     created_at: new Date(ts).toISOString(),
     index_version: formatVersion,
-    index_details: JSON.stringify(reason === null ? {} : { reason }),
-    type_url: typeUrls[kind],
+    index_details: JSON.stringify({
+      ...(vector !== undefined && definitionJson(vector)),
+      ...(reason !== null && { reason }),
+    }),
+    type_url: typeUrl(kind),
     ...(reason !== null && { reason }),
   }
 }
@@ -147,8 +160,7 @@ function columnsOf({ schema }: Layout, field: number): readonly string[] {
 
 /** How many of the living rows it has, and what that makes of it. */
 async function coverOf(
-  engine: Engine,
-  { head, layout, reader }: OpenTable,
+  { layout, reader }: OpenTable,
   { index, build, reason }: Shown,
   pacer: Pacer,
 ): Promise<{
@@ -156,13 +168,10 @@ async function coverOf(
   readonly status: IndexRecord['status']
 }> {
   const rows = countRows(layout)
-  let indexed = 0
-  if (index !== null) {
-    const only = { ...layout, indexes: [index] }
-    for (const cover of indexReaders(engine.source, head.location, only)) {
-      indexed += await countCovered(reader, cover, pacer)
-    }
-  }
+  const indexed =
+    index === null
+      ? 0
+      : await countCovered(reader, new IndexCover(index, layout, fragmentsById(layout)), pacer)
   const counts = { num_indexed_rows: indexed, num_unindexed_rows: rows - indexed }
   if (build !== null) return { counts, status: build.isRunning ? 'building' : 'pending' }
   if (reason !== null) return { counts, status: 'failed' }

@@ -1,6 +1,7 @@
 /** Handlers of the operations that create and drop indexes. To build one is a job (namespace/index-build). */
 
 import { typeName } from '../arrow/type-name.js'
+import type { DataType } from '../arrow/types.js'
 import { type IndexSpec, queuedBuild } from '../catalog/index-builds.js'
 import { checkRows, findTable, idText, versionOf } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
@@ -8,17 +9,25 @@ import type { CatalogState, TableHead } from '../catalog/state.js'
 import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
 import { probesOfKind, type ScalarKind } from '../indexes/scalar/probe.js'
 import { indexableBy } from '../indexes/scalar/segment-schema.js'
+import { isVectorKind, vectorKinds } from '../indexes/vector/kind.js'
 import { endedOp } from '../jobs/job-op.js'
 import { findField, findFieldById, typeOf } from '../manifest/field-node.js'
 import type { Layout } from '../manifest/layout.js'
 import type { RecentChange } from '../manifest/recent-changes.js'
-import { indexesFeature } from '../manifest/table-index.js'
+import {
+  featuresOfKinds,
+  type IndexKind,
+  indexesFeature,
+  type VectorDefinition,
+} from '../manifest/table-index.js'
 import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import { checkIndexName } from '../protocol/identifiers.js'
-import type { IndexType } from '../protocol/index-shapes.js'
+import type { CreateIndexRequest, IndexType } from '../protocol/index-shapes.js'
+import { holdsVectors } from '../table/vector-column.js'
 import { commitOnNewest, type Engine, requirementsOf } from './engine.js'
 import { indexChange } from './index-build.js'
 import { findIndex, type Shown, shownIndexes } from './index-records.js'
+import { holdsNoVectors, isSameDefinition, vectorDefinition } from './vector-definition.js'
 
 // ---- create
 
@@ -27,7 +36,7 @@ import { findIndex, type Shown, shownIndexes } from './index-records.js'
  * being built counts like one that is there.
  */
 export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engine, request, options) => {
-  const kind = scalarKind(request.index_type)
+  const kind = knownKind(request.index_type)
   const { id, column, replace = options.dialect === 'lance' } = request
   const find = finder(id, options)
   const uuid = engine.clock.uuid()
@@ -39,11 +48,14 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
       prepare: async open => open!.layout,
       decide(state, layout, { transactionId, ts }) {
         const head = find(state)
-        const field = indexableField(layout, column, kind)
+        const { field, vector } = indexableField(layout, request, kind)
         const known = shownIndexes(layout, state).filter(({ index, build }) => (index ?? build) !== null)
-        const name = request.name ?? defaultName(column, field, known)
+        const name = request.name ?? defaultName(column, kind, field, known)
         const before = known.find(({ spec }) => spec.name === name)
-        const isSame = before?.spec.kind === kind && before.spec.field === field
+        const isSame =
+          before?.spec.kind === kind &&
+          before.spec.field === field &&
+          isSameDefinition(before.spec.vector, vector)
         if (isSame && before.build !== null) {
           return { ops: [], reply: { transaction_id: before.build.job, index_name: name } }
         }
@@ -51,13 +63,15 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
           if (isSame) return { ops: [], reply: { index_name: name } }
           throw alreadyExists(head, layout, before.spec)
         }
-        const ops: CatalogOp[] = [queuedBuild({ name, uuid, kind, field, ts }, head.uuid)]
+        const ops: CatalogOp[] = [
+          queuedBuild({ name, uuid, kind, field, ts, ...(vector !== undefined && { vector }) }, head.uuid),
+        ]
         if (before !== undefined && before.build !== null) {
           ops.push(endedOp(before.build.job, 'Canceled', 'another index takes its name'))
         }
         return {
           ops,
-          need: [indexesFeature],
+          need: featuresOfKinds([kind]),
           reply: { transaction_id: transactionId, index_name: name },
         }
       },
@@ -68,33 +82,54 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
   return reply
 }
 
-function scalarKind(type: IndexType): ScalarKind {
+function knownKind(type: IndexType): IndexKind {
+  if (isVectorKind(type)) return type
   if (Object.hasOwn(probesOfKind, type)) return type as ScalarKind
   throw unsupported(`indexes of type ${type} are not supported yet`, {
-    hint: `there are ${Object.keys(probesOfKind).join(', ')}`,
+    hint: `there are ${[...Object.keys(probesOfKind), ...vectorKinds].join(', ')}`,
   })
 }
 
-/** Throws code 12 for a column there is not, 13 for one that has no such values. */
-function indexableField({ schema }: Layout, column: string, kind: ScalarKind): number {
-  const node = findField(schema, column).at(-1)!
-  const type = typeOf(node)
+/** The column of a request, and what is said of its vectors. Throws code 12 for a column there is not, 13 for one that has no such values. */
+function indexableField(
+  { schema }: Layout,
+  request: CreateIndexRequest,
+  kind: IndexKind,
+): { readonly field: number; readonly vector?: VectorDefinition } {
+  const { column } = request
+  const chain = findField(schema, column)
+  const { id: field } = chain.at(-1)!
+  const type = typeOf(chain.at(-1)!)
+  if (isVectorKind(kind)) {
+    if (!holdsVectors(type)) throw holdsNoVectors(column, kind, type)
+    if (chain.length > 1) {
+      throw unsupported(`vectors inside of structs are not searched, nor indexed: ${quote(column)}`)
+    }
+    return { field, vector: vectorDefinition(kind, request, type) }
+  }
   // A list of fixed size is a vector: what it holds are no labels (A-079).
   const fits = (each: ScalarKind) => type.kind !== 'fixed_size_list' && indexableBy(each, type)
-  if (fits(kind)) return node.id
-  const others = (Object.keys(probesOfKind) as ScalarKind[]).filter(fits)
+  if (fits(kind)) return { field }
   throw invalidInput(`column ${quote(column)} is of type ${typeName(type)}: no ${kind} index is made of it`, {
-    hint:
-      others.length === 0
-        ? 'BTREE and BITMAP are for values that have an order, LABEL_LIST for lists of those'
-        : `an index on it is ${others.join(' or ')}`,
+    hint: whatFits(type, (Object.keys(probesOfKind) as ScalarKind[]).filter(fits)),
   })
 }
 
-/** `{column}_idx`, and with a number where another column has that: `meta.lang` and `meta_lang` do (A-082). */
-function defaultName(column: string, field: number, known: readonly Shown[]): string {
+function whatFits(type: DataType, kinds: readonly ScalarKind[]): string {
+  if (kinds.length > 0) return `an index on it is ${kinds.join(' or ')}`
+  if (holdsVectors(type)) return `indexes of vectors are ${vectorKinds.join(', ')}`
+  return 'BTREE and BITMAP are for values that have an order, LABEL_LIST for lists of those'
+}
+
+/**
+ * `{column}_idx`, and with a number where another column has that, as `meta.lang` and `meta_lang` do, or the column itself for
+ * another family of indexes (A-082).
+ */
+function defaultName(column: string, kind: IndexKind, field: number, known: readonly Shown[]): string {
   const base = `${column.replaceAll('.', '_')}_idx`
-  const taken = new Set(known.flatMap(({ spec }) => (spec.field === field ? [] : [spec.name])))
+  const isRelated = ({ spec }: Shown) =>
+    spec.field === field && isVectorKind(spec.kind) === isVectorKind(kind)
+  const taken = new Set(known.flatMap(each => (isRelated(each) ? [] : [each.spec.name])))
   let name = base
   for (let n = 2; taken.has(name); n++) name = `${base}_${n}`
   checkIndexName(name, 'the name of the index')

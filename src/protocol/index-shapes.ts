@@ -70,14 +70,17 @@ export const createIndexRequest = object({
   replace: optional(boolean, 'Whether to replace an index of that name; the default depends on the dialect.'),
   // vector
   distance_type: optional(distanceType, 'Metric; default l2.', ['metric_type']),
-  num_partitions: optional(integer(1), 'IVF partitions; default the square root of the rows.'),
-  target_partition_size: optional(integer(1), 'Rows per partition, instead of num_partitions.'),
-  num_sub_vectors: optional(integer(1), 'PQ: parts of a vector; default dimension / 16.'),
-  num_bits: optional(integer(1), 'Bits per code; default 8.'),
-  sample_rate: optional(integer(1), 'Training rows per partition; default 256.'),
-  max_iterations: optional(integer(1), 'Most k-means rounds; default 50.'),
-  m: optional(integer(1), 'HNSW: edges per node; default 20.'),
-  ef_construction: optional(integer(1), 'HNSW: candidates while building; default 300.'),
+  num_partitions: optional(
+    integer(1, 65_536),
+    'IVF partitions; default the square root of the rows, with HNSW 1.',
+  ),
+  target_partition_size: optional(integer(1, 2 ** 31 - 1), 'Rows per partition, instead of num_partitions.'),
+  num_sub_vectors: optional(integer(1, 65_536), 'PQ: parts of a vector; default dimension / 8.'),
+  num_bits: optional(integer(1, 8), 'Bits per code. PQ: 4 or 8 (default); SQ: 8; RQ: 1.'),
+  sample_rate: optional(integer(1, 65_536), 'Training rows per partition; default 64.'),
+  max_iterations: optional(integer(1, 10_000), 'Most k-means rounds; default 12.'),
+  m: optional(integer(2, 128), 'HNSW: edges per node; default 16.'),
+  ef_construction: optional(integer(1, 10_000), 'HNSW: candidates while building; default 160.'),
   // full text
   with_position: optional(boolean, 'Whether to keep positions, for phrases; default false.'),
   base_tokenizer: optional(string('nonEmpty'), '`simple` (default), `whitespace`, `raw`, `ngram`.'),
@@ -151,6 +154,10 @@ export const indexStatsReply = object({
       phase: required(string(), 'What is being done.'),
     }),
     'How far its construction is.',
+  ),
+  recall: optional(
+    number,
+    'Vector index: of the ten nearest rows, the part that a search without tuning finds, as sampled when it was built. An extension of Sheaf.',
   ),
 })
 

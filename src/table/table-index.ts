@@ -2,6 +2,7 @@
 import { openSegment } from '../indexes/scalar/open-segment.js'
 import type { ScalarKind, ScalarProbe } from '../indexes/scalar/probe.js'
 import type { ScalarSegment, SegmentFile } from '../indexes/scalar/segment.js'
+import { isVectorKind } from '../indexes/vector/kind.js'
 import { findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
 import { fragmentsById } from '../manifest/index-cover.js'
@@ -35,11 +36,14 @@ export interface IndexReader {
   covered(fragment: Fragment): RowSet
 }
 
-/** Readers of a version's indexes; those of one layout. */
+/** Readers of a version's scalar indexes; those of one layout. */
 export function indexReaders(source: TableSource, location: string, layout: Layout): readonly IndexReader[] {
   if (layout.indexes.length === 0) return []
   const fragments = fragmentsById(layout)
-  return layout.indexes.map(index => new TableIndexReader(source, location, layout, fragments, index))
+  return layout.indexes.flatMap(index => {
+    const { kind } = index
+    return isVectorKind(kind) ? [] : [new TableIndexReader(source, location, layout, fragments, index, kind)]
+  })
 }
 
 class TableIndexReader implements IndexReader {
@@ -58,10 +62,11 @@ class TableIndexReader implements IndexReader {
     layout: Layout,
     fragments: ReadonlyMap<number, Fragment>,
     index: TableIndex,
+    kind: ScalarKind,
   ) {
     const chain = findFieldById(layout.schema, index.field)!
     this.name = index.name
-    this.kind = index.kind
+    this.kind = kind
     this.path = chain.map(({ name }) => name)
     this.#source = source
     this.#location = location

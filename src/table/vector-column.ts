@@ -12,6 +12,13 @@ export interface Vectors {
   readonly present: Bitset | null
 }
 
+/** Whether a column of this type is one of vectors. */
+export function holdsVectors(type: DataType): type is DataType & { readonly kind: 'fixed_size_list' } {
+  if (type.kind !== 'fixed_size_list' || type.size === 0) return false
+  const { type: element } = type.child
+  return element.kind === 'float' || (element.kind === 'int' && element.bits === 8)
+}
+
 /** The element kind whose rows lie in kernels' memory exactly as Arrow stores them; null where they must be converted. */
 export function elementKind(type: DataType): ElementKind | null {
   if (type.kind !== 'fixed_size_list') return null
@@ -28,15 +35,19 @@ export function vectorSegment(column: Column): VectorSegment {
   const child = column.children[0]!
   const count = column.length * type.size
   const segment = VectorSegment.allocate(elementKind(type) ?? 'f32', type.size, column.length)
-  const target = segment.values
-  const source = child.values
-  if (child.type.kind === 'float' && child.type.bits === 16) {
-    const halves = source as Uint16Array
+  copyElements(child, count, segment.values)
+  return segment
+}
+
+/** The first `count` elements of vectors; float16, float64 and int8 become float32. */
+export function copyElements(elements: Column, count: number, target: Float32Array | Uint8Array): void {
+  const { type, values } = elements
+  if (type.kind === 'float' && type.bits === 16) {
+    const halves = values as Uint16Array
     for (let i = 0; i < count; i++) target[i] = fromFloat16(halves[i]!)
   } else {
-    target.set((source as Float32Array).subarray(0, count))
+    target.set((values as Float32Array).subarray(0, count))
   }
-  return segment
 }
 
 /** Rows whose vector is there and whole. */

@@ -8,40 +8,52 @@ import { runPaced } from '../arrow/steps.js'
 import { buildSegment } from '../indexes/scalar/build-segment.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import { segmentSchema } from '../indexes/scalar/segment-schema.js'
+import { isVectorKind } from '../indexes/vector/kind.js'
 import { type FieldNode, findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
+import type { CoveredSegment } from '../manifest/index-cover.js'
 import { columnFile, type Fragment } from '../manifest/layout.js'
 import type { CoverItem, IndexSegment, TableIndex } from '../manifest/table-index.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSource } from '../query/source.js'
 import { columnAt } from '../sql/kernels/batch-columns.js'
 import type { TableReader } from '../table/table-reader.js'
+import type { BuildProgress } from './build-progress.js'
+import { buildVectorSegments } from './build-vector-index.js'
 import { sortColumn } from './sort-column.js'
 import { newFileName, type StageTarget } from './stage.js'
+import type { Stretch } from './stretch.js'
 
 /** Rows of one segment: of more, the steps that no pause can interrupt would hold the event loop for longer than promised. */
 export const segmentRows = 2 ** 21
 /** Bytes of its values: they are in memory together, with their order. */
 const segmentBytesMax = 128 * 1024 * 1024
 
-/** Rows `from` to `to - 1` of a fragment. */
-export interface Stretch {
-  readonly fragment: Fragment
-  readonly from: number
-  readonly to: number
-}
-
-/** How far the work is: rows, of those there are. */
-export type BuildProgress = (done: number, phase: 'reading' | 'sorting' | 'writing') => void
-
-/** Segments over stretches of the reader's version, in that order; none for no rows. */
+/**
+ * Segments over stretches of the reader's version, in that order; none for no rows. `base`: a segment of a vector index that the first
+ * of them extends, and takes the place of.
+ */
 export async function buildSegments(
   reader: TableReader,
-  { kind, field }: Pick<TableIndex, 'kind' | 'field'>,
+  index: Pick<TableIndex, 'kind' | 'field' | 'vector'>,
   stretches: readonly Stretch[],
+  base: CoveredSegment | null,
   target: StageTarget,
   pacer: Pacer,
   progress: BuildProgress = () => {},
+): Promise<readonly IndexSegment[]> {
+  const { kind } = index
+  if (isVectorKind(kind)) return buildVectorSegments(reader, index, stretches, base, target, pacer, progress)
+  return buildScalarSegments(reader, { ...index, kind }, stretches, target, pacer, progress)
+}
+
+async function buildScalarSegments(
+  reader: TableReader,
+  { kind, field }: { readonly kind: ScalarKind; readonly field: number },
+  stretches: readonly Stretch[],
+  target: StageTarget,
+  pacer: Pacer,
+  progress: BuildProgress,
 ): Promise<readonly IndexSegment[]> {
   const chain = findFieldById(reader.schema, field)!
   const segments: IndexSegment[] = []

@@ -2,28 +2,73 @@
  * Which segments of an index are built anew, with the rows that no segment has: as in a log-structured merge, so that a row is
  * indexed once for each of a few sizes, and there are few segments to be asked.
  */
-import { coverAt, fragmentsById } from '../manifest/index-cover.js'
+import { maxSegmentRows } from '../indexes/vector/build.js'
+import { type CoveredSegment, coverAt, fragmentsById } from '../manifest/index-cover.js'
 import { type Fragment, type Layout, liveRows } from '../manifest/layout.js'
-import { type CoverItem, rowsOfItem, type TableIndex } from '../manifest/table-index.js'
+import { type CoverItem, rowsOfItem, type TableIndex, vectorSpecOf } from '../manifest/table-index.js'
+import { columnOfField } from '../manifest/table-schema.js'
 import { mergedFrom } from '../primitives/tiers.js'
-import { type Stretch, segmentRows } from './build-index.js'
+import { holdsVectors } from '../table/vector-column.js'
+import { segmentRows } from './build-index.js'
 import type { Zeal } from './compaction-plan.js'
+import { rowsIn, type Stretch } from './stretch.js'
 
 export interface IndexFold {
   /** Files of the segments that go. */
   readonly from: readonly string[]
   /** Rows of the new ones. */
   readonly stretches: readonly Stretch[]
+  /** One of those that go: the new one keeps its rows, and has the others behind them. */
+  readonly base: CoveredSegment | null
 }
 
-/** Rows that no segment has, as a part of the table and at least, before they are seen to while the table is changed. */
-const uncoveredShare = 1 / 64
-const uncoveredMin = 16 * 1024
-/** A segment is built anew when fewer than this share of its rows is still there. */
-const coveredShare = 0.5
+/** How the segments of an index are kept few. */
+interface Manner {
+  /** Rows that no segment has, as a part of the table and at least, before they are seen to while the table is changed, */
+  readonly lazyShare: number
+  readonly lazyMin: number
+  /** and when it has come to rest. */
+  readonly eagerMin: number
+  /** A segment is built anew when fewer than this share of its rows is still there. */
+  readonly coveredShare: number
+  readonly rowsMax: number
+  /** A segment is merged with what is at least this part of it. */
+  readonly ratio: number
+  /** The largest of merged segments keeps its rows, as long as it gets no more than so many times those it was begun with; 0: never. */
+  readonly growth: number
+}
 
-/** Null: there is nothing worth doing. */
+const scalarManner: Manner = {
+  lazyShare: 1 / 64,
+  lazyMin: 16 * 1024,
+  eagerMin: 1,
+  coveredShare: 0.5,
+  rowsMax: segmentRows,
+  ratio: 1,
+  growth: 0,
+}
+
+/**
+ * To find the neighbours of a row takes a graph up to a millisecond; to measure one that no segment has takes a query less than a
+ * microsecond, and ten thousand of them are a few milliseconds, after which its answer is exact for these. So rows wait until there are many. Then they are
+ * put behind those of a segment up to sixteen times as large: to write that again is a copy, for each row a small part of what it takes
+ * to place it, and every segment less is one less that each query walks through. Its partitions and codes stay those of the rows it was
+ * begun with, so that it is built anew before it has grown out of them; and when a fifth of its rows is gone, of which its graph is
+ * still made.
+ */
+const vectorManner: Omit<Manner, 'rowsMax'> = {
+  lazyShare: 1 / 16,
+  lazyMin: 10_000,
+  eagerMin: 10_000,
+  coveredShare: 0.8,
+  ratio: 16,
+  growth: 4,
+}
+
+/** Null: there is nothing worth doing, or nothing that can be done for a column that holds no vectors any more. */
 export function planIndexFold(index: TableIndex, layout: Layout, zeal: Zeal): IndexFold | null {
+  const manner = mannerOf(index, layout)
+  if (manner === null) return null
   const fragments = fragmentsById(layout)
   const covered = coverAt(index, layout, fragments)
   const uncovered = uncoveredStretches(
@@ -32,31 +77,64 @@ export function planIndexFold(index: TableIndex, layout: Layout, zeal: Zeal): In
   )
   const missing = rowsIn(uncovered)
   const total = layout.fragments.reduce((sum, { rows }) => sum + rows, 0)
-  const isWaiting = zeal === 'lazy' && missing < Math.max(uncoveredMin, total * uncoveredShare)
-  const kept = covered
-    .map(({ segment, items }) => ({
-      segment,
-      items,
-      rows: items.reduce((sum, item) => sum + rowsOfItem(item), 0),
-    }))
-    .sort((a, b) => b.rows - a.rows)
-  const thin = kept.filter(({ rows, segment }) => rows < segment.rows * coveredShare)
+  const isWaiting = missing < leastMissing(manner, total, zeal)
+  const kept = covered.map(segment => sized(segment, manner)).sort((a, b) => b.size - a.size)
+  const thin = kept.filter(({ rows, covered }) => rows < covered.segment.rows * manner.coveredShare)
   if ((missing === 0 || isWaiting) && thin.length === 0) return null
   const whole = kept.filter(each => !thin.includes(each))
   const rest = missing + thin.reduce((sum, { rows }) => sum + rows, 0)
-  const start = rest === 0 ? whole.length : mergedFrom([...whole.map(({ rows }) => rows), rest], segmentRows)
+  const start =
+    rest === 0
+      ? whole.length
+      : mergedFrom([...whole.map(({ size }) => size), rest], manner.rowsMax, manner.ratio)
   const merged = [...whole.slice(start), ...thin]
-  const stretches = merged.flatMap(({ items }) =>
-    items.map(item => ({
-      fragment: fragments.get(item.fragment)!,
-      from: item.at,
-      to: item.at + rowsOfItem(item),
-    })),
-  )
+  const added = missing + merged.slice(1).reduce((sum, { rows }) => sum + rows, 0)
+  const base = start < whole.length && canGrow(whole[start]!, added, manner) ? whole[start]! : null
+  const stretches = merged
+    .filter(each => each !== base)
+    .flatMap(({ covered: { items } }) =>
+      items.map(item => ({
+        fragment: fragments.get(item.fragment)!,
+        from: item.at,
+        to: item.at + rowsOfItem(item),
+      })),
+    )
   return {
-    from: merged.map(({ segment }) => segment.file),
+    from: merged.map(({ covered: { segment } }) => segment.file),
     stretches: inOrder([...stretches, ...uncovered], layout),
+    base: base === null ? null : base.covered,
   }
+}
+
+function mannerOf(index: TableIndex, { schema }: Layout): Manner | null {
+  const spec = vectorSpecOf(index)
+  if (spec === null) return scalarManner
+  const { type } = columnOfField(schema, index.field)!
+  return holdsVectors(type) ? { ...vectorManner, rowsMax: maxSegmentRows(spec, type.size) } : null
+}
+
+function leastMissing({ lazyShare, lazyMin, eagerMin }: Manner, total: number, zeal: Zeal): number {
+  if (zeal === 'thorough') return 1
+  return zeal === 'lazy' ? Math.max(lazyMin, total * lazyShare) : eagerMin
+}
+
+interface SizedSegment {
+  readonly covered: CoveredSegment
+  /** Rows of it that are still there. Dead ones are as long as their fragments have them: a new segment would have them too. */
+  readonly rows: number
+  /** Rows it brings into one that it is merged into, at most. */
+  readonly size: number
+}
+
+function canGrow({ covered: { segment } }: SizedSegment, added: number, { growth }: Manner): boolean {
+  const { rows, begun = rows } = segment
+  return rows + added <= begun * growth
+}
+
+/** What a segment that keeps its rows has lost takes room all the same. */
+function sized(covered: CoveredSegment, manner: Manner): SizedSegment {
+  const rows = covered.items.reduce((sum, item) => sum + rowsOfItem(item), 0)
+  return { covered, rows, size: manner.growth > 0 ? covered.segment.rows : rows }
 }
 
 function uncoveredStretches(fragments: readonly Fragment[], items: readonly CoverItem[]): readonly Stretch[] {
@@ -79,10 +157,6 @@ function uncoveredStretches(fragments: readonly Fragment[], items: readonly Cove
     if (from < fragment.rows) stretches.push({ fragment, from, to: fragment.rows })
   }
   return stretches
-}
-
-function rowsIn(stretches: readonly Stretch[]): number {
-  return stretches.reduce((sum, { from, to }) => sum + to - from, 0)
 }
 
 function inOrder(stretches: readonly Stretch[], { fragments }: Layout): readonly Stretch[] {

@@ -1,8 +1,16 @@
 /** Builds and extends segments. */
+import { unsupported } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
+import { extendedGraph, newGraph, planGraph } from './build-graph.js'
+import { planLists, storedLists } from './build-lists.js'
 import type { VectorInput } from './input.js'
 import type { VectorSpec } from './kind.js'
 import type { SectionFile, SegmentBytes } from './section-file.js'
+import type { SegmentHead } from './segment-head.js'
+import { settle } from './settings.js'
+import { spaceOf } from './space.js'
+import { readLists } from './stored-lists.js'
+import { surveyed } from './survey.js'
 
 /** A segment whose rows keep their ordinals, and get more behind them. */
 export interface BaseSegment {
@@ -15,14 +23,52 @@ export type VectorBuildPhase = 'reading' | 'training' | 'building' | 'writing'
 /** `done`: rows of the phase. */
 export type VectorBuildProgress = (done: number, phase: VectorBuildPhase) => void
 
+/** Bytes of memory that one segment takes at most: far below what a WebAssembly memory may have, so that several fit a process. */
+const memoryMax = 1.5 * 2 ** 30
+
 /** Rows that one segment of such an index numbers at most. */
-export declare function maxSegmentRows(spec: VectorSpec, dim: number): number
+export function maxSegmentRows(spec: VectorSpec, dim: number): number {
+  const { innerDim } = spaceOf(spec.metric, dim, 0)
+  const { codec, isGraph, subVectors, m } = settle(spec, 2 ** 20, innerDim)
+  const coded = { flat: 4 * innerDim, scalar: innerDim, product: subVectors, binary: innerDim / 8 + 16 }[codec]
+  // While a graph over codes of parts is built, its nodes are coded by element.
+  const node = isGraph ? Math.max(coded, codec === 'product' ? innerDim : 0) + 4 * (2 + 2 * m) * 1.1 : coded + 4
+  return Math.max(1, Math.min(2 ** 24, Math.floor(memoryMax / node)))
+}
+
+/** Whether rows can be added to a segment without a look at those it has. */
+export function isExtendable({ kind }: VectorSpec): boolean {
+  return kind !== 'IVF_HNSW_PQ'
+}
 
 /** Never fails for having few rows, none, or all the same. `base`: what is extended; null: a new one. */
-export declare function buildSegment(
+export async function buildSegment(
   spec: VectorSpec,
   input: VectorInput,
   base: BaseSegment | null,
   pacer: Pacer,
   progress: VectorBuildProgress,
-): Promise<SegmentBytes>
+): Promise<SegmentBytes> {
+  const phases = new Map<VectorBuildPhase, number>()
+  const counting = (phase: VectorBuildPhase) => (rows: number) => {
+    const done = (phases.get(phase) ?? 0) + rows
+    phases.set(phase, done)
+    progress(done, phase)
+  }
+  if (base !== null) {
+    const { shape } = base.file.footer.head as unknown as SegmentHead
+    if (shape === 'graph') {
+      return extendedGraph(base.file, input, pacer, counting('reading'), counting('building'))
+    }
+    const lists = await readLists(base.file)
+    return storedLists(lists.plan, input, lists, null, pacer, counting('building'))
+  }
+  const survey = await surveyed(spec, input, pacer, counting('reading'))
+  progress(0, 'training')
+  if (survey.settings.isGraph) {
+    const plan = await planGraph(survey, pacer)
+    return newGraph(plan, input, survey, pacer, counting('reading'), counting('building'))
+  }
+  const plan = await planLists(survey, pacer)
+  return storedLists(plan, input, null, survey, pacer, counting('building'))
+}

@@ -36,7 +36,7 @@ export interface Codec {
   place(arena: Arena, query: Float32Array, at: number): void
   /**
    * Guesses the distances of rows `0 .. count - 1` of the list at `list`, and offers each under the number that `ordinals` (address of u32s) has for it to the nearest rows
-   * that were opened (`openNearest`). `base`: what is added to every distance.
+   * that were opened (`openNearest`).
    */
   scan(
     arena: Arena,
@@ -45,7 +45,6 @@ export interface Codec {
     query: number,
     scratch: number,
     ordinals: number,
-    base: number,
   ): void
 }
 

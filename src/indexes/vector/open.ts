@@ -1,15 +1,14 @@
-/** A segment to be asked. */
-import type { Pacer } from '../../primitives/pacer.js'
+/** A segment to be asked, whatever its shape. */
 import type { SectionFile } from './section-file.js'
 import type { VectorIndexSegment } from './segment.js'
+import { checkedHead } from './segment-head.js'
+import { openGraph } from './stored-graph.js'
+import { openLists } from './stored-lists.js'
 
 /**
  * Reads the whole segment into memory of its own.
  * @throws corrupted (code 18) when it is not one over `rows` rows of `dim` elements.
  */
-export declare function openSegment(
-  file: SectionFile,
-  rows: number,
-  dim: number,
-  pacer: Pacer,
-): Promise<VectorIndexSegment>
+export function openSegment(file: SectionFile, rows: number, dim: number): Promise<VectorIndexSegment> {
+  return checkedHead(file, rows, dim).shape === 'graph' ? openGraph(file) : openLists(file)
+}

@@ -1,5 +1,6 @@
 /** Writes a checkpoint of the state, and a page of the history up to it, when the log after the newest one is long. */
 
+import { featuresOfBuilds } from '../../catalog/index-builds.js'
 import { sweepFeature } from '../../catalog/ops.js'
 import type { CatalogState } from '../../catalog/state.js'
 import type { Checkpoint, CheckpointNote, Checkpoints } from '../../commit/checkpoints.js'
@@ -8,7 +9,6 @@ import type { Fold, Json } from '../../commit/machine.js'
 import { type Packs, packsFeature } from '../../commit/packs.js'
 import type { Slot } from '../../commit/slot.js'
 import type { History } from '../../manifest/history.js'
-import { indexesFeature } from '../../manifest/table-index.js'
 import { type CheckpointExtra, extraOf, nextExtra, packsOf, pagesOf } from './checkpoint-extra.js'
 import type { Packed, Packing } from './packing.js'
 import type { Chore, Report, Warn } from './upkeep.js'
@@ -162,10 +162,10 @@ export function writeCheckpoint(
   extra: CheckpointExtra,
   signal?: AbortSignal,
 ): Promise<{ readonly key: string; readonly bytes: number }> {
-  const { sweep, expired, failedBuilds } = fold.state
+  const { sweep, expired, jobs, failedBuilds } = fold.state
   const need: string[] = []
   if (sweep.floor > 0 || expired.size > 0) need.push(sweepFeature)
-  if (failedBuilds.size > 0) need.push(indexesFeature)
+  need.push(...featuresOfBuilds(jobs, failedBuilds))
   if (extra.packs !== undefined) need.push(packsFeature)
   return checkpoints.write(fold, extra as unknown as Json, need, signal)
 }

@@ -1,7 +1,12 @@
 /** Keeps the indexes of one table up with its rows. */
 import { latestOf, type TableHead } from '../../catalog/state.js'
 import { type Change, fragmentsLeaving } from '../../manifest/change.js'
-import { type IndexChange, type IndexSegment, indexesFeature } from '../../manifest/table-index.js'
+import {
+  featuresOfKinds,
+  type IndexChange,
+  type IndexSegment,
+  type TableIndex,
+} from '../../manifest/table-index.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { TableReader } from '../../table/table-reader.js'
 import { passingBy } from '../../table/table-source.js'
@@ -44,8 +49,10 @@ export async function foldIndexes(
       const fold = planIndexFold(index, layout, zeal)
       if (fold === null) continue
       const reader = new TableReader(passingBy(engine.source), head.location, layout)
-      const segments = await buildSegments(reader, index, fold.stretches, stageTarget(engine, head), pacer)
-      const change = await land(engine, head, index.name, segments, fold)
+      const { stretches, base } = fold
+      const target = stageTarget(engine, head)
+      const segments = await buildSegments(reader, index, stretches, base, target, pacer)
+      const change = await land(engine, head, index, segments, fold)
       if (change === null) continue
       const rows = segments.reduce((sum, { rows }) => sum + rows, 0)
       folded.push({ index: index.name, version: change.v, rows })
@@ -59,7 +66,7 @@ export async function foldIndexes(
 async function land(
   engine: Engine,
   head: TableHead,
-  index: string,
+  { name, kind }: TableIndex,
   segments: readonly IndexSegment[],
   { from, stretches }: IndexFold,
 ): Promise<Change | null> {
@@ -69,9 +76,9 @@ async function land(
       const now = state.tables.get(head.uuid)
       const since = now && engine.recent.between(head.uuid, head.mark, now.mark)
       if (now === undefined || since == null) throw othersFirst
-      if (since.some(({ change }) => isInTheWay(change, index, fragments))) throw othersFirst
-      const change = indexChange(now, { fold: index, from, to: segments }, firstBlob)
-      return { ops: [change], req: requirementsOf(now), need: [indexesFeature], reply: change }
+      if (since.some(({ change }) => isInTheWay(change, name, fragments))) throw othersFirst
+      const change = indexChange(now, { fold: name, from, to: segments }, firstBlob)
+      return { ops: [change], req: requirementsOf(now), need: featuresOfKinds([kind]), reply: change }
     })
     return reply
   } catch (error) {

@@ -1,0 +1,264 @@
+/** Builds segments whose partitions are graphs. */
+import { openArena } from '../../kernels/arena.js'
+import { Assigner, trainCentroids } from '../../kernels/clusters.js'
+import { type Entry, Graph } from '../../kernels/graph.js'
+import type { Pacer } from '../../primitives/pacer.js'
+import { tune } from './calibrate.js'
+import { type GraphEffort, GraphSegment, graphPlaces } from './graph-segment.js'
+import type { VectorInput } from './input.js'
+import { type NodeCodec, trainNodeCodec } from './node-codec.js'
+import type { SectionFile, SegmentBytes } from './section-file.js'
+import type { SegmentFacts } from './segment.js'
+import {
+  type BuiltGraph,
+  type GraphPlan,
+  type GraphRecord,
+  graphFile,
+  linksIn,
+  readGraph,
+  readGraphRecord,
+  shapeOf,
+} from './stored-graph.js'
+import { placedRows, type Survey } from './survey.js'
+import { questions, Truth } from './truth.js'
+
+/** Rows looked at in one step. */
+const stepRows = 4096
+/** Milliseconds that one call of the kernel should take. */
+const callMs = 4
+
+/** Called with the rows that a phase is through with. */
+type OnRows = (rows: number) => void
+
+/** Centroids and codec, from a sample of the rows. */
+export async function planGraph({ space, settings, sample, sampled }: Survey, pacer: Pacer): Promise<GraphPlan> {
+  const { innerDim: dim } = space
+  const { codec: name, partitions, maxIterations, subVectors, bits, m, efConstruction } = settings
+  const rows = sampled.length
+  const codec = await trainNodeCodec({ name, dim, subVectors, bits, maxIterations }, sample, rows, pacer)
+  if (partitions === 1) {
+    return { space, codec, m, efConstruction, partitions, centroids: new Float32Array(0) }
+  }
+  const { values, count } = await trainCentroids(sample, rows, dim, partitions, maxIterations, pacer)
+  return { space, codec, m, efConstruction, partitions: count, centroids: count > 1 ? values : new Float32Array(0) }
+}
+
+/** The file of a segment over the rows of `input`. */
+export async function newGraph(
+  plan: GraphPlan,
+  input: VectorInput,
+  survey: Survey,
+  pacer: Pacer,
+  onRead: OnRows,
+  onInserted: OnRows,
+): Promise<SegmentBytes> {
+  const { innerDim } = plan.space
+  const truth = new Truth(questions(survey.sample, survey.sampled, innerDim), innerDim, stepRows)
+  // Codes of parts are too coarse to choose edges by: that is done with others.
+  const isCoarse = plan.codec.kind === 'pq'
+  const building = isCoarse ? await withScalars(plan, survey, pacer) : plan
+  const built = emptyGraph(building, input.rows)
+  const { partitionOf, apart } = await readNodes(building, input, built, truth, pacer, onRead)
+  const result = isCoarse ? { ...emptyGraph(plan, input.rows), entries: built.entries } : built
+  if (isCoarse) await readNodes(plan, input, result, null, pacer, () => {})
+  // Those that are asked about come last: nothing may lead to them when they are.
+  const rows = partitioned(partitionOf, 0, building.partitions)
+  const first = rows.map(all => all.filter(row => !truth.rows.has(row)))
+  await insert(building, built, first, pacer, onInserted)
+  if (isCoarse) copyLinks(built, result)
+  const vectors = survey.placed + apart.length
+  const { facts, effort } = await tuned(plan, result, apart, vectors, truth, pacer)
+  const last = rows.map(all => all.filter(row => truth.rows.has(row)))
+  await insert(building, built, last, pacer, onInserted)
+  if (isCoarse) copyLinks(built, result)
+  return graphFile(plan, result, apart, facts, effort, pacer)
+}
+
+async function withScalars(plan: GraphPlan, { settings, sample, sampled }: Survey, pacer: Pacer): Promise<GraphPlan> {
+  const { subVectors, bits, maxIterations } = settings
+  const scalar = { name: 'scalar', dim: plan.space.innerDim, subVectors, bits, maxIterations } as const
+  return { ...plan, codec: await trainNodeCodec(scalar, sample, sampled.length, pacer) }
+}
+
+/** The edges between the same rows, whatever those are coded as. */
+function copyLinks(from: BuiltGraph, to: BuiltGraph): void {
+  const [source, target] = [linksIn(from.shape, from.places), linksIn(to.shape, to.places)]
+  for (const [i, { at, bytes }] of source.entries()) {
+    new Uint8Array(to.arena.buffer, target[i]!.at, bytes).set(new Uint8Array(from.arena.buffer, at, bytes))
+  }
+}
+
+/** The file of a segment with the rows of another one, and those of `input` behind them. */
+export async function extendedGraph(
+  file: SectionFile,
+  input: VectorInput,
+  pacer: Pacer,
+  onRead: OnRows,
+  onInserted: OnRows,
+): Promise<SegmentBytes> {
+  const base = await readGraphRecord(file)
+  const { plan } = base
+  const built = emptyGraph(plan, input.first + input.rows)
+  await readGraph(file, base, built.arena, built.places)
+  for (const [i, entry] of base.entries.entries()) Object.assign(built.entries[i]!, entry)
+  const read = await readNodes(plan, input, built, null, pacer, onRead)
+  await insert(plan, built, partitioned(read.partitionOf, input.first, plan.partitions), pacer, onInserted)
+  const apart = Uint32Array.of(...base.apart, ...read.apart)
+  return graphFile(plan, built, apart, ...grown(base, read.placed + read.apart.length), pacer)
+}
+
+function emptyGraph(plan: GraphPlan, rows: number): BuiltGraph {
+  const shape = shapeOf(plan, rows)
+  const places = graphPlaces(shape)
+  const arena = openArena(places.end)
+  const entries = Array.from({ length: plan.partitions }, (): Entry => ({ row: -1, level: 0 }))
+  return { arena, shape, places, graph: new Graph(arena, shape, places, true), entries }
+}
+
+interface Read {
+  /** By row of the input; `nowhere`: it is no node. */
+  readonly partitionOf: Uint32Array
+  readonly placed: number
+  readonly apart: Uint32Array
+}
+
+/** Partition of a row that is no node. */
+const nowhere = 0xffff_ffff
+
+/** Makes nodes of the rows of the input, and tells their partitions. */
+async function readNodes(
+  { space, codec, centroids, partitions }: GraphPlan,
+  input: VectorInput,
+  { arena, places }: BuiltGraph,
+  truth: Truth | null,
+  pacer: Pacer,
+  onRead: OnRows,
+): Promise<Read> {
+  const dim = space.innerDim
+  const partitionOf = new Uint32Array(input.rows).fill(nowhere)
+  const apart: number[] = []
+  const assigner =
+    partitions > 1 ? new Assigner({ count: partitions, dim, values: centroids }, stepRows) : null
+  // Codecs read from an arena and write to the same one.
+  const staging = openArena(stepRows * (dim * 4 + codec.stride) + 64)
+  const nodes = stepRows * dim * 4
+  let placed = 0
+  for await (const { count, ordinals, vectors, apart: more } of placedRows(space, input, stepRows, pacer)) {
+    apart.push(...more)
+    const some = vectors.subarray(0, count * dim)
+    new Float32Array(staging.buffer, 0, some.length).set(some)
+    codec.encode(staging, 0, count, nodes)
+    assigner?.vectors.set(some)
+    const numbers = assigner?.assign(count)
+    for (let i = 0; i < count; i++) {
+      const row = ordinals[i]!
+      const node = new Uint8Array(staging.buffer, nodes + i * codec.stride, codec.stride)
+      new Uint8Array(arena.buffer, places.vectors + row * codec.stride, codec.stride).set(node)
+      partitionOf[row - input.first] = numbers === undefined ? 0 : numbers[i]!
+    }
+    await pacer.turn()
+    if (truth !== null && truth.rows.size > 0) await truth.pass(vectors, ordinals, count, pacer)
+    placed += count
+    onRead(count)
+  }
+  return { partitionOf, placed, apart: Uint32Array.from(apart) }
+}
+
+/**
+ * The rows of each partition. They are not in their order: of rows that come sorted, the first ones would know only their like, and
+ * what leads from one kind to another would be cut off again.
+ */
+function partitioned(partitionOf: Uint32Array, first: number, partitions: number): Uint32Array[] {
+  const counts = new Uint32Array(partitions)
+  for (const partition of partitionOf) if (partition !== nowhere) counts[partition]! += 1
+  const rows = Array.from(counts, count => new Uint32Array(count))
+  const next = new Uint32Array(partitions)
+  const { length } = partitionOf
+  const step = coprimeStep(length)
+  for (let i = 0, row = 0; i < length; i++, row = (row + step) % length) {
+    const partition = partitionOf[row]!
+    if (partition !== nowhere) rows[partition]![next[partition]!++] = first + row
+  }
+  return rows
+}
+
+/** A step with which every number below `length` is met once: about the golden section of it. */
+function coprimeStep(length: number): number {
+  let step = Math.max(1, Math.round(length * 0.618))
+  while (step > 1 && divisor(step, length) !== 1) step--
+  return step
+}
+
+function divisor(a: number, b: number): number {
+  return b === 0 ? a : divisor(b, a % b)
+}
+
+async function insert(
+  { efConstruction }: GraphPlan,
+  { graph, entries }: BuiltGraph,
+  rows: readonly Uint32Array[],
+  pacer: Pacer,
+  onInserted: OnRows,
+): Promise<void> {
+  let size = 16
+  for (const [partition, all] of rows.entries()) {
+    for (let from = 0; from < all.length; ) {
+      const some = all.subarray(from, from + size)
+      const begun = pacer.worked()
+      graph.insertRows(some, entries[partition]!, efConstruction)
+      const took = pacer.worked() - begun
+      if (some.length === size) size = Math.max(1, Math.round(took > callMs ? size / 2 : took < callMs / 3 ? size * 2 : size))
+      from += some.length
+      onInserted(some.length)
+      await pacer.turn()
+    }
+  }
+}
+
+/** Candidates of a walk, one after the other, until enough is found. */
+const efSteps = [16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024]
+
+async function tuned(
+  plan: GraphPlan,
+  { arena, shape, graph, entries }: BuiltGraph,
+  apart: Uint32Array,
+  vectors: number,
+  truth: Truth,
+  pacer: Pacer,
+): Promise<{ facts: SegmentFacts; effort: GraphEffort }> {
+  const { partitions, codec, centroids } = plan
+  const guess = { vectors, partitions, rowBytes: codec.stride }
+  const everything = { ...guess, recall: null, measured: vectors }
+  if (truth.rows.size === 0) {
+    const effort = { ef: Math.max(1, vectors), probes: partitions, candidates: Math.max(1, vectors) }
+    return { facts: everything, effort }
+  }
+  const inner = { ...plan.space, metric: 'l2', dim: plan.space.innerDim } as const
+  const nothing = { ef: 1, probes: 1, candidates: 1 }
+  const segment = new GraphSegment(shape.rows, inner, graph, arena, codec, entries, centroids, apart, everything, nothing)
+  // With many partitions both count; a quarter of them is where walks begin to be enough.
+  const probes = Math.max(1, Math.ceil(partitions / 4))
+  const found = await tune(truth, efSteps, async (query, ef, count) => {
+    await pacer.turn()
+    const effort = { ef, leastPartitions: probes, mostPartitions: probes }
+    return segment.candidates({ query, count: Math.min(count, ef), allowed: null, effort })
+  })
+  return {
+    facts: { ...guess, recall: found.recall, measured: Math.round(found.measured) },
+    effort: { ef: found.effort, probes, candidates: Math.min(found.candidates, found.effort) },
+  }
+}
+
+/** With every doubling of the rows a walk goes one step further. */
+function grown(
+  { facts, effort }: GraphRecord,
+  added: number,
+): readonly [facts: SegmentFacts, effort: GraphEffort] {
+  const vectors = facts.vectors + added
+  const factor = 1 + Math.max(0, Math.log2(vectors / Math.max(1, facts.vectors))) / 4
+  const measured = Math.round(facts.measured * factor)
+  return [
+    { ...facts, vectors, measured },
+    { ...effort, ef: Math.ceil(effort.ef * factor) },
+  ]
+}

@@ -1,0 +1,232 @@
+/** Builds segments whose partitions are lists. */
+import { type Arena, openArena } from '../../kernels/arena.js'
+import { Assigner, type Centroids, trainCentroids } from '../../kernels/clusters.js'
+import type { Pacer } from '../../primitives/pacer.js'
+import { tune } from './calibrate.js'
+import { type Codec, codesResiduals, trainCodec } from './codec.js'
+import type { VectorInput } from './input.js'
+import { type ListEffort, type ListPlaces, ListSegment, listPlaces } from './list-segment.js'
+import type { SegmentBytes } from './section-file.js'
+import type { SegmentFacts } from './segment.js'
+import { type ListPlan, listsFile, type StoredLists } from './stored-lists.js'
+import { placedRows, type Survey } from './survey.js'
+import { questions, Truth } from './truth.js'
+
+/** Rows looked at in one step. */
+const stepRows = 4096
+/** Partition of a row that is in none. */
+const nowhere = 0xffff_ffff
+
+/** Called with the rows that a phase is through with. */
+export type OnRows = (rows: number) => void
+
+/** Centroids and codec, from a sample of the rows. */
+export async function planLists(
+  { space, settings, sample, sampled }: Survey,
+  pacer: Pacer,
+): Promise<ListPlan> {
+  const { innerDim } = space
+  const { codec: name, partitions, maxIterations, subVectors, bits } = settings
+  const count = sampled.length
+  const centroids = await trainCentroids(sample, count, innerDim, partitions, maxIterations, pacer)
+  const codecSettings = { name, dim: innerDim, subVectors, bits, maxIterations }
+  if (!codesResiduals(name)) {
+    const codec = await trainCodec(codecSettings, sample, count, pacer)
+    return { space, codecName: name, codec, centroids }
+  }
+  const residuals = sample.slice()
+  for (const [from, to, numbers] of assigned(new Assigner(centroids, stepRows), sample, count, innerDim)) {
+    for (let row = from; row < to; row++) subtract(residuals, row, centroids, numbers[row - from]!)
+    await pacer.turn()
+  }
+  const codec = await trainCodec(codecSettings, residuals, count, pacer)
+  return { space, codecName: name, codec, centroids }
+}
+
+function* assigned(
+  assigner: Assigner,
+  vectors: Float32Array,
+  rows: number,
+  dim: number,
+): Generator<readonly [from: number, to: number, partitions: Uint32Array]> {
+  for (let from = 0; from < rows; from += stepRows) {
+    const to = Math.min(rows, from + stepRows)
+    assigner.vectors.set(vectors.subarray(from * dim, to * dim))
+    yield [from, to, assigner.assign(to - from)]
+  }
+}
+
+function subtract(vectors: Float32Array, row: number, { values, dim }: Centroids, centroid: number): void {
+  const at = row * dim
+  const from = centroid * dim
+  for (let i = 0; i < dim; i++) vectors[at + i]! -= values[from + i]!
+}
+
+/**
+ * The file of a segment over the rows of `base`, if any, and those of `input`. `survey`: of a new segment, whose effort is found out;
+ * one that is extended keeps its own.
+ */
+export async function storedLists(
+  plan: ListPlan,
+  input: VectorInput,
+  base: StoredLists | null,
+  survey: Survey | null,
+  pacer: Pacer,
+  onRows: OnRows,
+): Promise<SegmentBytes> {
+  const { space, codec } = plan
+  const rows = input.first + input.rows
+  const truth =
+    survey === null
+      ? null
+      : new Truth(questions(survey.sample, survey.sampled, space.innerDim), space.innerDim, stepRows)
+  const { partitionOf, counts, apart } = await divided(plan, input, base, truth, pacer, onRows)
+  const places = listPlaces(codec, counts, rows)
+  const staging = places.end
+  const arena = openArena(staging + stepRows * space.innerDim * 4)
+  const next = new Uint32Array(counts.length)
+  if (base !== null) next.set(copied(base, codec, arena, places, counts))
+  await encoded(plan, input, arena, places, staging, { partitionOf, counts, next }, pacer, onRows)
+  const vectors = counts.reduce((sum, count) => sum + count, 0) + apart.length
+  const rowBytes = codec.listBytes(32) / 32
+  const guess = { vectors, partitions: counts.length, rowBytes }
+  const { facts, effort } =
+    truth === null
+      ? extendedFacts(base!, guess)
+      : await tuned(rows, plan, arena, places, counts, apart, truth, guess, pacer)
+  return listsFile(plan, rows, arena, places, counts, apart, facts, effort, pacer)
+}
+
+/** Which row goes where. */
+async function divided(
+  { space, centroids }: ListPlan,
+  input: VectorInput,
+  base: StoredLists | null,
+  truth: Truth | null,
+  pacer: Pacer,
+  onRows: OnRows,
+): Promise<{ partitionOf: Uint32Array; counts: Uint32Array; apart: Uint32Array }> {
+  const partitionOf = new Uint32Array(input.rows).fill(nowhere)
+  const counts = base === null ? new Uint32Array(centroids.count) : base.counts.slice()
+  const apart = base === null ? [] : [...base.apart]
+  const assigner = centroids.count > 1 ? new Assigner(centroids, stepRows) : null
+  for await (const piece of placedRows(space, input, stepRows, pacer)) {
+    const { count, ordinals, vectors } = piece
+    apart.push(...piece.apart)
+    assigner?.vectors.set(vectors.subarray(0, count * space.innerDim))
+    const numbers = assigner?.assign(count)
+    for (let i = 0; i < count; i++) {
+      const partition = numbers === undefined ? 0 : numbers[i]!
+      partitionOf[ordinals[i]! - input.first] = partition
+      counts[partition]! += 1
+    }
+    await pacer.turn()
+    if (truth !== null) await truth.pass(vectors, ordinals, count, pacer)
+    onRows(count)
+  }
+  return { partitionOf, counts, apart: Uint32Array.from(apart) }
+}
+
+/** Copies the lists of a segment to the beginnings of longer ones; returns how many rows each had. */
+function copied(
+  { counts: before, ordinals, lists, places: old }: StoredLists,
+  codec: Codec,
+  { buffer }: Arena,
+  places: ListPlaces,
+  counts: Uint32Array,
+): Uint32Array {
+  const numbers = new Uint32Array(buffer, places.ordinals)
+  for (const [p, count] of before.entries()) {
+    if (count === 0) continue
+    const from = lists.subarray(old.listAt[p]!, old.listAt[p]! + codec.listBytes(count))
+    const to = new Uint8Array(buffer, places.lists + places.listAt[p]!, codec.listBytes(counts[p]!))
+    codec.copy(from, count, 0, to, counts[p]!, 0, count)
+    numbers.set(ordinals.subarray(old.rowAt[p]!, old.rowAt[p]! + count), places.rowAt[p]!)
+  }
+  return before
+}
+
+/** Writes the rows of the input behind those that are there. */
+async function encoded(
+  { space, codec, centroids }: ListPlan,
+  input: VectorInput,
+  arena: Arena,
+  places: ListPlaces,
+  staging: number,
+  { partitionOf, counts, next }: { partitionOf: Uint32Array; counts: Uint32Array; next: Uint32Array },
+  pacer: Pacer,
+  onRows: OnRows,
+): Promise<void> {
+  const { innerDim } = space
+  const staged = new Float32Array(arena.buffer, staging, stepRows * innerDim)
+  const numbers = new Uint32Array(arena.buffer, places.ordinals)
+  const order = new Uint32Array(stepRows)
+  for await (const { count, ordinals, vectors } of placedRows(space, input, stepRows, pacer)) {
+    const partition = (i: number) => partitionOf[ordinals[i]! - input.first]!
+    for (let i = 0; i < count; i++) order[i] = i
+    if (counts.length > 1) order.subarray(0, count).sort((a, b) => partition(a) - partition(b) || a - b)
+    for (let i = 0; i < count; i++) {
+      staged.set(vectors.subarray(order[i]! * innerDim, (order[i]! + 1) * innerDim), i * innerDim)
+      if (codec.ofResiduals) subtract(staged, i, centroids, partition(order[i]!))
+    }
+    for (let from = 0, to: number; from < count; from = to) {
+      const p = partition(order[from]!)
+      for (to = from + 1; to < count && partition(order[to]!) === p; ) to++
+      const first = next[p]!
+      const list = places.lists + places.listAt[p]!
+      codec.encode(arena, staging + from * innerDim * 4, to - from, list, counts[p]!, first)
+      for (let i = from; i < to; i++) numbers[places.rowAt[p]! + first + i - from] = ordinals[order[i]!]!
+      next[p]! += to - from
+      await pacer.turn()
+    }
+    onRows(count)
+  }
+}
+
+/** Partitions to look at, one after the other, until enough is found. */
+const probeSteps = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256]
+
+async function tuned(
+  rows: number,
+  { space, codec, centroids }: ListPlan,
+  arena: Arena,
+  places: ListPlaces,
+  counts: Uint32Array,
+  apart: Uint32Array,
+  truth: Truth,
+  guess: Pick<SegmentFacts, 'vectors' | 'partitions' | 'rowBytes'>,
+  pacer: Pacer,
+): Promise<{ facts: SegmentFacts; effort: ListEffort }> {
+  const everything = { ...guess, recall: null, measured: guess.vectors }
+  if (truth.queries.length === 0) {
+    // So few rows that every one may be measured.
+    return { facts: everything, effort: { probes: guess.partitions, candidates: guess.vectors } }
+  }
+  const effort = { probes: 1, candidates: 1 }
+  const inner = { ...space, metric: 'l2', dim: space.innerDim } as const
+  const partitions = { centroids: centroids.values, counts }
+  const segment = new ListSegment(rows, inner, codec, arena, places, partitions, apart, everything, effort)
+  const efforts = probeSteps.filter(probes => probes < guess.partitions)
+  const found = await tune(truth, [...efforts, guess.partitions], async (query, probes, count) =>
+    segment.candidates(
+      { query, count, allowed: null, effort: { leastPartitions: probes, mostPartitions: probes } },
+      pacer,
+    ),
+  )
+  return {
+    facts: { ...guess, recall: found.recall, measured: Math.round(found.measured) },
+    effort: { probes: found.effort, candidates: found.candidates },
+  }
+}
+
+/** With more rows in each list the same partitions are the nearest. */
+function extendedFacts(
+  { facts, effort }: StoredLists,
+  guess: Pick<SegmentFacts, 'vectors' | 'partitions' | 'rowBytes'>,
+): { facts: SegmentFacts; effort: ListEffort } {
+  const growth = guess.vectors / Math.max(1, facts.vectors)
+  return {
+    facts: { ...guess, recall: facts.recall, measured: Math.round(facts.measured * growth) },
+    effort,
+  }
+}

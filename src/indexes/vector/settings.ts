@@ -1,0 +1,66 @@
+/** What a segment is like: what the caller said, and for the rest one rule over rows, dimension and kind. */
+import type { CodecName } from './codec.js'
+import type { VectorKind, VectorSpec } from './kind.js'
+
+export interface Settings {
+  readonly codec: CodecName
+  readonly isGraph: boolean
+  readonly partitions: number
+  readonly subVectors: number
+  readonly bits: number
+  readonly m: number
+  readonly efConstruction: number
+  /** Rows to train with. */
+  readonly trainingRows: number
+  readonly maxIterations: number
+}
+
+const codecs: Readonly<Record<VectorKind, CodecName>> = {
+  IVF_FLAT: 'flat',
+  IVF_SQ: 'scalar',
+  IVF_PQ: 'product',
+  IVF_RQ: 'binary',
+  IVF_HNSW_FLAT: 'flat',
+  IVF_HNSW_SQ: 'scalar',
+  IVF_HNSW_PQ: 'product',
+}
+
+/** With fewer rows than this in each, partitions do not pay: rows are looked through sooner than centroids. */
+const leastPartitionRows = 64
+const mostPartitions = 4096
+/** Training rows for each centroid: with more, partitions get no better, and training takes most of the time. */
+const trainingRate = 64
+/** Training rows of a codec. */
+const codecRows = 64 * 1024
+/** Bytes of training rows at most. */
+const trainingBytes = 256 * 1024 * 1024
+
+/** `rows`: those that have a vector; `dim`: elements in the segment's space. */
+export function settle({ kind, parameters }: VectorSpec, rows: number, dim: number): Settings {
+  const {
+    partitions,
+    targetPartitionSize,
+    subVectors = Math.ceil(dim / 8),
+    bits = 8,
+    sampleRate = trainingRate,
+    maxIterations = 12,
+    m = 16,
+    efConstruction = 160,
+  } = parameters
+  const isGraph = kind.startsWith('IVF_HNSW')
+  const usual = isGraph ? 1 : Math.min(mostPartitions, Math.sqrt(rows), rows / leastPartitionRows)
+  const asked = targetPartitionSize === undefined ? partitions : rows / targetPartitionSize
+  const count = Math.max(1, Math.min(rows, Math.round(asked ?? usual)))
+  const wanted = Math.max(count === 1 ? 0 : count * sampleRate, codecRows)
+  return {
+    codec: codecs[kind],
+    isGraph,
+    partitions: count,
+    subVectors: Math.min(subVectors, dim),
+    bits,
+    m,
+    efConstruction,
+    trainingRows: Math.max(1, Math.min(rows, wanted, Math.floor(trainingBytes / (4 * dim)))),
+    maxIterations,
+  }
+}

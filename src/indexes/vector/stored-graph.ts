@@ -1,0 +1,161 @@
+/** The sections of a segment of graphs. */
+import { corrupted } from '../../errors.js'
+import { type Arena, openArena } from '../../kernels/arena.js'
+import { type Entry, Graph, type GraphPlaces, type GraphShape, levelsOf } from '../../kernels/graph.js'
+import type { Pacer } from '../../primitives/pacer.js'
+import { type GraphEffort, GraphSegment, graphPlaces, walkMax } from './graph-segment.js'
+import { type NodeCodec, type NodeCodecName, openNodeCodec } from './node-codec.js'
+import { type Json, type SectionFile, type SegmentBytes, sectionFile, sectionOf } from './section-file.js'
+import { numbersOf, type SegmentHead } from './segment-head.js'
+import type { SegmentFacts } from './segment.js'
+import type { Space } from './space.js'
+
+/** What decides what a node is, and which rows share a graph. */
+export interface GraphPlan {
+  readonly space: Space
+  readonly codec: NodeCodec
+  readonly m: number
+  readonly efConstruction: number
+  /** `innerDim` elements for each partition; empty where there is only one. */
+  readonly centroids: Float32Array
+  readonly partitions: number
+}
+
+/** A graph in an arena of its own. */
+export interface BuiltGraph {
+  readonly arena: Arena
+  readonly shape: GraphShape
+  readonly places: GraphPlaces
+  readonly graph: Graph
+  /** Of each partition. */
+  readonly entries: Entry[]
+}
+
+interface GraphHead extends SegmentHead {
+  readonly shape: 'graph'
+  readonly codec: NodeCodecName
+  readonly m: number
+  readonly efConstruction: number
+  readonly entries: readonly Entry[]
+  readonly effort: GraphEffort
+}
+
+/** Where the rows of a graph are on which levels depends on their numbers alone. */
+export function shapeOf({ codec, m }: GraphPlan, rows: number): GraphShape {
+  return {
+    kind: codec.kind,
+    stride: codec.stride,
+    rows,
+    m,
+    levels: levelsOf(0, rows, m),
+    efMax: Math.max(1, Math.min(rows, walkMax)),
+  }
+}
+
+/** The file of a segment whose graph lies in an arena, over `rows` rows. */
+export function graphFile(
+  { space, codec, m, efConstruction, centroids }: GraphPlan,
+  { arena: { buffer }, shape, places, entries }: BuiltGraph,
+  apart: Uint32Array,
+  facts: SegmentFacts,
+  effort: GraphEffort,
+  pacer: Pacer,
+): SegmentBytes {
+  const { rows } = shape
+  const head: GraphHead = {
+    shape: 'graph',
+    codec: codec.name,
+    rows,
+    space,
+    facts,
+    m,
+    efConstruction,
+    entries,
+    effort,
+  }
+  const sections = [
+    { name: 'codec', bytes: codec.parameters },
+    { name: 'centroids', bytes: new Uint8Array(centroids.buffer, centroids.byteOffset, centroids.byteLength) },
+    { name: 'apart', bytes: new Uint8Array(apart.buffer, apart.byteOffset, apart.byteLength) },
+    ...sectionsIn(shape, places).map(({ name, at, bytes }) => ({
+      name,
+      bytes: new Uint8Array(buffer, at, bytes),
+    })),
+  ]
+  return sectionFile(head as unknown as Json, sections, pacer)
+}
+
+interface Stored {
+  readonly name: string
+  readonly at: number
+  readonly bytes: number
+}
+
+/** Sections that are read as they lie. */
+function sectionsIn(shape: GraphShape, places: GraphPlaces): readonly Stored[] {
+  const nodes = { name: 'nodes', at: places.vectors, bytes: shape.rows * shape.stride }
+  return [nodes, ...linksIn(shape, places)]
+}
+
+/** Those of them that say which rows are neighbours. */
+export function linksIn({ rows, m, levels }: GraphShape, places: GraphPlaces): readonly Stored[] {
+  const lists = levels.reduce((sum, level) => sum + level, 0)
+  return [
+    { name: 'links', at: places.links, bytes: rows * 4 * (1 + 2 * m) },
+    { name: 'upper', at: places.upperLinks, bytes: lists * 4 * (1 + m) },
+    { name: 'starts', at: places.upperStarts, bytes: 4 * rows },
+  ]
+}
+
+/** A segment of graphs, but for its nodes and links. */
+export interface GraphRecord {
+  readonly plan: GraphPlan
+  readonly rows: number
+  readonly entries: readonly Entry[]
+  readonly apart: Uint32Array
+  readonly facts: SegmentFacts
+  readonly effort: GraphEffort
+}
+
+/** @throws corrupted (code 18). */
+export async function readGraphRecord(file: SectionFile): Promise<GraphRecord> {
+  const head = file.footer.head as unknown as GraphHead
+  const { space, codec: name, m, efConstruction, entries, rows, facts, effort } = head
+  const parameters = sectionOf(file, 'codec')
+  const codecBytes = new Uint8Array(parameters.bytes)
+  await file.readInto(parameters, codecBytes)
+  const codec = openNodeCodec(name, space.innerDim, codecBytes)
+  const apart = await numbersOf(file, 'apart')
+  const partitions = entries.length
+  const centroids = new Float32Array(partitions > 1 ? partitions * space.innerDim : 0)
+  const bytes = new Uint8Array(centroids.buffer)
+  await file.readInto(sectionOf(file, 'centroids', bytes.length), bytes)
+  if (entries.some(({ row }) => row >= rows)) throw corrupted(`${file.name} enters beyond its ${rows} rows`)
+  const plan = { space, codec, m, efConstruction, centroids, partitions }
+  return { plan, rows, entries, apart, facts, effort }
+}
+
+/** Reads nodes and links to the beginnings of those of an arena that has room for as many rows or more. */
+export async function readGraph(
+  file: SectionFile,
+  { plan, rows }: GraphRecord,
+  { buffer }: Arena,
+  places: GraphPlaces,
+): Promise<void> {
+  for (const { name, at, bytes } of sectionsIn(shapeOf(plan, rows), places)) {
+    await file.readInto(sectionOf(file, name, bytes), new Uint8Array(buffer, at, bytes))
+  }
+}
+
+/** @throws corrupted (code 18). */
+export async function openGraph(file: SectionFile): Promise<GraphSegment> {
+  const record = await readGraphRecord(file)
+  const { plan, rows, entries, apart, facts, effort } = record
+  const shape = shapeOf(plan, rows)
+  const places = graphPlaces(shape)
+  const arena = openArena(places.end)
+  await readGraph(file, record, arena, places)
+  const graph = new Graph(arena, shape, places, false)
+  const { space, codec, centroids } = plan
+  return new GraphSegment(rows, space, graph, arena, codec, entries, centroids, apart, facts, effort)
+}

@@ -1,0 +1,112 @@
+/** What is to be known of the vectors before a segment can be built over them: one look at each. */
+import type { Pacer } from '../../primitives/pacer.js'
+import type { VectorInput } from './input.js'
+import type { VectorSpec } from './kind.js'
+import { type Settings, settle } from './settings.js'
+import { isApart, placeVector, type Space, spaceOf, squaredLength } from './space.js'
+
+export interface Survey {
+  readonly space: Space
+  readonly settings: Settings
+  /** Rows that have a place in the space. */
+  readonly placed: number
+  /** Some of them, evenly spread, `innerDim` elements each. */
+  readonly sample: Float32Array
+  /** Their ordinals. */
+  readonly sampled: Uint32Array
+}
+
+/** Rows looked at between two turns. */
+const turnRows = 1024
+
+export async function surveyed(
+  spec: VectorSpec,
+  input: VectorInput,
+  pacer: Pacer,
+  onPiece: (rows: number) => void,
+): Promise<Survey> {
+  const { metric } = spec
+  const { dim, rows: total } = input
+  const { innerDim } = spaceOf(metric, dim, 0)
+  // As many rows as there might be: of some there is no vector.
+  const wanted = settle(spec, total, innerDim).trainingRows
+  const raw = new Float32Array(wanted * dim)
+  const squares = new Float64Array(wanted)
+  const ordinals = new Uint32Array(wanted)
+  let sampled = 0
+  let placed = 0
+  let greatest = 0
+  let next = 0
+  for await (const { first, rows, values, present } of input.pieces()) {
+    for (let row = 0; row < rows; row++) {
+      if (row % turnRows === turnRows - 1) await pacer.turn()
+      if (present !== null && !present.has(row)) continue
+      const at = row * dim
+      const square = squaredLength(values, at, dim)
+      if (isApart({ metric }, square)) continue
+      placed++
+      greatest = Math.max(greatest, square)
+      if (first - input.first + row < next || sampled === wanted) continue
+      for (let i = 0; i < dim; i++) raw[sampled * dim + i] = values[at + i]!
+      ordinals[sampled] = first + row
+      squares[sampled++] = square
+      next = Math.floor((sampled * total) / wanted)
+    }
+    onPiece(rows)
+    await pacer.turn()
+  }
+  const space = spaceOf(metric, dim, greatest)
+  const sample = new Float32Array(sampled * innerDim)
+  for (let i = 0; i < sampled; i++) {
+    placeVector(space, raw, i * dim, squares[i]!, sample, i * innerDim)
+    if (i % turnRows === 0) await pacer.turn()
+  }
+  return {
+    space,
+    settings: settle(spec, placed, innerDim),
+    placed,
+    sample,
+    sampled: ordinals.subarray(0, sampled),
+  }
+}
+
+/** Vectors of some rows in the space. */
+export interface PlacedRows {
+  /** How many. */
+  readonly count: number
+  /** Their ordinals, ascending. */
+  readonly ordinals: Uint32Array
+  /** `innerDim` elements each. */
+  readonly vectors: Float32Array
+  /** Rows among those looked at that have a vector, but no place. */
+  readonly apart: readonly number[]
+}
+
+/** All rows that have a place, at most `most` at a time. What is given holds until the next is asked for. */
+export async function* placedRows(
+  space: Space,
+  input: VectorInput,
+  most: number,
+  pacer: Pacer,
+): AsyncGenerator<PlacedRows> {
+  const { dim, innerDim } = space
+  const vectors = new Float32Array(most * innerDim)
+  const ordinals = new Uint32Array(most)
+  for await (const { first, rows, values, present } of input.pieces()) {
+    for (let from = 0; from < rows; from += most) {
+      const apart: number[] = []
+      let count = 0
+      for (let row = from; row < Math.min(rows, from + most); row++) {
+        if (present !== null && !present.has(row)) continue
+        const square = squaredLength(values, row * dim, dim)
+        if (isApart(space, square)) apart.push(first + row)
+        else {
+          placeVector(space, values, row * dim, square, vectors, count * innerDim)
+          ordinals[count++] = first + row
+        }
+      }
+      yield { count, ordinals, vectors, apart }
+      await pacer.turn()
+    }
+  }
+}

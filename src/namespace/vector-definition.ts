@@ -1,0 +1,110 @@
+/** What a request says of a vector index, checked against the kind and the column it is for (rules A-079, A-084, A-088). */
+import { typeName } from '../arrow/type-name.js'
+import type { DataType } from '../arrow/types.js'
+import { invalidInput, quote, unsupported } from '../errors.js'
+import type { VectorKind, VectorParameters } from '../indexes/vector/kind.js'
+import type { VectorDefinition } from '../manifest/table-index.js'
+import type { CreateIndexRequest } from '../protocol/index-shapes.js'
+
+/** What the wire calls the parameters; in this order they are kept. */
+export const wireNames = {
+  partitions: 'num_partitions',
+  targetPartitionSize: 'target_partition_size',
+  subVectors: 'num_sub_vectors',
+  bits: 'num_bits',
+  sampleRate: 'sample_rate',
+  maxIterations: 'max_iterations',
+  m: 'm',
+  efConstruction: 'ef_construction',
+} as const satisfies Record<keyof VectorParameters, keyof CreateIndexRequest>
+
+export type ParameterName = keyof typeof wireNames
+export const parameterNames = Object.keys(wireNames) as readonly ParameterName[]
+
+const ofAll: readonly ParameterName[] = ['partitions', 'targetPartitionSize', 'sampleRate', 'maxIterations']
+const ofGraphs: readonly ParameterName[] = ['m', 'efConstruction']
+
+/** The parameters each kind has a use for. */
+const namesOfKind: Readonly<Record<VectorKind, readonly ParameterName[]>> = {
+  IVF_FLAT: ofAll,
+  IVF_SQ: [...ofAll, 'bits'],
+  IVF_PQ: [...ofAll, 'subVectors', 'bits'],
+  IVF_RQ: [...ofAll, 'bits'],
+  IVF_HNSW_FLAT: [...ofAll, ...ofGraphs],
+  IVF_HNSW_SQ: [...ofAll, ...ofGraphs, 'bits'],
+  IVF_HNSW_PQ: [...ofAll, ...ofGraphs, 'subVectors', 'bits'],
+}
+
+/** Bits that codes of a kind can have. Where that is one number it may be said, and means nothing. */
+const bitsOfKind: Readonly<Record<VectorKind, readonly number[]>> = {
+  IVF_FLAT: [],
+  IVF_SQ: [8],
+  IVF_PQ: [4, 8],
+  IVF_RQ: [1],
+  IVF_HNSW_FLAT: [],
+  IVF_HNSW_SQ: [8],
+  IVF_HNSW_PQ: [4, 8],
+}
+
+/** Throws code 13 for what does not go together, 0 for what there is not yet. `type`: of the column. */
+export function vectorDefinition(
+  kind: VectorKind,
+  request: CreateIndexRequest,
+  type: DataType & { readonly kind: 'fixed_size_list' },
+): VectorDefinition {
+  const metric = request.distance_type ?? 'l2'
+  if (metric === 'hamming') throw unsupported('distance_type hamming is not supported yet')
+  const given = parameterNames.filter(name => request[wireNames[name]] !== undefined)
+  for (const name of given) {
+    if (namesOfKind[kind].includes(name)) continue
+    const users = Object.entries(namesOfKind).flatMap(([each, names]) => (names.includes(name) ? [each] : []))
+    throw invalidInput(`an ${kind} index has no use for ${wireNames[name]}`, {
+      hint: `leave it out; it is for ${users.join(', ')}`,
+    })
+  }
+  const { num_partitions, target_partition_size, num_sub_vectors, num_bits } = request
+  if (num_partitions !== undefined && target_partition_size !== undefined) {
+    throw invalidInput(
+      `num_partitions (${num_partitions}) and target_partition_size (${target_partition_size}) say the same thing in two ways`,
+      { hint: 'give one of them' },
+    )
+  }
+  if (num_sub_vectors !== undefined && num_sub_vectors > type.size) {
+    throw invalidInput(
+      `num_sub_vectors must be an integer from 1 to ${type.size}, the dimension of column ${quote(request.column)}, got ${num_sub_vectors}`,
+    )
+  }
+  const bits = bitsOfKind[kind]
+  if (num_bits !== undefined && !bits.includes(num_bits)) {
+    throw invalidInput(`num_bits of an ${kind} index must be ${bits.join(' or ')}, got ${num_bits}`)
+  }
+  const kept = given.filter(name => name !== 'bits' || bits.length > 1)
+  return { metric, ...Object.fromEntries(kept.map(name => [name, request[wireNames[name]]])) }
+}
+
+/** Why no vector index is made of a column. */
+export function holdsNoVectors(column: string, kind: VectorKind, type: DataType): Error {
+  return invalidInput(
+    `column ${quote(column)} is of type ${typeName(type)}: no ${kind} index is made of it`,
+    {
+      hint: 'vector indexes are for lists of a fixed size of float16, float32, float64, uint8 or int8',
+    },
+  )
+}
+
+export function isSameDefinition(a: VectorDefinition | undefined, b: VectorDefinition | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b
+  return a.metric === b.metric && parameterNames.every(name => a[name] === b[name])
+}
+
+/** In the words of the wire. */
+export function definitionJson({
+  metric,
+  ...parameters
+}: VectorDefinition): Readonly<Record<string, unknown>> {
+  const given = parameterNames.filter(name => parameters[name] !== undefined)
+  return {
+    distance_type: metric,
+    ...Object.fromEntries(given.map(name => [wireNames[name], parameters[name]])),
+  }
+}

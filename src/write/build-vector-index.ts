@@ -1,0 +1,93 @@
+/** Builds segments of vector indexes over rows of a table, or extends one (STORAGE S12). */
+import { assert } from '../errors.js'
+import { type BaseSegment, buildSegment, maxSegmentRows } from '../indexes/vector/build.js'
+import type { SegmentBytes } from '../indexes/vector/section-file.js'
+import { filePath } from '../manifest/file-names.js'
+import type { CoveredSegment } from '../manifest/index-cover.js'
+import { type CoverItem, type IndexSegment, type TableIndex, vectorSpecOf } from '../manifest/table-index.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { readWhole } from '../table/data-file.js'
+import { openSectionFile } from '../table/section-file.js'
+import type { TableReader } from '../table/table-reader.js'
+import type { BuildProgress } from './build-progress.js'
+import { newFileName, type StageTarget } from './stage.js'
+import { storeRuns } from './stage-runs.js'
+import { coverOf, cutStretches, rowsIn, type Stretch } from './stretch.js'
+import { vectorInput } from './vector-input.js'
+
+/**
+ * Over stretches of the reader's version, in that order; none for no rows. `base`: a segment that gets all of them behind its own
+ * rows, for which it has room: those keep their ordinals, and what counts of its cover goes on to count.
+ */
+export async function buildVectorSegments(
+  reader: TableReader,
+  index: Pick<TableIndex, 'kind' | 'field' | 'vector'>,
+  stretches: readonly Stretch[],
+  base: CoveredSegment | null,
+  target: StageTarget,
+  pacer: Pacer,
+  progress: BuildProgress,
+): Promise<readonly IndexSegment[]> {
+  const field = reader.schema.fields.find(({ id }) => id === index.field)
+  const spec = vectorSpecOf(index)
+  assert(spec !== null && field?.type.kind === 'fixed_size_list', `a ${index.kind} index without vectors`)
+  const first = base === null ? 0 : base.segment.rows
+  const kept = base === null ? [] : await keptItems(base, target, pacer.signal)
+  const lists = base === null ? cutStretches(stretches, maxSegmentRows(spec, field.type.size)) : [stretches]
+  const segments: IndexSegment[] = []
+  let before = 0
+  for (const list of lists) {
+    const done = before
+    const stored = await storeSegment(
+      await buildSegment(
+        spec,
+        vectorInput(reader, field, list, first, pacer),
+        base === null ? null : await opened(base.segment, target),
+        pacer,
+        (rows, phase) => progress(done + rows, phase),
+      ),
+      target,
+      pacer.signal,
+    )
+    const rows = rowsIn(list)
+    const cover = [...kept, ...coverOf(list, field.id, first)]
+    const begun = base === null ? {} : { begun: base.segment.begun ?? first }
+    segments.push({ ...stored, rows: first + rows, ...begun, cover })
+    before += rows
+  }
+  return segments
+}
+
+async function opened(segment: IndexSegment, { store, location }: StageTarget): Promise<BaseSegment> {
+  const path = `${location}/${filePath('indexes', segment.file)}`
+  return { rows: segment.rows, file: await openSectionFile(store, path, segment) }
+}
+
+async function storeSegment(
+  { chunks, end }: SegmentBytes,
+  target: StageTarget,
+  signal: AbortSignal | undefined,
+): Promise<Pick<IndexSegment, 'file' | 'bytes' | 'crc'>> {
+  const file = newFileName(target)
+  await target.store.putStream(`${target.location}/${filePath('indexes', file)}`, chunks, signal)
+  const { bytes, footerCrc: crc } = end()
+  return { file, bytes, crc }
+}
+
+/** What counts of a segment's cover. No change names a file again (STORAGE S7), so what is gone of it is written anew. */
+async function keptItems(
+  { items }: CoveredSegment,
+  target: StageTarget,
+  signal: AbortSignal | undefined,
+): Promise<readonly CoverItem[]> {
+  const kept: CoverItem[] = []
+  for (const item of items) {
+    if (item.gone === undefined) kept.push(item)
+    else {
+      const { gone } = item
+      const bytes = await readWhole(target.store, `${target.location}/${filePath('rows', gone.file)}`, gone)
+      kept.push({ ...item, gone: { ...(await storeRuns(bytes, target, signal)), count: gone.count } })
+    }
+  }
+  return kept
+}

@@ -1,0 +1,88 @@
+/** The vectors of rows of a table, dead ones included, as a segment is built over them. */
+import type { Column } from '../arrow/column.js'
+import { sliceColumn } from '../arrow/slice.js'
+import type { DataType } from '../arrow/types.js'
+import { assert } from '../errors.js'
+import type { VectorInput, VectorPiece } from '../indexes/vector/input.js'
+import type { TableField } from '../manifest/table-schema.js'
+import { Bitset } from '../primitives/bitset.js'
+import type { Pacer } from '../primitives/pacer.js'
+import type { TableReader } from '../table/table-reader.js'
+import { copyElements, elementKind, presentVectors } from '../table/vector-column.js'
+import { rowsIn, type Stretch } from './stretch.js'
+
+/** Rows of a piece: few enough that converting them is no pause, enough that the work on one is more than asking for it. */
+const pieceRows = 4096
+
+/** `first`: ordinal of the first row. Each pass over the pieces reads the column again. */
+export function vectorInput(
+  reader: TableReader,
+  field: TableField,
+  stretches: readonly Stretch[],
+  first: number,
+  pacer: Pacer,
+): VectorInput {
+  const { type } = field
+  assert(type.kind === 'fixed_size_list', 'a vector column is a fixed_size_list')
+  return {
+    first,
+    rows: rowsIn(stretches),
+    dim: type.size,
+    kind: elementKind(type) ?? 'f32',
+    pieces: () => pieces(reader, field, stretches, first, pacer),
+  }
+}
+
+async function* pieces(
+  reader: TableReader,
+  field: TableField,
+  stretches: readonly Stretch[],
+  first: number,
+  pacer: Pacer,
+): AsyncGenerator<VectorPiece> {
+  let ordinal = first
+  for (const { fragment, from, to } of stretches) {
+    for (const part of await reader.partsOf(fragment, pacer.signal)) {
+      const start = Math.max(from - part.first, 0)
+      const end = Math.min(to - part.first, part.rows)
+      if (start >= end) continue
+      const { column } = await reader.column(part, field, pacer.signal)
+      for (let at = start; at < end; at += pieceRows) {
+        const rows = Math.min(pieceRows, end - at)
+        yield { first: ordinal, rows, ...vectorsOf(sliceColumn(column, at, rows)) }
+        ordinal += rows
+        await pacer.turn()
+      }
+    }
+  }
+}
+
+function vectorsOf(column: Column): Pick<VectorPiece, 'values' | 'present'> {
+  const { type } = column
+  assert(type.kind === 'fixed_size_list', 'a vector column is a fixed_size_list')
+  const count = column.length * type.size
+  const child = column.children[0]!
+  const present = presentVectors(column)
+  if (elementKind(type) !== null) {
+    return { values: (child.values as Float32Array | Uint8Array).subarray(0, count), present }
+  }
+  const values = new Float32Array(count)
+  copyElements(child, count, values)
+  return { values, present: isWide(child.type) ? withoutOverflow(values, type.size, present) : present }
+}
+
+function isWide(type: DataType): boolean {
+  return type.kind === 'float' && type.bits === 64
+}
+
+/** Without rows beyond float32: they are infinitely far from everything, and no partition or code is right for them. */
+function withoutOverflow(values: Float32Array, dim: number, present: Bitset | null): Bitset | null {
+  const rows = values.length / dim
+  let left = present
+  for (let i = 0; i < values.length; i++) {
+    if (Number.isFinite(values[i])) continue
+    left ??= Bitset.full(rows)
+    left.remove(Math.floor(i / dim))
+  }
+  return left
+}

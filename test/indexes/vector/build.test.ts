@@ -1,0 +1,196 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { seededRandom } from '../../../bench/random.js'
+import { buildSegment, isExtendable, maxSegmentRows } from '../../../src/indexes/vector/build.js'
+import type { VectorInput } from '../../../src/indexes/vector/input.js'
+import { type VectorSpec, vectorKinds } from '../../../src/indexes/vector/kind.js'
+import { openSegment } from '../../../src/indexes/vector/open.js'
+import type { VectorIndexSegment } from '../../../src/indexes/vector/segment.js'
+import { distancesPlain } from '../../../src/kernels/exact-plain.js'
+import type { Metric } from '../../../src/kernels/metric.js'
+import { Bitset } from '../../../src/primitives/bitset.js'
+import { Pacer } from '../../../src/primitives/pacer.js'
+import { collected, opened } from '../../support/section-files.js'
+
+const metrics = ['l2', 'cosine', 'dot'] as const
+
+interface Rows {
+  readonly dim: number
+  readonly count: number
+  readonly values: Float32Array
+  readonly present: Bitset | null
+}
+
+/** Rows around some centres, as embeddings lie. */
+function clustered(count: number, dim: number, centres: number, seed = 2): Rows {
+  const gauss = (random: () => number) => random() + random() + random() + random() - 2
+  const ofCentres = seededRandom(1)
+  const middle = Float32Array.from({ length: centres * dim }, () => 4 * gauss(ofCentres))
+  const random = seededRandom(seed)
+  const values = new Float32Array(count * dim)
+  for (let row = 0; row < count; row++) {
+    const centre = Math.floor(random() * centres) * dim
+    for (let i = 0; i < dim; i++) values[row * dim + i] = middle[centre + i]! + gauss(random)
+  }
+  return { dim, count, values, present: null }
+}
+
+function inputOf({ dim, count, values, present }: Rows, first = 0, step = 700): VectorInput {
+  return {
+    first,
+    rows: count - first,
+    dim,
+    kind: 'f32',
+    async *pieces() {
+      for (let from = first; from < count; from += step) {
+        const rows = Math.min(step, count - from)
+        yield {
+          first: from,
+          rows,
+          values: values.slice(from * dim, (from + rows) * dim),
+          present: present?.slice(from, from + rows) ?? null,
+        }
+      }
+    },
+  }
+}
+
+async function built(spec: VectorSpec, rows: Rows, base: Buffer | null = null, baseRows = 0, baseCrc = 0) {
+  const from = base === null ? null : { rows: baseRows, file: opened(base, baseCrc) }
+  const file = await buildSegment(spec, inputOf(rows, baseRows), from, new Pacer(), () => {})
+  return collected(file)
+}
+
+async function segmentOver(spec: VectorSpec, rows: Rows): Promise<VectorIndexSegment> {
+  const { bytes, crc } = await built(spec, rows)
+  return openSegment(opened(bytes, crc), rows.count, rows.dim)
+}
+
+/** The nearest rows, as the column says. */
+function nearest(rows: Rows, query: Float32Array, metric: Metric, k: number, allowed: Bitset | null) {
+  const all = { kind: 'f32', dim: rows.dim, rows: rows.count, values: rows.values } as const
+  const distances = distancesPlain(all, query, metric)
+  return [...distances.keys()]
+    .filter(row => (rows.present?.has(row) ?? true) && (allowed?.has(row) ?? true))
+    .sort((a, b) => distances[a]! - distances[b]! || a - b)
+    .slice(0, k)
+}
+
+/** Of the ten nearest rows of some queries, how many are among what is proposed without tuning. */
+async function recallOf(
+  segment: VectorIndexSegment,
+  rows: Rows,
+  queries: Rows,
+  metric: Metric,
+  allowed: Bitset | null = null,
+): Promise<number> {
+  let found = 0
+  let wanted = 0
+  for (let q = 0; q < queries.count; q++) {
+    const query = queries.values.slice(q * queries.dim, (q + 1) * queries.dim)
+    const truth = nearest(rows, query, metric, 10, allowed)
+    const count = segment.candidatesFor(10, undefined)
+    const { ordinals } = await segment.candidates({ query, count, allowed, effort: {} }, new Pacer())
+    expect(new Set(ordinals).size).toBe(ordinals.length)
+    const proposed = new Set(ordinals)
+    wanted += truth.length
+    found += truth.filter(row => proposed.has(row)).length
+  }
+  return found / wanted
+}
+
+describe.each(vectorKinds)('%s', kind => {
+  const spec = (metric: Metric, parameters = {}): VectorSpec => ({ kind, metric, parameters })
+  const rows = clustered(3000, 24, 40)
+  const queries = clustered(40, 24, 40, 3)
+
+  test.each(metrics)('finds the nearest rows by %s', async metric => {
+    const segment = await segmentOver(spec(metric), rows)
+    expect(await recallOf(segment, rows, queries, metric)).toBeGreaterThan(0.93)
+    expect(segment.facts.vectors).toBe(3000)
+    expect(segment.facts.recall).toBeGreaterThan(0.9)
+  })
+
+  test('proposes allowed rows only, and finds the nearest of them', async () => {
+    const segment = await segmentOver(spec('l2'), rows)
+    for (const share of [0.5, 0.1, 0.02]) {
+      const random = seededRandom(5)
+      const allowed = new Bitset(3000)
+      for (let row = 0; row < 3000; row++) if (random() < share) allowed.add(row)
+      expect(await recallOf(segment, rows, queries, 'l2', allowed), `${share}`).toBeGreaterThan(0.9)
+      const probe = { query: queries.values.slice(0, 24), count: 30, effort: {} }
+      const { ordinals } = await segment.candidates({ ...probe, allowed }, new Pacer())
+      expect(ordinals.every(row => allowed.has(row))).toBe(true)
+    }
+  })
+
+  test('is the same whenever it is built, and how its rows come', async () => {
+    const some = clustered(900, 9, 5)
+    const file = await built(spec('l2'), some)
+    const again = await collected(
+      await buildSegment(spec('l2'), inputOf(some, 0, 123), null, new Pacer(), () => {}),
+    )
+    expect(again.crc).toBe(file.crc)
+  })
+
+  test('never fails for few rows, the same rows, rows without vectors or without direction', async () => {
+    const few = fc.record({
+      count: fc.integer({ min: 0, max: 40 }),
+      dim: fc.integer({ min: 1, max: 20 }),
+      metric: fc.constantFrom(...metrics),
+      palette: fc.constantFrom([0], [0, 1], [1, 2, 3, 4, 5], [0, 1e-30, 1e30, -3e38]),
+      missing: fc.integer({ min: 0, max: 3 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(few, async ({ count, dim, metric, palette, missing }) => {
+        const random = seededRandom(count * 7 + dim)
+        const present = Bitset.full(count)
+        for (let row = 0; row < count; row++) if (row % 4 < missing) present.remove(row)
+        const values = Float32Array.from(
+          { length: count * dim },
+          () => palette[Math.floor(random() * palette.length)]!,
+        )
+        const some: Rows = { dim, count, values, present: missing === 0 ? null : present }
+        const segment = await segmentOver(spec(metric), some)
+        expect(segment.facts.vectors).toBe(present.count())
+        const query = Float32Array.from({ length: dim }, () => random())
+        const probe = { query, count: 1000, allowed: null, effort: {} }
+        const { ordinals } = await segment.candidates(probe, new Pacer())
+        expect([...ordinals].sort((a, b) => a - b)).toEqual([...present.toIndices()])
+      }),
+      { numRuns: 15 },
+    )
+  })
+
+  test.runIf(isExtendable(spec('l2')))('rows are added to a segment, which keeps what it has', async () => {
+    const all = clustered(3000, 16, 20)
+    const base: Rows = { ...all, count: 2400 }
+    const first = await built(spec('cosine'), base)
+    const extended = await built(spec('cosine'), all, first.bytes, 2400, first.crc)
+    const segment = await openSegment(opened(extended.bytes, extended.crc), 3000, 16)
+    expect(segment.facts.vectors).toBe(3000)
+    expect(await recallOf(segment, all, clustered(40, 16, 20, 3), 'cosine')).toBeGreaterThan(0.9)
+    const added = Bitset.range(3000, 2400, 3000)
+    expect(await recallOf(segment, all, clustered(40, 16, 20, 3), 'cosine', added)).toBeGreaterThan(0.9)
+  })
+
+  test('looks through the partitions that it is told to', async () => {
+    const segment = await segmentOver(spec('l2', { partitions: 8 }), rows)
+    expect(segment.facts.partitions).toBe(8)
+    const query = queries.values.slice(0, 24)
+    const one = { leastPartitions: 1, mostPartitions: 1 }
+    const found = await segment.candidates({ query, count: 5, allowed: null, effort: one }, new Pacer())
+    expect(found.partitions).toBe(1)
+    const all = await segment.candidates(
+      { query, count: 5, allowed: null, effort: { leastPartitions: 8 } },
+      new Pacer(),
+    )
+    expect(all.partitions).toBe(8)
+    expect(all.measured).toBeGreaterThan(found.measured)
+  })
+
+  test('takes no more memory than it says', () => {
+    expect(maxSegmentRows(spec('l2'), 128)).toBeGreaterThan(1_000_000)
+    expect(maxSegmentRows(spec('l2'), 100_000)).toBeGreaterThan(0)
+  })
+})
