@@ -8,24 +8,17 @@ import { findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
 import { type CoveredSegment, fragmentsById } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
-import { type CoverItem, rowsOfItem } from '../manifest/table-index.js'
+import { type CoverItem, rowsOfItem, vectorSpecOf } from '../manifest/table-index.js'
 import { orAborted } from '../primitives/abort.js'
 import { Bitset } from '../primitives/bitset.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import type { RowSet } from '../primitives/row-set.js'
-import { type Covering, IndexCover, itemsByFragment, rowsOfItems } from './index-cover.js'
+import { IndexCover, itemsByFragment, rowsOfItems } from './index-cover.js'
 import { openSectionFile } from './section-file.js'
 import { readStoredRuns } from './stored-runs.js'
 import type { TableSource } from './table-source.js'
-
-/** What a version says of a vector index. */
-export interface VectorTableIndex extends Covering {
-  readonly name: string
-  readonly kind: VectorKind
-  readonly metric: Metric
-}
 
 export interface VectorIndexReader {
   readonly name: string
@@ -61,18 +54,20 @@ export function vectorIndexReaders(
   source: TableSource,
   location: string,
   layout: Layout,
-  indexes: readonly VectorTableIndex[],
 ): readonly VectorIndexReader[] {
-  if (indexes.length === 0) return []
+  if (layout.indexes.length === 0) return []
   const fragments = fragmentsById(layout)
-  return indexes.map(index => {
-    const { name, kind, metric, field } = index
+  return layout.indexes.flatMap(index => {
+    const spec = vectorSpecOf(index)
+    if (spec === null) return []
+    const { name, field } = index
+    const { kind, metric } = spec
     const { type } = findFieldById(layout.schema, field)!.at(-1)!
     const dim = type.kind === 'fixed_size_list' ? type.size : 0
     const cover = new IndexCover(index, layout, fragments)
     const version: Version = { source, location, layout, fragments, dim }
     const segments = cover.segments.map(covered => new SegmentReader(version, covered))
-    return { name, kind, metric, field, segments, covered: fragment => cover.covered(fragment) }
+    return [{ name, kind, metric, field, segments, covered: fragment => cover.covered(fragment) }]
   })
 }
 
@@ -125,8 +120,7 @@ export class SegmentReader {
     const opening = source.segments.get(this.#path, async claim => {
       claim(bytes)
       const file = await openSectionFile(source.store, this.#path, { bytes, crc })
-      // Whoever else waits for it does not give up with the first.
-      return openSegment(file, rows, dim, new Pacer())
+      return openSegment(file, rows, dim)
     })
     return this.#arrived(opening, signal)
   }
@@ -136,6 +130,7 @@ export class SegmentReader {
     if (this.#isWhole) return null
     const { source, layout } = this.#version
     const key = `${this.#path}@${layout.version}`
+    // Whoever else waits for it does not give up with the first.
     const making = source.live.get(key, () => this.ordinalsOf(liveIn, new Pacer()), this.#path)
     const bits = await this.#arrived(making, signal)
     this.#living ??= bits.count()

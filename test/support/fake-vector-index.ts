@@ -10,7 +10,6 @@ import { filePath } from '../../src/manifest/file-names.js'
 import type { Layout } from '../../src/manifest/layout.js'
 import type { IndexSegment, TableIndex } from '../../src/manifest/table-index.js'
 import type { TableReader } from '../../src/table/table-reader.js'
-import type { VectorTableIndex } from '../../src/table/vector-index.js'
 
 /** What a segment makes of the rows that it may propose, the nearest first: which of them, in which order. */
 export type Proposing = (nearest: Uint32Array, distances: Float32Array, count: number) => Uint32Array
@@ -33,17 +32,17 @@ export class FakeVectorIndexes {
   /** By path: who saw a segment first, when all of its rows were there. */
   readonly #first = new Map<string, { readonly reader: TableReader; readonly segment: IndexSegment }>()
 
-  /** The indexes of a version, as this takes them. `location`: the folder of the table. */
-  indexesOf(reader: TableReader, location: string, { indexes, schema }: Layout): VectorTableIndex[] {
-    const field = schema.fields.find(({ name }) => name === 'v')
-    if (field === undefined) return []
-    return indexes.filter(isTaken).map(({ name, segments }) => {
-      for (const segment of segments) {
+  /** The layout of a version as this takes it. `location`: the folder of the table. */
+  taken(reader: TableReader, location: string, layout: Layout): Layout {
+    const field = layout.schema.fields.find(({ name }) => name === 'v')!
+    const indexes = layout.indexes.filter(isTaken).map((index): TableIndex => {
+      for (const segment of index.segments) {
         const path = `${location}/${filePath('indexes', segment.file)}`
         if (!this.#first.has(path)) this.#first.set(path, { reader, segment })
       }
-      return { name, kind: 'IVF_FLAT', metric: this.metric, field: field.id, segments }
+      return { ...index, kind: 'IVF_FLAT', field: field.id, vector: { metric: this.metric } }
     })
+    return { ...layout, indexes }
   }
 
   /** In the place of `openSegment`. */
