@@ -1,8 +1,9 @@
-/** Centroids: k-means by squared Euclidean distance, Lloyd's rounds from distinct rows that a fixed seed draws. */
+/** Centroids: k-means by squared Euclidean distance, Lloyd's rounds from rows that lie apart, which a fixed seed draws. */
 import type { Pacer } from '../primitives/pacer.js'
 import { seededRandom } from '../primitives/seeded-random.js'
 import { Assigner, type Centroids, squaredDistance } from './assigner.js'
 import { distinctRows } from './distinct-rows.js'
+import { spreadRows } from './spread-rows.js'
 
 export { Assigner, type Centroids }
 
@@ -14,6 +15,9 @@ const apart = 1 / 8
 
 /** More than this many are not sought among all rows, but for each of fewer clusters among its own. */
 const mostTogether = 1024
+
+/** Rows for each centroid that the first centroids are chosen from. */
+const beginningRows = 4
 
 /** Rows for each centroid that those clusters are found from. */
 const firstRows = 256
@@ -47,10 +51,12 @@ async function trainTogether(
   pacer: Pacer,
   plain: boolean,
 ): Promise<Centroids> {
-  const distinct = await distinctRows(sample, dim, drawn(rows), Math.min(rows, count + 1), pacer)
-  const beginnings = await gather(sample, dim, distinct.subarray(0, count), pacer)
+  const distinct = await distinctRows(sample, dim, drawn(rows), Math.min(rows, count * beginningRows), pacer)
+  const some = await gather(sample, dim, distinct, pacer)
   // No more distinct ones than asked for: nothing could lie nearer than these.
-  if (distinct.length <= count) return beginnings
+  if (some.count <= count) return some
+  const spread = await spreadRows(some, count, seededRandom(count), pacer)
+  const beginnings = await gather(some.values, dim, spread, pacer)
   return improve(sample, rows, beginnings, maxIterations, pacer, plain)
 }
 
