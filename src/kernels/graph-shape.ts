@@ -45,8 +45,8 @@ export const insertedTogether = 1024
 /** A filtered walk remembers at least so many rows that it has yet to expand; when there are more, it forgets the farther half. */
 const frontierLeast = 16_384
 
-/** With fewer bytes of vectors than this they stay in the cache, and asking for them early costs more than it saves. */
-const touchedFrom = 2 ** 24
+/** With fewer bytes of vectors than this they stay in a cache of our own core, and asking for them early costs more than it saves. */
+const touchedFrom = 2 ** 22
 
 /** Addresses in the scratch. */
 export interface Scratch {

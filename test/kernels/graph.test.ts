@@ -172,7 +172,7 @@ test('the kernel and its twin leave the same bytes and find the same rows', () =
         expect(other).toEqual(one)
       }
     }),
-    { numRuns: 150 },
+    { numRuns: 80 },
   )
 })
 
@@ -199,7 +199,7 @@ test('a walk that keeps as many as there are finds all rows, in order', () => {
         )
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   )
 })
 

@@ -159,6 +159,7 @@ function insertRow<Kind>(row: u32): void {
   for (let l = top; l >= 0; l--) {
     const list = listOf(row, l)
     const count = load<u32>(list)
+    if (touch) for (let i: u32 = 1; i <= count; i++) touchLines(listOf(load<u32>(list + (<usize>i << 2)), l), listBytes(l))
     for (let i: u32 = 1; i <= count; i++) link<Kind>(load<u32>(list + (<usize>i << 2)), row, l)
   }
   if (level > entryLevel) {
@@ -211,6 +212,9 @@ function join<Kind>(row: u32, first: u32): void {
 /** Writes the keys of the edges of `from` to `to`, ascending; returns their end. */
 function gather<Kind>(from: u32, list: usize, first: u32, count: u32, to: usize): usize {
   const vector = vectorOf(from)
+  if (touch) {
+    for (let i = first; i < count; i++) touchLines(vectorOf(load<u32>(list + (<usize>i << 2), 4)), stride)
+  }
   let end = to
   for (let i = first; i < count; i++) {
     const row = load<u32>(list + (<usize>i << 2), 4)
@@ -276,7 +280,7 @@ function descend<Kind>(query: usize, from: i32, to: i32): void {
       before = nearest
       const list = listOf(before, level)
       const count = load<u32>(list)
-      if (touch) for (let i: u32 = 1; i <= count; i++) touchVector(vectorOf(load<u32>(list + (<usize>i << 2))))
+      if (touch) for (let i: u32 = 1; i <= count; i++) touchLines(vectorOf(load<u32>(list + (<usize>i << 2))), stride)
       for (let i: u32 = 1; i <= count; i++) {
         const row = load<u32>(list + (<usize>i << 2))
         const bits = between<Kind>(query, vectorOf(row))
@@ -317,6 +321,7 @@ function search<Kind>(query: usize, level: i32): void {
     store<u64>(next, key | 1)
     next += 8
     const end = lookAround(rowOf(key), level)
+    if (touch && next < keptEnd) touchLines(listOf(rowOf(load<u64>(next)), level), listBytes(level))
     for (let at = nearby; at < end; at += 4) {
       const row = load<u32>(at)
       const found = keyOf(between<Kind>(query, vectorOf(row)), row)
@@ -339,7 +344,7 @@ function searchFiltered<Kind>(query: usize): void {
   }
 }
 
-/** Puts the rows that `row` leads to and that were not visited into `nearby`; returns their end. */
+/** Puts the rows that `row` leads to and that were not visited into `nearby`; returns their end. Whether they were, no branch could guess. */
 @inline
 function lookAround(row: u32, level: i32): usize {
   const list = listOf(row, level)
@@ -350,21 +355,20 @@ function lookAround(row: u32, level: i32): usize {
   for (let at = list + (<usize>firstEdge(head) << 2); at < stop; at += 4) {
     const to = load<u32>(at, 4)
     const mark = seen + (<usize>to << 1)
-    if (load<u16>(mark) == now) continue
-    store<u16>(mark, <u16>now)
     store<u32>(end, to)
-    end += 4
-    if (touching) touchVector(vectorOf(to))
+    end += <usize>(load<u16>(mark) != now) << 2
+    store<u16>(mark, <u16>now)
   }
+  if (touching) for (let at = nearby; at < end; at += 4) touchLines(vectorOf(load<u32>(at)), stride)
   measured += <u32>((end - nearby) >> 2)
   return end
 }
 
-/** Asks for all lines of a vector early: the misses of many overlap. */
+/** Asks for what will be needed: the misses of many lines overlap. */
 @inline
-function touchVector(vector: usize): void {
-  const end = vector + stride
-  for (let line = vector; line < end; line += CACHE_LINE) load<u8>(line)
+function touchLines(begin: usize, bytes: usize): void {
+  const end = begin + bytes
+  for (let line = begin; line < end; line += CACHE_LINE) load<u8>(line)
 }
 
 /** Whether the row is visited for the first time. */
@@ -503,7 +507,12 @@ function isAllowed(row: u32): bool {
 }
 
 function clearList(list: usize, level: i32): void {
-  memory.fill(list, 0, (<usize>(level == 0 ? m << 1 : m) << 2) + 4)
+  memory.fill(list, 0, listBytes(level))
+}
+
+@inline
+function listBytes(level: i32): usize {
+  return (<usize>(level == 0 ? m << 1 : m) << 2) + 4
 }
 
 @inline
