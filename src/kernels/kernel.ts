@@ -89,6 +89,39 @@ export interface Kernel {
     ordinals: number,
     base: number,
   ): void
+  openNearest(heap: number, k: number, allowed: number): void
+  offerNearest(distances: number, ordinals: number, count: number, base: number): void
+  closeNearest(): number
+  scanFloats(
+    list: number,
+    count: number,
+    stride: number,
+    query: number,
+    distances: number,
+    ordinals: number,
+    base: number,
+  ): void
+  scanBytes(
+    list: number,
+    count: number,
+    stride: number,
+    query: number,
+    scale: number,
+    distances: number,
+    ordinals: number,
+    base: number,
+  ): void
+  assignRows(
+    vectors: number,
+    rows: number,
+    dim: number,
+    origin: number,
+    groups: number,
+    panels: number,
+    panelCount: number,
+    bests: number,
+    out: number,
+  ): void
 }
 
 export interface KernelMemory {
@@ -175,5 +208,11 @@ function guarded(kernel: Kernel): Kernel {
     encodeSigns: guard('encodeSigns', kernel.encodeSigns),
     tabulateSigns: guard('tabulateSigns', kernel.tabulateSigns),
     scanSigns: guard('scanSigns', kernel.scanSigns),
+    openNearest: guard('openNearest', kernel.openNearest),
+    offerNearest: guard('offerNearest', kernel.offerNearest),
+    closeNearest: guard('closeNearest', kernel.closeNearest),
+    scanFloats: guard('scanFloats', kernel.scanFloats),
+    scanBytes: guard('scanBytes', kernel.scanBytes),
+    assignRows: guard('assignRows', kernel.assignRows),
   }
 }

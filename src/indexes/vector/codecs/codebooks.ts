@@ -6,6 +6,7 @@ import { roundedBytes, roundTables } from '../../../kernels/fast-scan.js'
 import { type Columns, nearestColumns, squareColumns } from '../../../kernels/product.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { CodecSettings } from '../codec.js'
+import { Desks } from './desks.js'
 
 /** Vectors that are coded at once: they and the centroids of a part fit the cache. */
 export const codedRows = 64
@@ -39,8 +40,7 @@ export class Codebooks {
   readonly centroids: number
   readonly #counts: Uint32Array
   readonly #values: Float32Array
-  #desk: Desk | undefined
-  #plainDesk: Desk | undefined
+  readonly #desks = new Desks(plain => this.#lay(plain))
 
   /** @throws corrupted (code 18) when these are no parameters of a codec of `dim` elements. */
   constructor(dim: number, parameters: Uint8Array) {
@@ -53,7 +53,11 @@ export class Codebooks {
       counts.forEach((count, part) => {
         elements += count >= 1 && count <= centroids ? count * partWidth(dim, parts, part) : Number.NaN
       })
-    if (elements === 0 || (headWords + counts.length + elements) * 4 !== parameters.length || counts.length < parts)
+    if (
+      elements === 0 ||
+      (headWords + counts.length + elements) * 4 !== parameters.length ||
+      counts.length < parts
+    )
       throw corrupted(
         `${parameters.length} bytes, ${parts} parts and ${bits} bits are no codebooks for vectors of ${dim} elements`,
       )
@@ -94,7 +98,7 @@ export class Codebooks {
 
   /** For each part of each of at most `codedRows` vectors the number of its centroid; a view, until the next call. */
   codesOf(vectors: Float32Array, plain: boolean): Uint8Array {
-    const { arena, vectors: at, codes, parts } = this.#deskFor(plain)
+    const { arena, vectors: at, codes, parts } = this.#desks.get(plain)
     const { dim } = this
     const rows = vectors.length / dim
     new Float32Array(arena.buffer, at, vectors.length).set(vectors)
@@ -107,7 +111,7 @@ export class Codebooks {
 
   /** How far the parts of a query are from the centroids: `parts x centroids`; a view, until the next call. */
   tablesOf(query: Float32Array, plain: boolean): Float32Array {
-    const { arena, vectors, tables, parts } = this.#deskFor(plain)
+    const { arena, vectors, tables, parts } = this.#desks.get(plain)
     const { dim, centroids } = this
     new Float32Array(arena.buffer, vectors, dim).set(query)
     parts.forEach((part, p) => {
@@ -119,14 +123,9 @@ export class Codebooks {
   /** The same for codes of 4 bits, rounded for a fast scan. */
   roundedTablesOf(query: Float32Array, plain: boolean): Uint8Array {
     this.tablesOf(query, plain)
-    const { arena, tables, rounded, parts } = this.#deskFor(plain)
+    const { arena, tables, rounded, parts } = this.#desks.get(plain)
     roundTables(arena, tables, parts.length, rounded)
     return new Uint8Array(arena.buffer, rounded, roundedBytes(parts.length))
-  }
-
-  #deskFor(plain: boolean): Desk {
-    if (plain) return (this.#plainDesk ??= this.#lay(plain))
-    return (this.#desk ??= this.#lay(plain))
   }
 
   #lay(plain: boolean): Desk {
