@@ -11,6 +11,9 @@ import { Desks } from './desks.js'
 /** Vectors that are coded at once: they and the centroids of a part fit the cache. */
 export const codedRows = 64
 
+/** Rows of a sample that are cut between two looks at the clock. */
+const rowsAtOnce = 1024
+
 /** So that the sums of 4-bit codes' entries, which are u16s, keep some steps for each part. */
 const maxParts = 32_768
 
@@ -85,10 +88,9 @@ export class Codebooks {
       const width = partWidth(dim, parts, part)
       const slices = new Float32Array(rows * width)
       for (let row = 0; row < rows; row++) {
-        const from = row * dim + start
-        slices.set(sample.subarray(from, from + width), row * width)
+        for (let i = 0; i < width; i++) slices[row * width + i] = sample[row * dim + start + i]!
+        if (row % rowsAtOnce === 0) await pacer.turn()
       }
-      await pacer.turn()
       const found = await trainCentroids(slices, rows, width, 1 << bits, maxIterations, pacer)
       head.push(found.count)
       values.push(found.values)
