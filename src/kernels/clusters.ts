@@ -1,8 +1,9 @@
-/** k-means by squared Euclidean distance: Lloyd's rounds from distinct rows that a fixed seed draws. */
+/** Centroids: k-means by squared Euclidean distance, Lloyd's rounds from rows that lie apart, which a fixed seed draws. */
 import type { Pacer } from '../primitives/pacer.js'
 import { seededRandom } from '../primitives/seeded-random.js'
 import { Assigner, type Centroids, squaredDistance } from './assigner.js'
 import { distinctRows } from './distinct-rows.js'
+import { spreadRows } from './spread-rows.js'
 
 export { Assigner, type Centroids }
 
@@ -12,11 +13,23 @@ const rowsAtOnce = 1024
 /** How far the halves of a cluster that is split lie from its middle, as a share of the way to its farthest row. */
 const apart = 1 / 8
 
+/** More than this many are not sought among all rows, but for each of fewer clusters among its own. */
+const mostTogether = 1024
+
+/** Rows for each centroid that the first centroids are chosen from. */
+const beginningRows = 4
+
+/** Rows for each centroid that those clusters are found from. */
+const firstRows = 256
+
+/** Rounds over all rows, once each cluster has its centroids. */
+const lastRounds = 1
+
 /**
  * At most `count` centroids of `rows` vectors: fewer where there are fewer distinct ones. The same input gives the same
  * centroids on every machine. Empty clusters are filled by splitting the largest. `plain`: without the SIMD kernel.
  */
-export async function trainCentroids(
+export function trainCentroids(
   sample: Float32Array,
   rows: number,
   dim: number,
@@ -25,35 +38,141 @@ export async function trainCentroids(
   pacer: Pacer,
   plain = false,
 ): Promise<Centroids> {
-  const beginnings = await distinctRows(sample, dim, shuffled(rows), Math.min(rows, count + 1), pacer)
-  // No more distinct ones than asked for: nothing could lie nearer than these.
-  const exhausted = beginnings.length <= count
-  const clusters = new Clusters(sample, rows, dim, beginnings.subarray(0, count))
-  if (exhausted || maxIterations === 0) return clusters.centroids()
+  const train = count > mostTogether ? trainApart : trainTogether
+  return train(sample, rows, dim, count, maxIterations, pacer, plain)
+}
 
-  const rowsTogether = Assigner.rowsAtOnce(count, dim, plain)
-  const assigner = new Assigner(clusters.centroids(), rowsTogether, plain)
-  for (let round = 0; round < maxIterations; round++) {
+async function trainTogether(
+  sample: Float32Array,
+  rows: number,
+  dim: number,
+  count: number,
+  maxIterations: number,
+  pacer: Pacer,
+  plain: boolean,
+): Promise<Centroids> {
+  const distinct = await distinctRows(sample, dim, drawn(rows), Math.min(rows, count * beginningRows), pacer)
+  const some = await gather(sample, dim, distinct, pacer)
+  // No more distinct ones than asked for: nothing could lie nearer than these.
+  if (some.count <= count) return some
+  const spread = await spreadRows(some, count, seededRandom(count), pacer)
+  const beginnings = await gather(some.values, dim, spread, pacer)
+  return improve(sample, rows, beginnings, maxIterations, pacer, plain)
+}
+
+/**
+ * First a few clusters, then of each as many centroids as its share of the rows: the work is that of far fewer centroids. They end up
+ * some percent farther from their rows; rounds over all rows win half of it back.
+ */
+async function trainApart(
+  sample: Float32Array,
+  rows: number,
+  dim: number,
+  count: number,
+  maxIterations: number,
+  pacer: Pacer,
+  plain: boolean,
+): Promise<Centroids> {
+  const clusters = Math.ceil(Math.sqrt(count))
+  const few = new Uint32Array(Math.min(rows, clusters * firstRows))
+  const order = drawn(rows)
+  for (let i = 0; i < few.length; i++) few[i] = order.next().value
+  const some = await gather(sample, dim, few, pacer)
+  const first = await trainTogether(some.values, some.count, dim, clusters, maxIterations, pacer, plain)
+  const members = await membersOf(sample, rows, first, pacer, plain)
+
+  // What a large one has no use for, because its rows are the same, is for those after it.
+  const parts: Float32Array[] = []
+  let left = count
+  let rowsLeft = rows
+  for (const own of members.filter(({ length }) => length > 0).sort((a, b) => b.length - a.length)) {
+    if (left === 0) break
+    const wanted = Math.min(left, Math.max(1, Math.round((left * own.length) / rowsLeft)))
+    const { values } = await gather(sample, dim, own, pacer)
+    const found = await trainTogether(values, own.length, dim, wanted, maxIterations, pacer, plain)
+    parts.push(found.values)
+    left -= found.count
+    rowsLeft -= own.length
+  }
+  const values = new Float32Array(parts.reduce((length, part) => length + part.length, 0))
+  let end = 0
+  for (const part of parts) {
+    values.set(part, end)
+    end += part.length
+  }
+  return improve(
+    sample,
+    rows,
+    { count: end / dim, dim, values },
+    Math.min(lastRounds, maxIterations),
+    pacer,
+    plain,
+  )
+}
+
+/** Lloyd's rounds, until nothing moves. */
+async function improve(
+  sample: Float32Array,
+  rows: number,
+  beginnings: Centroids,
+  rounds: number,
+  pacer: Pacer,
+  plain: boolean,
+): Promise<Centroids> {
+  if (rounds === 0) return beginnings
+  const clusters = new Clusters(sample, rows, beginnings)
+  const rowsTogether = Assigner.rowsAtOnce(beginnings.count, beginnings.dim, plain)
+  const assigner = new Assigner(beginnings, rowsTogether, plain)
+  for (let round = 0; round < rounds; round++) {
     assigner.use(clusters.centroids())
     const moved = await clusters.assign(assigner, rowsTogether, pacer)
     clusters.settle()
     if (!moved) break
     await clusters.fillEmpty(pacer)
   }
-  return clusters.inhabited()
+  return clusters.inhabited(pacer)
 }
 
-/** All row numbers, in an order drawn from a fixed seed. */
-function shuffled(rows: number): Uint32Array {
-  const random = seededRandom(rows)
-  const order = Uint32Array.from({ length: rows }, (_, row) => row)
-  for (let i = rows - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1))
-    const row = order[i]!
-    order[i] = order[j]!
-    order[j] = row
+/** The rows that are nearest to each centroid. */
+async function membersOf(
+  sample: Float32Array,
+  rows: number,
+  centroids: Centroids,
+  pacer: Pacer,
+  plain: boolean,
+): Promise<Uint32Array[]> {
+  const clusters = new Clusters(sample, rows, centroids)
+  const rowsTogether = Assigner.rowsAtOnce(centroids.count, centroids.dim, plain)
+  await clusters.assign(new Assigner(centroids, rowsTogether, plain), rowsTogether, pacer)
+  return clusters.members()
+}
+
+async function gather(
+  sample: Float32Array,
+  dim: number,
+  rows: Uint32Array,
+  pacer: Pacer,
+): Promise<Centroids> {
+  const values = new Float32Array(rows.length * dim)
+  for (let i = 0; i < rows.length; i++) {
+    if (i % rowsAtOnce === 0) await pacer.turn()
+    const from = rows[i]! * dim
+    values.set(sample.subarray(from, from + dim), i * dim)
   }
-  return order
+  return { count: rows.length, dim, values }
+}
+
+/** All row numbers, in an order that a fixed seed draws. */
+function* drawn(rows: number): Generator<number> {
+  const random = seededRandom(rows)
+  const order = new Uint32Array(rows)
+  for (let row = 0; row < rows; row++) order[row] = row
+  for (let i = 0; i < rows; i++) {
+    const j = i + Math.floor(random() * (rows - i))
+    const row = order[j]!
+    order[j] = order[i]!
+    yield row
+  }
 }
 
 class Clusters {
@@ -68,35 +187,35 @@ class Clusters {
   readonly #sizes: Uint32Array
   readonly #sums: Float64Array
 
-  /** `beginnings`: the rows that centroids begin as. */
-  constructor(sample: Float32Array, rows: number, dim: number, beginnings: Uint32Array) {
+  constructor(sample: Float32Array, rows: number, { count, dim, values }: Centroids) {
     this.#sample = sample
     this.#rows = rows
     this.#dim = dim
-    this.#count = beginnings.length
-    this.#values = new Float32Array(beginnings.length * dim)
-    beginnings.forEach((row, cluster) => {
-      this.#values.set(sample.subarray(row * dim, (row + 1) * dim), cluster * dim)
-    })
-    this.#clusterOf = new Uint32Array(rows).fill(beginnings.length)
-    this.#sizes = new Uint32Array(beginnings.length).fill(1)
-    this.#sums = new Float64Array(beginnings.length * dim)
+    this.#count = count
+    this.#values = values.slice()
+    this.#clusterOf = new Uint32Array(rows).fill(count)
+    this.#sizes = new Uint32Array(count)
+    this.#sums = new Float64Array(count * dim)
   }
 
   centroids(): Centroids {
     return { count: this.#count, dim: this.#dim, values: this.#values }
   }
 
-  /** Without centroids that no row is nearest to. */
-  inhabited(): Centroids {
-    const dim = this.#dim
-    const kept: number[] = []
-    for (let cluster = 0; cluster < this.#count; cluster++) if (this.#sizes[cluster]! > 0) kept.push(cluster)
-    const values = new Float32Array(kept.length * dim)
-    kept.forEach((cluster, i) => {
-      values.set(this.#values.subarray(cluster * dim, (cluster + 1) * dim), i * dim)
+  /** The rows of each. */
+  members(): Uint32Array[] {
+    const members = Array.from(this.#sizes, size => new Uint32Array(size))
+    const written = new Uint32Array(this.#count)
+    this.#clusterOf.forEach((cluster, row) => {
+      members[cluster]![written[cluster]!++] = row
     })
-    return { count: kept.length, dim, values }
+    return members
+  }
+
+  /** Without centroids that no row is nearest to. */
+  inhabited(pacer: Pacer): Promise<Centroids> {
+    const kept = Uint32Array.from(this.#sizes.keys()).filter(cluster => this.#sizes[cluster]! > 0)
+    return gather(this.#values, this.#dim, kept, pacer)
   }
 
   /** Gives every row to the nearest centroid; whether any came from another. */

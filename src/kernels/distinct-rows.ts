@@ -10,7 +10,7 @@ const rowsAtOnce = 1024
 export async function distinctRows(
   vectors: Float32Array,
   dim: number,
-  order: Uint32Array,
+  order: Iterable<number>,
   count: number,
   pacer: Pacer,
 ): Promise<Uint32Array> {
@@ -19,9 +19,10 @@ export async function distinctRows(
   const words = new Int32Array(vectors.buffer, vectors.byteOffset, vectors.length)
   const found = new Uint32Array(count)
   let size = 0
-  for (let i = 0; i < order.length && size < count; i++) {
-    if (i % rowsAtOnce === 0) await pacer.turn()
-    const row = order[i]!
+  let seen = 0
+  for (const row of order) {
+    if (size === count) break
+    if (seen++ % rowsAtOnce === 0) await pacer.turn()
     let slot = hashOf(words, row * dim, dim) & mask
     while (slots[slot] !== free && !same(vectors, dim, slots[slot]!, row)) slot = (slot + 1) & mask
     if (slots[slot] !== free) continue

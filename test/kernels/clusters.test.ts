@@ -158,6 +158,24 @@ describe('k-means', () => {
     expect(centroids.count).toBeGreaterThan(60)
   })
 
+  test('of many centroids is done apart for parts of the rows, with and without the kernel', async () => {
+    const sample = fillFloats(new Float32Array(4000 * 2), seededRandom(10))
+    const kernel = await trainCentroids(sample, 4000, 2, 1200, 5, pacer)
+    expect(kernel.count).toBeLessThanOrEqual(1200)
+    expect(kernel.count).toBeGreaterThan(1150)
+    expect(errorOf(kernel, sample.subarray(0, 200))).toBeLessThan(0.001)
+    expect(await trainCentroids(sample, 4000, 2, 1200, 5, pacer, true)).toEqual(kernel)
+  })
+
+  test('of many centroids leaves none to rows that are the same', async () => {
+    const random = seededRandom(11)
+    const sample = new Float32Array(20_000).map((_, i) => (i < 17_500 ? 5 : random()))
+    const centroids = await trainCentroids(sample, 20_000, 1, 1500, 5, pacer)
+    expect(centroids.count).toBeGreaterThan(1300)
+    expect(centroids.count).toBeLessThanOrEqual(1500)
+    expect((await trainCentroids(sample, 17_500, 1, 1500, 5, pacer)).count).toBe(1)
+  })
+
   test('ends when the caller gives up', async () => {
     const controller = new AbortController()
     const sample = fillFloats(new Float32Array(20_000 * 16), seededRandom(7))

@@ -251,7 +251,7 @@ export function fold(a0: v128, a1: v128, a2: v128, a3: v128): f32 {
 }
 
 @inline
-export function foldIntegers(a0: v128, a1: v128): u32 {
+function foldIntegers(a0: v128, a1: v128): u32 {
   const v = i32x4.add(a0, a1)
   const w = i32x4.add(v, i32x4.shuffle(v, v, 2, 3, 0, 1))
   return i32x4.extract_lane(w, 0) + i32x4.extract_lane(w, 1)

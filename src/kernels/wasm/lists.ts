@@ -5,7 +5,7 @@
  * Rows of a list lie one after the other, padded with zeros to whole steps, so that nothing needs a mask; a query is padded
  * likewise. They come in any order of their ordinals: one that is as far as the worst may still rank before it.
  */
-import { fold, foldIntegers } from './distance'
+import { fold } from './distance'
 import { close, offer, open, worst } from './nearest'
 
 /** Rows measured before they are offered: their distances stay in the first-level cache. */
@@ -50,17 +50,31 @@ export function scanFloats(
   }
 }
 
-/** Rows of bytes: `stride` each, a multiple of 16. A distance is `scale` times the sum of the squares, which is exact. */
+/**
+ * Rows of bytes: `stride` each, a multiple of 16. A distance is `scale` times the sum of the squares, which is exact. What remains to be done with
+ * the sum of a row is done for four together: it would take as long as the row.
+ */
 export function scanBytes(
   list: usize, count: u32, stride: usize, query: usize, scale: f32, distances: usize, ordinals: usize, base: f32,
 ): void {
-  const end = list + <usize>count * stride
   let row = list
   for (let first: u32 = 0; first < count; first += BLOCK_ROWS) {
     const block = min(BLOCK_ROWS, count - first)
-    for (let i: u32 = 0; i < block; i++) {
-      const ahead = end - row > stride + READ_AHEAD ? READ_AHEAD : 0
-      store<f32>(distances + (<usize>i << 2), <f32>squaresOfBytes(row, stride, query, ahead) * scale)
+    const whole = block & ~3
+    for (let i: u32 = 0; i < whole; i += 4) {
+      const sums = foldFour(
+        squaresOfBytes(row, stride, query),
+        squaresOfBytes(row + stride, stride, query),
+        squaresOfBytes(row + 2 * stride, stride, query),
+        squaresOfBytes(row + 3 * stride, stride, query),
+      )
+      const scaled = f32x4.mul(f32x4.convert_i32x4_u(sums), f32x4.splat(scale))
+      v128.store(distances + (<usize>i << 2), scaled)
+      row += stride << 2
+    }
+    for (let i = whole; i < block; i++) {
+      const sum = foldFour(squaresOfBytes(row, stride, query), i32x4.splat(0), i32x4.splat(0), i32x4.splat(0))
+      store<f32>(distances + (<usize>i << 2), <f32>(<u32>i32x4.extract_lane(sum, 0)) * scale)
       row += stride
     }
     offerNearest(distances, ordinals + (<usize>first << 2), block, base)
@@ -85,17 +99,24 @@ function squaresOfFloats(row: usize, stride: usize, query: usize, ahead: usize):
   return fold(a0, a1, a2, a3)
 }
 
-/** Gaps fit a byte; their squares are summed in pairs as i16s. */
+/** Four parts of the sum of a row. */
 @inline
-function squaresOfBytes(row: usize, stride: usize, query: usize, ahead: usize): u32 {
+function squaresOfBytes(row: usize, stride: usize, query: usize): v128 {
   let a0 = i32x4.splat(0), a1 = a0
   for (let i: usize = 0; i < stride; i += 16) {
-    load<u8>(row + i + ahead)
-    const x = v128.load(row + i), q = v128.load(query + i)
-    const gap = v128.or(i8x16.sub_sat_u(x, q), i8x16.sub_sat_u(q, x))
-    const low = i16x8.extend_low_i8x16_u(gap), high = i16x8.extend_high_i8x16_u(gap)
-    a0 = i32x4.add(a0, i32x4.dot_i16x8_s(low, low))
-    a1 = i32x4.add(a1, i32x4.dot_i16x8_s(high, high))
+    const x = row + i, q = query + i
+    const g0 = i16x8.sub(v128.load8x8_u(x), v128.load8x8_u(q))
+    const g1 = i16x8.sub(v128.load8x8_u(x, 8), v128.load8x8_u(q, 8))
+    a0 = i32x4.add(a0, i32x4.dot_i16x8_s(g0, g0))
+    a1 = i32x4.add(a1, i32x4.dot_i16x8_s(g1, g1))
   }
-  return foldIntegers(a0, a1)
+  return i32x4.add(a0, a1)
+}
+
+/** The sums of the lanes of each. */
+@inline
+function foldFour(a: v128, b: v128, c: v128, d: v128): v128 {
+  const ab = i32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7))
+  const cd = i32x4.add(i32x4.shuffle(c, d, 0, 4, 1, 5), i32x4.shuffle(c, d, 2, 6, 3, 7))
+  return i32x4.add(i32x4.shuffle(ab, cd, 0, 1, 4, 5), i32x4.shuffle(ab, cd, 2, 3, 6, 7))
 }

@@ -15,8 +15,11 @@ const rowsPerOutlier = 1024
 /** Fewer values than this all count. */
 const leastRows = 64
 
-/** Whole numbers of these ranges are kept as they are. */
+/** Whole numbers from one of these on are kept as they are, as far as codes go. */
 const wholeFrom = [0, -128]
+
+/** Rows between two looks at the clock. */
+const rowsAtOnce = 256
 
 /** The step, then the offset of each dimension. */
 export async function rangeOf(
@@ -25,15 +28,16 @@ export async function rangeOf(
   dim: number,
   pacer: Pacer,
 ): Promise<Float32Array> {
-  const from = wholeFrom.find(low => holdsWhole(sample.subarray(0, rows * dim), low))
+  const count = Math.min(rows, mostRows)
+  const beginOf = (i: number) => Math.floor((i * rows) / count) * dim
+  const from = await wholeRange(sample, dim, count, beginOf, pacer)
   if (from !== undefined) return new Float32Array(dim + 1).fill(from).fill(1, 0, 1)
 
   const dimensions: Dimension[] = []
-  const column = new Float32Array(Math.min(rows, mostRows))
+  const column = new Float32Array(count)
   for (let i = 0; i < dim; i++) {
     await pacer.turn()
-    for (let j = 0; j < column.length; j++)
-      column[j] = sample[Math.floor((j * rows) / column.length) * dim + i]!
+    for (let j = 0; j < count; j++) column[j] = sample[beginOf(j) + i]!
     dimensions.push(dimensionOf(column.sort()))
   }
   const step = stepOf(dimensions)
@@ -72,10 +76,25 @@ function offsetOf({ least, low, high, most }: Dimension, step: number): number {
   return Math.max(from - spare * step, -largest)
 }
 
-function holdsWhole(values: Float32Array, low: number): boolean {
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i]!
-    if (value !== Math.trunc(value) || value < low || value > low + steps) return false
+/** Where the codes begin for values that are all whole numbers, and few enough. */
+async function wholeRange(
+  sample: Float32Array,
+  dim: number,
+  count: number,
+  beginOf: (row: number) => number,
+  pacer: Pacer,
+): Promise<number | undefined> {
+  let least = Infinity
+  let most = -Infinity
+  for (let row = 0; row < count; row++) {
+    if (row % rowsAtOnce === 0) await pacer.turn()
+    const begin = beginOf(row)
+    for (let i = begin; i < begin + dim; i++) {
+      const value = sample[i]!
+      if (value !== Math.trunc(value)) return undefined
+      if (value < least) least = value
+      if (value > most) most = value
+    }
   }
-  return true
+  return wholeFrom.find(from => least >= from && most <= from + steps)
 }
