@@ -38,7 +38,10 @@ const halfRoot = Math.fround(Math.SQRT1_2)
  */
 export function rotate(arena: Arena, vector: number, { dims, signs, rounds }: Rotation): void {
   const { buffer, kernel } = arena
-  if (kernel !== null) return kernel.rotate(vector, dims, signs, rounds)
+  if (kernel !== null) {
+    kernel.rotate(vector, dims, signs, rounds)
+    return
+  }
   const values = new Float32Array(buffer, vector, dims)
   const block = 2 ** Math.floor(Math.log2(dims))
   const half = dims / 2
@@ -80,8 +83,10 @@ export function encodeSigns(
 ): void {
   const { buffer, kernel } = arena
   const { dim, dims, signs, rounds } = rotation
-  if (kernel !== null)
-    return kernel.encodeSigns(vectors, rows, dim, dims, signs, rounds, work, codes, factors)
+  if (kernel !== null) {
+    kernel.encodeSigns(vectors, rows, dim, dims, signs, rounds, work, codes, factors)
+    return
+  }
   const values = new Float32Array(buffer, work, dims)
   const squares = new Float32Array(8)
   const sizes = new Float32Array(8)
@@ -119,7 +124,10 @@ function fold(lanes: Float32Array): number {
 /** Of a rotated query, tables of 16 f32s for each four elements: what they add up to, each with the sign that a code has for it. */
 export function tabulateSigns(arena: Arena, query: number, dims: number, tables: number): void {
   const { buffer, kernel } = arena
-  if (kernel !== null) return kernel.tabulateSigns(query, dims, tables)
+  if (kernel !== null) {
+    kernel.tabulateSigns(query, dims, tables)
+    return
+  }
   const values = new Float32Array(buffer, query, dims)
   const entries = new Float32Array(buffer, tables, dims * 4)
   for (let i = 0; i < entries.length; i++) {
@@ -142,7 +150,10 @@ export function scanSigns(
   base: number,
 ): void {
   const { buffer, kernel } = arena
-  if (kernel !== null) return kernel.scanSigns(list, count, parts, tables, scratch, ordinals, base)
+  if (kernel !== null) {
+    kernel.scanSigns(list, count, parts, tables, scratch, ordinals, base)
+    return
+  }
   const bytes = new Uint8Array(buffer)
   const [bias = 0, step = 0] = new Float32Array(buffer, tables, 2)
   const norm = Math.fround(Math.fround(base) + new Float32Array(buffer, tables + queryNormAt, 1)[0]!)

@@ -34,7 +34,10 @@ export function roundedBytes(parts: number): number {
  */
 export function roundTables(arena: Arena, table: number, parts: number, out: number): void {
   const { buffer, kernel } = arena
-  if (kernel !== null) return kernel.roundTables(table, parts, out)
+  if (kernel !== null) {
+    kernel.roundTables(table, parts, out)
+    return
+  }
   const entries = new Float32Array(buffer, table, parts * 16).map(finite)
   const lows = new Float32Array(parts)
   let bias = 0
@@ -97,7 +100,10 @@ export function scanNibbles(
   base: number,
 ): void {
   const { buffer, kernel } = arena
-  if (kernel !== null) return kernel.scanNibbles(list, count, parts, tables, scratch, ordinals, base)
+  if (kernel !== null) {
+    kernel.scanNibbles(list, count, parts, tables, scratch, ordinals, base)
+    return
+  }
   const bytes = new Uint8Array(buffer)
   const [ownBias = 0, step = 0] = new Float32Array(buffer, tables, 2)
   const bias = Math.fround(Math.fround(base) + ownBias)
@@ -114,5 +120,5 @@ export function scanNibbles(
 
 /** NaN like Infinity. */
 function finite(entry: number): number {
-  return Math.max(-floatMax, entry < floatMax ? entry : floatMax)
+  return Number.isNaN(entry) ? floatMax : Math.max(-floatMax, Math.min(entry, floatMax))
 }

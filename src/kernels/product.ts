@@ -28,7 +28,10 @@ export interface Columns {
 export function squareColumns(arena: Arena, part: Columns, query: number, out: number): void {
   const { columns, width, count } = part
   const { buffer, kernel } = arena
-  if (kernel !== null) return kernel.squareColumns(columns, width, count, query, out)
+  if (kernel !== null) {
+    kernel.squareColumns(columns, width, count, query, out)
+    return
+  }
   const values = new Float32Array(buffer, columns, width * count)
   const elements = new Float32Array(buffer, query, width)
   const distances = new Float32Array(buffer, out, count).fill(0)
@@ -54,8 +57,10 @@ export function nearestColumns(
 ): void {
   const { columns, halves, width, count } = part
   const { buffer, kernel } = arena
-  if (kernel !== null)
-    return kernel.nearestColumns(columns, halves, width, count, vectors, stride, rows, out, step)
+  if (kernel !== null) {
+    kernel.nearestColumns(columns, halves, width, count, vectors, stride, rows, out, step)
+    return
+  }
   const values = new Float32Array(buffer, columns, width * count)
   const norms = new Float32Array(buffer, halves, count)
   const numbers = new Uint8Array(buffer)
@@ -91,7 +96,10 @@ export function scanCodes(
   base: number,
 ): void {
   const { buffer, kernel } = arena
-  if (kernel !== null) return kernel.scanCodes(list, count, parts, table, ordinals, base)
+  if (kernel !== null) {
+    kernel.scanCodes(list, count, parts, table, ordinals, base)
+    return
+  }
   const codes = new Uint8Array(buffer, list, count * parts)
   const entries = new Float32Array(buffer, table, parts * tableEntries)
   const sums = new Float32Array(4)

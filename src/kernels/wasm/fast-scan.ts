@@ -96,7 +96,7 @@ export function scanNibbles(
   list: usize, count: u32, parts: usize, tables: usize, sums: usize, ordinals: usize, base: f32,
 ): void {
   const bias = base + load<f32>(tables), step = load<f32>(tables, 4)
-  let bound: f32 = NaN, limit = largestSum(bound, bias, step)
+  let bound = worst, limit = largestSum(bound, bias, step)
   for (let first: u32 = 0; first < count; first += BLOCK_ROWS) {
     sumBlock(list, parts, tables + HEAD_BYTES, sums)
     list += parts * PART_BYTES

@@ -100,15 +100,13 @@ export function nearestColumns(
 
 /** The number that goes with the least of four values; of equal ones the lowest number. */
 @inline
-function lowest(values: v128, numbers: v128): i32 {
-  let least = f32x4.extract_lane(values, 0), best = i32x4.extract_lane(numbers, 0)
-  let value = f32x4.extract_lane(values, 1), number = i32x4.extract_lane(numbers, 1)
-  if (value < least || (value == least && number < best)) { least = value; best = number }
-  value = f32x4.extract_lane(values, 2), number = i32x4.extract_lane(numbers, 2)
-  if (value < least || (value == least && number < best)) { least = value; best = number }
-  value = f32x4.extract_lane(values, 3), number = i32x4.extract_lane(numbers, 3)
-  if (value < least || (value == least && number < best)) { least = value; best = number }
-  return best
+function lowest(values: v128, numbers: v128): u32 {
+  let least = f32x4.pmin(values, i32x4.shuffle(values, values, 2, 3, 0, 1))
+  least = f32x4.pmin(least, i32x4.shuffle(least, least, 1, 0, 3, 2))
+  let best = v128.or(numbers, f32x4.ne(values, least))
+  best = i32x4.min_u(best, i32x4.shuffle(best, best, 2, 3, 0, 1))
+  best = i32x4.min_u(best, i32x4.shuffle(best, best, 1, 0, 3, 2))
+  return i32x4.extract_lane(best, 0)
 }
 
 /**

@@ -10,6 +10,7 @@ import { type Arena, openArena, Places } from '../../../src/kernels/arena.js'
 import type { Hits } from '../../../src/kernels/nearest.js'
 import { closeNearest, nearestBytes, openNearest } from '../../../src/kernels/nearest-lists.js'
 import { Pacer } from '../../../src/primitives/pacer.js'
+import { gaussian } from '../../support/vectors.js'
 
 const pacer = new Pacer()
 
@@ -24,16 +25,13 @@ interface Case {
 const cases: readonly Case[] = [
   { name: 'flat', title: 'flat', recall: 1 },
   { name: 'scalar', title: 'scalar', recall: 1 },
+  { name: 'product', title: 'product, 8 bits', recall: 0.9 },
+  { name: 'product', title: 'product, 4 bits', settings: { bits: 4, subVectors: 16 }, recall: 0.8 },
+  { name: 'binary', title: 'binary', recall: 0.5 },
 ]
 
 function settingsOf({ name, settings }: Case, dim: number): CodecSettings {
   return { name, dim, subVectors: Math.max(1, dim / 4), bits: 8, maxIterations: 8, ...settings }
-}
-
-function gaussian(length: number, random: () => number): Float32Array {
-  return new Float32Array(length).map(
-    () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random()),
-  )
 }
 
 /** A list in an arena, and everything to scan it with. */

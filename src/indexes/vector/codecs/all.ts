@@ -1,7 +1,7 @@
 /** Codecs by name. */
-import { assert } from '../../../errors.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { Codec, CodecName, CodecSettings } from '../codec.js'
+import { openBinary, trainBinary } from './binary.js'
 import { openFlat, trainFlat } from './flat.js'
 import { openProduct, trainProduct } from './product.js'
 import { openScalar, trainScalar } from './scalar.js'
@@ -12,10 +12,12 @@ interface CodecKind {
   readonly ofResiduals: boolean
 }
 
-const kinds: Readonly<Partial<Record<CodecName, CodecKind>>> = {
+const kinds: Readonly<Record<CodecName, CodecKind>> = {
   flat: { train: trainFlat, open: openFlat, ofResiduals: false },
   product: { train: trainProduct, open: openProduct, ofResiduals: true },
   scalar: { train: trainScalar, open: openScalar, ofResiduals: false },
+  product: { train: trainProduct, open: openProduct, ofResiduals: true },
+  binary: { train: trainBinary, open: openBinary, ofResiduals: true },
 }
 
 /** `sample`: `rows` vectors (residuals, for codecs of those), at least one. */
@@ -25,21 +27,15 @@ export function trainCodec(
   rows: number,
   pacer: Pacer,
 ): Promise<Codec> {
-  return kindOf(settings.name).train(settings, sample, rows, pacer)
+  return kinds[settings.name].train(settings, sample, rows, pacer)
 }
 
 /** Throws corrupted (code 18) when `parameters` are not those of such a codec. */
 export function openCodec(name: CodecName, dim: number, parameters: Uint8Array): Codec {
-  return kindOf(name).open(dim, parameters)
+  return kinds[name].open(dim, parameters)
 }
 
 /** Whether such a codec wants residuals: known before it is trained. */
 export function codesResiduals(name: CodecName): boolean {
-  return kindOf(name).ofResiduals
-}
-
-function kindOf(name: CodecName): CodecKind {
-  const kind = kinds[name]
-  assert(kind !== undefined, `no codec is named ${name}`)
-  return kind
+  return kinds[name].ofResiduals
 }

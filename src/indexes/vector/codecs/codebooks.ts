@@ -6,9 +6,13 @@ import { roundedBytes, roundTables } from '../../../kernels/fast-scan.js'
 import { type Columns, nearestColumns, squareColumns } from '../../../kernels/product.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { CodecSettings } from '../codec.js'
+import { Desks } from './desks.js'
 
 /** Vectors that are coded at once: they and the centroids of a part fit the cache. */
 export const codedRows = 64
+
+/** Rows of a sample that are cut between two looks at the clock. */
+const rowsAtOnce = 1024
 
 /** So that the sums of 4-bit codes' entries, which are u16s, keep some steps for each part. */
 const maxParts = 32_768
@@ -39,8 +43,7 @@ export class Codebooks {
   readonly centroids: number
   readonly #counts: Uint32Array
   readonly #values: Float32Array
-  #desk: Desk | undefined
-  #plainDesk: Desk | undefined
+  readonly #desks = new Desks(plain => this.#lay(plain))
 
   /** @throws corrupted (code 18) when these are no parameters of a codec of `dim` elements. */
   constructor(dim: number, parameters: Uint8Array) {
@@ -85,10 +88,9 @@ export class Codebooks {
       const width = partWidth(dim, parts, part)
       const slices = new Float32Array(rows * width)
       for (let row = 0; row < rows; row++) {
-        const from = row * dim + start
-        slices.set(sample.subarray(from, from + width), row * width)
+        for (let i = 0; i < width; i++) slices[row * width + i] = sample[row * dim + start + i]!
+        if (row % rowsAtOnce === 0) await pacer.turn()
       }
-      await pacer.turn()
       const found = await trainCentroids(slices, rows, width, 1 << bits, maxIterations, pacer)
       head.push(found.count)
       values.push(found.values)
@@ -98,7 +100,7 @@ export class Codebooks {
 
   /** For each part of each of at most `codedRows` vectors the number of its centroid; a view, until the next call. */
   codesOf(vectors: Float32Array, plain: boolean): Uint8Array {
-    const { arena, vectors: at, codes, parts } = this.#deskFor(plain)
+    const { arena, vectors: at, codes, parts } = this.#desks.get(plain)
     const { dim } = this
     const rows = vectors.length / dim
     new Float32Array(arena.buffer, at, vectors.length).set(vectors)
@@ -111,7 +113,7 @@ export class Codebooks {
 
   /** How far the parts of a query are from the centroids: `parts x centroids`; a view, until the next call. */
   tablesOf(query: Float32Array, plain: boolean): Float32Array {
-    const { arena, vectors, tables, parts } = this.#deskFor(plain)
+    const { arena, vectors, tables, parts } = this.#desks.get(plain)
     const { dim, centroids } = this
     new Float32Array(arena.buffer, vectors, dim).set(query)
     parts.forEach((part, p) => {
@@ -123,14 +125,9 @@ export class Codebooks {
   /** The same for codes of 4 bits, rounded for a fast scan. */
   roundedTablesOf(query: Float32Array, plain: boolean): Uint8Array {
     this.tablesOf(query, plain)
-    const { arena, tables, rounded, parts } = this.#deskFor(plain)
+    const { arena, tables, rounded, parts } = this.#desks.get(plain)
     roundTables(arena, tables, parts.length, rounded)
     return new Uint8Array(arena.buffer, rounded, roundedBytes(parts.length))
-  }
-
-  #deskFor(plain: boolean): Desk {
-    if (plain) return (this.#plainDesk ??= this.#lay(plain))
-    return (this.#desk ??= this.#lay(plain))
   }
 
   #lay(plain: boolean): Desk {
