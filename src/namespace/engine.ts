@@ -22,6 +22,7 @@ import type { HandlerOptions } from '../protocol/calls.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { indexReaders } from '../table/table-index.js'
 import { TableReader } from '../table/table-reader.js'
+import { vectorIndexReaders } from '../table/vector-index.js'
 import type { TableSource } from '../table/table-source.js'
 import type { ColumnFunction } from '../write/functions.js'
 import type { Pins } from '../write/pins.js'
@@ -289,7 +290,8 @@ export async function openVersion(
   let reader = readers.get(layout)
   if (reader === undefined) {
     const indexes = indexReaders(engine.source, head.location, layout)
-    reader = new TableReader(engine.source, head.location, layout, indexes)
+    const vectorIndexes = vectorIndexReaders(engine.source, head.location, layout)
+    reader = new TableReader(engine.source, head.location, layout, indexes, vectorIndexes)
     readers.set(layout, reader)
   }
   return { head, version, layout, reader }

@@ -7,6 +7,7 @@ import { analyzePlan } from '../query/analyze.js'
 import { narrowedToEnds } from '../query/ends.js'
 import { executePlan } from '../query/execute.js'
 import { explainPlan } from '../query/explain.js'
+import type { Plan } from '../query/plan.js'
 import { settleQuery } from '../query/settle.js'
 import { RowSource } from '../query/source.js'
 import type { TableReader } from '../table/table-reader.js'
@@ -16,7 +17,7 @@ import { type Engine, type OpenTable, openTable, openVersion } from './engine.js
 export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
   const { reader, version, other } = await openVersions(engine, request.id, request, options)
   const pacer = new Pacer(options.signal)
-  const plan = await narrowedToEnds(settleQuery(request, reader.schema, engine.clock), reader, pacer)
+  const plan = await narrowedToEnds(settled(engine, request, reader), reader, pacer)
   const { schema, batches } = await executePlan(plan, reader, other, pacer, engine.clock)
   return new ReadRows(version, schema, batches)
 }
@@ -28,8 +29,7 @@ export const explainTableQueryPlan: Handler<Engine, 'explainTableQueryPlan'> = a
 ) => {
   const { reader, other } = await openVersions(engine, id, query, options)
   const pacer = new Pacer(options.signal)
-  const settled = settleQuery({ ...query, id }, reader.schema, engine.clock)
-  const plan = await narrowedToEnds(settled, reader, pacer, true)
+  const plan = await narrowedToEnds(settled(engine, { ...query, id }, reader), reader, pacer, true)
   const source = new RowSource(reader, pacer, other)
   return explainPlan(plan, source, id.join('$'), verbose === true, pacer)
 }
@@ -41,8 +41,12 @@ export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = a
 ) => {
   const { reader, other } = await openVersions(engine, request.id, request, options)
   const pacer = new Pacer(options.signal)
-  const plan = await narrowedToEnds(settleQuery(request, reader.schema, engine.clock), reader, pacer)
+  const plan = await narrowedToEnds(settled(engine, request, reader), reader, pacer)
   return analyzePlan(plan, reader, other, request.id.join('$'), pacer, engine.clock)
+}
+
+function settled({ clock }: Engine, request: Request<'queryTable'>, reader: TableReader): Plan {
+  return settleQuery(request, reader.schema, clock, reader.vectorIndexes)
 }
 
 /** The version that is asked for, and the one it is to differ from. */

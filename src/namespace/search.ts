@@ -114,7 +114,10 @@ export class Search<R extends object = Row> {
     return this.#with({ offset })
   }
 
-  /** `l2` (squared, the default), `cosine` (1 - cos), or `dot` (1 - dot). */
+  /**
+   * `l2` (squared), `cosine` (1 - cos), or `dot` (1 - dot). Default that of the column's vector index, `l2` where there is none. An
+   * index answers for its own alone; by another every row is measured.
+   */
   distanceType(distance_type: 'l2' | 'cosine' | 'dot'): Search<R> {
     return this.#with({ distance_type })
   }
@@ -130,6 +133,46 @@ export class Search<R extends object = Row> {
       ...(lower !== undefined && { lower_bound: lower }),
       ...(upper !== undefined && { upper_bound: upper }),
     })
+  }
+
+  /**
+   * How many partitions of a vector index to look at: so many in any case, and more only where rows are missing, up to `max` (0:
+   * no limit, the default). With `max` an answer may have fewer rows than there are. Default: as many as the index found it
+   * takes when it was built.
+   */
+  nprobes(n: number | { readonly min?: number | undefined; readonly max?: number | undefined }): Search<R> {
+    if (typeof n === 'number') return this.#with({ nprobes: n })
+    const { min, max } = n
+    return this.#with({
+      ...(min !== undefined && { minimum_nprobes: min }),
+      ...(max !== undefined && { maximum_nprobes: max }),
+    })
+  }
+
+  /**
+   * How many candidates a walk through the graph of a vector index keeps; raised to the rows wanted. Default: as many as the index
+   * found it takes when it was built.
+   */
+  ef(n: number): Search<R> {
+    return this.#with({ ef: n })
+  }
+
+  /**
+   * Measures so many times the rows wanted, of those that a vector index proposes. Default: as many as the index found it takes.
+   * Distances are exact in any case.
+   */
+  refineFactor(n: number): Search<R> {
+    return this.#with({ refine_factor: n })
+  }
+
+  /** Measures every row instead of asking a vector index: the answer is exact. */
+  bypassVectorIndex(): Search<R> {
+    return this.#with({ bypass_vector_index: true })
+  }
+
+  /** Passes over rows that the vector index does not cover yet. Without an index it changes nothing. */
+  fastSearch(): Search<R> {
+    return this.#with({ fast_search: true })
   }
 
   /** Filters the rows found instead of the rows searched: may return fewer than asked for. */

@@ -132,6 +132,13 @@ export class RowSet {
     return RowSet.ofBits(bits)
   }
 
+  /** Adds these rows to a bitmap, each `by` further on; it has room for all of them. */
+  addTo(bits: Bitset, by: number): void {
+    if (this.#numbers !== null) for (const row of this.#numbers) bits.add(row + by)
+    else if (this.isAll) bits.addRange(by, by + this.length)
+    else bits.addShifted(this.#bitmap, by)
+  }
+
   /** Ascending. */
   toIndices(): Uint32Array {
     return this.#numbers ?? this.#bitmap.toIndices()

@@ -1,7 +1,7 @@
 /**
  * A plan carried out, as text: its steps as `explain.ts` has them, each with the rows it gave and the milliseconds it took,
- * those of the steps that feed it left out; and the bytes of the columns that it was the first to look at, be they on disk or
- * in memory. Pages of indexes and vectors are not among those.
+ * those of the steps that feed it left out; and the bytes of the columns that it was the first to look at and of the vectors
+ * it measured or guessed the distance of, be they on disk or in memory. Pages of scalar indexes are not among those.
  */
 
 import type { Clock } from '../primitives/clock.js'
@@ -30,10 +30,18 @@ export async function analyzePlan(
   const { steps, notes } = await explained(plan, new RowSource(reader, pacer, other), table, false, pacer)
   const lines = steps.map(({ text, step }, depth) => {
     const figures = step === undefined ? undefined : meter.of(step)
-    const more = step === 'scan' ? `, fragments=${meter.fragments}, parts=${meter.parts}` : ''
+    const more =
+      step === 'scan' ? `, fragments=${meter.fragments}, parts=${meter.parts}` : nearText(step, meter)
     return `${'  '.repeat(depth + 1)}${text}${figures === undefined ? '' : `, ${figuresText(figures, more)}`}`
   })
   return [total, ...lines, ...notes].join('\n')
+}
+
+function nearText(step: string | undefined, { near }: Meter): string {
+  if (step !== 'nearest') return ''
+  const { partitions, guessed, candidates, exact } = near
+  const asked = `, partitions=${partitions}, guessed=${guessed}, candidates=${candidates}`
+  return `${candidates === 0 ? '' : asked}, exact=${exact}`
 }
 
 function figuresText({ rows, ms, bytes }: Figures, more = ''): string {

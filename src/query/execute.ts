@@ -13,9 +13,9 @@ import { groupRows } from './group-rows.js'
 import { joinHits, type RowHits, regrouped, sliceHits } from './hits.js'
 import type { Meter } from './meter.js'
 import { arranged, orderedRows } from './ordered.js'
-import type { Grouping, Plan } from './plan.js'
+import type { Grouping, Plan, VectorSearch } from './plan.js'
 import { chunkRows, evaluated, foundRows, namesOf, nearestRows, type Run, stepsOf } from './run.js'
-import { RowSource } from './source.js'
+import { queryIndexColumn, queryIndexField, RowSource } from './source.js'
 import { inSteps } from './steps.js'
 
 export interface QueryResult {
@@ -61,10 +61,30 @@ export async function executePlan(
     for await (const batch of rowsInOrder(run, schema)) batches.push(batch)
     return { schema, batches }
   }
+  if (search !== null && search.batch !== null) return answers(run, search, search.batch, schema)
   for await (const hits of regrouped(wantedRows(run), chunkRows)) {
     batches.push(await rowsOut(run, hits, schema))
   }
   return { schema, batches }
+}
+
+/** The nearest rows of each query of a batch, one query after the other. */
+async function answers(
+  run: Run,
+  search: VectorSearch,
+  queries: readonly Float32Array[],
+  schema: Schema,
+): Promise<QueryResult> {
+  const numbered: Schema = { fields: [queryIndexField, ...schema.fields] }
+  const batches: Batch[] = []
+  for (const [i, query] of queries.entries()) {
+    const own = { ...run, plan: { ...run.plan, search: { ...search, query } } }
+    for await (const hits of regrouped(wantedRows(own), chunkRows)) {
+      const { length, columns } = await rowsOut(own, hits, schema)
+      batches.push({ schema: numbered, length, columns: [queryIndexColumn(i, length), ...columns] })
+    }
+  }
+  return { schema: numbered, batches }
 }
 
 /** Bytes of the rows of an order that are fetched together: of a table larger than the cache, every time costs a reading. */

@@ -3,16 +3,17 @@
  * is carried out: names resolved, constants folded, conditions in the order in which they are run.
  */
 import { typeName } from '../arrow/type-name.js'
-import { quote } from '../errors.js'
 import type { Layout } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { printExpression } from '../sql/binding/print.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { IndexReader } from '../table/table-index.js'
+import type { TableReader } from '../table/table-reader.js'
 import type { Choice } from './choose-probes.js'
+import { nearText } from './explain-near.js'
 import { choiceFor, mayPass } from './filter.js'
 import { namedRows } from './named-rows.js'
-import type { Aggregate, OrderKey, OutputColumn, Plan } from './plan.js'
+import type { Aggregate, OrderKey, OutputColumn, Plan, VectorSearch } from './plan.js'
 import { indexesOf, printProbes } from './probes.js'
 import { enoughFor } from './run.js'
 import type { RowSource } from './source.js'
@@ -50,18 +51,25 @@ export async function explained(
   verbose: boolean,
   pacer: Pacer,
 ): Promise<Explained> {
-  const { filter, output, order, grouping, from } = plan
+  const { filter, output, order, grouping, from, search } = plan
+  const { reader } = source
   const before = filterBefore(plan)
   const choice = await choiceFor(source, before, { from, enough: enoughFor(plan) }, pacer)
-  const scan = await scanStep(plan, source, table, pacer)
-  const steps = [...outputSteps(plan, verbose), ...rowSteps(plan, choice), scan]
+  const near = search === null ? [] : await nearSteps(plan, search, reader, pacer)
+  // Rows that an index proposes are not looked for.
+  const isScanned = search === null || search.index === null || before !== null
+  const scan = isScanned ? [await scanStep(plan, source, table, pacer)] : []
+  const steps = [...outputSteps(plan, verbose), ...near, ...rowSteps(before, choice), ...scan]
   const expressions = [
     filter,
     ...[...output, ...order, ...(grouping?.keys ?? [])].map(({ value }) => value),
     ...(grouping?.aggregates ?? []).map(({ arg }) => arg),
   ]
   const warnings = new Set(expressions.flatMap(each => each?.warnings ?? []))
-  const unused = unusedIndexes(before, source.reader.indexes, choice)
+  const unused = [
+    ...(search?.unused ?? []).map(({ index, reason }) => `not used: ${index}: ${reason}`),
+    ...unusedIndexes(before, reader.indexes, choice),
+  ]
   return { steps, notes: [...unused, ...[...warnings].map(warning => `warning: ${warning}`)] }
 }
 
@@ -108,24 +116,23 @@ function orderText({ value, ascending, nullsFirst }: OrderKey): string {
   return `${printExpression(value)} ${ascending ? 'ASC' : 'DESC'} NULLS ${nullsFirst ? 'FIRST' : 'LAST'}`
 }
 
-/** How rows are found, but for the scan. */
-function rowSteps(plan: Plan, choice: Choice | null): ExplainedStep[] {
-  const { search, filter, filterFirst, offset, limit } = plan
+/** How the nearest rows are found. */
+async function nearSteps(
+  { filter, filterFirst, offset, limit }: Plan,
+  search: VectorSearch,
+  reader: TableReader,
+  pacer: Pacer,
+): Promise<ExplainedStep[]> {
+  const isBefore = filter !== null && filterFirst
+  const text = await nearText(search, limit + offset, isBefore, reader, pacer)
+  const nearest = { text, step: 'nearest' }
+  if (filter === null || isBefore) return [nearest]
+  return [{ text: `Filter the rows found: ${printExpression(filter)}`, step: 'thin' }, nearest]
+}
+
+/** How rows that pass a filter are found, but for the scan. */
+function rowSteps(before: BoundExpression | null, choice: Choice | null): ExplainedStep[] {
   const steps: ExplainedStep[] = []
-  if (search !== null) {
-    if (filter !== null && !filterFirst) {
-      steps.push({ text: `Filter the rows found: ${printExpression(filter)}`, step: 'thin' })
-    }
-    const { field, metric, lower, upper } = search
-    const bounds = [
-      ...(lower === undefined ? [] : [`from ${lower}`]),
-      ...(upper === undefined ? [] : [`below ${upper}`]),
-    ]
-    const within = bounds.length === 0 ? '' : `, _distance ${bounds.join(' ')}`
-    const text = `KNN: exact, ${quote(field.name)}, ${metric}, k = ${limit + offset}${within}`
-    steps.push({ text, step: 'nearest' })
-  }
-  const before = filterBefore(plan)
   if (before === null) return steps
   const named = namedRows(before)
   const rest = choice?.residual ?? (choice !== null ? null : named === null ? before : named.rest)

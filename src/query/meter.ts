@@ -4,13 +4,26 @@
  */
 import type { Column } from '../arrow/column.js'
 import { columnBytes } from '../arrow/layout.js'
+import type { Candidates } from '../indexes/vector/segment.js'
+import type { VectorRows } from '../kernels/vector-segment.js'
 import type { Clock } from '../primitives/clock.js'
 
 export interface Figures {
   rows: number
   ms: number
-  /** Of columns of parts that it was the first to look at, be they from the disk or in memory. */
+  /** Of columns of parts that it was the first to look at, and of vectors each time, be they from the disk or in memory. */
   bytes: number
+}
+
+/** Of a search by vector. */
+export interface NearFigures {
+  /** Partitions of indexes that were looked at, and rows in them whose distance was guessed or measured there. */
+  partitions: number
+  guessed: number
+  /** Rows that indexes proposed, whose distance was measured in the column. */
+  candidates: number
+  /** Rows whose distance was measured because no index was asked for them. */
+  exact: number
 }
 
 /** The steps of a query that are counted, beside the questions to indexes, which go by their text. */
@@ -36,6 +49,8 @@ export class Meter {
   /** Fragments and parts of them that were looked into. */
   fragments = 0
   parts = 0
+  /** What was looked at to find the nearest rows. */
+  readonly near: NearFigures = { partitions: 0, guessed: 0, candidates: 0, exact: 0 }
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -62,6 +77,24 @@ export class Meter {
     if (figures === undefined || this.#columns.has(column)) return
     this.#columns.add(column)
     figures.bytes += columnBytes(column)
+  }
+
+  /** Rows were measured in the column: proposed ones, or all that were allowed. */
+  measured(rows: number, { dim, kind }: Pick<VectorRows, 'dim' | 'kind'>, proposed = false): void {
+    this.near[proposed ? 'candidates' : 'exact'] += rows
+    this.#read(rows * dim * (kind === 'u8' ? 1 : 4))
+  }
+
+  /** A segment of an index was asked, which reads so many bytes to guess the distance of a row. */
+  probed({ partitions, measured }: Candidates, rowBytes: number): void {
+    this.near.partitions += partitions
+    this.near.guessed += measured
+    this.#read(measured * rowBytes)
+  }
+
+  #read(bytes: number): void {
+    const figures = this.#working.at(-1)
+    if (figures !== undefined) figures.bytes += bytes
   }
 
   async within<T>(step: string, work: () => Promise<T>, rowsIn: (result: T) => number): Promise<T> {

@@ -6,6 +6,7 @@
  * each row of it once; its order; which rows of it are asked for.
  */
 import type { Field } from '../arrow/types.js'
+import type { Effort } from '../indexes/vector/segment.js'
 import type { Metric } from '../kernels/metric.js'
 import type { TableField } from '../manifest/table-schema.js'
 import type { AggregateFunction } from '../sql/binding/aggregates.js'
@@ -19,6 +20,25 @@ export interface VectorSearch {
   readonly lower: number | undefined
   /** Distance from which on a row no longer counts (exclusive). */
   readonly upper: number | undefined
+  /**
+   * Queries that are answered one after the other, each row with the number of its query in front (`query_index`); the first
+   * of them is `query`. Null: `query` alone.
+   */
+  readonly batch: readonly Float32Array[] | null
+  /** The index that proposes rows; null: every row is measured. */
+  readonly index: IndexSearch | null
+  /** Other indexes on the column, and why they are not asked. */
+  readonly unused: readonly { readonly index: string; readonly reason: string }[]
+}
+
+/** How an index is asked. */
+export interface IndexSearch {
+  readonly name: string
+  readonly effort: Effort
+  /** So many times the rows wanted are measured at least; undefined: as many as the index finds it takes. */
+  readonly refineFactor: number | undefined
+  /** Whether rows that it does not cover are passed over. */
+  readonly fast: boolean
 }
 
 /** A column of the answer: one that is there as it is, or an expression over those that are there. */

@@ -128,13 +128,15 @@ function combined(all: RowsByFragment, combine: (id: number, rows: RowSet) => Ro
 // ---- what they cover
 
 /** The rows covered of fragments that are not wholly covered. */
-type PartialCover = ReadonlyMap<Fragment, RowSet>
+export type PartialCover = ReadonlyMap<Fragment, RowSet>
 
 /** An index is of one version of a table, so what it covers stays as it is. */
-const covers = new WeakMap<IndexReader, PartialCover>()
+const covers = new WeakMap<Covering, PartialCover>()
 
-async function partialCover(
-  index: IndexReader,
+type Covering = Pick<IndexReader, 'covered'>
+
+export async function partialCover(
+  index: Covering,
   { layout }: TableReader,
   pacer: Pacer,
 ): Promise<PartialCover> {

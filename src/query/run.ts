@@ -8,6 +8,7 @@ import { candidates, matchingRows } from './filter.js'
 import { pickHits, type RowHits, sliceHits } from './hits.js'
 import type { Plan, VectorSearch } from './plan.js'
 import { searchExact } from './search-exact.js'
+import { searchNear } from './search-near.js'
 import type { RowSource } from './source.js'
 import { inSteps, Steps } from './steps.js'
 
@@ -88,7 +89,8 @@ export async function nearestRows(
   const before = filterFirst ? filter : null
   const after = filterFirst ? null : filter
   const { meter } = source
-  const nearest = () => searchExact(search, before, offset + limit, source, pacer)
+  const find = search.index === null ? searchExact : searchNear
+  const nearest = () => find(search, before, offset + limit, source, pacer)
   const found = await (meter === null ? nearest() : meter.within('nearest', nearest, rowsIn))
   if (after === null) return sliceHits(found, offset, found.offsets.length)
   const thinned = () => thinnedOut(found, after, offset, source, pacer)

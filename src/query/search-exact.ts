@@ -2,6 +2,7 @@
 import { searchSegment } from '../kernels/exact.js'
 import type { Hits } from '../kernels/nearest.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { Part } from '../table/table-reader.js'
@@ -18,18 +19,59 @@ export async function searchExact(
   source: RowSource,
   pacer: Pacer,
 ): Promise<RowHits> {
-  const { field, query, metric, lower, upper } = search
-  const { reader } = source
-  const parts: Part[] = []
-  const lists: PartHits[] = []
-  if (limit === 0) return mergeHits(parts, lists, 0, pacer)
-  for await (const candidate of candidates(source, { filter, names: [field.name] }, pacer)) {
+  const found = new FoundRows()
+  if (limit > 0) {
+    for await (const { part, rows } of passingParts(source, filter, [search.field.name], pacer)) {
+      await found.measure(part, rows, search, limit, source, pacer)
+    }
+  }
+  return found.merged(limit, pacer)
+}
+
+/** Some of the rows of a part. */
+export interface PartRows {
+  readonly part: Part
+  readonly rows: RowSet
+}
+
+/** The living rows that pass a filter, part by part. `names`: columns besides those of the filter that will be read. */
+export async function* passingParts(
+  source: RowSource,
+  filter: BoundExpression | null,
+  names: readonly string[],
+  pacer: Pacer,
+): AsyncGenerator<PartRows> {
+  for await (const candidate of candidates(source, { filter, names }, pacer)) {
     const { part } = candidate
+    yield { part, rows: (await passingRows(source, candidate, pacer)) ?? RowSet.all(part.rows) }
+  }
+}
+
+/** Rows that were measured, part by part. */
+export class FoundRows {
+  readonly #parts: Part[] = []
+  readonly #lists: PartHits[] = []
+
+  /** Adds rows of a part, ascending by (distance, row id); `ids`: those of its fragment. */
+  add(part: Part, ids: RunSequence, nearest: Nearest): void {
+    this.#lists.push({ part: this.#parts.push(part) - 1, ids, first: part.first, ...nearest })
+  }
+
+  /** Adds the `limit` nearest of some rows of a part that have a vector and lie within the bounds. */
+  async measure(
+    part: Part,
+    rows: RowSet,
+    { field, query, metric, lower, upper }: VectorSearch,
+    limit: number,
+    { reader, meter }: RowSource,
+    pacer: Pacer,
+  ): Promise<void> {
     const { segment, present } = await reader.vectors(part, field, pacer.signal)
-    const passing = (await passingRows(source, candidate, pacer))?.toBits() ?? null
+    const passing = rows.isAll ? null : rows.toBits()
     const allowed = present === null ? passing : passing === null ? present : passing.and(present)
     const ids = await reader.rowIds(part.fragment, pacer.signal)
     const bounds = { ...(lower !== undefined && { lower }), ...(upper !== undefined && { upper }) }
+    meter?.measured(rows.count, segment)
     const found = nearestIn(part, ids, limit, options =>
       searchSegment(segment, query, {
         metric,
@@ -38,13 +80,17 @@ export async function searchExact(
         ...options,
       }),
     )
-    lists.push({ part: parts.push(part) - 1, ids, first: part.first, ...found })
+    this.add(part, ids, found)
     await pacer.turn()
   }
-  return mergeHits(parts, lists, limit, pacer)
+
+  /** The `limit` nearest of all. */
+  merged(limit: number, pacer: Pacer): Promise<RowHits> {
+    return mergeHits(this.#parts, this.#lists, limit, pacer)
+  }
 }
 
-type Nearest = Pick<PartHits, 'offsets' | 'distances'>
+export type Nearest = Pick<PartHits, 'offsets' | 'distances'>
 
 /**
  * The `limit` nearest rows of a part by (distance, row id). The kernel orders equal distances by offset: where that is not the

@@ -1,44 +1,74 @@
 /** The vector of a query and the column it is near to. */
-import { invalidInput, quote, unsupported } from '../errors.js'
-import type { Metric } from '../kernels/metric.js'
+import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import { namedColumn } from './named-column.js'
 import type { VectorSearch } from './plan.js'
+import { type NearIndex, settleNear } from './settle-near.js'
 
-/** Null for a query without a vector. Throws code 12 and 13 where it fits no column. */
-export function settleVector(request: QueryRequest, schema: TableSchema): VectorSearch | null {
+/** Null for a query without a vector. `indexes`: those that the version has. Throws code 12 and 13 where it fits no column. */
+export function settleVector(
+  request: QueryRequest,
+  schema: TableSchema,
+  indexes: readonly NearIndex[],
+): VectorSearch | null {
   if (request.vector == null) {
     const names = ['vector_column', 'distance_type', 'lower_bound', 'upper_bound'] as const
     const given = names.find(name => request[name] !== undefined)
     if (given !== undefined) throw invalidInput(`${given} is given, but no vector to search by`)
     return null
   }
-  const given = request.vector.single_vector
-  if (given === undefined) throw unsupported('vector.multi_vector is not supported yet')
-  const query = Float32Array.from(given)
-  const overflow = query.findIndex(value => !Number.isFinite(value))
-  if (overflow !== -1) {
-    throw invalidInput(`vector holds ${given[overflow]} at ${overflow}, which is no finite 32-bit float`)
+  const { single_vector, multi_vector } = request.vector
+  const queries =
+    single_vector === undefined
+      ? multi_vector!.map((vector, i) => queryOf(vector, `vector ${i}`))
+      : [queryOf(single_vector, 'vector')]
+  const query = queries[0]!
+  const other = queries.findIndex(({ length }) => length !== query.length)
+  if (other !== -1) {
+    throw invalidInput(
+      `vector ${other} has dimension ${queries[other]!.length}, the first has ${query.length}`,
+    )
   }
-  const field = vectorField(request.vector_column, query.length, schema)
-  return { field, query, metric: metricOf(request), lower: request.lower_bound, upper: request.upper_bound }
+  const batch = single_vector === undefined ? queries : null
+  if (batch !== null) checkBatch(request)
+  const field = vectorField(request.vector_column, query.length, schema, batch !== null)
+  const { lower_bound: lower, upper_bound: upper } = request
+  return { field, query, lower, upper, batch, ...settleNear(request, field, indexes) }
 }
 
-function metricOf(request: QueryRequest): Metric {
-  const asked = request.distance_type ?? 'l2'
-  if (asked === 'hamming') throw unsupported('distance_type hamming is not supported yet')
-  return asked
+function queryOf(given: ArrayLike<number>, name: string): Float32Array {
+  const query = Float32Array.from(given)
+  const overflow = query.findIndex(value => !Number.isFinite(value))
+  if (overflow === -1) return query
+  throw invalidInput(`${name} holds ${given[overflow]} at ${overflow}, which is no finite 32-bit float`)
+}
+
+/** Each query of a batch has its own nearest rows: what is done with all rows of an answer has no meaning for them. */
+function checkBatch({ group_by, distinct, order_by }: QueryRequest): void {
+  const asked = {
+    group_by,
+    distinct: distinct || undefined,
+    order_by: order_by?.length ? order_by : undefined,
+  }
+  const given = Object.entries(asked).find(([, value]) => value !== undefined)
+  if (given !== undefined) throw unsupported(`${given[0]} with several query vectors is not supported`)
 }
 
 /** The column asked for, or the only one whose vectors have the query's dimension (rule A-043). */
-function vectorField(name: string | undefined, dimension: number, schema: TableSchema): TableField {
+function vectorField(
+  name: string | undefined,
+  dimension: number,
+  schema: TableSchema,
+  isBatch: boolean,
+): TableField {
   const vectors = schema.fields.filter(field => vectorDimension(field) !== null)
   if (name !== undefined) {
     const [top, ...nested] = namedColumn(name, schema).path
     const field = schema.fields.find(known => known.name === top)!
     if (nested.length > 0) throw unsupported(`vectors inside of structs are not searched: ${quote(name)}`)
     const actual = vectorDimension(field)
+    if (holdsVectorLists(field)) throw listsOfVectors(field)
     if (actual === null) throw invalidInput(`column ${quote(field.name)} holds no vectors`)
     if (actual === dimension) return field
     throw invalidInput(
@@ -55,6 +85,8 @@ function vectorField(name: string | undefined, dimension: number, schema: TableS
       },
     )
   }
+  const lists = isBatch ? schema.fields.find(holdsVectorLists) : undefined
+  if (lists !== undefined) throw listsOfVectors(lists)
   const known = vectors.map(field => `${quote(field.name)} has ${vectorDimension(field)}`).join(', ')
   throw invalidInput(
     known === '' ? 'the table has no vector column' : `no vector column has dimension ${dimension}: ${known}`,
@@ -67,4 +99,12 @@ function vectorDimension(field: TableField): number | null {
   if (type.kind !== 'fixed_size_list') return null
   const child = type.child.type
   return child.kind === 'float' || (child.kind === 'int' && child.bits === 8) ? type.size : null
+}
+
+function holdsVectorLists({ type }: TableField): boolean {
+  return type.kind === 'list' && type.child.type.kind === 'fixed_size_list'
+}
+
+function listsOfVectors({ name }: TableField): SheafError {
+  return unsupported(`column ${quote(name)} holds lists of vectors, which are not searched yet`)
 }

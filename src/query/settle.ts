@@ -2,7 +2,7 @@
  * Request and schema in, plan out: every default decided, every name resolved, nothing read. What cannot be
  * answered is refused here, with the field that asks for it.
  */
-import { invalidInput, unsupported } from '../errors.js'
+import { invalidInput, quote, unsupported } from '../errors.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { readParameters } from '../protocol/parameters.js'
@@ -11,20 +11,26 @@ import { bindFilter } from '../sql/binding/bind.js'
 import { ParameterList } from '../sql/binding/parameters.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { OutputColumn, Plan } from './plan.js'
+import type { NearIndex } from './settle-near.js'
 import { settleOutput } from './settle-output.js'
 import { settleVector } from './settle-vector.js'
-import { sourceSchema } from './source.js'
+import { queryIndexField, sourceSchema } from './source.js'
 
 /**
- * Throws code 12 for unknown columns, 13 for what does not fit the table, 20 for types that do not fit, 0 for what this
+ * `indexes`: those of vectors that the version has. Throws code 12 for unknown columns, 13 for what does not fit the table, 20 for types that do not fit, 0 for what this
  * engine does not do.
  */
-export function settleQuery(request: QueryRequest, schema: TableSchema, clock: Clock = systemClock): Plan {
+export function settleQuery(
+  request: QueryRequest,
+  schema: TableSchema,
+  clock: Clock = systemClock,
+  indexes: readonly NearIndex[] = [],
+): Plan {
   if (request.full_text_query !== undefined) throw unsupported('full_text_query is not supported yet')
   if (request.parameters !== undefined && !hasExpressions(request)) {
     throw invalidInput('parameters are given, but no expression that could take them')
   }
-  const search = settleVector(request, schema)
+  const search = settleVector(request, schema, indexes)
   const filterFirst = request.prefilter ?? true
   const parameters = parametersOf(request.parameters)
   const options = { parameters, clock }
@@ -35,6 +41,7 @@ export function settleQuery(request: QueryRequest, schema: TableSchema, clock: C
       : bindFilter(request.filter, sourceSchema(schema, measured && !filterFirst), options)
   const output = settleOutput(request, schema, measured, options, () => clock.random())
   parameters.checkUsed()
+  if (search !== null && search.batch !== null) checkQueryIndex(output.output)
   // Without a condition, rows to skip are rows of the version to pass over.
   const isWhole = search === null && filter === null && request.differs_from === undefined
   const isPlain = isWhole && output.grouping === null && !output.distinct
@@ -52,6 +59,18 @@ export function settleQuery(request: QueryRequest, schema: TableSchema, clock: C
     offset: (request.offset ?? 0) - skipped,
     limit: request.k,
   }
+}
+
+/** An answer to several queries says in a column of its own which of them a row is near to. */
+function checkQueryIndex(output: readonly OutputColumn[]): void {
+  const { name } = queryIndexField
+  if (output.every(({ field }) => field.name !== name)) return
+  throw invalidInput(
+    `an answer to several vectors has a column ${quote(name)}, and another of that name is selected`,
+    {
+      hint: 'select it under another name, or leave it out',
+    },
+  )
 }
 
 /** Metadata of the columns of an answer about what differs: who compares two versions knows columns by their field ids. */

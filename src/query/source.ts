@@ -4,6 +4,8 @@
  * - `_rowid`: stable for a row's life, unique in its table (uint64)
  * - `_rowoffset`: how many living rows of this version come before the row (uint64)
  * - `_distance`: where there is a vector to be near to (float32; l2 squared, 1 - cos, 1 - dot)
+ *
+ * An answer to several query vectors has `query_index` beside those.
  */
 import type { Batch, Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
@@ -26,6 +28,13 @@ const uint64 = { kind: 'int', bits: 64, signed: false } as const
 export const rowIdField: Field = { name: '_rowid', type: uint64, nullable: false }
 export const rowOffsetField: Field = { name: '_rowoffset', type: uint64, nullable: false }
 export const distanceField: Field = { name: '_distance', type: { kind: 'float', bits: 32 }, nullable: false }
+
+/** In front of the columns of an answer to several query vectors: the number of the one its row is near to. */
+export const queryIndexField: Field = {
+  name: 'query_index',
+  type: { kind: 'int', bits: 32, signed: true },
+  nullable: false,
+}
 
 /** All columns that queries make. */
 export const madeFields: readonly Field[] = [rowIdField, rowOffsetField, distanceField]
@@ -249,6 +258,11 @@ export function rowIdColumn(ids: Float64Array): Column {
   return wholeNumbers(rowIdField, ids.length, row => ids[row]!)
 }
 
+/** The column `query_index` of rows near to one query. */
+export function queryIndexColumn(query: number, length: number): Column {
+  return flat(queryIndexField, new Int32Array(length).fill(query))
+}
+
 function wholeNumbers(field: Field, length: number, numberOf: (row: number) => number): Column {
   const values = new BigUint64Array(length)
   // Row ids fit 53 bits: two halves are far cheaper than a BigInt each.
@@ -261,7 +275,7 @@ function wholeNumbers(field: Field, length: number, numberOf: (row: number) => n
   return flat(field, values)
 }
 
-function flat(field: Field, values: BigUint64Array | Float32Array): Column {
+function flat(field: Field, values: BigUint64Array | Float32Array | Int32Array): Column {
   return {
     type: field.type,
     length: values.length,

@@ -33,6 +33,7 @@ import { Bitset } from '../primitives/bitset.js'
 import type { Claim } from '../primitives/memory.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import { partitionPoint } from '../primitives/partition-point.js'
+import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import { UnorderedRuns } from '../primitives/unordered-runs.js'
 import { readZone, type Zone } from '../sql/zones/zone.js'
@@ -42,6 +43,7 @@ import { checkedRuns, type DecodeRuns, readStoredRuns } from './stored-runs.js'
 import type { IndexReader } from './table-index.js'
 import type { TableSource } from './table-source.js'
 import { presentVectors, type Vectors, vectorSegment } from './vector-column.js'
+import type { VectorIndexReader } from './vector-index.js'
 
 export interface Part {
   readonly fragment: Fragment
@@ -56,6 +58,8 @@ export class TableReader {
   readonly layout: Layout
   /** Those of this version that can be asked. */
   readonly indexes: readonly IndexReader[]
+  /** Those of this version that propose near vectors. */
+  readonly vectorIndexes: readonly VectorIndexReader[]
   readonly #source: TableSource
   readonly #location: string
   #starts: ReadonlyMap<Fragment, number> | undefined
@@ -63,11 +67,18 @@ export class TableReader {
   readonly #parts = new Map<Fragment, Promise<readonly Part[]>>()
 
   /** `location`: the table's folder, relative to the root. */
-  constructor(source: TableSource, location: string, layout: Layout, indexes: readonly IndexReader[] = []) {
+  constructor(
+    source: TableSource,
+    location: string,
+    layout: Layout,
+    indexes: readonly IndexReader[] = [],
+    vectorIndexes: readonly VectorIndexReader[] = [],
+  ) {
     this.#source = source
     this.#location = location
     this.layout = layout
     this.indexes = indexes
+    this.vectorIndexes = vectorIndexes
   }
 
   get schema(): TableSchema {
@@ -193,6 +204,17 @@ export class TableReader {
       this.#source.live.get(key, () => this.#loadLive(part), this.#placeOfRuns(last)),
       signal,
     )
+  }
+
+  /** The rows of a fragment that are alive. */
+  async liveIn(fragment: Fragment, signal?: AbortSignal): Promise<RowSet> {
+    const { rows, dead } = fragment
+    if (dead.count === 0) return RowSet.all(rows)
+    const bits = new Bitset(rows)
+    for (const { starts, ranks } of await this.#arrived(this.#deadOffsets(fragment), signal)) {
+      for (const [run, from] of starts.entries()) bits.addRange(from, from + ranks[run + 1]! - ranks[run]!)
+    }
+    return RowSet.ofBits(bits.not())
   }
 
   /** How many rows of a part's fragment that come before the part are alive. */

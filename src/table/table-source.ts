@@ -1,6 +1,7 @@
 /** What reading tables needs of the root they live in. Shared by all tables, so that one byte budget covers them. */
 import type { FileLayout } from '../arrow/file-reader.js'
 import type { SlotReader } from '../commit/slots.js'
+import type { VectorIndexSegment } from '../indexes/vector/segment.js'
 import type { VectorSegment } from '../kernels/vector-segment.js'
 import type { Bitset } from '../primitives/bitset.js'
 import type { Memory, PassingKeeper, Room } from '../primitives/memory.js'
@@ -23,8 +24,10 @@ export interface TableSource {
   readonly footers: Room<FileLayout>
   /** Row ids of fragments, and offsets of their dead rows. */
   readonly runs: Room<RunSequence>
-  /** Live rows of the batches that have dead ones. */
+  /** Live rows of the batches that have dead ones, and of segments of vector indexes, by ordinal. */
   readonly live: Room<Bitset>
+  /** Segments of vector indexes, each as a whole. */
+  readonly segments: Room<VectorIndexSegment>
 }
 
 /** `memory`: where what was read is kept. */
@@ -38,6 +41,7 @@ export function createTableSource(store: BlobStore, slots: SlotReader, memory: M
     footers: memory.room('footers', 'places', footerBytes),
     runs: memory.room('runs', 'places', ({ starts, ranks }) => 200 + starts.byteLength + ranks.byteLength),
     live: memory.room('live', 'places', bits => 200 + bits.words.byteLength),
+    segments: memory.room('vector-segments', 'data', segment => segment.bytes),
   }
 }
 

@@ -345,7 +345,7 @@ export function queriesSuite({ name, open }: Door): void {
       )
       const doubtful = await shop.search([0, 1]).where('city = "Bonn"').limit(2).explain()
       expect(doubtful).toMatch(
-        /^Project: id, city, .*_distance\n {2}KNN: exact, "at2", l2, k = 2\n {4}Filter: city = 'Bonn'/,
+        /^Project: id, city, .*_distance\n {2}KNNVectorDistance: exact, "at2", l2, k = 2\n {4}Filter: city = 'Bonn'/,
       )
       expect(doubtful).toMatch(/\nwarning: no column is named exactly "Bonn"/)
     })
@@ -363,7 +363,7 @@ export function queriesSuite({ name, open }: Door): void {
       )
       const nearest = await shop.search([0, 1]).where("city <> 'Bonn'").postfilter().limit(2).analyze()
       expect(nearest).toMatch(
-        /\n {4}Filter the rows found: .*, metrics=.*\n {6}KNN: .*, metrics=\[output_rows=2, /,
+        /\n {4}Filter the rows found: .*, metrics=.*\n {6}KNNVectorDistance: .*, metrics=\[output_rows=2, /,
       )
     })
   })

@@ -1,0 +1,56 @@
+/** How the nearest rows are found, as text. The words before the first comma are those that clients of other engines look for. */
+import { quote } from '../errors.js'
+import type { Effort } from '../indexes/vector/segment.js'
+import type { Pacer } from '../primitives/pacer.js'
+import type { TableReader } from '../table/table-reader.js'
+import type { VectorIndexReader } from '../table/vector-index.js'
+import type { VectorSearch } from './plan.js'
+import { partialCover } from './probed-rows.js'
+
+/** `k`: rows that are looked for; `isFiltered`: whether only among those that pass a filter. Reads nothing. */
+export async function nearText(
+  search: VectorSearch,
+  k: number,
+  isFiltered: boolean,
+  reader: TableReader,
+  pacer: Pacer,
+): Promise<string> {
+  const { field, metric, lower, upper, batch, index } = search
+  const bounds = [
+    ...(lower === undefined ? [] : [`from ${lower}`]),
+    ...(upper === undefined ? [] : [`below ${upper}`]),
+  ]
+  const within = bounds.length === 0 ? '' : `, _distance ${bounds.join(' ')}`
+  const each = batch === null ? '' : `, for each of ${batch.length} vectors`
+  if (index === null) {
+    return `KNNVectorDistance: exact, ${quote(field.name)}, ${metric}, k = ${k}${within}${each}`
+  }
+  const { name, effort, refineFactor } = index
+  const own = reader.vectorIndexes.find(known => known.name === name)!
+  const asked = `name=${name}, k=${k}, deltas=${own.segments.length}, metric=${metric.toUpperCase()}, ${quote(field.name)}`
+  const refined = refineFactor === undefined ? '' : `, refine_factor = ${refineFactor}`
+  const few = isFiltered ? ', or exact where few rows pass' : ''
+  const left = await uncoveredText(own, index.fast, reader, pacer)
+  return `ANNSubIndex: ${asked}${effortText(effort)}${refined}${within}${each}, candidates measured${few}${left}`
+}
+
+function effortText({ ef, leastPartitions, mostPartitions }: Effort): string {
+  const partitions =
+    leastPartitions === undefined && mostPartitions === undefined
+      ? ''
+      : `, partitions = ${leastPartitions ?? 'as many as it takes'}..${mostPartitions ?? 'all'}`
+  return `${partitions}${ef === undefined ? '' : `, ef = ${ef}`}`
+}
+
+async function uncoveredText(
+  index: VectorIndexReader,
+  fast: boolean,
+  reader: TableReader,
+  pacer: Pacer,
+): Promise<string> {
+  let rows = 0
+  for (const [fragment, covered] of await partialCover(index, reader, pacer))
+    rows += fragment.rows - covered.count
+  if (rows === 0) return ''
+  return `, ${rows} rows that it does not cover ${fast ? 'passed over' : 'measured'}`
+}

@@ -1,0 +1,72 @@
+/** By which index rows near a vector are found, how hard it looks, and why one is not asked. */
+import { invalidInput, unsupported } from '../errors.js'
+import type { Effort } from '../indexes/vector/segment.js'
+import type { Metric } from '../kernels/metric.js'
+import type { TableField } from '../manifest/table-schema.js'
+import type { QueryRequest } from '../protocol/query-shapes.js'
+import type { IndexSearch, VectorSearch } from './plan.js'
+
+/** What of a vector index decides whether a query asks it. */
+export interface NearIndex {
+  readonly name: string
+  readonly metric: Metric
+  /** Id of its column. */
+  readonly field: number
+}
+
+/** Partitions that one family of clients names in every request, whether their callers have said anything or not. */
+const unsaid = 20
+
+/** `indexes`: all there are. Without a distance type that of the index counts, or l2 (rule A-044). */
+export function settleNear(
+  request: QueryRequest,
+  field: TableField,
+  indexes: readonly NearIndex[],
+): Pick<VectorSearch, 'metric' | 'index' | 'unused'> {
+  const own = indexes.filter(index => index.field === field.id)
+  const metric = metricOf(request) ?? own[0]?.metric ?? 'l2'
+  const asked = { ...effortOf(request), fast: request.fast_search === true }
+  const obstacle = obstacleIn(request)
+  const unused: { index: string; reason: string }[] = []
+  let index: IndexSearch | null = null
+  for (const each of own) {
+    const reason =
+      each.metric !== metric
+        ? `it tells distances by ${each.metric}`
+        : (obstacle ?? (index === null ? null : `${index.name} is asked`))
+    if (reason === null) index = { name: each.name, ...asked }
+    else unused.push({ index: each.name, reason })
+  }
+  return { metric, index, unused }
+}
+
+function metricOf({ distance_type }: QueryRequest): Metric | undefined {
+  if (distance_type === 'hamming') throw unsupported('distance_type hamming is not supported yet')
+  return distance_type
+}
+
+/** Why no index can answer, whichever there is. */
+function obstacleIn({ bypass_vector_index, lower_bound, differs_from }: QueryRequest): string | null {
+  if (bypass_vector_index === true) return 'bypass_vector_index is given'
+  if (lower_bound !== undefined)
+    return 'of rows that are not the nearest, as lower_bound wants them, it knows nothing'
+  return differs_from === undefined ? null : 'only rows that differ from another version are wanted'
+}
+
+/** What is 0 is as good as absent (rule A-049). */
+function effortOf(request: QueryRequest): Pick<IndexSearch, 'effort' | 'refineFactor'> {
+  const { nprobes, minimum_nprobes, maximum_nprobes, ef, refine_factor, k, offset = 0 } = request
+  const isUnsaid = [nprobes, minimum_nprobes, maximum_nprobes].every(given => given === unsaid)
+  const most = isUnsaid ? undefined : maximum_nprobes || undefined
+  let least = isUnsaid ? undefined : minimum_nprobes || undefined
+  if (least !== undefined && most !== undefined && least > most) {
+    throw invalidInput(`minimum_nprobes is ${least}, more than maximum_nprobes, which is ${most}`)
+  }
+  if (!isUnsaid && nprobes && least === undefined) least = Math.min(nprobes, most ?? nprobes)
+  const effort: Effort = {
+    ...(ef !== undefined && { ef: Math.max(ef, offset + k) }),
+    ...(least !== undefined && { leastPartitions: least }),
+    ...(most !== undefined && { mostPartitions: most }),
+  }
+  return { effort, refineFactor: refine_factor || undefined }
+}
