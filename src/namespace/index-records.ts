@@ -51,7 +51,9 @@ export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'>
   const { spec, index, build, reason } = shown
   const progress = build === null ? null : await engine.jobs.progressOf(build.job, signal)
   const { counts, status } = await coverOf(open, shown, new Pacer(signal))
-  const recall = await recallOf(engine.store, head.location, index)
+  const recall = await recallOf(engine.store, head.location, index).catch(async error => {
+    throw (await engine.source.explain?.(head.uuid, open.version, error)) ?? error
+  })
   return {
     index_type: spec.kind,
     distance_type: spec.vector?.metric ?? null,

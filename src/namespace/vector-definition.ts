@@ -1,7 +1,7 @@
 /** What a request says of a vector index, checked against the kind and the column it is for (rules A-079, A-084, A-088). */
 import { typeName } from '../arrow/type-name.js'
 import type { DataType } from '../arrow/types.js'
-import { invalidInput, quote, unsupported } from '../errors.js'
+import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
 import type { VectorKind, VectorParameters } from '../indexes/vector/kind.js'
 import type { VectorDefinition } from '../manifest/table-index.js'
 import type { CreateIndexRequest } from '../protocol/index-shapes.js'
@@ -83,7 +83,7 @@ export function vectorDefinition(
 }
 
 /** Why no vector index is made of a column. */
-export function holdsNoVectors(column: string, kind: VectorKind, type: DataType): Error {
+export function holdsNoVectors(column: string, kind: VectorKind, type: DataType): SheafError {
   return invalidInput(
     `column ${quote(column)} is of type ${typeName(type)}: no ${kind} index is made of it`,
     {

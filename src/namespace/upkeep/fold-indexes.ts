@@ -13,6 +13,7 @@ import { passingBy } from '../../table/table-source.js'
 import { buildSegments } from '../../write/build-index.js'
 import type { Zeal } from '../../write/compaction-plan.js'
 import { type IndexFold, planIndexFold } from '../../write/plan-index-fold.js'
+import { rowsIn } from '../../write/stretch.js'
 import { commit, type Engine, requirementsOf, stageTarget } from '../engine.js'
 import { indexChange } from '../index-build.js'
 import { isInVain } from './in-vain.js'
@@ -21,6 +22,7 @@ export interface Folded {
   readonly index: string
   /** The version it made. */
   readonly version: number
+  /** Those that were indexed, be it anew. */
   readonly rows: number
 }
 
@@ -54,8 +56,7 @@ export async function foldIndexes(
       const segments = await buildSegments(reader, index, stretches, base, target, pacer)
       const change = await land(engine, head, index, segments, fold)
       if (change === null) continue
-      const rows = segments.reduce((sum, { rows }) => sum + rows, 0)
-      folded.push({ index: index.name, version: change.v, rows })
+      folded.push({ index: index.name, version: change.v, rows: rowsIn(stretches) })
     }
   } catch (error) {
     if (!isInVain(error)) throw error
