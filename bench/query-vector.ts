@@ -34,7 +34,8 @@ const everyKind = [
 
 export const bench: Bench<Parameters> = {
   name: 'query-vector',
-  question: 'how many nearest rows a second does each kind of index find, how well, and what does it cost to have?',
+  question:
+    'how many nearest rows a second does each kind of index find, how well, and what does it cost to have?',
   small: {
     clustered: { rows: 1500, dim: 16, centres: 10 },
     fashion: false,
@@ -148,7 +149,10 @@ interface Contender {
   readonly ask: Ask
 }
 
-function asking({ dim, queries }: VectorData, search: (query: Float32Array) => ReturnType<Table['search']>): Ask {
+function asking(
+  { dim, queries }: VectorData,
+  search: (query: Float32Array) => ReturnType<Table['search']>,
+): Ask {
   const all = Array.from({ length: queries.length / dim }, (_, q) => queries.slice(q * dim, (q + 1) * dim))
   return async q => {
     const rows = await search(all[q]!).select(['id']).limit(10).toArray()

@@ -18,18 +18,30 @@ export interface VectorData {
 }
 
 /** Normal around `centres` centres that are themselves normal: the wider `sigma`, the more the clusters overlap. */
-export function clusteredData(rows: number, dim: number, centres: number, sigma: number, queries: number): VectorData {
+export function clusteredData(
+  rows: number,
+  dim: number,
+  centres: number,
+  sigma: number,
+  queries: number,
+): VectorData {
   const middle = normal(new Float32Array(centres * dim), seededRandom(42))
   const around = (count: number, seed: number) => {
     const random = seededRandom(seed)
     const values = normal(new Float32Array(count * dim), random)
     for (let row = 0; row < count; row++) {
       const centre = Math.floor(random() * centres) * dim
-      for (let i = 0; i < dim; i++) values[row * dim + i] = middle[centre + i]! + sigma * values[row * dim + i]!
+      for (let i = 0; i < dim; i++)
+        values[row * dim + i] = middle[centre + i]! + sigma * values[row * dim + i]!
     }
     return values
   }
-  return { name: `${rows} x ${dim}, ${centres} clusters`, dim, rows: around(rows, 1), queries: around(queries, 2) }
+  return {
+    name: `${rows} x ${dim}, ${centres} clusters`,
+    dim,
+    rows: around(rows, 1),
+    queries: around(queries, 2),
+  }
 }
 
 /** Pixels of 60,000 images of clothes, and of others to look for; null where they are not on this machine. */
@@ -61,7 +73,8 @@ export function trueNeighbours(
   for (let first = 0; first < chosen.length; first += most) {
     const some = chosen.slice(first, first + most)
     const segment = VectorSegment.allocate('f32', dim, some.length)
-    for (const [i, row] of some.entries()) segment.values.set(rows.subarray(row * dim, (row + 1) * dim), i * dim)
+    for (const [i, row] of some.entries())
+      segment.values.set(rows.subarray(row * dim, (row + 1) * dim), i * dim)
     for (const [q, best] of nearest.entries()) {
       const query = queries.subarray(q * dim, (q + 1) * dim)
       const { ordinals, distances } = searchSegment(segment, query, { metric, k })
@@ -72,7 +85,10 @@ export function trueNeighbours(
 }
 
 /** Which part of what is true was found. */
-export function recallOf(truth: readonly ReadonlySet<number>[], found: readonly (readonly number[])[]): number {
+export function recallOf(
+  truth: readonly ReadonlySet<number>[],
+  found: readonly (readonly number[])[],
+): number {
   let wanted = 0
   let right = 0
   for (const [q, neighbours] of truth.entries()) {

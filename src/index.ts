@@ -44,6 +44,13 @@ export type {
   CreateIndexOptions,
   IndexInfo,
   IndexStats,
+  ProductGraphOptions,
+  ProductListOptions,
+  ScalarIndexOptions,
+  VectorGraphOptions,
+  VectorIndexOptions,
+  VectorIndexType,
+  VectorListOptions,
   WaitForIndexOptions,
 } from './namespace/table-indexes.js'
 export { Tags } from './namespace/table-tags.js'

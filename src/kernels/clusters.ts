@@ -1,37 +1,302 @@
-/** Centroids: k-means (Lloyd, with k-means++ or random beginnings) and the assignment of many vectors, by squared Euclidean distance. */
+/** Centroids: k-means by squared Euclidean distance, Lloyd's rounds from rows that lie apart, which a fixed seed draws. */
 import type { Pacer } from '../primitives/pacer.js'
-import type { Arena } from './arena.js'
+import { seededRandom } from '../primitives/seeded-random.js'
+import { Assigner, type Centroids, squaredDistance } from './assigner.js'
+import { distinctRows } from './distinct-rows.js'
+import { spreadRows } from './spread-rows.js'
 
-export interface Centroids {
-  readonly count: number
-  readonly dim: number
-  /** `count x dim`. */
-  readonly values: Float32Array
-}
+export { Assigner, type Centroids }
+
+/** Rows between two looks at the clock where a row takes next to nothing. */
+const rowsAtOnce = 1024
+
+/** How far the halves of a cluster that is split lie from its middle, as a share of the way to its farthest row. */
+const apart = 1 / 8
+
+/** More than this many are not sought among all rows, but for each of fewer clusters among its own. */
+const mostTogether = 1024
+
+/** Rows for each centroid that the first centroids are chosen from. */
+const beginningRows = 4
+
+/** Rows for each centroid that those clusters are found from. */
+const firstRows = 256
+
+/** Rounds over all rows, once each cluster has its centroids. */
+const lastRounds = 1
 
 /**
  * At most `count` centroids of `rows` vectors: fewer where there are fewer distinct ones. The same input gives the same
- * centroids on every machine. Empty clusters are filled by splitting the largest.
+ * centroids on every machine. Empty clusters are filled by splitting the largest. `plain`: without the SIMD kernel.
  */
-export declare function trainCentroids(
+export function trainCentroids(
   sample: Float32Array,
   rows: number,
   dim: number,
   count: number,
   maxIterations: number,
   pacer: Pacer,
-): Promise<Centroids>
+  plain = false,
+): Promise<Centroids> {
+  const train = count > mostTogether ? trainApart : trainTogether
+  return train(sample, rows, dim, count, maxIterations, pacer, plain)
+}
 
-/** Assigns vectors to the nearest of some centroids: register-blocked, with the centroids packed once. */
-export declare class Assigner {
-  constructor(centroids: Centroids, maxRows: number)
-  /** Where the owner puts up to `maxRows` vectors of `dim` float32s. */
-  readonly vectors: Float32Array
-  /** The number of the nearest centroid for each of the first `rows` vectors (ties: the lower number); a view, valid until the next call. */
-  assign(rows: number): Uint32Array
-  /** And their distances. */
-  distances(rows: number): Float32Array
-  /** The arena that `vectors` lies in at address `at`: for codecs, which encode from there. */
-  readonly arena: Arena
-  readonly at: number
+async function trainTogether(
+  sample: Float32Array,
+  rows: number,
+  dim: number,
+  count: number,
+  maxIterations: number,
+  pacer: Pacer,
+  plain: boolean,
+): Promise<Centroids> {
+  const distinct = await distinctRows(sample, dim, drawn(rows), Math.min(rows, count * beginningRows), pacer)
+  const some = await gather(sample, dim, distinct, pacer)
+  // No more distinct ones than asked for: nothing could lie nearer than these.
+  if (some.count <= count) return some
+  const spread = await spreadRows(some, count, seededRandom(count), pacer)
+  const beginnings = await gather(some.values, dim, spread, pacer)
+  return improve(sample, rows, beginnings, maxIterations, pacer, plain)
+}
+
+/**
+ * First a few clusters, then of each as many centroids as its share of the rows: the work is that of far fewer centroids. They end up
+ * some percent farther from their rows; rounds over all rows win half of it back.
+ */
+async function trainApart(
+  sample: Float32Array,
+  rows: number,
+  dim: number,
+  count: number,
+  maxIterations: number,
+  pacer: Pacer,
+  plain: boolean,
+): Promise<Centroids> {
+  const clusters = Math.ceil(Math.sqrt(count))
+  const few = new Uint32Array(Math.min(rows, clusters * firstRows))
+  const order = drawn(rows)
+  for (let i = 0; i < few.length; i++) few[i] = order.next().value
+  const some = await gather(sample, dim, few, pacer)
+  const first = await trainTogether(some.values, some.count, dim, clusters, maxIterations, pacer, plain)
+  const members = await membersOf(sample, rows, first, pacer, plain)
+
+  // What a large one has no use for, because its rows are the same, is for those after it.
+  const parts: Float32Array[] = []
+  let left = count
+  let rowsLeft = rows
+  for (const own of members.filter(({ length }) => length > 0).sort((a, b) => b.length - a.length)) {
+    if (left === 0) break
+    const wanted = Math.min(left, Math.max(1, Math.round((left * own.length) / rowsLeft)))
+    const { values } = await gather(sample, dim, own, pacer)
+    const found = await trainTogether(values, own.length, dim, wanted, maxIterations, pacer, plain)
+    parts.push(found.values)
+    left -= found.count
+    rowsLeft -= own.length
+  }
+  const values = new Float32Array(parts.reduce((length, part) => length + part.length, 0))
+  let end = 0
+  for (const part of parts) {
+    values.set(part, end)
+    end += part.length
+  }
+  return improve(
+    sample,
+    rows,
+    { count: end / dim, dim, values },
+    Math.min(lastRounds, maxIterations),
+    pacer,
+    plain,
+  )
+}
+
+/** Lloyd's rounds, until nothing moves. */
+async function improve(
+  sample: Float32Array,
+  rows: number,
+  beginnings: Centroids,
+  rounds: number,
+  pacer: Pacer,
+  plain: boolean,
+): Promise<Centroids> {
+  if (rounds === 0) return beginnings
+  const clusters = new Clusters(sample, rows, beginnings)
+  const rowsTogether = Assigner.rowsAtOnce(beginnings.count, beginnings.dim, plain)
+  const assigner = new Assigner(beginnings, rowsTogether, plain)
+  for (let round = 0; round < rounds; round++) {
+    assigner.use(clusters.centroids())
+    const moved = await clusters.assign(assigner, rowsTogether, pacer)
+    clusters.settle()
+    if (!moved) break
+    await clusters.fillEmpty(pacer)
+  }
+  return clusters.inhabited(pacer)
+}
+
+/** The rows that are nearest to each centroid. */
+async function membersOf(
+  sample: Float32Array,
+  rows: number,
+  centroids: Centroids,
+  pacer: Pacer,
+  plain: boolean,
+): Promise<Uint32Array[]> {
+  const clusters = new Clusters(sample, rows, centroids)
+  const rowsTogether = Assigner.rowsAtOnce(centroids.count, centroids.dim, plain)
+  await clusters.assign(new Assigner(centroids, rowsTogether, plain), rowsTogether, pacer)
+  return clusters.members()
+}
+
+async function gather(
+  sample: Float32Array,
+  dim: number,
+  rows: Uint32Array,
+  pacer: Pacer,
+): Promise<Centroids> {
+  const values = new Float32Array(rows.length * dim)
+  for (let i = 0; i < rows.length; i++) {
+    if (i % rowsAtOnce === 0) await pacer.turn()
+    const from = rows[i]! * dim
+    values.set(sample.subarray(from, from + dim), i * dim)
+  }
+  return { count: rows.length, dim, values }
+}
+
+/** All row numbers, in an order that a fixed seed draws. */
+function* drawn(rows: number): Generator<number> {
+  const random = seededRandom(rows)
+  const order = new Uint32Array(rows)
+  for (let row = 0; row < rows; row++) order[row] = row
+  for (let i = 0; i < rows; i++) {
+    const j = i + Math.floor(random() * (rows - i))
+    const row = order[j]!
+    order[j] = order[i]!
+    yield row
+  }
+}
+
+class Clusters {
+  readonly #sample: Float32Array
+  readonly #rows: number
+  readonly #dim: number
+  readonly #count: number
+  readonly #values: Float32Array
+  /** The cluster of each row. */
+  readonly #clusterOf: Uint32Array
+  /** Rows of each cluster, and their sum. */
+  readonly #sizes: Uint32Array
+  readonly #sums: Float64Array
+
+  constructor(sample: Float32Array, rows: number, { count, dim, values }: Centroids) {
+    this.#sample = sample
+    this.#rows = rows
+    this.#dim = dim
+    this.#count = count
+    this.#values = values.slice()
+    this.#clusterOf = new Uint32Array(rows).fill(count)
+    this.#sizes = new Uint32Array(count)
+    this.#sums = new Float64Array(count * dim)
+  }
+
+  centroids(): Centroids {
+    return { count: this.#count, dim: this.#dim, values: this.#values }
+  }
+
+  /** The rows of each. */
+  members(): Uint32Array[] {
+    const members = Array.from(this.#sizes, size => new Uint32Array(size))
+    const written = new Uint32Array(this.#count)
+    this.#clusterOf.forEach((cluster, row) => {
+      members[cluster]![written[cluster]!++] = row
+    })
+    return members
+  }
+
+  /** Without centroids that no row is nearest to. */
+  inhabited(pacer: Pacer): Promise<Centroids> {
+    const kept = Uint32Array.from(this.#sizes.keys()).filter(cluster => this.#sizes[cluster]! > 0)
+    return gather(this.#values, this.#dim, kept, pacer)
+  }
+
+  /** Gives every row to the nearest centroid; whether any came from another. */
+  async assign(assigner: Assigner, rowsTogether: number, pacer: Pacer): Promise<boolean> {
+    const dim = this.#dim
+    let moved = false
+    this.#sizes.fill(0)
+    this.#sums.fill(0)
+    for (let first = 0; first < this.#rows; first += rowsTogether) {
+      await pacer.turn()
+      const rows = Math.min(rowsTogether, this.#rows - first)
+      assigner.vectors.set(this.#sample.subarray(first * dim, (first + rows) * dim))
+      const clusters = assigner.assign(rows)
+      for (let i = 0; i < rows; i++) {
+        const cluster = clusters[i]!
+        if (this.#clusterOf[first + i] !== cluster) moved = true
+        this.#clusterOf[first + i] = cluster
+        this.#add(cluster, (first + i) * dim)
+      }
+    }
+    return moved
+  }
+
+  #add(cluster: number, at: number): void {
+    const dim = this.#dim
+    const sample = this.#sample
+    const sums = this.#sums
+    this.#sizes[cluster]!++
+    for (let i = 0, to = cluster * dim; i < dim; i++) sums[to + i]! += sample[at + i]!
+  }
+
+  /** Moves centroids to the middle of their rows. */
+  settle(): void {
+    const dim = this.#dim
+    for (let cluster = 0; cluster < this.#count; cluster++) {
+      const size = this.#sizes[cluster]!
+      if (size === 0) continue
+      for (let at = cluster * dim; at < (cluster + 1) * dim; at++) this.#values[at] = this.#sums[at]! / size
+    }
+  }
+
+  /**
+   * Gives each empty cluster half of one of the largest: their centroids part along the way to its farthest row, so that those on either side
+   * of the middle go different ways. A cluster whose rows are all the same has no halves.
+   */
+  async fillEmpty(pacer: Pacer): Promise<void> {
+    const dim = this.#dim
+    const values = this.#values
+    const empty = [...this.#sizes.keys()].filter(cluster => this.#sizes[cluster] === 0)
+    if (empty.length === 0) return
+    const farthest = await this.#farthest(pacer)
+    const parting = [...this.#sizes.keys()]
+      .filter(cluster => farthest[cluster]! >= 0)
+      .sort((a, b) => this.#sizes[b]! - this.#sizes[a]! || a - b)
+    for (let i = 0; i < Math.min(empty.length, parting.length); i++) {
+      const whole = parting[i]!
+      const half = empty[i]!
+      const row = farthest[whole]!
+      for (let j = 0; j < dim; j++) {
+        const middle = values[whole * dim + j]!
+        const step = (this.#sample[row * dim + j]! - middle) * apart
+        values[whole * dim + j] = middle - step
+        values[half * dim + j] = middle + step
+      }
+      this.#sizes[half] = this.#sizes[whole]! >>> 1
+    }
+  }
+
+  /** For each cluster the row that is farthest from its centroid; -1 where none is away from it. */
+  async #farthest(pacer: Pacer): Promise<Int32Array> {
+    const dim = this.#dim
+    const rows = new Int32Array(this.#count).fill(-1)
+    const distances = new Float64Array(this.#count)
+    for (let row = 0; row < this.#rows; row++) {
+      if (row % rowsAtOnce === 0) await pacer.turn()
+      const cluster = this.#clusterOf[row]!
+      const distance = squaredDistance(this.#sample, row * dim, this.#values, cluster * dim, dim)
+      if (distance <= distances[cluster]!) continue
+      distances[cluster] = distance
+      rows[cluster] = row
+    }
+    return rows
+  }
 }

@@ -96,7 +96,8 @@ function distanceOfBytes(
 /** Every store into it rounds to float32. */
 const lanes = new Float32Array(16)
 
-function squaresOfFloats(values: Elements, at: number, query: Elements): number {
+/** The squared distance of a row of floats from the query. */
+export function squaresOfFloats(values: Elements, at: number, query: Elements): number {
   lanes.fill(0)
   for (let i = 0; i < query.length; i++) {
     const gap = Math.fround(values[at + i]! - query[i]!)
@@ -121,7 +122,8 @@ function fold(): number {
   return Math.fround(Math.fround(lanes[0]! + lanes[2]!) + Math.fround(lanes[1]! + lanes[3]!))
 }
 
-function squaresOfBytes(values: Elements, at: number, query: Elements): number {
+/** The same of bytes, an exact integer. */
+export function squaresOfBytes(values: Elements, at: number, query: Elements): number {
   let sum = 0
   for (let i = 0; i < query.length; i++) {
     const gap = values[at + i]! - query[i]!

@@ -5,7 +5,7 @@
 import { assert, invalidInput, quote } from '../errors.js'
 import { chooseHits, distancesPlain, type SearchOptions, searchPlain, squaredNorm } from './exact-plain.js'
 import { holdsBytes, type Metric } from './metric.js'
-import type { Hits } from './nearest.js'
+import { type Hits, readHits } from './nearest.js'
 import {
   blockRows,
   type ElementKind,
@@ -66,7 +66,7 @@ export function searchSegment(segment: VectorSegment, query: Float32Array, optio
     lower,
     upper,
   )
-  return readHits(scratch, found)
+  return readHits(scratch.buffer, scratch.heap, found)
 }
 
 /**
@@ -131,19 +131,6 @@ function placeQuery(
     kind: kindNumber[bytes ? 'bytes' : segment.kind],
     norm: metric === 'cosine' ? squaredNorm(query, bytes) : 0,
   }
-}
-
-/** The kernel leaves pairs of (ordinal u32, distance f32). */
-function readHits(scratch: Scratch, found: number): Hits {
-  const words = new Uint32Array(scratch.buffer, scratch.heap, found * 2)
-  const floats = new Float32Array(scratch.buffer, scratch.heap, found * 2)
-  const ordinals = new Uint32Array(found)
-  const distances = new Float32Array(found)
-  for (let i = 0; i < found; i++) {
-    ordinals[i] = words[2 * i]!
-    distances[i] = floats[2 * i + 1]!
-  }
-  return { distances, ordinals }
 }
 
 function checkQuery(rows: VectorRows, query: Float32Array): void {

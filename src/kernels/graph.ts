@@ -5,36 +5,21 @@
  *
  * Several graphs may share one `Graph`, each with an entry of its own: rows inserted from one entry never meet those of another.
  */
+import { assert } from '../errors.js'
 import type { Arena } from './arena.js'
+import { PlainGraph } from './graph-plain.js'
+import {
+  fillScratch,
+  type GraphPlaces,
+  type GraphShape,
+  insertedTogether,
+  layScratch,
+  type Scratch,
+  Word,
+} from './graph-shape.js'
+import type { Kernel } from './kernel.js'
 
-/** What the vectors of the nodes are made of: float32s; bytes; or codes of product quantization (walked only, never inserted). */
-export type NodeKind = 'f32' | 'u8' | 'pq'
-
-export interface GraphShape {
-  readonly kind: NodeKind
-  /** Bytes from one vector to the next: a multiple of 64 (f32) or 16 (u8), zeros behind the elements; pq: parts of a vector. */
-  readonly stride: number
-  /** Rows there is room for. */
-  readonly rows: number
-  readonly m: number
-  /** Levels of each row above the lowest, as `levelsOf` draws them. */
-  readonly levels: Uint8Array
-  /** Candidates that a walk or an insertion keeps at most. */
-  readonly efMax: number
-}
-
-/** Where a graph lies: sections that are stored, and scratch that is not. */
-export interface GraphPlaces {
-  /** `rows` vectors; the owner fills them before a row is inserted. */
-  readonly vectors: number
-  /** For each row `1 + 2m` u32s: how many edges, and the rows they lead to. */
-  readonly links: number
-  /** For each row with levels above the lowest, those of its level 1, then 2 ..: `1 + m` u32s each. */
-  readonly upperLinks: number
-  /** For each row a u32: where its upper links begin, counted in u32s from `upperLinks`; unused without levels. */
-  readonly upperStarts: number
-  readonly scratch: number
-}
+export type { GraphPlaces, GraphShape, NodeKind } from './graph-shape.js'
 
 /** Where walks begin: changes as rows are inserted. -1: nothing is inserted yet. */
 export interface Entry {
@@ -57,41 +42,141 @@ export interface GraphSizes {
 }
 
 /** Levels above the lowest for each row: as the paper draws them with 1/ln(m), from the row's number alone, so that a graph is the same wherever it is built. */
-export declare function levelsOf(firstRow: number, rows: number, m: number): Uint8Array
+export function levelsOf(firstRow: number, rows: number, m: number): Uint8Array {
+  const levels = new Uint8Array(rows)
+  for (let i = 0; i < rows; i++) {
+    const drawn = scatter(firstRow + i)
+    for (let bound = 2 ** 32 / m; drawn < bound; bound /= m) {
+      if (bound < 1) break
+      levels[i]!++
+    }
+  }
+  return levels
+}
 
 /** Bytes of each place but the vectors. */
-export declare function graphSizes(shape: GraphShape): GraphSizes
+export function graphSizes(shape: GraphShape): GraphSizes {
+  let upper = 0
+  for (const levels of shape.levels) upper += levels
+  return {
+    links: shape.rows * (1 + 2 * shape.m) * 4,
+    upperLinks: upper * (1 + shape.m) * 4,
+    upperStarts: shape.rows * 4,
+    scratch: layScratch(shape, 0).bytes,
+  }
+}
 
-export declare class Graph {
-  /** `fresh`: writes the empty lists and `upperStarts`; else they are there. */
-  constructor(arena: Arena, shape: GraphShape, places: GraphPlaces, fresh: boolean)
-
+export class Graph {
   /**
-   * Inserts `count` rows that follow each other, with `efConstruction` candidates and edges chosen by the heuristic of the paper (kept pruned ones fill up).
-   * A few hundred rows take milliseconds: who inserts many calls often, and yields.
+   * Where the query of the next walks goes: padded elements as the rows have them (pq: `parts x 256` float32s, the table of distances, none
+   * of them negative).
    */
-  insert(firstRow: number, count: number, entry: Entry, efConstruction: number): void
-
-  /** The same for rows that do not follow each other. */
-  insertRows(rows: Uint32Array, entry: Entry, efConstruction: number): void
-
-  /**
-   * Where the query of the next walks goes: padded elements as the rows have them (pq: `parts x 256` float32s, the table of distances).
-   */
-  readonly query: Uint8Array
+  readonly query: Uint8Array<ArrayBuffer>
 
   /** Where the allowed rows of the next walks go: a bit for each row, as `Bitset.words` has them. */
   readonly allowed: Uint32Array
 
+  readonly #buffer: ArrayBuffer
+  readonly #shape: GraphShape
+  readonly #scratch: Scratch
+  readonly #block: Uint32Array
+  readonly #kernel: Pick<Kernel, 'graphInsert' | 'graphOpen' | 'graphEnter' | 'graphClose'>
+
   /**
-   * The likely nearest rows to the query, at most `k` of the `ef` that a walk from each of `entries` keeps (ef >= k; they share what is kept). `filtered`: only rows
-   * whose bit in `allowed` is set are kept; others are walked over.
+   * `fresh`: writes `upperStarts`, which follow from the levels alone; else they are there. Lists are written when their row is inserted:
+   * those of rows that never are stay as they are, zeros in a new arena.
    */
-  walk(entries: readonly Entry[], ef: number, k: number, filtered: boolean): Walked
+  constructor(arena: Arena, shape: GraphShape, places: GraphPlaces, fresh: boolean) {
+    const { buffer } = arena
+    const scratch = layScratch(shape, places.scratch)
+    assert(shape.levels.length === shape.rows, `levels of ${shape.levels.length} rows for ${shape.rows}`)
+    if (fresh) {
+      const starts = new Uint32Array(buffer, places.upperStarts, shape.rows)
+      let start = 0
+      for (let row = 0; row < shape.rows; row++) {
+        starts[row] = start
+        start += shape.levels[row]! * (1 + shape.m)
+      }
+    }
+    fillScratch(buffer, shape, places, scratch)
+    this.#buffer = buffer
+    this.#shape = shape
+    this.#scratch = scratch
+    this.#block = new Uint32Array(buffer, scratch.block, Object.keys(Word).length)
+    this.#kernel = arena.kernel ?? new PlainGraph(buffer, shape, places, scratch)
+    this.query = new Uint8Array(
+      buffer,
+      scratch.query,
+      shape.kind === 'pq' ? shape.stride * 1024 : shape.stride,
+    )
+    this.allowed = new Uint32Array(buffer, scratch.allowed, Math.ceil(shape.rows / 32))
+  }
+
+  /**
+   * Inserts `count` rows that follow each other, with `efConstruction` candidates and edges chosen by the heuristic of the paper (kept pruned ones fill up).
+   * A hundred rows take some ten milliseconds: who inserts many calls often, and yields.
+   */
+  insert(firstRow: number, count: number, entry: Entry, efConstruction: number): void {
+    this.insertRows(
+      Uint32Array.from({ length: count }, (_, i) => firstRow + i),
+      entry,
+      efConstruction,
+    )
+  }
+
+  /** The same for rows that do not follow each other. A row is inserted once. */
+  insertRows(rows: Uint32Array, entry: Entry, efConstruction: number): void {
+    assert(this.#shape.kind !== 'pq', 'a graph cannot be made by codes')
+    this.#checkWidth(efConstruction)
+    const block = this.#block
+    const { list } = this.#scratch
+    block[Word.entryRow] = entry.row
+    block[Word.entryLevel] = entry.level
+    for (let at = 0; at < rows.length; at += insertedTogether) {
+      const some = rows.subarray(at, at + insertedTogether)
+      new Uint32Array(this.#buffer, list, some.length).set(some)
+      this.#kernel.graphInsert(this.#scratch.block, list, some.length, efConstruction)
+    }
+    entry.row = block[Word.entryRow]! | 0
+    entry.level = block[Word.entryLevel]! | 0
+  }
+
+  /**
+   * The likely nearest rows to the query, at most `k` of the `ef` that a walk from each of `entries` keeps (ef >= k; they share what is kept; rows with equal
+   * vectors count as one). `filtered`: only rows whose bit in `allowed` is set are kept; others are walked over, in the worst case all there are.
+   */
+  walk(entries: readonly Entry[], ef: number, k: number, filtered: boolean): Walked {
+    this.#checkWidth(ef)
+    assert(k <= ef, `${k} rows of ${ef} candidates`)
+    const { block, query, foundRows, foundDistances } = this.#scratch
+    this.#kernel.graphOpen(block, ef, filtered)
+    for (const { row, level } of entries) if (row >= 0) this.#kernel.graphEnter(query, row, level)
+    const found = this.#kernel.graphClose(block, query, k, foundRows, foundDistances)
+    return { found, measured: this.#block[Word.measured]! }
+  }
 
   /** Of the last walk: rows, nearest first (ties by row). A view: copy what is kept. */
-  rows(found: number): Uint32Array
+  rows(found: number): Uint32Array {
+    return new Uint32Array(this.#buffer, this.#scratch.foundRows, found)
+  }
 
   /** Of the last walk: the distances that go with `rows`. */
-  distances(found: number): Float32Array
+  distances(found: number): Float32Array {
+    return new Float32Array(this.#buffer, this.#scratch.foundDistances, found)
+  }
+
+  #checkWidth(ef: number): void {
+    assert(
+      ef >= 1 && ef <= this.#shape.efMax,
+      `${ef} candidates, where 1 to ${this.#shape.efMax} may be kept`,
+    )
+  }
+}
+
+/** A number below 2^32 from another: its bits are as if drawn (the finalizer of MurmurHash3). */
+function scatter(row: number): number {
+  let bits = row + 0x9e3779b9
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35)
+  return (bits ^ (bits >>> 16)) >>> 0
 }

@@ -44,6 +44,88 @@ export interface Kernel {
     upper: number,
   ): number
   sumWords(bytes: number): number
+  openNearest(heap: number, k: number, allowed: number): void
+  offerNearest(distances: number, ordinals: number, count: number, base: number): void
+  closeNearest(): number
+  scanFloats(
+    list: number,
+    count: number,
+    stride: number,
+    query: number,
+    distances: number,
+    ordinals: number,
+    base: number,
+  ): void
+  scanBytes(
+    list: number,
+    count: number,
+    stride: number,
+    query: number,
+    scale: number,
+    distances: number,
+    ordinals: number,
+    base: number,
+  ): void
+  assignRows(
+    vectors: number,
+    rows: number,
+    dim: number,
+    origin: number,
+    groups: number,
+    panels: number,
+    panelCount: number,
+    bests: number,
+    out: number,
+  ): void
+  graphInsert(block: number, list: number, count: number, width: number): void
+  graphOpen(block: number, width: number, some: boolean): void
+  graphEnter(query: number, row: number, level: number): void
+  graphClose(block: number, query: number, k: number, outRows: number, outDistances: number): number
+  squareColumns(columns: number, width: number, count: number, query: number, out: number): void
+  nearestColumns(
+    columns: number,
+    halves: number,
+    width: number,
+    count: number,
+    vectors: number,
+    stride: number,
+    rows: number,
+    out: number,
+    step: number,
+  ): void
+  scanCodes(list: number, count: number, parts: number, table: number, ordinals: number, base: number): void
+  roundTables(table: number, parts: number, out: number): void
+  scanNibbles(
+    list: number,
+    count: number,
+    parts: number,
+    tables: number,
+    sums: number,
+    ordinals: number,
+    base: number,
+  ): void
+  rotate(vector: number, dims: number, signs: number, rounds: number): void
+  encodeSigns(
+    vectors: number,
+    rows: number,
+    dim: number,
+    dims: number,
+    signs: number,
+    rounds: number,
+    work: number,
+    codes: number,
+    factors: number,
+  ): void
+  tabulateSigns(query: number, dims: number, tables: number): void
+  scanSigns(
+    list: number,
+    count: number,
+    parts: number,
+    tables: number,
+    sums: number,
+    ordinals: number,
+    base: number,
+  ): void
 }
 
 export interface KernelMemory {
@@ -106,7 +188,7 @@ function compileOnce(): object | null {
 
 function guarded(kernel: Kernel): Kernel {
   const guard =
-    <A extends number[], R>(name: string, call: (...args: A) => R) =>
+    <A extends (number | boolean)[], R>(name: string, call: (...args: A) => R) =>
     (...args: A): R => {
       try {
         return call(...args)
@@ -121,5 +203,24 @@ function guarded(kernel: Kernel): Kernel {
     measureList: guard('measureList', kernel.measureList),
     search: guard('search', kernel.search),
     sumWords: guard('sumWords', kernel.sumWords),
+    openNearest: guard('openNearest', kernel.openNearest),
+    offerNearest: guard('offerNearest', kernel.offerNearest),
+    closeNearest: guard('closeNearest', kernel.closeNearest),
+    scanFloats: guard('scanFloats', kernel.scanFloats),
+    scanBytes: guard('scanBytes', kernel.scanBytes),
+    assignRows: guard('assignRows', kernel.assignRows),
+    graphInsert: guard('graphInsert', kernel.graphInsert),
+    graphOpen: guard('graphOpen', kernel.graphOpen),
+    graphEnter: guard('graphEnter', kernel.graphEnter),
+    graphClose: guard('graphClose', kernel.graphClose),
+    squareColumns: guard('squareColumns', kernel.squareColumns),
+    nearestColumns: guard('nearestColumns', kernel.nearestColumns),
+    scanCodes: guard('scanCodes', kernel.scanCodes),
+    roundTables: guard('roundTables', kernel.roundTables),
+    scanNibbles: guard('scanNibbles', kernel.scanNibbles),
+    rotate: guard('rotate', kernel.rotate),
+    encodeSigns: guard('encodeSigns', kernel.encodeSigns),
+    tabulateSigns: guard('tabulateSigns', kernel.tabulateSigns),
+    scanSigns: guard('scanSigns', kernel.scanSigns),
   }
 }

@@ -1,12 +1,75 @@
-/** The nearest rows of several lists, scanned one after the other in one arena (wasm/nearest.ts): open, any number of scans, close. */
+/** The nearest rows of several lists, scanned one after the other in one arena (wasm/lists.ts): open, any number of scans, close. */
+import { assert } from '../errors.js'
 import type { Arena } from './arena.js'
-import type { Hits } from './nearest.js'
+import { type Hits, Nearest, readHits } from './nearest.js'
+
+/** What is open in an arena. */
+interface Open {
+  readonly heap: number
+  readonly allowed: Uint32Array | null
+  /** Null: the kernel keeps the rows. */
+  readonly nearest: Nearest | null
+}
+
+const opened = new WeakMap<ArrayBuffer, Open>()
 
 /** Bytes that `k` rows take. */
-export declare function nearestBytes(k: number): number
+export function nearestBytes(k: number): number {
+  return k * 8
+}
 
-/** Begins with none. `heap`: address of `nearestBytes(k)`; `allowed`: address of a bit for each ordinal, 0 (no address of those): all. */
-export declare function openNearest(arena: Arena, heap: number, k: number, allowed: number): void
+/**
+ * Begins with none; whatever was open in the arena is forgotten. `heap`: address of `nearestBytes(k)`, k at least 1; `allowed`: address of a bit for each ordinal, as
+ * `Bitset.words` has them, 0 (no address of those): all.
+ */
+export function openNearest(arena: Arena, heap: number, k: number, allowed: number): void {
+  assert(k >= 1, `the nearest ${k} rows`)
+  const { buffer, kernel } = arena
+  kernel?.openNearest(heap, k, allowed)
+  opened.set(buffer, {
+    heap,
+    allowed: allowed === 0 ? null : new Uint32Array(buffer, allowed, (buffer.byteLength - allowed) >>> 2),
+    nearest: kernel === null ? new Nearest(k) : null,
+  })
+}
+
+/**
+ * Offers `count` float32s at `distances`, in an arena readable to a multiple of four, to each of which `base` is added; their rows' ordinals are u32s at `ordinals`, in any order. What is
+ * no number counts as Infinity.
+ */
+export function offerNearest(
+  arena: Arena,
+  distances: number,
+  ordinals: number,
+  count: number,
+  base: number,
+): void {
+  const { buffer, kernel } = arena
+  if (kernel !== null) {
+    kernel.offerNearest(distances, ordinals, count, base)
+    return
+  }
+  const { nearest, allowed } = openIn(arena)
+  const floats = new Float32Array(buffer, distances, count)
+  const numbers = new Uint32Array(buffer, ordinals, count)
+  const added = Math.fround(base)
+  for (let i = 0; i < count; i++) {
+    const ordinal = numbers[i]!
+    if (allowed !== null && ((allowed[ordinal >>> 5]! >>> (ordinal & 31)) & 1) === 0) continue
+    const distance = Math.fround(floats[i]! + added)
+    nearest!.offer(Number.isNaN(distance) ? Infinity : distance, ordinal)
+  }
+}
 
 /** The nearest of all that were offered since `openNearest`, in ascending order of (distance, ordinal). */
-export declare function closeNearest(arena: Arena): Hits
+export function closeNearest(arena: Arena): Hits {
+  const { heap, nearest } = openIn(arena)
+  opened.delete(arena.buffer)
+  return arena.kernel === null ? nearest!.take() : readHits(arena.buffer, heap, arena.kernel.closeNearest())
+}
+
+function openIn({ buffer }: Arena): Open {
+  const open = opened.get(buffer)
+  assert(open !== undefined, 'no nearest rows are open in this arena')
+  return open
+}

@@ -7,6 +7,19 @@ export interface Hits {
   readonly ordinals: Uint32Array
 }
 
+/** What the kernel leaves at `heap`: pairs of (ordinal u32, distance f32). A copy. */
+export function readHits(buffer: ArrayBuffer, heap: number, found: number): Hits {
+  const words = new Uint32Array(buffer, heap, found * 2)
+  const floats = new Float32Array(buffer, heap, found * 2)
+  const ordinals = new Uint32Array(found)
+  const distances = new Float32Array(found)
+  for (let i = 0; i < found; i++) {
+    ordinals[i] = words[2 * i]!
+    distances[i] = floats[2 * i + 1]!
+  }
+  return { distances, ordinals }
+}
+
 export class Nearest {
   readonly #distances: Float32Array
   readonly #ordinals: Uint32Array

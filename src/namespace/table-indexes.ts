@@ -1,18 +1,16 @@
 /** The indexes of a table as its handle shows them. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
+import { isVectorKind } from '../indexes/vector/kind.js'
+import type { Metric } from '../kernels/metric.js'
 import { deadline } from '../primitives/abort.js'
 import { systemClock } from '../primitives/clock.js'
-import type { CallOptions, Operations, Reply } from '../protocol/calls.js'
+import type { CallOptions, Operations, Reply, Request } from '../protocol/calls.js'
 import type { Watch } from './changes.js'
 import { pauses } from './job-ended.js'
+import { wireNames } from './vector-definition.js'
 
-export interface CreateIndexOptions extends CallOptions {
-  /**
-   * What it finds rows by: `BTREE` (default) and `BITMAP` by values and ranges of values, the latter best where there are few of
-   * them; `LABEL_LIST` by elements of lists.
-   */
-  readonly type?: ScalarKind
+interface AnyIndexOptions extends CallOptions {
   /** Default: that of the column, with `_` for dots, and `_idx`. */
   readonly name?: string
   /** Whether it takes the place of another index of that name. Default true. */
@@ -20,6 +18,72 @@ export interface CreateIndexOptions extends CallOptions {
   /** Milliseconds to wait until it is built, as `waitForIndex` does. Default: none, the call returns at once. */
   readonly waitTimeoutMs?: number
 }
+
+export interface ScalarIndexOptions extends AnyIndexOptions {
+  /**
+   * What it finds rows by: `BTREE` (default) and `BITMAP` by values and ranges of values, the latter best where there are few of
+   * them; `LABEL_LIST` by elements of lists.
+   */
+  readonly type?: ScalarKind
+}
+
+/** All vector indexes divide rows into partitions, each with a centroid near which its rows lie. */
+interface AnyVectorOptions extends AnyIndexOptions {
+  /** How near rows are told from far ones; a search by another metric does without the index. Default `l2`. */
+  readonly distanceType?: Metric
+  /** Partitions, 1 to 65,536. Default: about the square root of the rows; 1 where a graph joins them. */
+  readonly partitions?: number
+  /** Rows of a partition on average, instead of `partitions`. */
+  readonly targetPartitionSize?: number
+  /** Rows for each partition that centroids are looked for with, 1 to 65,536. Default 64. */
+  readonly sampleRate?: number
+  /** Rounds of that search at most, 1 to 10,000. Default 12. */
+  readonly maxIterations?: number
+}
+
+interface ProductOptions {
+  /** Parts that vectors are cut into, each kept as one code: 1 to the dimension. Default: an eighth of that. */
+  readonly subVectors?: number
+  /** Bits of a code: 4 or 8 (default). */
+  readonly bits?: number
+}
+
+interface GraphOptions {
+  /** Edges of a row, 2 to 128; more find more, and take more memory. Default 16. */
+  readonly m?: number
+  /** Rows that are looked at to choose them, 1 to 10,000; more find more, and take longer to build. Default 160. */
+  readonly efConstruction?: number
+}
+
+/** Lists of rows: with their vectors, with a byte for each element, or with a bit. */
+export interface VectorListOptions extends AnyVectorOptions {
+  readonly type: 'IVF_FLAT' | 'IVF_SQ' | 'IVF_RQ'
+}
+
+/** Lists of rows, with codes of the parts of their vectors. */
+export interface ProductListOptions extends AnyVectorOptions, ProductOptions {
+  readonly type: 'IVF_PQ'
+}
+
+/** Graphs of rows: with their vectors, or with a byte for each element. */
+export interface VectorGraphOptions extends AnyVectorOptions, GraphOptions {
+  readonly type: 'IVF_HNSW_FLAT' | 'IVF_HNSW_SQ'
+}
+
+/** Graphs of rows, with codes of the parts of their vectors. */
+export interface ProductGraphOptions extends AnyVectorOptions, ProductOptions, GraphOptions {
+  readonly type: 'IVF_HNSW_PQ'
+}
+
+/** Indexes of vectors, which find rows that are near to one. */
+export type VectorIndexOptions =
+  | VectorListOptions
+  | ProductListOptions
+  | VectorGraphOptions
+  | ProductGraphOptions
+export type VectorIndexType = VectorIndexOptions['type']
+
+export type CreateIndexOptions = ScalarIndexOptions | VectorIndexOptions
 
 export interface WaitForIndexOptions extends CallOptions {
   /** Milliseconds. Default: as long as it takes. */
@@ -61,6 +125,8 @@ export interface IndexStats {
   readonly reason?: string
   /** How far its construction is: of `total` steps, `done`. */
   readonly progress?: { readonly done: number; readonly total: number; readonly phase: string }
+  /** Of a vector index: of the ten nearest rows, the part that a search without tuning finds, as sampled when it was built. */
+  readonly recall?: number
 }
 
 /** A table as far as its indexes are concerned. */
@@ -74,15 +140,47 @@ interface Indexed {
 export async function createIndex(
   { operations, id, watch }: Indexed,
   column: string,
-  { type = 'BTREE', name, replace = true, waitTimeoutMs, ...call }: CreateIndexOptions,
+  options: CreateIndexOptions,
 ): Promise<{ readonly name: string }> {
+  const { type = 'BTREE', name, replace = true, waitTimeoutMs } = options
   checkMs('waitTimeoutMs', waitTimeoutMs)
-  const request = { id, column, index_type: type, replace, ...(name !== undefined && { name }) }
+  const { said, call } = parted(options)
+  if (!isVectorKind(type)) checkNothing(said, type)
+  const request = { id, column, index_type: type, replace, ...(name !== undefined && { name }), ...said }
   const { index_name } = await operations.createTableIndex(request, call)
   if (waitTimeoutMs !== undefined) {
     await indexesBuilt({ operations, id, watch }, [index_name], { ...call, timeoutMs: waitTimeoutMs })
   }
   return { name: index_name }
+}
+
+/** What is said of vectors, in the words of the wire, and what the call is given. */
+function parted(options: CreateIndexOptions): {
+  readonly said: Partial<Request<'createTableIndex'>>
+  readonly call: CallOptions
+} {
+  const { type: _, name: _name, replace: _replace, waitTimeoutMs: _wait, ...others } = options
+  const said: Record<string, unknown> = {}
+  const call: Record<string, unknown> = {}
+  for (const [option, value] of Object.entries(others)) {
+    const wire = vectorOptions[option]
+    if (wire === undefined) call[option] = value
+    else if (value !== undefined) said[wire] = value
+  }
+  return { said, call }
+}
+
+const vectorOptions: Readonly<Record<string, string | undefined>> = {
+  distanceType: 'distance_type',
+  ...wireNames,
+}
+
+function checkNothing(said: object, type: ScalarKind): void {
+  const option = Object.keys(vectorOptions).find(each => Object.hasOwn(said, vectorOptions[each]!))
+  if (option === undefined) return
+  throw invalidInput(`a ${type} index has no use for ${option}`, {
+    hint: 'it is for indexes of vectors: say which in type, e.g. IVF_PQ',
+  })
 }
 
 export async function indexesAt(
@@ -126,6 +224,7 @@ export async function indexStatsAt(
     segments: reply.num_indices,
     ...(reply.reason !== undefined && { reason: reply.reason }),
     ...(reply.progress !== undefined && { progress: reply.progress }),
+    ...(reply.recall !== undefined && { recall: reply.recall }),
   }
 }
 

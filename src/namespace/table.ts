@@ -300,9 +300,10 @@ export class Table<R extends object = Row> {
 
   /**
    * Begins to build an index that finds rows by the values of a column, or of a field of structs (`meta.lang`): a job, for which
-   * `waitForIndex` waits. Queries give the same rows with it and without. One of the same name is replaced, and answers until
-   * then; a definition that is being built already is left at that. Throws code 12 for an unknown column, 13 for values that such
-   * an index is not made of, 7 where `replace` is false and the name is that of another definition.
+   * `waitForIndex` waits. Queries give the same rows with it and without; but those by a vector that has one give rows that are likely
+   * to be the nearest. One of the same name is replaced, and answers until then; a definition that is being built already is left at
+   * that. Throws code 12 for an unknown column, 13 for values that such an index is not made of, or what is said of it and makes no
+   * sense, 7 where `replace` is false and the name is that of another definition.
    */
   async createIndex(column: string, options: CreateIndexOptions = {}): Promise<{ readonly name: string }> {
     this.#refuseCheckedOut('createIndex')

@@ -1,11 +1,12 @@
 /** Reads everything a data file holds, and keeps nothing of it. */
-import type { ColumnRange } from '../arrow/file-layout.js'
 import { corrupted } from '../errors.js'
 import type { StoredFile } from '../manifest/layout.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { readFooter } from './data-file.js'
+import { openSectionFile } from './section-file.js'
+import type { CheckedRange } from './verified-range.js'
 
 /** Bytes read and checked at a time. */
 const pieceBytes = 1024 * 1024
@@ -20,9 +21,7 @@ export async function verifyFile(
   file: Omit<StoredFile, 'fields'> & Partial<Pick<StoredFile, 'fields'>>,
   pacer: Pacer,
 ): Promise<readonly number[]> {
-  const info = await store.stat(path, pacer.signal)
-  if (info === null) throw corrupted(`${path} is missing`)
-  if (info.size !== file.bytes) throw corrupted(`${path} has ${info.size} bytes, written were ${file.bytes}`)
+  await verifySize(store, path, file.bytes, pacer)
   const { schema, batches } = await readFooter(store, path, file)
   const { fields } = file
   if (fields !== undefined && schema.fields.length !== fields.length) {
@@ -43,10 +42,28 @@ export async function verifyFile(
   return batches.map(({ length }) => length)
 }
 
+/** The same for a file of sections. */
+export async function verifySections(
+  store: BlobStore,
+  path: string,
+  file: Omit<StoredFile, 'fields'>,
+  pacer: Pacer,
+): Promise<void> {
+  await verifySize(store, path, file.bytes, pacer)
+  const { footer } = await openSectionFile(store, path, file)
+  for (const section of footer.sections) await verifyRange(store, path, section, pacer)
+}
+
+async function verifySize(store: BlobStore, path: string, bytes: number, pacer: Pacer): Promise<void> {
+  const info = await store.stat(path, pacer.signal)
+  if (info === null) throw corrupted(`${path} is missing`)
+  if (info.size !== bytes) throw corrupted(`${path} has ${info.size} bytes, written were ${bytes}`)
+}
+
 async function verifyRange(
   store: BlobStore,
   path: string,
-  { start, bytes, crc }: ColumnRange,
+  { start, bytes, crc }: CheckedRange,
   pacer: Pacer,
 ): Promise<void> {
   let found = 0

@@ -2,7 +2,7 @@
  * Which segments of an index are built anew, with the rows that no segment has: as in a log-structured merge, so that a row is
  * indexed once for each of a few sizes, and there are few segments to be asked.
  */
-import { maxSegmentRows } from '../indexes/vector/build.js'
+import { isExtendable, maxSegmentRows } from '../indexes/vector/build.js'
 import { type CoveredSegment, coverAt, fragmentsById } from '../manifest/index-cover.js'
 import { type Fragment, type Layout, liveRows } from '../manifest/layout.js'
 import { type CoverItem, rowsOfItem, type TableIndex, vectorSpecOf } from '../manifest/table-index.js'
@@ -56,14 +56,15 @@ const scalarManner: Manner = {
  * begun with, so that it is built anew before it has grown out of them; and when a fifth of its rows is gone, of which its graph is
  * still made.
  */
-const vectorManner: Omit<Manner, 'rowsMax'> = {
+const vectorManner: Omit<Manner, 'rowsMax' | 'ratio' | 'growth'> = {
   lazyShare: 1 / 16,
   lazyMin: 10_000,
   eagerMin: 10_000,
   coveredShare: 0.8,
-  ratio: 16,
-  growth: 4,
 }
+/** Where a segment cannot be extended, merging is building anew. */
+const extending = { ratio: 16, growth: 4 }
+const rebuilding = { ratio: 1, growth: 0 }
 
 /** Null: there is nothing worth doing, or nothing that can be done for a column that holds no vectors any more. */
 export function planIndexFold(index: TableIndex, layout: Layout, zeal: Zeal): IndexFold | null {
@@ -110,7 +111,9 @@ function mannerOf(index: TableIndex, { schema }: Layout): Manner | null {
   const spec = vectorSpecOf(index)
   if (spec === null) return scalarManner
   const { type } = columnOfField(schema, index.field)!
-  return holdsVectors(type) ? { ...vectorManner, rowsMax: maxSegmentRows(spec, type.size) } : null
+  if (!holdsVectors(type)) return null
+  const merging = isExtendable(spec) ? extending : rebuilding
+  return { ...vectorManner, ...merging, rowsMax: maxSegmentRows(spec, type.size) }
 }
 
 function leastMissing({ lazyShare, lazyMin, eagerMin }: Manner, total: number, zeal: Zeal): number {

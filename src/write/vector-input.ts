@@ -1,11 +1,9 @@
 /** The vectors of rows of a table, dead ones included, as a segment is built over them. */
 import type { Column } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
-import type { DataType } from '../arrow/types.js'
 import { assert } from '../errors.js'
 import type { VectorInput, VectorPiece } from '../indexes/vector/input.js'
 import type { TableField } from '../manifest/table-schema.js'
-import { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { TableReader } from '../table/table-reader.js'
 import { copyElements, elementKind, presentVectors } from '../table/vector-column.js'
@@ -62,27 +60,11 @@ function vectorsOf(column: Column): Pick<VectorPiece, 'values' | 'present'> {
   assert(type.kind === 'fixed_size_list', 'a vector column is a fixed_size_list')
   const count = column.length * type.size
   const child = column.children[0]!
-  const present = presentVectors(column)
   if (elementKind(type) !== null) {
-    return { values: (child.values as Float32Array | Uint8Array).subarray(0, count), present }
+    const values = (child.values as Float32Array | Uint8Array).subarray(0, count)
+    return { values, present: presentVectors(column) }
   }
   const values = new Float32Array(count)
   copyElements(child, count, values)
-  return { values, present: isWide(child.type) ? withoutOverflow(values, type.size, present) : present }
-}
-
-function isWide(type: DataType): boolean {
-  return type.kind === 'float' && type.bits === 64
-}
-
-/** Without rows beyond float32: they are infinitely far from everything, and no partition or code is right for them. */
-function withoutOverflow(values: Float32Array, dim: number, present: Bitset | null): Bitset | null {
-  const rows = values.length / dim
-  let left = present
-  for (let i = 0; i < values.length; i++) {
-    if (Number.isFinite(values[i])) continue
-    left ??= Bitset.full(rows)
-    left.remove(Math.floor(i / dim))
-  }
-  return left
+  return { values, present: presentVectors(column) }
 }

@@ -138,11 +138,23 @@ describe('indexes', () => {
     )
   })
 
-  test('A-088 parameters are at least 1', () => {
-    for (const name of ['num_partitions', 'num_sub_vectors', 'num_bits', 'm', 'ef_construction']) {
-      expect(refusal('createTableIndex', { column: 'v', index_type: 'IVF_PQ', [name]: 0 })).toContain(
-        `${name} must be an integer >= 1`,
-      )
+  test('A-088 parameters are within what makes sense', () => {
+    const ranges = {
+      num_partitions: [1, 65_536],
+      target_partition_size: [1, 2 ** 31 - 1],
+      num_sub_vectors: [1, 65_536],
+      num_bits: [1, 8],
+      sample_rate: [1, 65_536],
+      max_iterations: [1, 10_000],
+      m: [2, 128],
+      ef_construction: [1, 10_000],
+    }
+    for (const [name, [least, most]] of Object.entries(ranges)) {
+      for (const value of [least! - 1, most! + 1, 1.5]) {
+        expect(refusal('createTableIndex', { column: 'v', index_type: 'IVF_PQ', [name]: value })).toContain(
+          `${name} must be an integer from ${least} to ${most}, got ${value}`,
+        )
+      }
     }
   })
 })

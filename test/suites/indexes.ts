@@ -56,8 +56,43 @@ export function indexSuite({ name, open }: Door): void {
       [{ column: 'meta' }, { code: 13, message: expect.stringContaining('struct<lang: utf8>') }],
       [{ column: 'vector', index_type: 'LABEL_LIST' }, { code: 13 }],
       [
-        { column: 'vector', index_type: 'IVF_PQ' },
+        { column: 'vector' },
+        {
+          code: 13,
+          message: expect.stringContaining('float32>[2]'),
+          hint: expect.stringContaining('IVF_PQ'),
+        },
+      ],
+      [
+        { column: 'text', index_type: 'IVF_FLAT' },
+        { code: 13, status: 400, hint: expect.stringContaining('lists of a fixed size') },
+      ],
+      [
+        { column: 'vector', index_type: 'IVF_PQ', distance_type: 'hamming' },
         { code: 0, status: 406 },
+      ],
+      [
+        { column: 'vector', index_type: 'IVF_PQ', num_sub_vectors: 3 },
+        {
+          code: 13,
+          message: 'num_sub_vectors must be an integer from 1 to 2, the dimension of column "vector", got 3',
+        },
+      ],
+      [
+        { column: 'vector', index_type: 'IVF_PQ', num_bits: 5 },
+        { code: 13, message: 'num_bits of an IVF_PQ index must be 4 or 8, got 5' },
+      ],
+      [
+        { column: 'vector', index_type: 'IVF_FLAT', num_partitions: 2, target_partition_size: 9 },
+        { code: 13, message: expect.stringContaining('num_partitions (2) and target_partition_size (9)') },
+      ],
+      [
+        { column: 'vector', index_type: 'IVF_SQ', m: 20 },
+        {
+          code: 13,
+          message: 'an IVF_SQ index has no use for m',
+          hint: 'leave it out; it is for IVF_HNSW_FLAT, IVF_HNSW_SQ, IVF_HNSW_PQ',
+        },
       ],
       [
         { column: 'text', index_type: 'FTS' },

@@ -1,4 +1,5 @@
 /** Builds segments whose partitions are graphs. */
+import { assert } from '../../errors.js'
 import { openArena } from '../../kernels/arena.js'
 import { Assigner, trainCentroids } from '../../kernels/clusters.js'
 import { type Entry, Graph } from '../../kernels/graph.js'
@@ -6,7 +7,7 @@ import type { Pacer } from '../../primitives/pacer.js'
 import { tune } from './calibrate.js'
 import { type GraphEffort, GraphSegment, graphPlaces } from './graph-segment.js'
 import type { VectorInput } from './input.js'
-import { type NodeCodec, trainNodeCodec } from './node-codec.js'
+import { trainNodeCodec } from './node-codec.js'
 import type { SectionFile, SegmentBytes } from './section-file.js'
 import type { SegmentFacts } from './segment.js'
 import {
@@ -31,16 +32,27 @@ const callMs = 4
 type OnRows = (rows: number) => void
 
 /** Centroids and codec, from a sample of the rows. */
-export async function planGraph({ space, settings, sample, sampled }: Survey, pacer: Pacer): Promise<GraphPlan> {
+export async function planGraph(
+  { space, settings, sample, sampled }: Survey,
+  pacer: Pacer,
+): Promise<GraphPlan> {
   const { innerDim: dim } = space
   const { codec: name, partitions, maxIterations, subVectors, bits, m, efConstruction } = settings
   const rows = sampled.length
+  assert(name !== 'binary', 'nodes are never coded by bits')
   const codec = await trainNodeCodec({ name, dim, subVectors, bits, maxIterations }, sample, rows, pacer)
   if (partitions === 1) {
     return { space, codec, m, efConstruction, partitions, centroids: new Float32Array(0) }
   }
   const { values, count } = await trainCentroids(sample, rows, dim, partitions, maxIterations, pacer)
-  return { space, codec, m, efConstruction, partitions: count, centroids: count > 1 ? values : new Float32Array(0) }
+  return {
+    space,
+    codec,
+    m,
+    efConstruction,
+    partitions: count,
+    centroids: count > 1 ? values : new Float32Array(0),
+  }
 }
 
 /** The file of a segment over the rows of `input`. */
@@ -74,7 +86,11 @@ export async function newGraph(
   return graphFile(plan, result, apart, facts, effort, pacer)
 }
 
-async function withScalars(plan: GraphPlan, { settings, sample, sampled }: Survey, pacer: Pacer): Promise<GraphPlan> {
+async function withScalars(
+  plan: GraphPlan,
+  { settings, sample, sampled }: Survey,
+  pacer: Pacer,
+): Promise<GraphPlan> {
   const { subVectors, bits, maxIterations } = settings
   const scalar = { name: 'scalar', dim: plan.space.innerDim, subVectors, bits, maxIterations } as const
   return { ...plan, codec: await trainNodeCodec(scalar, sample, sampled.length, pacer) }
@@ -207,7 +223,8 @@ async function insert(
       const begun = pacer.worked()
       graph.insertRows(some, entries[partition]!, efConstruction)
       const took = pacer.worked() - begun
-      if (some.length === size) size = Math.max(1, Math.round(took > callMs ? size / 2 : took < callMs / 3 ? size * 2 : size))
+      if (some.length === size)
+        size = Math.max(1, Math.round(took > callMs ? size / 2 : took < callMs / 3 ? size * 2 : size))
       from += some.length
       onInserted(some.length)
       await pacer.turn()
@@ -235,7 +252,18 @@ async function tuned(
   }
   const inner = { ...plan.space, metric: 'l2', dim: plan.space.innerDim } as const
   const nothing = { ef: 1, probes: 1, candidates: 1 }
-  const segment = new GraphSegment(shape.rows, inner, graph, arena, codec, entries, centroids, apart, everything, nothing)
+  const segment = new GraphSegment(
+    shape.rows,
+    inner,
+    graph,
+    arena,
+    codec,
+    entries,
+    centroids,
+    apart,
+    everything,
+    nothing,
+  )
   // With many partitions both count; a quarter of them is where walks begin to be enough.
   const probes = Math.max(1, Math.ceil(partitions / 4))
   const found = await tune(truth, efSteps, async (query, ef, count) => {

@@ -1,9 +1,8 @@
 /**
  * How lists keep vectors, and how the distance of a query from each of a list's rows is guessed. Vectors are float32 and distances
- * squared Euclidean: other metrics are brought to that before (space.ts).
+ * squared Euclidean: other metrics are brought to that before (space.ts). Which there are: `codecs/all.ts`.
  */
 import type { Arena } from '../../kernels/arena.js'
-import type { Pacer } from '../../primitives/pacer.js'
 
 /** A codec that was trained. Immutable. */
 export interface Codec {
@@ -36,7 +35,7 @@ export interface Codec {
   place(arena: Arena, query: Float32Array, at: number): void
   /**
    * Guesses the distances of rows `0 .. count - 1` of the list at `list`, and offers each under the number that `ordinals` (address of u32s) has for it to the nearest rows
-   * that were opened (`openNearest`).
+   * that were opened (`openNearest`). `base`: what is added to every distance.
    */
   scan(
     arena: Arena,
@@ -45,6 +44,7 @@ export interface Codec {
     query: number,
     scratch: number,
     ordinals: number,
+    base: number,
   ): void
 }
 
@@ -58,17 +58,3 @@ export interface CodecSettings {
   readonly bits: number
   readonly maxIterations: number
 }
-
-/** `sample`: `rows` vectors (residuals, for codecs of those), at least one. */
-export declare function trainCodec(
-  settings: CodecSettings,
-  sample: Float32Array,
-  rows: number,
-  pacer: Pacer,
-): Promise<Codec>
-
-/** @throws corrupted (code 18) when `parameters` are not those of such a codec. */
-export declare function openCodec(name: CodecName, dim: number, parameters: Uint8Array): Codec
-
-/** Whether such a codec wants residuals: known before it is trained. */
-export declare function codesResiduals(name: CodecName): boolean

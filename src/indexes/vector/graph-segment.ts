@@ -1,7 +1,7 @@
 /** A segment whose partitions are graphs: a walk goes from the entries of the nearest ones to the nearest rows. */
 import { type Arena, Places } from '../../kernels/arena.js'
 import { searchSegment } from '../../kernels/exact.js'
-import { type Entry, Graph, type GraphPlaces, type GraphShape, graphSizes } from '../../kernels/graph.js'
+import { type Entry, type Graph, type GraphPlaces, type GraphShape, graphSizes } from '../../kernels/graph.js'
 import { VectorSegment } from '../../kernels/vector-segment.js'
 import type { Bitset } from '../../primitives/bitset.js'
 import { withApart } from './apart.js'
@@ -69,7 +69,8 @@ export class GraphSegment implements VectorIndexSegment {
     this.#entries = entries
     this.#apart = apart
     this.#effort = effort
-    this.#centroids = entries.length > 1 ? VectorSegment.allocate('f32', space.innerDim, entries.length) : null
+    this.#centroids =
+      entries.length > 1 ? VectorSegment.allocate('f32', space.innerDim, entries.length) : null
     this.#centroids?.values.set(centroids)
     this.bytes = arena.buffer.byteLength + (this.#centroids?.byteLength ?? 0) + apart.byteLength
   }

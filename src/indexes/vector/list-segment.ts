@@ -209,7 +209,15 @@ export class ListSegment implements VectorIndexSegment {
       codec.place(this.#arena, query, at)
     }
     this.#query = query
-    codec.scan(this.#arena, lists + listAt[partition]!, count, at, scratch, ordinals + 4 * rowAt[partition]!)
+    codec.scan(
+      this.#arena,
+      lists + listAt[partition]!,
+      count,
+      at,
+      scratch,
+      ordinals + 4 * rowAt[partition]!,
+      0,
+    )
     return codec.listBytes(count)
   }
 

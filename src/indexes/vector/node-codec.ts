@@ -2,8 +2,9 @@
 import type { Arena } from '../../kernels/arena.js'
 import type { NodeKind } from '../../kernels/graph.js'
 import type { Pacer } from '../../primitives/pacer.js'
-import { assert } from '../../errors.js'
 import type { CodecName, CodecSettings } from './codec.js'
+import { openProduct, type ProductCodec, trainProduct } from './codecs/product.js'
+import { openScalar, type ScalarCodec, trainScalar } from './codecs/scalar.js'
 
 export type NodeCodecName = Exclude<CodecName, 'binary'>
 
@@ -46,3 +47,77 @@ class FlatNodes implements NodeCodec {
   }
 }
 
+/** A byte for each element. */
+class ScalarNodes implements NodeCodec {
+  readonly name = 'scalar'
+  readonly kind = 'u8'
+  readonly stride: number
+  readonly #codec: ScalarCodec
+  readonly #dim: number
+
+  constructor(codec: ScalarCodec, dim: number) {
+    this.#codec = codec
+    this.#dim = dim
+    this.stride = codec.stride
+  }
+
+  get parameters(): Uint8Array {
+    return this.#codec.parameters
+  }
+
+  encode(arena: Arena, vectors: number, count: number, to: number): void {
+    this.#codec.encodeRows(arena, vectors, count, this.#dim, to, this.stride)
+  }
+
+  query(query: Float32Array): Uint8Array {
+    return this.#codec.encodeQuery(query)
+  }
+}
+
+/** A byte for each part. */
+class ProductNodes implements NodeCodec {
+  readonly name = 'product'
+  readonly kind = 'pq'
+  readonly stride: number
+  readonly #codec: ProductCodec
+  readonly #dim: number
+
+  constructor(codec: ProductCodec, dim: number) {
+    this.#codec = codec
+    this.#dim = dim
+    this.stride = codec.parts
+  }
+
+  get parameters(): Uint8Array {
+    return this.#codec.parameters
+  }
+
+  encode({ buffer }: Arena, vectors: number, count: number, to: number): void {
+    const codes = this.#codec.encodeRows(new Float32Array(buffer, vectors, count * this.#dim))
+    new Uint8Array(buffer, to, codes.length).set(codes)
+  }
+
+  query(query: Float32Array): Uint8Array {
+    return new Uint8Array(this.#codec.tableOf(query).buffer)
+  }
+}
+
+/** `sample`: `rows` vectors, at least one. */
+export async function trainNodeCodec(
+  settings: CodecSettings & { readonly name: NodeCodecName },
+  sample: Float32Array,
+  rows: number,
+  pacer: Pacer,
+): Promise<NodeCodec> {
+  const { name, dim } = settings
+  if (name === 'flat') return new FlatNodes(dim)
+  if (name === 'scalar') return new ScalarNodes(await trainScalar(settings, sample, rows, pacer), dim)
+  return new ProductNodes(await trainProduct(settings, sample, rows, pacer), dim)
+}
+
+/** @throws corrupted (code 18) when `parameters` are not those of such a codec. */
+export function openNodeCodec(name: NodeCodecName, dim: number, parameters: Uint8Array): NodeCodec {
+  if (name === 'flat') return new FlatNodes(dim)
+  if (name === 'scalar') return new ScalarNodes(openScalar(dim, parameters), dim)
+  return new ProductNodes(openProduct(dim, parameters), dim)
+}

@@ -6,8 +6,8 @@ import type { Pacer } from '../../primitives/pacer.js'
 import { type GraphEffort, GraphSegment, graphPlaces, walkMax } from './graph-segment.js'
 import { type NodeCodec, type NodeCodecName, openNodeCodec } from './node-codec.js'
 import { type Json, type SectionFile, type SegmentBytes, sectionFile, sectionOf } from './section-file.js'
-import { numbersOf, type SegmentHead } from './segment-head.js'
 import type { SegmentFacts } from './segment.js'
+import { numbersOf, type SegmentHead } from './segment-head.js'
 import type { Space } from './space.js'
 
 /** What decides what a node is, and which rows share a graph. */
@@ -41,14 +41,14 @@ interface GraphHead extends SegmentHead {
 }
 
 /** Where the rows of a graph are on which levels depends on their numbers alone. */
-export function shapeOf({ codec, m }: GraphPlan, rows: number): GraphShape {
+export function shapeOf({ codec, m, efConstruction }: GraphPlan, rows: number): GraphShape {
   return {
     kind: codec.kind,
     stride: codec.stride,
     rows,
     m,
     levels: levelsOf(0, rows, m),
-    efMax: Math.max(1, Math.min(rows, walkMax)),
+    efMax: Math.max(walkMax, efConstruction),
   }
 }
 
@@ -75,7 +75,10 @@ export function graphFile(
   }
   const sections = [
     { name: 'codec', bytes: codec.parameters },
-    { name: 'centroids', bytes: new Uint8Array(centroids.buffer, centroids.byteOffset, centroids.byteLength) },
+    {
+      name: 'centroids',
+      bytes: new Uint8Array(centroids.buffer, centroids.byteOffset, centroids.byteLength),
+    },
     { name: 'apart', bytes: new Uint8Array(apart.buffer, apart.byteOffset, apart.byteLength) },
     ...sectionsIn(shape, places).map(({ name, at, bytes }) => ({
       name,

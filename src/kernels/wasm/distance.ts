@@ -244,7 +244,7 @@ function settleFloats<Metric>(
 }
 
 @inline
-function fold(a0: v128, a1: v128, a2: v128, a3: v128): f32 {
+export function fold(a0: v128, a1: v128, a2: v128, a3: v128): f32 {
   const v = f32x4.add(f32x4.add(a0, a1), f32x4.add(a2, a3))
   const w = f32x4.add(v, i32x4.shuffle(v, v, 2, 3, 0, 1))
   return f32x4.extract_lane(w, 0) + f32x4.extract_lane(w, 1)

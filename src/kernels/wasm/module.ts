@@ -1,3 +1,9 @@
 /** Everything JavaScript may call; one module, instantiated once per memory. */
 export { measureList, measureRange } from './distance'
 export { search, sumWords } from './exact'
+export { assignRows } from './clusters'
+export { closeNearest, offerNearest, openNearest, scanBytes, scanFloats } from './lists'
+export { graphClose, graphEnter, graphInsert, graphOpen } from './graph'
+export { encodeSigns, rotate, scanSigns, tabulateSigns } from './binary'
+export { roundTables, scanNibbles } from './fast-scan'
+export { nearestColumns, scanCodes, squareColumns } from './product'

@@ -1,11 +1,12 @@
 /** Checks the files of a table's indexes, and that their covers name rows there can be. */
 import { corrupted } from '../../errors.js'
+import { isVectorKind } from '../../indexes/vector/kind.js'
 import { filePath } from '../../manifest/file-names.js'
 import type { Layout } from '../../manifest/layout.js'
 import { type IndexSegment, rowsOfItem } from '../../manifest/table-index.js'
 import { Pacer } from '../../primitives/pacer.js'
 import { readWhole } from '../../table/data-file.js'
-import { verifyFile } from '../../table/verify-file.js'
+import { verifyFile, verifySections } from '../../table/verify-file.js'
 import { damageOf } from './findings.js'
 import type { Verifying } from './verifying.js'
 
@@ -26,12 +27,13 @@ export class TableIndexes {
   async verify({ indexes, fragments }: Layout): Promise<void> {
     if (indexes.length === 0) return
     const rows = new Map(fragments.map(fragment => [fragment.id, fragment.rows]))
-    for (const { name, segments } of indexes) {
+    for (const { name, kind, segments } of indexes) {
+      const check = isVectorKind(kind) ? verifySections : verifyFile
       for (const segment of segments) {
         if (this.#segments.has(segment)) continue
         this.#segments.add(segment)
         await this.#once('indexes', segment.file, segment.bytes, path =>
-          verifyFile(this.#verifying.store, path, segment, this.#pacer),
+          check(this.#verifying.store, path, segment, this.#pacer),
         )
         await this.#verifyCover(name, segment, rows)
       }

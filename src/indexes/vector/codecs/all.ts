@@ -1,0 +1,45 @@
+/** Codecs by name. */
+import { assert } from '../../../errors.js'
+import type { Pacer } from '../../../primitives/pacer.js'
+import type { Codec, CodecName, CodecSettings } from '../codec.js'
+import { openFlat, trainFlat } from './flat.js'
+import { openProduct, trainProduct } from './product.js'
+import { openScalar, trainScalar } from './scalar.js'
+
+interface CodecKind {
+  train(settings: CodecSettings, sample: Float32Array, rows: number, pacer: Pacer): Promise<Codec>
+  open(dim: number, parameters: Uint8Array): Codec
+  readonly ofResiduals: boolean
+}
+
+const kinds: Readonly<Partial<Record<CodecName, CodecKind>>> = {
+  flat: { train: trainFlat, open: openFlat, ofResiduals: false },
+  product: { train: trainProduct, open: openProduct, ofResiduals: true },
+  scalar: { train: trainScalar, open: openScalar, ofResiduals: false },
+}
+
+/** `sample`: `rows` vectors (residuals, for codecs of those), at least one. */
+export function trainCodec(
+  settings: CodecSettings,
+  sample: Float32Array,
+  rows: number,
+  pacer: Pacer,
+): Promise<Codec> {
+  return kindOf(settings.name).train(settings, sample, rows, pacer)
+}
+
+/** Throws corrupted (code 18) when `parameters` are not those of such a codec. */
+export function openCodec(name: CodecName, dim: number, parameters: Uint8Array): Codec {
+  return kindOf(name).open(dim, parameters)
+}
+
+/** Whether such a codec wants residuals: known before it is trained. */
+export function codesResiduals(name: CodecName): boolean {
+  return kindOf(name).ofResiduals
+}
+
+function kindOf(name: CodecName): CodecKind {
+  const kind = kinds[name]
+  assert(kind !== undefined, `no codec is named ${name}`)
+  return kind
+}

@@ -1,0 +1,197 @@
+/** Centroids of the parts of vectors (product quantization), in memory where the kernels code vectors and measure queries. */
+import { corrupted } from '../../../errors.js'
+import { type Arena, openArena, Places } from '../../../kernels/arena.js'
+import { trainCentroids } from '../../../kernels/clusters.js'
+import { roundedBytes, roundTables } from '../../../kernels/fast-scan.js'
+import { type Columns, nearestColumns, squareColumns } from '../../../kernels/product.js'
+import type { Pacer } from '../../../primitives/pacer.js'
+import type { CodecSettings } from '../codec.js'
+
+/** Vectors that are coded at once: they and the centroids of a part fit the cache. */
+export const codedRows = 64
+
+/** So that the sums of 4-bit codes' entries, which are u16s, keep some steps for each part. */
+const maxParts = 32_768
+
+/** Before the counts: dim, parts, bits. */
+const headWords = 3
+
+interface Desk {
+  readonly arena: Arena
+  readonly vectors: number
+  /** A byte for each part of each of the vectors. */
+  readonly codes: number
+  /** For each part as many f32s as there are centroids. */
+  readonly tables: number
+  readonly rounded: number
+  readonly parts: readonly Columns[]
+}
+
+export class Codebooks {
+  readonly dim: number
+  readonly parts: number
+  readonly bits: number
+  /**
+   * dim, parts and bits as u32s, for each part a u32 how many centroids it has, then the float32s of all centroids, part by part.
+   */
+  readonly parameters: Uint8Array
+  /** Centroids of a part; those that training did not find are copies of its first, which no code names. */
+  readonly centroids: number
+  readonly #counts: Uint32Array
+  readonly #values: Float32Array
+  #desk: Desk | undefined
+  #plainDesk: Desk | undefined
+
+  /** @throws corrupted (code 18) when these are no parameters of a codec of `dim` elements. */
+  constructor(dim: number, parameters: Uint8Array) {
+    const words = new Uint32Array(parameters.slice(0, parameters.length & ~3).buffer)
+    const [ofDim = 0, parts = 0, bits = 0] = words
+    const counts = words.subarray(headWords, headWords + parts)
+    const centroids = 1 << bits
+    let elements = 0
+    if (ofDim === dim && parts >= 1 && parts <= dim && (bits === 4 || bits === 8))
+      counts.forEach((count, part) => {
+        elements += count >= 1 && count <= centroids ? count * partWidth(dim, parts, part) : Number.NaN
+      })
+    if (
+      elements === 0 ||
+      (headWords + counts.length + elements) * 4 !== parameters.length ||
+      counts.length < parts
+    )
+      throw corrupted(
+        `${parameters.length} bytes, ${parts} parts and ${bits} bits are no codebooks for vectors of ${dim} elements`,
+      )
+    this.dim = dim
+    this.parts = parts
+    this.bits = bits
+    this.centroids = centroids
+    this.parameters = parameters
+    this.#counts = counts
+    this.#values = new Float32Array(words.buffer, (headWords + parts) * 4)
+  }
+
+  /** Parts differ in width by at most one, and there are at most as many as elements; few distinct vectors make few centroids. */
+  static async train(
+    { dim, subVectors, bits, maxIterations }: CodecSettings,
+    sample: Float32Array,
+    rows: number,
+    pacer: Pacer,
+  ): Promise<Codebooks> {
+    const parts = Math.min(subVectors, dim, maxParts)
+    const head = [dim, parts, bits]
+    const values: Float32Array[] = []
+    for (let part = 0; part < parts; part++) {
+      const start = partStart(dim, parts, part)
+      const width = partWidth(dim, parts, part)
+      const slices = new Float32Array(rows * width)
+      for (let row = 0; row < rows; row++) {
+        const from = row * dim + start
+        slices.set(sample.subarray(from, from + width), row * width)
+      }
+      await pacer.turn()
+      const found = await trainCentroids(slices, rows, width, 1 << bits, maxIterations, pacer)
+      head.push(found.count)
+      values.push(found.values)
+    }
+    return new Codebooks(dim, packed(Uint32Array.from(head), values))
+  }
+
+  /** For each part of each of at most `codedRows` vectors the number of its centroid; a view, until the next call. */
+  codesOf(vectors: Float32Array, plain: boolean): Uint8Array {
+    const { arena, vectors: at, codes, parts } = this.#deskFor(plain)
+    const { dim } = this
+    const rows = vectors.length / dim
+    new Float32Array(arena.buffer, at, vectors.length).set(vectors)
+    parts.forEach((part, p) => {
+      const slice = at + partStart(dim, parts.length, p) * 4
+      nearestColumns(arena, part, slice, dim * 4, rows, codes + p, parts.length)
+    })
+    return new Uint8Array(arena.buffer, codes, rows * parts.length)
+  }
+
+  /** How far the parts of a query are from the centroids: `parts x centroids`; a view, until the next call. */
+  tablesOf(query: Float32Array, plain: boolean): Float32Array {
+    const { arena, vectors, tables, parts } = this.#deskFor(plain)
+    const { dim, centroids } = this
+    new Float32Array(arena.buffer, vectors, dim).set(query)
+    parts.forEach((part, p) => {
+      squareColumns(arena, part, vectors + partStart(dim, parts.length, p) * 4, tables + p * centroids * 4)
+    })
+    return new Float32Array(arena.buffer, tables, parts.length * centroids)
+  }
+
+  /** The same for codes of 4 bits, rounded for a fast scan. */
+  roundedTablesOf(query: Float32Array, plain: boolean): Uint8Array {
+    this.tablesOf(query, plain)
+    const { arena, tables, rounded, parts } = this.#deskFor(plain)
+    roundTables(arena, tables, parts.length, rounded)
+    return new Uint8Array(arena.buffer, rounded, roundedBytes(parts.length))
+  }
+
+  #deskFor(plain: boolean): Desk {
+    if (plain) return (this.#plainDesk ??= this.#lay(plain))
+    return (this.#desk ??= this.#lay(plain))
+  }
+
+  #lay(plain: boolean): Desk {
+    const { dim, parts, centroids } = this
+    const places = new Places()
+    const vectors = places.take(codedRows * dim * 4)
+    const codes = places.take(codedRows * parts)
+    const tables = places.take(parts * centroids * 4)
+    const rounded = places.take(centroids === 16 ? roundedBytes(parts) : 0)
+    const columns = Array.from({ length: parts }, (_, p): Columns => {
+      const width = partWidth(dim, parts, p)
+      return {
+        columns: places.take(width * centroids * 4),
+        halves: places.take(centroids * 4),
+        width,
+        count: centroids,
+      }
+    })
+    const arena = openArena(places.end, plain)
+    let from = 0
+    columns.forEach((part, p) => {
+      const count = this.#counts[p]!
+      fill(arena, part, this.#values.subarray(from, from + count * part.width), count)
+      from += count * part.width
+    })
+    return { arena, vectors, codes, tables, rounded, parts: columns }
+  }
+}
+
+/** Lays `count` centroids, one after the other in `values`, by columns. */
+function fill(arena: Arena, part: Columns, values: Float32Array, count: number): void {
+  const columns = new Float32Array(arena.buffer, part.columns, part.width * part.count)
+  const halves = new Float32Array(arena.buffer, part.halves, part.count)
+  for (let c = 0; c < part.count; c++) {
+    const from = c < count ? c * part.width : 0
+    let norm = 0
+    for (let i = 0; i < part.width; i++) {
+      const value = values[from + i]!
+      columns[i * part.count + c] = value
+      norm += value * value
+    }
+    halves[c] = norm / 2
+  }
+}
+
+function partStart(dim: number, parts: number, part: number): number {
+  return Math.floor((part * dim) / parts)
+}
+
+function partWidth(dim: number, parts: number, part: number): number {
+  return partStart(dim, parts, part + 1) - partStart(dim, parts, part)
+}
+
+function packed(head: Uint32Array, values: readonly Float32Array[]): Uint8Array {
+  const words = values.reduce((sum, part) => sum + part.length, head.length)
+  const bytes = new Uint8Array(words * 4)
+  bytes.set(new Uint8Array(head.buffer))
+  let at = head.length
+  for (const part of values) {
+    new Float32Array(bytes.buffer, at * 4, part.length).set(part)
+    at += part.length
+  }
+  return bytes
+}

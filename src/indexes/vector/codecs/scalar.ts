@@ -1,0 +1,127 @@
+/**
+ * A byte for each element: how many steps it lies above an offset of its dimension. All dimensions have the same step, so that the
+ * squared distance of codes, an exact integer, is that of the vectors in squares of a step.
+ */
+import { corrupted } from '../../../errors.js'
+import type { Arena } from '../../../kernels/arena.js'
+import { scanBlockBytes, scanBytes } from '../../../kernels/scan-lists.js'
+import type { Pacer } from '../../../primitives/pacer.js'
+import type { Codec, CodecSettings } from '../codec.js'
+import { rangeOf } from './scalar-range.js'
+
+/** The highest code. */
+export const topCode = 255
+
+export async function trainScalar(
+  { dim }: CodecSettings,
+  sample: Float32Array,
+  rows: number,
+  pacer: Pacer,
+): Promise<ScalarCodec> {
+  return new ScalarCodec(await rangeOf(sample, rows, dim, pacer))
+}
+
+/** The step, then the offsets: little-endian float32s. */
+export function openScalar(dim: number, parameters: Uint8Array): ScalarCodec {
+  const wrong = (what: string) => corrupted(`parameters of a scalar codec for ${dim} dimensions ${what}`)
+  if (parameters.length !== (dim + 1) * 4) throw wrong(`have ${parameters.length} bytes`)
+  const view = new DataView(parameters.buffer, parameters.byteOffset, parameters.length)
+  const range = Float32Array.from({ length: dim + 1 }, (_, i) => view.getFloat32(i * 4, true))
+  if (!range.every(Number.isFinite) || range[0]! <= 0) throw wrong('are no step and offsets')
+  return new ScalarCodec(range)
+}
+
+export class ScalarCodec implements Codec {
+  readonly parameters: Uint8Array
+  readonly ofResiduals = false
+  /** Bytes of a row: a multiple of 16. */
+  readonly stride: number
+  readonly queryBytes: number
+  readonly scratchBytes = scanBlockBytes
+  /** What the squared distance of codes is to be multiplied with, a float32. */
+  readonly scale: number
+  readonly #step: number
+  readonly #offsets: Float32Array
+
+  /** `range`: the step, then the offset of each dimension. */
+  constructor(range: Float32Array) {
+    const dim = range.length - 1
+    this.parameters = new Uint8Array(range.length * 4)
+    const view = new DataView(this.parameters.buffer)
+    range.forEach((value, i) => {
+      view.setFloat32(i * 4, value, true)
+    })
+    this.stride = Math.ceil(dim / 16) * 16
+    this.queryBytes = this.stride
+    this.#step = range[0]!
+    this.#offsets = range.slice(1)
+    this.scale = Math.fround(this.#step * this.#step)
+  }
+
+  listBytes(count: number): number {
+    return count * this.stride
+  }
+
+  /** Codes `count` vectors of `dim` float32s at address `vectors` into rows at address `out`, `stride` bytes from one to the next; bytes behind a row's elements stay as they are. */
+  encodeRows(
+    { buffer }: Arena,
+    vectors: number,
+    count: number,
+    dim: number,
+    out: number,
+    stride: number,
+  ): void {
+    const source = new Float32Array(buffer, vectors, count * dim)
+    const target = new Uint8ClampedArray(buffer, out, count * stride)
+    for (let row = 0; row < count; row++) this.#encode(source, row * dim, dim, target, row * stride)
+  }
+
+  /** `stride` bytes, zeros behind the elements. */
+  encodeQuery(query: Float32Array): Uint8Array {
+    const codes = new Uint8ClampedArray(this.stride)
+    this.#encode(query, 0, query.length, codes, 0)
+    return new Uint8Array(codes.buffer)
+  }
+
+  /** Rounds to the nearest code, of two equally near ones to the even one. */
+  #encode(source: Float32Array, at: number, dim: number, target: Uint8ClampedArray, to: number): void {
+    const offsets = this.#offsets
+    const step = this.#step
+    for (let i = 0; i < dim; i++) target[to + i] = (source[at + i]! - offsets[i]!) / step
+  }
+
+  encode(arena: Arena, vectors: number, count: number, list: number, _listRows: number, first: number): void {
+    const { stride } = this
+    this.encodeRows(arena, vectors, count, this.#offsets.length, list + first * stride, stride)
+  }
+
+  copy(
+    from: Uint8Array,
+    _fromRows: number,
+    fromFirst: number,
+    to: Uint8Array,
+    _toRows: number,
+    toFirst: number,
+    count: number,
+  ): void {
+    const { stride } = this
+    to.set(from.subarray(fromFirst * stride, (fromFirst + count) * stride), toFirst * stride)
+  }
+
+  place({ buffer }: Arena, query: Float32Array, at: number): void {
+    new Uint8Array(buffer, at, this.stride).set(this.encodeQuery(query))
+  }
+
+  scan(
+    arena: Arena,
+    list: number,
+    count: number,
+    query: number,
+    scratch: number,
+    ordinals: number,
+    base: number,
+  ): void {
+    const { stride, scale } = this
+    scanBytes(arena, { list, count, stride, query, distances: scratch, ordinals, base }, scale)
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Fast scan (Andre et al., VLDB 2015) of codes of 4 bits, by tables that are rounded to bytes: 16 entries are a register, and one instruction
+ * looks up 16 rows. All places are addresses. The plain loops are twins of `wasm/fast-scan.ts`, bit for bit.
+ *
+ * Rows lie in blocks of 32, in which each part takes 16 bytes: byte i has the codes of rows i (low bits) and 16 + i (high bits). Rows that
+ * are missing in the last block have codes too, which mean nothing.
+ */
+import type { Arena } from './arena.js'
+import { offerNearest } from './nearest-lists.js'
+
+/** Rows of a block. */
+export const blockRows = 32
+/** Bytes of a part in a block, and of its rounded table. */
+export const partBytes = 16
+
+/** What a scan needs at `scratch`. */
+export const fastScanScratchBytes = blockRows * 4
+
+/** Before the rounded tables: f32s `bias` and `step`, and room to 64 bytes. */
+const headBytes = 64
+
+const sumMax = 65_535
+const entryMax = 255
+const floatMax = 3.4028234663852886e38
+
+/** Bytes of rounded tables. */
+export function roundedBytes(parts: number): number {
+  return headBytes + parts * partBytes
+}
+
+/**
+ * Rounds tables of 16 f32s for each part to bytes: entries that have the bytes b1, b2 .. sum up to about bias + step * (b1 + b2 ..), the sum of
+ * which a u16 holds whatever the codes. `out`: `roundedBytes(parts)`. What is not finite counts as the largest float32.
+ */
+export function roundTables(arena: Arena, table: number, parts: number, out: number): void {
+  const { buffer, kernel } = arena
+  if (kernel !== null) return kernel.roundTables(table, parts, out)
+  const entries = new Float32Array(buffer, table, parts * 16).map(finite)
+  const lows = new Float32Array(parts)
+  let bias = 0
+  let widest = 0
+  let total = 0
+  for (let p = 0; p < parts; p++) {
+    const part = entries.subarray(p * 16, p * 16 + 16)
+    const low = Math.min(...part)
+    const range = Math.max(...part) - low
+    lows[p] = low
+    bias += low
+    widest = Math.max(widest, range)
+    total += range
+  }
+  let scale = Math.min(entryMax / widest, (sumMax - parts) / total)
+  let step = 1 / scale
+  if (!(scale < 1e38)) {
+    scale = 0
+    step = 1
+  }
+  new Float32Array(buffer, out, 2).set([bias, step])
+  const factor = Math.fround(scale)
+  const rounded = new Uint8Array(buffer, out + headBytes, entries.length)
+  for (let i = 0; i < entries.length; i++) {
+    const gap = Math.fround(entries[i]! - lows[i >> 4]!)
+    rounded[i] = Math.min(Math.trunc(Math.fround(Math.fround(gap * factor) + 0.5)), entryMax)
+  }
+}
+
+/** What a row's codes add up to in rounded tables; `blockBytes`: from one block to the next. */
+export function sumRow(
+  bytes: Uint8Array,
+  list: number,
+  row: number,
+  parts: number,
+  blockBytes: number,
+  tables: number,
+): number {
+  const high = (row & 16) >> 2
+  let code = list + Math.floor(row / blockRows) * blockBytes + (row & 15)
+  let table = tables + headBytes
+  let sum = 0
+  for (let p = 0; p < parts; p++) {
+    sum += bytes[table + ((bytes[code]! >> high) & 15)]!
+    code += partBytes
+    table += partBytes
+  }
+  return sum
+}
+
+/** Offers the rows of a list (`nearest-lists.ts`) by what `tables` tell of them, and `base`. */
+export function scanNibbles(
+  arena: Arena,
+  list: number,
+  count: number,
+  parts: number,
+  tables: number,
+  scratch: number,
+  ordinals: number,
+  base: number,
+): void {
+  const { buffer, kernel } = arena
+  if (kernel !== null) return kernel.scanNibbles(list, count, parts, tables, scratch, ordinals, base)
+  const bytes = new Uint8Array(buffer)
+  const [ownBias = 0, step = 0] = new Float32Array(buffer, tables, 2)
+  const bias = Math.fround(Math.fround(base) + ownBias)
+  for (let first = 0; first < count; first += blockRows) {
+    const rows = Math.min(blockRows, count - first)
+    const distances = new Float32Array(buffer, scratch, rows)
+    for (let i = 0; i < rows; i++) {
+      const sum = sumRow(bytes, list, first + i, parts, parts * partBytes, tables)
+      distances[i] = bias + Math.fround(sum * step)
+    }
+    offerNearest(arena, scratch, ordinals + first * 4, rows, 0)
+  }
+}
+
+/** NaN like Infinity. */
+function finite(entry: number): number {
+  return Math.max(-floatMax, entry < floatMax ? entry : floatMax)
+}

@@ -1,0 +1,111 @@
+/**
+ * The nearest of many centroids for each of many vectors (AssemblyScript): a matrix product that keeps no products.
+ * Twin: `../clusters-plain.ts`.
+ *
+ * |x - c|^2 is smallest where x.c - |c|^2 / 2 is largest. Both are taken from `origin`, a point in their midst, so that what they
+ * have in common cannot drown what tells them apart. A sum begins with -|c|^2 / 2, and goes through the elements in order.
+ *
+ * Four rows meet eight centroids at a time, all in registers; both are packed for it:
+ * - a group is `dim` times four f32s: element i of four rows;
+ * - a panel is 1 + `dim` times eight f32s: what the sums begin with, then element i of eight centroids. Where there are no more centroids
+ *   it begins with -Infinity, which is never the largest.
+ */
+
+/** Panels that stay in the second-level cache while all groups meet them. */
+const BLOCK_BYTES: usize = 256 * 1024
+
+/** Bytes of what a group has found: for each of four rows four f32s, each the best of its lane, and the numbers (u32) that go with them. */
+const BEST_BYTES: usize = 128
+
+/** The number of the nearest centroid (ties: the lower) of `rows` vectors, to u32s at `out`; vectors, groups and out have room for a multiple of four. */
+export function assignRows(
+  vectors: usize, rows: u32, dim: usize, origin: usize, groups: usize, panels: usize, panelCount: u32, bests: usize, out: usize,
+): void {
+  const groupBytes = dim << 4, panelBytes = (dim + 1) << 5
+  const groupCount = (rows + 3) >> 2
+  for (let g: u32 = 0; g < groupCount; g++) {
+    packGroup(vectors + <usize>g * groupBytes, dim, origin, groups + <usize>g * groupBytes)
+    const best = bests + <usize>g * BEST_BYTES
+    for (let at: usize = 0; at < BEST_BYTES; at += 32) {
+      v128.store(best + at, f32x4.splat(-Infinity))
+      v128.store(best + at, i32x4.splat(0), 16)
+    }
+  }
+  const step = max<u32>(1, <u32>(BLOCK_BYTES / panelBytes))
+  for (let first: u32 = 0; first < panelCount; first += step) {
+    const end = min(first + step, panelCount)
+    for (let g: u32 = 0; g < groupCount; g++)
+      meet(groups + <usize>g * groupBytes, dim, panels + <usize>first * panelBytes, first, end, bests + <usize>g * BEST_BYTES)
+  }
+  for (let row: u32 = 0; row < rows; row++)
+    store<u32>(out + (<usize>row << 2), nearestOf(bests + (<usize>row << 5)))
+}
+
+function packGroup(vectors: usize, dim: usize, origin: usize, group: usize): void {
+  const bytes = dim << 2
+  const x1 = vectors + bytes, x2 = x1 + bytes, x3 = x2 + bytes
+  for (let i: usize = 0; i < bytes; i += 4) {
+    const o = load<f32>(origin + i), to = group + (i << 2)
+    store<f32>(to, load<f32>(vectors + i) - o)
+    store<f32>(to, load<f32>(x1 + i) - o, 4)
+    store<f32>(to, load<f32>(x2 + i) - o, 8)
+    store<f32>(to, load<f32>(x3 + i) - o, 12)
+  }
+}
+
+/** A group and panels first .. end - 1, of which the first is at `panel`. */
+function meet(group: usize, dim: usize, panel: usize, first: u32, end: u32, best: usize): void {
+  const groupEnd = group + (dim << 4)
+  let low = i32x4.add(i32x4.splat(first << 3), i32x4(0, 1, 2, 3))
+  for (let p = first; p < end; p++) {
+    let a0 = v128.load(panel), b0 = v128.load(panel, 16)
+    let a1 = a0, a2 = a0, a3 = a0, b1 = b0, b2 = b0, b3 = b0
+    panel += 32
+    for (let x = group; x < groupEnd; x += 16) {
+      const a = v128.load(panel), b = v128.load(panel, 16)
+      const x0 = v128.load32_splat(x)
+      a0 = f32x4.add(a0, f32x4.mul(x0, a))
+      b0 = f32x4.add(b0, f32x4.mul(x0, b))
+      const x1 = v128.load32_splat(x, 4)
+      a1 = f32x4.add(a1, f32x4.mul(x1, a))
+      b1 = f32x4.add(b1, f32x4.mul(x1, b))
+      const x2 = v128.load32_splat(x, 8)
+      a2 = f32x4.add(a2, f32x4.mul(x2, a))
+      b2 = f32x4.add(b2, f32x4.mul(x2, b))
+      const x3 = v128.load32_splat(x, 12)
+      a3 = f32x4.add(a3, f32x4.mul(x3, a))
+      b3 = f32x4.add(b3, f32x4.mul(x3, b))
+      panel += 32
+    }
+    const high = i32x4.add(low, i32x4.splat(4))
+    keep(best, a0, b0, low, high)
+    keep(best + 32, a1, b1, low, high)
+    keep(best + 64, a2, b2, low, high)
+    keep(best + 96, a3, b3, low, high)
+    low = i32x4.add(low, i32x4.splat(8))
+  }
+}
+
+/** Numbers only grow, so the first of equals stays. */
+@inline
+function keep(best: usize, a: v128, b: v128, low: v128, high: v128): void {
+  let sums = v128.load(best), numbers = v128.load(best, 16)
+  const more = f32x4.gt(a, sums)
+  sums = v128.bitselect(a, sums, more)
+  numbers = v128.bitselect(low, numbers, more)
+  const most = f32x4.gt(b, sums)
+  v128.store(best, v128.bitselect(b, sums, most))
+  v128.store(best, v128.bitselect(high, numbers, most), 16)
+}
+
+function nearestOf(best: usize): u32 {
+  let sum = load<f32>(best), number = load<u32>(best, 16)
+  for (let at: usize = 4; at < 16; at += 4) {
+    const other = load<f32>(best + at), otherNumber = load<u32>(best + at, 16)
+    if (other > sum || (other == sum && otherNumber < number)) {
+      sum = other
+      number = otherNumber
+    }
+  }
+  return number
+}

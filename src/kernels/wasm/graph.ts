@@ -1,0 +1,624 @@
+/**
+ * A navigable graph (AssemblyScript): insertion and walk. Twin of `../graph-plain.ts`, whose links have the same bytes; what the
+ * lists mean is said in `../graph-shape.ts`, and there is the order of the words of a block.
+ *
+ * - A key is the bits of a distance, an f32 that is never negative, above the row shifted left by one, above whether the row was
+ *   expanded: the order of keys is the order of (distance, row).
+ * - All state is of the call, but between `graphOpen` and `graphClose`: one walk at a time per instance.
+ */
+
+class F32 {}
+class U8 {}
+class Pq {}
+
+const END_OF_COUNT: u32 = 0xffff
+const HAS_TWINS: u32 = 0x80000000
+const CACHE_LINE: usize = 64
+const NOBODY: u32 = 0xffffffff
+
+let kind: i32 = 0
+let stride: usize = 0
+let m: u32 = 0
+let rows: u32 = 0
+let vectors: usize = 0
+let links: usize = 0
+let upperLinks: usize = 0
+let upperStarts: usize = 0
+let levels: usize = 0
+let visited: usize = 0
+let allowed: usize = 0
+/** Keys of the nearest rows so far, ascending. */
+let kept: usize = 0
+/** A min-heap of the keys that a filtered walk has yet to expand. */
+let frontier: usize = 0
+let frontierMax: i32 = 0
+/** Work of one step: u32s of rows to measure; keys to choose from, and those passed over. */
+let nearby: usize = 0
+let choices: usize = 0
+let spare: usize = 0
+let touch: bool = false
+
+let epoch: u32 = 0
+let measured: u32 = 0
+let entryRow: u32 = 0
+let entryLevel: i32 = 0
+
+let ef: u32 = 0
+let filtered: bool = false
+/** One past the last kept key. */
+let keptEnd: usize = 0
+/** Every kept key before it is expanded. */
+let next: usize = 0
+/** What a key must be below to be kept. */
+let worst: u64 = 0
+let waiting: i32 = 0
+
+/** Where a descent is. */
+let nearest: u32 = 0
+let nearestBits: u32 = 0
+
+function use(block: usize): void {
+  kind = load<i32>(block)
+  stride = load<u32>(block, 4)
+  m = load<u32>(block, 8)
+  rows = load<u32>(block, 12)
+  vectors = load<u32>(block, 16)
+  links = load<u32>(block, 20)
+  upperLinks = load<u32>(block, 24)
+  upperStarts = load<u32>(block, 28)
+  levels = load<u32>(block, 32)
+  visited = load<u32>(block, 36)
+  allowed = load<u32>(block, 40)
+  kept = load<u32>(block, 44)
+  frontier = load<u32>(block, 48)
+  frontierMax = load<i32>(block, 52)
+  nearby = load<u32>(block, 56)
+  choices = load<u32>(block, 60)
+  spare = load<u32>(block, 64)
+  touch = load<u32>(block, 68) != 0
+  epoch = load<u32>(block, 72)
+  measured = load<u32>(block, 76)
+  entryRow = load<u32>(block, 80)
+  entryLevel = load<i32>(block, 84)
+}
+
+function save(block: usize): void {
+  store<u32>(block, epoch, 72)
+  store<u32>(block, measured, 76)
+  store<u32>(block, entryRow, 80)
+  store<i32>(block, entryLevel, 84)
+}
+
+/** Inserts the `count` rows whose numbers are u32s at `list`, with `width` candidates. */
+export function graphInsert(block: usize, list: usize, count: u32, width: u32): void {
+  use(block)
+  ef = width
+  filtered = false
+  for (let at = list; at < list + (<usize>count << 2); at += 4) {
+    const row = load<u32>(at)
+    if (kind == 0) insertRow<F32>(row)
+    else insertRow<U8>(row)
+  }
+  save(block)
+}
+
+/** Begins a walk that keeps `width` rows; where `some`, only rows whose bits are set. */
+export function graphOpen(block: usize, width: u32, some: bool): void {
+  use(block)
+  ef = width
+  filtered = some
+  measured = 0
+  waiting = 0
+  openLevel()
+  save(block)
+}
+
+/** Lets the walk begin from one more row; the query is at `query`. */
+export function graphEnter(query: usize, row: u32, level: i32): void {
+  if (kind == 0) enter<F32>(query, row, level)
+  else if (kind == 1) enter<U8>(query, row, level)
+  else enter<Pq>(query, row, level)
+}
+
+/** Walks, and writes the nearest `k` rows to u32s and their distances to f32s; returns how many. */
+export function graphClose(block: usize, query: usize, k: u32, outRows: usize, outDistances: usize): u32 {
+  if (kind == 0) walk<F32>(query)
+  else if (kind == 1) walk<U8>(query)
+  else walk<Pq>(query)
+  store<u32>(block, measured, 76)
+  return report(k, outRows, outDistances)
+}
+
+function insertRow<Kind>(row: u32): void {
+  const level = <i32>load<u8>(levels + row)
+  for (let l = level; l >= 0; l--) clearList(listOf(row, l), l)
+  if (entryRow == NOBODY) {
+    entryRow = row
+    entryLevel = level
+    return
+  }
+  const query = vectorOf(row)
+  begin<Kind>(query, entryRow)
+  descend<Kind>(query, entryLevel, level)
+  const top = min(level, entryLevel)
+  for (let l = top; l >= 0 && nearestBits != 0; l--) {
+    openLevel()
+    visit(nearest)
+    keep(keyOf(nearestBits, nearest))
+    search<Kind>(query, l)
+    const key = load<u64>(kept)
+    nearest = rowOf(key)
+    nearestBits = bitsOf(key)
+    if (nearestBits != 0) choose<Kind>(kept, keptEnd, listOf(row, l), 0, m)
+  }
+  if (nearestBits == 0) {
+    for (let l = level; l >= 0; l--) clearList(listOf(row, l), l)
+    join<Kind>(row, nearest)
+    return
+  }
+  for (let l = top; l >= 0; l--) {
+    const list = listOf(row, l)
+    const count = load<u32>(list)
+    if (touch) for (let i: u32 = 1; i <= count; i++) touchLines(listOf(load<u32>(list + (<usize>i << 2)), l), listBytes(l))
+    for (let i: u32 = 1; i <= count; i++) link<Kind>(load<u32>(list + (<usize>i << 2)), row, l)
+  }
+  if (level > entryLevel) {
+    entryRow = row
+    entryLevel = level
+  }
+}
+
+/** Adds the edge from `from` to `row`: with all places taken, the edges are chosen anew. */
+function link<Kind>(from: u32, row: u32, level: i32): void {
+  const list = listOf(from, level)
+  const head = load<u32>(list)
+  const count = head & END_OF_COUNT
+  const room = level == 0 ? m << 1 : m
+  if (count < room) {
+    store<u32>(list, head + 1)
+    store<u32>(list + (<usize>count << 2), row, 4)
+  } else {
+    const first = firstEdge(head)
+    const end = gather<Kind>(from, list, first, count, choices)
+    rise(choices, end, keyOf(between<Kind>(vectorOf(from), vectorOf(row)), row))
+    choose<Kind>(choices, end + 8, list, first, room)
+  }
+}
+
+/** Hangs `row` behind the rows that have the same vector as `first`. */
+function join<Kind>(row: u32, first: u32): void {
+  const own = listOf(row, 0)
+  store<u32>(own, row, 4)
+  const list = listOf(first, 0)
+  const head = load<u32>(list)
+  if (head & HAS_TWINS) {
+    const twin = listOf(load<u32>(list, 4), 0)
+    store<u32>(listOf(load<u32>(twin, 8), 0), row, 4)
+    store<u32>(twin, row, 8)
+    return
+  }
+  const count = head & END_OF_COUNT
+  if (count == m << 1) {
+    choose<Kind>(choices, gather<Kind>(first, list, 0, count, choices), list, 1, count)
+  } else {
+    store<u32>(list + (<usize>count << 2), load<u32>(list, 4), 4)
+    store<u32>(list, count + 1)
+  }
+  store<u32>(list, load<u32>(list) | HAS_TWINS)
+  store<u32>(list, row, 4)
+  store<u32>(own, row, 8)
+}
+
+/** Writes the keys of the edges of `from` to `to`, ascending; returns their end. */
+function gather<Kind>(from: u32, list: usize, first: u32, count: u32, to: usize): usize {
+  const vector = vectorOf(from)
+  if (touch) {
+    for (let i = first; i < count; i++) touchLines(vectorOf(load<u32>(list + (<usize>i << 2), 4)), stride)
+  }
+  let end = to
+  for (let i = first; i < count; i++) {
+    const row = load<u32>(list + (<usize>i << 2), 4)
+    rise(to, end, keyOf(between<Kind>(vector, vectorOf(row)), row))
+    end += 8
+  }
+  return end
+}
+
+/**
+ * Writes to the list, from edge `first` on, rows whose ascending keys are at `from .. end`, until it has `room`: those that are
+ * no nearer to one that was chosen than to the list's own row, then the nearest of the others.
+ */
+function choose<Kind>(from: usize, end: usize, list: usize, first: u32, room: u32): void {
+  const begin = list + 4 + (<usize>first << 2), stop = list + 4 + (<usize>room << 2)
+  let to = begin
+  let over = spare
+  for (let at = from; at < end && to < stop; at += 8) {
+    const key = load<u64>(at)
+    const row = rowOf(key), bits = bitsOf(key)
+    if (isApart<Kind>(row, bits, begin, to)) {
+      store<u32>(to, row)
+      to += 4
+    } else {
+      store<u32>(over, row)
+      over += 4
+    }
+  }
+  for (let at = spare; at < over && to < stop; at += 4) {
+    store<u32>(to, load<u32>(at))
+    to += 4
+  }
+  store<u32>(list, (load<u32>(list) & HAS_TWINS) | <u32>((to - list - 4) >> 2))
+  for (; to < stop; to += 4) store<u32>(to, 0)
+}
+
+@inline
+function isApart<Kind>(row: u32, bits: u32, begin: usize, end: usize): bool {
+  const vector = vectorOf(row)
+  for (let at = begin; at < end; at += 4) {
+    if (between<Kind>(vector, vectorOf(load<u32>(at))) < bits) return false
+  }
+  return true
+}
+
+function enter<Kind>(query: usize, row: u32, level: i32): void {
+  begin<Kind>(query, row)
+  descend<Kind>(query, level, 0)
+  if (visit(nearest)) offer(keyOf(nearestBits, nearest))
+}
+
+@inline
+function begin<Kind>(query: usize, row: u32): void {
+  nearest = row
+  nearestBits = between<Kind>(query, vectorOf(row))
+  measured++
+}
+
+/** Goes from `nearest` to the nearest row it can get to, on each of the levels `from`, `from - 1` .. above `to`. */
+function descend<Kind>(query: usize, from: i32, to: i32): void {
+  for (let level = from; level > to; level--) {
+    for (let before = NOBODY; before != nearest; ) {
+      before = nearest
+      const list = listOf(before, level)
+      const count = load<u32>(list)
+      if (touch) for (let i: u32 = 1; i <= count; i++) touchLines(vectorOf(load<u32>(list + (<usize>i << 2))), stride)
+      for (let i: u32 = 1; i <= count; i++) {
+        const row = load<u32>(list + (<usize>i << 2))
+        const bits = between<Kind>(query, vectorOf(row))
+        if (bits < nearestBits) {
+          nearest = row
+          nearestBits = bits
+        }
+      }
+      measured += count
+    }
+  }
+}
+
+function openLevel(): void {
+  if (++epoch > 0xffff) {
+    memory.fill(visited, 0, <usize>rows << 1)
+    epoch = 1
+  }
+  keptEnd = kept
+  next = kept
+  worst = u64.MAX_VALUE
+}
+
+@inline
+function walk<Kind>(query: usize): void {
+  if (filtered) searchFiltered<Kind>(query)
+  else search<Kind>(query, 0)
+}
+
+/** Expands kept rows, the nearest first, until all are. */
+function search<Kind>(query: usize, level: i32): void {
+  while (next < keptEnd) {
+    const key = load<u64>(next)
+    if (key & 1) {
+      next += 8
+      continue
+    }
+    store<u64>(next, key | 1)
+    next += 8
+    const end = lookAround(rowOf(key), level)
+    if (touch && next < keptEnd) touchLines(listOf(rowOf(load<u64>(next)), level), listBytes(level))
+    for (let at = nearby; at < end; at += 4) {
+      const row = load<u32>(at)
+      const found = keyOf(between<Kind>(query, vectorOf(row)), row)
+      if (found < worst) keep(found)
+    }
+  }
+}
+
+/** Expands rows, the nearest first, until as many allowed ones are kept as may be, and all others are farther. */
+function searchFiltered<Kind>(query: usize): void {
+  while (waiting > 0) {
+    const key = popWaiting()
+    if (key > worst) break
+    const end = lookAround(rowOf(key), 0)
+    for (let at = nearby; at < end; at += 4) {
+      const row = load<u32>(at)
+      const found = keyOf(between<Kind>(query, vectorOf(row)), row)
+      if (found < worst) offer(found)
+    }
+  }
+}
+
+/** Puts the rows that `row` leads to and that were not visited into `nearby`; returns their end. Whether they were, no branch could guess. */
+@inline
+function lookAround(row: u32, level: i32): usize {
+  const list = listOf(row, level)
+  const head = load<u32>(list)
+  const seen = visited, now = epoch, touching = touch
+  const stop = list + (<usize>(head & END_OF_COUNT) << 2)
+  let end = nearby
+  for (let at = list + (<usize>firstEdge(head) << 2); at < stop; at += 4) {
+    const to = load<u32>(at, 4)
+    const mark = seen + (<usize>to << 1)
+    store<u32>(end, to)
+    end += <usize>(load<u16>(mark) != now) << 2
+    store<u16>(mark, <u16>now)
+  }
+  if (touching) for (let at = nearby; at < end; at += 4) touchLines(vectorOf(load<u32>(at)), stride)
+  measured += <u32>((end - nearby) >> 2)
+  return end
+}
+
+/** Asks for what will be needed: the misses of many lines overlap. */
+@inline
+function touchLines(begin: usize, bytes: usize): void {
+  const end = begin + bytes
+  for (let line = begin; line < end; line += CACHE_LINE) load<u8>(line)
+}
+
+/** Whether the row is visited for the first time. */
+@inline
+function visit(row: u32): bool {
+  const mark = visited + (<usize>row << 1)
+  if (load<u16>(mark) == epoch) return false
+  store<u16>(mark, <u16>epoch)
+  return true
+}
+
+/** Takes a row that a walk came upon. */
+function offer(key: u64): void {
+  if (!filtered) {
+    if (key < worst) keep(key)
+    return
+  }
+  pushWaiting(key)
+  if (key < worst && anyAllowed(rowOf(key))) keep(key)
+}
+
+/** Keeps a key below `worst`. */
+function keep(key: u64): void {
+  let hole = keptEnd
+  const last = kept + (<usize>(ef - 1) << 3)
+  if (hole > last) hole = last
+  else keptEnd = hole + 8
+  hole = rise(kept, hole, key)
+  if (hole < next) next = hole
+  if (keptEnd > last) worst = load<u64>(last)
+}
+
+/** Places `key` among the ascending keys at `begin`, of which the one at `hole` is given up; returns where. */
+@inline
+function rise(begin: usize, hole: usize, key: u64): usize {
+  while (hole > begin) {
+    const below = load<u64>(hole - 8)
+    if (below < key) break
+    store<u64>(hole, below)
+    hole -= 8
+  }
+  store<u64>(hole, key)
+  return hole
+}
+
+function pushWaiting(key: u64): void {
+  if (waiting == frontierMax) halveWaiting()
+  let hole = waiting++
+  while (hole > 0) {
+    const parent = (hole - 1) >> 1
+    const above = waitingAt(parent)
+    if (above <= key) break
+    setWaiting(hole, above)
+    hole = parent
+  }
+  setWaiting(hole, key)
+}
+
+function popWaiting(): u64 {
+  const first = waitingAt(0)
+  const key = waitingAt(--waiting)
+  let hole = 0
+  for (let child = 1; child < waiting; child = 2 * hole + 1) {
+    if (child + 1 < waiting && waitingAt(child + 1) < waitingAt(child)) child++
+    const below = waitingAt(child)
+    if (below >= key) break
+    setWaiting(hole, below)
+    hole = child
+  }
+  setWaiting(hole, key)
+  return first
+}
+
+/** Forgets the farther half: what is popped comes to lie behind the heap in descending order; turned round, it is a heap. */
+function halveWaiting(): void {
+  const half = frontierMax >> 1
+  for (let i = 0; i < half; i++) {
+    const key = popWaiting()
+    setWaiting(waiting, key)
+  }
+  for (let i = 0; i < half; i++) setWaiting(i, waitingAt(frontierMax - 1 - i))
+  waiting = half
+}
+
+/** Whether one of the rows with the vector of this one is allowed. */
+function anyAllowed(row: u32): bool {
+  if (isAllowed(row)) return true
+  for (let twin = firstTwin(row); twin != NOBODY; twin = nextTwin(twin)) {
+    if (isAllowed(twin)) return true
+  }
+  return false
+}
+
+function report(k: u32, outRows: usize, outDistances: usize): u32 {
+  let found: u32 = 0
+  for (let at = kept; at < keptEnd && found < k; at += 8) {
+    const key = load<u64>(at)
+    const row = rowOf(key), bits = bitsOf(key)
+    const distance = reinterpret<f32>(bits)
+    if (!filtered || isAllowed(row)) put(row, distance, found++, outRows, outDistances)
+    for (let twin = firstTwin(row); twin != NOBODY && found < k; twin = nextTwin(twin)) {
+      if (!filtered || isAllowed(twin)) put(twin, distance, found++, outRows, outDistances)
+    }
+  }
+  return found
+}
+
+/** Of rows as far as each other the lower comes first. */
+function put(row: u32, distance: f32, at: u32, outRows: usize, outDistances: usize): void {
+  store<f32>(outDistances + (<usize>at << 2), distance)
+  let hole = at
+  while (hole > 0) {
+    const before = <usize>(hole - 1) << 2
+    const other = load<u32>(outRows + before)
+    if (load<f32>(outDistances + before) != distance || other < row) break
+    store<u32>(outRows + before, other, 4)
+    hole--
+  }
+  store<u32>(outRows + (<usize>hole << 2), row)
+}
+
+function firstTwin(row: u32): u32 {
+  const list = listOf(row, 0)
+  return load<u32>(list) & HAS_TWINS ? load<u32>(list, 4) : NOBODY
+}
+
+@inline
+function nextTwin(twin: u32): u32 {
+  const after = load<u32>(listOf(twin, 0), 4)
+  return after == twin ? NOBODY : after
+}
+
+@inline
+function isAllowed(row: u32): bool {
+  return ((load<u32>(allowed + (<usize>(row >> 5) << 2)) >> (row & 31)) & 1) != 0
+}
+
+function clearList(list: usize, level: i32): void {
+  memory.fill(list, 0, listBytes(level))
+}
+
+@inline
+function listBytes(level: i32): usize {
+  return (<usize>(level == 0 ? m << 1 : m) << 2) + 4
+}
+
+@inline
+function listOf(row: u32, level: i32): usize {
+  return level == 0
+    ? links + ((<usize>row * (1 + (<usize>m << 1))) << 2)
+    : upperLinks + ((<usize>load<u32>(upperStarts + (<usize>row << 2)) + <usize>(level - 1) * (1 + m)) << 2)
+}
+
+@inline
+function firstEdge(head: u32): u32 {
+  return head >> 31
+}
+
+@inline
+function vectorOf(row: u32): usize {
+  return vectors + <usize>row * stride
+}
+
+@inline
+function keyOf(bits: u32, row: u32): u64 {
+  return (<u64>bits << 32) | (row << 1)
+}
+
+@inline
+function rowOf(key: u64): u32 {
+  return <u32>key >> 1
+}
+
+@inline
+function bitsOf(key: u64): u32 {
+  return <u32>(key >> 32)
+}
+
+@inline
+function waitingAt(i: i32): u64 {
+  return load<u64>(frontier + (<usize>i << 3))
+}
+
+@inline
+function setWaiting(i: i32, key: u64): void {
+  store<u64>(frontier + (<usize>i << 3), key)
+}
+
+/** The distance between a query and a row, or two rows. */
+@inline
+function between<Kind>(query: usize, row: usize): u32 {
+  if (is<Kind, F32>()) return betweenFloats(query, row)
+  else if (is<Kind, U8>()) return betweenBytes(query, row)
+  else return sumOfParts(query, row)
+}
+
+/** Element i is added to lane i mod 16, as in `distance.ts`. */
+@inline
+function betweenFloats(query: usize, row: usize): u32 {
+  let a0 = f32x4.splat(0), a1 = a0, a2 = a0, a3 = a0
+  const end = row + stride
+  for (; row < end; row += 64, query += 64) {
+    const x0 = f32x4.sub(v128.load(row), v128.load(query))
+    const x1 = f32x4.sub(v128.load(row, 16), v128.load(query, 16))
+    const x2 = f32x4.sub(v128.load(row, 32), v128.load(query, 32))
+    const x3 = f32x4.sub(v128.load(row, 48), v128.load(query, 48))
+    a0 = f32x4.add(a0, f32x4.mul(x0, x0))
+    a1 = f32x4.add(a1, f32x4.mul(x1, x1))
+    a2 = f32x4.add(a2, f32x4.mul(x2, x2))
+    a3 = f32x4.add(a3, f32x4.mul(x3, x3))
+  }
+  const v = f32x4.add(f32x4.add(a0, a1), f32x4.add(a2, a3))
+  const w = f32x4.add(v, i32x4.shuffle(v, v, 2, 3, 0, 1))
+  return reinterpret<u32>(f32x4.extract_lane(w, 0) + f32x4.extract_lane(w, 1))
+}
+
+@inline
+function betweenBytes(query: usize, row: usize): u32 {
+  let a0 = i32x4.splat(0), a1 = a0
+  const end = row + stride
+  for (; row < end; row += 16, query += 16) {
+    const x0 = i16x8.sub(v128.load8x8_u(row), v128.load8x8_u(query))
+    const x1 = i16x8.sub(v128.load8x8_u(row, 8), v128.load8x8_u(query, 8))
+    a0 = i32x4.add(a0, i32x4.dot_i16x8_s(x0, x0))
+    a1 = i32x4.add(a1, i32x4.dot_i16x8_s(x1, x1))
+  }
+  const v = i32x4.add(a0, a1)
+  const w = i32x4.add(v, i32x4.shuffle(v, v, 2, 3, 0, 1))
+  return reinterpret<u32>(<f32>(<u32>(i32x4.extract_lane(w, 0) + i32x4.extract_lane(w, 1))))
+}
+
+/** Part i is added to lane i mod 4; the sum is (0 + 2) + (1 + 3). */
+@inline
+function sumOfParts(table: usize, row: usize): u32 {
+  let a0: f32 = 0, a1: f32 = 0, a2: f32 = 0, a3: f32 = 0
+  const end = row + stride, whole = row + (stride & ~3)
+  for (; row < whole; row += 4, table += 4096) {
+    const codes = load<u32>(row)
+    a0 += load<f32>(table + (<usize>(codes & 255) << 2))
+    a1 += load<f32>(table + (<usize>((codes >> 8) & 255) << 2), 1024)
+    a2 += load<f32>(table + (<usize>((codes >> 16) & 255) << 2), 2048)
+    a3 += load<f32>(table + (<usize>(codes >> 24) << 2), 3072)
+  }
+  if (row < end) a0 += load<f32>(table + (<usize>load<u8>(row) << 2))
+  if (row + 1 < end) a1 += load<f32>(table + (<usize>load<u8>(row, 1) << 2), 1024)
+  if (row + 2 < end) a2 += load<f32>(table + (<usize>load<u8>(row, 2) << 2), 2048)
+  return reinterpret<u32>((a0 + a2) + (a1 + a3))
+}
+
+@inline
+function is<A, B>(): bool {
+  return idof<A>() == idof<B>()
+}

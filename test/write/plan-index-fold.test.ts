@@ -1,0 +1,153 @@
+/** Which segments of a vector index are extended, built anew, or left alone. */
+import { beforeEach, expect, test, vi } from 'vitest'
+import type { VectorKind } from '../../src/indexes/vector/kind.js'
+import type { Fragment, Layout } from '../../src/manifest/layout.js'
+import type { IndexSegment, TableIndex } from '../../src/manifest/table-index.js'
+import { planIndexFold } from '../../src/write/plan-index-fold.js'
+import { cutStretches } from '../../src/write/stretch.js'
+import { fake } from '../support/fake-vector-build.js'
+
+vi.mock('../../src/indexes/vector/build.js', () => import('../support/fake-vector-build.js'))
+beforeEach(() => {
+  fake.maxSegmentRows = 1_000_000
+})
+
+const float: Fragment['files'] = [{ file: 'f', bytes: 1, crc: 1, fields: [1] }]
+
+function fragment(id: number, rows: number): Fragment {
+  return { id, rows, ids: { row0: 0 }, files: float, dead: { parts: [], count: 0 } }
+}
+
+/** A segment over all rows of fragments, of which `gone` are no more. */
+function segment(
+  file: string,
+  rows: number,
+  of: readonly Fragment[],
+  more: Partial<IndexSegment> = {},
+): IndexSegment {
+  let first = 0
+  const cover = of.map(({ id, rows: count }) => {
+    const item = { first, count, fragment: id, at: 0, file: 'f' }
+    first += count
+    return item
+  })
+  return { file, bytes: 1, crc: 1, rows, cover, ...more }
+}
+
+function indexOf(segments: readonly IndexSegment[], kind: VectorKind = 'IVF_FLAT'): TableIndex {
+  return { name: 'i', uuid: 'u', kind, field: 1, ts: 0, vector: { metric: 'l2' }, segments }
+}
+
+function layoutOf(fragments: readonly Fragment[], element = { kind: 'float', bits: 32 } as const): Layout {
+  const child = { name: 'item', type: element, nullable: true }
+  const type = { kind: 'fixed_size_list', size: 2, child } as const
+  const field = { id: 1, name: 'v', type, nullable: true, nested: [2] }
+  return {
+    table: 't',
+    version: 1,
+    schema: { id: 1, fields: [field] },
+    earlier: [],
+    indexes: [],
+    fragments,
+    next: { row: 1, frag: 1, field: 3 },
+  }
+}
+
+/** In words: what goes, what it is extended, and which rows are added. */
+function shown(index: TableIndex, layout: Layout, zeal: 'lazy' | 'eager' | 'thorough' = 'thorough') {
+  const fold = planIndexFold(index, layout, zeal)
+  if (fold === null) return null
+  const rows = fold.stretches.map(({ fragment: { id }, from, to }) => `${id}:${from}-${to}`)
+  return { from: fold.from, base: fold.base?.segment.file ?? null, rows }
+}
+
+test('a segment up to sixteen times as large as what comes is extended, a larger one is left', () => {
+  const old = fragment(1, 16_000)
+  const layout = (rows: number) => layoutOf([old, fragment(2, rows)])
+  const index = indexOf([segment('s', 16_000, [old])])
+  expect(shown(index, layout(1000))).toEqual({ from: ['s'], base: 's', rows: ['2:0-1000'] })
+  expect(shown(index, layout(999))).toEqual({ from: [], base: null, rows: ['2:0-999'] })
+})
+
+test('smaller segments go into the one that is extended', () => {
+  const fragments = [fragment(1, 16_000), fragment(2, 900), fragment(3, 100)]
+  const index = indexOf([segment('small', 900, [fragments[1]!]), segment('large', 16_000, [fragments[0]!])])
+  expect(shown(index, layoutOf(fragments))).toEqual({
+    from: ['large', 'small'],
+    base: 'large',
+    rows: ['2:0-900', '3:0-100'],
+  })
+})
+
+test('rows wait until there are many, the more so while the table is changed', () => {
+  const old = fragment(1, 320_000)
+  const index = indexOf([segment('s', 320_000, [old])])
+  const at = (rows: number, zeal: 'lazy' | 'eager' | 'thorough') =>
+    shown(index, layoutOf([old, fragment(2, rows)]), zeal) !== null
+  expect([at(1, 'thorough'), at(9_999, 'eager'), at(10_000, 'eager')]).toEqual([true, false, true])
+  expect([at(20_000, 'lazy'), at(21_334, 'lazy')]).toEqual([false, true])
+  const small = indexOf([segment('s', 10, [fragment(1, 10)])])
+  expect(shown(small, layoutOf([fragment(1, 10), fragment(2, 9_999)]), 'lazy')).toBeNull()
+})
+
+test('a segment that has grown to four times what it was begun with is built anew', () => {
+  const fragments = [fragment(1, 4000), fragment(2, 300)]
+  const grown = (begun: number) => indexOf([segment('s', 4000, [fragments[0]!], { begun })])
+  expect(shown(grown(1075), layoutOf(fragments))?.base).toBe('s')
+  expect(shown(grown(1074), layoutOf(fragments))).toEqual({
+    from: ['s'],
+    base: null,
+    rows: ['1:0-4000', '2:0-300'],
+  })
+  const few = indexOf([segment('s', 20, [fragment(1, 20)])])
+  expect(shown(few, layoutOf([fragment(1, 20), fragment(2, 100)]))?.base).toBeNull()
+})
+
+test('one of which a fifth is gone is built anew, without what is gone', () => {
+  const stays = (rows: number) => layoutOf([fragment(1, rows)])
+  const index = (rows: number) => indexOf([segment('s', 1000, [fragment(1, rows)])])
+  expect(shown(index(800), stays(800))).toBeNull()
+  expect(shown(index(799), stays(799), 'lazy')).toEqual({ from: ['s'], base: null, rows: ['1:0-799'] })
+})
+
+test('none grows beyond what a segment may have, counting what it has lost', () => {
+  fake.maxSegmentRows = 1000
+  const fragments = [fragment(1, 850), fragment(2, 101)]
+  const index = (rows: number) => indexOf([segment('s', rows, [fragments[0]!])])
+  expect(shown(index(899), layoutOf(fragments))?.base).toBe('s')
+  expect(shown(index(900), layoutOf(fragments))).toEqual({ from: [], base: null, rows: ['2:0-101'] })
+})
+
+test('graphs over codes of parts are not extended, and merged as they double', () => {
+  const fragments = [fragment(1, 1000), fragment(2, 999)]
+  const index = indexOf([segment('s', 1000, [fragments[0]!])], 'IVF_HNSW_PQ')
+  expect(shown(index, layoutOf(fragments))).toEqual({ from: [], base: null, rows: ['2:0-999'] })
+  const more = [fragments[0]!, fragment(2, 1000)]
+  expect(shown(index, layoutOf(more))).toEqual({ from: ['s'], base: null, rows: ['1:0-1000', '2:0-1000'] })
+})
+
+test('a column that holds no vectors any more is left alone', () => {
+  const type = { kind: 'utf8', large: false } as const
+  const layout = layoutOf([fragment(1, 10)])
+  const schema = { ...layout.schema, fields: [{ id: 1, name: 'v', type, nullable: true }] }
+  expect(shown(indexOf([]), { ...layout, schema })).toBeNull()
+})
+
+test('stretches are cut where a list is full', () => {
+  const of = fragment(1, 10)
+  const cut = cutStretches(
+    [
+      { fragment: of, from: 0, to: 5 },
+      { fragment: of, from: 7, to: 10 },
+    ],
+    3,
+  )
+  expect(cut.map(list => list.map(({ from, to }) => [from, to]))).toEqual([
+    [[0, 3]],
+    [
+      [3, 5],
+      [7, 8],
+    ],
+    [[8, 10]],
+  ])
+})
