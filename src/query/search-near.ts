@@ -210,7 +210,7 @@ function inParts(
     const number = partitionPoint(parts.length, i => parts[i]!.first <= offset) - 1
     own[number]!.push(offset - parts[number]!.first)
   }
-  return parts.flatMap((part, i) => (own[i]!.length === 0 ? [] : { part, rows: Uint32Array.from(own[i]!) }))
+  return parts.flatMap((part, i) => (own[i]!.length === 0 ? [] : { part, rows: new Uint32Array(own[i]!) }))
 }
 
 /** Those nearer than `upper`, by (distance, row id). */
@@ -223,11 +223,14 @@ function inOrder(
   const order: number[] = []
   for (let i = 0; i < rows.length; i++) if (upper === undefined || distances[i]! < upper) order.push(i)
   order.sort((a, b) => {
-    const [near, far] = [distances[a]!, distances[b]!]
+    const near = distances[a]!
+    const far = distances[b]!
     return near === far ? idOf(rows[a]!) - idOf(rows[b]!) : near - far
   })
-  return {
-    offsets: Uint32Array.from(order, i => rows[i]!),
-    distances: Float32Array.from(order, i => distances[i]!),
+  const sorted = { offsets: new Uint32Array(order.length), distances: new Float32Array(order.length) }
+  for (let i = 0; i < order.length; i++) {
+    sorted.offsets[i] = rows[order[i]!]!
+    sorted.distances[i] = distances[order[i]!]!
   }
+  return sorted
 }

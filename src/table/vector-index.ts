@@ -172,7 +172,7 @@ export class SegmentReader {
     const { fragments } = this.#version
     return Array.from(placed, ([id, offsets]) => ({
       fragment: fragments.get(id)!,
-      offsets: Uint32Array.from(offsets),
+      offsets: new Uint32Array(offsets),
     }))
   }
 

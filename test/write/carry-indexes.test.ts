@@ -12,6 +12,7 @@ import { RowSet } from '../../src/primitives/row-set.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { indexReaders } from '../../src/table/table-index.js'
 import { createTableSource } from '../../src/table/table-source.js'
+import { vectorIndexReaders } from '../../src/table/vector-index.js'
 import type { MovedDraft } from '../../src/write/build-change.js'
 import { carriedIndexes, movedIndexes } from '../../src/write/carry-indexes.js'
 import type { Compacted } from '../../src/write/compact.js'
@@ -104,6 +105,24 @@ test('an index finds the rows that are left, wherever they went', async () => {
             )
             const expected = asked.map(ordinal => numbered[ordinal]!).filter(each => living.has(each))
             expect(names.sort((a, b) => a - b)).toEqual(expected.sort((a, b) => a - b))
+          }
+          const spec = { kind: 'IVF_FLAT', vector: { metric: 'l2' } } as const
+          const near = { ...layout(), indexes: [{ ...index, ...spec }] }
+          for (const own of vectorIndexReaders(source, location, near)[0]!.segments) {
+            const placed = await own.place(Uint32Array.from(numbered.keys()))
+            const found = placed.flatMap(({ fragment, offsets }) =>
+              [...offsets].map(row => where.get(fragment.id)![row]!),
+            )
+            const expected = numbered.filter(each => living.has(each))
+            expect(found.sort((a, b) => a - b)).toEqual(expected)
+            // Every other row, by where it is now.
+            const isChosen = (name: number) => name % 2 === 0
+            const chosen = ({ id, rows }: Fragment) => {
+              const offsets = [...where.get(id)!.keys()].filter(row => isChosen(where.get(id)![row]!))
+              return RowSet.of(rows, Uint32Array.from(offsets))
+            }
+            const ordinals = (await own.ordinalsOf(chosen, new Pacer())).toIndices()
+            expect([...ordinals].map(ordinal => numbered[ordinal]!)).toEqual(expected.filter(isChosen))
           }
           for (const { fragment, names } of known) {
             const covered = [...reader!.covered(fragment).toIndices()].map(row => names[row]!)

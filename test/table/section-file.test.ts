@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { sectionFile } from '../../src/indexes/vector/section-file.js'
+import { Pacer } from '../../src/primitives/pacer.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
+import { openSectionFile } from '../../src/table/section-file.js'
+import { CountingStore } from '../support/stores.js'
+
+/** A file of such sections, and what the log says of it. */
+async function written(sections: Readonly<Record<string, Uint8Array>>) {
+  const memory = new MemoryStore()
+  const named = Object.entries(sections).map(([name, bytes]) => ({ name, bytes }))
+  const { chunks, end } = sectionFile({ shape: 'lists' }, named, new Pacer())
+  const pieces: Uint8Array[] = []
+  for await (const chunk of chunks) pieces.push(chunk)
+  const bytes = Buffer.concat(pieces)
+  await memory.put('f', bytes)
+  const { bytes: length, footerCrc: crc } = end()
+  return { memory, store: new CountingStore(memory), bytes, said: { bytes: length, crc } }
+}
+
+const few = { a: Uint8Array.of(1, 2, 3), empty: new Uint8Array(0), b: new Uint8Array(100).fill(7) }
+
+test('sections are read into memory that is there, after one look at the end of the file', async () => {
+  const { store, said } = await written(few)
+  const file = await openSectionFile(store, 'f', said)
+  expect(store.calls).toEqual(new Map([['getRange', 1]]))
+  expect(file.footer.head).toEqual({ shape: 'lists' })
+  for (const section of file.footer.sections) {
+    const target = new Uint8Array(section.bytes)
+    await file.readInto(section, target)
+    expect(target).toEqual(few[section.name as keyof typeof few])
+  }
+})
+
+test('a footer longer than the first look is read with a second one', async () => {
+  const many = Object.fromEntries(Array.from({ length: 1500 }, (_, i) => [`section ${i}`, Uint8Array.of(i)]))
+  const { store, said } = await written(many)
+  const file = await openSectionFile(store, 'f', said)
+  expect(file.footer.sections).toHaveLength(1500)
+  expect(store.calls).toEqual(new Map([['getRange', 2]]))
+})
+
+test('a file that is another, cut off, or damaged in a section is told by its name', async () => {
+  const { memory, said, bytes } = await written(few)
+  const refused = { code: 18, message: expect.stringContaining('g') }
+  await expect(openSectionFile(memory, 'g', said)).rejects.toMatchObject(refused)
+  await memory.put('g', bytes)
+  await expect(openSectionFile(memory, 'g', { ...said, crc: said.crc ^ 1 })).rejects.toMatchObject(refused)
+  await expect(openSectionFile(memory, 'g', { ...said, bytes: 90 })).rejects.toMatchObject(refused)
+  const file = await openSectionFile(memory, 'g', said)
+  const section = file.footer.sections.find(({ name }) => name === 'b')!
+  const damaged = Buffer.from(bytes)
+  damaged[section.start + 5]! ^= 1
+  await memory.delete('g')
+  await memory.put('g', damaged)
+  await expect(file.readInto(section, new Uint8Array(section.bytes))).rejects.toMatchObject(refused)
+})
