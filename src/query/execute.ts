@@ -6,6 +6,7 @@ import { sliceBatch } from '../arrow/slice.js'
 import type { Schema } from '../arrow/types.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { arrival, awaited, type Flow } from '../primitives/soon.js'
 import { valueType } from '../sql/values/types.js'
 import type { TableReader } from '../table/table-reader.js'
 import { Grouper, seedOf } from './group.js'
@@ -47,12 +48,12 @@ export async function executePlan(
   if (distinct) {
     const distinct = () => distinctRows(run, schema)
     const unique = await (meter === null ? distinct() : meter.within('distinct', distinct, rowsIn))
-    for await (const batch of arranged(run, unique, plan.order)) batches.push(batch)
+    for await (const batch of awaited(arranged(run, unique, plan.order))) batches.push(batch)
     return { schema: unique.schema, batches }
   }
   if (grouping !== null) {
     const groups = await groupsOf(run, grouping)
-    for await (const piece of arranged(run, groups, plan.order)) {
+    for await (const piece of awaited(arranged(run, groups, plan.order))) {
       batches.push(await projected(run, piece, schema))
     }
     return { schema, batches }
@@ -61,8 +62,9 @@ export async function executePlan(
     for await (const batch of rowsInOrder(run, schema)) batches.push(batch)
     return { schema, batches }
   }
-  for await (const hits of regrouped(wantedRows(run), chunkRows)) {
-    batches.push(await rowsOut(run, hits, schema))
+  for (const hits of regrouped(wantedRows(run), chunkRows)) {
+    if (hits instanceof Promise) await hits
+    else batches.push(await rowsOut(run, hits, schema))
   }
   return { schema, batches }
 }
@@ -85,7 +87,7 @@ async function* rowsInOrder(run: Run, schema: Schema): AsyncGenerator<Batch> {
     waiting = []
     count = 0
   }
-  for await (const hits of wantedRows(run)) {
+  for await (const hits of awaited(wantedRows(run))) {
     waiting.push(hits)
     count += hits.offsets.length
     if (count >= enough) yield* fetched()
@@ -94,18 +96,18 @@ async function* rowsInOrder(run: Run, schema: Schema): AsyncGenerator<Batch> {
 }
 
 /** The rows of the answer in its order, some at a time. */
-function wantedRows(run: Run): AsyncGenerator<RowHits> {
+function wantedRows(run: Run): Flow<RowHits> {
   const { meter } = run.source
   const rows = windowOf(run)
   return meter === null ? rows : meter.each('limit', rows, ({ offsets }) => offsets.length)
 }
 
-async function* windowOf(run: Run): AsyncGenerator<RowHits> {
+function* windowOf(run: Run): Flow<RowHits> {
   const { order, output, search } = run.plan
   const { offset, limit } = run.window
   if (limit <= 0) return
   if (search !== null && order.length === 0) {
-    yield nearestRows(run.plan, search, run.source, run.pacer)
+    yield yield* arrival(nearestRows(run.plan, search, run.source, run.pacer))
     return
   }
   const values = output.map(({ value }) => value)
@@ -114,7 +116,11 @@ async function* windowOf(run: Run): AsyncGenerator<RowHits> {
     order.length > 0 ? orderedRows(run, enough) : foundRows(run, run.names, stepsOf(values), enough)
   let skip = offset
   let want = limit
-  for await (const hits of rows) {
+  for (const hits of rows) {
+    if (hits instanceof Promise) {
+      yield hits
+      continue
+    }
     const { length } = hits.offsets
     const kept = sliceHits(hits, Math.min(skip, length), Math.min(length, skip + want))
     skip -= Math.min(skip, length)
@@ -201,5 +207,7 @@ async function* undistinguished(run: Run, schema: Schema): AsyncGenerator<Batch>
     return
   }
   const values = output.map(({ value }) => value)
-  for await (const hits of foundRows(run, run.names, stepsOf(values))) yield rowsOut(run, hits, schema)
+  for await (const hits of awaited(foundRows(run, run.names, stepsOf(values)))) {
+    yield rowsOut(run, hits, schema)
+  }
 }

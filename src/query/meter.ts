@@ -5,6 +5,7 @@
 import type { Column } from '../arrow/column.js'
 import { columnBytes } from '../arrow/layout.js'
 import type { Clock } from '../primitives/clock.js'
+import type { Flow } from '../primitives/soon.js'
 
 export interface Figures {
   rows: number
@@ -78,16 +79,35 @@ export class Meter {
     }
   }
 
-  async *each<T>(step: string, items: AsyncGenerator<T>, rowsIn: (item: T) => number): AsyncGenerator<T> {
+  /** While a step waits it is at work, and so are those it feeds. */
+  *each<T extends object>(step: string, items: Flow<T>, rowsIn: (item: T) => number): Flow<T> {
+    let isAtWork = false
+    const begin = () => {
+      this.#turn()
+      const figures = this.#begun(step)
+      this.#working.push(figures)
+      isAtWork = true
+      return figures
+    }
+    const end = () => {
+      this.#turn()
+      this.#working.pop()
+      isAtWork = false
+    }
     try {
-      for (;;) {
-        const count = ({ done, value }: IteratorResult<T>) => (done === true ? 0 : rowsIn(value))
-        const next = await this.within(step, () => items.next(), count)
-        if (next.done === true) return
-        yield next.value
+      let figures = begin()
+      for (const item of items) {
+        if (item instanceof Promise) {
+          yield item
+          continue
+        }
+        figures.rows += rowsIn(item)
+        end()
+        yield item
+        figures = begin()
       }
     } finally {
-      await items.return(undefined)
+      if (isAtWork) end()
     }
   }
 

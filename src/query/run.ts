@@ -1,6 +1,7 @@
 /** A plan under way: what all of its steps share, and the rows it begins with. */
 import type { Batch, Column } from '../arrow/column.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { arrival, type Flow } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { evaluate, selectRows } from '../sql/evaluate.js'
 import type { Part } from '../table/table-reader.js'
@@ -43,30 +44,38 @@ export async function evaluated(
   const columns: Column[] = []
   for (const value of values) {
     columns.push(evaluate(value, batch))
-    await pacer.turn()
+    if (pacer.due()) await pacer.pause()
   }
   return columns
 }
 
 /** All rows that match, by distance or in row order, a step at a time. `enough`: rows after which nobody asks for more. */
-export async function* foundRows(
+export function* foundRows(
   { plan, source, pacer }: Run,
   names: readonly string[],
   steps: Steps,
   enough = Number.POSITIVE_INFINITY,
-): AsyncGenerator<RowHits> {
+): Flow<RowHits> {
   if (plan.search !== null) {
-    const hits = await nearestRows(plan, plan.search, source, pacer)
+    const hits = yield* arrival(nearestRows(plan, plan.search, source, pacer))
     for (const [from, to] of inSteps(hits.offsets.length, steps, pacer)) yield sliceHits(hits, from, to)
     return
   }
   const { filter, from } = plan
-  for await (const candidate of candidates(source, { filter, from, enough, names }, pacer)) {
+  for (const candidate of candidates(source, { filter, from, enough, names }, pacer)) {
+    if (candidate instanceof Promise) {
+      yield candidate
+      continue
+    }
     const parts: readonly Part[] = [candidate.part]
-    for await (const offsets of matchingRows(source, candidate, pacer)) {
+    for (const offsets of matchingRows(source, candidate, pacer)) {
+      if (offsets instanceof Promise) {
+        yield offsets
+        continue
+      }
       for (const [start, end] of inSteps(offsets.length, steps, pacer)) {
         yield { parts, partOf: null, offsets: offsets.subarray(start, end), distances: null }
-        await pacer.turn()
+        if (pacer.due()) yield pacer.pause()
       }
     }
   }

@@ -3,6 +3,7 @@ import { searchSegment } from '../kernels/exact.js'
 import type { Hits } from '../kernels/nearest.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
+import { awaited } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { Part } from '../table/table-reader.js'
 import { candidates, passingRows } from './filter.js'
@@ -23,7 +24,7 @@ export async function searchExact(
   const parts: Part[] = []
   const lists: PartHits[] = []
   if (limit === 0) return mergeHits(parts, lists, 0, pacer)
-  for await (const candidate of candidates(source, { filter, names: [field.name] }, pacer)) {
+  for await (const candidate of awaited(candidates(source, { filter, names: [field.name] }, pacer))) {
     const { part } = candidate
     const { segment, present } = await reader.vectors(part, field, pacer.signal)
     const passing = (await passingRows(source, candidate, pacer))?.toBits() ?? null

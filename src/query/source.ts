@@ -16,6 +16,7 @@ import { assert } from '../errors.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
+import { type Soon, whenThere } from '../primitives/soon.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import { Difference } from './difference.js'
 import type { RowHits } from './hits.js'
@@ -86,10 +87,11 @@ export class RowSource {
     return { schema: { fields }, length: part.rows, columns }
   }
 
-  async #stored(part: Part, field: TableField): Promise<Column> {
-    const { column } = await this.reader.column(part, field, this.#pacer.signal)
-    this.meter?.looked(column)
-    return column
+  #stored(part: Part, field: TableField): Soon<Column> {
+    return whenThere(this.reader.column(part, field, this.#pacer.signal), ({ column }) => {
+      this.meter?.looked(column)
+      return column
+    })
   }
 
   /** The columns `names` of some rows. `owned`: as copies that share no memory with what is kept in the cache. */
@@ -97,13 +99,14 @@ export class RowSource {
     const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
     const columns: Column[] = []
     for (const name of names) {
-      columns.push(await this.column(hits, name, owned))
-      await this.#pacer.turn()
+      const column = this.column(hits, name, owned)
+      columns.push(column instanceof Promise ? await column : column)
+      if (this.#pacer.due()) await this.#pacer.pause()
     }
     return { schema: { fields }, length: hits.offsets.length, columns }
   }
 
-  async column(hits: RowHits, name: string, owned: boolean): Promise<Column> {
+  column(hits: RowHits, name: string, owned: boolean): Soon<Column> {
     const field = this.#fields.get(name)
     if (field === undefined && name === distanceField.name) return flat(distanceField, hits.distances!)
     if (hits.offsets.length === 0) return emptyColumn((field ?? madeField(name)).type)
@@ -153,13 +156,14 @@ export class RowSource {
     return takeColumn(concatColumns(pieces), position)
   }
 
-  async #some(part: Part, name: string, offsets: Uint32Array, owned: boolean): Promise<Column> {
+  #some(part: Part, name: string, offsets: Uint32Array, owned: boolean): Soon<Column> {
     const field = this.#fields.get(name)
     if (field === undefined) return this.#made(name, part, offsets)
-    const column = await this.#stored(part, field)
-    if (owned) return withOwnDictionary(takeColumn(column, offsets))
-    if (!isRun(offsets)) return takeColumn(column, offsets)
-    return sliceColumn(column, offsets[0]!, offsets.length)
+    return whenThere(this.#stored(part, field), column => {
+      if (owned) return withOwnDictionary(takeColumn(column, offsets))
+      if (!isRun(offsets)) return takeColumn(column, offsets)
+      return sliceColumn(column, offsets[0]!, offsets.length)
+    })
   }
 
   /** Ids of rows of a part, by offset in it; `offsets`: null for all rows. */

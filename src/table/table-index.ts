@@ -6,12 +6,14 @@ import { findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
 import { type CoveredSegment, coverAt, fragmentsById } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
+import type { StoredRuns } from '../manifest/stored-runs.js'
 import { type CoverItem, type IndexSegment, rowsOfItem, type TableIndex } from '../manifest/table-index.js'
 import { Bitset } from '../primitives/bitset.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
+import { type Soon, whenThere } from '../primitives/soon.js'
 import type { Scalar } from '../sql/bound.js'
 import { readColumn, readFooter } from './data-file.js'
 import { readStoredRuns } from './stored-runs.js'
@@ -50,7 +52,7 @@ class TableIndexReader implements IndexReader {
   readonly #location: string
   readonly #fragments: ReadonlyMap<number, Fragment>
   readonly #covered: readonly CoveredSegment[]
-  readonly #opened = new Map<string, Promise<ScalarSegment>>()
+  readonly #opened = new Map<string, Soon<ScalarSegment>>()
   /** By fragment id. */
   readonly #items = new Map<number, CoverItem[]>()
 
@@ -78,7 +80,11 @@ class TableIndexReader implements IndexReader {
 
   async estimate(probe: ScalarProbe, pacer: Pacer): Promise<number> {
     let sum = 0
-    for (const { segment } of this.#covered) sum += await (await this.#open(segment)).estimate(probe, pacer)
+    for (const { segment } of this.#covered) {
+      const opened = this.#open(segment)
+      const rows = (opened instanceof Promise ? await opened : opened).estimate(probe, pacer)
+      sum += rows instanceof Promise ? await rows : rows
+    }
     return sum
   }
 
@@ -94,7 +100,9 @@ class TableIndexReader implements IndexReader {
   async find(probe: ScalarProbe, pacer: Pacer): Promise<ReadonlyMap<number, RowSet>> {
     const found = new Map<number, RowSet>()
     for (const { segment, items } of this.#covered) {
-      const rows = await (await this.#open(segment)).find(probe, pacer)
+      const opened = this.#open(segment)
+      const finding = (opened instanceof Promise ? await opened : opened).find(probe, pacer)
+      const rows = finding instanceof Promise ? await finding : finding
       if (rows.count === 0) continue
       if (rows.count < items.length) await this.#placeFew(rows.toIndices(), items, found, pacer)
       else {
@@ -133,17 +141,22 @@ class TableIndexReader implements IndexReader {
       if (item === undefined || row >= item.first + item.count) continue
       while (to < rows.length && rows[to]! < item.first + item.count) to++
       const own = rows.subarray(from, to).map(each => each - item.first)
-      add(found, item.fragment, await this.#place(RowSet.of(item.count, own), { ...item, first: 0 }))
-      await pacer.turn()
+      const placed = this.#place(RowSet.of(item.count, own), { ...item, first: 0 })
+      add(found, item.fragment, placed instanceof Promise ? await placed : placed)
+      if (pacer.due()) await pacer.pause()
     }
   }
 
   /** Those of a segment's rows that an item has, as rows of its fragment. */
-  async #place(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): Promise<RowSet> {
+  #place(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): Soon<RowSet> {
     const { rows: length } = this.#fragments.get(fragment)!
     const own = rows.slice(first, first + count)
     if (own.count === 0) return RowSet.none(length)
     if (gone === undefined) return own.shifted(length, at)
+    return this.#placeLeft(own, length, at, gone)
+  }
+
+  async #placeLeft(own: RowSet, length: number, at: number, gone: StoredRuns): Promise<RowSet> {
     const left = await readStoredRuns(this.#source, this.#location, gone, NumberRuns.decode)
     const offsets = own.toIndices().slice()
     let kept = 0
@@ -159,12 +172,15 @@ class TableIndexReader implements IndexReader {
     return RowSet.of(length, offsets.subarray(0, kept))
   }
 
-  #open(segment: IndexSegment): Promise<ScalarSegment> {
+  #open(segment: IndexSegment): Soon<ScalarSegment> {
     let opening = this.#opened.get(segment.file)
     if (opening === undefined) {
       opening = this.#openNew(segment)
       this.#opened.set(segment.file, opening)
-      opening.catch(() => this.#opened.delete(segment.file))
+      opening.then(
+        opened => this.#opened.set(segment.file, opened),
+        () => this.#opened.delete(segment.file),
+      )
     }
     return opening
   }
@@ -178,15 +194,15 @@ class TableIndexReader implements IndexReader {
     const keys: string[] = []
     const pages: SegmentFile = {
       batchRows: footer.batches.map(({ length }) => length),
-      async column(batch, column) {
+      column(batch, column) {
         const at = batch * width + column
         keys[at] ??= `${path}/${batch}/${column}`
-        const load = await columns.get(
+        const loading = columns.get(
           keys[at],
           claim => readColumn(store, path, footer, batch, column, footer.schema.fields[column]!, claim),
           path,
         )
-        return load.column
+        return whenThere(loading, loaded => loaded.column)
       },
     }
     return openSegment(this.kind, rows, pages)
