@@ -44,11 +44,15 @@ export function begun<T>(work: Waits<T>): Soon<T> {
 }
 
 async function finished<T>(work: Waits<T>, waited: Promise<unknown>): Promise<T> {
-  for (;;) {
-    await waited
-    const { done, value } = work.next()
-    if (done === true) return value
-    waited = value
+  try {
+    for (;;) {
+      await waited
+      const { done, value } = work.next()
+      if (done === true) return value
+      waited = value
+    }
+  } finally {
+    work.return(undefined as never)
   }
 }
 

@@ -6,7 +6,7 @@ import { sliceBatch } from '../arrow/slice.js'
 import type { Schema } from '../arrow/types.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { arrival, awaited, type Flow } from '../primitives/soon.js'
+import { arrival, awaited, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import { valueType } from '../sql/values/types.js'
 import type { TableReader } from '../table/table-reader.js'
 import { Grouper, seedOf } from './group.js'
@@ -63,8 +63,12 @@ export async function executePlan(
     return { schema, batches }
   }
   for (const hits of regrouped(wantedRows(run), chunkRows)) {
-    if (hits instanceof Promise) await hits
-    else batches.push(await rowsOut(run, hits, schema))
+    if (hits instanceof Promise) {
+      await hits
+      continue
+    }
+    const batch = rowsOut(run, hits, schema)
+    batches.push(batch instanceof Promise ? await batch : batch)
   }
   return { schema, batches }
 }
@@ -141,15 +145,15 @@ function rowsIn({ length }: Batch): number {
 }
 
 /** The columns of the answer for some rows as one batch, sharing no memory with the cache. */
-function rowsOut(run: Run, hits: RowHits, schema: Schema): Promise<Batch> {
+function rowsOut(run: Run, hits: RowHits, schema: Schema): Soon<Batch> {
   return outputOf(run, schema, hits.offsets.length, (from, to) =>
     run.source.batch(sliceHits(hits, from, to), run.names, true),
   )
 }
 
 /** The columns of the answer for every row of a batch, as one. */
-function projected(run: Run, batch: Batch, schema: Schema): Promise<Batch> {
-  return outputOf(run, schema, batch.length, async (from, to) => sliceBatch(batch, from, to - from))
+function projected(run: Run, batch: Batch, schema: Schema): Soon<Batch> {
+  return outputOf(run, schema, batch.length, (from, to) => sliceBatch(batch, from, to - from))
 }
 
 /** The columns of the answer as one batch, from `length` input rows that `rows` gives some at a time. */
@@ -157,23 +161,24 @@ function outputOf(
   run: Run,
   schema: Schema,
   length: number,
-  rows: (from: number, to: number) => Promise<Batch>,
-): Promise<Batch> {
+  rows: (from: number, to: number) => Soon<Batch>,
+): Soon<Batch> {
   const { meter } = run.source
-  const project = () => outputBatch(run, schema, length, rows)
+  const project = () => begun(outputBatch(run, schema, length, rows))
   return meter === null ? project() : meter.within('project', project, rowsIn)
 }
 
-async function outputBatch(
+function* outputBatch(
   { plan, pacer }: Run,
   schema: Schema,
   length: number,
-  rows: (from: number, to: number) => Promise<Batch>,
-): Promise<Batch> {
+  rows: (from: number, to: number) => Soon<Batch>,
+): Waits<Batch> {
   const values = plan.output.map(({ value }) => value)
   const pieces: Batch[] = []
   for (const [from, to] of inSteps(length, stepsOf(values), pacer)) {
-    const columns = await evaluated(values, await rows(from, to), pacer)
+    const batch = yield* arrival(rows(from, to))
+    const columns = yield* arrival(evaluated(values, batch, pacer))
     pieces.push({ schema, length: to - from, columns })
   }
   return pieces.length === 1 ? pieces[0]! : concatBatches(pieces)

@@ -6,6 +6,7 @@ import { typeName } from '../arrow/type-name.js'
 import { quote } from '../errors.js'
 import type { Layout } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { begun } from '../primitives/soon.js'
 import { printExpression } from '../sql/binding/print.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { IndexReader } from '../table/table-index.js'
@@ -52,7 +53,7 @@ export async function explained(
 ): Promise<Explained> {
   const { filter, output, order, grouping, from } = plan
   const before = filterBefore(plan)
-  const choice = await choiceFor(source, before, { from, enough: enoughFor(plan) }, pacer)
+  const choice = await begun(choiceFor(source, before, { from, enough: enoughFor(plan) }, pacer))
   const scan = await scanStep(plan, source, table, pacer)
   const steps = [...outputSteps(plan, verbose), ...rowSteps(plan, choice), scan]
   const expressions = [

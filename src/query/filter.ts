@@ -11,7 +11,7 @@ import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
-import { arrival, awaited, type Flow, type Waits } from '../primitives/soon.js'
+import { arrival, awaited, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression, ColumnNode } from '../sql/bound.js'
 import { selectRows } from '../sql/evaluate.js'
 import { possibleTruth } from '../sql/zones/prune.js'
@@ -67,35 +67,44 @@ interface Range {
 }
 
 /** Makes a filter ready: asks the indexes that are worth it. */
-export async function sieveFor(
+export function sieveFor(
   source: RowSource,
   filter: BoundExpression | null,
   range: Range,
   pacer: Pacer,
-): Promise<Sieve> {
+): Soon<Sieve> {
+  return begun(sieving(source, filter, range, pacer))
+}
+
+function* sieving(
+  source: RowSource,
+  filter: BoundExpression | null,
+  range: Range,
+  pacer: Pacer,
+): Waits<Sieve> {
   const named = filter === null ? null : namedRows(filter)
   const rest = named === null ? filter : named.rest
   const plain = { named, rest, probed: null, residual: rest }
-  const choice = await choiceFor(source, filter, range, pacer)
+  const choice = yield* choiceFor(source, filter, range, pacer)
   if (choice === null || choice.used.length === 0) return plain
   const probes = choice.used.map(({ conjunct }) => conjunct.probes)
-  const probed = await ProbedRows.find(probes, source.reader, pacer, source.meter)
+  const probed = yield* ProbedRows.find(probes, source.reader, pacer, source.meter)
   return { named, rest, probed, residual: choice.residual }
 }
 
 /** Which indexes are asked; null where none could be. */
-export async function choiceFor(
+export function* choiceFor(
   source: RowSource,
   filter: BoundExpression | null,
   { fragments, from = 0, enough = Number.POSITIVE_INFINITY }: Range,
   pacer: Pacer,
-): Promise<Choice | null> {
+): Waits<Choice | null> {
   const { reader } = source
   if (filter === null || reader.indexes.length === 0) return null
   const named = namedRows(filter)
   const rest = named === null ? filter : named.rest
   if (rest === null) return null
-  const offers = await offersFor(rest, reader, pacer)
+  const offers = yield* offersFor(rest, reader, pacer)
   if (offers.length === 0) return null
   const all = fragments ?? reader.layout.fragments
   const least = named === null ? Number.POSITIVE_INFINITY : countNamed(named)
@@ -107,7 +116,7 @@ export async function choiceFor(
   for (const fragment of all) {
     if (reader.liveBeforeFragment(fragment) + liveRows(fragment) <= from) continue
     if (mayPass(source, filter, fragment)) passing.push(fragment)
-    await pacer.turn()
+    if (pacer.due()) yield pacer.pause()
   }
   return choose(rest, offers, { rows: Math.min(countLive(passing), least), enough })
 }
@@ -128,7 +137,7 @@ export function candidates(source: RowSource, asked: Asked, pacer: Pacer): Flow<
 function* candidatesOf(source: RowSource, asked: Asked, pacer: Pacer): Flow<Candidate> {
   const { reader } = source
   const { from = 0, filter } = asked
-  const sieve = yield* arrival(sieveFor(source, filter, asked, pacer))
+  const sieve = yield* sieving(source, filter, asked, pacer)
   const first = from === 0 ? 0 : reader.fragmentAt(from)
   for (const fragment of candidateFragments(source, sieve, first, pacer)) {
     if (fragment instanceof Promise) yield fragment

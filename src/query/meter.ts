@@ -5,7 +5,7 @@
 import type { Column } from '../arrow/column.js'
 import { columnBytes } from '../arrow/layout.js'
 import type { Clock } from '../primitives/clock.js'
-import type { Flow } from '../primitives/soon.js'
+import type { Flow, Soon } from '../primitives/soon.js'
 
 export interface Figures {
   rows: number
@@ -65,7 +65,7 @@ export class Meter {
     figures.bytes += columnBytes(column)
   }
 
-  async within<T>(step: string, work: () => Promise<T>, rowsIn: (result: T) => number): Promise<T> {
+  async within<T>(step: string, work: () => Soon<T>, rowsIn: (result: T) => number): Promise<T> {
     this.#turn()
     const figures = this.#begun(step)
     this.#working.push(figures)

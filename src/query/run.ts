@@ -1,7 +1,7 @@
 /** A plan under way: what all of its steps share, and the rows it begins with. */
 import type { Batch, Column } from '../arrow/column.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { arrival, type Flow } from '../primitives/soon.js'
+import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { evaluate, selectRows } from '../sql/evaluate.js'
 import type { Part } from '../table/table-reader.js'
@@ -36,15 +36,15 @@ export function stepsOf(expressions: readonly BoundExpression[]): Steps {
 }
 
 /** The values of some expressions for every row of a batch. */
-export async function evaluated(
-  values: readonly BoundExpression[],
-  batch: Batch,
-  pacer: Pacer,
-): Promise<Column[]> {
+export function evaluated(values: readonly BoundExpression[], batch: Batch, pacer: Pacer): Soon<Column[]> {
+  return begun(evaluating(values, batch, pacer))
+}
+
+function* evaluating(values: readonly BoundExpression[], batch: Batch, pacer: Pacer): Waits<Column[]> {
   const columns: Column[] = []
   for (const value of values) {
     columns.push(evaluate(value, batch))
-    if (pacer.due()) await pacer.pause()
+    if (pacer.due()) yield pacer.pause()
   }
   return columns
 }
@@ -127,5 +127,7 @@ async function thinnedOut(
 
 /** Columns that some expressions read. */
 export function namesOf(expressions: readonly BoundExpression[]): readonly string[] {
-  return [...new Set(expressions.flatMap(({ columns }) => columns))]
+  const names = new Set<string>()
+  for (const { columns } of expressions) for (const name of columns) names.add(name)
+  return [...names]
 }

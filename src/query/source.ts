@@ -16,7 +16,7 @@ import { assert } from '../errors.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
-import { type Soon, whenThere } from '../primitives/soon.js'
+import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import { Difference } from './difference.js'
 import type { RowHits } from './hits.js'
@@ -31,11 +31,34 @@ export const distanceField: Field = { name: '_distance', type: { kind: 'float', 
 /** All columns that queries make. */
 export const madeFields: readonly Field[] = [rowIdField, rowOffsetField, distanceField]
 
+/** What queries can read of a table, which is the same for all of them. */
+class Readable {
+  readonly plain: Schema
+  readonly measured: Schema
+  readonly fields: ReadonlyMap<string, TableField>
+
+  constructor({ fields }: TableSchema) {
+    this.plain = { fields: [...fields, rowIdField, rowOffsetField] }
+    this.measured = { fields: [...this.plain.fields, distanceField] }
+    this.fields = new Map(fields.map(field => [field.name, field]))
+  }
+
+  static of(schema: TableSchema): Readable {
+    let known = readables.get(schema)
+    if (known === undefined) {
+      known = new Readable(schema)
+      readables.set(schema, known)
+    }
+    return known
+  }
+}
+
+const readables = new WeakMap<TableSchema, Readable>()
+
 /** `measured`: whether the rows have a distance. */
 export function sourceSchema(schema: TableSchema, measured: boolean): Schema {
-  return {
-    fields: [...schema.fields, rowIdField, rowOffsetField, ...(measured ? [distanceField] : [])],
-  }
+  const readable = Readable.of(schema)
+  return measured ? readable.measured : readable.plain
 }
 
 export class RowSource {
@@ -58,7 +81,7 @@ export class RowSource {
     this.meter = meter
     this.difference = other === null ? null : Difference.between(reader, other)
     this.#pacer = pacer
-    this.#fields = new Map(reader.schema.fields.map(field => [field.name, field]))
+    this.#fields = Readable.of(reader.schema).fields
   }
 
   /** Field of the table with that name; undefined for a column that the query makes. */
@@ -95,13 +118,16 @@ export class RowSource {
   }
 
   /** The columns `names` of some rows. `owned`: as copies that share no memory with what is kept in the cache. */
-  async batch(hits: RowHits, names: readonly string[], owned: boolean): Promise<Batch> {
+  batch(hits: RowHits, names: readonly string[], owned: boolean): Soon<Batch> {
+    return begun(this.#batch(hits, names, owned))
+  }
+
+  *#batch(hits: RowHits, names: readonly string[], owned: boolean): Waits<Batch> {
     const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
     const columns: Column[] = []
     for (const name of names) {
-      const column = this.column(hits, name, owned)
-      columns.push(column instanceof Promise ? await column : column)
-      if (this.#pacer.due()) await this.#pacer.pause()
+      columns.push(yield* arrival(this.column(hits, name, owned)))
+      if (this.#pacer.due()) yield this.#pacer.pause()
     }
     return { schema: { fields }, length: hits.offsets.length, columns }
   }

@@ -13,7 +13,7 @@ import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
-import { type Soon, whenThere } from '../primitives/soon.js'
+import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import type { Scalar } from '../sql/bound.js'
 import { readColumn, readFooter } from './data-file.js'
 import { readStoredRuns } from './stored-runs.js'
@@ -25,14 +25,14 @@ export interface IndexReader {
   /** The column it finds rows by, as a path: a top-level column, or a field inside of structs. */
   readonly path: readonly string[]
   /** For how many rows it covers a probe is true, dead ones included: as exact as `ScalarSegment.estimate`. */
-  estimate(probe: ScalarProbe, pacer: Pacer): Promise<number>
+  estimate(probe: ScalarProbe, pacer: Pacer): Soon<number>
   /**
    * A value with at least `rank` rows that it covers, dead ones included, before it, or from the other end after it; null where
    * there is none. Absent where values are not kept by their order.
    */
   valueAt?(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar>
   /** Rows for which a probe is true, by fragment id: of the rows it covers, dead ones included. Fragments without any are missing. */
-  find(probe: ScalarProbe, pacer: Pacer): Promise<ReadonlyMap<number, RowSet>>
+  find(probe: ScalarProbe, pacer: Pacer): Soon<ReadonlyMap<number, RowSet>>
   /** The rows of a fragment of this version that it covers. Reads nothing. */
   covered(fragment: Fragment): RowSet
 }
@@ -78,12 +78,15 @@ class TableIndexReader implements IndexReader {
     }
   }
 
-  async estimate(probe: ScalarProbe, pacer: Pacer): Promise<number> {
+  estimate(probe: ScalarProbe, pacer: Pacer): Soon<number> {
+    return begun(this.#estimated(probe, pacer))
+  }
+
+  *#estimated(probe: ScalarProbe, pacer: Pacer): Waits<number> {
     let sum = 0
     for (const { segment } of this.#covered) {
-      const opened = this.#open(segment)
-      const rows = (opened instanceof Promise ? await opened : opened).estimate(probe, pacer)
-      sum += rows instanceof Promise ? await rows : rows
+      const opened = yield* arrival(this.#open(segment))
+      sum += yield* arrival(opened.estimate(probe, pacer))
     }
     return sum
   }
@@ -97,18 +100,21 @@ class TableIndexReader implements IndexReader {
     return (await opened.valueAt?.(rank, fromEnd, pacer)) ?? null
   }
 
-  async find(probe: ScalarProbe, pacer: Pacer): Promise<ReadonlyMap<number, RowSet>> {
+  find(probe: ScalarProbe, pacer: Pacer): Soon<ReadonlyMap<number, RowSet>> {
+    return begun(this.#found(probe, pacer))
+  }
+
+  *#found(probe: ScalarProbe, pacer: Pacer): Waits<ReadonlyMap<number, RowSet>> {
     const found = new Map<number, RowSet>()
     for (const { segment, items } of this.#covered) {
-      const opened = this.#open(segment)
-      const finding = (opened instanceof Promise ? await opened : opened).find(probe, pacer)
-      const rows = finding instanceof Promise ? await finding : finding
+      const opened = yield* arrival(this.#open(segment))
+      const rows = yield* arrival(opened.find(probe, pacer))
       if (rows.count === 0) continue
-      if (rows.count < items.length) await this.#placeFew(rows.toIndices(), items, found, pacer)
+      if (rows.count < items.length) yield* this.#placeFew(rows.toIndices(), items, found, pacer)
       else {
         for (const item of items) {
-          add(found, item.fragment, await this.#place(rows, item))
-          await pacer.turn()
+          add(found, item.fragment, yield* arrival(this.#place(rows, item)))
+          if (pacer.due()) yield pacer.pause()
         }
       }
     }
@@ -128,12 +134,12 @@ class TableIndexReader implements IndexReader {
   }
 
   /** Rows of a segment, fewer than it has items, as rows of fragments. */
-  async #placeFew(
+  *#placeFew(
     rows: Uint32Array,
     items: readonly CoverItem[],
     found: Map<number, RowSet>,
     pacer: Pacer,
-  ): Promise<void> {
+  ): Waits<void> {
     for (let from = 0, to: number; from < rows.length; from = to) {
       const row = rows[from]!
       const item = items[partitionPoint(items.length, i => items[i]!.first <= row) - 1]
@@ -142,8 +148,8 @@ class TableIndexReader implements IndexReader {
       while (to < rows.length && rows[to]! < item.first + item.count) to++
       const own = rows.subarray(from, to).map(each => each - item.first)
       const placed = this.#place(RowSet.of(item.count, own), { ...item, first: 0 })
-      add(found, item.fragment, placed instanceof Promise ? await placed : placed)
-      if (pacer.due()) await pacer.pause()
+      add(found, item.fragment, yield* arrival(placed))
+      if (pacer.due()) yield pacer.pause()
     }
   }
 

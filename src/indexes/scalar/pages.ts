@@ -6,7 +6,7 @@ import type { Pacer } from '../../primitives/pacer.js'
 import { arrival, begun, type Soon, type Waits, whenThere } from '../../primitives/soon.js'
 import type { Scalar } from '../../sql/bound.js'
 import { orderOfScalars, sortedScalars } from '../../sql/values/scalar-order.js'
-import { keyOf, placeOf } from './place-of.js'
+import { endOfEqual, keyOf, placeOf } from './place-of.js'
 import type { ProbeEnd } from './probe.js'
 import type { SegmentFile } from './segment.js'
 
@@ -129,15 +129,17 @@ export class Pages {
       const key = keyOf(type, sorted[i]!)
       const first = placeOf(directory, key, false, Math.max(0, page), this.count) - 1
       let from = 0
+      let begin = 0
       if (first >= 0) {
         if (first !== page || column === null) column = yield* arrival(this.column(first, 0, pacer))
-        from = this.#starts[first]! + placeOf(column, key, false, 0, column.length)
+        begin = placeOf(column, key, false, 0, column.length)
+        from = this.#starts[first]! + begin
         page = first
       }
-      const last = placeOf(directory, key, true, first + 1, this.count) - 1
+      const last = endOfEqual(directory, key, first + 1, this.count) - 1
       if (last >= 0) {
         if (last !== page || column === null) column = yield* arrival(this.column(last, 0, pacer))
-        const to = this.#starts[last]! + placeOf(column, key, true, 0, column.length)
+        const to = this.#starts[last]! + endOfEqual(column, key, last === first ? begin : 0, column.length)
         page = last
         // Of two constants that are equal (0 and -0), the second finds nothing more.
         from = Math.max(from, done)

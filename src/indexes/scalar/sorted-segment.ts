@@ -47,8 +47,10 @@ export class SortedSegment implements ScalarSegment {
     const count = rowsIn(runs)
     if (count === 0) return RowSet.none(this.rows)
     if (count === this.rows) return RowSet.all(this.rows)
-    if (fewRows(count, this.rows))
-      return RowSet.ofUnordered(this.rows, yield* this.#numbers(runs, count, pacer))
+    if (fewRows(count, this.rows)) {
+      const numbers = yield* this.#numbers(runs, count, pacer)
+      return count === 1 ? RowSet.of(this.rows, numbers) : RowSet.ofUnordered(this.rows, numbers)
+    }
     if (2 * count <= this.rows) return RowSet.ofBits(yield* this.#bits(runs, pacer))
     return RowSet.ofBits((yield* this.#bits(between(runs, this.rows), pacer)).not())
   }
