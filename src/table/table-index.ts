@@ -142,7 +142,7 @@ class TableIndexReader implements IndexReader {
   async #place(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): Promise<RowSet> {
     const { rows: length } = this.#fragments.get(fragment)!
     const own = rows.slice(first, first + count)
-    if (own.count === 0) return RowSet.none(length)
+    if (own.isNone) return RowSet.none(length)
     if (gone === undefined) return own.shifted(length, at)
     const left = await readStoredRuns(this.#source, this.#location, gone, NumberRuns.decode)
     const offsets = own.toIndices().slice()
@@ -194,7 +194,7 @@ class TableIndexReader implements IndexReader {
 }
 
 function add(found: Map<number, RowSet>, fragment: number, rows: RowSet): void {
-  if (rows.count === 0) return
+  if (rows.isNone) return
   const known = found.get(fragment)
   found.set(fragment, known === undefined ? rows : known.or(rows))
 }
