@@ -191,7 +191,7 @@ export function* candidatesIn(
     const first = yield* firstRow(source, part, from, pacer)
     if (first === part.rows) continue
     const chosen = yield* chosenRows(source, sieve.named, found, part, first, pacer)
-    if (chosen?.count === 0) continue
+    if (chosen?.isNone === true) continue
     // The next part comes from disk while this one is looked at, where this one cannot be enough, nor some of its rows.
     const next = chosen === null ? parts[p + 1] : undefined
     if (next !== undefined && enough > part.rows) source.prefetch(next, [...(rest?.columns ?? []), ...names])
@@ -220,14 +220,14 @@ function* chosenRows(
   { signal }: Pacer,
 ): Waits<RowSet | null> {
   let chosen = found?.slice(part.first, part.first + part.rows) ?? null
-  if (named !== null && chosen?.count !== 0) {
+  if (named !== null && chosen?.isNone !== true) {
     chosen = alsoIn(yield* arrival(namedIn(named, part, reader, signal)), chosen)
   }
-  if (difference !== null && chosen?.count !== 0) {
+  if (difference !== null && chosen?.isNone !== true) {
     const differing = yield* arrival(difference.rowsIn(part, signal))
     if (differing !== null) chosen = alsoIn(differing, chosen)
   }
-  if (chosen === null || chosen.count === 0) return chosen
+  if (chosen === null || chosen.isNone) return chosen
   if (first > 0) chosen = chosen.within(Bitset.range(part.rows, first, part.rows))
   const live = yield* arrival(reader.live(part, signal))
   return live === null ? chosen : chosen.within(live)
@@ -378,8 +378,10 @@ function* passingAmong(
   for (const [from, to] of inSteps(rows.length, new Steps([filter], part.rows), pacer)) {
     const offsets = rows.subarray(from, to)
     const hits = { parts, partOf: null, offsets, distances: null }
-    const passing = selectRows(filter, yield* arrival(source.batch(hits, filter.columns, false)))
-    yield passing.toIndices().map(i => offsets[i]!)
+    const batch = yield* arrival(source.batch(hits, filter.columns, false))
+    const passing = selectRows(filter, batch).toIndices()
+    for (let i = 0; i < passing.length; i++) passing[i] = offsets[passing[i]!]!
+    yield passing
     if (pacer.due()) yield pacer.pause()
   }
 }
@@ -397,17 +399,14 @@ function* slices(
   pacer: Pacer,
 ): Flow<{ readonly from: number; readonly rows: Bitset }> {
   // Dead rows are no rows: what they hold must not make the filter fail.
-  const looked = chosen === null ? yield* arrival(source.reader.live(part, pacer.signal)) : chosen.toBits()
+  const looked = chosen === null ? yield* arrival(source.reader.live(part, pacer.signal)) : chosen.asBits()
   const batch = yield* arrival(source.partBatch(part, filter.columns))
   if (pacer.due()) yield pacer.pause()
   const steps = new Steps([filter], part.rows + 31)
   let length: number
   for (let from = 32 * Math.floor(first / 32); from < part.rows; from += length) {
     length = Math.min(steps.rows, part.rows - from)
-    const within =
-      looked === null
-        ? undefined
-        : new Bitset(length, looked.words.slice(from >>> 5, (from + length + 31) >>> 5))
+    const within = looked === null ? undefined : looked.view(from, from + length)
     if (chosen !== null && within?.isEmpty() === true) continue
     const piece = length === part.rows ? batch : sliceBatch(batch, from, length)
     const begun = pacer.worked()

@@ -122,7 +122,7 @@ function combined(all: RowsByFragment, combine: (id: number, rows: RowSet) => Ro
   const left = new Map<number, RowSet>()
   for (const [id, rows] of all) {
     const rest = combine(id, rows)
-    if (rest !== null && rest.count > 0) left.set(id, rest)
+    if (rest !== null && !rest.isNone) left.set(id, rest)
   }
   return left
 }

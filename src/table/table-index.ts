@@ -157,7 +157,7 @@ class TableIndexReader implements IndexReader {
   #place(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): Soon<RowSet> {
     const { rows: length } = this.#fragments.get(fragment)!
     const own = rows.slice(first, first + count)
-    if (own.count === 0) return RowSet.none(length)
+    if (own.isNone) return RowSet.none(length)
     if (gone === undefined) return own.shifted(length, at)
     return this.#placeLeft(own, length, at, gone)
   }
@@ -216,7 +216,7 @@ class TableIndexReader implements IndexReader {
 }
 
 function add(found: Map<number, RowSet>, fragment: number, rows: RowSet): void {
-  if (rows.count === 0) return
+  if (rows.isNone) return
   const known = found.get(fragment)
   found.set(fragment, known === undefined ? rows : known.or(rows))
 }
