@@ -1,8 +1,18 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 
-const together = ['arrow', 'catalog', 'indexes', 'jobs', 'primitives', 'protocol', 'sql', 'stories'].map(
-  folder => `test/${folder}/**/*.test.ts`,
-)
+/** Files that put another module in place of one of Sheaf's, or their own clock in place of the machine's. */
+const apart = [
+  'test/bench/**',
+  'test/crash/**',
+  'test/simulation/**',
+  'test/kernels/vector-segment.test.ts',
+  'test/properties/indexes.test.ts',
+  'test/query/indexed.test.ts',
+  'test/storage/disk-failure.test.ts',
+  'test/write/carry-indexes.test.ts',
+]
+// Real clients have packages, and a run, of their own: npm run test:peers.
+const exclude = [...configDefaults.exclude, 'test/peers/**']
 
 export default defineConfig({
   test: {
@@ -13,17 +23,21 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [
+      { extends: true, test: { name: 'apart', include: apart.map(testsIn), exclude } },
+      // Files that leave nothing behind: loading Sheaf anew for each would take longer than most of them do.
       {
         extends: true,
         test: {
-          name: 'apart',
+          name: 'together',
           include: ['test/**/*.test.ts'],
-          // Real clients have packages, and a run, of their own: npm run test:peers.
-          exclude: [...configDefaults.exclude, 'test/peers/**', ...together],
+          exclude: [...exclude, ...apart],
+          isolate: false,
         },
       },
-      // Many short files that leave nothing behind: loading Sheaf anew for each would take longer than they do.
-      { extends: true, test: { name: 'together', include: together, isolate: false } },
     ],
   },
 })
+
+function testsIn(pattern: string): string {
+  return pattern.endsWith('/**') ? `${pattern}/*.test.ts` : pattern
+}

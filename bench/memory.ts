@@ -161,7 +161,7 @@ async function hits(): Promise<CaseResult> {
           return value
         }),
       },
-      { name: 'Room.get', run: each(name => room.get(name, async () => 0)) },
+      { name: 'Room.get', run: each(async name => room.get(name, async () => 0)) },
     ],
     rounds: 20,
   })

@@ -16,6 +16,7 @@ import { orAborted } from '../primitives/abort.js'
 import { Memory, type Room } from '../primitives/memory.js'
 import { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
+import type { Soon } from '../primitives/soon.js'
 import { mergedFrom } from '../primitives/tiers.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import {
@@ -305,7 +306,7 @@ export class History {
     return { records: between(records.all, first, last), begins: blocks[0]!.first }
   }
 
-  #rebuiltOnce(page: PageInfo): Promise<Rebuilt> {
+  #rebuiltOnce(page: PageInfo): Soon<Rebuilt> {
     return this.#rebuilt.get(page.name, () => rebuild(page, this.#slots!))
   }
 }

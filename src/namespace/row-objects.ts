@@ -29,13 +29,16 @@ export async function rowObjects(
 ): Promise<RowObject[]> {
   const pacer = new Pacer(signal)
   const rows: RowObject[] = []
-  for await (const batch of batches) {
+  const add = async (batch: Batch) => {
     const step = Math.max(1, Math.floor(cellsAtOnce / Math.max(1, batch.columns.length)))
     for (let from = 0; from < batch.length; from += step) {
       const piece = sliceBatch(batch, from, Math.min(step, batch.length - from))
       for (const row of batchToRows(piece, { int64 })) rows.push(row)
-      await pacer.turn()
+      if (pacer.due()) await pacer.pause()
     }
   }
+  // Those that are there need not be waited for one by one.
+  if (Symbol.iterator in batches) for (const batch of batches) await add(batch)
+  else for await (const batch of batches) await add(batch)
   return rows
 }

@@ -60,9 +60,31 @@ export class Bitset {
     this.words[index >>> 5]! &= ~(1 << (index & 31))
   }
 
+  /** Adders of bits first count 8 words together (Harley and Seal), which takes half the time of counting each. */
   count(): number {
-    let total = 0
-    for (let i = 0; i < this.words.length; i++) total += popcount(this.words[i]!)
+    const { words } = this
+    let [ones, twos, fours, eights] = [0, 0, 0, 0]
+    let i = 0
+    for (; i + 8 <= words.length; i += 8) {
+      const [a, b, c, d] = [words[i]! | 0, words[i + 1]! | 0, words[i + 2]! | 0, words[i + 3]! | 0]
+      const [e, f, g, h] = [words[i + 4]! | 0, words[i + 5]! | 0, words[i + 6]! | 0, words[i + 7]! | 0]
+      const twosOfAB = carry(ones, a, b)
+      ones ^= a ^ b
+      const twosOfCD = carry(ones, c, d)
+      ones ^= c ^ d
+      const foursOfAD = carry(twos, twosOfAB, twosOfCD)
+      twos ^= twosOfAB ^ twosOfCD
+      const twosOfEF = carry(ones, e, f)
+      ones ^= e ^ f
+      const twosOfGH = carry(ones, g, h)
+      ones ^= g ^ h
+      const foursOfEH = carry(twos, twosOfEF, twosOfGH)
+      twos ^= twosOfEF ^ twosOfGH
+      eights += popcount(carry(fours, foursOfAD, foursOfEH))
+      fours ^= foursOfAD ^ foursOfEH
+    }
+    let total = 8 * eights + 4 * popcount(fours) + 2 * popcount(twos) + popcount(ones)
+    for (; i < words.length; i++) total += popcount(words[i]!)
     return total
   }
 
@@ -115,8 +137,23 @@ export class Bitset {
     return true
   }
 
+  isFull(): boolean {
+    const whole = this.length >>> 5
+    for (let i = 0; i < whole; i++) if (this.words[i] !== 0xffffffff) return false
+    const used = this.length & 31
+    return used === 0 || this.words[whole] === 0xffffffff >>> (32 - used)
+  }
+
   clone(): Bitset {
     return new Bitset(this.length, this.words.slice())
+  }
+
+  /** Those that are in `other`, too, as a set of their own. */
+  intersection(other: Bitset): Bitset {
+    const [a, b] = [this.words, other.words]
+    const both = new Uint32Array(a.length)
+    for (let i = 0; i < both.length; i++) both[i] = a[i]! & b[i]!
+    return new Bitset(this.length, both)
   }
 
   /** this = this AND other. Lengths must agree (not re-checked). */
@@ -139,6 +176,13 @@ export class Bitset {
     for (let i = 0; i < this.words.length; i++) this.words[i] = ~this.words[i]!
     this.#clearTail()
     return this
+  }
+
+  /** As `slice`, in the same memory where words begin and end there: then neither may change. */
+  view(from: number, to: number): Bitset {
+    const isWhole = (to & 31) === 0 || to === this.length
+    if ((from & 31) !== 0 || !isWhole) return this.slice(from, to)
+    return new Bitset(to - from, this.words.subarray(from >>> 5, (to + 31) >>> 5))
   }
 
   /** `from` to `to - 1`, counted from `from` on. */
@@ -174,9 +218,10 @@ export class Bitset {
   /** Members in ascending order; at most `limit` of them. */
   toIndices(limit = this.length): Uint32Array {
     const out = new Uint32Array(Math.min(limit, this.count()))
+    const { words } = this
     let n = 0
-    for (let i = 0; i < this.words.length && n < out.length; i++) {
-      let word = this.words[i]!
+    for (let i = 0; i < words.length && n < out.length; i++) {
+      let word = words[i]! | 0
       while (word !== 0 && n < out.length) {
         const low = word & -word
         out[n++] = (i << 5) + (31 - Math.clz32(low))
@@ -192,8 +237,15 @@ export class Bitset {
   }
 }
 
-function popcount(word: number): number {
-  let n = word - ((word >>> 1) & 0x55555555)
-  n = (n & 0x33333333) + ((n >>> 2) & 0x33333333)
-  return (((n + (n >>> 4)) & 0x0f0f0f0f) * 0x01010101) >>> 24
+/** Which places of three words have at least two bits. */
+function carry(a: number, b: number, c: number): number {
+  return (a & b) | ((a ^ b) & c)
+}
+
+/** Bits of a word that are set. */
+export function popcount(word: number): number {
+  // All of it in 32 bits: a step that might leave them would make the loops around it ones over doubles.
+  const pairs = (word - ((word >>> 1) & 0x55555555)) | 0
+  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333)
+  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
 }

@@ -2,8 +2,8 @@
  * What a root keeps in memory to save reading it again: everything under one budget of bytes, each sort of thing in a room
  * of its own.
  *
- * - Values are promises, so that callers who want the same thing at the same moment share one load; a load that fails is
- *   forgotten. What a load has said it will need counts from then on, so room is made before memory is taken.
+ * - A value that has come is given at once. Until then there is a promise of it, so that callers who want the same thing at the
+ *   same moment share one load; a load that fails is forgotten. What a load has said it will need counts from then on, so room is made before memory is taken.
  * - **Places** (what says where rows are: layouts, footers, slots) are small, and every query needs some. Data never pushes
  *   them out; they take no more than a quarter of the budget, unless a single one does: they are objects on the heap.
  * - **Data** (columns) leaves the least recently used first, with one exception. What was asked for again when a quarter
@@ -15,6 +15,8 @@
  *   the entry again, so it leaves at once, and what is kept does not grow with what ever was.
  */
 
+import type { Soon } from './soon.js'
+
 /** Says how many bytes a load will take, as soon as that is known. A later word takes the place of an earlier one. */
 export type Claim = (bytes: number) => void
 
@@ -25,7 +27,7 @@ export interface Keeper<V> {
    * The kept value, or what `load` gives. What is larger than all there is room for is handed out, not kept. `source`: what the
    * value is read from, where that is not the key.
    */
-  get(key: string, load: Load<V>, source?: string): Promise<V>
+  get(key: string, load: Load<V>, source?: string): Soon<V>
 }
 
 export interface PassingKeeper<V> extends Keeper<V> {
@@ -224,7 +226,7 @@ export class Room<V> implements PassingKeeper<V>, Owner {
     this.#sizeOf = sizeOf
   }
 
-  get(key: string, load: Load<V>, source = key): Promise<V> {
+  get(key: string, load: Load<V>, source = key): Soon<V> {
     return this.#get(key, load, source, false)
   }
 
@@ -269,12 +271,12 @@ export class Room<V> implements PassingKeeper<V>, Owner {
     this.#entries.delete(key)
   }
 
-  #get(key: string, load: Load<V>, source: string, inPassing: boolean): Promise<V> {
+  #get(key: string, load: Load<V>, source: string, inPassing: boolean): Soon<V> {
     const known = this.#entries.get(key)
     if (known !== undefined) {
       this.#hits++
       this.#memory.use(known, inPassing)
-      return known.promise
+      return known.value ?? known.promise
     }
     const entry = new Entry<V>(this, key, source)
     let isOver = false

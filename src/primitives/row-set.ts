@@ -8,8 +8,8 @@ const sparseBits = 512
 
 export class RowSet {
   readonly length: number
-  /** How many they are. */
-  readonly count: number
+  /** -1 until somebody asks. */
+  #count: number
   /** Ascending; null where there is a bitmap. */
   readonly #numbers: Uint32Array | null
   /** Null beside numbers, and until somebody asks for it where it is full. */
@@ -17,7 +17,7 @@ export class RowSet {
 
   private constructor(length: number, count: number, numbers: Uint32Array | null, bits: Bitset | null) {
     this.length = length
-    this.count = count
+    this.#count = count
     this.#numbers = numbers
     this.#bits = bits
   }
@@ -30,9 +30,14 @@ export class RowSet {
     return new RowSet(length, length, length === 0 ? new Uint32Array(0) : null, null)
   }
 
+  /** Whether so many are kept as numbers. */
+  static areFew(count: number, length: number): boolean {
+    return count * sparsity <= length
+  }
+
   /** `rows`: ascending and distinct, below `length`; not changed from now on. */
   static of(length: number, rows: Uint32Array): RowSet {
-    if (rows.length * sparsity <= length) return new RowSet(length, rows.length, rows, null)
+    if (RowSet.areFew(rows.length, length)) return new RowSet(length, rows.length, rows, null)
     const bits = new Bitset(length)
     for (let i = 0; i < rows.length; i++) bits.add(rows[i]!)
     return new RowSet(length, rows.length, null, bits)
@@ -47,14 +52,30 @@ export class RowSet {
   }
 
   /** `bits`: not changed from now on. */
-  static ofBits(bits: Bitset): RowSet {
-    const count = bits.count()
+  static ofBits(bits: Bitset, count = bits.count()): RowSet {
     if (count * sparseBits > bits.length) return new RowSet(bits.length, count, null, bits)
     return new RowSet(bits.length, count, bits.toIndices(), null)
   }
 
+  /** Those of a bitmap that is not changed from now on, and not taken apart either: nobody counts it unless asked. */
+  static #of(bits: Bitset): RowSet {
+    return new RowSet(bits.length, -1, null, bits)
+  }
+
+  /** How many they are. */
+  get count(): number {
+    if (this.#count === -1) this.#count = this.#bitmap.count()
+    return this.#count
+  }
+
+  /** Sooner known than the count. */
+  get isNone(): boolean {
+    return this.#count === -1 ? this.#bitmap.isEmpty() : this.#count === 0
+  }
+
+  /** Sooner known than the count. */
   get isAll(): boolean {
-    return this.count === this.length
+    return this.#count === -1 ? this.#bitmap.isFull() : this.#count === this.length
   }
 
   get #bitmap(): Bitset {
@@ -69,17 +90,17 @@ export class RowSet {
   }
 
   and(other: RowSet): RowSet {
-    if (this.count === 0 || other.isAll) return this
-    if (other.count === 0 || this.isAll) return other
+    if (this.isNone || other.isAll) return this
+    if (other.isNone || this.isAll) return other
     const [few, many] = this.#numbers !== null ? [this, other] : [other, this]
-    if (few.#numbers === null) return RowSet.ofBits(this.#bitmap.clone().and(other.#bitmap))
+    if (few.#numbers === null) return RowSet.#of(this.#bitmap.intersection(other.#bitmap))
     if (many.#numbers === null) return RowSet.of(this.length, thoseIn(few.#numbers, many.#bitmap, true))
     return RowSet.of(this.length, compared(few.#numbers, many.#numbers, true))
   }
 
   or(other: RowSet): RowSet {
-    if (this.count === 0 || other.isAll) return other
-    if (other.count === 0 || this.isAll) return this
+    if (this.isNone || other.isAll) return other
+    if (other.isNone || this.isAll) return this
     if (this.#numbers !== null && other.#numbers !== null) {
       return RowSet.of(this.length, union(this.#numbers, other.#numbers))
     }
@@ -91,7 +112,7 @@ export class RowSet {
   }
 
   andNot(other: RowSet): RowSet {
-    if (this.count === 0 || other.count === 0) return this
+    if (this.isNone || other.isNone) return this
     if (this.#numbers !== null) {
       const left =
         other.#numbers === null
@@ -107,7 +128,7 @@ export class RowSet {
 
   /** Those that are in a bitmap, too. */
   within(bits: Bitset): RowSet {
-    if (this.#numbers === null) return RowSet.ofBits(this.#bitmap.clone().and(bits))
+    if (this.#numbers === null) return RowSet.#of(this.#bitmap.intersection(bits))
     const numbers = thoseIn(this.#numbers, bits, true)
     return numbers.length === this.count ? this : RowSet.of(this.length, numbers)
   }
@@ -120,7 +141,7 @@ export class RowSet {
       const own = this.#numbers.subarray(firstFrom(this.#numbers, from), firstFrom(this.#numbers, to))
       return RowSet.of(to - from, moved(own, -from))
     }
-    return RowSet.ofBits(this.#bitmap.slice(from, to))
+    return RowSet.#of(this.#bitmap.view(from, to))
   }
 
   /** The same rows, each `by` further on, among `length`. */
@@ -146,7 +167,12 @@ export class RowSet {
 
   /** As a bitmap that the caller may change. */
   toBits(): Bitset {
-    if (this.#numbers === null) return this.#bitmap.clone()
+    return this.#numbers === null ? this.#bitmap.clone() : this.asBits()
+  }
+
+  /** As a bitmap that nobody changes. */
+  asBits(): Bitset {
+    if (this.#numbers === null) return this.#bitmap
     const bits = new Bitset(this.length)
     for (let i = 0; i < this.#numbers.length; i++) bits.add(this.#numbers[i]!)
     return bits
@@ -201,9 +227,10 @@ function union(a: Uint32Array, b: Uint32Array): Uint32Array {
   let [i, j, count] = [0, 0, 0]
   while (i < a.length && j < b.length) {
     const [x, y] = [a[i]!, b[j]!]
-    all[count++] = Math.min(x, y)
-    if (x <= y) i++
-    if (y <= x) j++
+    all[count++] = x < y ? x : y
+    // Added, not branched on: which is less, nobody can foretell.
+    i += Number(x <= y)
+    j += Number(y <= x)
   }
   for (; i < a.length; i++) all[count++] = a[i]!
   for (; j < b.length; j++) all[count++] = b[j]!

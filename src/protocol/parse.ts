@@ -247,10 +247,14 @@ function readObject(shape: ObjectShape, value: unknown, place: Place): Record<st
 
 function readChoice(shape: ChoiceShape, value: unknown, place: Place): Record<string, unknown> {
   if (!isObject(value)) throw place.mismatch(shape, value)
-  const given = Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null))
+  const given = Object.values(value).includes(null) ? withoutNulls(value) : value
   const result = readFields(shape.fields, given, place, 'any')
   requireOne(Object.keys(shape.fields), result, place)
   return result
+}
+
+function withoutNulls(value: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null))
 }
 
 function readFields(
@@ -278,11 +282,12 @@ function readFields(
 /** The name under which a field was given, if it was. */
 function present(name: string, field: Field, value: Record<string, unknown>): string | undefined {
   if (isPresent(name, field, value)) return name
-  return field.also.find(other => isPresent(other, field, value))
+  return field.also.length === 0 ? undefined : field.also.find(other => isPresent(other, field, value))
 }
 
 function isPresent(name: string, field: Field, value: Record<string, unknown>): boolean {
-  if (!Object.hasOwn(value, name) || value[name] === undefined) return false
+  // In this order: most fields are not given, and looking for nothing is cheap.
+  if (value[name] === undefined || !Object.hasOwn(value, name)) return false
   return value[name] !== null || field.required || takesNull(field.shape)
 }
 

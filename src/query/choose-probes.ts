@@ -1,6 +1,7 @@
 /** Which of the indexes that could answer a part of a filter are worth asking: decided from what they guess, before any is. */
 import type { ScalarProbe } from '../indexes/scalar/probe.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { arrival, type Waits } from '../primitives/soon.js'
 import type { Bound, BoundExpression } from '../sql/bound.js'
 import type { TableReader } from '../table/table-reader.js'
 import { withConditions } from './named-rows.js'
@@ -38,32 +39,33 @@ export interface Scanned {
 }
 
 /** What indexes could answer of a filter; none: nothing. Reads as much of them as their guesses take. */
-export async function offersFor(
+export function* offersFor(
   filter: BoundExpression,
   { indexes, liveRows }: Pick<TableReader, 'indexes' | 'liveRows'>,
   pacer: Pacer,
-): Promise<readonly Offer[]> {
+): Waits<readonly Offer[]> {
   const offers: Offer[] = []
   for (const conjunct of takeApart(filter.expr, indexes).conjuncts) {
-    const { estimate, cost } = await guess(conjunct.probes, liveRows, pacer)
+    const { estimate, cost } = yield* guess(conjunct.probes, liveRows, pacer)
     offers.push({ conjunct, estimate, cost })
   }
   return offers.sort((a, b) => a.estimate - b.estimate)
 }
 
-async function guess(probes: Probes, total: number, pacer: Pacer): Promise<Omit<Offer, 'conjunct'>> {
+function* guess(probes: Probes, total: number, pacer: Pacer): Waits<Omit<Offer, 'conjunct'>> {
   if (probes.kind === 'probe') {
     const { probe, index } = probes
     const { some, times } = sampled(probe)
-    const estimate = times * (await index.estimate(some, pacer))
+    const estimate = times * (yield* arrival(index.estimate(some, pacer)))
     return { estimate, cost: probing(index.kind, valuesOf(probe), estimate, total) }
   }
   if (probes.kind === 'less') {
-    const [from, less] = [await guess(probes.from, total, pacer), await guess(probes.less, total, pacer)]
+    const from = yield* guess(probes.from, total, pacer)
+    const less = yield* guess(probes.less, total, pacer)
     return { estimate: Math.max(0, from.estimate - less.estimate), cost: from.cost + less.cost }
   }
   const guesses: Omit<Offer, 'conjunct'>[] = []
-  for (const operand of probes.operands) guesses.push(await guess(operand, total, pacer))
+  for (const operand of probes.operands) guesses.push(yield* guess(operand, total, pacer))
   const estimates = guesses.map(({ estimate }) => estimate)
   return {
     estimate: probes.kind === 'and' ? Math.min(...estimates) : sum(estimates),

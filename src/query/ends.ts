@@ -4,6 +4,7 @@
  */
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import type { Pacer } from '../primitives/pacer.js'
+import type { Soon } from '../primitives/soon.js'
 import { type Bound, type BoundExpression, type ColumnNode, columnsOf, type Scalar } from '../sql/bound.js'
 import { boolType, valueType } from '../sql/values/types.js'
 import type { IndexReader } from '../table/table-index.js'
@@ -34,15 +35,18 @@ const most = 1 / 16
  * The plan with that condition; the plan itself where there is no such index, or it would not help. `guess`: believe that enough
  * rows pass, and do not count them.
  */
-export async function narrowedToEnds(
+export function narrowedToEnds(plan: Plan, reader: TableReader, pacer: Pacer, guess = false): Soon<Plan> {
+  const ends = reader.indexes.length === 0 ? null : endsOf(plan)
+  return ends === null ? plan : narrowed(plan, ends, reader, pacer, guess)
+}
+
+async function narrowed(
   plan: Plan,
+  ends: Ends,
   reader: TableReader,
   pacer: Pacer,
-  guess = false,
+  guess: boolean,
 ): Promise<Plan> {
-  if (reader.indexes.length === 0) return plan
-  const ends = endsOf(plan)
-  if (ends === null) return plan
   const path = ends.column.path.join('\0')
   const index = reader.indexes.find(each => sortedKinds.includes(each.kind) && each.path.join('\0') === path)
   if (index === undefined) return plan

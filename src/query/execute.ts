@@ -6,6 +6,7 @@ import { sliceBatch } from '../arrow/slice.js'
 import type { Schema } from '../arrow/types.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { arrival, awaited, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import { valueType } from '../sql/values/types.js'
 import type { TableReader } from '../table/table-reader.js'
 import { Grouper, seedOf } from './group.js'
@@ -47,12 +48,12 @@ export async function executePlan(
   if (distinct) {
     const distinct = () => distinctRows(run, schema)
     const unique = await (meter === null ? distinct() : meter.within('distinct', distinct, rowsIn))
-    for await (const batch of arranged(run, unique, plan.order)) batches.push(batch)
+    for await (const batch of awaited(arranged(run, unique, plan.order))) batches.push(batch)
     return { schema: unique.schema, batches }
   }
   if (grouping !== null) {
     const groups = await groupsOf(run, grouping)
-    for await (const piece of arranged(run, groups, plan.order)) {
+    for await (const piece of awaited(arranged(run, groups, plan.order))) {
       batches.push(await projected(run, piece, schema))
     }
     return { schema, batches }
@@ -62,8 +63,13 @@ export async function executePlan(
     return { schema, batches }
   }
   if (search !== null && search.batch !== null) return answers(run, search, search.batch, schema)
-  for await (const hits of regrouped(wantedRows(run), chunkRows)) {
-    batches.push(await rowsOut(run, hits, schema))
+  for (const hits of regrouped(wantedRows(run), chunkRows)) {
+    if (hits instanceof Promise) {
+      await hits
+      continue
+    }
+    const batch = rowsOut(run, hits, schema)
+    batches.push(batch instanceof Promise ? await batch : batch)
   }
   return { schema, batches }
 }
@@ -79,7 +85,7 @@ async function answers(
   const batches: Batch[] = []
   for (const [i, query] of queries.entries()) {
     const own = { ...run, plan: { ...run.plan, search: { ...search, query } } }
-    for await (const hits of regrouped(wantedRows(own), chunkRows)) {
+    for await (const hits of awaited(regrouped(wantedRows(own), chunkRows))) {
       const { length, columns } = await rowsOut(own, hits, schema)
       batches.push({ schema: numbered, length, columns: [queryIndexColumn(i, length), ...columns] })
     }
@@ -105,7 +111,7 @@ async function* rowsInOrder(run: Run, schema: Schema): AsyncGenerator<Batch> {
     waiting = []
     count = 0
   }
-  for await (const hits of wantedRows(run)) {
+  for await (const hits of awaited(wantedRows(run))) {
     waiting.push(hits)
     count += hits.offsets.length
     if (count >= enough) yield* fetched()
@@ -114,18 +120,18 @@ async function* rowsInOrder(run: Run, schema: Schema): AsyncGenerator<Batch> {
 }
 
 /** The rows of the answer in its order, some at a time. */
-function wantedRows(run: Run): AsyncGenerator<RowHits> {
+function wantedRows(run: Run): Flow<RowHits> {
   const { meter } = run.source
   const rows = windowOf(run)
   return meter === null ? rows : meter.each('limit', rows, ({ offsets }) => offsets.length)
 }
 
-async function* windowOf(run: Run): AsyncGenerator<RowHits> {
+function* windowOf(run: Run): Flow<RowHits> {
   const { order, output, search } = run.plan
   const { offset, limit } = run.window
   if (limit <= 0) return
   if (search !== null && order.length === 0) {
-    yield nearestRows(run.plan, search, run.source, run.pacer)
+    yield yield* arrival(nearestRows(run.plan, search, run.source, run.pacer))
     return
   }
   const values = output.map(({ value }) => value)
@@ -134,7 +140,11 @@ async function* windowOf(run: Run): AsyncGenerator<RowHits> {
     order.length > 0 ? orderedRows(run, enough) : foundRows(run, run.names, stepsOf(values), enough)
   let skip = offset
   let want = limit
-  for await (const hits of rows) {
+  for (const hits of rows) {
+    if (hits instanceof Promise) {
+      yield hits
+      continue
+    }
     const { length } = hits.offsets
     const kept = sliceHits(hits, Math.min(skip, length), Math.min(length, skip + want))
     skip -= Math.min(skip, length)
@@ -155,15 +165,15 @@ function rowsIn({ length }: Batch): number {
 }
 
 /** The columns of the answer for some rows as one batch, sharing no memory with the cache. */
-function rowsOut(run: Run, hits: RowHits, schema: Schema): Promise<Batch> {
+function rowsOut(run: Run, hits: RowHits, schema: Schema): Soon<Batch> {
   return outputOf(run, schema, hits.offsets.length, (from, to) =>
     run.source.batch(sliceHits(hits, from, to), run.names, true),
   )
 }
 
 /** The columns of the answer for every row of a batch, as one. */
-function projected(run: Run, batch: Batch, schema: Schema): Promise<Batch> {
-  return outputOf(run, schema, batch.length, async (from, to) => sliceBatch(batch, from, to - from))
+function projected(run: Run, batch: Batch, schema: Schema): Soon<Batch> {
+  return outputOf(run, schema, batch.length, (from, to) => sliceBatch(batch, from, to - from))
 }
 
 /** The columns of the answer as one batch, from `length` input rows that `rows` gives some at a time. */
@@ -171,23 +181,24 @@ function outputOf(
   run: Run,
   schema: Schema,
   length: number,
-  rows: (from: number, to: number) => Promise<Batch>,
-): Promise<Batch> {
+  rows: (from: number, to: number) => Soon<Batch>,
+): Soon<Batch> {
   const { meter } = run.source
-  const project = () => outputBatch(run, schema, length, rows)
+  const project = () => begun(outputBatch(run, schema, length, rows))
   return meter === null ? project() : meter.within('project', project, rowsIn)
 }
 
-async function outputBatch(
+function* outputBatch(
   { plan, pacer }: Run,
   schema: Schema,
   length: number,
-  rows: (from: number, to: number) => Promise<Batch>,
-): Promise<Batch> {
+  rows: (from: number, to: number) => Soon<Batch>,
+): Waits<Batch> {
   const values = plan.output.map(({ value }) => value)
   const pieces: Batch[] = []
   for (const [from, to] of inSteps(length, stepsOf(values), pacer)) {
-    const columns = await evaluated(values, await rows(from, to), pacer)
+    const batch = yield* arrival(rows(from, to))
+    const columns = yield* arrival(evaluated(values, batch, pacer))
     pieces.push({ schema, length: to - from, columns })
   }
   return pieces.length === 1 ? pieces[0]! : concatBatches(pieces)
@@ -221,5 +232,7 @@ async function* undistinguished(run: Run, schema: Schema): AsyncGenerator<Batch>
     return
   }
   const values = output.map(({ value }) => value)
-  for await (const hits of foundRows(run, run.names, stepsOf(values))) yield rowsOut(run, hits, schema)
+  for await (const hits of awaited(foundRows(run, run.names, stepsOf(values)))) {
+    yield rowsOut(run, hits, schema)
+  }
 }

@@ -5,6 +5,7 @@
 import { typeName } from '../arrow/type-name.js'
 import type { Layout } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { begun } from '../primitives/soon.js'
 import { printExpression } from '../sql/binding/print.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { IndexReader } from '../table/table-index.js'
@@ -54,7 +55,7 @@ export async function explained(
   const { filter, output, order, grouping, from, search } = plan
   const { reader } = source
   const before = filterBefore(plan)
-  const choice = await choiceFor(source, before, { from, enough: enoughFor(plan) }, pacer)
+  const choice = await begun(choiceFor(source, before, { from, enough: enoughFor(plan) }, pacer))
   const near = search === null ? [] : await nearSteps(plan, search, reader, pacer)
   // Rows that an index proposes are not looked for.
   const isScanned = search === null || search.index === null || before !== null

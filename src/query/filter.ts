@@ -11,6 +11,7 @@ import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
+import { arrival, awaited, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression, ColumnNode } from '../sql/bound.js'
 import { selectRows } from '../sql/evaluate.js'
 import { possibleTruth } from '../sql/zones/prune.js'
@@ -66,35 +67,44 @@ interface Range {
 }
 
 /** Makes a filter ready: asks the indexes that are worth it. */
-export async function sieveFor(
+export function sieveFor(
   source: RowSource,
   filter: BoundExpression | null,
   range: Range,
   pacer: Pacer,
-): Promise<Sieve> {
+): Soon<Sieve> {
+  return begun(sieving(source, filter, range, pacer))
+}
+
+function* sieving(
+  source: RowSource,
+  filter: BoundExpression | null,
+  range: Range,
+  pacer: Pacer,
+): Waits<Sieve> {
   const named = filter === null ? null : namedRows(filter)
   const rest = named === null ? filter : named.rest
   const plain = { named, rest, probed: null, residual: rest }
-  const choice = await choiceFor(source, filter, range, pacer)
+  const choice = yield* choiceFor(source, filter, range, pacer)
   if (choice === null || choice.used.length === 0) return plain
   const probes = choice.used.map(({ conjunct }) => conjunct.probes)
-  const probed = await ProbedRows.find(probes, source.reader, pacer, source.meter)
+  const probed = yield* ProbedRows.find(probes, source.reader, pacer, source.meter)
   return { named, rest, probed, residual: choice.residual }
 }
 
 /** Which indexes are asked; null where none could be. */
-export async function choiceFor(
+export function* choiceFor(
   source: RowSource,
   filter: BoundExpression | null,
   { fragments, from = 0, enough = Number.POSITIVE_INFINITY }: Range,
   pacer: Pacer,
-): Promise<Choice | null> {
+): Waits<Choice | null> {
   const { reader } = source
   if (filter === null || reader.indexes.length === 0) return null
   const named = namedRows(filter)
   const rest = named === null ? filter : named.rest
   if (rest === null) return null
-  const offers = await offersFor(rest, reader, pacer)
+  const offers = yield* offersFor(rest, reader, pacer)
   if (offers.length === 0) return null
   const all = fragments ?? reader.layout.fragments
   const least = named === null ? Number.POSITIVE_INFINITY : countNamed(named)
@@ -106,7 +116,7 @@ export async function choiceFor(
   for (const fragment of all) {
     if (reader.liveBeforeFragment(fragment) + liveRows(fragment) <= from) continue
     if (mayPass(source, filter, fragment)) passing.push(fragment)
-    await pacer.turn()
+    if (pacer.due()) yield pacer.pause()
   }
   return choose(rest, offers, { rows: Math.min(countLive(passing), least), enough })
 }
@@ -119,28 +129,29 @@ function countLive(fragments: readonly Fragment[]): number {
  * Parts that may hold rows for which the filter is true, in row order. What comes before `from` is not looked at; footers
  * are read as they are come to.
  */
-export function candidates(source: RowSource, asked: Asked, pacer: Pacer): AsyncGenerator<Candidate> {
+export function candidates(source: RowSource, asked: Asked, pacer: Pacer): Flow<Candidate> {
   const found = candidatesOf(source, asked, pacer)
   return source.meter === null ? found : source.meter.each('scan', found, countChosen)
 }
 
-async function* candidatesOf(source: RowSource, asked: Asked, pacer: Pacer): AsyncGenerator<Candidate> {
+function* candidatesOf(source: RowSource, asked: Asked, pacer: Pacer): Flow<Candidate> {
   const { reader } = source
   const { from = 0, filter } = asked
-  const sieve = await sieveFor(source, filter, asked, pacer)
+  const sieve = yield* sieving(source, filter, asked, pacer)
   const first = from === 0 ? 0 : reader.fragmentAt(from)
-  for await (const fragment of candidateFragments(source, sieve, first, pacer)) {
-    yield* candidatesIn(source, fragment, sieve, asked, pacer)
+  for (const fragment of candidateFragments(source, sieve, first, pacer)) {
+    if (fragment instanceof Promise) yield fragment
+    else yield* candidatesIn(source, fragment, sieve, asked, pacer)
   }
 }
 
 /** Fragments that may hold rows which are looked at, in their order; `first`: the place of the first one asked for. */
-export async function* candidateFragments(
+export function* candidateFragments(
   source: RowSource,
   sieve: Sieve,
   first: number,
   pacer: Pacer,
-): AsyncGenerator<Fragment> {
+): Flow<Fragment> {
   const { fragments } = source.reader.layout
   const places = sieve.probed?.placesIn(source.reader)
   const begin = places === undefined ? first : partitionPoint(places.length, i => places[i]! < first)
@@ -148,7 +159,7 @@ export async function* candidateFragments(
   for (let i = begin; i < end; i++) {
     const fragment = fragments[places?.[i] ?? i]!
     if (mayChoose(source, sieve, fragment)) yield fragment
-    else if (i % fragmentsAtOnce === 0) await pacer.turn()
+    else if (i % fragmentsAtOnce === 0 && pacer.due()) yield pacer.pause()
   }
 }
 
@@ -156,30 +167,31 @@ export async function* candidateFragments(
 const fragmentsAtOnce = 1024
 
 /** As `candidates`, of one of `candidateFragments`. */
-export async function* candidatesIn(
+export function* candidatesIn(
   source: RowSource,
   fragment: Fragment,
   sieve: Sieve,
   { from = 0, enough = Number.POSITIVE_INFINITY, names }: Omit<Asked, 'filter'>,
   pacer: Pacer,
-): AsyncGenerator<Candidate> {
-  await pacer.turn()
+): Flow<Candidate> {
+  if (pacer.due()) yield pacer.pause()
   // Rows that an index finds pass its conditions anyway: where it does not cover all rows, everything is asked of all.
   const isCovered = sieve.probed?.isCovered(fragment) ?? false
   const rest = isCovered ? sieve.residual : sieve.rest
   const left = rest === null ? null : remaining(source, rest, fragment, null)
   if (left === 'none') return
-  await pacer.turn()
+  if (pacer.due()) yield pacer.pause()
   const found = sieve.probed?.rowsIn(fragment) ?? null
   if (source.meter !== null) source.meter.fragments++
-  const parts = await source.reader.partsOf(fragment, pacer.signal)
+  const listed = source.reader.partsOf(fragment, pacer.signal)
+  const parts = listed instanceof Promise ? yield* arrival(listed) : listed
   for (const [p, part] of parts.entries()) {
     const rest = left === null ? null : remaining(source, left, fragment, part)
     if (rest === 'none') continue
-    const first = await firstRow(source, part, from, pacer)
+    const first = yield* firstRow(source, part, from, pacer)
     if (first === part.rows) continue
-    const chosen = await chosenRows(source, sieve.named, found, part, first, pacer)
-    if (chosen?.count === 0) continue
+    const chosen = yield* chosenRows(source, sieve.named, found, part, first, pacer)
+    if (chosen?.isNone === true) continue
     // The next part comes from disk while this one is looked at, where this one cannot be enough, nor some of its rows.
     const next = chosen === null ? parts[p + 1] : undefined
     if (next !== undefined && enough > part.rows) source.prefetch(next, [...(rest?.columns ?? []), ...names])
@@ -199,25 +211,25 @@ export function mayChoose(
 }
 
 /** `found`: those of the fragment that indexes leave; null: all. */
-async function chosenRows(
+function* chosenRows(
   { reader, difference }: RowSource,
   named: NamedRows | null,
   found: RowSet | null,
   part: Part,
   first: number,
   { signal }: Pacer,
-): Promise<RowSet | null> {
+): Waits<RowSet | null> {
   let chosen = found?.slice(part.first, part.first + part.rows) ?? null
-  if (named !== null && chosen?.count !== 0) {
-    chosen = alsoIn(await namedIn(named, part, reader, signal), chosen)
+  if (named !== null && chosen?.isNone !== true) {
+    chosen = alsoIn(yield* arrival(namedIn(named, part, reader, signal)), chosen)
   }
-  if (difference !== null && chosen?.count !== 0) {
-    const differing = await difference.rowsIn(part, signal)
+  if (difference !== null && chosen?.isNone !== true) {
+    const differing = yield* arrival(difference.rowsIn(part, signal))
     if (differing !== null) chosen = alsoIn(differing, chosen)
   }
-  if (chosen === null || chosen.count === 0) return chosen
+  if (chosen === null || chosen.isNone) return chosen
   if (first > 0) chosen = chosen.within(Bitset.range(part.rows, first, part.rows))
-  const live = await reader.live(part, signal)
+  const live = yield* arrival(reader.live(part, signal))
   return live === null ? chosen : chosen.within(live)
 }
 
@@ -226,12 +238,12 @@ function alsoIn(bits: Bitset, chosen: RowSet | null): RowSet {
 }
 
 /** The first row of a part with at least `from` living rows of the version before it; the number of its rows for none. */
-async function firstRow({ reader }: RowSource, part: Part, from: number, pacer: Pacer): Promise<number> {
+function* firstRow({ reader }: RowSource, part: Part, from: number, pacer: Pacer): Waits<number> {
   const before = reader.liveBeforeFragment(part.fragment)
   if (from <= before) return 0
-  const rank = from - before - (await reader.liveBefore(part, pacer.signal))
+  const rank = from - before - (yield* arrival(reader.liveBefore(part, pacer.signal)))
   if (rank <= 0) return 0
-  const live = await reader.live(part, pacer.signal)
+  const live = yield* arrival(reader.live(part, pacer.signal))
   return live === null ? Math.min(rank, part.rows) : live.select(rank)
 }
 
@@ -303,33 +315,29 @@ async function passing(source: RowSource, candidate: Candidate, pacer: Pacer): P
   }
   if (chosen !== null && isGathered(filter, chosen)) {
     const pieces: Uint32Array[] = []
-    for await (const rows of passingAmong(source, part, filter, chosen, pacer)) pieces.push(rows)
+    for await (const rows of awaited(passingAmong(source, part, filter, chosen, pacer))) pieces.push(rows)
     return RowSet.of(part.rows, joinNumbers(Uint32Array, pieces))
   }
   const rows = new Bitset(part.rows)
-  for await (const slice of slices(source, part, filter, chosen, 0, pacer)) {
+  for await (const slice of awaited(slices(source, part, filter, chosen, 0, pacer))) {
     rows.words.set(slice.rows.words, slice.from >>> 5)
   }
   return RowSet.ofBits(rows)
 }
 
 /** The same from the first row asked for, as ascending row numbers of the part, a slice at a time: who has enough need not go on. */
-export function matchingRows(
-  source: RowSource,
-  candidate: Candidate,
-  pacer: Pacer,
-): AsyncGenerator<Uint32Array> {
+export function matchingRows(source: RowSource, candidate: Candidate, pacer: Pacer): Flow<Uint32Array> {
   const found = matching(source, candidate, pacer)
   return source.meter === null ? found : source.meter.each('filter', found, rows => rows.length)
 }
 
-async function* matching(
+function* matching(
   source: RowSource,
   { part, filter, first, chosen }: Candidate,
   pacer: Pacer,
-): AsyncGenerator<Uint32Array> {
+): Flow<Uint32Array> {
   if (filter === null) {
-    const looked = chosen ?? (await source.reader.live(part, pacer.signal))
+    const looked = chosen ?? (yield* arrival(source.reader.live(part, pacer.signal)))
     const rows = looked === null ? numbersUpTo(part.rows) : looked.toIndices()
     yield first === 0 ? rows : rows.subarray(partitionPoint(rows.length, i => rows[i]! < first))
     return
@@ -338,7 +346,12 @@ async function* matching(
     yield* passingAmong(source, part, filter, chosen, pacer)
     return
   }
-  for await (const { from, rows } of slices(source, part, filter, chosen, first, pacer)) {
+  for (const slice of slices(source, part, filter, chosen, first, pacer)) {
+    if (slice instanceof Promise) {
+      yield slice
+      continue
+    }
+    const { from, rows } = slice
     const numbers = rows.toIndices()
     if (from > 0) for (let i = 0; i < numbers.length; i++) numbers[i]! += from
     const asked = numbers.subarray(partitionPoint(numbers.length, i => numbers[i]! < first))
@@ -353,21 +366,23 @@ function isGathered({ expr }: BoundExpression, { count, length }: RowSet): boole
 }
 
 /** Those of the rows chosen that pass, ascending: the columns of these rows are put together and evaluated, no others. */
-async function* passingAmong(
+function* passingAmong(
   source: RowSource,
   part: Part,
   filter: BoundExpression,
   chosen: RowSet,
   pacer: Pacer,
-): AsyncGenerator<Uint32Array> {
+): Flow<Uint32Array> {
   const rows = chosen.toIndices()
   const parts: readonly Part[] = [part]
   for (const [from, to] of inSteps(rows.length, new Steps([filter], part.rows), pacer)) {
     const offsets = rows.subarray(from, to)
     const hits = { parts, partOf: null, offsets, distances: null }
-    const passing = selectRows(filter, await source.batch(hits, filter.columns, false))
-    yield passing.toIndices().map(i => offsets[i]!)
-    await pacer.turn()
+    const batch = yield* arrival(source.batch(hits, filter.columns, false))
+    const passing = selectRows(filter, batch).toIndices()
+    for (let i = 0; i < passing.length; i++) passing[i] = offsets[passing[i]!]!
+    yield passing
+    if (pacer.due()) yield pacer.pause()
   }
 }
 
@@ -375,33 +390,30 @@ async function* passingAmong(
  * Evaluates a filter slice by slice from the first row asked for, and lets others run between them. `chosen`: the only rows
  * to look at; null: all that live. Slices without any are passed over.
  */
-async function* slices(
+function* slices(
   source: RowSource,
   part: Part,
   filter: BoundExpression,
   chosen: RowSet | null,
   first: number,
   pacer: Pacer,
-): AsyncGenerator<{ readonly from: number; readonly rows: Bitset }> {
+): Flow<{ readonly from: number; readonly rows: Bitset }> {
   // Dead rows are no rows: what they hold must not make the filter fail.
-  const looked = chosen === null ? await source.reader.live(part, pacer.signal) : chosen.toBits()
-  const batch = await source.partBatch(part, filter.columns)
-  await pacer.turn()
+  const looked = chosen === null ? yield* arrival(source.reader.live(part, pacer.signal)) : chosen.asBits()
+  const batch = yield* arrival(source.partBatch(part, filter.columns))
+  if (pacer.due()) yield pacer.pause()
   const steps = new Steps([filter], part.rows + 31)
   let length: number
   for (let from = 32 * Math.floor(first / 32); from < part.rows; from += length) {
     length = Math.min(steps.rows, part.rows - from)
-    const within =
-      looked === null
-        ? undefined
-        : new Bitset(length, looked.words.slice(from >>> 5, (from + length + 31) >>> 5))
+    const within = looked === null ? undefined : looked.view(from, from + length)
     if (chosen !== null && within?.isEmpty() === true) continue
     const piece = length === part.rows ? batch : sliceBatch(batch, from, length)
     const begun = pacer.worked()
     const rows = selectRows(filter, piece, within)
     steps.took(length, pacer.worked() - begun)
     yield { from, rows }
-    await pacer.turn()
+    if (pacer.due()) yield pacer.pause()
   }
 }
 

@@ -2,6 +2,7 @@
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
+import type { Flow } from '../primitives/soon.js'
 import type { Part } from '../table/table-reader.js'
 
 /** Row `i` is row `offsets[i]` of part `parts[partOf[i]]`. */
@@ -29,10 +30,14 @@ export function pickHits(hits: RowHits, rows: Uint32Array): RowHits {
  * The same hits in groups of exactly `size` rows, but for the last one of a part: whoever sees the groups sees nothing of
  * how they were found.
  */
-export async function* regrouped(groups: AsyncIterable<RowHits>, size: number): AsyncGenerator<RowHits> {
+export function* regrouped(groups: Flow<RowHits>, size: number): Flow<RowHits> {
   let waiting: RowHits[] = []
   let count = 0
-  for await (const hits of groups) {
+  for (const hits of groups) {
+    if (hits instanceof Promise) {
+      yield hits
+      continue
+    }
     const first = waiting[0]
     const isOfPart = hits.partOf === null && hits.distances === null && first?.parts[0] === hits.parts[0]
     if (first !== undefined && !isOfPart) {

@@ -7,6 +7,7 @@ import { columnBytes } from '../arrow/layout.js'
 import type { Candidates } from '../indexes/vector/segment.js'
 import type { VectorRows } from '../kernels/vector-segment.js'
 import type { Clock } from '../primitives/clock.js'
+import type { Flow, Soon } from '../primitives/soon.js'
 
 export interface Figures {
   rows: number
@@ -97,7 +98,7 @@ export class Meter {
     if (figures !== undefined) figures.bytes += bytes
   }
 
-  async within<T>(step: string, work: () => Promise<T>, rowsIn: (result: T) => number): Promise<T> {
+  async within<T>(step: string, work: () => Soon<T>, rowsIn: (result: T) => number): Promise<T> {
     this.#turn()
     const figures = this.#begun(step)
     this.#working.push(figures)
@@ -111,16 +112,35 @@ export class Meter {
     }
   }
 
-  async *each<T>(step: string, items: AsyncGenerator<T>, rowsIn: (item: T) => number): AsyncGenerator<T> {
+  /** While a step waits it is at work, and so are those it feeds. */
+  *each<T extends object>(step: string, items: Flow<T>, rowsIn: (item: T) => number): Flow<T> {
+    let isAtWork = false
+    const begin = () => {
+      this.#turn()
+      const figures = this.#begun(step)
+      this.#working.push(figures)
+      isAtWork = true
+      return figures
+    }
+    const end = () => {
+      this.#turn()
+      this.#working.pop()
+      isAtWork = false
+    }
     try {
-      for (;;) {
-        const count = ({ done, value }: IteratorResult<T>) => (done === true ? 0 : rowsIn(value))
-        const next = await this.within(step, () => items.next(), count)
-        if (next.done === true) return
-        yield next.value
+      let figures = begin()
+      for (const item of items) {
+        if (item instanceof Promise) {
+          yield item
+          continue
+        }
+        figures.rows += rowsIn(item)
+        end()
+        yield item
+        figures = begin()
       }
     } finally {
-      await items.return(undefined)
+      if (isAtWork) end()
     }
   }
 

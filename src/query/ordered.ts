@@ -3,6 +3,7 @@ import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { takeBatch } from '../arrow/take.js'
 import { countRows } from '../manifest/layout.js'
+import { arrival, type Flow } from '../primitives/soon.js'
 import type { Part } from '../table/table-reader.js'
 import { pickHits, type RowHits, sliceHits } from './hits.js'
 import type { OrderKey } from './plan.js'
@@ -11,17 +12,17 @@ import { Sorter } from './sort.js'
 import { inSteps } from './steps.js'
 
 /** The first `count` rows by the order of the plan. Only their places are kept while the others are looked at. */
-export function orderedRows(run: Run, count: number): AsyncGenerator<RowHits> {
+export function orderedRows(run: Run, count: number): Flow<RowHits> {
   const { meter } = run.source
   const rows = inOrder(run, count)
   return meter === null ? rows : meter.each('sort', rows, ({ offsets }) => offsets.length)
 }
 
-async function* inOrder(run: Run, count: number): AsyncGenerator<RowHits> {
+function* inOrder(run: Run, count: number): Flow<RowHits> {
   const { plan, source, pacer } = run
   if (plan.search !== null) {
-    const found = await nearestRows(plan, plan.search, source, pacer)
-    const sorted = await sortedNumbers(run, found, count)
+    const found = yield* arrival(nearestRows(plan, plan.search, source, pacer))
+    const sorted = yield* arrival(sortedNumbers(run, found, count))
     yield pickHits(found, Uint32Array.from(sorted))
     return
   }
@@ -29,12 +30,17 @@ async function* inOrder(run: Run, count: number): AsyncGenerator<RowHits> {
   const names = namesOf(values)
   const sorter = sorterOf(plan.order, count, countRows(source.reader.layout))
   const places = new Places()
-  for await (const hits of foundRows(run, names, stepsOf(values))) {
-    const batch = await source.batch(hits, names, false)
-    await sorter.add(await evaluated(values, batch, pacer), places.add(hits), pacer)
-    await pacer.turn()
+  for (const hits of foundRows(run, names, stepsOf(values))) {
+    if (hits instanceof Promise) {
+      yield hits
+      continue
+    }
+    const batch = yield* arrival(source.batch(hits, names, false))
+    const keys = yield* arrival(evaluated(values, batch, pacer))
+    yield sorter.add(keys, places.add(hits), pacer)
+    if (pacer.due()) yield pacer.pause()
   }
-  const sorted = await sorter.finish(pacer)
+  const sorted = yield* arrival(sorter.finish(pacer))
   for (let from = 0; from < sorted.length; from += chunkRows) {
     yield places.hits(sorted.subarray(from, from + chunkRows))
   }
@@ -94,18 +100,14 @@ class Places {
 }
 
 /** Rows in memory by an order, and of those the ones asked for, in pieces. */
-export function arranged(run: Run, batch: Batch, order: readonly OrderKey[]): AsyncGenerator<Batch> {
+export function arranged(run: Run, batch: Batch, order: readonly OrderKey[]): Flow<Batch> {
   const { meter } = run.source
   const pieces = piecesInOrder(run, batch, order)
   if (meter === null) return pieces
   return meter.each(order.length > 0 ? 'sort' : 'limit', pieces, ({ length }) => length)
 }
 
-async function* piecesInOrder(
-  { window, pacer }: Run,
-  batch: Batch,
-  order: readonly OrderKey[],
-): AsyncGenerator<Batch> {
+function* piecesInOrder({ window, pacer }: Run, batch: Batch, order: readonly OrderKey[]): Flow<Batch> {
   const end = Math.min(batch.length, window.offset + window.limit)
   const begin = Math.min(window.offset, end)
   const values = order.map(({ value }) => value)
@@ -118,12 +120,12 @@ async function* piecesInOrder(
   }
   const sorter = sorterOf(order, end, batch.length)
   for (const [from, to] of inSteps(batch.length, stepsOf(values), pacer)) {
-    const keys = await evaluated(values, sliceBatch(batch, from, to - from), pacer)
-    await sorter.add(keys, numbersFrom(from, to), pacer)
+    const keys = yield* arrival(evaluated(values, sliceBatch(batch, from, to - from), pacer))
+    yield sorter.add(keys, numbersFrom(from, to), pacer)
   }
-  const rows = Uint32Array.from((await sorter.finish(pacer)).subarray(begin))
+  const rows = Uint32Array.from((yield* arrival(sorter.finish(pacer))).subarray(begin))
   for (let from = 0; from < rows.length; from += chunkRows) {
     yield takeBatch(batch, rows.subarray(from, from + chunkRows))
-    await pacer.turn()
+    if (pacer.due()) yield pacer.pause()
   }
 }

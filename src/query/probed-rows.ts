@@ -5,6 +5,7 @@
 import type { Fragment } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSet } from '../primitives/row-set.js'
+import { arrival, begun, type Waits } from '../primitives/soon.js'
 import type { IndexReader } from '../table/table-index.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { Meter } from './meter.js'
@@ -23,21 +24,22 @@ export class ProbedRows {
   }
 
   /** Those that all of `probes` find. */
-  static async find(
+  static *find(
     all: readonly Probes[],
     reader: TableReader,
     pacer: Pacer,
     meter: Meter | null,
-  ): Promise<ProbedRows> {
+  ): Waits<ProbedRows> {
     let found: RowsByFragment | null = null
     for (const probes of all) {
-      const find = () => rowsOf(probes, pacer)
-      const rows = await (meter === null ? find() : meter.within(printProbes(probes), find, countIn))
+      const find = () => begun(rowsOf(probes, pacer))
+      const finding = meter === null ? find() : meter.within(printProbes(probes), find, countIn)
+      const rows = yield* arrival(finding)
       found = found === null ? rows : inBoth(found, rows)
     }
     let partial: PartialCover = new Map()
     for (const index of new Set(all.flatMap(indexesOf))) {
-      const own = await partialCover(index, reader, pacer)
+      const own = yield* partialCover(index, reader, pacer)
       partial = partial.size === 0 ? own : lessCovered(partial, own)
     }
     return new ProbedRows(found!, partial)
@@ -73,18 +75,18 @@ export class ProbedRows {
 
 // ---- what indexes find
 
-async function rowsOf(probes: Probes, pacer: Pacer): Promise<RowsByFragment> {
+function* rowsOf(probes: Probes, pacer: Pacer): Waits<RowsByFragment> {
   if (probes.kind === 'probe') {
-    return probes.index.find(probes.probe, pacer)
+    return yield* arrival(probes.index.find(probes.probe, pacer))
   }
   if (probes.kind === 'less') {
-    return without(await rowsOf(probes.from, pacer), await rowsOf(probes.less, pacer))
+    return without(yield* rowsOf(probes.from, pacer), yield* rowsOf(probes.less, pacer))
   }
   let all: RowsByFragment | null = null
   for (const operand of probes.operands) {
-    const rows = await rowsOf(operand, pacer)
+    const rows: RowsByFragment = yield* rowsOf(operand, pacer)
     all = all === null ? rows : probes.kind === 'and' ? inBoth(all, rows) : inEither(all, rows)
-    await pacer.turn()
+    if (pacer.due()) yield pacer.pause()
   }
   return all ?? new Map()
 }
@@ -120,7 +122,7 @@ function combined(all: RowsByFragment, combine: (id: number, rows: RowSet) => Ro
   const left = new Map<number, RowSet>()
   for (const [id, rows] of all) {
     const rest = combine(id, rows)
-    if (rest !== null && rest.count > 0) left.set(id, rest)
+    if (rest !== null && !rest.isNone) left.set(id, rest)
   }
   return left
 }
@@ -135,18 +137,14 @@ const covers = new WeakMap<Covering, PartialCover>()
 
 type Covering = Pick<IndexReader, 'covered'>
 
-export async function partialCover(
-  index: Covering,
-  { layout }: TableReader,
-  pacer: Pacer,
-): Promise<PartialCover> {
+export function* partialCover(index: Covering, { layout }: TableReader, pacer: Pacer): Waits<PartialCover> {
   const known = covers.get(index)
   if (known !== undefined) return known
   const partial = new Map<Fragment, RowSet>()
   for (const fragment of layout.fragments) {
     const covered = index.covered(fragment)
     if (!covered.isAll) partial.set(fragment, covered)
-    await pacer.turn()
+    if (pacer.due()) yield pacer.pause()
   }
   covers.set(index, partial)
   return partial

@@ -1,6 +1,7 @@
 /** A plan under way: what all of its steps share, and the rows it begins with. */
 import type { Batch, Column } from '../arrow/column.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { evaluate, selectRows } from '../sql/evaluate.js'
 import type { Part } from '../table/table-reader.js'
@@ -36,38 +37,46 @@ export function stepsOf(expressions: readonly BoundExpression[]): Steps {
 }
 
 /** The values of some expressions for every row of a batch. */
-export async function evaluated(
-  values: readonly BoundExpression[],
-  batch: Batch,
-  pacer: Pacer,
-): Promise<Column[]> {
+export function evaluated(values: readonly BoundExpression[], batch: Batch, pacer: Pacer): Soon<Column[]> {
+  return begun(evaluating(values, batch, pacer))
+}
+
+function* evaluating(values: readonly BoundExpression[], batch: Batch, pacer: Pacer): Waits<Column[]> {
   const columns: Column[] = []
   for (const value of values) {
     columns.push(evaluate(value, batch))
-    await pacer.turn()
+    if (pacer.due()) yield pacer.pause()
   }
   return columns
 }
 
 /** All rows that match, by distance or in row order, a step at a time. `enough`: rows after which nobody asks for more. */
-export async function* foundRows(
+export function* foundRows(
   { plan, source, pacer }: Run,
   names: readonly string[],
   steps: Steps,
   enough = Number.POSITIVE_INFINITY,
-): AsyncGenerator<RowHits> {
+): Flow<RowHits> {
   if (plan.search !== null) {
-    const hits = await nearestRows(plan, plan.search, source, pacer)
+    const hits = yield* arrival(nearestRows(plan, plan.search, source, pacer))
     for (const [from, to] of inSteps(hits.offsets.length, steps, pacer)) yield sliceHits(hits, from, to)
     return
   }
   const { filter, from } = plan
-  for await (const candidate of candidates(source, { filter, from, enough, names }, pacer)) {
+  for (const candidate of candidates(source, { filter, from, enough, names }, pacer)) {
+    if (candidate instanceof Promise) {
+      yield candidate
+      continue
+    }
     const parts: readonly Part[] = [candidate.part]
-    for await (const offsets of matchingRows(source, candidate, pacer)) {
+    for (const offsets of matchingRows(source, candidate, pacer)) {
+      if (offsets instanceof Promise) {
+        yield offsets
+        continue
+      }
       for (const [start, end] of inSteps(offsets.length, steps, pacer)) {
         yield { parts, partOf: null, offsets: offsets.subarray(start, end), distances: null }
-        await pacer.turn()
+        if (pacer.due()) yield pacer.pause()
       }
     }
   }
@@ -120,5 +129,7 @@ async function thinnedOut(
 
 /** Columns that some expressions read. */
 export function namesOf(expressions: readonly BoundExpression[]): readonly string[] {
-  return [...new Set(expressions.flatMap(({ columns }) => columns))]
+  const names = new Set<string>()
+  for (const { columns } of expressions) for (const name of columns) names.add(name)
+  return [...names]
 }

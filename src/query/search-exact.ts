@@ -4,6 +4,7 @@ import type { Hits } from '../kernels/nearest.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
+import { awaited } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { Part } from '../table/table-reader.js'
 import { candidates, passingRows } from './filter.js'
@@ -41,7 +42,7 @@ export async function* passingParts(
   names: readonly string[],
   pacer: Pacer,
 ): AsyncGenerator<PartRows> {
-  for await (const candidate of candidates(source, { filter, names }, pacer)) {
+  for await (const candidate of awaited(candidates(source, { filter, names }, pacer))) {
     const { part } = candidate
     yield { part, rows: (await passingRows(source, candidate, pacer)) ?? RowSet.all(part.rows) }
   }

@@ -11,6 +11,7 @@ import { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
+import { begun } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { Part } from '../table/table-reader.js'
 import { elementKind } from '../table/vector-column.js'
@@ -65,7 +66,7 @@ class NearSearch {
       for (const fragment of segment.fragments) await this.#measureIn(fragment, segment.covered(fragment))
     }
     if (this.#options.fast) return
-    for (const [fragment, covered] of await partialCover(this.#index, reader, this.#pacer)) {
+    for (const [fragment, covered] of await begun(partialCover(this.#index, reader, this.#pacer))) {
       await this.#measureIn(fragment, RowSet.all(fragment.rows).andNot(covered))
     }
   }
@@ -88,7 +89,7 @@ class NearSearch {
       if (!asked) await this.#measure(within(passing, segment))
     }
     if (this.#options.fast) return
-    const partial = await partialCover(this.#index, this.#source.reader, this.#pacer)
+    const partial = await begun(partialCover(this.#index, this.#source.reader, this.#pacer))
     const covered = (fragment: Fragment) => {
       const own = partial.get(fragment)
       return own === undefined ? RowSet.none(fragment.rows) : RowSet.all(fragment.rows).andNot(own)

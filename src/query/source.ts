@@ -18,6 +18,7 @@ import { assert } from '../errors.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
+import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import { Difference } from './difference.js'
 import type { RowHits } from './hits.js'
@@ -39,11 +40,34 @@ export const queryIndexField: Field = {
 /** All columns that queries make. */
 export const madeFields: readonly Field[] = [rowIdField, rowOffsetField, distanceField]
 
+/** What queries can read of a table, which is the same for all of them. */
+class Readable {
+  readonly plain: Schema
+  readonly measured: Schema
+  readonly fields: ReadonlyMap<string, TableField>
+
+  constructor({ fields }: TableSchema) {
+    this.plain = { fields: [...fields, rowIdField, rowOffsetField] }
+    this.measured = { fields: [...this.plain.fields, distanceField] }
+    this.fields = new Map(fields.map(field => [field.name, field]))
+  }
+
+  static of(schema: TableSchema): Readable {
+    let known = readables.get(schema)
+    if (known === undefined) {
+      known = new Readable(schema)
+      readables.set(schema, known)
+    }
+    return known
+  }
+}
+
+const readables = new WeakMap<TableSchema, Readable>()
+
 /** `measured`: whether the rows have a distance. */
 export function sourceSchema(schema: TableSchema, measured: boolean): Schema {
-  return {
-    fields: [...schema.fields, rowIdField, rowOffsetField, ...(measured ? [distanceField] : [])],
-  }
+  const readable = Readable.of(schema)
+  return measured ? readable.measured : readable.plain
 }
 
 export class RowSource {
@@ -66,7 +90,7 @@ export class RowSource {
     this.meter = meter
     this.difference = other === null ? null : Difference.between(reader, other)
     this.#pacer = pacer
-    this.#fields = new Map(reader.schema.fields.map(field => [field.name, field]))
+    this.#fields = Readable.of(reader.schema).fields
   }
 
   /** Field of the table with that name; undefined for a column that the query makes. */
@@ -95,24 +119,29 @@ export class RowSource {
     return { schema: { fields }, length: part.rows, columns }
   }
 
-  async #stored(part: Part, field: TableField): Promise<Column> {
-    const { column } = await this.reader.column(part, field, this.#pacer.signal)
-    this.meter?.looked(column)
-    return column
+  #stored(part: Part, field: TableField): Soon<Column> {
+    return whenThere(this.reader.column(part, field, this.#pacer.signal), ({ column }) => {
+      this.meter?.looked(column)
+      return column
+    })
   }
 
   /** The columns `names` of some rows. `owned`: as copies that share no memory with what is kept in the cache. */
-  async batch(hits: RowHits, names: readonly string[], owned: boolean): Promise<Batch> {
+  batch(hits: RowHits, names: readonly string[], owned: boolean): Soon<Batch> {
+    return begun(this.#batch(hits, names, owned))
+  }
+
+  *#batch(hits: RowHits, names: readonly string[], owned: boolean): Waits<Batch> {
     const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
     const columns: Column[] = []
     for (const name of names) {
-      columns.push(await this.column(hits, name, owned))
-      await this.#pacer.turn()
+      columns.push(yield* arrival(this.column(hits, name, owned)))
+      if (this.#pacer.due()) yield this.#pacer.pause()
     }
     return { schema: { fields }, length: hits.offsets.length, columns }
   }
 
-  async column(hits: RowHits, name: string, owned: boolean): Promise<Column> {
+  column(hits: RowHits, name: string, owned: boolean): Soon<Column> {
     const field = this.#fields.get(name)
     if (field === undefined && name === distanceField.name) return flat(distanceField, hits.distances!)
     if (hits.offsets.length === 0) return emptyColumn((field ?? madeField(name)).type)
@@ -162,13 +191,14 @@ export class RowSource {
     return takeColumn(concatColumns(pieces), position)
   }
 
-  async #some(part: Part, name: string, offsets: Uint32Array, owned: boolean): Promise<Column> {
+  #some(part: Part, name: string, offsets: Uint32Array, owned: boolean): Soon<Column> {
     const field = this.#fields.get(name)
     if (field === undefined) return this.#made(name, part, offsets)
-    const column = await this.#stored(part, field)
-    if (owned) return withOwnDictionary(takeColumn(column, offsets))
-    if (!isRun(offsets)) return takeColumn(column, offsets)
-    return sliceColumn(column, offsets[0]!, offsets.length)
+    return whenThere(this.#stored(part, field), column => {
+      if (owned) return withOwnDictionary(takeColumn(column, offsets))
+      if (!isRun(offsets)) return takeColumn(column, offsets)
+      return sliceColumn(column, offsets[0]!, offsets.length)
+    })
   }
 
   /** Ids of rows of a part, by offset in it; `offsets`: null for all rows. */

@@ -7,11 +7,13 @@ import { findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
 import { fragmentsById } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
+import type { StoredRuns } from '../manifest/stored-runs.js'
 import type { CoverItem, IndexSegment, TableIndex } from '../manifest/table-index.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
+import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import type { Scalar } from '../sql/bound.js'
 import { readColumn, readFooter } from './data-file.js'
 import { IndexCover } from './index-cover.js'
@@ -24,14 +26,14 @@ export interface IndexReader {
   /** The column it finds rows by, as a path: a top-level column, or a field inside of structs. */
   readonly path: readonly string[]
   /** For how many rows it covers a probe is true, dead ones included: as exact as `ScalarSegment.estimate`. */
-  estimate(probe: ScalarProbe, pacer: Pacer): Promise<number>
+  estimate(probe: ScalarProbe, pacer: Pacer): Soon<number>
   /**
    * A value with at least `rank` rows that it covers, dead ones included, before it, or from the other end after it; null where
    * there is none. Absent where values are not kept by their order.
    */
   valueAt?(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar>
   /** Rows for which a probe is true, by fragment id: of the rows it covers, dead ones included. Fragments without any are missing. */
-  find(probe: ScalarProbe, pacer: Pacer): Promise<ReadonlyMap<number, RowSet>>
+  find(probe: ScalarProbe, pacer: Pacer): Soon<ReadonlyMap<number, RowSet>>
   /** The rows of a fragment of this version that it covers. Reads nothing. */
   covered(fragment: Fragment): RowSet
 }
@@ -54,7 +56,7 @@ class TableIndexReader implements IndexReader {
   readonly #location: string
   readonly #fragments: ReadonlyMap<number, Fragment>
   readonly #cover: IndexCover
-  readonly #opened = new Map<string, Promise<ScalarSegment>>()
+  readonly #opened = new Map<string, Soon<ScalarSegment>>()
 
   constructor(
     source: TableSource,
@@ -74,10 +76,16 @@ class TableIndexReader implements IndexReader {
     this.#cover = new IndexCover(index, layout, fragments)
   }
 
-  async estimate(probe: ScalarProbe, pacer: Pacer): Promise<number> {
+  estimate(probe: ScalarProbe, pacer: Pacer): Soon<number> {
+    return begun(this.#estimated(probe, pacer))
+  }
+
+  *#estimated(probe: ScalarProbe, pacer: Pacer): Waits<number> {
     let sum = 0
-    for (const { segment } of this.#cover.segments)
-      sum += await (await this.#open(segment)).estimate(probe, pacer)
+    for (const { segment } of this.#cover.segments) {
+      const opened = yield* arrival(this.#open(segment))
+      sum += yield* arrival(opened.estimate(probe, pacer))
+    }
     return sum
   }
 
@@ -90,16 +98,21 @@ class TableIndexReader implements IndexReader {
     return (await opened.valueAt?.(rank, fromEnd, pacer)) ?? null
   }
 
-  async find(probe: ScalarProbe, pacer: Pacer): Promise<ReadonlyMap<number, RowSet>> {
+  find(probe: ScalarProbe, pacer: Pacer): Soon<ReadonlyMap<number, RowSet>> {
+    return begun(this.#found(probe, pacer))
+  }
+
+  *#found(probe: ScalarProbe, pacer: Pacer): Waits<ReadonlyMap<number, RowSet>> {
     const found = new Map<number, RowSet>()
     for (const { segment, items } of this.#cover.segments) {
-      const rows = await (await this.#open(segment)).find(probe, pacer)
+      const opened = yield* arrival(this.#open(segment))
+      const rows = yield* arrival(opened.find(probe, pacer))
       if (rows.count === 0) continue
-      if (rows.count < items.length) await this.#placeFew(rows.toIndices(), items, found, pacer)
+      if (rows.count < items.length) yield* this.#placeFew(rows.toIndices(), items, found, pacer)
       else {
         for (const item of items) {
-          add(found, item.fragment, await this.#place(rows, item))
-          await pacer.turn()
+          add(found, item.fragment, yield* arrival(this.#place(rows, item)))
+          if (pacer.due()) yield pacer.pause()
         }
       }
     }
@@ -111,12 +124,12 @@ class TableIndexReader implements IndexReader {
   }
 
   /** Rows of a segment, fewer than it has items, as rows of fragments. */
-  async #placeFew(
+  *#placeFew(
     rows: Uint32Array,
     items: readonly CoverItem[],
     found: Map<number, RowSet>,
     pacer: Pacer,
-  ): Promise<void> {
+  ): Waits<void> {
     for (let from = 0, to: number; from < rows.length; from = to) {
       const row = rows[from]!
       const item = items[partitionPoint(items.length, i => items[i]!.first <= row) - 1]
@@ -124,17 +137,22 @@ class TableIndexReader implements IndexReader {
       if (item === undefined || row >= item.first + item.count) continue
       while (to < rows.length && rows[to]! < item.first + item.count) to++
       const own = rows.subarray(from, to).map(each => each - item.first)
-      add(found, item.fragment, await this.#place(RowSet.of(item.count, own), { ...item, first: 0 }))
-      await pacer.turn()
+      const placed = this.#place(RowSet.of(item.count, own), { ...item, first: 0 })
+      add(found, item.fragment, yield* arrival(placed))
+      if (pacer.due()) yield pacer.pause()
     }
   }
 
   /** Those of a segment's rows that an item has, as rows of its fragment. */
-  async #place(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): Promise<RowSet> {
+  #place(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): Soon<RowSet> {
     const { rows: length } = this.#fragments.get(fragment)!
     const own = rows.slice(first, first + count)
-    if (own.count === 0) return RowSet.none(length)
+    if (own.isNone) return RowSet.none(length)
     if (gone === undefined) return own.shifted(length, at)
+    return this.#placeLeft(own, length, at, gone)
+  }
+
+  async #placeLeft(own: RowSet, length: number, at: number, gone: StoredRuns): Promise<RowSet> {
     const left = await readStoredRuns(this.#source, this.#location, gone, NumberRuns.decode)
     const offsets = own.toIndices().slice()
     let kept = 0
@@ -150,12 +168,15 @@ class TableIndexReader implements IndexReader {
     return RowSet.of(length, offsets.subarray(0, kept))
   }
 
-  #open(segment: IndexSegment): Promise<ScalarSegment> {
+  #open(segment: IndexSegment): Soon<ScalarSegment> {
     let opening = this.#opened.get(segment.file)
     if (opening === undefined) {
       opening = this.#openNew(segment)
       this.#opened.set(segment.file, opening)
-      opening.catch(() => this.#opened.delete(segment.file))
+      opening.then(
+        opened => this.#opened.set(segment.file, opened),
+        () => this.#opened.delete(segment.file),
+      )
     }
     return opening
   }
@@ -169,15 +190,15 @@ class TableIndexReader implements IndexReader {
     const keys: string[] = []
     const pages: SegmentFile = {
       batchRows: footer.batches.map(({ length }) => length),
-      async column(batch, column) {
+      column(batch, column) {
         const at = batch * width + column
         keys[at] ??= `${path}/${batch}/${column}`
-        const load = await columns.get(
+        const loading = columns.get(
           keys[at],
           claim => readColumn(store, path, footer, batch, column, footer.schema.fields[column]!, claim),
           path,
         )
-        return load.column
+        return whenThere(loading, loaded => loaded.column)
       },
     }
     return openSegment(this.kind, rows, pages)
@@ -185,7 +206,7 @@ class TableIndexReader implements IndexReader {
 }
 
 function add(found: Map<number, RowSet>, fragment: number, rows: RowSet): void {
-  if (rows.count === 0) return
+  if (rows.isNone) return
   const known = found.get(fragment)
   found.set(fragment, known === undefined ? rows : known.or(rows))
 }

@@ -35,6 +35,7 @@ import { NumberRuns } from '../primitives/number-runs.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
+import { type Soon, whenThere } from '../primitives/soon.js'
 import { UnorderedRuns } from '../primitives/unordered-runs.js'
 import { readZone, type Zone } from '../sql/zones/zone.js'
 import { bytesToRead, readColumn, readFooter } from './data-file.js'
@@ -64,7 +65,7 @@ export class TableReader {
   readonly #location: string
   #starts: ReadonlyMap<Fragment, number> | undefined
   #places: ReadonlyMap<number, number> | undefined
-  readonly #parts = new Map<Fragment, Promise<readonly Part[]>>()
+  readonly #parts = new Map<Fragment, Soon<readonly Part[]>>()
 
   /** `location`: the table's folder, relative to the root. */
   constructor(
@@ -93,12 +94,15 @@ export class TableReader {
   }
 
   /** The parts of one fragment, in row order; the same objects every time. Reads the footer of one data file. */
-  partsOf(fragment: Fragment, signal?: AbortSignal): Promise<readonly Part[]> {
+  partsOf(fragment: Fragment, signal?: AbortSignal): Soon<readonly Part[]> {
     let parts = this.#parts.get(fragment)
     if (parts === undefined) {
       parts = this.#listParts(fragment)
       this.#parts.set(fragment, parts)
-      parts.catch(() => this.#parts.delete(fragment))
+      parts.then(
+        listed => this.#parts.set(fragment, listed),
+        () => this.#parts.delete(fragment),
+      )
     }
     return this.#arrived(parts, signal)
   }
@@ -148,7 +152,7 @@ export class TableReader {
   }
 
   /** One column of one part; all null where the fragment was written before the field existed. */
-  async column(part: Part, field: TableField, signal?: AbortSignal): Promise<LoadedColumn> {
+  column(part: Part, field: TableField, signal?: AbortSignal): Soon<LoadedColumn> {
     const file = fileOf(part.fragment, field)
     if (file === undefined) return loadedColumn(nullColumn(field.type, part.rows))
     const loading = this.#source.columns.get(
@@ -157,10 +161,11 @@ export class TableReader {
         'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field, claim),
       this.#placeOf(file),
     )
-    const loaded = await this.#arrived(loading, signal)
-    // The same bytes serve versions in which fields of a struct are called differently.
-    if (equalTypes(loaded.column.type, field.type)) return loaded
-    return { ...loaded, column: retyped(loaded.column, field.type) }
+    return whenThere(this.#arrived(loading, signal), loaded => {
+      // The same bytes serve versions in which fields of a struct are called differently.
+      if (equalTypes(loaded.column.type, field.type)) return loaded
+      return { ...loaded, column: retyped(loaded.column, field.type) }
+    })
   }
 
   /** Begins to load columns of a part for later calls, where they will still be there then. */
@@ -177,7 +182,10 @@ export class TableReader {
       bytes += bytesToRead(range)
     }
     if (!this.#source.memory.canHold(bytes)) return
-    for (const field of fields) this.column(part, field).catch(() => {})
+    for (const field of fields) {
+      const loading = this.column(part, field)
+      if (loading instanceof Promise) loading.catch(() => {})
+    }
   }
 
   /** The vectors of a part, where the kernels can read them. */
@@ -195,7 +203,7 @@ export class TableReader {
   }
 
   /** The rows of a part that are alive, by offset in the part; null when all are. */
-  async live(part: Part, signal?: AbortSignal): Promise<Bitset | null> {
+  live(part: Part, signal?: AbortSignal): Soon<Bitset | null> {
     const { fragment, batch } = part
     if (fragment.dead.count === 0) return null
     const last = fragment.dead.parts.at(-1)!
@@ -225,14 +233,20 @@ export class TableReader {
   }
 
   /** The ids of all rows of a fragment, dead ones included, by offset. */
-  rowIds({ ids, rows }: Fragment, signal?: AbortSignal): Promise<RunSequence> {
-    if ('row0' in ids) return Promise.resolve(NumberRuns.range(ids.row0, rows))
+  rowIds({ ids, rows }: Fragment, signal?: AbortSignal): Soon<RunSequence> {
+    if ('row0' in ids) return NumberRuns.range(ids.row0, rows)
     const decode: DecodeRuns<RunSequence> = ids.ascending === false ? UnorderedRuns.decode : NumberRuns.decode
     return this.#arrived(this.#runs(ids, decode, decode, rows), signal)
   }
 
   /** What is being loaded, once it is there. Files of a version that ceased to exist meanwhile may be gone. */
-  async #arrived<T>(loading: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  #arrived<T>(loading: Soon<T>, signal: AbortSignal | undefined): Soon<T> {
+    if (loading instanceof Promise) return this.#waitedFor(loading, signal)
+    signal?.throwIfAborted()
+    return loading
+  }
+
+  async #waitedFor<T>(loading: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     try {
       return await orAborted(loading, signal)
     } catch (error) {
@@ -310,7 +324,7 @@ export class TableReader {
     return (await this.#footer(file)).batches.map(batch => batch.length)
   }
 
-  #footer(file: StoredFile): Promise<FileLayout> {
+  #footer(file: StoredFile): Soon<FileLayout> {
     const path = this.#path(file.file)
     return this.#source.footers.get(path, () => readFooter(this.#source.store, path, file))
   }

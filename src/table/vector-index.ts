@@ -15,6 +15,7 @@ import { NumberRuns } from '../primitives/number-runs.js'
 import { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import type { RowSet } from '../primitives/row-set.js'
+import type { Soon } from '../primitives/soon.js'
 import { IndexCover, itemsByFragment, rowsOfItems } from './index-cover.js'
 import { openSectionFile } from './section-file.js'
 import { readStoredRuns } from './stored-runs.js'
@@ -183,7 +184,7 @@ export class SegmentReader {
   }
 
   /** What is being loaded, once it is there. Files of a version that ceased to exist meanwhile may be gone. */
-  async #arrived<T>(loading: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  async #arrived<T>(loading: Soon<T>, signal: AbortSignal | undefined): Promise<T> {
     try {
       return await orAborted(loading, signal)
     } catch (error) {

@@ -11,6 +11,7 @@ import { type Fragment, onlyLostRows } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { awaited } from '../primitives/soon.js'
 import { candidatesIn, matchingRows, mayChoose, type Sieve, sieveFor } from '../query/filter.js'
 import type { RowHits } from '../query/hits.js'
 import { RowSource, rowOffsetField } from '../query/source.js'
@@ -88,9 +89,9 @@ async function matchingIn(
   pacer: Pacer,
 ): Promise<Uint32Array> {
   const pieces: Uint32Array[] = []
-  for await (const candidate of candidatesIn(source, fragment, sieve, { names: [] }, pacer)) {
+  for await (const candidate of awaited(candidatesIn(source, fragment, sieve, { names: [] }, pacer))) {
     const { part } = candidate
-    for await (const offsets of matchingRows(source, candidate, pacer)) {
+    for await (const offsets of awaited(matchingRows(source, candidate, pacer))) {
       const rows = await narrow(source, { parts: [part], partOf: null, offsets, distances: null })
       pieces.push(part.first === 0 ? rows : rows.map(row => part.first + row))
     }

@@ -12,6 +12,7 @@ import { arrowSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { awaited } from '../primitives/soon.js'
 import { ascendingIds } from '../query/differing-ids.js'
 import { candidates, matchingRows } from '../query/filter.js'
 import { RowSource, rowIdField, sourceSchema } from '../query/source.js'
@@ -56,8 +57,8 @@ export async function movedIds(
   const counts = [0, 0]
   for (const [a, b] of pairs) {
     for (const [side, source] of [new RowSource(a, pacer, b), new RowSource(b, pacer, a)].entries()) {
-      for await (const candidate of candidates(source, { filter: null, names: [] }, pacer)) {
-        for await (const offsets of matchingRows(source, candidate, pacer)) {
+      for await (const candidate of awaited(candidates(source, { filter: null, names: [] }, pacer))) {
+        for await (const offsets of awaited(matchingRows(source, candidate, pacer))) {
           counts[side]! += offsets.length
           if (counts[side]! > most) return null
           found.push(await source.rowIds(candidate.part, offsets))
@@ -150,7 +151,8 @@ async function unchanged(
   const schema = arrowSchema(view.schema)
   const names = schema.fields.map(({ name }) => name)
   const made = await valuesOf(source, now, schema, query.values, pacer)
-  const kept = await valuesOf(view, before, schema, (rows, hits) => rows.batch(hits, names, false), pacer)
+  const namedOf: NewValues = async (rows, hits) => rows.batch(hits, names, false)
+  const kept = await valuesOf(view, before, schema, namedOf, pacer)
   const places = new Map([...kept.ids].map((id, row) => [id - place.firstRow, row]))
   const both = [...made.ids.keys()].filter(row => places.has(made.ids[row]!))
   const a = takeBatch(made.rows, Uint32Array.from(both))

@@ -4,7 +4,15 @@ import { expect, test } from 'vitest'
 import { connect, type Row, type Table } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { failure } from '../support/failure.js'
-import { type Column, cast, type ModelRow, SchemaModel, shown, type Type } from './schema-model.js'
+import {
+  type Column,
+  cast,
+  type ModelRow,
+  SchemaModel,
+  shown,
+  type Type,
+  type Version,
+} from './schema-model.js'
 
 const types: readonly Type[] = ['int16', 'int32', 'int64', 'string']
 
@@ -280,6 +288,22 @@ class History {
   }
 }
 
+/** What a version shows, and as text: made once, though each version is looked at twice. */
+const views = new WeakMap<
+  Version,
+  { readonly rows: readonly Record<string, unknown>[]; readonly text: string }
+>()
+
+function viewOf(version: Version) {
+  let view = views.get(version)
+  if (view === undefined) {
+    const rows = shown(version)
+    view = { rows, text: JSON.stringify(rows) }
+    views.set(version, view)
+  }
+  return view
+}
+
 async function check(table: Table, model: SchemaModel, version: number): Promise<void> {
   const at = await table.checkout(version)
   const expected = model.versions[version - 1]!
@@ -287,10 +311,10 @@ async function check(table: Table, model: SchemaModel, version: number): Promise
   expect(fields.map(({ name, nullable }) => [name, nullable])).toEqual(
     expected.columns.map(({ name, nullable }) => [name, nullable]),
   )
-  const rows = shown(expected)
+  const { rows, text } = viewOf(expected)
   const found = await at.search().orderBy('key').toArray()
   // What differs is for expect to show; it takes far longer to see that nothing does.
-  if (JSON.stringify(found) !== JSON.stringify(rows)) expect(found).toEqual(rows)
+  if (JSON.stringify(found) !== text) expect(found).toEqual(rows)
   for (const { name, type } of expected.columns) {
     const nulls = rows.filter(row => row[name] === null).length
     expect([name, await at.countRows(`${name} IS NULL`)]).toEqual([name, nulls])

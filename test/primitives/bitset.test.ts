@@ -25,7 +25,7 @@ test('behaves like a Set of numbers', () => {
       const check = (set: Bitset, expected: number[]) => {
         expect([...set.toIndices()]).toEqual(expected)
         expect(set.count()).toBe(expected.length)
-        for (const i of all) expect(set.has(i)).toBe(expected.includes(i))
+        expect(all.filter(i => set.has(i))).toEqual(expected)
       }
       const left = setOf(length, a)
       const right = setOf(length, b)
@@ -35,6 +35,10 @@ test('behaves like a Set of numbers', () => {
       )
       check(
         left.clone().and(right),
+        all.filter(i => inA.has(i) && inB.has(i)),
+      )
+      check(
+        left.intersection(right),
         all.filter(i => inA.has(i) && inB.has(i)),
       )
       check(
@@ -55,6 +59,8 @@ test('behaves like a Set of numbers', () => {
       expect([...left.selectAll(ranks)]).toEqual(ranks.map(rank => inOrder[rank]))
       expect(ranks.map(rank => left.select(rank))).toEqual([...left.selectAll(ranks)])
       expect(left.isEmpty()).toBe(inA.size === 0)
+      expect(left.isFull()).toBe(inA.size === length)
+      expect(Bitset.full(length).isFull()).toBe(true)
       const [from = 0, to = 0] = b
       check(
         Bitset.range(length, from, Math.min(to, length)),
@@ -63,6 +69,7 @@ test('behaves like a Set of numbers', () => {
       const [first, end] = [Math.min(from, length), Math.max(Math.min(from, length), Math.min(to, length))]
       const part = left.slice(first, end)
       expect([...part.toIndices()]).toEqual(inOrder.filter(i => i >= first && i < end).map(i => i - first))
+      expect(left.view(first, end)).toEqual(part)
       const longer = setOf(length + first, b)
       longer.addShifted(left, first)
       expect([...longer.toIndices()]).toEqual(
@@ -75,4 +82,15 @@ test('behaves like a Set of numbers', () => {
 
 test('bits past the end of a byte bitmap are dropped', () => {
   expect(Bitset.fromBytes(new Uint8Array([0xff, 0xff]), 11).count()).toBe(11)
+})
+
+test('many bits are as many as one by one', () => {
+  fc.assert(
+    fc.property(fc.uint32Array({ maxLength: 40 }), words => {
+      const set = new Bitset(32 * words.length, words)
+      let count = 0
+      for (let i = 0; i < set.length; i++) count += Number(set.has(i))
+      expect(set.count()).toBe(count)
+    }),
+  )
 })

@@ -54,6 +54,15 @@ describe('one budget', () => {
     expect(loads).toBe(1)
   })
 
+  test('what has come is given at once', async () => {
+    const { columns } = open(10)
+    const loading = columns.get('a', of(1000))
+    expect(loading).toBeInstanceOf(Promise)
+    const came = await loading
+    expect(columns.get('a', of(1000))).toBe(came)
+    expect(columns.passing().get('a', of(1000))).toBe(came)
+  })
+
   test('a failed load is forgotten, and what it claimed', async () => {
     const { memory, columns } = open(10)
     const failing = columns.get('a', async claim => {

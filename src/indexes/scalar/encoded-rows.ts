@@ -8,7 +8,7 @@
  * How many rows there are is kept beside them.
  */
 import { corrupted } from '../../errors.js'
-import { Bitset } from '../../primitives/bitset.js'
+import { type Bitset, popcount } from '../../primitives/bitset.js'
 import { VarintReader, varintBytes, writeVarint } from '../../primitives/varint.js'
 
 const gapsTag = 0
@@ -152,6 +152,21 @@ export function writeRows(
 
 /** Gaps and runs: into a bitmap or as numbers. */
 function decode(
+  rows: EncodedRows,
+  from: number,
+  to: number,
+  count: number,
+  bits: Bitset | null,
+  out: Uint32Array | null,
+  start: number,
+): void {
+  const tag = rows.bytes[from]
+  if (from >= to || (tag !== gapsTag && tag !== runsTag)) throw damaged()
+  if (tag === gapsTag) decodeGaps(rows, from + 1, to, count, bits, out, start)
+  else decodeRuns(rows, from + 1, to, count, bits, out, start)
+}
+
+function decodeGaps(
   { bytes, length }: EncodedRows,
   from: number,
   to: number,
@@ -160,19 +175,52 @@ function decode(
   out: Uint32Array | null,
   start: number,
 ): void {
-  const tag = bytes[from]
-  if (from >= to || (tag !== gapsTag && tag !== runsTag)) throw damaged()
-  const varints = new VarintReader(bytes, from + 1, to)
+  const words = bits?.words ?? null
+  let at = from
+  let row = -1
+  let end = start
+  while (at < to) {
+    const [first, second] = [bytes[at]!, bytes[at + 1]!]
+    let gap: number
+    if (at + 1 < to && (first & second) < 128) {
+      // One byte or two: which of the two is not branched on, as nobody can foretell it.
+      const isLong = first >>> 7
+      gap = (first & 127) | ((second * isLong) << 7)
+      at += 1 + isLong
+    } else {
+      const varints = new VarintReader(bytes, at, to)
+      gap = varints.next()
+      at = varints.at
+    }
+    row += gap + 1
+    // So said that it is true of NaN, too.
+    if (!(row < length) || end - start === count) throw damaged()
+    if (words === null) out![end] = row
+    else words[row >>> 5]! |= 1 << (row & 31)
+    end++
+  }
+  if (end - start !== count) throw damaged()
+}
+
+function decodeRuns(
+  { bytes, length }: EncodedRows,
+  from: number,
+  to: number,
+  count: number,
+  bits: Bitset | null,
+  out: Uint32Array | null,
+  start: number,
+): void {
+  const varints = new VarintReader(bytes, from, to)
   let next = 0
   let left = count
   while (varints.at < to) {
     const begin = next + varints.next()
-    const end = begin + 1 + (tag === runsTag ? varints.next() : 0)
+    const end = begin + 1 + varints.next()
     left -= end - begin
     // So said that it is true of NaN, too.
     if (!(end <= length && left >= 0)) throw damaged()
     if (bits === null) for (let row = begin; row < end; row++) out![start++] = row
-    else if (end === begin + 1) bits.add(begin)
     else bits.addRange(begin, end)
     next = end
   }
@@ -191,12 +239,34 @@ function bitmapAt({ bytes, length }: EncodedRows, from: number, to: number): { a
   return { at, row: 8 * skipped }
 }
 
-function addBits(rows: EncodedRows, from: number, to: number, count: number, bits: Bitset): void {
+/** In one pass: by words, but for the bytes before the first whole one of the bitmap and those left at the end. */
+function addBits(rows: EncodedRows, from: number, to: number, count: number, { words }: Bitset): void {
   const { at, row } = bitmapAt(rows, from, to)
-  const own = new Bitset(8 * (to - at))
-  new Uint8Array(own.words.buffer).set(rows.bytes.subarray(at, to))
-  if (own.count() !== count) throw damaged()
-  bits.addShifted(own, row)
+  const { bytes } = rows
+  const skipped = row >>> 3
+  const first = Math.min(to, at + (-skipped & 3))
+  const last = first + ((to - first) & ~3)
+  const view = new DataView(bytes.buffer, bytes.byteOffset, to)
+  let found = addBytes(bytes, at, first, words, skipped)
+  let w = (skipped + first - at) >>> 2
+  for (let i = first; i < last; i += 4) {
+    const word = view.getInt32(i, true)
+    found += popcount(word)
+    words[w++]! |= word
+  }
+  found += addBytes(bytes, last, to, words, skipped + last - at)
+  if (found !== count) throw damaged()
+}
+
+/** Adds single bytes from byte `place` of a bitmap on; gives how many bits are set in them. */
+function addBytes(bytes: Uint8Array, from: number, to: number, words: Uint32Array, place: number): number {
+  let found = 0
+  for (let i = from, at = place; i < to; i++, at++) {
+    const byte = bytes[i]!
+    found += popcount(byte)
+    words[at >>> 2]! |= byte << (8 * (at & 3))
+  }
+  return found
 }
 
 function numberBits(

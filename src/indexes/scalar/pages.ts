@@ -3,9 +3,10 @@ import type { Column } from '../../arrow/column.js'
 import { columnBytes } from '../../arrow/layout.js'
 import { corrupted } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
+import { arrival, begun, type Soon, type Waits, whenThere } from '../../primitives/soon.js'
 import type { Scalar } from '../../sql/bound.js'
 import { orderOfScalars, sortedScalars } from '../../sql/values/scalar-order.js'
-import { keyOf, placeOf } from './place-of.js'
+import { endOfEqual, keyOf, placeOf } from './place-of.js'
 import type { ProbeEnd } from './probe.js'
 import type { SegmentFile } from './segment.js'
 
@@ -64,24 +65,29 @@ export class Pages {
     return this.#file.batchRows[page]!
   }
 
-  column(page: number, column: number, pacer: Pacer): Promise<Column> {
+  column(page: number, column: number, pacer: Pacer): Soon<Column> {
     return this.#file.column(page, column, pacer.signal)
   }
 
-  directory(column: number, pacer: Pacer): Promise<Column> {
+  directory(column: number, pacer: Pacer): Soon<Column> {
     return this.column(this.#starts.length - 1, column, pacer)
   }
 
-  async #firstValues(pacer: Pacer): Promise<Column> {
+  #firstValues(pacer: Pacer): Soon<Column> {
     if (this.#firsts !== null) return this.#firsts
-    const firsts = await this.directory(0, pacer)
-    if (columnBytes(firsts) <= keptBytes) this.#firsts = firsts
-    return firsts
+    return whenThere(this.directory(0, pacer), firsts => {
+      if (columnBytes(firsts) <= keptBytes) this.#firsts = firsts
+      return firsts
+    })
   }
 
   /** The values between two ends. */
-  async between(low: ProbeEnd | null, high: ProbeEnd | null, pacer: Pacer): Promise<Run> {
-    const directory = await this.#firstValues(pacer)
+  between(low: ProbeEnd | null, high: ProbeEnd | null, pacer: Pacer): Soon<Run> {
+    return begun(this.#between(low, high, pacer))
+  }
+
+  *#between(low: ProbeEnd | null, high: ProbeEnd | null, pacer: Pacer): Waits<Run> {
+    const directory = yield* arrival(this.#firstValues(pacer))
     const { type } = directory
     let [from, to] = [0, this.values]
     let page = -1
@@ -90,7 +96,7 @@ export class Pages {
       const key = keyOf(type, low.value)
       page = this.#pageOf(directory, key, !low.inclusive)
       if (page >= 0) {
-        column = await this.column(page, 0, pacer)
+        column = yield* arrival(this.column(page, 0, pacer))
         from = this.#starts[page]! + placeOf(column, key, !low.inclusive, 0, column.length)
       }
     }
@@ -99,7 +105,7 @@ export class Pages {
       const last = this.#pageOf(directory, key, high.inclusive)
       if (last < 0) to = 0
       else {
-        if (last !== page || column === null) column = await this.column(last, 0, pacer)
+        if (last !== page || column === null) column = yield* arrival(this.column(last, 0, pacer))
         to = this.#starts[last]! + placeOf(column, key, high.inclusive, 0, column.length)
       }
     }
@@ -107,8 +113,12 @@ export class Pages {
   }
 
   /** The values equal to one of some: a run for each of those that are there, ascending. */
-  async equalTo(values: readonly Scalar[], pacer: Pacer): Promise<Run[]> {
-    const directory = await this.#firstValues(pacer)
+  equalTo(values: readonly Scalar[], pacer: Pacer): Soon<Run[]> {
+    return begun(this.#equalTo(values, pacer))
+  }
+
+  *#equalTo(values: readonly Scalar[], pacer: Pacer): Waits<Run[]> {
+    const directory = yield* arrival(this.#firstValues(pacer))
     const { type } = directory
     const runs: Run[] = []
     let page = -1
@@ -119,22 +129,24 @@ export class Pages {
       const key = keyOf(type, sorted[i]!)
       const first = placeOf(directory, key, false, Math.max(0, page), this.count) - 1
       let from = 0
+      let begin = 0
       if (first >= 0) {
-        if (first !== page || column === null) column = await this.column(first, 0, pacer)
-        from = this.#starts[first]! + placeOf(column, key, false, 0, column.length)
+        if (first !== page || column === null) column = yield* arrival(this.column(first, 0, pacer))
+        begin = placeOf(column, key, false, 0, column.length)
+        from = this.#starts[first]! + begin
         page = first
       }
-      const last = placeOf(directory, key, true, first + 1, this.count) - 1
+      const last = endOfEqual(directory, key, first + 1, this.count) - 1
       if (last >= 0) {
-        if (last !== page || column === null) column = await this.column(last, 0, pacer)
-        const to = this.#starts[last]! + placeOf(column, key, true, 0, column.length)
+        if (last !== page || column === null) column = yield* arrival(this.column(last, 0, pacer))
+        const to = this.#starts[last]! + endOfEqual(column, key, last === first ? begin : 0, column.length)
         page = last
         // Of two constants that are equal (0 and -0), the second finds nothing more.
         from = Math.max(from, done)
         if (from < to) runs.push({ from, to })
         done = Math.max(done, to)
       }
-      if (pacer.due()) await pacer.pause()
+      if (pacer.due()) yield pacer.pause()
     }
     return runs
   }

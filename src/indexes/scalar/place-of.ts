@@ -44,6 +44,13 @@ export function placeOf(column: Column, key: Key, after: boolean, from: number, 
   }
 }
 
+/** Where the values equal to `key` end, which begin at `from`: mostly there are few. */
+export function endOfEqual(column: Column, key: Key, from: number, to: number): number {
+  const near = Math.min(to, from + 2)
+  const end = placeOf(column, key, true, from, near)
+  return end < near ? end : placeOf(column, key, true, near, to)
+}
+
 // The same bisection for each kind of array, so that each loop meets one kind only. NaN is neither less than nor equal to
 // anything, which is right for what comes after all numbers.
 

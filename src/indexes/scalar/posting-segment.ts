@@ -13,6 +13,8 @@ import type { ScalarSegment, SegmentFile } from './segment.js'
 
 const countColumn = 1
 const rowsColumn = 2
+/** Sets of rows up to this many are joined one to the other, each of them in order. */
+const fewSets = 4
 
 export class PostingSegment implements ScalarSegment {
   readonly rows: number
@@ -103,33 +105,42 @@ export class PostingSegment implements ScalarSegment {
     const { rows: length } = this
     const pieces = this.#pages.pieces(runs)
     const count = await this.#count(runs, pacer)
-    const numbers = fewRows(count, length) ? new Uint32Array(count) : null
+    const sets = runs.reduce((sum, { from, to }) => sum + to - from, 0)
+    const isSorted = sets <= fewSets
+    const numbers = (isSorted ? RowSet.areFew : fewRows)(count, length) ? new Uint32Array(count) : null
     const bits = numbers === null ? new Bitset(length) : null
+    // Of numbers in order: where each set begins.
+    const starts: number[] = []
     let at = 0
     let loaded = -1
     let counts: Uint32Array = noNumbers
-    let sets: Column | null = null
+    let column: Column | null = null
     for (const { page, from, to } of pieces) {
-      if (page !== loaded || sets === null) {
+      if (page !== loaded || column === null) {
         counts = (await this.#pages.column(page, countColumn, pacer)).values as Uint32Array
-        sets = await this.#pages.column(page, rowsColumn, pacer)
+        column = await this.#pages.column(page, rowsColumn, pacer)
         loaded = page
       }
-      const encoded: EncodedRows = { bytes: sets.values as Uint8Array, length }
-      const offsets = sets.offsets!
+      const encoded: EncodedRows = { bytes: column.values as Uint8Array, length }
+      const offsets = column.offsets!
       for (let i = from; i < to; i++) {
         if (bits !== null) addRows(encoded, offsets[i]!, offsets[i + 1]!, counts[i]!, bits)
         else {
           if (at + counts[i]! > numbers!.length)
             throw corrupted('an index segment counts fewer rows than it has')
+          if (isSorted) starts.push(at)
           writeRows(encoded, offsets[i]!, offsets[i + 1]!, counts[i]!, numbers!, at)
           at += counts[i]!
         }
         if (i % 64 === 0 && pacer.due()) await pacer.pause()
       }
     }
-    if (bits !== null) return RowSet.ofBits(bits)
-    return RowSet.ofUnordered(length, numbers!.subarray(0, at))
+    if (bits !== null) return RowSet.ofBits(bits, sets === 1 ? count : undefined)
+    if (!isSorted) return RowSet.ofUnordered(length, numbers!.subarray(0, at))
+    let union = RowSet.none(length)
+    for (const [i, start] of starts.entries())
+      union = union.or(RowSet.of(length, numbers!.subarray(start, starts[i + 1] ?? at)))
+    return union
   }
 
   /** Rarest values first, so that there is less and less to look at. */

@@ -3,6 +3,7 @@ import { corrupted, unreachable } from '../../errors.js'
 import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { RowSet } from '../../primitives/row-set.js'
+import { arrival, begun, type Soon, type Waits } from '../../primitives/soon.js'
 import type { Scalar } from '../../sql/bound.js'
 import { scalarAt } from '../../sql/values/vector.js'
 import { exactMembers, fewRows } from './costs.js'
@@ -23,24 +24,35 @@ export class SortedSegment implements ScalarSegment {
     if (this.#pages.entries !== rows) throw damaged(`has ${this.#pages.entries} ordinals for ${rows} rows`)
   }
 
-  async estimate(probe: ScalarProbe, pacer: Pacer): Promise<number> {
+  estimate(probe: ScalarProbe, pacer: Pacer): Soon<number> {
+    return begun(this.#estimated(probe, pacer))
+  }
+
+  *#estimated(probe: ScalarProbe, pacer: Pacer): Waits<number> {
     if (probe.kind !== 'members' || probe.values.length <= exactMembers) {
-      return rowsIn(await this.#runsOf(probe, pacer))
+      return rowsIn(yield* this.#runsOf(probe, pacer))
     }
     let rows = 0
-    for (const page of await this.#pages.pagesWith(probe.values, pacer)) rows += this.#pages.rowsOf(page)
+    for (const page of yield* arrival(this.#pages.pagesWith(probe.values, pacer)))
+      rows += this.#pages.rowsOf(page)
     return rows
   }
 
-  async find(probe: ScalarProbe, pacer: Pacer): Promise<RowSet> {
-    const runs = await this.#runsOf(probe, pacer)
+  find(probe: ScalarProbe, pacer: Pacer): Soon<RowSet> {
+    return begun(this.#found(probe, pacer))
+  }
+
+  *#found(probe: ScalarProbe, pacer: Pacer): Waits<RowSet> {
+    const runs = yield* this.#runsOf(probe, pacer)
     const count = rowsIn(runs)
     if (count === 0) return RowSet.none(this.rows)
     if (count === this.rows) return RowSet.all(this.rows)
-    if (fewRows(count, this.rows))
-      return RowSet.ofUnordered(this.rows, await this.#numbers(runs, count, pacer))
-    if (2 * count <= this.rows) return RowSet.ofBits(await this.#bits(runs, pacer))
-    return RowSet.ofBits((await this.#bits(between(runs, this.rows), pacer)).not())
+    if (fewRows(count, this.rows)) {
+      const numbers = yield* this.#numbers(runs, count, pacer)
+      return count === 1 ? RowSet.of(this.rows, numbers) : RowSet.ofUnordered(this.rows, numbers)
+    }
+    if (2 * count <= this.rows) return RowSet.ofBits(yield* this.#bits(runs, pacer))
+    return RowSet.ofBits((yield* this.#bits(between(runs, this.rows), pacer)).not())
   }
 
   async valueAt(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar> {
@@ -51,19 +63,19 @@ export class SortedSegment implements ScalarSegment {
     return scalarAt(await this.#pages.column(piece!.page, 0, pacer), piece!.from)
   }
 
-  async #runsOf(probe: ScalarProbe, pacer: Pacer): Promise<readonly Run[]> {
+  *#runsOf(probe: ScalarProbe, pacer: Pacer): Waits<readonly Run[]> {
     if (this.#last?.probe === probe) return this.#last.runs
-    const runs = await this.#found(probe, pacer)
+    const runs = yield* this.#runsFor(probe, pacer)
     this.#last = { probe, runs }
     return runs
   }
 
-  async #found(probe: ScalarProbe, pacer: Pacer): Promise<readonly Run[]> {
+  *#runsFor(probe: ScalarProbe, pacer: Pacer): Waits<readonly Run[]> {
     switch (probe.kind) {
       case 'range':
-        return [await this.#pages.between(probe.low, probe.high, pacer)]
+        return [yield* arrival(this.#pages.between(probe.low, probe.high, pacer))]
       case 'members':
-        return this.#pages.equalTo(probe.values, pacer)
+        return yield* arrival(this.#pages.equalTo(probe.values, pacer))
       case 'null':
         return [{ from: this.#pages.values, to: this.rows }]
       default:
@@ -71,29 +83,30 @@ export class SortedSegment implements ScalarSegment {
     }
   }
 
-  async #numbers(runs: readonly Run[], count: number, pacer: Pacer): Promise<Uint32Array> {
+  *#numbers(runs: readonly Run[], count: number, pacer: Pacer): Waits<Uint32Array> {
     const numbers = new Uint32Array(count)
     let at = 0
     let loaded = -1
     let ordinals: Uint8Array = noBytes
     for (const { page, from, to } of this.#pages.pieces(runs)) {
-      if (page !== loaded) ordinals = (await this.#pages.column(page, 1, pacer)).values as Uint8Array
+      if (page !== loaded)
+        ordinals = (yield* arrival(this.#pages.column(page, 1, pacer))).values as Uint8Array
       loaded = page
       copyOrdinals(ordinals, from, to, numbers, at)
       at += to - from
-      if (pacer.due()) await pacer.pause()
+      if (pacer.due()) yield pacer.pause()
     }
     for (let i = 0; i < count; i++) if (numbers[i]! >= this.rows) throw this.#beyond(numbers[i]!)
     return numbers
   }
 
-  async #bits(runs: readonly Run[], pacer: Pacer): Promise<Bitset> {
+  *#bits(runs: readonly Run[], pacer: Pacer): Waits<Bitset> {
     const bits = new Bitset(this.rows)
     for (const { page, from, to } of this.#pages.pieces(runs)) {
-      const ordinals = (await this.#pages.column(page, 1, pacer)).values as Uint8Array
+      const ordinals = (yield* arrival(this.#pages.column(page, 1, pacer))).values as Uint8Array
       const largest = addOrdinals(ordinals, from, to, bits.words)
       if (largest >= this.rows) throw this.#beyond(largest)
-      if (pacer.due()) await pacer.pause()
+      if (pacer.due()) yield pacer.pause()
     }
     return bits
   }

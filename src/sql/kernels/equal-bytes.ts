@@ -4,6 +4,7 @@
  * Up to 8 bytes of a string are compared at once, as two words read and masked, 32 rows without a branch; what is
  * longer is confirmed byte by byte for the rows whose first 8 bytes agree.
  */
+import { popcount } from '../../primitives/bitset.js'
 import { type ByteRows, type RowMask, rowsOfWord } from '../values/vector.js'
 
 /** Where in a row the string stands: it is the row, or the row's start or end. */
@@ -249,10 +250,4 @@ function eitherFits(view: DataView, start: number, end: number, a: Probe, b: Pro
   const notA = ((low ^ a.low) & a.lowMask) | ((high ^ a.high) & a.highMask) | (size - a.size)
   const notB = ((low ^ b.low) & b.lowMask) | ((high ^ b.high) & b.highMask) | (size - b.size)
   return Number(notA === 0) | Number(notB === 0)
-}
-
-function popcount(word: number): number {
-  const pairs = word - ((word >>> 1) & 0x55555555)
-  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333)
-  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
 }

@@ -99,6 +99,7 @@ export function wellFormed(value: Scalar): Scalar {
 
 /** Ascending. 100,000 values take the engine's own sorts a third of the time they take one with an order. */
 export function sortedScalars(values: readonly Scalar[], type: DataType, order: Order): ArrayLike<Scalar> {
+  if (values.length < 2) return values.map(wellFormed)
   const [first] = values
   if (typeof first === 'number') return Float64Array.from(values as readonly number[]).sort()
   if (typeof first === 'bigint' && type.kind !== 'decimal') {

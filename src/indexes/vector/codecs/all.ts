@@ -14,7 +14,6 @@ interface CodecKind {
 
 const kinds: Readonly<Record<CodecName, CodecKind>> = {
   flat: { train: trainFlat, open: openFlat, ofResiduals: false },
-  product: { train: trainProduct, open: openProduct, ofResiduals: true },
   scalar: { train: trainScalar, open: openScalar, ofResiduals: false },
   product: { train: trainProduct, open: openProduct, ofResiduals: true },
   binary: { train: trainBinary, open: openBinary, ofResiduals: true },

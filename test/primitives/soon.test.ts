@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { arrival, awaited, begun, type Flow, type Waits, whenThere } from '../../src/primitives/soon.js'
+
+function* sumOf(...terms: readonly (number | Promise<number>)[]): Waits<number> {
+  let sum = 0
+  for (const term of terms) sum += yield* arrival(term)
+  return sum
+}
+
+test('work without anything to wait for has its result at once', () => {
+  expect(begun(sumOf(1, 2, 3))).toBe(6)
+  expect(whenThere(2, value => value + 1)).toBe(3)
+})
+
+test('work goes on with what it waited for', async () => {
+  const late = begun(sumOf(1, Promise.resolve(2), 3, Promise.resolve(4)))
+  expect(late).toBeInstanceOf(Promise)
+  expect(await late).toBe(10)
+  expect(await whenThere(Promise.resolve(2), value => value + 1)).toBe(3)
+})
+
+test('what fails, fails where it is awaited, and the work is closed', async () => {
+  let closed = 0
+  function* failing(): Waits<number> {
+    try {
+      return yield* arrival(Promise.reject<number>(new Error('lost')))
+    } finally {
+      closed++
+    }
+  }
+  await expect(begun(failing())).rejects.toThrow('lost')
+  expect(closed).toBe(1)
+
+  function* flow(): Flow<object> {
+    try {
+      yield { first: true }
+      yield* arrival(Promise.reject<number>(new Error('lost')))
+    } finally {
+      closed++
+    }
+  }
+  const values = awaited(flow())
+  expect((await values.next()).value).toEqual({ first: true })
+  await expect(values.next()).rejects.toThrow('lost')
+  expect(closed).toBe(2)
+})
+
+test('who wants no more of a flow closes it', async () => {
+  let isClosed = false
+  function* endless(): Flow<object> {
+    try {
+      for (;;) {
+        yield Promise.resolve()
+        yield {}
+      }
+    } finally {
+      isClosed = true
+    }
+  }
+  for await (const _ of awaited(endless())) break
+  expect(isClosed).toBe(true)
+})
