@@ -4,7 +4,8 @@
  *
  * - A key is the distance's bits, mapped so that unsigned order is numeric order, above the row's ordinal.
  * - `worst` is the largest distance in a full heap, NaN before it is full, so that `!(d >= worst)` is the
- *   whole test a row that cannot enter costs. Rows come in ascending order: a tie with the worst cannot enter.
+ *   whole test a row that cannot enter costs. That is for rows in ascending order, where a tie with the worst
+ *   cannot enter; of rows in any order `!(d > worst)` is asked.
  * - Bounds and the allowed bit are tested only on rows that would enter, and only there NaN becomes Infinity.
  */
 
