@@ -18,8 +18,8 @@ export const wireNames = {
   efConstruction: 'ef_construction',
 } as const satisfies Record<keyof VectorParameters, keyof CreateIndexRequest>
 
-export type ParameterName = keyof typeof wireNames
-export const parameterNames = Object.keys(wireNames) as readonly ParameterName[]
+type ParameterName = keyof typeof wireNames
+const parameterNames = Object.keys(wireNames) as readonly ParameterName[]
 
 const ofAll: readonly ParameterName[] = ['partitions', 'targetPartitionSize', 'sampleRate', 'maxIterations']
 const ofGraphs: readonly ParameterName[] = ['m', 'efConstruction']
