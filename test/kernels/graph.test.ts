@@ -280,11 +280,16 @@ test('codes are walked by a table of distances, along edges made by vectors', ()
 })
 
 test('forgets the farther half of what it has yet to expand, and goes on', () => {
-  const rows = uniform(20_000, 1, 1).map((row, number) =>
-    Uint8Array.from([number >> 8, number & 255, row[0]!]),
-  )
-  const built = build(rows, 3, { kind: 'u8', m: 4, width: 8, efMax: 8 })
-  expect(recall(built, rows.length, [[40, 128, 128]], 8, 1, row => row === 19_000)).toBe(1)
+  const rows = uniform(17_000, 4, 1)
+  const everywhere = rows.map((_, row) => ({ row, level: 0 }))
+  const found = [false, true].map(plain => {
+    const { graph, ask } = build(rows, 4, { kind: 'u8', m: 4, width: 8, efMax: 8, plain })
+    allow(graph, row => row % 1000 === 0)
+    ask(rows[5]!)
+    return [...graph.rows(graph.walk(everywhere, 8, 8, true).found)]
+  })
+  expect(found[0]!.length).toBe(8)
+  expect(found[1]).toEqual(found[0])
 })
 
 test('visits are told apart when their numbers begin anew', () => {
