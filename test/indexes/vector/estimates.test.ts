@@ -9,10 +9,10 @@ import { Pacer } from '../../../src/primitives/pacer.js'
 import { gaussian } from '../../support/vectors.js'
 
 const dim = 128
-const clusters = 10
-const clusterRows = 500
+const clusters = 16
+const clusterRows = 300
 const rows = clusters * clusterRows
-const queries = 12
+const queries = 16
 
 const random = seededRandom(42)
 const centers = gaussian(clusters * dim, random)
@@ -52,7 +52,7 @@ const cases: readonly Case[] = [
     first: 200,
     bias: 0.1,
   },
-  { title: '128 signs', settings: { name: 'binary', subVectors: 0, bits: 0 }, first: 200, bias: 0.002 },
+  { title: '128 signs', settings: { name: 'binary', subVectors: 0, bits: 0 }, first: 100, bias: 0.002 },
 ]
 
 describe.each(cases)('$title', ({ settings, first, bias }) => {
