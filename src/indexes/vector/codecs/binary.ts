@@ -22,7 +22,7 @@ import {
 } from '../../../kernels/fast-scan.js'
 import { seededRandom } from '../../../primitives/seeded-random.js'
 import type { Codec, CodecSettings } from '../codec.js'
-import { Desks } from './desks.js'
+import { codedRows, Desks } from './desks.js'
 import { copyNibbles, nibbleListBytes, putNibbles } from './nibbles.js'
 
 /** Elements are rotated together with zeros: the more bits, the better the guess, which short vectors need. */
@@ -33,9 +33,6 @@ const dimsLeast = 64
 const rotationNumber = 1
 const rounds = 4
 const seed = 0x5eaf
-
-/** Vectors that are coded at once. */
-const codedRows = 64
 
 interface Desk {
   readonly arena: Arena

@@ -6,10 +6,7 @@ import { roundedBytes, roundTables } from '../../../kernels/fast-scan.js'
 import { type Columns, nearestColumns, squareColumns } from '../../../kernels/product.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { CodecSettings } from '../codec.js'
-import { Desks } from './desks.js'
-
-/** Vectors that are coded at once: they and the centroids of a part fit the cache. */
-export const codedRows = 64
+import { codedRows, Desks } from './desks.js'
 
 /** Rows of a sample that are cut between two looks at the clock. */
 const rowsAtOnce = 1024

@@ -8,7 +8,8 @@ import { fastScanScratchBytes, roundedBytes, scanNibbles } from '../../../kernel
 import { codesScratchBytes, scanCodes, tableEntries } from '../../../kernels/product.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { Codec, CodecSettings } from '../codec.js'
-import { Codebooks, codedRows } from './codebooks.js'
+import { Codebooks } from './codebooks.js'
+import { codedRows } from './desks.js'
 import { copyNibbles, nibbleListBytes, putNibbles } from './nibbles.js'
 
 export class ProductCodec implements Codec {
