@@ -145,14 +145,13 @@ class NearSearch {
     const { signal } = this.#pacer
     const ids = await reader.rowIds(fragment, signal)
     for (const { part, rows } of inParts(await reader.partsOf(fragment, signal), offsets)) {
-      const { segment, present } = await reader.vectors(part, field, signal)
-      const there = present === null ? rows : rows.filter(row => present.has(row))
-      meter?.measured(there.length, segment, true)
-      const distances = distancesOf(segment, query, metric, there)
+      const { segment } = await reader.vectors(part, field, signal)
+      meter?.measured(rows.length, segment, true)
+      const distances = distancesOf(segment, query, metric, rows)
       this.found.add(
         part,
         ids,
-        inOrder(there, distances, upper, row => ids.at(part.first + row)),
+        inOrder(rows, distances, upper, row => ids.at(part.first + row)),
       )
       await this.#pacer.turn()
     }

@@ -312,6 +312,16 @@ test('who limits the partitions may get fewer rows, nobody else', async () => {
   })
 })
 
+test('A-046 equal distances rank by row id, in whatever order the rows lie', async () => {
+  await withTable(async (table, ns) => {
+    await table.add(Array.from({ length: 20 }, (_, id) => ({ id, x: 0, v: [1, 1] })))
+    await table.update({ x: 1 }, 'id IN (0, 3)')
+    await ns.optimize()
+    await indexed(table)
+    expect(ids(await (table.search([1, 1]) as Search).limit(5).toArray())).toEqual([0, 1, 2, 3, 4])
+  })
+})
+
 test('A-052 rows that no index covers are found unless the search is to be fast', async () => {
   await withLine(20, async (table, near) => {
     await table.delete('id < 2')
