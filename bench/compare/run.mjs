@@ -3,6 +3,7 @@
  * folder; `npm run bench:compare -- exact` sees to both.
  */
 import { askBenches, named } from '../../dist/bench/harness.js'
+import { bench as ann } from './ann.mjs'
 import { bench as commit } from './commit.mjs'
 import { bench as exact } from './exact.mjs'
 import { bench as ingest } from './ingest.mjs'
@@ -12,6 +13,6 @@ import { bench as sql } from './sql.mjs'
 
 const words = process.argv.slice(2)
 await askBenches(
-  [named(exact), named(commit), named(ingest), named(mutate), named(sql), named(scalar)],
+  [named(exact), named(ann), named(commit), named(ingest), named(mutate), named(sql), named(scalar)],
   words.includes('--small') ? words : ['--full', ...words],
 )
