@@ -3,22 +3,43 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as lancedb from '@lancedb/lancedb'
-import { Field, FixedSizeList, Float32, Int32, Schema, makeData, RecordBatch, Struct, Table } from 'apache-arrow'
-import { Index as Usearch, MetricKind, ScalarKind } from 'usearch'
+import {
+  Field,
+  FixedSizeList,
+  Float32,
+  Int32,
+  makeData,
+  RecordBatch,
+  Schema,
+  Struct,
+  Table,
+} from 'apache-arrow'
+import { MetricKind, ScalarKind, Index as Usearch } from 'usearch'
 import { race } from '../../dist/bench/harness.js'
 import { vectorTable } from '../../dist/bench/query-vector.js'
 import { clusteredData, fashionData, recallOf, trueNeighbours } from '../../dist/bench/vector-data.js'
 import { connect } from '../../dist/src/index.js'
 
 /** Needs a compiler to be installed; absent where there was none. */
-const hnswlib = await import('hnswlib-node').then(module => module.default, () => null)
+const hnswlib = await import('hnswlib-node').then(
+  module => module.default,
+  () => null,
+)
 
 export const bench = {
   name: 'ann',
   question:
     'who finds the approximately nearest rows sooner, at the least effort that reaches a recall? (10 of the nearest rows; lancedb may use other threads)',
   small: { rows: 3000, dim: 16, centres: 30, fashion: false, queries: 50, floors: [0.95], rounds: 2 },
-  full: { rows: 100_000, dim: 128, centres: 1000, fashion: true, queries: 500, floors: [0.9, 0.95, 0.99], rounds: 5 },
+  full: {
+    rows: 100_000,
+    dim: 128,
+    centres: 1000,
+    fashion: true,
+    queries: 500,
+    floors: [0.9, 0.95, 0.99],
+    rounds: 5,
+  },
   async run({ rows, dim, centres, fashion, queries, floors, rounds }) {
     const pictures = fashion ? fashionData(queries) : null
     const all = [clusteredData(rows, dim, centres, 1.5, queries), ...(pictures === null ? [] : [pictures])]
@@ -98,7 +119,12 @@ async function leastEffort(engine, queries, truth, floor) {
 async function sheaf(data, folder) {
   const ns = await connect(folder, { upkeep: { compact: false } })
   const table = await vectorTable(ns, data)
-  await table.createIndex('vector', { type: 'IVF_HNSW_SQ', m: 16, efConstruction: 200, waitTimeoutMs: 3_600_000 })
+  await table.createIndex('vector', {
+    type: 'IVF_HNSW_SQ',
+    m: 16,
+    efConstruction: 200,
+    waitTimeoutMs: 3_600_000,
+  })
   return {
     search: async (query, ef) =>
       (await table.search(query).ef(ef).select(['id']).limit(10).toArray()).map(row => row.id),
@@ -159,13 +185,24 @@ async function lance(data, folder) {
   const vectors = makeData({ type, length: count, nullCount: 0, child: floats })
   const ids = makeData({ type: new Int32(), data: Int32Array.from({ length: count }, (_, i) => i) })
   const schema = new Schema([new Field('id', new Int32(), false), new Field('vector', type, true)])
-  const struct = makeData({ type: new Struct(schema.fields), length: count, nullCount: 0, children: [ids, vectors] })
+  const struct = makeData({
+    type: new Struct(schema.fields),
+    length: count,
+    nullCount: 0,
+    children: [ids, vectors],
+  })
   const table = await db.createTable('vectors', new Table(schema, [new RecordBatch(schema, struct)]))
   const config = lancedb.Index.hnswSq({ distanceType: 'l2', numPartitions: 1, m: 16, efConstruction: 200 })
   await table.createIndex('vector', { config })
   return {
     async search(query, ef) {
-      const found = await table.query().nearestTo(query).ef(ef).select(['id', '_distance']).limit(10).toArrow()
+      const found = await table
+        .query()
+        .nearestTo(query)
+        .ef(ef)
+        .select(['id', '_distance'])
+        .limit(10)
+        .toArrow()
       return Array.from(found.getChild('id').toArray())
     },
     close: () => db.close(),

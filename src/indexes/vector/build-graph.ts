@@ -38,7 +38,7 @@ export async function planGraph(
 ): Promise<GraphPlan> {
   const { innerDim: dim } = space
   const { codec: name, partitions, maxIterations, subVectors, bits, m, efConstruction } = settings
-  const rows = sampled.length
+  const rows = Math.max(1, sampled.length)
   assert(name !== 'binary', 'nodes are never coded by bits')
   const codec = await trainNodeCodec({ name, dim, subVectors, bits, maxIterations }, sample, rows, pacer)
   if (partitions === 1) {
@@ -93,7 +93,7 @@ async function withScalars(
 ): Promise<GraphPlan> {
   const { subVectors, bits, maxIterations } = settings
   const scalar = { name: 'scalar', dim: plan.space.innerDim, subVectors, bits, maxIterations } as const
-  return { ...plan, codec: await trainNodeCodec(scalar, sample, sampled.length, pacer) }
+  return { ...plan, codec: await trainNodeCodec(scalar, sample, Math.max(1, sampled.length), pacer) }
 }
 
 /** The edges between the same rows, whatever those are coded as. */

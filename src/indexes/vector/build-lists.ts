@@ -28,7 +28,7 @@ export async function planLists(
 ): Promise<ListPlan> {
   const { innerDim } = space
   const { codec: name, partitions, maxIterations, subVectors, bits } = settings
-  const count = sampled.length
+  const count = Math.max(1, sampled.length)
   const centroids = await trainCentroids(sample, count, innerDim, partitions, maxIterations, pacer)
   const codecSettings = { name, dim: innerDim, subVectors, bits, maxIterations }
   if (!codesResiduals(name)) {

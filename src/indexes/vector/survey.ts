@@ -10,7 +10,7 @@ export interface Survey {
   readonly settings: Settings
   /** Rows that have a place in the space. */
   readonly placed: number
-  /** Some of them, evenly spread, `innerDim` elements each. */
+  /** Some of them, evenly spread, `innerDim` elements each; where there are none, one vector of zeros. */
   readonly sample: Float32Array
   /** Their ordinals. */
   readonly sampled: Uint32Array
@@ -56,7 +56,7 @@ export async function surveyed(
     await pacer.turn()
   }
   const space = spaceOf(metric, dim, greatest)
-  const sample = new Float32Array(sampled * innerDim)
+  const sample = new Float32Array(Math.max(1, sampled) * innerDim)
   for (let i = 0; i < sampled; i++) {
     placeVector(space, raw, i * dim, squares[i]!, sample, i * innerDim)
     if (i % turnRows === 0) await pacer.turn()

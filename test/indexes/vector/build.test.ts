@@ -101,13 +101,13 @@ async function recallOf(
 
 describe.each(vectorKinds)('%s', kind => {
   const spec = (metric: Metric, parameters = {}): VectorSpec => ({ kind, metric, parameters })
-  const rows = clustered(3000, 24, 40)
-  const queries = clustered(40, 24, 40, 3)
+  const rows = clustered(1500, 20, 30)
+  const queries = clustered(40, 20, 30, 3)
 
   test.each(metrics)('finds the nearest rows by %s', async metric => {
     const segment = await segmentOver(spec(metric), rows)
     expect(await recallOf(segment, rows, queries, metric)).toBeGreaterThan(0.93)
-    expect(segment.facts.vectors).toBe(3000)
+    expect(segment.facts.vectors).toBe(1500)
     expect(segment.facts.recall).toBeGreaterThan(0.9)
   })
 
@@ -115,10 +115,10 @@ describe.each(vectorKinds)('%s', kind => {
     const segment = await segmentOver(spec('l2'), rows)
     for (const share of [0.5, 0.1, 0.02]) {
       const random = seededRandom(5)
-      const allowed = new Bitset(3000)
-      for (let row = 0; row < 3000; row++) if (random() < share) allowed.add(row)
+      const allowed = new Bitset(1500)
+      for (let row = 0; row < 1500; row++) if (random() < share) allowed.add(row)
       expect(await recallOf(segment, rows, queries, 'l2', allowed), `${share}`).toBeGreaterThan(0.9)
-      const probe = { query: queries.values.slice(0, 24), count: 30, effort: {} }
+      const probe = { query: queries.values.slice(0, 20), count: 30, effort: {} }
       const { ordinals } = await segment.candidates({ ...probe, allowed }, new Pacer())
       expect(ordinals.every(row => allowed.has(row))).toBe(true)
     }
@@ -163,21 +163,21 @@ describe.each(vectorKinds)('%s', kind => {
   })
 
   test.runIf(isExtendable(spec('l2')))('rows are added to a segment, which keeps what it has', async () => {
-    const all = clustered(3000, 16, 20)
-    const base: Rows = { ...all, count: 2400 }
+    const all = clustered(1500, 16, 20)
+    const base: Rows = { ...all, count: 1200 }
     const first = await built(spec('cosine'), base)
-    const extended = await built(spec('cosine'), all, first.bytes, 2400, first.crc)
-    const segment = await openSegment(opened(extended.bytes, extended.crc), 3000, 16)
-    expect(segment.facts.vectors).toBe(3000)
+    const extended = await built(spec('cosine'), all, first.bytes, 1200, first.crc)
+    const segment = await openSegment(opened(extended.bytes, extended.crc), 1500, 16)
+    expect(segment.facts.vectors).toBe(1500)
     expect(await recallOf(segment, all, clustered(40, 16, 20, 3), 'cosine')).toBeGreaterThan(0.9)
-    const added = Bitset.range(3000, 2400, 3000)
+    const added = Bitset.range(1500, 1200, 1500)
     expect(await recallOf(segment, all, clustered(40, 16, 20, 3), 'cosine', added)).toBeGreaterThan(0.9)
   })
 
   test('looks through the partitions that it is told to', async () => {
     const segment = await segmentOver(spec('l2', { partitions: 8 }), rows)
     expect(segment.facts.partitions).toBe(8)
-    const query = queries.values.slice(0, 24)
+    const query = queries.values.slice(0, 20)
     const one = { leastPartitions: 1, mostPartitions: 1 }
     const found = await segment.candidates({ query, count: 5, allowed: null, effort: one }, new Pacer())
     expect(found.partitions).toBe(1)
