@@ -77,7 +77,10 @@ async function asked(
     for (const kind of kinds) {
       builds.push(await built(table, kind, data))
       const untuned = { name: 'untuned', ask: asking(data, query => table.search(query)) }
-      const tuned = kind.startsWith('IVF_HNSW') ? await atFloors(table, data, truth, floors) : []
+      const tuned: Contender[] = []
+      for (const floor of floors) {
+        tuned.push(await leastEffort(data, truth, floor, kind, query => table.search(query)))
+      }
       contests.push(await contest(`${kind}, ${data.name}, k 10`, [untuned, ...tuned], truth, rounds))
     }
     const exact = { name: 'exact', ask: asking(data, query => table.search(query).bypassVectorIndex()) }
@@ -89,7 +92,26 @@ async function asked(
   }
 }
 
-/** Rows of `data` with their numbers, and a number of [0, 1) to filter by. */
+/** Watches the memory of the process; the function it gives ends that and tells by how many bytes it grew at most. */
+function peakMemory(): () => number {
+  const before = process.memoryUsage.rss()
+  let most = before
+  const timer = setInterval(() => {
+    most = Math.max(most, process.memoryUsage.rss())
+  }, 50)
+  return () => {
+    clearInterval(timer)
+    return most - before
+  }
+}
+
+/** A number of [0, 1) for each row. */
+export function sharesOf(rows: number): Float64Array {
+  const random = seededRandom(7)
+  return Float64Array.from({ length: rows }, random)
+}
+
+/** Rows of `data` with their numbers, and their shares to filter by. */
 export async function vectorTable(ns: Namespace, { dim, rows }: VectorData): Promise<Table> {
   const item = { name: 'item', type: { kind: 'float', bits: 32 }, nullable: false } as const
   const plain: Schema = {
@@ -100,13 +122,13 @@ export async function vectorTable(ns: Namespace, { dim, rows }: VectorData): Pro
   }
   const type: Column['type'] = { kind: 'fixed_size_list', size: dim, child: item }
   const schema: Schema = { fields: [...plain.fields, { name: 'vector', type, nullable: true }] }
-  const random = seededRandom(7)
   const batches: Batch[] = []
   const total = rows.length / dim
+  const shares = sharesOf(total)
   for (let first = 0; first < total; first += 10_000) {
     const length = Math.min(10_000, total - first)
     const { columns } = rowsToBatch(
-      Array.from({ length }, (_, i) => ({ id: first + i, share: random() })),
+      Array.from({ length }, (_, i) => ({ id: first + i, share: shares[first + i]! })),
       plain,
     )
     const vectors = vectorColumn(type, rows.subarray(first * dim, (first + length) * dim), length)
@@ -116,8 +138,9 @@ export async function vectorTable(ns: Namespace, { dim, rows }: VectorData): Pro
   return ns.openTable('vectors')
 }
 
-async function built(table: Table, type: VectorIndexType, { rows, dim }: VectorData): Promise<Entry> {
+export async function built(table: Table, type: VectorIndexType, { rows, dim }: VectorData): Promise<Entry> {
   const gap = longestGap()
+  const rss = peakMemory()
   const begun = process.hrtime.bigint()
   const cpu = process.cpuUsage()
   const { name } = await table.createIndex('vector', { type, replace: true })
@@ -125,6 +148,7 @@ async function built(table: Table, type: VectorIndexType, { rows, dim }: VectorD
   const took = Number(process.hrtime.bigint() - begun) / 1e6
   const { user, system } = process.cpuUsage(cpu)
   const longestGapMs = gap()
+  const peakBytes = rss()
   const info = (await table.listIndices()).find(index => index.name === name)!
   const stats = await table.indexStats(name)
   return {
@@ -137,19 +161,20 @@ async function built(table: Table, type: VectorIndexType, { rows, dim }: VectorD
       megabytes: info.bytes / 1e6,
       bytesEach: info.bytes / (rows.length / dim),
       longestGapMs,
+      peakMegabytes: peakBytes / 1e6,
       ...(stats.recall !== undefined && { estimatedRecall: stats.recall }),
     },
   }
 }
 
-type Ask = (q: number) => Promise<readonly number[]>
+export type Ask = (q: number) => Promise<readonly number[]>
 
-interface Contender {
+export interface Contender {
   readonly name: string
   readonly ask: Ask
 }
 
-function asking(
+export function asking(
   { dim, queries }: VectorData,
   search: (query: Float32Array) => ReturnType<Table['search']>,
 ): Ask {
@@ -160,24 +185,26 @@ function asking(
   }
 }
 
-/** Searches with the least effort that reaches each floor. */
-async function atFloors(
-  table: Table,
+type Searching = (query: Float32Array) => ReturnType<Table['search']>
+
+/** The search with the least effort that reaches a recall; with the most, where none does. */
+export async function leastEffort(
   data: VectorData,
   truth: readonly ReadonlySet<number>[],
-  floors: readonly number[],
-): Promise<Contender[]> {
-  const contenders: Contender[] = []
-  const efforts = [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024]
-  for (const floor of floors) {
-    for (const ef of efforts) {
-      const ask = asking(data, query => table.search(query).ef(ef))
-      if ((await recalled(ask, truth)) < floor && ef !== efforts.at(-1)) continue
-      contenders.push({ name: `>= ${floor}, ef ${ef}`, ask })
-      break
-    }
+  floor: number,
+  type: VectorIndexType,
+  search: Searching,
+): Promise<Contender> {
+  const isGraph = type.startsWith('IVF_HNSW')
+  const efforts = isGraph
+    ? [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024]
+    : [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256]
+  for (const effort of efforts) {
+    const ask = asking(data, query => (isGraph ? search(query).ef(effort) : search(query).nprobes(effort)))
+    if ((await recalled(ask, truth)) < floor && effort !== efforts.at(-1)) continue
+    return { name: `>= ${floor}, ${isGraph ? 'ef' : 'nprobes'} ${effort}`, ask }
   }
-  return contenders
+  throw new Error('no effort to try')
 }
 
 async function recalled(ask: Ask, truth: readonly ReadonlySet<number>[]): Promise<number> {
@@ -187,7 +214,7 @@ async function recalled(ask: Ask, truth: readonly ReadonlySet<number>[]): Promis
 }
 
 /** All queries one after the other, one at a time. */
-async function contest(
+export async function contest(
   title: string,
   contenders: readonly Contender[],
   truth: readonly ReadonlySet<number>[],

@@ -7,14 +7,17 @@
  */
 import { bench as commit } from './commit.js'
 import { askBenches, named } from './harness.js'
+import { bench as indexBuild } from './index-build.js'
 import { bench as ingest } from './ingest.js'
 import { bench as memory } from './memory.js'
 import { bench as mutate } from './mutate.js'
 import { bench as openCold } from './open-cold.js'
 import { bench as queryExact } from './query-exact.js'
+import { bench as queryFiltered } from './query-filtered.js'
 import { bench as queryScalar } from './query-scalar.js'
 import { bench as querySql } from './query-sql.js'
 import { bench as queryTable } from './query-table.js'
+import { bench as queryVector } from './query-vector.js'
 import { bench as upkeep } from './upkeep.js'
 
 await askBenches(
@@ -23,6 +26,9 @@ await askBenches(
     named(queryTable),
     named(querySql),
     named(queryScalar),
+    named(queryVector),
+    named(queryFiltered),
+    named(indexBuild),
     named(openCold),
     named(commit),
     named(ingest),

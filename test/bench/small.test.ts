@@ -2,12 +2,15 @@
 import { expect, test } from 'vitest'
 import { bench as commit } from '../../bench/commit.js'
 import { runBench } from '../../bench/harness.js'
+import { bench as indexBuild } from '../../bench/index-build.js'
 import { bench as ingest } from '../../bench/ingest.js'
 import { bench as memory } from '../../bench/memory.js'
 import { bench as mutate } from '../../bench/mutate.js'
 import { bench as openCold } from '../../bench/open-cold.js'
+import { bench as queryFiltered } from '../../bench/query-filtered.js'
 import { bench as querySql } from '../../bench/query-sql.js'
 import { bench as queryTable } from '../../bench/query-table.js'
+import { bench as queryVector } from '../../bench/query-vector.js'
 
 test('query-table: the search finds what the kernel finds', async () => {
   const { cases } = await runBench(queryTable, 'small')
@@ -24,6 +27,17 @@ test('query-sql: filters and plain loops find the same rows', async () => {
   const listed = cases.find(({ title }) => title.startsWith('id IN'))!.entries
   expect(listed[3]!.answer).toBe(listed[2]!.answer)
   for (const { figures } of cases.at(-1)!.entries) expect(figures!.longestGapMs).toBeGreaterThan(0)
+})
+
+test('query-vector, query-filtered, index-build: what is found is near, at any effort that promises it', async () => {
+  for (const bench of [queryVector, queryFiltered, indexBuild]) {
+    const { cases } = await runBench(bench as typeof queryVector, 'small')
+    const asked = cases
+      .flatMap(({ entries }) => entries)
+      .filter(({ figures }) => figures?.recall !== undefined)
+    expect(asked.length).toBeGreaterThan(1)
+    for (const { name, figures } of asked) expect(figures!.recall, name).toBeGreaterThan(0.89)
+  }
 })
 
 test('open-cold: joined and plain modules give the same first answer', async () => {
