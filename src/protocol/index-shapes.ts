@@ -80,7 +80,7 @@ export const createIndexRequest = object({
   sample_rate: optional(integer(1, 65_536), 'Training rows per partition; default 64.'),
   max_iterations: optional(integer(1, 10_000), 'Most k-means rounds; default 12.'),
   m: optional(integer(2, 128), 'HNSW: edges per node; default 16.'),
-  ef_construction: optional(integer(1, 10_000), 'HNSW: candidates while building; default 160.'),
+  ef_construction: optional(integer(1, 10_000), 'HNSW: candidates while building; default 100.'),
   // full text
   with_position: optional(boolean, 'Whether to keep positions, for phrases; default false.'),
   base_tokenizer: optional(string('nonEmpty'), '`simple` (default), `whitespace`, `raw`, `ngram`.'),

@@ -45,7 +45,7 @@ export function settle({ kind, parameters }: VectorSpec, rows: number, dim: numb
     sampleRate = trainingRate,
     maxIterations = 12,
     m = 16,
-    efConstruction = 160,
+    efConstruction = 100,
   } = parameters
   const isGraph = kind.startsWith('IVF_HNSW')
   const usual = isGraph ? 1 : Math.min(mostPartitions, Math.sqrt(rows), rows / leastPartitionRows)
