@@ -1,13 +1,14 @@
 /** Builds segments whose partitions are graphs. */
 import { assert } from '../../errors.js'
 import { openArena } from '../../kernels/arena.js'
-import { Assigner, trainCentroids } from '../../kernels/clusters.js'
+import { trainCentroids } from '../../kernels/clusters.js'
 import { type Entry, Graph } from '../../kernels/graph.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { tune } from './calibrate.js'
+import { Divider } from './divider.js'
 import { type GraphEffort, GraphSegment, graphPlaces } from './graph-segment.js'
 import type { VectorInput } from './input.js'
-import { trainNodeCodec } from './node-codec.js'
+import { type NodeCodec, type NodeCodecName, trainNodeCodec } from './node-codec.js'
 import type { SectionFile, SegmentBytes } from './section-file.js'
 import type { SegmentFacts } from './segment.js'
 import {
@@ -20,7 +21,7 @@ import {
   readGraphRecord,
   shapeOf,
 } from './stored-graph.js'
-import { placedRows, type Survey } from './survey.js'
+import { placedRows, type Survey, someOf } from './survey.js'
 import { questions, Truth } from './truth.js'
 
 /** Rows looked at in one step. */
@@ -32,27 +33,32 @@ const callMs = 4
 type OnRows = (rows: number) => void
 
 /** Centroids and codec, from a sample of the rows. */
-export async function planGraph(
-  { space, settings, sample, sampled }: Survey,
-  pacer: Pacer,
-): Promise<GraphPlan> {
-  const { innerDim: dim } = space
-  const { codec: name, partitions, maxIterations, subVectors, bits, m, efConstruction } = settings
-  const rows = Math.max(1, sampled.length)
+export async function planGraph(survey: Survey, pacer: Pacer): Promise<GraphPlan> {
+  const { space, settings } = survey
+  const { codec: name, partitions, m, efConstruction } = settings
   assert(name !== 'binary', 'nodes are never coded by bits')
-  const codec = await trainNodeCodec({ name, dim, subVectors, bits, maxIterations }, sample, rows, pacer)
-  if (partitions === 1) {
-    return { space, codec, m, efConstruction, partitions, centroids: new Float32Array(0) }
-  }
-  const { values, count } = await trainCentroids(sample, rows, dim, partitions, maxIterations, pacer)
-  return {
-    space,
-    codec,
-    m,
-    efConstruction,
-    partitions: count,
-    centroids: count > 1 ? values : new Float32Array(0),
-  }
+  const codec = await nodeCodec(name, survey, pacer)
+  const plan = { space, codec, m, efConstruction }
+  if (partitions === 1) return { ...plan, partitions, centroids: new Float32Array(0) }
+  const some = someOf(survey, settings.centroidRows)
+  const { innerDim: dim } = space
+  const trained = await trainCentroids(
+    some,
+    some.length / dim,
+    dim,
+    partitions,
+    settings.maxIterations,
+    pacer,
+  )
+  const { count, values } = trained
+  return { ...plan, partitions: count, centroids: count > 1 ? values : new Float32Array(0) }
+}
+
+function nodeCodec(name: NodeCodecName, survey: Survey, pacer: Pacer): Promise<NodeCodec> {
+  const { codecRows, maxIterations, subVectors, bits } = survey.settings
+  const { innerDim: dim } = survey.space
+  const some = someOf(survey, codecRows)
+  return trainNodeCodec({ name, dim, subVectors, bits, maxIterations }, some, some.length / dim, pacer)
 }
 
 /** The file of a segment over the rows of `input`. */
@@ -68,32 +74,26 @@ export async function newGraph(
   const truth = new Truth(questions(survey.sample, survey.sampled, innerDim), innerDim, stepRows)
   // Codes of parts are too coarse to choose edges by: that is done with others.
   const isCoarse = plan.codec.kind === 'pq'
-  const building = isCoarse ? await withScalars(plan, survey, pacer) : plan
+  const building = isCoarse ? { ...plan, codec: await nodeCodec('scalar', survey, pacer) } : plan
   const built = emptyGraph(building, input.rows)
   const { partitionOf, apart } = await readNodes(building, input, built, truth, pacer, onRead)
   const result = isCoarse ? { ...emptyGraph(plan, input.rows), entries: built.entries } : built
   if (isCoarse) await readNodes(plan, input, result, null, pacer, () => {})
   // Those that are asked about come last: nothing may lead to them when they are.
-  const rows = partitioned(partitionOf, 0, building.partitions)
-  const first = rows.map(all => all.filter(row => !truth.rows.has(row)))
+  const asked = new Uint32Array(input.rows).fill(nowhere)
+  for (const row of truth.rows) {
+    asked[row] = partitionOf[row]!
+    partitionOf[row] = nowhere
+  }
+  const first = await partitioned(partitionOf, 0, building.partitions, pacer)
   await insert(building, built, first, pacer, onInserted)
   if (isCoarse) copyLinks(built, result)
   const vectors = survey.placed + apart.length
   const { facts, effort } = await tuned(plan, result, apart, vectors, truth, pacer)
-  const last = rows.map(all => all.filter(row => truth.rows.has(row)))
+  const last = await partitioned(asked, 0, building.partitions, pacer)
   await insert(building, built, last, pacer, onInserted)
   if (isCoarse) copyLinks(built, result)
   return graphFile(plan, result, apart, facts, effort, pacer)
-}
-
-async function withScalars(
-  plan: GraphPlan,
-  { settings, sample, sampled }: Survey,
-  pacer: Pacer,
-): Promise<GraphPlan> {
-  const { subVectors, bits, maxIterations } = settings
-  const scalar = { name: 'scalar', dim: plan.space.innerDim, subVectors, bits, maxIterations } as const
-  return { ...plan, codec: await trainNodeCodec(scalar, sample, Math.max(1, sampled.length), pacer) }
 }
 
 /** The edges between the same rows, whatever those are coded as. */
@@ -118,7 +118,8 @@ export async function extendedGraph(
   await readGraph(file, base, built.arena, built.places)
   for (const [i, entry] of base.entries.entries()) Object.assign(built.entries[i]!, entry)
   const read = await readNodes(plan, input, built, null, pacer, onRead)
-  await insert(plan, built, partitioned(read.partitionOf, input.first, plan.partitions), pacer, onInserted)
+  const rows = await partitioned(read.partitionOf, input.first, plan.partitions, pacer)
+  await insert(plan, built, rows, pacer, onInserted)
   const apart = Uint32Array.of(...base.apart, ...read.apart)
   return graphFile(plan, built, apart, ...grown(base, read.placed + read.apart.length), pacer)
 }
@@ -153,8 +154,7 @@ async function readNodes(
   const dim = space.innerDim
   const partitionOf = new Uint32Array(input.rows).fill(nowhere)
   const apart: number[] = []
-  const assigner =
-    partitions > 1 ? new Assigner({ count: partitions, dim, values: centroids }, stepRows) : null
+  const divider = new Divider({ count: partitions, dim, values: centroids })
   // Codecs read from an arena and write to the same one.
   const staging = openArena(stepRows * (dim * 4 + codec.stride) + 64)
   const nodes = stepRows * dim * 4
@@ -164,13 +164,12 @@ async function readNodes(
     const some = vectors.subarray(0, count * dim)
     new Float32Array(staging.buffer, 0, some.length).set(some)
     codec.encode(staging, 0, count, nodes)
-    assigner?.vectors.set(some)
-    const numbers = assigner?.assign(count)
+    const numbers = await divider.partitionsOf(some, count, pacer)
     for (let i = 0; i < count; i++) {
       const row = ordinals[i]!
       const node = new Uint8Array(staging.buffer, nodes + i * codec.stride, codec.stride)
       new Uint8Array(arena.buffer, places.vectors + row * codec.stride, codec.stride).set(node)
-      partitionOf[row - input.first] = numbers === undefined ? 0 : numbers[i]!
+      partitionOf[row - input.first] = numbers[i]!
     }
     await pacer.turn()
     if (truth !== null && truth.rows.size > 0) await truth.pass(vectors, ordinals, count, pacer)
@@ -184,7 +183,12 @@ async function readNodes(
  * The rows of each partition. They are not in their order: of rows that come sorted, the first ones would know only their like, and
  * what leads from one kind to another would be cut off again.
  */
-function partitioned(partitionOf: Uint32Array, first: number, partitions: number): Uint32Array[] {
+async function partitioned(
+  partitionOf: Uint32Array,
+  first: number,
+  partitions: number,
+  pacer: Pacer,
+): Promise<readonly Uint32Array[]> {
   const counts = new Uint32Array(partitions)
   for (const partition of partitionOf) if (partition !== nowhere) counts[partition]! += 1
   const rows = Array.from(counts, count => new Uint32Array(count))
@@ -194,6 +198,7 @@ function partitioned(partitionOf: Uint32Array, first: number, partitions: number
   for (let i = 0, row = 0; i < length; i++, row = (row + step) % length) {
     const partition = partitionOf[row]!
     if (partition !== nowhere) rows[partition]![next[partition]!++] = first + row
+    if (i % stepRows === 0) await pacer.turn()
   }
   return rows
 }

@@ -1,16 +1,17 @@
 /** Builds segments whose partitions are lists. */
 import { type Arena, openArena } from '../../kernels/arena.js'
-import { Assigner, type Centroids, trainCentroids } from '../../kernels/clusters.js'
+import { type Centroids, trainCentroids } from '../../kernels/clusters.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { tune } from './calibrate.js'
 import type { Codec } from './codec.js'
 import { codesResiduals, trainCodec } from './codecs/all.js'
+import { Divider } from './divider.js'
 import type { VectorInput } from './input.js'
 import { type ListEffort, type ListPlaces, ListSegment, listPlaces } from './list-segment.js'
 import type { SegmentBytes } from './section-file.js'
 import type { SegmentFacts } from './segment.js'
 import { type ListPlan, listsFile, type StoredLists } from './stored-lists.js'
-import { placedRows, type Survey } from './survey.js'
+import { placedRows, type Survey, someOf } from './survey.js'
 import { questions, Truth } from './truth.js'
 
 /** Rows looked at in one step. */
@@ -22,39 +23,34 @@ const nowhere = 0xffff_ffff
 export type OnRows = (rows: number) => void
 
 /** Centroids and codec, from a sample of the rows. */
-export async function planLists(
-  { space, settings, sample, sampled }: Survey,
-  pacer: Pacer,
-): Promise<ListPlan> {
+export async function planLists(survey: Survey, pacer: Pacer): Promise<ListPlan> {
+  const { space, settings } = survey
   const { innerDim } = space
   const { codec: name, partitions, maxIterations, subVectors, bits } = settings
-  const count = Math.max(1, sampled.length)
-  const centroids = await trainCentroids(sample, count, innerDim, partitions, maxIterations, pacer)
+  const some = someOf(survey, settings.centroidRows)
+  const rows = some.length / innerDim
+  const centroids = await trainCentroids(some, rows, innerDim, partitions, maxIterations, pacer)
+  const vectors = someOf(survey, settings.codecRows)
+  const coded = vectors.length / innerDim
+  const samples = codesResiduals(name) ? await residualsOf(vectors, coded, centroids, pacer) : vectors
   const codecSettings = { name, dim: innerDim, subVectors, bits, maxIterations }
-  if (!codesResiduals(name)) {
-    const codec = await trainCodec(codecSettings, sample, count, pacer)
-    return { space, codecName: name, codec, centroids }
-  }
-  const residuals = sample.slice()
-  for (const [from, to, numbers] of assigned(new Assigner(centroids, stepRows), sample, count, innerDim)) {
-    for (let row = from; row < to; row++) subtract(residuals, row, centroids, numbers[row - from]!)
-    await pacer.turn()
-  }
-  const codec = await trainCodec(codecSettings, residuals, count, pacer)
+  const codec = await trainCodec(codecSettings, samples, coded, pacer)
   return { space, codecName: name, codec, centroids }
 }
 
-function* assigned(
-  assigner: Assigner,
+async function residualsOf(
   vectors: Float32Array,
   rows: number,
-  dim: number,
-): Generator<readonly [from: number, to: number, partitions: Uint32Array]> {
-  for (let from = 0; from < rows; from += stepRows) {
-    const to = Math.min(rows, from + stepRows)
-    assigner.vectors.set(vectors.subarray(from * dim, to * dim))
-    yield [from, to, assigner.assign(to - from)]
+  centroids: Centroids,
+  pacer: Pacer,
+): Promise<Float32Array> {
+  const residuals = vectors.slice()
+  const partitions = await new Divider(centroids).partitionsOf(vectors, rows, pacer)
+  for (let row = 0; row < rows; row++) {
+    subtract(residuals, row, centroids, partitions[row]!)
+    if (row % stepRows === 0) await pacer.turn()
   }
+  return residuals
 }
 
 function subtract(vectors: Float32Array, row: number, { values, dim }: Centroids, centroid: number): void {
@@ -110,14 +106,13 @@ async function divided(
   const partitionOf = new Uint32Array(input.rows).fill(nowhere)
   const counts = base === null ? new Uint32Array(centroids.count) : base.counts.slice()
   const apart = base === null ? [] : [...base.apart]
-  const assigner = centroids.count > 1 ? new Assigner(centroids, stepRows) : null
+  const divider = new Divider(centroids)
   for await (const piece of placedRows(space, input, stepRows, pacer)) {
     const { count, ordinals, vectors } = piece
     apart.push(...piece.apart)
-    assigner?.vectors.set(vectors.subarray(0, count * space.innerDim))
-    const numbers = assigner?.assign(count)
+    const numbers = await divider.partitionsOf(vectors, count, pacer)
     for (let i = 0; i < count; i++) {
-      const partition = numbers === undefined ? 0 : numbers[i]!
+      const partition = numbers[i]!
       partitionOf[ordinals[i]! - input.first] = partition
       counts[partition]! += 1
     }

@@ -10,8 +10,10 @@ export interface Settings {
   readonly bits: number
   readonly m: number
   readonly efConstruction: number
-  /** Rows to train with. */
-  readonly trainingRows: number
+  /** Rows to find centroids with. */
+  readonly centroidRows: number
+  /** Rows to train the codec with. */
+  readonly codecRows: number
   readonly maxIterations: number
 }
 
@@ -30,8 +32,15 @@ const leastPartitionRows = 64
 const mostPartitions = 4096
 /** Training rows for each centroid: with more, partitions get no better, and training takes most of the time. */
 const trainingRate = 64
-/** Training rows of a codec. */
-const codecRows = 64 * 1024
+/** Training rows of a codec: product quantization finds centroids of its own, a range takes few, and the others take none. */
+const codecRows: Readonly<Record<CodecName, number>> = {
+  flat: 1,
+  scalar: 16 * 1024,
+  product: 64 * 1024,
+  binary: 1,
+}
+/** Rows to ask about when the effort is found out (truth.ts). */
+const questionRows = 2048
 /** Bytes of training rows at most. */
 const trainingBytes = 256 * 1024 * 1024
 
@@ -51,16 +60,18 @@ export function settle({ kind, parameters }: VectorSpec, rows: number, dim: numb
   const usual = isGraph ? 1 : Math.min(mostPartitions, Math.sqrt(rows), rows / leastPartitionRows)
   const asked = targetPartitionSize === undefined ? partitions : rows / targetPartitionSize
   const count = Math.max(1, Math.min(rows, Math.round(asked ?? usual)))
-  const wanted = Math.max(count === 1 ? 0 : count * sampleRate, codecRows)
+  const codec = codecs[kind]
+  const most = Math.max(1, Math.min(rows, Math.floor(trainingBytes / (4 * dim))))
   return {
-    codec: codecs[kind],
+    codec,
     isGraph,
     partitions: count,
     subVectors: Math.min(subVectors, dim),
     bits,
     m,
     efConstruction,
-    trainingRows: Math.max(1, Math.min(rows, wanted, Math.floor(trainingBytes / (4 * dim)))),
+    centroidRows: Math.min(most, Math.max(questionRows, count === 1 ? 1 : count * sampleRate)),
+    codecRows: Math.min(most, codecRows[codec]),
     maxIterations,
   }
 }

@@ -29,7 +29,8 @@ export async function surveyed(
   const { dim, rows: total } = input
   const { innerDim } = spaceOf(metric, dim, 0)
   // As many rows as there might be: of some there is no vector.
-  const wanted = settle(spec, total, innerDim).trainingRows
+  const { centroidRows, codecRows } = settle(spec, total, innerDim)
+  const wanted = Math.max(centroidRows, codecRows)
   const raw = new Float32Array(wanted * dim)
   const squares = new Float64Array(wanted)
   const ordinals = new Uint32Array(wanted)
@@ -68,6 +69,18 @@ export async function surveyed(
     sample,
     sampled: ordinals.subarray(0, sampled),
   }
+}
+
+/** `wanted` of the sampled rows, or all where there are fewer: as evenly spread. */
+export function someOf({ sample, space: { innerDim } }: Survey, wanted: number): Float32Array {
+  const rows = sample.length / innerDim
+  if (wanted >= rows) return sample
+  const some = new Float32Array(wanted * innerDim)
+  for (let i = 0; i < wanted; i++) {
+    const at = Math.floor((i * rows) / wanted) * innerDim
+    some.set(sample.subarray(at, at + innerDim), i * innerDim)
+  }
+  return some
 }
 
 /** Vectors of some rows in the space. */
