@@ -30,8 +30,9 @@ const sparseShare = 1 / 3
  * that is NaN.
  */
 export function searchSegment(segment: VectorSegment, query: Float32Array, options: SearchOptions): Hits {
-  checkQuery(segment, query)
+  checkDimension(segment, query)
   checkOptions(segment, options)
+  const measured = new MeasuredQuery(query, options.metric)
   const { scratch, rows } = segment
   if (scratch === null) return searchPlain(segment, query, options)
 
@@ -44,7 +45,7 @@ export function searchSegment(segment: VectorSegment, query: Float32Array, optio
     return chooseHits(distancesOf(segment, query, metric, ordinals), ordinals, options)
   }
 
-  const { kind, norm } = placeQuery(scratch, segment, query, metric)
+  const { kind, norm } = placeQuery(scratch, segment, measured)
   let way: number = visit.every
   if (allowed !== undefined && candidates < rows) {
     way = candidates < rows * sparseShare ? visit.selected : visit.filtered
@@ -79,28 +80,77 @@ export function distancesOf(
   metric: Metric,
   ordinals?: Uint32Array,
 ): Float32Array {
-  checkQuery(segment, query)
+  const measured = new MeasuredQuery(query, metric)
+  const distances = new Float32Array(ordinals?.length ?? segment.rows)
+  measureRows(segment, measured, ordinals, distances)
+  return distances
+}
+
+/** A query that is looked at once, to be measured against many segments. Throws code 13 for an element that is not finite. */
+export class MeasuredQuery {
+  readonly values: Float32Array
+  readonly metric: Metric
+  #isBytes: boolean | undefined
+
+  /** `values`: not changed from now on. */
+  constructor(values: Float32Array, metric: Metric) {
+    checkFinite(values)
+    this.values = values
+    this.metric = metric
+  }
+
+  /** Whether it can be compared with bytes as bytes. */
+  get isBytes(): boolean {
+    this.#isBytes ??= holdsBytes(this.values)
+    return this.#isBytes
+  }
+}
+
+/**
+ * Writes the distances of all rows, or of those in `ordinals` and in that order, to `out`, which is as long. Throws code 13 for
+ * a query of another dimension.
+ */
+export function measureRows(
+  segment: VectorSegment,
+  query: MeasuredQuery,
+  ordinals: Uint32Array | undefined,
+  out: Float32Array,
+): void {
+  checkDimension(segment, query.values)
   if (ordinals !== undefined) checkOrdinals(segment, ordinals)
   const { scratch } = segment
-  if (scratch === null) return distancesPlain(segment, query, metric, ordinals)
-
-  const { kernel, list, distances } = scratch
-  const { kind, norm } = placeQuery(scratch, segment, query, metric)
-  const count = ordinals?.length ?? segment.rows
-  const out = new Float32Array(count)
+  const { values, metric } = query
+  if (scratch === null) {
+    out.set(distancesPlain(segment, values, metric, ordinals))
+    return
+  }
+  const { kernel, buffer, list, distances } = scratch
+  const { kind, norm } = placeQuery(scratch, segment, query)
+  const count = out.length
   for (let first = 0; first < count; first += blockRows) {
     const size = Math.min(blockRows, count - first)
-    const shared = [segment.dim, scratch.query, norm, distances] as const
     if (ordinals === undefined) {
-      kernel.measureRange(kind, metricNumber[metric], first, size, ...shared)
+      kernel.measureRange(
+        kind,
+        metricNumber[metric],
+        first,
+        size,
+        segment.dim,
+        scratch.query,
+        norm,
+        distances,
+      )
     } else {
-      new Uint32Array(scratch.buffer, list, size).set(ordinals.subarray(first, first + size))
-      kernel.measureList(kind, metricNumber[metric], list, size, ...shared)
+      const some = size === count ? ordinals : ordinals.subarray(first, first + size)
+      new Uint32Array(buffer, list, size).set(some)
+      kernel.measureList(kind, metricNumber[metric], list, size, segment.dim, scratch.query, norm, distances)
     }
-    out.set(new Float32Array(scratch.buffer, distances, size), first)
+    const measured = new Float32Array(buffer, distances, size)
+    for (let i = 0; i < size; i++) {
+      const distance = measured[i]!
+      out[first + i] = Number.isNaN(distance) ? Infinity : distance
+    }
   }
-  for (let i = 0; i < count; i++) if (Number.isNaN(out[i])) out[i] = Infinity
-  return out
 }
 
 /**
@@ -119,23 +169,26 @@ export function sumSegment(segment: VectorSegment): number {
 function placeQuery(
   scratch: Scratch,
   segment: VectorSegment,
-  query: Float32Array,
-  metric: Metric,
+  query: MeasuredQuery,
 ): { readonly kind: number; readonly norm: number } {
-  const bytes = segment.kind === 'u8' && holdsBytes(query)
-  const padded = Math.ceil(query.length / 16) * 16
+  const { values, metric } = query
+  const bytes = segment.kind === 'u8' && query.isBytes
+  const padded = Math.ceil(values.length / 16) * 16
   const target = new (bytes ? Int16Array : Float32Array)(scratch.buffer, scratch.query, padded)
-  target.set(query)
-  target.fill(0, query.length)
+  target.set(values)
+  if (padded > values.length) target.fill(0, values.length)
   return {
     kind: kindNumber[bytes ? 'bytes' : segment.kind],
-    norm: metric === 'cosine' ? squaredNorm(query, bytes) : 0,
+    norm: metric === 'cosine' ? squaredNorm(values, bytes) : 0,
   }
 }
 
-function checkQuery(rows: VectorRows, query: Float32Array): void {
+function checkDimension(rows: VectorRows, query: Float32Array): void {
   if (query.length !== rows.dim)
     throw invalidInput(`a query of ${query.length} dimensions cannot search vectors of ${rows.dim}`)
+}
+
+function checkFinite(query: Float32Array): void {
   for (let i = 0; i < query.length; i++)
     if (!Number.isFinite(query[i]))
       throw invalidInput(`query element ${i} is ${query[i]}, not a finite number`)

@@ -156,10 +156,9 @@ export class Table<R extends object = Row> {
   search(vector: VectorValues): Search<R & { readonly _distance: number }>
   search(vector?: VectorValues): Search<R>
   search(vector?: VectorValues): Search<R> {
-    return new Search<R>(this.#operations, {
-      ...this.#request(),
-      ...(vector !== undefined && { vector: { single_vector: vector } }),
-    })
+    const request = this.#request()
+    if (vector === undefined) return new Search<R>(this.#operations, request)
+    return new Search<R>(this.#operations, Object.assign(request, { vector: { single_vector: vector } }))
   }
 
   /**
@@ -380,7 +379,7 @@ export class Table<R extends object = Row> {
   }
 
   #request() {
-    return { id: this.id, ...this.#atVersion() }
+    return Object.assign({ id: this.id }, this.#atVersion())
   }
 
   #atVersion(): { readonly version?: number } {

@@ -33,7 +33,7 @@ export function* arrival<T>(soon: Soon<T>): Waits<T> {
 }
 
 /** What is made of a value, as soon as that is there. */
-export function whenThere<T, R>(soon: Soon<T>, make: (value: T) => R): Soon<R> {
+export function whenThere<T, R>(soon: Soon<T>, make: (value: T) => Soon<R>): Soon<R> {
   return soon instanceof Promise ? soon.then(make) : make(soon)
 }
 

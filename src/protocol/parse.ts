@@ -170,16 +170,12 @@ function plainWord(word: string): string {
 function readVector(value: unknown, place: Place): VectorValues {
   const copy = copyOfNumbers(value)
   if (copy === undefined) throw place.mismatch(vector, value)
-  const bad = copy.findIndex(isNotFinite)
-  if (bad !== -1) {
-    place.enter(bad)
-    throw place.mismatch(number, copy[bad])
+  for (let i = 0; i < copy.length; i++) {
+    if (Number.isFinite(copy[i])) continue
+    place.enter(i)
+    throw place.mismatch(number, copy[i])
   }
   return copy
-}
-
-function isNotFinite(value: unknown): boolean {
-  return !Number.isFinite(value)
 }
 
 function copyOfNumbers(value: unknown): VectorValues | undefined {

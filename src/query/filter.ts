@@ -11,7 +11,7 @@ import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
-import { arrival, awaited, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
+import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression, ColumnNode } from '../sql/bound.js'
 import { selectRows } from '../sql/evaluate.js'
 import { possibleTruth } from '../sql/zones/prune.js'
@@ -296,31 +296,32 @@ function wholeNumbers(first: number, count: number): Zone {
 }
 
 /** Rows of a candidate that pass; null when that is every row of the part. */
-export async function passingRows(
-  source: RowSource,
-  candidate: Candidate,
-  pacer: Pacer,
-): Promise<RowSet | null> {
+export function passingRows(source: RowSource, candidate: Candidate, pacer: Pacer): Soon<RowSet | null> {
   const { meter } = source
-  if (meter === null) return passing(source, candidate, pacer)
+  const pass = () => begun(passing(source, candidate, pacer))
+  if (meter === null) return pass()
   const count = (rows: RowSet | null) => rows?.count ?? candidate.part.rows
-  return meter.within('filter', () => passing(source, candidate, pacer), count)
+  return meter.within('filter', pass, count)
 }
 
-async function passing(source: RowSource, candidate: Candidate, pacer: Pacer): Promise<RowSet | null> {
+function* passing(source: RowSource, candidate: Candidate, pacer: Pacer): Waits<RowSet | null> {
   const { part, filter, chosen } = candidate
   if (filter === null) {
-    const looked = chosen ?? (await source.reader.live(part, pacer.signal))
+    const looked = chosen ?? (yield* arrival(source.reader.live(part, pacer.signal)))
     return looked === null || looked instanceof RowSet ? looked : RowSet.ofBits(looked)
   }
   if (chosen !== null && isGathered(filter, chosen)) {
     const pieces: Uint32Array[] = []
-    for await (const rows of awaited(passingAmong(source, part, filter, chosen, pacer))) pieces.push(rows)
+    for (const rows of passingAmong(source, part, filter, chosen, pacer)) {
+      if (rows instanceof Promise) yield rows
+      else pieces.push(rows)
+    }
     return RowSet.of(part.rows, joinNumbers(Uint32Array, pieces))
   }
   const rows = new Bitset(part.rows)
-  for await (const slice of awaited(slices(source, part, filter, chosen, 0, pacer))) {
-    rows.words.set(slice.rows.words, slice.from >>> 5)
+  for (const slice of slices(source, part, filter, chosen, 0, pacer)) {
+    if (slice instanceof Promise) yield slice
+    else rows.words.set(slice.rows.words, slice.from >>> 5)
   }
   return RowSet.ofBits(rows)
 }

@@ -2,7 +2,7 @@
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
-import type { Flow } from '../primitives/soon.js'
+import type { Flow, Waits } from '../primitives/soon.js'
 import type { Part } from '../table/table-reader.js'
 
 /** Row `i` is row `offsets[i]` of part `parts[partOf[i]]`. */
@@ -82,6 +82,7 @@ export function joinHits(groups: readonly RowHits[]): RowHits {
 /** Hits `from .. to`. */
 export function sliceHits(hits: RowHits, from: number, to: number): RowHits {
   const { parts, partOf, offsets, distances } = hits
+  if (from === 0 && to >= offsets.length) return hits
   return {
     parts,
     partOf: partOf?.subarray(from, to) ?? null,
@@ -90,71 +91,132 @@ export function sliceHits(hits: RowHits, from: number, to: number): RowHits {
   }
 }
 
-/** What part number `part` contributes: ascending by (distance, row id). */
-export interface PartHits {
-  readonly part: number
-  /** Row ids of the part's fragment, of which the part's first row is number `first`. */
-  readonly ids: RunSequence
-  readonly first: number
+/** Some hits, ascending by (distance, row id); their parts are numbered as in `Parts`. */
+export interface RankedHits {
+  readonly partOf: Uint32Array
   readonly offsets: Uint32Array
   readonly distances: Float32Array
 }
 
-/** The `limit` nearest of all parts, ties by row id: a merge of sorted lists with a heap of their heads. */
-export async function mergeHits(
-  parts: readonly Part[],
-  lists: readonly PartHits[],
+/** Parts of tables, and the row ids of the fragment that each is of. */
+export class Parts {
+  readonly all: Part[] = []
+  readonly #ids: RunSequence[] = []
+
+  /** The number of one more. */
+  add(part: Part, ids: RunSequence): number {
+    this.#ids.push(ids)
+    return this.all.push(part) - 1
+  }
+
+  rowId(part: number, offset: number): number {
+    return this.#ids[part]!.at(this.all[part]!.first + offset)
+  }
+}
+
+/**
+ * The `limit` nearest of hits that were measured in any order, ascending by (distance, row id). No distance is NaN.
+ * Sorts numbers alone, which the engine does without a call for every pair: float64s that are the distances have bits to
+ * spare for the place each came from.
+ */
+export function ranked({ partOf, offsets, distances }: RankedHits, limit: number, parts: Parts): RankedHits {
+  const count = offsets.length
+  const keys = count <= fewKeys.length ? fewKeys.subarray(0, count) : new Float64Array(count)
+  const words = new Uint32Array(keys.buffer, 0, 2 * count)
+  for (let i = 0; i < count; i++) {
+    // An infinity has no bits to spare, and -0 would come before 0.
+    keys[i] = Math.max(-farthest, Math.min(farthest, distances[i]! + 0))
+    words[2 * i]! |= i
+  }
+  keys.sort()
+  const numberAt = (rank: number) => words[2 * rank]! & placeBits
+  for (let from = 0, to: number; from < Math.min(count, limit); from = to) {
+    const distance = distances[numberAt(from)]
+    for (to = from + 1; to < count && distances[numberAt(to)] === distance; ) to++
+    if (to === from + 1) continue
+    const equal = Array.from({ length: to - from }, (_, i) => numberAt(from + i))
+    const idOf = (i: number) => parts.rowId(partOf[i]!, offsets[i]!)
+    equal.sort((a, b) => idOf(a) - idOf(b))
+    for (let i = from; i < to; i++) words[2 * i] = equal[i - from]!
+  }
+  const kept = Math.min(count, limit)
+  const sorted = {
+    partOf: new Uint32Array(kept),
+    offsets: new Uint32Array(kept),
+    distances: new Float32Array(kept),
+  }
+  for (let i = 0; i < kept; i++) {
+    const from = numberAt(i)
+    sorted.partOf[i] = partOf[from]!
+    sorted.offsets[i] = offsets[from]!
+    sorted.distances[i] = distances[from]!
+  }
+  return sorted
+}
+
+/** For those who sort a few: nobody waits in between. */
+const fewKeys = new Float64Array(1024)
+/** Beyond every float32. */
+const farthest = 2 ** 1000
+/** A float32 leaves these bits of a float64 empty. */
+const placeBits = 2 ** 29 - 1
+
+/** The `limit` nearest of all, ties by row id: a merge of sorted lists with a heap of their heads. */
+export function* mergeHits(
+  parts: Parts,
+  lists: readonly RankedHits[],
   limit: number,
   pacer: Pacer,
-): Promise<RowHits> {
+): Waits<RowHits> {
+  const heap = lists.filter(list => list.offsets.length > 0).map((list): Cursor => ({ list, at: 0 }))
+  if (heap.length === 1) return sliceHits({ parts: parts.all, ...heap[0]!.list }, 0, limit)
   const total = Math.min(
     limit,
-    lists.reduce((sum, list) => sum + list.offsets.length, 0),
+    heap.reduce((sum, { list }) => sum + list.offsets.length, 0),
   )
   const merged = {
-    parts,
+    parts: parts.all,
     partOf: new Uint32Array(total),
     offsets: new Uint32Array(total),
     distances: new Float32Array(total),
   }
-  const heap = lists.filter(list => list.offsets.length > 0).map((list): Cursor => ({ list, at: 0 }))
-  for (let i = heap.length >>> 1; i-- > 0; ) sink(heap, i)
+  for (let i = heap.length >>> 1; i-- > 0; ) sink(heap, i, parts)
   for (let n = 0; n < total; n++) {
     const { list, at } = heap[0]!
-    merged.partOf[n] = list.part
+    merged.partOf[n] = list.partOf[at]!
     merged.offsets[n] = list.offsets[at]!
     merged.distances[n] = list.distances[at]!
     if (++heap[0]!.at === list.offsets.length) {
       const last = heap.pop()!
       if (heap.length > 0) heap[0] = last
     }
-    sink(heap, 0)
-    if ((n & 4095) === 4095) await pacer.turn()
+    sink(heap, 0, parts)
+    if ((n & 4095) === 4095 && pacer.due()) yield pacer.pause()
   }
   return merged
 }
 
 interface Cursor {
-  readonly list: PartHits
+  readonly list: RankedHits
   at: number
 }
 
-function precedes(a: Cursor, b: Cursor): boolean {
+function precedes(a: Cursor, b: Cursor, parts: Parts): boolean {
   const near = a.list.distances[a.at]!
   const far = b.list.distances[b.at]!
   if (near !== far) return near < far
-  return rowId(a) < rowId(b)
+  return rowId(a, parts) < rowId(b, parts)
 }
 
-function rowId({ list: { ids, first, offsets }, at }: Cursor): number {
-  return ids.at(first + offsets[at]!)
+function rowId({ list: { partOf, offsets }, at }: Cursor, parts: Parts): number {
+  return parts.rowId(partOf[at]!, offsets[at]!)
 }
 
-function sink(heap: Cursor[], from: number): void {
+function sink(heap: Cursor[], from: number, parts: Parts): void {
   for (let parent = from; ; ) {
     let least = parent
     for (let child = 2 * parent + 1; child <= 2 * parent + 2 && child < heap.length; child++) {
-      if (precedes(heap[child]!, heap[least]!)) least = child
+      if (precedes(heap[child]!, heap[least]!, parts)) least = child
     }
     if (least === parent) return
     const moved = heap[parent]!

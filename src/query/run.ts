@@ -89,21 +89,30 @@ export function enoughFor({ search, grouping, distinct, order, offset, limit }: 
 }
 
 /** The nearest rows that are asked for. A filter that comes after the search thins them out. */
-export async function nearestRows(
+export function nearestRows(
+  plan: Plan,
+  search: VectorSearch,
+  source: RowSource,
+  pacer: Pacer,
+): Soon<RowHits> {
+  return begun(finding(plan, search, source, pacer))
+}
+
+function* finding(
   { filter, filterFirst, offset, limit }: Plan,
   search: VectorSearch,
   source: RowSource,
   pacer: Pacer,
-): Promise<RowHits> {
+): Waits<RowHits> {
   const before = filterFirst ? filter : null
   const after = filterFirst ? null : filter
   const { meter } = source
   const find = search.index === null ? searchExact : searchNear
   const nearest = () => find(search, before, offset + limit, source, pacer)
-  const found = await (meter === null ? nearest() : meter.within('nearest', nearest, rowsIn))
+  const found = yield* arrival(meter === null ? nearest() : meter.within('nearest', nearest, rowsIn))
   if (after === null) return sliceHits(found, offset, found.offsets.length)
   const thinned = () => thinnedOut(found, after, offset, source, pacer)
-  return meter === null ? thinned() : meter.within('thin', thinned, rowsIn)
+  return yield* arrival(meter === null ? thinned() : meter.within('thin', thinned, rowsIn))
 }
 
 function rowsIn({ offsets }: RowHits): number {

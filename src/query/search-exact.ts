@@ -4,29 +4,40 @@ import type { Hits } from '../kernels/nearest.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
-import { awaited } from '../primitives/soon.js'
+import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { Part } from '../table/table-reader.js'
 import { candidates, passingRows } from './filter.js'
-import { mergeHits, type PartHits, type RowHits } from './hits.js'
+import { mergeHits, Parts, type RankedHits, type RowHits, ranked } from './hits.js'
 import type { VectorSearch } from './plan.js'
 import type { RowSource } from './source.js'
 
 /** The `limit` nearest rows that are alive, pass `filter`, have a vector, and lie within the bounds. */
-export async function searchExact(
+export function searchExact(
   search: VectorSearch,
   filter: BoundExpression | null,
   limit: number,
   source: RowSource,
   pacer: Pacer,
-): Promise<RowHits> {
+): Soon<RowHits> {
+  return begun(searching(search, filter, limit, source, pacer))
+}
+
+function* searching(
+  search: VectorSearch,
+  filter: BoundExpression | null,
+  limit: number,
+  source: RowSource,
+  pacer: Pacer,
+): Waits<RowHits> {
   const found = new FoundRows()
   if (limit > 0) {
-    for await (const { part, rows } of passingParts(source, filter, [search.field.name], pacer)) {
-      await found.measure(part, rows, search, limit, source, pacer)
+    for (const passing of passingParts(source, filter, [search.field.name], pacer)) {
+      if (passing instanceof Promise) yield passing
+      else yield* found.measure(passing.part, passing.rows, search, limit, source, pacer)
     }
   }
-  return found.merged(limit, pacer)
+  return yield* found.merged(limit, pacer)
 }
 
 /** Some of the rows of a part. */
@@ -36,41 +47,46 @@ export interface PartRows {
 }
 
 /** The living rows that pass a filter, part by part. `names`: columns besides those of the filter that will be read. */
-export async function* passingParts(
+export function* passingParts(
   source: RowSource,
   filter: BoundExpression | null,
   names: readonly string[],
   pacer: Pacer,
-): AsyncGenerator<PartRows> {
-  for await (const candidate of awaited(candidates(source, { filter, names }, pacer))) {
+): Flow<PartRows> {
+  for (const candidate of candidates(source, { filter, names }, pacer)) {
+    if (candidate instanceof Promise) {
+      yield candidate
+      continue
+    }
     const { part } = candidate
-    yield { part, rows: (await passingRows(source, candidate, pacer)) ?? RowSet.all(part.rows) }
+    const rows = yield* arrival(passingRows(source, candidate, pacer))
+    yield { part, rows: rows ?? RowSet.all(part.rows) }
   }
 }
 
-/** Rows that were measured, part by part. */
+/** Rows that were measured. */
 export class FoundRows {
-  readonly #parts: Part[] = []
-  readonly #lists: PartHits[] = []
+  readonly parts = new Parts()
+  readonly #lists: RankedHits[] = []
 
-  /** Adds rows of a part, ascending by (distance, row id); `ids`: those of its fragment. */
-  add(part: Part, ids: RunSequence, nearest: Nearest): void {
-    this.#lists.push({ part: this.#parts.push(part) - 1, ids, first: part.first, ...nearest })
+  /** Adds the `limit` nearest of rows that were measured in any order; their parts are in `parts`. */
+  add(hits: RankedHits, limit: number): void {
+    this.#lists.push(ranked(hits, limit, this.parts))
   }
 
   /** Adds the `limit` nearest of some rows of a part that have a vector and lie within the bounds. */
-  async measure(
+  *measure(
     part: Part,
     rows: RowSet,
     { field, query, metric, lower, upper }: VectorSearch,
     limit: number,
     { reader, meter }: RowSource,
     pacer: Pacer,
-  ): Promise<void> {
-    const { segment, present } = await reader.vectors(part, field, pacer.signal)
+  ): Waits<void> {
+    const { segment, present } = yield* arrival(reader.vectors(part, field, pacer.signal))
     const passing = rows.isAll ? null : rows.toBits()
     const allowed = present === null ? passing : passing === null ? present : passing.and(present)
-    const ids = await reader.rowIds(part.fragment, pacer.signal)
+    const ids = yield* arrival(reader.rowIds(part.fragment, pacer.signal))
     const bounds = { ...(lower !== undefined && { lower }), ...(upper !== undefined && { upper }) }
     meter?.measured(rows.count, segment)
     const found = nearestIn(part, ids, limit, options =>
@@ -81,17 +97,18 @@ export class FoundRows {
         ...options,
       }),
     )
-    this.add(part, ids, found)
-    await pacer.turn()
+    const partOf = new Uint32Array(found.offsets.length).fill(this.parts.add(part, ids))
+    this.#lists.push({ partOf, ...found })
+    if (pacer.due()) yield pacer.pause()
   }
 
   /** The `limit` nearest of all. */
-  merged(limit: number, pacer: Pacer): Promise<RowHits> {
-    return mergeHits(this.#parts, this.#lists, limit, pacer)
+  merged(limit: number, pacer: Pacer): Waits<RowHits> {
+    return mergeHits(this.parts, this.#lists, limit, pacer)
   }
 }
 
-export type Nearest = Pick<PartHits, 'offsets' | 'distances'>
+type Nearest = Pick<RankedHits, 'offsets' | 'distances'>
 
 /**
  * The `limit` nearest rows of a part by (distance, row id). The kernel orders equal distances by offset: where that is not the

@@ -25,7 +25,8 @@ export function settleNear(
 ): Pick<VectorSearch, 'metric' | 'index' | 'unused'> {
   const own = indexes.filter(index => index.field === field.id)
   const metric = metricOf(request) ?? own[0]?.metric ?? 'l2'
-  const asked = { ...effortOf(request), fast: request.fast_search === true }
+  const asked = effortOf(request)
+  const fast = request.fast_search === true
   const obstacle = obstacleIn(request)
   const unused: { index: string; reason: string }[] = []
   let index: IndexSearch | null = null
@@ -34,7 +35,8 @@ export function settleNear(
       each.metric !== metric
         ? `it tells distances by ${each.metric}`
         : (obstacle ?? (index === null ? null : `${index.name} is asked`))
-    if (reason === null) index = { name: each.name, ...asked }
+    if (reason === null)
+      index = { name: each.name, effort: asked.effort, refineFactor: asked.refineFactor, fast }
     else unused.push({ index: each.name, reason })
   }
   return { metric, index, unused }
@@ -56,17 +58,16 @@ function obstacleIn({ bypass_vector_index, lower_bound, differs_from }: QueryReq
 /** What is 0 is as good as absent (rule A-049). */
 function effortOf(request: QueryRequest): Pick<IndexSearch, 'effort' | 'refineFactor'> {
   const { nprobes, minimum_nprobes, maximum_nprobes, ef, refine_factor, k, offset = 0 } = request
-  const isUnsaid = [nprobes, minimum_nprobes, maximum_nprobes].every(given => given === unsaid)
+  const isUnsaid = nprobes === unsaid && minimum_nprobes === unsaid && maximum_nprobes === unsaid
   const most = isUnsaid ? undefined : maximum_nprobes || undefined
   let least = isUnsaid ? undefined : minimum_nprobes || undefined
   if (least !== undefined && most !== undefined && least > most) {
     throw invalidInput(`minimum_nprobes is ${least}, more than maximum_nprobes, which is ${most}`)
   }
   if (!isUnsaid && nprobes && least === undefined) least = Math.min(nprobes, most ?? nprobes)
-  const effort: Effort = {
-    ...(ef !== undefined && { ef: Math.max(ef, offset + k) }),
-    ...(least !== undefined && { leastPartitions: least }),
-    ...(most !== undefined && { mostPartitions: most }),
-  }
+  const effort: { -readonly [F in keyof Effort]: Effort[F] } = {}
+  if (ef !== undefined) effort.ef = Math.max(ef, offset + k)
+  if (least !== undefined) effort.leastPartitions = least
+  if (most !== undefined) effort.mostPartitions = most
   return { effort, refineFactor: refine_factor || undefined }
 }

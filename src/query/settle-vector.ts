@@ -34,11 +34,14 @@ export function settleVector(
   if (batch !== null) checkBatch(request)
   const field = vectorField(request.vector_column, query.length, schema, batch !== null)
   const { lower_bound: lower, upper_bound: upper } = request
-  return { field, query, lower, upper, batch, ...settleNear(request, field, indexes) }
+  const { metric, index, unused } = settleNear(request, field, indexes)
+  return { field, query, metric, lower, upper, batch, index, unused }
 }
 
+/** `given`: finite, and of this request alone. */
 function queryOf(given: ArrayLike<number>, name: string): Float32Array {
-  const query = Float32Array.from(given)
+  if (given instanceof Float32Array) return given
+  const query = new Float32Array(given)
   const overflow = query.findIndex(value => !Number.isFinite(value))
   if (overflow === -1) return query
   throw invalidInput(`${name} holds ${given[overflow]} at ${overflow}, which is no finite 32-bit float`)

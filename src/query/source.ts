@@ -10,6 +10,7 @@
 import type { Batch, Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { emptyColumn } from '../arrow/fill.js'
+import { CellGatherer } from '../arrow/gather-cells.js'
 import { withOwnDictionary } from '../arrow/own-dictionary.js'
 import { sliceColumn } from '../arrow/slice.js'
 import { takeColumn } from '../arrow/take.js'
@@ -146,7 +147,7 @@ export class RowSource {
     if (field === undefined && name === distanceField.name) return flat(distanceField, hits.distances!)
     if (hits.offsets.length === 0) return emptyColumn((field ?? madeField(name)).type)
     if (hits.partOf === null) return this.#some(hits.parts[0]!, name, hits.offsets, owned)
-    return this.#gather(hits, name)
+    return begun(this.#gather(hits, name))
   }
 
   /** The columns `names` of rows of several parts, `rows` rows at a time, as copies: every part is read once for all of them. */
@@ -181,12 +182,21 @@ export class RowSource {
   }
 
   /** Rows of several parts: taken part by part, then put into the order of the answer. */
-  async #gather(hits: RowHits, name: string): Promise<Column> {
+  *#gather(hits: RowHits, name: string): Waits<Column> {
     const { taken, position } = partitioned(hits)
+    const field = this.#fields.get(name)
+    if (field !== undefined && CellGatherer.takes(field.type)) {
+      const gatherer = new CellGatherer(field.type, position.length)
+      for (const { part, offsets, places } of taken) {
+        gatherer.add(yield* arrival(this.#stored(part, field)), offsets, places)
+        if (this.#pacer.due()) yield this.#pacer.pause()
+      }
+      return gatherer.column()
+    }
     const pieces: Column[] = []
     for (const { part, offsets } of taken) {
-      pieces.push(await this.#some(part, name, offsets, true))
-      await this.#pacer.turn()
+      pieces.push(yield* arrival(this.#some(part, name, offsets, true)))
+      if (this.#pacer.due()) yield this.#pacer.pause()
     }
     return takeColumn(concatColumns(pieces), position)
   }
@@ -234,9 +244,16 @@ function madeField(name: string): Field {
 }
 
 interface Partitioned<P> {
-  readonly taken: readonly { readonly part: P; readonly offsets: Uint32Array }[]
+  readonly taken: readonly Taken<P>[]
   /** Where each row of the answer stands among those taken. */
   readonly position: Uint32Array
+}
+
+interface Taken<P> {
+  readonly part: P
+  readonly offsets: Uint32Array
+  /** The rows of the answer that they are. */
+  readonly places: Uint32Array
 }
 
 const partitions = new WeakMap<RowHits, Partitioned<Part>>()
@@ -265,15 +282,20 @@ function partition<P>({
   for (let part = 0; part < parts.length; part++) starts[part + 1]! += starts[part]!
   const next = starts.slice()
   const rows = new Uint32Array(offsets.length)
+  const places = new Uint32Array(offsets.length)
   const position = new Uint32Array(offsets.length)
   for (let row = 0; row < position.length; row++) {
     const at = next[partOf[row]!]!++
     position[row] = at
     rows[at] = offsets[row]!
+    places[at] = row
   }
-  const taken = parts
-    .map((part, i) => ({ part, offsets: rows.subarray(starts[i]!, starts[i + 1]!) }))
-    .filter(piece => piece.offsets.length > 0)
+  const taken: Taken<P>[] = []
+  for (let part = 0; part < parts.length; part++) {
+    const [from, to] = [starts[part]!, starts[part + 1]!]
+    if (from === to) continue
+    taken.push({ part: parts[part]!, offsets: rows.subarray(from, to), places: places.subarray(from, to) })
+  }
   return { taken, position }
 }
 

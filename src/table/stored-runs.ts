@@ -3,6 +3,7 @@ import { corrupted } from '../errors.js'
 import { filePath } from '../manifest/file-names.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
+import type { Soon } from '../primitives/soon.js'
 import { readWhole } from './data-file.js'
 import type { TableSource } from './table-source.js'
 
@@ -13,16 +14,16 @@ export type DecodeRuns<R extends RunSequence> = (bytes: Uint8Array) => R | null
  * `location`: the table's folder. Throws corrupted (code 18) for what is not what was written, or has not `count` numbers where
  * that is given.
  */
-export async function readStoredRuns<R extends RunSequence>(
+export function readStoredRuns<R extends RunSequence>(
   { store, runs }: TableSource,
   location: string,
   place: StoredRuns,
   decode: DecodeRuns<R>,
   count?: number,
-): Promise<R> {
+): Soon<R> {
   const path = `${location}/${filePath('rows', place.file)}`
   const load = async () => checkedRuns(decode(await readWhole(store, path, place)), path, count)
-  return (await runs.get(path, load)) as R
+  return runs.get(path, load) as Soon<R>
 }
 
 /** Throws corrupted (code 18), as `readStoredRuns` does. */

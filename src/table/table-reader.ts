@@ -65,6 +65,8 @@ export class TableReader {
   readonly #location: string
   #starts: ReadonlyMap<Fragment, number> | undefined
   #places: ReadonlyMap<number, number> | undefined
+  /** Ids that follow each other. */
+  readonly #ranges = new Map<Fragment, NumberRuns>()
   readonly #parts = new Map<Fragment, Soon<readonly Part[]>>()
 
   /** `location`: the table's folder, relative to the root. */
@@ -189,17 +191,18 @@ export class TableReader {
   }
 
   /** The vectors of a part, where the kernels can read them. */
-  async vectors(part: Part, field: TableField, signal?: AbortSignal): Promise<Vectors> {
-    const loaded = await this.column(part, field, signal)
-    const present = presentVectors(loaded.column)
-    if (loaded.segment !== null) return { segment: loaded.segment, present }
-    const file = fileOf(part.fragment, field)
-    const convert = async () => vectorSegment(loaded.column)
-    const converting =
-      file === undefined
-        ? convert()
-        : this.#source.vectors.get(this.#keyOf(file, part, field), convert, this.#placeOf(file))
-    return { segment: await this.#arrived(converting, signal), present }
+  vectors(part: Part, field: TableField, signal?: AbortSignal): Soon<Vectors> {
+    return whenThere(this.column(part, field, signal), ({ column, segment }) => {
+      const present = presentVectors(column)
+      if (segment !== null) return { segment, present }
+      const file = fileOf(part.fragment, field)
+      const convert = async () => vectorSegment(column)
+      const converting =
+        file === undefined
+          ? convert()
+          : this.#source.vectors.get(this.#keyOf(file, part, field), convert, this.#placeOf(file))
+      return whenThere(this.#arrived(converting, signal), converted => ({ segment: converted, present }))
+    })
   }
 
   /** The rows of a part that are alive, by offset in the part; null when all are. */
@@ -233,8 +236,16 @@ export class TableReader {
   }
 
   /** The ids of all rows of a fragment, dead ones included, by offset. */
-  rowIds({ ids, rows }: Fragment, signal?: AbortSignal): Soon<RunSequence> {
-    if ('row0' in ids) return NumberRuns.range(ids.row0, rows)
+  rowIds(fragment: Fragment, signal?: AbortSignal): Soon<RunSequence> {
+    const { ids, rows } = fragment
+    if ('row0' in ids) {
+      let range = this.#ranges.get(fragment)
+      if (range === undefined) {
+        range = NumberRuns.range(ids.row0, rows)
+        this.#ranges.set(fragment, range)
+      }
+      return range
+    }
     const decode: DecodeRuns<RunSequence> = ids.ascending === false ? UnorderedRuns.decode : NumberRuns.decode
     return this.#arrived(this.#runs(ids, decode, decode, rows), signal)
   }

@@ -15,7 +15,7 @@ import { NumberRuns } from '../primitives/number-runs.js'
 import { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import type { RowSet } from '../primitives/row-set.js'
-import type { Soon } from '../primitives/soon.js'
+import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import { IndexCover, itemsByFragment, rowsOfItems } from './index-cover.js'
 import { openSectionFile } from './section-file.js'
 import { readStoredRuns } from './stored-runs.js'
@@ -34,7 +34,7 @@ export interface VectorIndexReader {
   covered(fragment: Fragment): RowSet
 }
 
-/** Rows of a fragment, by offset. */
+/** Rows of a fragment, by offset, ascending. */
 export interface PlacedRows {
   readonly fragment: Fragment
   readonly offsets: Uint32Array
@@ -48,7 +48,7 @@ export interface AllowedRows {
 }
 
 /** What is known of the rows of a fragment. */
-export type RowsOf = (fragment: Fragment) => RowSet | Promise<RowSet>
+export type RowsOf = (fragment: Fragment) => Soon<RowSet>
 
 /** Readers of those of a version's indexes that are of vectors. */
 export function vectorIndexReaders(
@@ -115,7 +115,7 @@ export class SegmentReader {
   }
 
   /** Reads it as a whole, unless it is in memory. */
-  open(signal?: AbortSignal): Promise<VectorIndexSegment> {
+  open(signal?: AbortSignal): Soon<VectorIndexSegment> {
     const { source, dim } = this.#version
     const { bytes, crc, rows } = this.#covered.segment
     const opening = source.segments.get(this.#path, async claim => {
@@ -127,64 +127,83 @@ export class SegmentReader {
   }
 
   /** The ordinals whose rows live; null: all. `liveIn`: the living rows of a fragment. */
-  async living(liveIn: RowsOf, signal?: AbortSignal): Promise<AllowedRows | null> {
+  living(liveIn: RowsOf, signal?: AbortSignal): Soon<AllowedRows | null> {
     if (this.#isWhole) return null
     const { source, layout } = this.#version
     const key = `${this.#path}@${layout.version}`
     // Whoever else waits for it does not give up with the first.
-    const making = source.live.get(key, () => this.ordinalsOf(liveIn, new Pacer()), this.#path)
-    const bits = await this.#arrived(making, signal)
-    this.#living ??= bits.count()
-    return { bits, count: this.#living }
+    const make = async () => this.ordinalsOf(liveIn, new Pacer())
+    return whenThere(this.#arrived(source.live.get(key, make, this.#path), signal), bits => {
+      this.#living ??= bits.count()
+      return { bits, count: this.#living }
+    })
   }
 
   /** The ordinals of the rows that `rowsOf` gives for the fragments it numbers rows of. */
-  async ordinalsOf(rowsOf: RowsOf, pacer: Pacer): Promise<Bitset> {
+  ordinalsOf(rowsOf: RowsOf, pacer: Pacer): Soon<Bitset> {
+    return begun(this.#ordinalsOf(rowsOf, pacer))
+  }
+
+  *#ordinalsOf(rowsOf: RowsOf, pacer: Pacer): Waits<Bitset> {
     const bits = new Bitset(this.rows)
     for (const item of this.#covered.items) {
-      const rows = await rowsOf(this.#version.fragments.get(item.fragment)!)
-      if (rows.count === 0) continue
+      const rows = yield* arrival(rowsOf(this.#version.fragments.get(item.fragment)!))
+      if (rows.isNone) continue
       const own = rows.slice(item.at, item.at + rowsOfItem(item))
-      const gone = await this.#gone(item)
+      const gone = yield* arrival(this.#gone(item))
       if (gone === null) own.addTo(bits, item.first)
       else addBetween(own, gone, bits, item.first)
-      await pacer.turn()
+      if (pacer.due()) yield pacer.pause()
     }
     return bits
   }
 
-  /** Where the rows with some ordinals are, those of a fragment in the order they are given in; what is no more is left out. */
-  async place(ordinals: Uint32Array): Promise<readonly PlacedRows[]> {
-    const { items } = this.#covered
-    const placed = new Map<number, number[]>()
-    for (const ordinal of ordinals) {
-      const item = items[partitionPoint(items.length, i => items[i]!.first <= ordinal) - 1]
-      if (item === undefined || ordinal >= item.first + item.count) continue
-      let row = ordinal - item.first
-      if (item.gone !== undefined) {
-        const gone = (await this.#gone(item))!
-        if (gone.has(row)) continue
-        row -= gone.rankOf(row)
-      }
-      const known = placed.get(item.fragment)
-      if (known === undefined) placed.set(item.fragment, [item.at + row])
-      else known.push(item.at + row)
-    }
-    const { fragments } = this.#version
-    return Array.from(placed, ([id, offsets]) => ({
-      fragment: fragments.get(id)!,
-      offsets: new Uint32Array(offsets),
-    }))
+  /** Where the rows with some ordinals are; `ordinals`: ascending. What is no more is left out. */
+  place(ordinals: Uint32Array): Soon<readonly PlacedRows[]> {
+    return begun(this.#place(ordinals))
   }
 
-  async #gone({ gone }: CoverItem): Promise<NumberRuns | null> {
+  *#place(ordinals: Uint32Array): Waits<readonly PlacedRows[]> {
+    const { items } = this.#covered
+    const placed: PlacedRows[] = []
+    for (let from = 0, to: number; from < ordinals.length; from = to) {
+      // The first item that reaches beyond the next ordinal.
+      const next = partitionPoint(items.length, i => items[i]!.first + items[i]!.count <= ordinals[from]!)
+      const item = items[next]
+      if (item === undefined) break
+      const end = item.first + item.count
+      while (from < ordinals.length && ordinals[from]! < item.first) from++
+      for (to = from; to < ordinals.length && ordinals[to]! < end; ) to++
+      const gone = yield* arrival(this.#gone(item))
+      const offsets = new Uint32Array(to - from)
+      let count = 0
+      for (let i = from; i < to; i++) {
+        const row = ordinals[i]! - item.first
+        if (gone === null) offsets[count++] = item.at + row
+        else if (!gone.has(row)) offsets[count++] = item.at + row - gone.rankOf(row)
+      }
+      if (count === 0) continue
+      const fragment = this.#version.fragments.get(item.fragment)!
+      placed.push({ fragment, offsets: count === offsets.length ? offsets : offsets.subarray(0, count) })
+    }
+    return placed
+  }
+
+  #gone({ gone }: CoverItem): Soon<NumberRuns | null> {
     if (gone === undefined) return null
     const { source, location } = this.#version
     return this.#arrived(readStoredRuns(source, location, gone, NumberRuns.decode), undefined)
   }
 
-  /** What is being loaded, once it is there. Files of a version that ceased to exist meanwhile may be gone. */
-  async #arrived<T>(loading: Soon<T>, signal: AbortSignal | undefined): Promise<T> {
+  /** What is being loaded, once it is there. */
+  #arrived<T>(loading: Soon<T>, signal: AbortSignal | undefined): Soon<T> {
+    if (loading instanceof Promise) return this.#waitedFor(loading, signal)
+    signal?.throwIfAborted()
+    return loading
+  }
+
+  /** Files of a version that ceased to exist meanwhile may be gone. */
+  async #waitedFor<T>(loading: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     try {
       return await orAborted(loading, signal)
     } catch (error) {

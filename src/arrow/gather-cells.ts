@@ -1,0 +1,91 @@
+/** Rows of several columns put together into one, each straight to its place: types whose rows are cells of equal width. */
+import { bitmapBytes } from './bits.js'
+import { type Column, isValid } from './column.js'
+import { aligned, asBytes, cellBytes, hasCells, viewCells } from './layout.js'
+import type { DataType } from './types.js'
+
+export class CellGatherer {
+  /** Whether columns of a type are gathered so; codes of a dictionary mean something else in every column. */
+  static takes(type: DataType): boolean {
+    return hasCells(type) && type.kind !== 'dictionary'
+  }
+
+  readonly #type: DataType
+  readonly #width: number
+  readonly #length: number
+  readonly #cells: Uint8Array
+  #validity: Uint8Array | null = null
+  #nullCount = 0
+
+  constructor(type: DataType, length: number) {
+    this.#type = type
+    this.#width = cellBytes(type)
+    this.#length = length
+    this.#cells = new Uint8Array(this.#width * length)
+  }
+
+  /** Row `rows[i]` of `column` becomes row `places[i]`; no place comes twice. */
+  add(column: Column, rows: Uint32Array, places: Uint32Array): void {
+    const source = asBytes(column.values!)
+    if (this.#width === 4) copyWords(source, rows, this.#cells, places, 1)
+    else if (this.#width === 8) copyWords(source, rows, this.#cells, places, 2)
+    else copyRuns(source, rows, this.#cells, places, this.#width)
+    if (column.validity !== null) this.#addNulls(column, rows, places)
+  }
+
+  /** Once every row has come. */
+  column(): Column {
+    return {
+      type: this.#type,
+      length: this.#length,
+      nullCount: this.#nullCount,
+      validity: this.#validity,
+      values: viewCells(this.#type, this.#cells, this.#length),
+      offsets: null,
+      children: [],
+      dictionary: null,
+    }
+  }
+
+  #addNulls(column: Column, rows: Uint32Array, places: Uint32Array): void {
+    for (let i = 0; i < rows.length; i++) {
+      if (isValid(column, rows[i]!)) continue
+      const place = places[i]!
+      this.#validity ??= new Uint8Array(bitmapBytes(this.#length)).fill(0xff)
+      this.#validity[place >>> 3]! &= ~(1 << (place & 7))
+      this.#nullCount++
+    }
+  }
+}
+
+/** Cells of `words` words of 32 bits: a load as a float might change the bits of a NaN. */
+function copyWords(
+  source: Uint8Array,
+  rows: Uint32Array,
+  target: Uint8Array,
+  places: Uint32Array,
+  words: 1 | 2,
+): void {
+  const bytes = aligned(source, 4, source.length >>> 2)
+  const from = new Uint32Array(bytes.buffer, bytes.byteOffset, source.length >>> 2)
+  const to = new Uint32Array(target.buffer, 0, target.length >>> 2)
+  for (let i = 0; i < rows.length; i++) {
+    const at = rows[i]! * words
+    const place = places[i]! * words
+    to[place] = from[at]!
+    if (words === 2) to[place + 1] = from[at + 1]!
+  }
+}
+
+function copyRuns(
+  source: Uint8Array,
+  rows: Uint32Array,
+  target: Uint8Array,
+  places: Uint32Array,
+  width: number,
+): void {
+  for (let i = 0; i < rows.length; i++) {
+    const at = rows[i]! * width
+    target.set(source.subarray(at, at + width), places[i]! * width)
+  }
+}
