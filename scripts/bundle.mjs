@@ -16,6 +16,8 @@ const entries = {
   files: 'dist/adapters/files/public.js',
   // Found by the worker client as './main.js' beside it.
   main: 'dist/adapters/worker/main.js',
+  // Found by what builds vector indexes as './insert-worker.js' beside it.
+  'insert-worker': 'dist/src/indexes/vector/insert-worker.js',
   cli: 'dist/adapters/cli/main.js',
 }
 
