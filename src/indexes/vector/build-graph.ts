@@ -28,8 +28,10 @@ import { questions, Truth } from './truth.js'
 const stepRows = 4096
 /** Milliseconds that one call of the kernel should take. */
 const callMs = 4
-/** Rows from which on threads are worth being started: the time of some thousand insertions. */
+/** Rows of a segment from which on several threads insert them. */
 const threadedRows = 20_000
+/** Of fewer, as come last, most are inserted before threads are there. */
+const leastThreaded = 4096
 
 /** Called with the rows that a phase is through with. */
 type OnRows = (rows: number) => void
@@ -231,7 +233,7 @@ async function insert(
   const count = rows.reduce((sum, { length }) => sum + length, 0)
   if (
     crew !== null &&
-    count >= threadedRows / 2 &&
+    count >= leastThreaded &&
     (await insertByThreads(crew, shape, places, entries, rows, efConstruction, pacer.signal, onInserted))
   ) {
     for (const all of rows) {

@@ -13,6 +13,7 @@ import {
   type SharedPlaces,
   sharedSizes,
 } from '../../kernels/graph.js'
+import { orAborted } from '../../primitives/abort.js'
 
 /** What threads need to insert into one graph. */
 export interface Crew {
@@ -85,7 +86,7 @@ export async function insertByThreads(
   const tally = sharedWords(Tally.begun + scratches.length)
   const workers: Worker[] = []
   try {
-    const isDone = await new Promise<boolean>((resolve, reject) => {
+    const isDone = new Promise<boolean>((resolve, reject) => {
       let told = 0
       const tell = () => {
         const inserted = Atomics.load(tally, Tally.inserted)
@@ -102,7 +103,6 @@ export async function insertByThreads(
         else if (Atomics.load(tally, Tally.taken) === 0) resolve(false)
         else reject(died(cause))
       }
-      signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
       for (const [thread, scratch] of scratches.entries()) {
         const workerData: InsertTask = {
           memory: arena.memory,
@@ -129,11 +129,12 @@ export async function insertByThreads(
         }
       }
     })
+    if (!(await orAborted(isDone, signal))) return false
     for (const [i, entry] of entries.entries()) {
       entry.row = entryWords[2 * i]!
       entry.level = entryWords[2 * i + 1]!
     }
-    return isDone
+    return true
   } finally {
     await Promise.all(workers.map(worker => worker.terminate()))
   }
