@@ -6,7 +6,10 @@ import { WorkerLink } from './link.js'
 import type { WorkerTask } from './main.js'
 
 /** The options of `connect` that are plain data; stores and clocks cannot cross threads. */
-export type ConnectWorkerOptions = Pick<ConnectOptions, 'create' | 'readOnly' | 'cacheBytes' | 'signal'>
+export type ConnectWorkerOptions = Pick<
+  ConnectOptions,
+  'create' | 'readOnly' | 'cacheBytes' | 'buildThreads' | 'signal'
+>
 
 /**
  * Opens the namespace at `path` in a new worker thread; throws what `connect` throws. Rows travel without being copied on this

@@ -3,12 +3,35 @@
  * ordinary heap with plain loops that give the same bits. It never grows or moves: views stay good for its life.
  */
 import { ErrorCode, SheafError } from '../errors.js'
-import { type Kernel, openKernel } from './kernel.js'
+import {
+  type GraphKernel,
+  type Kernel,
+  openKernel,
+  openSharedMemory,
+  type SharedKernel,
+  type SharedMemory,
+  sharedKernelOn,
+} from './kernel.js'
+
+export type { SharedMemory } from './kernel.js'
 
 export interface Arena {
   readonly buffer: ArrayBuffer
   /** Null: the plain loops work on `buffer`. */
   readonly kernel: Kernel | null
+}
+
+/** An arena in which a graph can lie. */
+export interface GraphArena {
+  readonly buffer: ArrayBufferLike
+  readonly kernel: GraphKernel | null
+}
+
+/** Memory that several threads work in at once, each through a kernel of its own that knows graphs and nothing else. */
+export interface SharedArena extends GraphArena {
+  /** What another thread attaches to: can be posted to it. */
+  readonly memory: SharedMemory
+  readonly kernel: SharedKernel
 }
 
 /** Addresses of everything in an arena are multiples of this. */
@@ -23,6 +46,17 @@ export function openArena(bytes: number, plain = false): Arena {
   } catch (cause) {
     throw new SheafError(ErrorCode.ServiceUnavailable, `no memory for ${bytes} bytes of an index`, { cause })
   }
+}
+
+/** The same for several threads; null where none can be had: without SIMD and threads in WebAssembly, or without address space. */
+export function openSharedArena(bytes: number): SharedArena | null {
+  const memory = openSharedMemory(bytes)
+  return memory && attachArena(memory)
+}
+
+/** An arena that another thread has opened. What lies in it when it comes is there; later, only what is agreed on. */
+export function attachArena(memory: SharedMemory): SharedArena {
+  return { memory, buffer: memory.buffer, kernel: sharedKernelOn(memory) }
 }
 
 /** Gives out addresses one after the other; what it gave out together is what an arena must have. */

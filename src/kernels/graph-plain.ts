@@ -84,7 +84,7 @@ export class PlainGraph {
   #nearest = 0
   #nearestDistance = 0
 
-  constructor(buffer: ArrayBuffer, shape: GraphShape, places: GraphPlaces, scratch: Scratch) {
+  constructor(buffer: ArrayBufferLike, shape: GraphShape, places: GraphPlaces, scratch: Scratch) {
     this.#shape = shape
     this.#bytes = new Uint8Array(buffer)
     this.#marks = new Uint16Array(buffer, scratch.visited, shape.rows)

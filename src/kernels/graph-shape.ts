@@ -39,6 +39,17 @@ export interface GraphPlaces {
   readonly scratch: number
 }
 
+/** What the threads have in common that insert into one graph; each has scratch of its own. */
+export interface SharedPlaces {
+  /** `locksShared` u32s, zeros. */
+  readonly locks: number
+  /** For each graph that shares the rows two u32s: row and level of its entry. */
+  readonly entries: number
+}
+
+/** Agrees with LOCKS of `wasm/graph.ts`. */
+export const locksShared = 4096
+
 /** Rows that one call of the kernel inserts at most. */
 export const insertedTogether = 1024
 
@@ -97,9 +108,11 @@ export const Word = {
   measured: 19,
   entryRow: 20,
   entryLevel: 21,
+  locks: 22,
+  entryAt: 23,
 } as const
 
-const words = 22
+const words = 24
 
 /** As numbered in `wasm/graph.ts`. */
 const kindNumber: Readonly<Record<NodeKind, number>> = { f32: 0, u8: 1, pq: 2 }
@@ -130,10 +143,11 @@ export function layScratch({ kind, stride, rows, m, efMax }: GraphShape, at: num
 
 /** Writes what the kernel has to know, and clears what it marks. */
 export function fillScratch(
-  buffer: ArrayBuffer,
+  buffer: ArrayBufferLike,
   shape: GraphShape,
   places: GraphPlaces,
   scratch: Scratch,
+  shared: SharedPlaces | null,
 ): void {
   const { kind, stride, m, rows, levels } = shape
   new Uint8Array(buffer, scratch.levels, rows).set(levels)
@@ -150,6 +164,8 @@ export function fillScratch(
     measured: 0,
     entryRow: 0,
     entryLevel: 0,
+    locks: shared?.locks ?? 0,
+    entryAt: 0,
   }
   const block = new Uint32Array(buffer, scratch.block, words)
   for (const [word, at] of Object.entries(Word)) block[at] = known[word as keyof typeof Word]

@@ -4,9 +4,12 @@
  * of the kernel for many rows; the plain twin is in `graph-plain.ts`.
  *
  * Several graphs may share one `Graph`, each with an entry of its own: rows inserted from one entry never meet those of another.
+ *
+ * Several threads may insert into one graph, and walk in it meanwhile: each with a `Graph` of its own over the same places of one
+ * shared arena, but for the scratch. Which edges there are then depends on who came first.
  */
 import { assert } from '../errors.js'
-import type { Arena } from './arena.js'
+import type { GraphArena } from './arena.js'
 import { PlainGraph } from './graph-plain.js'
 import {
   fillScratch,
@@ -14,12 +17,14 @@ import {
   type GraphShape,
   insertedTogether,
   layScratch,
+  locksShared,
   type Scratch,
+  type SharedPlaces,
   Word,
 } from './graph-shape.js'
-import type { Kernel } from './kernel.js'
+import type { GraphKernel, SharedKernel } from './kernel.js'
 
-export type { GraphPlaces, GraphShape, NodeKind } from './graph-shape.js'
+export type { GraphPlaces, GraphShape, NodeKind, SharedPlaces } from './graph-shape.js'
 
 /** Where walks begin: changes as rows are inserted. -1: nothing is inserted yet. */
 export interface Entry {
@@ -66,27 +71,40 @@ export function graphSizes(shape: GraphShape): GraphSizes {
   }
 }
 
+/** Bytes of what threads share that insert into `graphs` graphs. */
+export function sharedSizes(graphs: number): { readonly locks: number; readonly entries: number } {
+  return { locks: locksShared * 4, entries: graphs * 8 }
+}
+
 export class Graph {
   /**
    * Where the query of the next walks goes: padded elements as the rows have them (pq: `parts x 256` float32s, the table of distances, none
    * of them negative).
    */
-  readonly query: Uint8Array<ArrayBuffer>
+  readonly query: Uint8Array
 
   /** Where the allowed rows of the next walks go: a bit for each row, as `Bitset.words` has them. */
   readonly allowed: Uint32Array
 
-  readonly #buffer: ArrayBuffer
+  readonly #buffer: ArrayBufferLike
   readonly #shape: GraphShape
   readonly #scratch: Scratch
   readonly #block: Uint32Array
-  readonly #kernel: Pick<Kernel, 'graphInsert' | 'graphOpen' | 'graphEnter' | 'graphClose'>
+  readonly #kernel: GraphKernel
+  /** Null: no other thread knows the arena. */
+  readonly #shared: SharedPlaces | null
 
   /**
    * `fresh`: writes `upperStarts`, which follow from the levels alone; else they are there. Lists are written when their row is inserted:
-   * those of rows that never are stay as they are, zeros in a new arena.
+   * those of rows that never are stay as they are, zeros in a new arena. `shared`: for a shared arena, and for no other.
    */
-  constructor(arena: Arena, shape: GraphShape, places: GraphPlaces, fresh: boolean) {
+  constructor(
+    arena: GraphArena,
+    shape: GraphShape,
+    places: GraphPlaces,
+    fresh: boolean,
+    shared: SharedPlaces | null = null,
+  ) {
     const { buffer } = arena
     const scratch = layScratch(shape, places.scratch)
     assert(shape.levels.length === shape.rows, `levels of ${shape.levels.length} rows for ${shape.rows}`)
@@ -98,7 +116,8 @@ export class Graph {
         start += shape.levels[row]! * (1 + shape.m)
       }
     }
-    fillScratch(buffer, shape, places, scratch)
+    fillScratch(buffer, shape, places, scratch, shared)
+    this.#shared = shared
     this.#buffer = buffer
     this.#shape = shape
     this.#scratch = scratch
@@ -126,19 +145,47 @@ export class Graph {
 
   /** The same for rows that do not follow each other. A row is inserted once. */
   insertRows(rows: Uint32Array, entry: Entry, efConstruction: number): void {
-    assert(this.#shape.kind !== 'pq', 'a graph cannot be made by codes')
-    this.#checkWidth(efConstruction)
     const block = this.#block
-    const { list } = this.#scratch
     block[Word.entryRow] = entry.row
     block[Word.entryLevel] = entry.level
+    this.#insert(rows, this.#scratch.block + Word.entryRow * 4, efConstruction)
+    if (this.#shared !== null) this.join(rows)
+    entry.row = block[Word.entryRow]! | 0
+    entry.level = block[Word.entryLevel]! | 0
+  }
+
+  /**
+   * The same beside other threads, from the entry of that number at `SharedPlaces.entries`. When all are done, one of them calls
+   * `join` with all rows: until then those are not found that are equal to others.
+   */
+  insertBeside(rows: Uint32Array, entry: number, efConstruction: number): void {
+    assert(this.#shared !== null, 'a graph of one thread')
+    this.#insert(rows, this.#shared.entries + 8 * entry, efConstruction)
+  }
+
+  /** Makes rows that `insertBeside` has inserted findable that are equal to others, while no thread inserts. A thousand take less than a millisecond. */
+  join(rows: Uint32Array): void {
+    assert(this.#shared !== null, 'a graph of one thread')
+    const kernel = this.#kernel as SharedKernel
+    this.#inLists(rows, (list, count) => kernel.graphJoin(this.#scratch.block, list, count))
+  }
+
+  #insert(rows: Uint32Array, entryAt: number, efConstruction: number): void {
+    assert(this.#shape.kind !== 'pq', 'a graph cannot be made by codes')
+    this.#checkWidth(efConstruction)
+    const { block } = this.#scratch
+    this.#block[Word.entryAt] = entryAt
+    this.#inLists(rows, (list, count) => this.#kernel.graphInsert(block, list, count, efConstruction))
+  }
+
+  /** Lays as many rows at a time as there is room for where the kernel finds them. */
+  #inLists(rows: Uint32Array, call: (list: number, count: number) => void): void {
+    const { list } = this.#scratch
     for (let at = 0; at < rows.length; at += insertedTogether) {
       const some = rows.subarray(at, at + insertedTogether)
       new Uint32Array(this.#buffer, list, some.length).set(some)
-      this.#kernel.graphInsert(this.#scratch.block, list, some.length, efConstruction)
+      call(list, some.length)
     }
-    entry.row = block[Word.entryRow]! | 0
-    entry.level = block[Word.entryLevel]! | 0
   }
 
   /**

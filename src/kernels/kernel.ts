@@ -1,9 +1,9 @@
 /**
- * The WebAssembly module: compiled once, instantiated once per memory, because its heap state lives in the
- * instance. A fault inside it becomes a `SheafError`, never the end of the process.
+ * The WebAssembly modules: compiled once, instantiated once per memory, or per thread that shares it, because their heap
+ * state lives in the instance. A fault inside it becomes a `SheafError`, never the end of the process.
  */
-import { ErrorCode, SheafError } from '../errors.js'
-import { wasmBase64 } from './wasm.generated.js'
+import { assert, ErrorCode, SheafError } from '../errors.js'
+import { sharedWasmBase64, wasmBase64 } from './wasm.generated.js'
 
 /** The functions of `wasm/module.ts`. All addresses are offsets into the instance's memory. */
 export interface Kernel {
@@ -128,6 +128,19 @@ export interface Kernel {
   ): void
 }
 
+/** What works on graphs. */
+export type GraphKernel = Pick<Kernel, 'graphInsert' | 'graphOpen' | 'graphEnter' | 'graphClose'>
+
+/** The functions of `wasm/shared.ts`. */
+export interface SharedKernel extends GraphKernel {
+  graphJoin(block: number, list: number, count: number): void
+}
+
+/** Memory that several threads have at once: a `WebAssembly.Memory`, which can be posted to them. */
+export interface SharedMemory {
+  readonly buffer: SharedArrayBuffer
+}
+
 export interface KernelMemory {
   /** All of it; never grows, so views of it never detach. */
   readonly buffer: ArrayBuffer
@@ -139,7 +152,10 @@ interface WebAssemblyApi {
   validate(bytes: Uint8Array): boolean
   readonly Module: new (bytes: Uint8Array) => object
   readonly Instance: new (module: object, imports: object) => { readonly exports: unknown }
-  readonly Memory: new (pages: { initial: number; maximum: number }) => { readonly buffer: ArrayBuffer }
+  readonly Memory: {
+    new (pages: { initial: number; maximum: number }): { readonly buffer: ArrayBuffer }
+    new (pages: { initial: number; maximum: number; shared: true }): SharedMemory
+  }
 }
 
 const pageBytes = 65_536
@@ -152,6 +168,7 @@ export const kernelsMax = 4096
 
 const api = (globalThis as { WebAssembly?: WebAssemblyApi }).WebAssembly
 let compiled: object | null | undefined
+let compiledShared: object | null | undefined
 let open = 0
 /** A memory is gone when nobody sees its bytes any more. */
 const closed = new FinalizationRegistry<void>(() => {
@@ -160,44 +177,79 @@ const closed = new FinalizationRegistry<void>(() => {
 
 /** A zeroed memory of at least `bytes` with a kernel of its own; null without SIMD, without address space, or beyond `kernelsMax`. */
 export function openKernel(bytes: number): KernelMemory | null {
-  const module = compileOnce()
-  if (api === undefined || module === null || open >= kernelsMax) return null
+  if (compiled === undefined) compiled = compile(wasmBase64)
+  if (api === undefined || compiled === null) return null
+  const { Memory } = api
+  const memory = newMemory(bytes, pages => new Memory(pages))
+  return memory && { buffer: memory.buffer, kernel: guarded(instanceOn(compiled, memory) as Kernel) }
+}
+
+/** A zeroed memory of at least `bytes` that threads can share; null as for `openKernel`. */
+export function openSharedMemory(bytes: number): SharedMemory | null {
+  if (api === undefined || compileShared() === null) return null
+  const { Memory } = api
+  return newMemory(bytes, pages => new Memory({ ...pages, shared: true }))
+}
+
+/** A kernel of this thread on a memory that it shares with others: what is not on the memory, they do not see. */
+export function sharedKernelOn(memory: SharedMemory): SharedKernel {
+  const module = compileShared()
+  assert(module !== null, 'memory of a host that has no kernels for it')
+  const kernel = instanceOn(module, memory) as SharedKernel
+  return {
+    graphInsert: guard('graphInsert', kernel.graphInsert),
+    graphJoin: guard('graphJoin', kernel.graphJoin),
+    graphOpen: guard('graphOpen', kernel.graphOpen),
+    graphEnter: guard('graphEnter', kernel.graphEnter),
+    graphClose: guard('graphClose', kernel.graphClose),
+  }
+}
+
+function newMemory<M extends { readonly buffer: ArrayBufferLike }>(
+  bytes: number,
+  make: (pages: { initial: number; maximum: number }) => M,
+): M | null {
+  if (open >= kernelsMax) return null
   const pages = Math.ceil(bytes / pageBytes)
-  let memory: { readonly buffer: ArrayBuffer }
   try {
-    memory = new api.Memory({ initial: pages, maximum: pages })
+    const memory = make({ initial: pages, maximum: pages })
+    open++
+    closed.register(memory.buffer, undefined)
+    return memory
   } catch (error) {
     if (error instanceof RangeError) return null
     throw error
   }
-  const { exports } = new api.Instance(module, { env: { memory } })
-  const { buffer } = memory
-  open++
-  closed.register(buffer, undefined)
-  return { buffer, kernel: guarded(exports as Kernel) }
 }
 
-/** Null where the module does not validate: a host without SIMD. */
-function compileOnce(): object | null {
-  if (compiled === undefined) {
-    const bytes = Buffer.from(wasmBase64, 'base64')
-    compiled = api?.validate(bytes) ? new api.Module(bytes) : null
+function instanceOn(module: object, memory: object): unknown {
+  return new api!.Instance(module, { env: { memory } }).exports
+}
+
+function compileShared(): object | null {
+  if (compiledShared === undefined) compiledShared = compile(sharedWasmBase64)
+  return compiledShared
+}
+
+/** Null where the module does not validate: a host without SIMD, or without threads. */
+function compile(base64: string): object | null {
+  const bytes = Buffer.from(base64, 'base64')
+  return api?.validate(bytes) ? new api.Module(bytes) : null
+}
+
+function guard<A extends (number | boolean)[], R>(name: string, call: (...args: A) => R): (...args: A) => R {
+  return (...args) => {
+    try {
+      return call(...args)
+    } catch (error) {
+      throw new SheafError(ErrorCode.Internal, `vector kernel failed in ${name}(${args.join(', ')})`, {
+        cause: error,
+      })
+    }
   }
-  return compiled
 }
 
 function guarded(kernel: Kernel): Kernel {
-  const guard =
-    <A extends (number | boolean)[], R>(name: string, call: (...args: A) => R) =>
-    (...args: A): R => {
-      try {
-        return call(...args)
-      } catch (error) {
-        throw new SheafError(ErrorCode.Internal, `vector kernel failed in ${name}(${args.join(', ')})`, {
-          cause: error,
-        })
-      }
-    }
   return {
     measureRange: guard('measureRange', kernel.measureRange),
     measureList: guard('measureList', kernel.measureList),

@@ -1,5 +1,5 @@
 /** Opens a root: store, log, state, and the operations on them. */
-import { totalmem } from 'node:os'
+import { availableParallelism, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogState } from '../catalog/state.js'
@@ -68,6 +68,11 @@ export interface ConnectOptions {
    * at most. 0 keeps nothing, so that every query begins with the log; a scan wants at least 128 MiB, twice a batch.
    */
   readonly cacheBytes?: number
+  /**
+   * Threads that one vector index over many rows is built with at most, 1 to 64. Default: as many as there are cores, 4 at most. With more than
+   * one the graph of an HNSW index is as good, but not the same every time; with 1 all work is done in this thread.
+   */
+  readonly buildThreads?: number
   /** Functions that fill columns (`virtual_column`), by the name the columns give. */
   readonly functions?: readonly ColumnFunction[]
   /** Source of time and randomness, for tests that replay. */
@@ -95,10 +100,14 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
     create = true,
     readOnly = false,
     cacheBytes = defaultBudget(),
+    buildThreads = Math.min(4, availableParallelism()),
     clock = systemClock,
     signal,
   } = options
   if (!(cacheBytes >= 0)) throw invalidInput(`cacheBytes must be a number >= 0, got ${quote(cacheBytes)}`)
+  if (!(Number.isInteger(buildThreads) && buildThreads >= 1 && buildThreads <= 64)) {
+    throw invalidInput(`buildThreads must be a whole number of 1 to 64, got ${quote(buildThreads)}`)
+  }
   const store = options.store ?? (await openStore(path, { create, readOnly, clock }))
   // Our own stores prove themselves when they are opened, or need no proof.
   if (options.store !== undefined && !readOnly) await selfTest(store, clock, signal)
@@ -106,7 +115,18 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
   const { onWarning: warn = emitWarning, onUpkeep: report = () => {} } = options
   const functions = checkFunctions(options.functions ?? [])
   const keep = settleUpkeep(options.upkeep ?? {})
-  const settings = { location, create, readOnly, cacheBytes, clock, warn, report, keep, functions }
+  const settings = {
+    location,
+    create,
+    readOnly,
+    cacheBytes,
+    buildThreads,
+    clock,
+    warn,
+    report,
+    keep,
+    functions,
+  }
   const { engine, upkeep, stats, close } = await openEngine(store, settings, signal)
   return new Namespace(bindOperations(engine, readOnly ? readsOnly(isReadOnly) : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),
@@ -144,6 +164,8 @@ interface EngineOptions {
   readonly report: Report
   readonly keep: SettledUpkeep
   readonly functions?: readonly ColumnFunction[]
+  /** Default 1. */
+  readonly buildThreads?: number
   /** Kinds of work that can be queued, beside those there always are. */
   readonly jobKinds?: readonly JobKind<CatalogState>[]
 }
@@ -168,6 +190,7 @@ export async function openEngine(
     report: tell,
     keep,
     functions = [],
+    buildThreads = 1,
     jobKinds = [],
   }: EngineOptions,
   signal?: AbortSignal,
@@ -332,6 +355,7 @@ export async function openEngine(
     },
     clock,
     functions,
+    buildThreads,
     turns: new KeyedMutex(),
     urgent: new Courtesy(clock),
     creations: new KeyedMutex(),

@@ -59,6 +59,8 @@ export interface Engine {
   readonly clock: Clock
   /** Those that can fill columns. */
   readonly functions: readonly ColumnFunction[]
+  /** Threads that one index is built with at most. */
+  readonly buildThreads: number
   /** By table path: calls of this process that work on a table's newest version take turns; none waits for a client. */
   readonly turns: KeyedMutex
   /**

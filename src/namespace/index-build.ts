@@ -44,6 +44,7 @@ async function build(engine: Engine, job: JobRun): Promise<Propose<CatalogState>
       stretches,
       null,
       stageTarget(engine, head),
+      engine.buildThreads,
       new Pacer(signal),
       (done, phase) => job.progress(done, total, phase),
     )

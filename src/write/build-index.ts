@@ -31,7 +31,7 @@ const segmentBytesMax = 128 * 1024 * 1024
 
 /**
  * Segments over stretches of the reader's version, in that order; none for no rows. `base`: a segment of a vector index that the first
- * of them extends, and takes the place of.
+ * of them extends, and takes the place of. `threads`: how many may build a large segment of vectors.
  */
 export async function buildSegments(
   reader: TableReader,
@@ -39,11 +39,13 @@ export async function buildSegments(
   stretches: readonly Stretch[],
   base: CoveredSegment | null,
   target: StageTarget,
+  threads: number,
   pacer: Pacer,
   progress: BuildProgress = () => {},
 ): Promise<readonly IndexSegment[]> {
   const { kind } = index
-  if (isVectorKind(kind)) return buildVectorSegments(reader, index, stretches, base, target, pacer, progress)
+  if (isVectorKind(kind))
+    return buildVectorSegments(reader, index, stretches, base, target, threads, pacer, progress)
   return buildScalarSegments(reader, { ...index, kind }, stretches, target, pacer, progress)
 }
 

@@ -25,6 +25,7 @@ export async function buildVectorSegments(
   stretches: readonly Stretch[],
   base: CoveredSegment | null,
   target: StageTarget,
+  threads: number,
   pacer: Pacer,
   progress: BuildProgress,
 ): Promise<readonly IndexSegment[]> {
@@ -45,6 +46,7 @@ export async function buildVectorSegments(
         base === null ? null : await opened(base.segment, target),
         pacer,
         (rows, phase) => progress(done + rows, phase),
+        threads,
       ),
       target,
       pacer.signal,

@@ -68,7 +68,11 @@ function build(
       return sum
     },
     ask: query =>
-      new Elements(graph.query.buffer, graph.query.byteOffset, graph.query.length / element).set(query),
+      new Elements(
+        graph.query.buffer as ArrayBuffer,
+        graph.query.byteOffset,
+        graph.query.length / element,
+      ).set(query),
   }
 }
 

@@ -8,6 +8,7 @@ import { tune } from './calibrate.js'
 import { Divider } from './divider.js'
 import { type GraphEffort, GraphSegment, graphPlaces } from './graph-segment.js'
 import type { VectorInput } from './input.js'
+import { type Crew, insertByThreads, openCrew } from './insert-threads.js'
 import { type NodeCodec, type NodeCodecName, trainNodeCodec } from './node-codec.js'
 import type { SectionFile, SegmentBytes } from './section-file.js'
 import type { SegmentFacts } from './segment.js'
@@ -28,6 +29,10 @@ import { questions, Truth } from './truth.js'
 const stepRows = 4096
 /** Milliseconds that one call of the kernel should take. */
 const callMs = 4
+/** Rows of a segment from which on several threads insert them. */
+const threadedRows = 20_000
+/** Of fewer, as come last, most are inserted before threads are there. */
+const leastThreaded = 4096
 
 /** Called with the rows that a phase is through with. */
 type OnRows = (rows: number) => void
@@ -69,15 +74,16 @@ export async function newGraph(
   pacer: Pacer,
   onRead: OnRows,
   onInserted: OnRows,
+  threads: number,
 ): Promise<SegmentBytes> {
   const { innerDim } = plan.space
   const truth = new Truth(questions(survey.sample, survey.sampled, innerDim), innerDim, stepRows)
   // Codes of parts are too coarse to choose edges by: that is done with others.
   const isCoarse = plan.codec.kind === 'pq'
   const building = isCoarse ? { ...plan, codec: await nodeCodec('scalar', survey, pacer) } : plan
-  const built = emptyGraph(building, input.rows)
+  const built = emptyGraph(building, input.rows, input.rows < threadedRows ? 1 : threads)
   const { partitionOf, apart } = await readNodes(building, input, built, truth, pacer, onRead)
-  const result = isCoarse ? { ...emptyGraph(plan, input.rows), entries: built.entries } : built
+  const result = isCoarse ? { ...emptyGraph(plan, input.rows, 1), entries: built.entries } : built
   if (isCoarse) await readNodes(plan, input, result, null, pacer, () => {})
   // Those that are asked about come last: nothing may lead to them when they are.
   const asked = new Uint32Array(input.rows).fill(nowhere)
@@ -111,10 +117,11 @@ export async function extendedGraph(
   pacer: Pacer,
   onRead: OnRows,
   onInserted: OnRows,
+  threads: number,
 ): Promise<SegmentBytes> {
   const base = await readGraphRecord(file)
   const { plan } = base
-  const built = emptyGraph(plan, input.first + input.rows)
+  const built = emptyGraph(plan, input.first + input.rows, input.rows < threadedRows ? 1 : threads)
   await readGraph(file, base, built.arena, built.places)
   for (const [i, entry] of base.entries.entries()) Object.assign(built.entries[i]!, entry)
   const read = await readNodes(plan, input, built, null, pacer, onRead)
@@ -124,12 +131,19 @@ export async function extendedGraph(
   return graphFile(plan, built, apart, ...grown(base, read.placed + read.apart.length), pacer)
 }
 
-function emptyGraph(plan: GraphPlan, rows: number): BuiltGraph {
+interface GrowingGraph extends BuiltGraph {
+  /** Null: this thread inserts. */
+  readonly crew: Crew | null
+}
+
+function emptyGraph(plan: GraphPlan, rows: number, threads: number): GrowingGraph {
   const shape = shapeOf(plan, rows)
   const places = graphPlaces(shape)
-  const arena = openArena(places.end)
+  const crew = threads > 1 ? openCrew(shape, places.end, plan.partitions, threads) : null
+  const arena = crew?.arena ?? openArena(places.end)
   const entries = Array.from({ length: plan.partitions }, (): Entry => ({ row: -1, level: 0 }))
-  return { arena, shape, places, graph: new Graph(arena, shape, places, true), entries }
+  const graph = new Graph(arena, shape, places, true, crew?.shared)
+  return { arena, shape, places, graph, entries, crew }
 }
 
 interface Read {
@@ -216,11 +230,25 @@ function divisor(a: number, b: number): number {
 
 async function insert(
   { efConstruction }: GraphPlan,
-  { graph, entries }: BuiltGraph,
+  { graph, entries, crew, shape, places }: GrowingGraph,
   rows: readonly Uint32Array[],
   pacer: Pacer,
   onInserted: OnRows,
 ): Promise<void> {
+  const count = rows.reduce((sum, { length }) => sum + length, 0)
+  if (
+    crew !== null &&
+    count >= leastThreaded &&
+    (await insertByThreads(crew, shape, places, entries, rows, efConstruction, pacer.signal, onInserted))
+  ) {
+    for (const all of rows) {
+      for (let from = 0; from < all.length; from += stepRows) {
+        graph.join(all.subarray(from, from + stepRows))
+        await pacer.turn()
+      }
+    }
+    return
+  }
   let size = 16
   for (const [partition, all] of rows.entries()) {
     for (let from = 0; from < all.length; ) {

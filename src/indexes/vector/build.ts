@@ -44,13 +44,17 @@ export function isExtendable({ kind }: VectorSpec): boolean {
   return kind !== 'IVF_HNSW_PQ'
 }
 
-/** Never fails for having few rows, none, or all the same. `base`: what is extended; null: a new one. */
+/**
+ * Never fails for having few rows, none, or all the same. `base`: what is extended; null: a new one. `threads`: how many may work on a large
+ * one; with more than one a graph is not the same every time.
+ */
 export async function buildSegment(
   spec: VectorSpec,
   input: VectorInput,
   base: BaseSegment | null,
   pacer: Pacer,
   progress: VectorBuildProgress,
+  threads = 1,
 ): Promise<SegmentBytes> {
   const phases = new Map<VectorBuildPhase, number>()
   const counting = (phase: VectorBuildPhase) => (rows: number) => {
@@ -61,7 +65,7 @@ export async function buildSegment(
   if (base !== null) {
     const { shape } = base.file.footer.head as unknown as SegmentHead
     if (shape === 'graph') {
-      return extendedGraph(base.file, input, pacer, counting('reading'), counting('building'))
+      return extendedGraph(base.file, input, pacer, counting('reading'), counting('building'), threads)
     }
     const lists = await readLists(base.file)
     return storedLists(lists.plan, input, lists, null, pacer, counting('building'))
@@ -70,7 +74,7 @@ export async function buildSegment(
   progress(0, 'training')
   if (survey.settings.isGraph) {
     const plan = await planGraph(survey, pacer)
-    return newGraph(plan, input, survey, pacer, counting('reading'), counting('building'))
+    return newGraph(plan, input, survey, pacer, counting('reading'), counting('building'), threads)
   }
   const plan = await planLists(survey, pacer)
   return storedLists(plan, input, null, survey, pacer, counting('building'))

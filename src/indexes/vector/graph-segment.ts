@@ -1,5 +1,5 @@
 /** A segment whose partitions are graphs: a walk goes from the entries of the nearest ones to the nearest rows. */
-import { type Arena, Places } from '../../kernels/arena.js'
+import { type GraphArena, Places } from '../../kernels/arena.js'
 import { searchSegment } from '../../kernels/exact.js'
 import { type Entry, type Graph, type GraphPlaces, type GraphShape, graphSizes } from '../../kernels/graph.js'
 import { VectorSegment } from '../../kernels/vector-segment.js'
@@ -53,7 +53,7 @@ export class GraphSegment implements VectorIndexSegment {
     rows: number,
     space: Space,
     graph: Graph,
-    arena: Arena,
+    arena: GraphArena,
     codec: NodeCodec,
     entries: readonly Entry[],
     centroids: Float32Array,

@@ -1,6 +1,6 @@
 /** The sections of a segment of graphs. */
 import { corrupted } from '../../errors.js'
-import { type Arena, openArena } from '../../kernels/arena.js'
+import { type GraphArena, openArena } from '../../kernels/arena.js'
 import { type Entry, Graph, type GraphPlaces, type GraphShape, levelsOf } from '../../kernels/graph.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { type GraphEffort, GraphSegment, graphPlaces, walkMax } from './graph-segment.js'
@@ -23,7 +23,7 @@ export interface GraphPlan {
 
 /** A graph in an arena of its own. */
 export interface BuiltGraph {
-  readonly arena: Arena
+  readonly arena: GraphArena
   readonly shape: GraphShape
   readonly places: GraphPlaces
   readonly graph: Graph
@@ -142,7 +142,7 @@ export async function readGraphRecord(file: SectionFile): Promise<GraphRecord> {
 export async function readGraph(
   file: SectionFile,
   { plan, rows }: GraphRecord,
-  { buffer }: Arena,
+  { buffer }: GraphArena,
   places: GraphPlaces,
 ): Promise<void> {
   for (const { name, at, bytes } of sectionsIn(shapeOf(plan, rows), places)) {

@@ -5,6 +5,13 @@
  * - A key is the bits of a distance, an f32 that is never negative, above the row shifted left by one, above whether the row was
  *   expanded: the order of keys is the order of (distance, row).
  * - All state is of the call, but between `graphOpen` and `graphClose`: one walk at a time per instance.
+ *
+ * Compiled with threads, instances of several of them insert into one graph, each with scratch of its own. Who changes a list holds the
+ * lock of its row; nobody waits to read one:
+ * - A row is in no list before its own are written, and lists that can be read never get shorter: what is below the count is an edge,
+ *   before or after a change. Heads are read and written atomically, which orders what is around them where the machine would not.
+ * - Two rows that are inserted at the same time may not see each other, as if either had come first. Equal rows may so become two nodes.
+ * - A twin in a list would be taken for a node. So twins are only marked, and joined by `graphJoin` when nobody inserts.
  */
 
 class F32 {}
@@ -15,6 +22,13 @@ const END_OF_COUNT: u32 = 0xffff
 const HAS_TWINS: u32 = 0x80000000
 const CACHE_LINE: usize = 64
 const NOBODY: u32 = 0xffffffff
+/** Head of the lowest list of a row that is to be joined to that of its first edge. */
+const TO_JOIN: u32 = 0x40000000
+/** Of the u32s that are locks the first is that of the entry; rows share the others. Agrees with `../graph-shape.ts`. */
+const LOCKS: u32 = 4096
+/** A lock is held for less time than it takes to look so often, if its holder has a core. */
+const LOOKS: i32 = 4096
+const WAIT_NANOSECONDS: i64 = 50_000
 
 let kind: i32 = 0
 let stride: usize = 0
@@ -42,6 +56,9 @@ let epoch: u32 = 0
 let measured: u32 = 0
 let entryRow: u32 = 0
 let entryLevel: i32 = 0
+/** With threads: where all of them find the locks, and the row and the level of the entry. */
+let locks: usize = 0
+let entryAt: usize = 0
 
 let ef: u32 = 0
 let filtered: bool = false
@@ -80,11 +97,16 @@ function use(block: usize): void {
   measured = load<u32>(block, 76)
   entryRow = load<u32>(block, 80)
   entryLevel = load<i32>(block, 84)
+  if (ASC_FEATURE_THREADS) {
+    locks = load<u32>(block, 88)
+    entryAt = load<u32>(block, 92)
+  }
 }
 
 function save(block: usize): void {
   store<u32>(block, epoch, 72)
   store<u32>(block, measured, 76)
+  if (ASC_FEATURE_THREADS) return
   store<u32>(block, entryRow, 80)
   store<i32>(block, entryLevel, 84)
 }
@@ -96,10 +118,53 @@ export function graphInsert(block: usize, list: usize, count: u32, width: u32): 
   filtered = false
   for (let at = list; at < list + (<usize>count << 2); at += 4) {
     const row = load<u32>(at)
+    const isHeld = ASC_FEATURE_THREADS ? openEntry(row) : false
     if (kind == 0) insertRow<F32>(row)
     else insertRow<U8>(row)
+    if (isHeld) closeEntry()
   }
   save(block)
+}
+
+/** Makes twins of those of the `count` rows at `list` that are marked, while no thread inserts. */
+export function graphJoin(block: usize, list: usize, count: u32): void {
+  use(block)
+  for (let at = list; at < list + (<usize>count << 2); at += 4) {
+    const row = load<u32>(at)
+    const own = listOf(row, 0)
+    if (load<u32>(own) != TO_JOIN) continue
+    store<u32>(own, 0)
+    if (kind == 0) join<F32>(row, load<u32>(own, 4))
+    else join<U8>(row, load<u32>(own, 4))
+  }
+}
+
+/** Reads the entry. Who is on a level above it, or the first, is to be the next one, and until then no other: whether that is so. */
+function openEntry(row: u32): bool {
+  readEntry()
+  if (!isNextEntry(row)) return false
+  lock(locks)
+  readEntry()
+  if (isNextEntry(row)) return true
+  unlock(locks)
+  return false
+}
+
+function closeEntry(): void {
+  atomic.store<u64>(entryAt, <u64>entryRow | (<u64>entryLevel << 32))
+  unlock(locks)
+}
+
+@inline
+function readEntry(): void {
+  const entry = atomic.load<u64>(entryAt)
+  entryRow = <u32>entry
+  entryLevel = <i32>(entry >> 32)
+}
+
+@inline
+function isNextEntry(row: u32): bool {
+  return entryRow == NOBODY || <i32>load<u8>(levels + row) > entryLevel
 }
 
 /** Begins a walk that keeps `width` rows; where `some`, only rows whose bits are set. */
@@ -153,14 +218,29 @@ function insertRow<Kind>(row: u32): void {
   }
   if (nearestBits == 0) {
     for (let l = level; l >= 0; l--) clearList(listOf(row, l), l)
-    join<Kind>(row, nearest)
+    if (ASC_FEATURE_THREADS) {
+      const own = listOf(row, 0)
+      store<u32>(own, TO_JOIN)
+      store<u32>(own, nearest, 4)
+    } else join<Kind>(row, nearest)
     return
   }
-  for (let l = top; l >= 0; l--) {
-    const list = listOf(row, l)
+  // The row is found on a level once an edge leads to it there: from below, so that it is complete wherever others come upon it.
+  for (let l = 0; l <= top; l++) {
+    let list = listOf(row, l)
     const count = load<u32>(list)
+    if (ASC_FEATURE_THREADS) {
+      // From then on others change it.
+      memory.copy(nearby, list, (<usize>count + 1) << 2)
+      list = nearby
+    }
     if (touch) for (let i: u32 = 1; i <= count; i++) touchLines(listOf(load<u32>(list + (<usize>i << 2)), l), listBytes(l))
-    for (let i: u32 = 1; i <= count; i++) link<Kind>(load<u32>(list + (<usize>i << 2)), row, l)
+    for (let i: u32 = 1; i <= count; i++) {
+      const from = load<u32>(list + (<usize>i << 2))
+      if (ASC_FEATURE_THREADS) lock(lockOf(from))
+      link<Kind>(from, row, l)
+      if (ASC_FEATURE_THREADS) unlock(lockOf(from))
+    }
   }
   if (level > entryLevel) {
     entryRow = row
@@ -175,8 +255,8 @@ function link<Kind>(from: u32, row: u32, level: i32): void {
   const count = head & END_OF_COUNT
   const room = level == 0 ? m << 1 : m
   if (count < room) {
-    store<u32>(list, head + 1)
     store<u32>(list + (<usize>count << 2), row, 4)
+    setHead(list, head + 1)
   } else {
     const first = firstEdge(head)
     const end = gather<Kind>(from, list, first, count, choices)
@@ -279,7 +359,7 @@ function descend<Kind>(query: usize, from: i32, to: i32): void {
     for (let before = NOBODY; before != nearest; ) {
       before = nearest
       const list = listOf(before, level)
-      const count = load<u32>(list)
+      const count = headOf(list)
       if (touch) for (let i: u32 = 1; i <= count; i++) touchLines(vectorOf(load<u32>(list + (<usize>i << 2))), stride)
       for (let i: u32 = 1; i <= count; i++) {
         const row = load<u32>(list + (<usize>i << 2))
@@ -348,7 +428,7 @@ function searchFiltered<Kind>(query: usize): void {
 @inline
 function lookAround(row: u32, level: i32): usize {
   const list = listOf(row, level)
-  const head = load<u32>(list)
+  const head = headOf(list)
   const seen = visited, now = epoch, touching = touch
   const stop = list + (<usize>(head & END_OF_COUNT) << 2)
   let end = nearby
@@ -520,6 +600,36 @@ function listOf(row: u32, level: i32): usize {
   return level == 0
     ? links + ((<usize>row * (1 + (<usize>m << 1))) << 2)
     : upperLinks + ((<usize>load<u32>(upperStarts + (<usize>row << 2)) + <usize>(level - 1) * (1 + m)) << 2)
+}
+
+@inline
+function headOf(list: usize): u32 {
+  return ASC_FEATURE_THREADS ? atomic.load<u32>(list) : load<u32>(list)
+}
+
+@inline
+function setHead(list: usize, head: u32): void {
+  if (ASC_FEATURE_THREADS) atomic.store<u32>(list, head)
+  else store<u32>(list, head)
+}
+
+@inline
+function lockOf(row: u32): usize {
+  return locks + (<usize>(1 + row % (LOCKS - 1)) << 2)
+}
+
+function lock(at: usize): void {
+  while (atomic.cmpxchg<u32>(at, 0, 1) != 0) {
+    let looks = LOOKS
+    while (atomic.load<u32>(at) != 0) if (--looks == 0) break
+    // Its holder may wait for our core: nobody wakes us, so that letting go costs nothing.
+    if (looks == 0) atomic.wait<i32>(at, 1, WAIT_NANOSECONDS)
+  }
+}
+
+@inline
+function unlock(at: usize): void {
+  atomic.store<u32>(at, 0)
 }
 
 @inline

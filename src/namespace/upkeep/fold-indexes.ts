@@ -53,7 +53,7 @@ export async function foldIndexes(
       const reader = new TableReader(passingBy(engine.source), head.location, layout)
       const { stretches, base } = fold
       const target = stageTarget(engine, head)
-      const segments = await buildSegments(reader, index, stretches, base, target, pacer)
+      const segments = await buildSegments(reader, index, stretches, base, target, engine.buildThreads, pacer)
       const change = await land(engine, head, index, segments, fold)
       if (change === null) continue
       folded.push({ index: index.name, version: change.v, rows: rowsIn(stretches) })

@@ -1,0 +1,28 @@
+/** What a thread runs that inserts into a graph beside others: a few rows after the other, until none is left that nobody has taken. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { assert } from '../../errors.js'
+import { attachArena } from '../../kernels/arena.js'
+import { Graph } from '../../kernels/graph.js'
+import { type InsertTask, Tally } from './insert-threads.js'
+
+/** A few ten milliseconds: the last of the threads is not long alone. */
+const rowsTogether = 64
+
+assert(parentPort !== null, 'this module runs in a worker thread')
+const { memory, shape, places, shared, rows, starts, efConstruction, tally, thread } =
+  workerData as InsertTask
+const graph = new Graph(attachArena(memory), shape, places, false, shared)
+Atomics.store(tally, Tally.begun + thread, 1)
+for (let partition = 0; ; ) {
+  const from = Atomics.add(tally, Tally.taken, rowsTogether)
+  if (from >= rows.length) break
+  const to = Math.min(from + rowsTogether, rows.length)
+  for (let at = from; at < to; ) {
+    while (starts[partition + 1]! <= at) partition++
+    const end = Math.min(to, starts[partition + 1]!)
+    graph.insertBeside(rows.subarray(at, end), partition, efConstruction)
+    at = end
+  }
+  Atomics.add(tally, Tally.inserted, to - from)
+  parentPort.postMessage(null)
+}
