@@ -44,7 +44,7 @@ export interface IndexSegment {
   readonly bytes: number
   readonly crc: number
   readonly rows: number
-  /** Rows it had before others were put behind them; absent: all. */
+  /** Rows that had a vector before others were put behind them: of those its partitions and codes are made. Absent: all. */
   readonly begun?: number
   /** By `first`. */
   readonly cover: readonly CoverItem[]

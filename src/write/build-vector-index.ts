@@ -2,6 +2,7 @@
 import { assert } from '../errors.js'
 import { type BaseSegment, buildSegment, maxSegmentRows } from '../indexes/vector/build.js'
 import type { SegmentBytes } from '../indexes/vector/section-file.js'
+import type { SegmentHead } from '../indexes/vector/segment-head.js'
 import { filePath } from '../manifest/file-names.js'
 import type { CoveredSegment } from '../manifest/index-cover.js'
 import { type CoverItem, type IndexSegment, type TableIndex, vectorSpecOf } from '../manifest/table-index.js'
@@ -53,8 +54,8 @@ export async function buildVectorSegments(
     )
     const rows = rowsIn(list)
     const cover = [...kept, ...coverOf(list, field.id, first)]
-    const begun = base === null ? {} : { begun: base.segment.begun ?? first }
-    segments.push({ ...stored, rows: first + rows, ...begun, cover })
+    const begun = base === null ? await vectorsOf(stored, target) : (base.segment.begun ?? first)
+    segments.push({ ...stored, rows: first + rows, ...(begun < first + rows && { begun }), cover })
     before += rows
   }
   return segments
@@ -74,6 +75,15 @@ async function storeSegment(
   await target.store.putStream(`${target.location}/${filePath('indexes', file)}`, chunks, signal)
   const { bytes, footerCrc: crc } = end()
   return { file, bytes, crc }
+}
+
+/** How many of its rows have a vector: of those its partitions and codes are made. */
+async function vectorsOf(
+  stored: Pick<IndexSegment, 'file' | 'bytes' | 'crc'>,
+  { store, location }: StageTarget,
+): Promise<number> {
+  const { footer } = await openSectionFile(store, `${location}/${filePath('indexes', stored.file)}`, stored)
+  return (footer.head as unknown as Pick<SegmentHead, 'facts'>).facts.vectors
 }
 
 /** What counts of a segment's cover. No change names a file again (STORAGE S7), so what is gone of it is written anew. */

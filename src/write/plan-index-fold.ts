@@ -34,7 +34,7 @@ interface Manner {
   readonly rowsMax: number
   /** A segment is merged with what is at least this part of it. */
   readonly ratio: number
-  /** The largest of merged segments keeps its rows, as long as it gets no more than so many times those it was begun with; 0: never. */
+  /** The largest of merged segments keeps its rows, as long as it gets no more than so many times the vectors it was begun with; 0: never. */
   readonly growth: number
 }
 
@@ -52,7 +52,7 @@ const scalarManner: Manner = {
  * To find the neighbours of a row takes a graph up to a millisecond; to measure one that no segment has takes a query less than a
  * microsecond, and ten thousand of them are a few milliseconds, after which its answer is exact for these. So rows wait until there are many. Then they are
  * put behind those of a segment up to sixteen times as large: to write that again is a copy, for each row a small part of what it takes
- * to place it, and every segment less is one less that each query walks through. Its partitions and codes stay those of the rows it was
+ * to place it, and every segment less is one less that each query walks through. Its partitions and codes stay those of the vectors it was
  * begun with, so that it is built anew before it has grown out of them; and when a fifth of its rows is gone, of which its graph is
  * still made.
  */
