@@ -1,7 +1,14 @@
 /** The sections of a segment of graphs. */
 import { corrupted } from '../../errors.js'
 import { type GraphArena, openArena } from '../../kernels/arena.js'
-import { type Entry, Graph, type GraphPlaces, type GraphShape, levelsOf } from '../../kernels/graph.js'
+import {
+  type Entry,
+  Graph,
+  type GraphPlaces,
+  type GraphShape,
+  graphSizes,
+  levelsOf,
+} from '../../kernels/graph.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { type GraphEffort, GraphSegment, graphPlaces, walkMax } from './graph-segment.js'
 import { type NodeCodec, type NodeCodecName, openNodeCodec } from './node-codec.js'
@@ -101,12 +108,12 @@ function sectionsIn(shape: GraphShape, places: GraphPlaces): readonly Stored[] {
 }
 
 /** Those of them that say which rows are neighbours. */
-export function linksIn({ rows, m, levels }: GraphShape, places: GraphPlaces): readonly Stored[] {
-  const lists = levels.reduce((sum, level) => sum + level, 0)
+export function linksIn(shape: GraphShape, places: GraphPlaces): readonly Stored[] {
+  const { links, upperLinks, upperStarts } = graphSizes(shape)
   return [
-    { name: 'links', at: places.links, bytes: rows * 4 * (1 + 2 * m) },
-    { name: 'upper', at: places.upperLinks, bytes: lists * 4 * (1 + m) },
-    { name: 'starts', at: places.upperStarts, bytes: 4 * rows },
+    { name: 'links', at: places.links, bytes: links },
+    { name: 'upper', at: places.upperLinks, bytes: upperLinks },
+    { name: 'starts', at: places.upperStarts, bytes: upperStarts },
   ]
 }
 
