@@ -245,7 +245,7 @@ function readChoice(shape: ChoiceShape, value: unknown, place: Place): Record<st
   if (!isObject(value)) throw place.mismatch(shape, value)
   const given = Object.values(value).includes(null) ? withoutNulls(value) : value
   const result = readFields(shape.fields, given, place, 'any')
-  requireOne(Object.keys(shape.fields), result, place)
+  if (Object.keys(result).length !== 1) requireOne(Object.keys(shape.fields), result, place)
   return result
 }
 

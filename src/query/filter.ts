@@ -339,7 +339,11 @@ function* matching(
 ): Flow<Uint32Array> {
   if (filter === null) {
     const looked = chosen ?? (yield* arrival(source.reader.live(part, pacer.signal)))
-    const rows = looked === null ? numbersUpTo(part.rows) : looked.toIndices()
+    if (looked === null) {
+      yield* numbers(first, part.rows)
+      return
+    }
+    const rows = looked.toIndices()
     yield first === 0 ? rows : rows.subarray(partitionPoint(rows.length, i => rows[i]! < first))
     return
   }
@@ -422,8 +426,14 @@ function countChosen({ part, chosen }: Candidate): number {
   return chosen?.count ?? part.rows
 }
 
-function numbersUpTo(count: number): Uint32Array {
-  const rows = new Uint32Array(count)
-  for (let row = 0; row < count; row++) rows[row] = row
-  return rows
+/** Row numbers from `first` up to `end`, some at a time: few at first, for who soon has enough. */
+function* numbers(first: number, end: number): Generator<Uint32Array> {
+  let count = 256
+  for (let from = first; from < end; ) {
+    const rows = new Uint32Array(Math.min(count, end - from))
+    for (let i = 0; i < rows.length; i++) rows[i] = from + i
+    yield rows
+    from += rows.length
+    count *= 8
+  }
 }

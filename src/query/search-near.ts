@@ -113,7 +113,8 @@ class NearSearch {
     let cost = 0
     for (const segment of this.#index.segments) {
       const opened = yield* arrival(segment.open(this.#pacer.signal))
-      cost += asking(opened, this.#candidates(opened, this.#limit), rows / reader.liveRows, rowBytes)
+      const count = this.#candidates(opened, this.#limit)
+      cost += asking(this.#index.kind, opened, count, rows / reader.liveRows, rowBytes)
     }
     return cost < measuring(rows, passing.length, rowBytes)
   }

@@ -135,25 +135,28 @@ export class RowSource {
   *#batch(hits: RowHits, names: readonly string[], owned: boolean): Waits<Batch> {
     const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
     const columns: Column[] = []
+    let pieces: Partitioned<Part> | null = null
     for (const name of names) {
-      columns.push(yield* arrival(this.column(hits, name, owned)))
+      const field = this.#fields.get(name)
+      if (field === undefined && name === distanceField.name) {
+        columns.push(flat(distanceField, hits.distances!))
+      } else if (hits.offsets.length === 0) {
+        columns.push(emptyColumn((field ?? madeField(name)).type))
+      } else if (hits.partOf === null) {
+        columns.push(yield* arrival(this.#some(hits.parts[0]!, name, hits.offsets, owned)))
+      } else {
+        pieces ??= partition(hits.parts, hits.partOf, hits.offsets)
+        columns.push(yield* this.#gather(pieces, name))
+      }
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
     return { schema: { fields }, length: hits.offsets.length, columns }
   }
 
-  column(hits: RowHits, name: string, owned: boolean): Soon<Column> {
-    const field = this.#fields.get(name)
-    if (field === undefined && name === distanceField.name) return flat(distanceField, hits.distances!)
-    if (hits.offsets.length === 0) return emptyColumn((field ?? madeField(name)).type)
-    if (hits.partOf === null) return this.#some(hits.parts[0]!, name, hits.offsets, owned)
-    return begun(this.#gather(hits, name))
-  }
-
   /** The columns `names` of rows of several parts, `rows` rows at a time, as copies: every part is read once for all of them. */
   async *batches(hits: RowHits, names: readonly string[], rows: number): AsyncGenerator<Batch> {
     const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
-    const { taken, position } = partitioned(hits)
+    const { taken, position } = partition(hits.parts, hits.partOf!, hits.offsets)
     const pieces: Column[][] = []
     for (const name of names) {
       const column: Column[] = []
@@ -169,8 +172,11 @@ export class RowSource {
     for (let from = 0; from < position.length; from += rows) {
       const some = position.subarray(from, from + rows)
       const partOf = some.map(at => partitionPoint(taken.length, i => starts[i + 1]! <= at))
-      const places = { parts: numbers, partOf, offsets: some.map((at, i) => at - starts[partOf[i]!]!) }
-      const rowsOf = partition(places)
+      const rowsOf = partition(
+        numbers,
+        partOf,
+        some.map((at, i) => at - starts[partOf[i]!]!),
+      )
       const columns: Column[] = []
       for (const column of pieces) {
         const copied = rowsOf.taken.map(({ part, offsets }) => takeColumn(column[part]!, offsets))
@@ -182,8 +188,7 @@ export class RowSource {
   }
 
   /** Rows of several parts: taken part by part, then put into the order of the answer. */
-  *#gather(hits: RowHits, name: string): Waits<Column> {
-    const { taken, position } = partitioned(hits)
+  *#gather({ taken, position }: Partitioned<Part>, name: string): Waits<Column> {
     const field = this.#fields.get(name)
     if (field !== undefined && CellGatherer.takes(field.type)) {
       const gatherer = new CellGatherer(field.type, position.length)
@@ -256,29 +261,10 @@ interface Taken<P> {
   readonly places: Uint32Array
 }
 
-const partitions = new WeakMap<RowHits, Partitioned<Part>>()
-
-/** The hits part by part; the same for all of their columns. */
-function partitioned(hits: RowHits): Partitioned<Part> {
-  const known = partitions.get(hits)
-  if (known !== undefined) return known
-  const { parts, partOf, offsets } = hits
-  const made = partition({ parts, partOf: partOf!, offsets })
-  partitions.set(hits, made)
-  return made
-}
-
-function partition<P>({
-  parts,
-  partOf,
-  offsets,
-}: {
-  readonly parts: readonly P[]
-  readonly partOf: Uint32Array
-  readonly offsets: Uint32Array
-}): Partitioned<P> {
+/** Rows part by part: `offsets[i]` of part `parts[partOf[i]]`. */
+function partition<P>(parts: readonly P[], partOf: Uint32Array, offsets: Uint32Array): Partitioned<P> {
   const starts = new Uint32Array(parts.length + 1)
-  for (const part of partOf) starts[part + 1]! += 1
+  for (let row = 0; row < partOf.length; row++) starts[partOf[row]! + 1]! += 1
   for (let part = 0; part < parts.length; part++) starts[part + 1]! += starts[part]!
   const next = starts.slice()
   const rows = new Uint32Array(offsets.length)
