@@ -16,7 +16,7 @@ import {
 
 /** As numbered in `wasm/distance.ts`; rows of bytes with a query of bytes are a kind of their own. */
 const kindNumber: Readonly<Record<ElementKind | 'bytes', number>> = { f32: 0, u8: 1, bytes: 2 }
-const metricNumber: Readonly<Record<Metric, number>> = { l2: 0, cosine: 1, dot: 2 }
+const metricNumber: Readonly<Record<Metric, number>> = { l2: 0, cosine: 1, dot: 2, hamming: 3 }
 
 /** As numbered in `wasm/exact.ts`. */
 const visit = { every: 0, filtered: 1, selected: 2 } as const
@@ -30,7 +30,7 @@ const sparseShare = 1 / 3
  * that is NaN.
  */
 export function searchSegment(segment: VectorSegment, query: Float32Array, options: SearchOptions): Hits {
-  checkQuery(segment, query)
+  checkQuery(segment, query, options.metric)
   checkOptions(segment, options)
   const { scratch, rows } = segment
   if (scratch === null) return searchPlain(segment, query, options)
@@ -79,7 +79,7 @@ export function distancesOf(
   metric: Metric,
   ordinals?: Uint32Array,
 ): Float32Array {
-  checkQuery(segment, query)
+  checkQuery(segment, query, metric)
   if (ordinals !== undefined) checkOrdinals(segment, ordinals)
   const { scratch } = segment
   if (scratch === null) return distancesPlain(segment, query, metric, ordinals)
@@ -124,7 +124,8 @@ function placeQuery(
 ): { readonly kind: number; readonly norm: number } {
   const bytes = segment.kind === 'u8' && holdsBytes(query)
   const padded = Math.ceil(query.length / 16) * 16
-  const target = new (bytes ? Int16Array : Float32Array)(scratch.buffer, scratch.query, padded)
+  const Elements = metric === 'hamming' ? Uint8Array : bytes ? Int16Array : Float32Array
+  const target = new Elements(scratch.buffer, scratch.query, padded)
   target.set(query)
   target.fill(0, query.length)
   return {
@@ -133,12 +134,16 @@ function placeQuery(
   }
 }
 
-function checkQuery(rows: VectorRows, query: Float32Array): void {
+function checkQuery(rows: VectorRows, query: Float32Array, metric: Metric): void {
   if (query.length !== rows.dim)
     throw invalidInput(`a query of ${query.length} dimensions cannot search vectors of ${rows.dim}`)
   for (let i = 0; i < query.length; i++)
     if (!Number.isFinite(query[i]))
       throw invalidInput(`query element ${i} is ${query[i]}, not a finite number`)
+  assert(
+    metric !== 'hamming' || (rows.kind === 'u8' && holdsBytes(query)),
+    'bits differ in bytes only, of rows and query',
+  )
 }
 
 function checkOptions(rows: VectorRows, { k, lower, upper, allowed }: SearchOptions): void {

@@ -1,5 +1,6 @@
 /** Exact nearest neighbours: every allowed row is measured. Baseline and oracle of every approximate way. */
 import { searchSegment } from '../kernels/exact.js'
+import { chooseHits } from '../kernels/exact-plain.js'
 import type { Hits } from '../kernels/nearest.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSet } from '../primitives/row-set.js'
@@ -9,6 +10,7 @@ import type { BoundExpression } from '../sql/bound.js'
 import type { Part } from '../table/table-reader.js'
 import { candidates, passingRows } from './filter.js'
 import { mergeHits, type PartHits, type RowHits } from './hits.js'
+import { maxSims } from './max-sim.js'
 import type { VectorSearch } from './plan.js'
 import type { RowSource } from './source.js'
 
@@ -62,16 +64,24 @@ export class FoundRows {
   async measure(
     part: Part,
     rows: RowSet,
-    { field, query, metric, lower, upper }: VectorSearch,
+    search: VectorSearch,
     limit: number,
     { reader, meter }: RowSource,
     pacer: Pacer,
   ): Promise<void> {
-    const { segment, present } = await reader.vectors(part, field, pacer.signal)
-    const passing = rows.isAll ? null : rows.toBits()
-    const allowed = present === null ? passing : passing === null ? present : passing.and(present)
+    const { field, query, metric, lower, upper, multi } = search
+    const vectors = await reader.vectors(part, field, pacer.signal)
     const ids = await reader.rowIds(part.fragment, pacer.signal)
     const bounds = { ...(lower !== undefined && { lower }), ...(upper !== undefined && { upper }) }
+    if (multi !== null) {
+      const { offsets, distances } = await maxSims(vectors, rows, multi, metric, meter, pacer)
+      const nearest: Choose = options => chooseHits(distances, offsets, { ...bounds, ...options })
+      this.add(part, ids, nearestIn(part, ids, limit, nearest))
+      return
+    }
+    const { segment, present } = vectors
+    const passing = rows.isAll ? null : rows.toBits()
+    const allowed = present === null ? passing : passing === null ? present : passing.and(present)
     meter?.measured(rows.count, segment)
     const found = nearestIn(part, ids, limit, options =>
       searchSegment(segment, query, {
@@ -93,16 +103,14 @@ export class FoundRows {
 
 export type Nearest = Pick<PartHits, 'offsets' | 'distances'>
 
+/** The `k` nearest rows of a part by (distance, offset), from the distance `lower` on where that is given. */
+type Choose = (options: { readonly k: number; readonly lower?: number }) => Hits
+
 /**
  * The `limit` nearest rows of a part by (distance, row id). The kernel orders equal distances by offset: where that is not the
  * order of the ids, all rows as far as the last one are looked at, and put in order here.
  */
-function nearestIn(
-  part: Part,
-  ids: RunSequence,
-  limit: number,
-  search: (options: { readonly k: number; readonly lower?: number }) => Hits,
-): Nearest {
+function nearestIn(part: Part, ids: RunSequence, limit: number, search: Choose): Nearest {
   const k = Math.min(limit, part.rows)
   if (ids.isAscending) {
     const { ordinals: offsets, distances } = search({ k })

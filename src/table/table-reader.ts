@@ -43,7 +43,7 @@ import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { checkedRuns, type DecodeRuns, readStoredRuns } from './stored-runs.js'
 import type { IndexReader } from './table-index.js'
 import type { TableSource } from './table-source.js'
-import { presentVectors, type Vectors, vectorSegment } from './vector-column.js'
+import { presentVectors, type Vectors, vectorLists, vectorSegment, vectorsOf } from './vector-column.js'
 import type { VectorIndexReader } from './vector-index.js'
 
 export interface Part {
@@ -188,18 +188,19 @@ export class TableReader {
     }
   }
 
-  /** The vectors of a part, where the kernels can read them. */
+  /** The vectors of a part, where the kernels can read them; `field` holds vectors, or lists of them. */
   async vectors(part: Part, field: TableField, signal?: AbortSignal): Promise<Vectors> {
     const loaded = await this.column(part, field, signal)
-    const present = presentVectors(loaded.column)
-    if (loaded.segment !== null) return { segment: loaded.segment, present }
+    const vectors = vectorsOf(loaded.column)
+    const known = { present: presentVectors(vectors), lists: vectorLists(loaded.column) }
+    if (loaded.segment !== null) return { segment: loaded.segment, ...known }
     const file = fileOf(part.fragment, field)
-    const convert = async () => vectorSegment(loaded.column)
+    const convert = async () => vectorSegment(vectors)
     const converting =
       file === undefined
         ? convert()
         : this.#source.vectors.get(this.#keyOf(file, part, field), convert, this.#placeOf(file))
-    return { segment: await this.#arrived(converting, signal), present }
+    return { segment: await this.#arrived(converting, signal), ...known }
   }
 
   /** The rows of a part that are alive, by offset in the part; null when all are. */

@@ -39,7 +39,7 @@ export async function planGraph(
   const { innerDim: dim } = space
   const { codec: name, partitions, maxIterations, subVectors, bits, m, efConstruction } = settings
   const rows = Math.max(1, sampled.length)
-  assert(name !== 'binary', 'nodes are never coded by bits')
+  assert(name !== 'binary' && name !== 'bits', 'nodes are never coded by bits')
   const codec = await trainNodeCodec({ name, dim, subVectors, bits, maxIterations }, sample, rows, pacer)
   if (partitions === 1) {
     return { space, codec, m, efConstruction, partitions, centroids: new Float32Array(0) }

@@ -32,11 +32,15 @@ const mostPartitions = 4096
 const trainingRate = 64
 /** Training rows of a codec. */
 const codecRows = 64 * 1024
+/** Of bits, which need no training: rows to find out with how hard to look. */
+const bitRows = 4096
+/** Centroids of bits are floats: to measure one takes as long as so many rows. */
+const centroidRows = 8
 /** Bytes of training rows at most. */
 const trainingBytes = 256 * 1024 * 1024
 
 /** `rows`: those that have a vector; `dim`: elements in the segment's space. */
-export function settle({ kind, parameters }: VectorSpec, rows: number, dim: number): Settings {
+export function settle({ kind, metric, parameters }: VectorSpec, rows: number, dim: number): Settings {
   const {
     partitions,
     targetPartitionSize,
@@ -48,12 +52,14 @@ export function settle({ kind, parameters }: VectorSpec, rows: number, dim: numb
     efConstruction = 160,
   } = parameters
   const isGraph = kind.startsWith('IVF_HNSW')
-  const usual = isGraph ? 1 : Math.min(mostPartitions, Math.sqrt(rows), rows / leastPartitionRows)
+  const codec = metric === 'hamming' ? 'bits' : codecs[kind]
+  const worth = codec === 'bits' ? rows / centroidRows : rows
+  const usual = isGraph ? 1 : Math.min(mostPartitions, Math.sqrt(worth), rows / leastPartitionRows)
   const asked = targetPartitionSize === undefined ? partitions : rows / targetPartitionSize
   const count = Math.max(1, Math.min(rows, Math.round(asked ?? usual)))
-  const wanted = Math.max(count === 1 ? 0 : count * sampleRate, codecRows)
+  const wanted = Math.max(count === 1 ? 0 : count * sampleRate, codec === 'bits' ? bitRows : codecRows)
   return {
-    codec: codecs[kind],
+    codec,
     isGraph,
     partitions: count,
     subVectors: Math.min(subVectors, dim),
