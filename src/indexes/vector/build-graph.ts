@@ -65,7 +65,7 @@ export async function newGraph(
   onInserted: OnRows,
 ): Promise<SegmentBytes> {
   const { innerDim } = plan.space
-  const truth = new Truth(questions(survey.sample, survey.sampled, innerDim), innerDim, stepRows)
+  const truth = new Truth(questions(survey.sample, survey.sampled, plan.space), innerDim, stepRows)
   // Codes of parts are too coarse to choose edges by: that is done with others.
   const isCoarse = plan.codec.kind === 'pq'
   const building = isCoarse ? await withScalars(plan, survey, pacer) : plan
