@@ -6,10 +6,13 @@ const apart = [
   'test/crash/**',
   'test/simulation/**',
   'test/kernels/vector-segment.test.ts',
+  'test/namespace/vector-indexes.test.ts',
   'test/properties/indexes.test.ts',
   'test/query/indexed.test.ts',
+  'test/query/near.test.ts',
   'test/storage/disk-failure.test.ts',
   'test/write/carry-indexes.test.ts',
+  'test/write/plan-index-fold.test.ts',
 ]
 // Real clients have packages, and a run, of their own: npm run test:peers.
 const exclude = [...configDefaults.exclude, 'test/peers/**']

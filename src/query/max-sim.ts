@@ -45,7 +45,9 @@ export async function maxSims(
     }
     for (let i = 0; i < sums.length; i++) {
       offsets[found] = slice.rows[i]!
-      distances[found++] = sums[i]! - (queries.length - 1)
+      const distance = sums[i]! - (queries.length - 1)
+      // Beyond float32 either way: ranks last, as in `metric.ts`.
+      distances[found++] = Number.isNaN(distance) ? Infinity : distance
     }
   }
   return { offsets: offsets.subarray(0, found), distances: distances.subarray(0, found) }

@@ -124,6 +124,28 @@ test('more vectors than are looked at together, and one row with more than that'
   expect(found[0]).toEqual({ id: 1, _distance: 3 ** 2 + 0 + 1 - 2 })
 })
 
+test('rows from before there was the column are not found, and one beyond float32 is found last', async () => {
+  const table = await ns.createTable('t', [{ id: 1 }, { id: 2 }])
+  const { type } = listsOf(float32, 2).fields[2]!
+  await table.addColumns({ vs: { type } })
+  const near = table
+    .search([
+      [3e38, -3e38],
+      [3e38, 0],
+    ])
+    .distanceType('dot')
+    .select(['id'])
+  expect(await near.toArray()).toEqual([])
+  await table.add([
+    { id: 3, vs: [[3e38, 3e38]] },
+    { id: 4, vs: [[1, 1]] },
+  ])
+  expect(await near.toArray()).toEqual([
+    { id: 4, _distance: Math.fround(-3e38) },
+    { id: 3, _distance: Infinity },
+  ])
+})
+
 describe('a query on lists of vectors', () => {
   beforeEach(async () => {
     await ns.createTable('docs', [
