@@ -49,7 +49,7 @@ export function distancesPlain(
 export function chooseHits(
   distances: Float32Array,
   ordinals: Uint32Array | undefined,
-  { k, lower = -Infinity, upper }: SearchOptions,
+  { k, lower = -Infinity, upper }: Omit<SearchOptions, 'metric' | 'allowed'>,
 ): Hits {
   const nearest = new Nearest(Math.min(k, distances.length))
   for (let i = 0; i < distances.length; i++) {
@@ -87,6 +87,7 @@ function distanceOfBytes(
   metric: Metric,
   norm: number,
 ): number {
+  if (metric === 'hamming') return differingBits(values, at, query)
   if (metric === 'l2') return squaresOfBytes(values, at, query)
   const product = productOfBytes(values, at, query, 0, query.length)
   if (metric === 'dot') return 1 - product
@@ -131,6 +132,20 @@ export function squaresOfBytes(values: Elements, at: number, query: Elements): n
   }
   return sum
 }
+
+/** Of a row of bytes from the query. */
+export function differingBits(values: Elements, at: number, query: Elements): number {
+  let sum = 0
+  for (let i = 0; i < query.length; i++) sum += bitsOf[values[at + i]! ^ query[i]!]!
+  return sum
+}
+
+/** Of every byte, how many are set. */
+const bitsOf = Uint8Array.from({ length: 256 }, (_, byte) => {
+  let bits = 0
+  for (let rest = byte; rest > 0; rest &= rest - 1) bits++
+  return bits
+})
 
 function productOfBytes(x: Elements, xAt: number, y: Elements, yAt: number, count: number): number {
   let sum = 0

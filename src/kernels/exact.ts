@@ -16,7 +16,7 @@ import {
 
 /** As numbered in `wasm/distance.ts`; rows of bytes with a query of bytes are a kind of their own. */
 const kindNumber: Readonly<Record<ElementKind | 'bytes', number>> = { f32: 0, u8: 1, bytes: 2 }
-const metricNumber: Readonly<Record<Metric, number>> = { l2: 0, cosine: 1, dot: 2 }
+const metricNumber: Readonly<Record<Metric, number>> = { l2: 0, cosine: 1, dot: 2, hamming: 3 }
 
 /** As numbered in `wasm/exact.ts`. */
 const visit = { every: 0, filtered: 1, selected: 2 } as const
@@ -30,9 +30,9 @@ const sparseShare = 1 / 3
  * that is NaN.
  */
 export function searchSegment(segment: VectorSegment, query: Float32Array, options: SearchOptions): Hits {
-  checkDimension(segment, query)
-  checkOptions(segment, options)
   const measured = new MeasuredQuery(query, options.metric)
+  checkFit(segment, measured)
+  checkOptions(segment, options)
   const { scratch, rows } = segment
   if (scratch === null) return searchPlain(segment, query, options)
 
@@ -116,7 +116,7 @@ export function measureRows(
   ordinals: Uint32Array | undefined,
   out: Float32Array,
 ): void {
-  checkDimension(segment, query.values)
+  checkFit(segment, query)
   if (ordinals !== undefined) checkOrdinals(segment, ordinals)
   const { scratch } = segment
   const { values, metric } = query
@@ -174,7 +174,8 @@ function placeQuery(
   const { values, metric } = query
   const bytes = segment.kind === 'u8' && query.isBytes
   const padded = Math.ceil(values.length / 16) * 16
-  const target = new (bytes ? Int16Array : Float32Array)(scratch.buffer, scratch.query, padded)
+  const Elements = metric === 'hamming' ? Uint8Array : bytes ? Int16Array : Float32Array
+  const target = new Elements(scratch.buffer, scratch.query, padded)
   target.set(values)
   if (padded > values.length) target.fill(0, values.length)
   return {
@@ -183,9 +184,14 @@ function placeQuery(
   }
 }
 
-function checkDimension(rows: VectorRows, query: Float32Array): void {
-  if (query.length !== rows.dim)
-    throw invalidInput(`a query of ${query.length} dimensions cannot search vectors of ${rows.dim}`)
+function checkFit(rows: VectorRows, query: MeasuredQuery): void {
+  const { length } = query.values
+  if (length !== rows.dim)
+    throw invalidInput(`a query of ${length} dimensions cannot search vectors of ${rows.dim}`)
+  assert(
+    query.metric !== 'hamming' || (rows.kind === 'u8' && query.isBytes),
+    'bits differ in bytes only, of rows and query',
+  )
 }
 
 function checkFinite(query: Float32Array): void {

@@ -66,6 +66,15 @@ export interface Kernel {
     ordinals: number,
     base: number,
   ): void
+  scanBits(
+    list: number,
+    count: number,
+    stride: number,
+    query: number,
+    distances: number,
+    ordinals: number,
+    base: number,
+  ): void
   assignRows(
     vectors: number,
     rows: number,
@@ -260,6 +269,7 @@ function guarded(kernel: Kernel): Kernel {
     closeNearest: guard('closeNearest', kernel.closeNearest),
     scanFloats: guard('scanFloats', kernel.scanFloats),
     scanBytes: guard('scanBytes', kernel.scanBytes),
+    scanBits: guard('scanBits', kernel.scanBits),
     assignRows: guard('assignRows', kernel.assignRows),
     graphInsert: guard('graphInsert', kernel.graphInsert),
     graphOpen: guard('graphOpen', kernel.graphOpen),

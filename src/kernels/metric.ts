@@ -1,6 +1,6 @@
 /**
  * What a distance is: l2 is the squared Euclidean distance, cosine is 1 - cos, dot is 1 - dot product (rule
- * A-045). Smaller is nearer.
+ * A-045), hamming is the number of bits that differ: of bytes only, in rows and query. Smaller is nearer.
  *
  * Results are float32, and the arithmetic is fixed to the last bit, so that the WebAssembly kernel and the plain
  * twin, on any machine, rank alike:
@@ -10,7 +10,7 @@
  * - Cosine ends in float64 (`cosineDistance`); l2 and dot end in one float32 operation.
  * - A sum that overflows both ways is no number; such a row's distance is Infinity, it ranks last.
  */
-export type Metric = 'l2' | 'cosine' | 'dot'
+export type Metric = 'l2' | 'cosine' | 'dot' | 'hamming'
 
 /** Whether every element is an integer of 0..255, so that sums with rows of bytes are exact. */
 export function holdsBytes(query: Float32Array): boolean {

@@ -1,9 +1,9 @@
 /**
- * Squared distances of a query from the rows of a list, offered to the nearest rows (`nearest-lists.ts`). The plain loops are twins
+ * Distances of a query from the rows of a list, offered to the nearest rows (`nearest-lists.ts`). The plain loops are twins
  * of `wasm/lists.ts`, bit for bit.
  */
 import type { Arena } from './arena.js'
-import { squaresOfBytes, squaresOfFloats } from './exact-plain.js'
+import { differingBits, squaresOfBytes, squaresOfFloats } from './exact-plain.js'
 import { offerNearest } from './nearest-lists.js'
 
 /** Rows measured in one step; agrees with BLOCK_ROWS of `wasm/lists.ts`. */
@@ -52,6 +52,19 @@ export function scanBytes(arena: Arena, scan: ListScan, scale: number): void {
   const rows = new Uint8Array(buffer, list, count * stride)
   const elements = new Uint8Array(buffer, query, stride)
   offerBlocks(arena, scan, row => Math.fround(squaresOfBytes(rows, row * stride, elements)) * scale)
+}
+
+/** Rows of bits; `stride` is a multiple of 16. A distance is the number of bits that differ. */
+export function scanBits(arena: Arena, scan: ListScan): void {
+  const { list, count, stride, query, distances, ordinals, base } = scan
+  const { buffer, kernel } = arena
+  if (kernel !== null) {
+    kernel.scanBits(list, count, stride, query, distances, ordinals, base)
+    return
+  }
+  const rows = new Uint8Array(buffer, list, count * stride)
+  const elements = new Uint8Array(buffer, query, stride)
+  offerBlocks(arena, scan, row => differingBits(rows, row * stride, elements))
 }
 
 function offerBlocks(arena: Arena, scan: ListScan, distanceOf: (row: number) => number): void {

@@ -115,10 +115,11 @@ export class Search<R extends object = Row> {
   }
 
   /**
-   * `l2` (squared), `cosine` (1 - cos), or `dot` (1 - dot). Default that of the column's vector index, `l2` where there is none. An
-   * index answers for its own alone; by another every row is measured.
+   * `l2` (squared), `cosine` (1 - cos), `dot` (1 - dot), or for vectors of uint8 `hamming` (bits that differ; the query holds integers
+   * from 0 to 255). Default that of the column's vector index; where there is none `l2`, for lists of vectors `cosine`. An index answers
+   * for its own alone; by another every row is measured.
    */
-  distanceType(distance_type: 'l2' | 'cosine' | 'dot'): Search<R> {
+  distanceType(distance_type: 'l2' | 'cosine' | 'dot' | 'hamming'): Search<R> {
     return this.#with({ distance_type })
   }
 

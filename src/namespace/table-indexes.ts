@@ -27,9 +27,15 @@ export interface ScalarIndexOptions extends AnyIndexOptions {
   readonly type?: ScalarKind
 }
 
-/** All vector indexes divide rows into partitions, each with a centroid near which its rows lie. */
+/**
+ * All vector indexes divide rows into partitions, each with a centroid near which its rows lie. Elements count as float32s, as in every
+ * search: those of float64 lose what that cannot tell.
+ */
 interface AnyVectorOptions extends AnyIndexOptions {
-  /** How near rows are told from far ones; a search by another metric does without the index. Default `l2`. */
+  /**
+   * How near rows are told from far ones; a search by another metric does without the index. Default `l2`; `hamming` is for vectors of
+   * uint8 under `IVF_FLAT`.
+   */
   readonly distanceType?: Metric
   /** Partitions, 1 to 65,536. Default: about the square root of the rows; 1 where a graph joins them. */
   readonly partitions?: number

@@ -152,13 +152,18 @@ export class Table<R extends object = Row> {
     })
   }
 
-  /** Begins a search: by `vector`, or without one a scan in row order. Nothing runs until the rows are asked for. */
-  search(vector: VectorValues): Search<R & { readonly _distance: number }>
-  search(vector?: VectorValues): Search<R>
-  search(vector?: VectorValues): Search<R> {
+  /**
+   * Begins a search: by `vector`, or without one a scan in row order. Several vectors are one query on a column of lists of vectors: the
+   * distance of a row is 1 - the sum, over them, of 1 - the distance of the row's vector that is nearest. On a column of vectors each is a
+   * query, with whose number (`query_index`) its rows begin. Nothing runs until the rows are asked for.
+   */
+  search(vector: VectorValues | readonly VectorValues[]): Search<R & { readonly _distance: number }>
+  search(vector?: VectorValues | readonly VectorValues[]): Search<R>
+  search(vector?: VectorValues | readonly VectorValues[]): Search<R> {
     const request = this.#request()
     if (vector === undefined) return new Search<R>(this.#operations, request)
-    return new Search<R>(this.#operations, Object.assign(request, { vector: { single_vector: vector } }))
+    const searched = areSeveral(vector) ? { multi_vector: vector } : { single_vector: vector }
+    return new Search<R>(this.#operations, Object.assign(request, { vector: searched }))
   }
 
   /**
@@ -411,4 +416,8 @@ function onTable(named: Operations, uuid: string): Operations {
     ]
   })
   return Object.fromEntries(bound) as Operations
+}
+
+function areSeveral(vector: VectorValues | readonly VectorValues[]): vector is readonly VectorValues[] {
+  return typeof vector[0] === 'object'
 }

@@ -5,6 +5,7 @@ import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
 import type { VectorKind, VectorParameters } from '../indexes/vector/kind.js'
 import type { VectorDefinition } from '../manifest/table-index.js'
 import type { CreateIndexRequest } from '../protocol/index-shapes.js'
+import { elementKind, holdsVectorLists } from '../table/vector-column.js'
 
 /** What the wire calls the parameters; in this order they are kept. */
 export const wireNames = {
@@ -46,14 +47,14 @@ const bitsOfKind: Readonly<Record<VectorKind, readonly number[]>> = {
   IVF_HNSW_PQ: [4, 8],
 }
 
-/** Throws code 13 for what does not go together, 0 for what there is not yet. `type`: of the column. */
+/** Throws code 13 for what does not go together. `type`: of the column. */
 export function vectorDefinition(
   kind: VectorKind,
   request: CreateIndexRequest,
   type: DataType & { readonly kind: 'fixed_size_list' },
 ): VectorDefinition {
   const metric = request.distance_type ?? 'l2'
-  if (metric === 'hamming') throw unsupported('distance_type hamming is not supported yet')
+  if (metric === 'hamming') checkBits(kind, request.column, type)
   const given = parameterNames.filter(name => request[wireNames[name]] !== undefined)
   for (const name of given) {
     if (namesOfKind[kind].includes(name)) continue
@@ -82,8 +83,27 @@ export function vectorDefinition(
   return { metric, ...Object.fromEntries(kept.map(name => [name, request[wireNames[name]]])) }
 }
 
+/** What counts bits keeps them as they are. */
+function checkBits(kind: VectorKind, column: string, type: DataType): void {
+  if (kind !== 'IVF_FLAT') {
+    throw invalidInput(`an ${kind} index does not tell distances by hamming`, {
+      hint: 'IVF_FLAT does; others take l2, cosine or dot',
+    })
+  }
+  if (elementKind(type) === 'u8') return
+  throw invalidInput(
+    `distance_type hamming counts the bits in which uint8 vectors differ, column ${quote(column)} is ${typeName(type)}`,
+    { hint: 'an index on it takes l2, cosine or dot' },
+  )
+}
+
 /** Why no vector index is made of a column. */
 export function holdsNoVectors(column: string, kind: VectorKind, type: DataType): SheafError {
+  if (holdsVectorLists(type)) {
+    return unsupported(`column ${quote(column)} holds lists of vectors, of which no indexes are made yet`, {
+      hint: 'it is searched without one: every row is measured',
+    })
+  }
   return invalidInput(
     `column ${quote(column)} is of type ${typeName(type)}: no ${kind} index is made of it`,
     {

@@ -69,7 +69,9 @@ export const createIndexRequest = object({
   name: optional(string('nonEmpty', checkIndexName), 'Its name; absent: `<column>_idx`.'),
   replace: optional(boolean, 'Whether to replace an index of that name; the default depends on the dialect.'),
   // vector
-  distance_type: optional(distanceType, 'Metric; default l2.', ['metric_type']),
+  distance_type: optional(distanceType, 'Metric; default l2. hamming is for IVF_FLAT on uint8.', [
+    'metric_type',
+  ]),
   num_partitions: optional(
     integer(1, 65_536),
     'IVF partitions; default the square root of the rows, with HNSW 1.',

@@ -37,7 +37,7 @@ const queryVector = accept(
       single_vector: required(vector, 'One query vector.'),
       multi_vector: required(
         array(vector, { min: 1 }),
-        'Several: a batch of queries on a vector column, one query on a column of vector lists.',
+        'Several: a batch of queries on a vector column, one query (max-sim) on a column of vector lists.',
       ),
     }),
   ),
@@ -219,7 +219,11 @@ const queryFields = {
     'What to be near to. May be left out only beside `filter` or `full_text_query`.',
   ),
   vector_column: optional(string('nonEmpty'), 'Column to search; absent: the only one that fits.'),
-  distance_type: optional(distanceType, "Metric; absent: the index's, else l2.", ['metric_type']),
+  distance_type: optional(
+    distanceType,
+    "Metric; absent: the index's, else l2, for lists of vectors cosine; hamming is for uint8.",
+    ['metric_type'],
+  ),
   full_text_query: optional(fullText, 'Text to search for; beside a vector: hybrid search.'),
   filter: optional(string('nonBlank'), 'SQL predicate.'),
   ...sqlParameters,

@@ -16,7 +16,7 @@ export async function nearText(
   reader: TableReader,
   pacer: Pacer,
 ): Promise<string> {
-  const { field, metric, lower, upper, batch, index } = search
+  const { field, metric, lower, upper, batch, multi, index } = search
   const bounds = [
     ...(lower === undefined ? [] : [`from ${lower}`]),
     ...(upper === undefined ? [] : [`below ${upper}`]),
@@ -24,7 +24,9 @@ export async function nearText(
   const within = bounds.length === 0 ? '' : `, _distance ${bounds.join(' ')}`
   const each = batch === null ? '' : `, for each of ${batch.length} vectors`
   if (index === null) {
-    return `KNNVectorDistance: exact, ${quote(field.name)}, ${metric}, k = ${k}${within}${each}`
+    const sum =
+      multi === null ? '' : `, max-sim of ${multi.length} ${multi.length === 1 ? 'vector' : 'vectors'}`
+    return `KNNVectorDistance: exact, ${quote(field.name)}, ${metric}, k = ${k}${within}${each}${sum}`
   }
   const { name, effort, refineFactor } = index
   const own = reader.vectorIndexes.find(known => known.name === name)!

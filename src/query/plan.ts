@@ -25,6 +25,8 @@ export interface VectorSearch {
    * of them is `query`. Null: `query` alone.
    */
   readonly batch: readonly Float32Array[] | null
+  /** The vectors of one query on a column of lists of vectors, of which `query` is the first; null on one of vectors. */
+  readonly multi: readonly Float32Array[] | null
   /** The index that proposes rows; null: every row is measured. */
   readonly index: IndexSearch | null
   /** Other indexes on the column, and why they are not asked. */

@@ -1,5 +1,6 @@
 /** Exact nearest neighbours: every allowed row is measured. Baseline and oracle of every approximate way. */
 import { searchSegment } from '../kernels/exact.js'
+import { chooseHits } from '../kernels/exact-plain.js'
 import type { Hits } from '../kernels/nearest.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSet } from '../primitives/row-set.js'
@@ -9,6 +10,7 @@ import type { BoundExpression } from '../sql/bound.js'
 import type { Part } from '../table/table-reader.js'
 import { candidates, passingRows } from './filter.js'
 import { mergeHits, Parts, type RankedHits, type RowHits, ranked } from './hits.js'
+import { maxSims } from './max-sim.js'
 import type { VectorSearch } from './plan.js'
 import type { RowSource } from './source.js'
 
@@ -78,25 +80,28 @@ export class FoundRows {
   *measure(
     part: Part,
     rows: RowSet,
-    { field, query, metric, lower, upper }: VectorSearch,
+    search: VectorSearch,
     limit: number,
     { reader, meter }: RowSource,
     pacer: Pacer,
   ): Waits<void> {
-    const { segment, present } = yield* arrival(reader.vectors(part, field, pacer.signal))
-    const passing = rows.isAll ? null : rows.toBits()
-    const allowed = present === null ? passing : passing === null ? present : passing.and(present)
+    const { field, query, metric, lower, upper, multi } = search
+    const vectors = yield* arrival(reader.vectors(part, field, pacer.signal))
     const ids = yield* arrival(reader.rowIds(part.fragment, pacer.signal))
     const bounds = { ...(lower !== undefined && { lower }), ...(upper !== undefined && { upper }) }
-    meter?.measured(rows.count, segment)
-    const found = nearestIn(part, ids, limit, options =>
-      searchSegment(segment, query, {
-        metric,
-        ...bounds,
-        ...(allowed === null ? {} : { allowed }),
-        ...options,
-      }),
-    )
+    let choose: Choose
+    if (multi === null) {
+      const { segment, present } = vectors
+      const passing = rows.isAll ? null : rows.toBits()
+      const allowed = present === null ? passing : passing === null ? present : passing.and(present)
+      meter?.measured(rows.count, segment)
+      const among = allowed === null ? {} : { allowed }
+      choose = options => searchSegment(segment, query, { metric, ...bounds, ...among, ...options })
+    } else {
+      const { offsets, distances } = yield* arrival(maxSims(vectors, rows, multi, metric, meter, pacer))
+      choose = options => chooseHits(distances, offsets, { ...bounds, ...options })
+    }
+    const found = nearestIn(part, ids, limit, choose)
     const partOf = new Uint32Array(found.offsets.length).fill(this.parts.add(part, ids))
     this.#lists.push({ partOf, ...found })
     if (pacer.due()) yield pacer.pause()
@@ -110,16 +115,14 @@ export class FoundRows {
 
 type Nearest = Pick<RankedHits, 'offsets' | 'distances'>
 
+/** The `k` nearest rows of a part by (distance, offset), from the distance `lower` on where that is given. */
+type Choose = (options: { readonly k: number; readonly lower?: number }) => Hits
+
 /**
  * The `limit` nearest rows of a part by (distance, row id). The kernel orders equal distances by offset: where that is not the
  * order of the ids, all rows as far as the last one are looked at, and put in order here.
  */
-function nearestIn(
-  part: Part,
-  ids: RunSequence,
-  limit: number,
-  search: (options: { readonly k: number; readonly lower?: number }) => Hits,
-): Nearest {
+function nearestIn(part: Part, ids: RunSequence, limit: number, search: Choose): Nearest {
   const k = Math.min(limit, part.rows)
   if (ids.isAscending) {
     const { ordinals: offsets, distances } = search({ k })

@@ -1,9 +1,10 @@
 /** By which index rows near a vector are found, how hard it looks, and why one is not asked. */
-import { invalidInput, unsupported } from '../errors.js'
+import { invalidInput } from '../errors.js'
 import type { Effort } from '../indexes/vector/segment.js'
 import type { Metric } from '../kernels/metric.js'
 import type { TableField } from '../manifest/table-schema.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
+import { holdsVectorLists } from '../table/vector-column.js'
 import type { IndexSearch, VectorSearch } from './plan.js'
 
 /** What of a vector index decides whether a query asks it. */
@@ -17,14 +18,15 @@ export interface NearIndex {
 /** Partitions that one family of clients names in every request, whether their callers have said anything or not. */
 const unsaid = 20
 
-/** `indexes`: all there are. Without a distance type that of the index counts, or l2 (rule A-044). */
+/** `indexes`: all there are. Without a distance type that of the index counts, or l2 (rule A-044); for lists of vectors cosine. */
 export function settleNear(
   request: QueryRequest,
   field: TableField,
   indexes: readonly NearIndex[],
 ): Pick<VectorSearch, 'metric' | 'index' | 'unused'> {
   const own = indexes.filter(index => index.field === field.id)
-  const metric = metricOf(request) ?? own[0]?.metric ?? 'l2'
+  const usual = holdsVectorLists(field.type) ? 'cosine' : 'l2'
+  const metric = request.distance_type ?? own[0]?.metric ?? usual
   const asked = effortOf(request)
   const fast = request.fast_search === true
   const obstacle = obstacleIn(request)
@@ -40,11 +42,6 @@ export function settleNear(
     else unused.push({ index: each.name, reason })
   }
   return { metric, index, unused }
-}
-
-function metricOf({ distance_type }: QueryRequest): Metric | undefined {
-  if (distance_type === 'hamming') throw unsupported('distance_type hamming is not supported yet')
-  return distance_type
 }
 
 /** Why no index can answer, whichever there is. */

@@ -1,7 +1,10 @@
 /** The vector of a query and the column it is near to. */
-import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
+import { typeName } from '../arrow/type-name.js'
+import { invalidInput, quote, unsupported } from '../errors.js'
+import { holdsBytes } from '../kernels/metric.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
+import { elementKind, holdsVectorLists, vectorType } from '../table/vector-column.js'
 import { namedColumn } from './named-column.js'
 import type { VectorSearch } from './plan.js'
 import { type NearIndex, settleNear } from './settle-near.js'
@@ -30,12 +33,35 @@ export function settleVector(
       `vector ${other} has dimension ${queries[other]!.length}, the first has ${query.length}`,
     )
   }
-  const batch = single_vector === undefined ? queries : null
+  const field = vectorField(request.vector_column, query.length, schema)
+  // A column of lists takes all vectors as one query, another one each as a query (rule A-042).
+  const multi = holdsVectorLists(field.type) ? queries : null
+  const batch = multi === null && single_vector === undefined ? queries : null
   if (batch !== null) checkBatch(request)
-  const field = vectorField(request.vector_column, query.length, schema, batch !== null)
+  const near = settleNear(request, field, indexes)
+  if (near.metric === 'hamming') checkBits(field, queries)
   const { lower_bound: lower, upper_bound: upper } = request
-  const { metric, index, unused } = settleNear(request, field, indexes)
-  return { field, query, metric, lower, upper, batch, index, unused }
+  const { metric, index, unused } = near
+  return { field, query, metric, lower, upper, batch, multi, index, unused }
+}
+
+/** Bits are counted in columns of bytes, and in queries of them. */
+function checkBits({ name, type }: TableField, queries: readonly Float32Array[]): void {
+  const vectors = vectorType(type)!
+  if (elementKind(vectors) !== 'u8') {
+    throw invalidInput(
+      `distance_type hamming counts the bits in which uint8 vectors differ, column ${quote(name)} is ${typeName(type)}`,
+      { hint: 'by l2, cosine or dot it can be searched' },
+    )
+  }
+  const wrong = queries.findIndex(query => !holdsBytes(query))
+  if (wrong === -1) return
+  const query = queries[wrong]!
+  const at = query.findIndex(value => value !== (value & 255))
+  const which = queries.length === 1 ? 'vector' : `vector ${wrong}`
+  throw invalidInput(
+    `${which} holds ${query[at]} at ${at}: by distance_type hamming it must hold integers from 0 to 255`,
+  )
 }
 
 /** `given`: finite, and of this request alone. */
@@ -59,19 +85,13 @@ function checkBatch({ group_by, distinct, order_by }: QueryRequest): void {
 }
 
 /** The column asked for, or the only one whose vectors have the query's dimension (rule A-043). */
-function vectorField(
-  name: string | undefined,
-  dimension: number,
-  schema: TableSchema,
-  isBatch: boolean,
-): TableField {
+function vectorField(name: string | undefined, dimension: number, schema: TableSchema): TableField {
   const vectors = schema.fields.filter(field => vectorDimension(field) !== null)
   if (name !== undefined) {
     const [top, ...nested] = namedColumn(name, schema).path
     const field = schema.fields.find(known => known.name === top)!
     if (nested.length > 0) throw unsupported(`vectors inside of structs are not searched: ${quote(name)}`)
     const actual = vectorDimension(field)
-    if (holdsVectorLists(field)) throw listsOfVectors(field)
     if (actual === null) throw invalidInput(`column ${quote(field.name)} holds no vectors`)
     if (actual === dimension) return field
     throw invalidInput(
@@ -88,26 +108,13 @@ function vectorField(
       },
     )
   }
-  const lists = isBatch ? schema.fields.find(holdsVectorLists) : undefined
-  if (lists !== undefined) throw listsOfVectors(lists)
   const known = vectors.map(field => `${quote(field.name)} has ${vectorDimension(field)}`).join(', ')
   throw invalidInput(
     known === '' ? 'the table has no vector column' : `no vector column has dimension ${dimension}: ${known}`,
   )
 }
 
-/** Numbers per vector, or null for a column that holds none. */
-function vectorDimension(field: TableField): number | null {
-  const { type } = field
-  if (type.kind !== 'fixed_size_list') return null
-  const child = type.child.type
-  return child.kind === 'float' || (child.kind === 'int' && child.bits === 8) ? type.size : null
-}
-
-function holdsVectorLists({ type }: TableField): boolean {
-  return type.kind === 'list' && type.child.type.kind === 'fixed_size_list'
-}
-
-function listsOfVectors({ name }: TableField): SheafError {
-  return unsupported(`column ${quote(name)} holds lists of vectors, which are not searched yet`)
+/** Numbers per vector, or null for a column that holds none, neither as values nor in lists. */
+function vectorDimension({ type }: TableField): number | null {
+  return vectorType(type)?.size ?? null
 }

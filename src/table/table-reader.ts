@@ -43,7 +43,7 @@ import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { checkedRuns, type DecodeRuns, readStoredRuns } from './stored-runs.js'
 import type { IndexReader } from './table-index.js'
 import type { TableSource } from './table-source.js'
-import { presentVectors, type Vectors, vectorSegment } from './vector-column.js'
+import { presentVectors, type Vectors, vectorLists, vectorSegment, vectorsOf } from './vector-column.js'
 import type { VectorIndexReader } from './vector-index.js'
 
 export interface Part {
@@ -190,18 +190,19 @@ export class TableReader {
     }
   }
 
-  /** The vectors of a part, where the kernels can read them. */
+  /** The vectors of a part, where the kernels can read them; `field` holds vectors, or lists of them. */
   vectors(part: Part, field: TableField, signal?: AbortSignal): Soon<Vectors> {
     return whenThere(this.column(part, field, signal), ({ column, segment }) => {
-      const present = presentVectors(column)
-      if (segment !== null) return { segment, present }
+      const vectors = vectorsOf(column)
+      const known = { present: presentVectors(vectors), lists: vectorLists(column) }
+      if (segment !== null) return { segment, ...known }
       const file = fileOf(part.fragment, field)
-      const convert = async () => vectorSegment(column)
+      const convert = async () => vectorSegment(vectors)
       const converting =
         file === undefined
           ? convert()
           : this.#source.vectors.get(this.#keyOf(file, part, field), convert, this.#placeOf(file))
-      return whenThere(this.#arrived(converting, signal), converted => ({ segment: converted, present }))
+      return whenThere(this.#arrived(converting, signal), converted => ({ segment: converted, ...known }))
     })
   }
 

@@ -8,15 +8,37 @@ import { Bitset } from '../primitives/bitset.js'
 
 export interface Vectors {
   readonly segment: VectorSegment
-  /** Rows that hold a whole vector; null when all do. */
+  /** Vectors that are there and whole; null when all are. */
   readonly present: Bitset | null
+  /** Where rows hold lists of vectors, which those are; else row `i` has vector `i`. */
+  readonly lists: VectorLists | null
 }
 
+/** Row `i` has the vectors `offsets[i] .. offsets[i + 1] - 1`. */
+export interface VectorLists {
+  readonly offsets: Int32Array
+  /** Rows that are not null; null when none is. */
+  readonly valid: Bitset | null
+}
+
+type VectorType = DataType & { readonly kind: 'fixed_size_list' }
+
 /** Whether a column of this type is one of vectors. */
-export function holdsVectors(type: DataType): type is DataType & { readonly kind: 'fixed_size_list' } {
+export function holdsVectors(type: DataType): type is VectorType {
   if (type.kind !== 'fixed_size_list' || type.size === 0) return false
   const { type: element } = type.child
   return element.kind === 'float' || (element.kind === 'int' && element.bits === 8)
+}
+
+/** Whether a column of this type is one of lists of vectors. */
+export function holdsVectorLists(type: DataType): boolean {
+  return type.kind === 'list' && holdsVectors(type.child.type)
+}
+
+/** The type of the vectors of a column, be they its values or in lists; null for a column of neither. */
+export function vectorType(type: DataType): VectorType | null {
+  const inner = type.kind === 'list' ? type.child.type : type
+  return holdsVectors(inner) ? inner : null
 }
 
 /** The element kind whose rows lie in kernels' memory exactly as Arrow stores them; null where they must be converted. */
@@ -26,6 +48,19 @@ export function elementKind(type: DataType): ElementKind | null {
   if (child.kind === 'float' && child.bits === 32) return 'f32'
   if (child.kind === 'int' && child.bits === 8 && !child.signed) return 'u8'
   return null
+}
+
+/** A column of vectors: the column itself, or what its lists are of. */
+export function vectorsOf(column: Column): Column {
+  return column.type.kind === 'list' ? column.children[0]! : column
+}
+
+export function vectorLists({ offsets, validity, nullCount, length }: Column): VectorLists | null {
+  if (offsets === null) return null
+  return {
+    offsets,
+    valid: nullCount === 0 || validity === null ? null : Bitset.fromBytes(validity, length),
+  }
 }
 
 /** Copies a column's vectors into kernel memory; float16, float64 and int8 become float32. */

@@ -9,7 +9,7 @@ import type { Hits } from '../../src/kernels/nearest.js'
 import { type ElementKind, VectorSegment } from '../../src/kernels/vector-segment.js'
 import { Bitset } from '../../src/primitives/bitset.js'
 
-const metrics = ['l2', 'cosine', 'dot'] as const
+const metrics = ['l2', 'cosine', 'dot', 'hamming'] as const
 
 /** How the elements of rows and query are drawn. */
 const palettes = {
@@ -22,14 +22,21 @@ const palettes = {
   bytes: (random: () => number) => Math.floor(256 * random()),
 }
 
-const shape = fc.record({
-  kind: fc.constantFrom<ElementKind>('f32', 'u8'),
-  metric: fc.constantFrom<Metric>(...metrics),
-  palette: fc.constantFrom(...(Object.keys(palettes) as (keyof typeof palettes)[])),
-  dim: fc.integer({ min: 1, max: 130 }),
-  rows: fc.integer({ min: 0, max: 300 }),
-  seed: fc.nat(),
-})
+const shape = fc
+  .record({
+    kind: fc.constantFrom<ElementKind>('f32', 'u8'),
+    metric: fc.constantFrom<Metric>(...metrics),
+    palette: fc.constantFrom(...(Object.keys(palettes) as (keyof typeof palettes)[])),
+    dim: fc.integer({ min: 1, max: 130 }),
+    rows: fc.integer({ min: 0, max: 300 }),
+    seed: fc.nat(),
+  })
+  .map(drawn => (drawn.metric === 'hamming' ? ({ ...drawn, kind: 'u8', palette: 'bytes' } as const) : drawn))
+
+/** Shapes of which distances are sums of products. */
+const floatShape = shape
+  .filter(({ metric }) => metric !== 'hamming')
+  .map(drawn => ({ ...drawn, palette: 'uniform' as const }))
 
 interface Shape {
   readonly kind: ElementKind
@@ -134,6 +141,7 @@ describe('the kernel and its plain twin', () => {
     const rows = 9000
     for (const kind of ['f32', 'u8'] as const)
       for (const metric of metrics) {
+        if (metric === 'hamming' && kind !== 'u8') continue
         const { segment, query } = make({ kind, palette: 'bytes', dim: 33, rows, seed: 7 })
         const sparse = new Bitset(rows)
         for (let row = 0; row < rows; row += 3 + (row % 2)) sparse.add(row)
@@ -170,6 +178,7 @@ describe('the kernel and its plain twin', () => {
     expect(distancesOf(segment, query, 'l2')[0]).toBe(Math.fround(dim * 255 * 255))
     expect(distancesOf(segment, query.fill(255), 'dot')[0]).toBe(Math.fround(1 - dim * 255 * 255))
     expect(distancesOf(segment, query, 'cosine')[0]).toBe(0)
+    expect(distancesOf(segment, query.fill(0), 'hamming')[0]).toBe(dim * 8)
   })
 })
 
@@ -183,30 +192,35 @@ describe('distances', () => {
     expect([...distancesOf(segment, query, 'dot')]).toEqual([-2, 1, -18, 2])
   })
 
+  test('A-045 hamming is the number of bits that differ', () => {
+    const segment = VectorSegment.allocate('u8', 3, 3, 0)
+    segment.values.set([0, 0, 0, 0b1010_0000, 1, 255, 7, 0, 0b1000_0001])
+    expect([...distancesOf(segment, Float32Array.of(0, 1, 255), 'hamming')]).toEqual([9, 2, 10])
+    for (const query of [Float32Array.of(0, 1, 256), Float32Array.of(0, 0.5, 0)])
+      expect(() => distancesOf(segment, query, 'hamming')).toThrow('bits differ in bytes only')
+  })
+
   test('are near what float64 would give', () => {
     fc.assert(
-      fc.property(
-        shape.map(({ palette, ...rest }) => ({ ...rest, palette: 'uniform' as const })),
-        ({ metric, ...rest }) => {
-          const { segment, query } = make(rest)
-          const found = distancesOf(segment, query, metric)
-          for (let row = 0; row < rest.rows; row++) {
-            let [squares, product, rowNorm, norm] = [0, 0, 0, 0]
-            for (let i = 0; i < rest.dim; i++) {
-              const [x, q] = [segment.values[row * rest.dim + i]!, query[i]!]
-              squares += (x - q) ** 2
-              product += x * q
-              rowNorm += x * x
-              norm += q * q
-            }
-            const scale = Math.sqrt(rowNorm * norm)
-            const cosine = scale === 0 ? 1 : 1 - product / scale
-            const expected = metric === 'l2' ? squares : metric === 'dot' ? 1 - product : cosine
-            const slack = 1e-5 * (metric === 'l2' ? squares + 1e-3 : metric === 'dot' ? scale + 1 : 1)
-            expect(Math.abs(found[row]! - expected)).toBeLessThanOrEqual(slack)
+      fc.property(floatShape, ({ metric, ...rest }) => {
+        const { segment, query } = make(rest)
+        const found = distancesOf(segment, query, metric)
+        for (let row = 0; row < rest.rows; row++) {
+          let [squares, product, rowNorm, norm] = [0, 0, 0, 0]
+          for (let i = 0; i < rest.dim; i++) {
+            const [x, q] = [segment.values[row * rest.dim + i]!, query[i]!]
+            squares += (x - q) ** 2
+            product += x * q
+            rowNorm += x * x
+            norm += q * q
           }
-        },
-      ),
+          const scale = Math.sqrt(rowNorm * norm)
+          const cosine = scale === 0 ? 1 : 1 - product / scale
+          const expected = metric === 'l2' ? squares : metric === 'dot' ? 1 - product : cosine
+          const slack = 1e-5 * (metric === 'l2' ? squares + 1e-3 : metric === 'dot' ? scale + 1 : 1)
+          expect(Math.abs(found[row]! - expected)).toBeLessThanOrEqual(slack)
+        }
+      }),
     )
   })
 

@@ -4,7 +4,7 @@ import { fillBytes, fillFloats, seededRandom } from '../../bench/random.js'
 import { type Arena, openArena, Places } from '../../src/kernels/arena.js'
 import type { Hits } from '../../src/kernels/nearest.js'
 import { closeNearest, nearestBytes, offerNearest, openNearest } from '../../src/kernels/nearest-lists.js'
-import { scanBlockBytes, scanBytes, scanFloats } from '../../src/kernels/scan-lists.js'
+import { scanBits, scanBlockBytes, scanBytes, scanFloats } from '../../src/kernels/scan-lists.js'
 
 /** Rows of several lists with as many ordinals, which come in no order. */
 interface List {
@@ -116,25 +116,24 @@ test('arenas have each a state of their own, which ends with the answer', () => 
   }
 })
 
+const scans = ['floats', 'bytes', 'bits'] as const
+
 describe('a scan', () => {
-  test.each(['floats', 'bytes'] as const)(
-    'of %s measures to the same bits with and without the kernel',
-    kind => {
-      const shape = fc.record({ seed: fc.nat(), steps: fc.integer({ min: 1, max: 9 }), count: fc.nat(70) })
-      fc.assert(
-        fc.property(shape, ({ seed, steps, count }) => {
-          const stride = steps * (kind === 'floats' ? 64 : 16)
-          const hits = [false, true].map(plain => scanned(kind, plain, seed, stride, count))
-          expect(bitsOf(hits[0]!)).toEqual(bitsOf(hits[1]!))
-          expect(hits[0]!.ordinals.length).toBe(count)
-        }),
-        { numRuns: 40 },
-      )
-    },
-  )
+  test.each(scans)('of %s measures to the same bits with and without the kernel', kind => {
+    const shape = fc.record({ seed: fc.nat(), steps: fc.integer({ min: 1, max: 9 }), count: fc.nat(70) })
+    fc.assert(
+      fc.property(shape, ({ seed, steps, count }) => {
+        const stride = steps * (kind === 'floats' ? 64 : 16)
+        const hits = [false, true].map(plain => scanned(kind, plain, seed, stride, count))
+        expect(bitsOf(hits[0]!)).toEqual(bitsOf(hits[1]!))
+        expect(hits[0]!.ordinals.length).toBe(count)
+      }),
+      { numRuns: 40 },
+    )
+  })
 
   test('goes on over more rows than are measured at once', () => {
-    for (const kind of ['floats', 'bytes'] as const) {
+    for (const kind of scans) {
       const hits = [false, true].map(plain => scanned(kind, plain, 3, 64, 2500))
       expect(bitsOf(hits[0]!)).toEqual(bitsOf(hits[1]!))
       expect(new Set(hits[0]!.ordinals).size).toBe(2500)
@@ -144,7 +143,7 @@ describe('a scan', () => {
 
 /** All rows of a list, whose last byte is the last of the arena. */
 function scanned(
-  kind: 'floats' | 'bytes',
+  kind: (typeof scans)[number],
   plain: boolean,
   seed: number,
   stride: number,
@@ -161,13 +160,14 @@ function scanned(
     [query!, stride],
     [list, count * stride],
   ] as const) {
-    if (kind === 'bytes') fillBytes(new Uint8Array(arena.buffer, at, bytes), random)
-    else fillFloats(new Float32Array(arena.buffer, at, bytes / 4), random)
+    if (kind === 'floats') fillFloats(new Float32Array(arena.buffer, at, bytes / 4), random)
+    else fillBytes(new Uint8Array(arena.buffer, at, bytes), random)
   }
   new Uint32Array(arena.buffer, ordinals, count).set(Array.from({ length: count }, (_, i) => count - i))
   const scan = { list, count, stride, query: query!, distances: distances!, ordinals: ordinals!, base: 0.25 }
   openNearest(arena, heap, count + 1, 0)
   if (kind === 'floats') scanFloats(arena, scan)
+  else if (kind === 'bits') scanBits(arena, scan)
   else scanBytes(arena, scan, Math.fround(0.01))
   return closeNearest(arena)
 }

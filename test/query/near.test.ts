@@ -411,23 +411,6 @@ test('A-042 several vectors are a batch: the rows of each, after its number', as
   })
 })
 
-test('a list of vectors is not searched yet', async () => {
-  const { fields } = schema
-  const [id, , v] = fields
-  const child = { ...v!, name: 'item' }
-  const lists: Schema = {
-    fields: [id!, { name: 'vs', type: { kind: 'list', large: false, child }, nullable: true }],
-  }
-  const ns = await connect('memory://', { store: new MemoryStore('memory://') })
-  await ns.createTable('t', [], { schema: lists })
-  const request = { id: ['t'], vector: { multi_vector: [[1, 2]] }, k: 2 }
-  await expect(ns.operations.queryTable(request)).rejects.toMatchObject({ code: 0, status: 406 })
-  await expect(ns.operations.queryTable({ ...request, vector_column: 'vs' })).rejects.toMatchObject({
-    code: 0,
-  })
-  await ns.close()
-})
-
 test('an analyzed search tells partitions, rows guessed and measured, and their bytes', async () => {
   await withLine(20, async (table, near) => {
     await table.add(line(4, 30))

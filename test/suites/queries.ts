@@ -51,6 +51,65 @@ export function queriesSuite({ name, open }: Door): void {
         ])
       })
 
+      test('A-045 hamming counts the bits in which bytes differ', async () => {
+        const item = { name: 'item', type: { kind: 'int', bits: 8, signed: false }, nullable: true } as const
+        const type = { kind: 'fixed_size_list', size: 2, child: item } as const
+        const schema = { fields: [{ name: 'bits', type, nullable: true }] }
+        const rows = [{ bits: [255, 0] }, { bits: [0, 1] }, { bits: null }, { bits: [3, 3] }]
+        const codes = await root.ns.createTable('codes', rows, { schema })
+        const near = codes.search([1, 1]).distanceType('hamming').select([])
+        const found = [{ _distance: 1 }, { _distance: 2 }, { _distance: 8 }]
+        expect(await near.toArray()).toEqual(found)
+        await codes.createIndex('bits', { type: 'IVF_FLAT', distanceType: 'hamming', waitTimeoutMs: 60_000 })
+        expect(await codes.indexStats('bits_idx')).toMatchObject({ distanceType: 'hamming' })
+        expect(await codes.search([1, 1]).select([]).toArray()).toEqual(found)
+        expect(await near.explain()).toContain('metric=HAMMING')
+        for (const query of [
+          [1, 256],
+          [0.5, 1],
+          [-1, 0],
+        ]) {
+          const refused = codes.search(query).distanceType('hamming').toArray()
+          expect(await failure(refused)).toMatchObject({
+            code: 13,
+            message: expect.stringContaining('0 to 255'),
+          })
+        }
+        expect(await failure(shop.search([0, 1]).distanceType('hamming').toArray())).toMatchObject({
+          code: 13,
+          message: expect.stringContaining('float32>[2]'),
+        })
+      })
+
+      test('A-042 several vectors are one query on a column of lists of vectors', async () => {
+        const docs = await root.ns.createTable('docs', [
+          { id: 1, words: [[1, 1]] },
+          { id: 2, words: [] },
+          {
+            id: 3,
+            words: [
+              [2, 0],
+              [0, 1],
+            ],
+          },
+        ])
+        const query = [Float32Array.of(0, 3), Float32Array.of(1, 0)]
+        const near = docs.search(query).select(['id'])
+        expect((await near.toArray()).map(({ id }) => id)).toEqual([3, 1])
+        expect(await near.distanceType('dot').toArray()).toEqual([
+          { id: 3, _distance: 1 - 3 - 2 },
+          { id: 1, _distance: 1 - 3 - 1 },
+        ])
+        expect(await near.distanceType('dot').where('id < 3').toArray()).toEqual([{ id: 1, _distance: -3 }])
+        const [one] = await docs.search([0, 3]).distanceType('l2').limit(1).select(['id']).toArray()
+        expect(one).toEqual({ id: 3, _distance: 4 })
+        expect(await failure(docs.createIndex('words', { type: 'IVF_FLAT' }))).toMatchObject({
+          code: 0,
+          status: 406,
+          hint: 'it is searched without one: every row is measured',
+        })
+      })
+
       test('_rowoffset counts living rows of the version', async () => {
         const scratch = await root.ns.createTable('scratch', [{ x: 1 }, { x: 2 }, { x: 3 }])
         await scratch.add([{ x: 4 }, { x: 5 }])

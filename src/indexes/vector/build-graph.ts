@@ -41,7 +41,7 @@ type OnRows = (rows: number) => void
 export async function planGraph(survey: Survey, pacer: Pacer): Promise<GraphPlan> {
   const { space, settings } = survey
   const { codec: name, partitions, m, efConstruction } = settings
-  assert(name !== 'binary', 'nodes are never coded by bits')
+  assert(name !== 'binary' && name !== 'bits', 'nodes are never coded by bits')
   const codec = await nodeCodec(name, survey, pacer)
   const plan = { space, codec, m, efConstruction }
   if (partitions === 1) return { ...plan, partitions, centroids: new Float32Array(0) }
@@ -77,7 +77,7 @@ export async function newGraph(
   threads: number,
 ): Promise<SegmentBytes> {
   const { innerDim } = plan.space
-  const truth = new Truth(questions(survey.sample, survey.sampled, innerDim), innerDim, stepRows)
+  const truth = new Truth(questions(survey.sample, survey.sampled, plan.space), innerDim, stepRows)
   // Codes of parts are too coarse to choose edges by: that is done with others.
   const isCoarse = plan.codec.kind === 'pq'
   const building = isCoarse ? { ...plan, codec: await nodeCodec('scalar', survey, pacer) } : plan

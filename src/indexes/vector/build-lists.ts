@@ -76,7 +76,7 @@ export async function storedLists(
   const truth =
     survey === null
       ? null
-      : new Truth(questions(survey.sample, survey.sampled, space.innerDim), space.innerDim, stepRows)
+      : new Truth(questions(survey.sample, survey.sampled, space), space.innerDim, stepRows)
   const { partitionOf, counts, apart } = await divided(plan, input, base, truth, pacer, onRows)
   const places = listPlaces(codec, counts, rows)
   const staging = places.end

@@ -29,9 +29,13 @@ const memoryMax = 1.5 * 2 ** 30
 export function maxSegmentRows(spec: VectorSpec, dim: number): number {
   const { innerDim } = spaceOf(spec.metric, dim, 0)
   const { codec, isGraph, subVectors, m } = settle(spec, 2 ** 20, innerDim)
-  const coded = { flat: 4 * innerDim, scalar: innerDim, product: subVectors, binary: innerDim / 8 + 16 }[
-    codec
-  ]
+  const coded = {
+    flat: 4 * innerDim,
+    scalar: innerDim,
+    product: subVectors,
+    binary: innerDim / 8 + 16,
+    bits: innerDim / 8,
+  }[codec]
   // While a graph over codes of parts is built, its nodes are coded by element.
   const node = isGraph
     ? Math.max(coded, codec === 'product' ? innerDim : 0) + 4 * (2 + 2 * m) * 1.1

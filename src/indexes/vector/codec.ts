@@ -48,7 +48,7 @@ export interface Codec {
   ): void
 }
 
-export type CodecName = 'flat' | 'scalar' | 'product' | 'binary'
+export type CodecName = 'flat' | 'scalar' | 'product' | 'binary' | 'bits'
 
 export interface CodecSettings {
   readonly name: CodecName

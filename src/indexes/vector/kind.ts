@@ -4,7 +4,7 @@ import type { Metric } from '../../kernels/metric.js'
 /**
  * All divide their rows into partitions (IVF), each with a centroid near which its rows lie. FLAT keeps vectors, SQ a byte for each
  * element, PQ a code for each of some parts of a vector (product quantization), RQ a bit for each element (RaBitQ); with HNSW the
- * rows of a partition are the nodes of a graph, else they are a list.
+ * rows of a partition are the nodes of a graph, else they are a list. By hamming, which FLAT alone knows, vectors are bytes and stay so.
  */
 export const vectorKinds = [
   'IVF_FLAT',

@@ -6,7 +6,7 @@ import type { CodecName, CodecSettings } from './codec.js'
 import { openProduct, type ProductCodec, trainProduct } from './codecs/product.js'
 import { openScalar, type ScalarCodec, trainScalar } from './codecs/scalar.js'
 
-export type NodeCodecName = Exclude<CodecName, 'binary'>
+export type NodeCodecName = Exclude<CodecName, 'binary' | 'bits'>
 
 export interface NodeCodec {
   readonly name: NodeCodecName

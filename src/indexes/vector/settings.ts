@@ -38,14 +38,17 @@ const codecRows: Readonly<Record<CodecName, number>> = {
   scalar: 16 * 1024,
   product: 64 * 1024,
   binary: 1,
+  bits: 1,
 }
 /** Rows to ask about when the effort is found out (truth.ts). */
 const questionRows = 2048
+/** Centroids of bits are floats: to measure one takes as long as so many rows. */
+const bitCentroidRows = 8
 /** Bytes of training rows at most. */
 const trainingBytes = 256 * 1024 * 1024
 
 /** `rows`: those that have a vector; `dim`: elements in the segment's space. */
-export function settle({ kind, parameters }: VectorSpec, rows: number, dim: number): Settings {
+export function settle({ kind, metric, parameters }: VectorSpec, rows: number, dim: number): Settings {
   const {
     partitions,
     targetPartitionSize,
@@ -57,10 +60,11 @@ export function settle({ kind, parameters }: VectorSpec, rows: number, dim: numb
     efConstruction = 100,
   } = parameters
   const isGraph = kind.startsWith('IVF_HNSW')
-  const usual = isGraph ? 1 : Math.min(mostPartitions, Math.sqrt(rows), rows / leastPartitionRows)
+  const codec = metric === 'hamming' ? 'bits' : codecs[kind]
+  const worth = codec === 'bits' ? rows / bitCentroidRows : rows
+  const usual = isGraph ? 1 : Math.min(mostPartitions, Math.sqrt(worth), rows / leastPartitionRows)
   const asked = targetPartitionSize === undefined ? partitions : rows / targetPartitionSize
   const count = Math.max(1, Math.min(rows, Math.round(asked ?? usual)))
-  const codec = codecs[kind]
   const most = Math.max(1, Math.min(rows, Math.floor(trainingBytes / (4 * dim))))
   return {
     codec,

@@ -6,6 +6,7 @@
  * - cosine: vectors of length 1; |x - q|^2 = 2 (1 - cos).
  * - dot: one more element, which brings every vector to the length of the longest; the query has 0 there, so that
  *   |x - q|^2 = |q|^2 + M^2 - 2 x.q (Bachrach et al., RecSys 2014).
+ * - hamming: the bits of the bytes, the lowest first, as elements 0 and 1; |x - q|^2 is how many differ.
  *
  * A vector that has no place there (no direction, or a length beyond float32) is apart: it is as far from everything
  * as any such other.
@@ -27,7 +28,7 @@ export function spaceOf(metric: Metric, dim: number, greatest: number): Space {
   return {
     metric,
     dim,
-    innerDim: metric === 'dot' ? dim + 1 : dim,
+    innerDim: metric === 'dot' ? dim + 1 : metric === 'hamming' ? dim * 8 : dim,
     greatest: metric === 'dot' ? greatest : 0,
   }
 }
@@ -60,6 +61,10 @@ export function placeVector(
   target: Float32Array,
   to: number,
 ): void {
+  if (metric === 'hamming') {
+    for (let i = 0; i < dim * 8; i++) target[to + i] = (values[at + (i >> 3)]! >> (i & 7)) & 1
+    return
+  }
   const factor = metric === 'cosine' ? 1 / Math.sqrt(square) : 1
   for (let i = 0; i < dim; i++) target[to + i] = values[at + i]! * factor
   if (metric === 'dot') target[to + dim] = Math.sqrt(Math.max(0, greatest - square))

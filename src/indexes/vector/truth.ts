@@ -2,6 +2,7 @@
 import { searchSegment } from '../../kernels/exact.js'
 import { VectorSegment } from '../../kernels/vector-segment.js'
 import type { Pacer } from '../../primitives/pacer.js'
+import type { Space } from './space.js'
 
 /** Neighbours looked for: recall is that of the ten nearest. */
 export const truthDepth = 10
@@ -83,15 +84,17 @@ function insert({ ordinals, distances }: Neighbours, ordinal: number, distance: 
   }
 }
 
-/** Some of the sampled rows to ask about, evenly spread; none where there are too few rows. */
+/** Some of the sampled rows to ask about, evenly spread, each where it lies as a query; none where there are too few rows. */
 export function questions(
   sample: Float32Array,
   sampled: Uint32Array,
-  dim: number,
+  { innerDim: dim, metric }: Space,
 ): readonly { readonly row: number; readonly vector: Float32Array }[] {
   const count = sampled.length < rowsMin ? 0 : Math.min(queriesMax, Math.floor(sampled.length / 20))
   return Array.from({ length: count }, (_, i) => {
     const at = Math.floor(((i + 0.5) * sampled.length) / count)
-    return { row: sampled[at]!, vector: sample.slice(at * dim, (at + 1) * dim) }
+    const vector = sample.slice(at * dim, (at + 1) * dim)
+    if (metric === 'dot') vector[dim - 1] = 0
+    return { row: sampled[at]!, vector }
   })
 }

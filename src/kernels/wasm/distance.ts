@@ -9,7 +9,7 @@
  * What the caller lays out:
  * - rows of `dim` elements from address 0, not padded: the last step of a row reads on into what follows and
  *   masks it away, and rows read in order are touched ahead, so READ_AHEAD + 64 bytes must follow them;
- * - the query padded with zeros to 16 elements: f32s, or i16s where rows and query are bytes;
+ * - the query padded with zeros to 16 elements: f32s, or i16s where rows and query are bytes, for hamming u8s;
  * - before the query 64 bytes of ones and 64 bytes of zeros, where masks are read from.
  *
  * One row at a time: rows read side by side break the prefetcher's single stream and cost up to half the speed.
@@ -23,6 +23,8 @@ class Bytes {}
 class L2 {}
 class Cosine {}
 class Dot {}
+/** Of bytes with bytes only. */
+class Hamming {}
 
 class InOrder {}
 class Scattered {}
@@ -40,16 +42,17 @@ const CACHE_LINE: usize = 64
 export function measureRange(
   kind: i32, metric: i32, first: u32, count: u32, dim: usize, query: usize, norm: f64, out: usize,
 ): void {
-  switch (kind * 3 + metric) {
+  switch (kind * 4 + metric) {
     case 0: return inOrder<F32, L2>(first, count, dim, query, norm, out)
     case 1: return inOrder<F32, Cosine>(first, count, dim, query, norm, out)
     case 2: return inOrder<F32, Dot>(first, count, dim, query, norm, out)
-    case 3: return inOrder<U8, L2>(first, count, dim, query, norm, out)
-    case 4: return inOrder<U8, Cosine>(first, count, dim, query, norm, out)
-    case 5: return inOrder<U8, Dot>(first, count, dim, query, norm, out)
-    case 6: return inOrder<Bytes, L2>(first, count, dim, query, norm, out)
-    case 7: return inOrder<Bytes, Cosine>(first, count, dim, query, norm, out)
-    case 8: return inOrder<Bytes, Dot>(first, count, dim, query, norm, out)
+    case 4: return inOrder<U8, L2>(first, count, dim, query, norm, out)
+    case 5: return inOrder<U8, Cosine>(first, count, dim, query, norm, out)
+    case 6: return inOrder<U8, Dot>(first, count, dim, query, norm, out)
+    case 8: return inOrder<Bytes, L2>(first, count, dim, query, norm, out)
+    case 9: return inOrder<Bytes, Cosine>(first, count, dim, query, norm, out)
+    case 10: return inOrder<Bytes, Dot>(first, count, dim, query, norm, out)
+    case 11: return inOrder<Bytes, Hamming>(first, count, dim, query, norm, out)
     default: unreachable()
   }
 }
@@ -58,16 +61,17 @@ export function measureRange(
 export function measureList(
   kind: i32, metric: i32, list: usize, count: u32, dim: usize, query: usize, norm: f64, out: usize,
 ): void {
-  switch (kind * 3 + metric) {
+  switch (kind * 4 + metric) {
     case 0: return scattered<F32, L2>(list, count, dim, query, norm, out)
     case 1: return scattered<F32, Cosine>(list, count, dim, query, norm, out)
     case 2: return scattered<F32, Dot>(list, count, dim, query, norm, out)
-    case 3: return scattered<U8, L2>(list, count, dim, query, norm, out)
-    case 4: return scattered<U8, Cosine>(list, count, dim, query, norm, out)
-    case 5: return scattered<U8, Dot>(list, count, dim, query, norm, out)
-    case 6: return scattered<Bytes, L2>(list, count, dim, query, norm, out)
-    case 7: return scattered<Bytes, Cosine>(list, count, dim, query, norm, out)
-    case 8: return scattered<Bytes, Dot>(list, count, dim, query, norm, out)
+    case 4: return scattered<U8, L2>(list, count, dim, query, norm, out)
+    case 5: return scattered<U8, Cosine>(list, count, dim, query, norm, out)
+    case 6: return scattered<U8, Dot>(list, count, dim, query, norm, out)
+    case 8: return scattered<Bytes, L2>(list, count, dim, query, norm, out)
+    case 9: return scattered<Bytes, Cosine>(list, count, dim, query, norm, out)
+    case 10: return scattered<Bytes, Dot>(list, count, dim, query, norm, out)
+    case 11: return scattered<Bytes, Hamming>(list, count, dim, query, norm, out)
     default: unreachable()
   }
 }
@@ -110,6 +114,7 @@ function strideOf<Kind>(dim: usize): usize {
 function distance<Kind, Metric, Order>(row: usize, dim: usize, query: usize, norm: f64): f32 {
   if (is<Kind, F32>()) return floatsToFloats<Metric, Order>(row, dim, query, norm)
   else if (is<Kind, U8>()) return bytesToFloats<Metric, Order>(row, dim, query, norm)
+  else if (is<Metric, Hamming>()) return bitsToBits<Order>(row, dim, query)
   else return bytesToBytes<Metric, Order>(row, dim, query, norm)
 }
 
@@ -215,6 +220,29 @@ function bytesToBytes<Metric, Order>(row: usize, dim: usize, query: usize, norm:
   else return cosineDistance(<f64>sum, <f64>foldIntegers(n0, n1), norm)
 }
 
+@inline
+function bitsToBits<Order>(row: usize, dim: usize, query: usize): f32 {
+  let sums = i32x4.splat(0)
+  const whole = dim & ~15
+  for (let i: usize = 0; i < whole; i += 16) {
+    if (is<Order, InOrder>()) load<u8>(row + i, READ_AHEAD)
+    sums = addBits(sums, v128.xor(v128.load(row + i), v128.load(query + i)))
+  }
+  const tail = dim & 15
+  if (tail) {
+    const bytes = v128.and(v128.load(row + whole), v128.load(query - 64 - tail))
+    sums = addBits(sums, v128.xor(bytes, v128.load(query + whole)))
+  }
+  return <f32>foldIntegers(sums, i32x4.splat(0))
+}
+
+/** The sums so far and the bits that are set in 16 bytes more. */
+@inline
+export function addBits(sums: v128, bytes: v128): v128 {
+  const counts = i16x8.extadd_pairwise_i8x16_u(i8x16.popcnt(bytes))
+  return i32x4.add(sums, i32x4.extadd_pairwise_i16x8_u(counts))
+}
+
 /** The sum so far and the squared differences (l2) or products of four elements more. */
 @inline
 function add<Metric>(sum: v128, x: v128, q: v128): v128 {
@@ -251,7 +279,7 @@ export function fold(a0: v128, a1: v128, a2: v128, a3: v128): f32 {
 }
 
 @inline
-function foldIntegers(a0: v128, a1: v128): u32 {
+export function foldIntegers(a0: v128, a1: v128): u32 {
   const v = i32x4.add(a0, a1)
   const w = i32x4.add(v, i32x4.shuffle(v, v, 2, 3, 0, 1))
   return i32x4.extract_lane(w, 0) + i32x4.extract_lane(w, 1)

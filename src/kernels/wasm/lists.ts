@@ -5,7 +5,7 @@
  * Rows of a list lie one after the other, padded with zeros to whole steps, so that nothing needs a mask; a query is padded
  * likewise. They come in any order of their ordinals: one that is as far as the worst may still rank before it.
  */
-import { fold } from './distance'
+import { addBits, fold, foldIntegers } from './distance'
 import { close, offer, open, worst } from './nearest'
 
 /** Rows measured before they are offered: their distances stay in the first-level cache. */
@@ -75,6 +75,24 @@ export function scanBytes(
     for (let i = whole; i < block; i++) {
       const sum = foldFour(squaresOfBytes(row, stride, query), i32x4.splat(0), i32x4.splat(0), i32x4.splat(0))
       store<f32>(distances + (<usize>i << 2), <f32>(<u32>i32x4.extract_lane(sum, 0)) * scale)
+      row += stride
+    }
+    offerNearest(distances, ordinals + (<usize>first << 2), block, base)
+  }
+}
+
+/** Rows of bits: `stride` bytes each, a multiple of 16. A distance is the number of bits that differ. */
+export function scanBits(
+  list: usize, count: u32, stride: usize, query: usize, distances: usize, ordinals: usize, base: f32,
+): void {
+  let row = list
+  for (let first: u32 = 0; first < count; first += BLOCK_ROWS) {
+    const block = min(BLOCK_ROWS, count - first)
+    for (let i: u32 = 0; i < block; i++) {
+      let sums = i32x4.splat(0)
+      for (let at: usize = 0; at < stride; at += 16)
+        sums = addBits(sums, v128.xor(v128.load(row + at), v128.load(query + at)))
+      store<f32>(distances + (<usize>i << 2), <f32>foldIntegers(sums, i32x4.splat(0)))
       row += stride
     }
     offerNearest(distances, ordinals + (<usize>first << 2), block, base)

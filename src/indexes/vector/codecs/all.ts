@@ -2,6 +2,7 @@
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { Codec, CodecName, CodecSettings } from '../codec.js'
 import { openBinary, trainBinary } from './binary.js'
+import { openBits, trainBits } from './bits.js'
 import { openFlat, trainFlat } from './flat.js'
 import { openProduct, trainProduct } from './product.js'
 import { openScalar, trainScalar } from './scalar.js'
@@ -17,6 +18,7 @@ const kinds: Readonly<Record<CodecName, CodecKind>> = {
   scalar: { train: trainScalar, open: openScalar, ofResiduals: false },
   product: { train: trainProduct, open: openProduct, ofResiduals: true },
   binary: { train: trainBinary, open: openBinary, ofResiduals: true },
+  bits: { train: trainBits, open: openBits, ofResiduals: false },
 }
 
 /** `sample`: `rows` vectors (residuals, for codecs of those), at least one. */

@@ -1,0 +1,82 @@
+/** A bit for each element, which is 0 or 1: eight to a byte, with zeros to a multiple of 16 bytes. */
+import { corrupted } from '../../../errors.js'
+import type { Arena } from '../../../kernels/arena.js'
+import { scanBits, scanBlockBytes } from '../../../kernels/scan-lists.js'
+import type { Codec, CodecSettings } from '../codec.js'
+
+export async function trainBits({ dim }: CodecSettings): Promise<Codec> {
+  return new BitsCodec(dim)
+}
+
+export function openBits(dim: number, parameters: Uint8Array): Codec {
+  if (parameters.length !== 0) throw corrupted(`${parameters.length} bytes of parameters where none belong`)
+  return new BitsCodec(dim)
+}
+
+class BitsCodec implements Codec {
+  readonly parameters = new Uint8Array(0)
+  readonly ofResiduals = false
+  readonly queryBytes: number
+  readonly scratchBytes = scanBlockBytes
+  readonly #dim: number
+  /** Bytes of a row. */
+  readonly #stride: number
+
+  constructor(dim: number) {
+    this.#dim = dim
+    this.#stride = Math.ceil(dim / 128) * 16
+    this.queryBytes = this.#stride
+  }
+
+  listBytes(count: number): number {
+    return count * this.#stride
+  }
+
+  encode(
+    { buffer }: Arena,
+    vectors: number,
+    count: number,
+    list: number,
+    _listRows: number,
+    first: number,
+  ): void {
+    const source = new Float32Array(buffer, vectors, count * this.#dim)
+    this.#pack(source, new Uint8Array(buffer, list + first * this.#stride, count * this.#stride))
+  }
+
+  copy(
+    from: Uint8Array,
+    _fromRows: number,
+    fromFirst: number,
+    to: Uint8Array,
+    _toRows: number,
+    toFirst: number,
+    count: number,
+  ): void {
+    const stride = this.#stride
+    to.set(from.subarray(fromFirst * stride, (fromFirst + count) * stride), toFirst * stride)
+  }
+
+  place({ buffer }: Arena, query: Float32Array, at: number): void {
+    this.#pack(query, new Uint8Array(buffer, at, this.#stride))
+  }
+
+  scan(
+    arena: Arena,
+    list: number,
+    count: number,
+    query: number,
+    scratch: number,
+    ordinals: number,
+    base: number,
+  ): void {
+    scanBits(arena, { list, count, stride: this.#stride, query, distances: scratch, ordinals, base })
+  }
+
+  #pack(source: Float32Array, target: Uint8Array): void {
+    const dim = this.#dim
+    target.fill(0)
+    for (let from = 0, to = 0; from < source.length; from += dim, to += this.#stride)
+      for (let i = 0; i < dim; i++) target[to + (i >> 3)]! |= source[from + i]! << (i & 7)
+  }
+}
