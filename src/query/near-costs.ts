@@ -7,7 +7,7 @@
  * - A graph: every row is a jump, and so are its edges: half as much again as measuring, with an index of a quarter of the bytes.
  *
  * Of rows that a filter leaves a share, a search finds as many only if it looks further: the number of rows it passes grew with
- * the share to the power of -0.8 to -1, whether it kept 16 candidates or 400, until it had seen nearly all. A graph that measures a
+ * the share to the power of about -0.9, whether it kept 16 candidates or 200, until it had seen nearly all. A graph that measures a
  * seventh of its rows with none filtered is worth asking where a filter leaves half of them, not where it leaves a third;
  * one that measures a hundredth, from a tenth on.
  */
