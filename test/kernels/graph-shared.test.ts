@@ -5,6 +5,7 @@ import { graphPlaces } from '../../src/indexes/vector/graph-segment.js'
 import { type Crew, insertByThreads, openCrew } from '../../src/indexes/vector/insert-threads.js'
 import { attachArena, type GraphArena, openArena } from '../../src/kernels/arena.js'
 import { type Entry, Graph, type GraphPlaces, type GraphShape, levelsOf } from '../../src/kernels/graph.js'
+import { Pacer } from '../../src/primitives/pacer.js'
 import { built } from '../adapters/built.js'
 
 const workerFile = pathToFileURL(built('src/indexes/vector/insert-worker.ts'))
@@ -45,19 +46,22 @@ function besides({ crew, shape, places }: Laid, thread: number): Graph {
   return new Graph(attachArena(arena.memory), shape, own, false, shared)
 }
 
-async function insertAll(
-  laid: Laid,
-  entries: readonly Entry[],
-  parts: readonly Uint32Array[],
-  width: number,
-) {
+async function insertAll(laid: Laid, entries: Entry[], parts: readonly Uint32Array[], width: number) {
   const { crew, shape, places, graph } = laid
   let told = 0
   const onInserted = (rows: number) => {
     told += rows
   }
   expect(
-    await insertByThreads(crew!, shape, places, entries, parts, width, undefined, onInserted, workerFile),
+    await insertByThreads(
+      crew!,
+      { shape, places, entries },
+      parts,
+      width,
+      new Pacer(),
+      onInserted,
+      workerFile,
+    ),
   ).toBe(true)
   expect(told).toBe(parts.reduce((sum, { length }) => sum + length, 0))
   for (const rows of parts) graph.join(rows)

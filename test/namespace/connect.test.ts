@@ -50,6 +50,8 @@ test('paths that are no root say what is wrong', async () => {
   await expect(connect('')).rejects.toMatchObject({ code: 13 })
   await expect(connect(7 as never)).rejects.toMatchObject({ code: 13 })
   await expect(connect('memory://', { cacheBytes: -1 })).rejects.toMatchObject({ code: 13 })
+  for (const buildThreads of [0, 1.5, 65])
+    await expect(connect('memory://', { buildThreads })).rejects.toMatchObject({ code: 13 })
 })
 
 test('a read-only root refuses every write and changes nothing', async () => {

@@ -230,16 +230,17 @@ function divisor(a: number, b: number): number {
 
 async function insert(
   { efConstruction }: GraphPlan,
-  { graph, entries, crew, shape, places }: GrowingGraph,
+  built: GrowingGraph,
   rows: readonly Uint32Array[],
   pacer: Pacer,
   onInserted: OnRows,
 ): Promise<void> {
+  const { graph, entries, crew } = built
   const count = rows.reduce((sum, { length }) => sum + length, 0)
   if (
     crew !== null &&
     count >= leastThreaded &&
-    (await insertByThreads(crew, shape, places, entries, rows, efConstruction, pacer.signal, onInserted))
+    (await insertByThreads(crew, built, rows, efConstruction, pacer, onInserted))
   ) {
     for (const all of rows) {
       for (let from = 0; from < all.length; from += stepRows) {

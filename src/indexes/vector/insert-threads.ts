@@ -6,7 +6,6 @@ import { Worker } from 'node:worker_threads'
 import { ErrorCode, SheafError } from '../../errors.js'
 import { openSharedArena, Places, type SharedArena, type SharedMemory } from '../../kernels/arena.js'
 import {
-  type Entry,
   type GraphPlaces,
   type GraphShape,
   graphSizes,
@@ -14,6 +13,8 @@ import {
   sharedSizes,
 } from '../../kernels/graph.js'
 import { orAborted } from '../../primitives/abort.js'
+import type { Pacer } from '../../primitives/pacer.js'
+import type { BuiltGraph } from './stored-graph.js'
 
 /** What threads need to insert into one graph. */
 export interface Crew {
@@ -70,21 +71,20 @@ export function openCrew(shape: GraphShape, end: number, partitions: number, thr
  */
 export async function insertByThreads(
   { arena, shared, scratches }: Crew,
-  shape: GraphShape,
-  places: GraphPlaces,
-  entries: readonly Entry[],
+  { shape, places, entries }: Pick<BuiltGraph, 'shape' | 'places' | 'entries'>,
   partitions: readonly Uint32Array[],
   efConstruction: number,
-  signal: AbortSignal | undefined,
+  pacer: Pacer,
   onInserted: (rows: number) => void,
   file: URL = workerFile,
 ): Promise<boolean> {
-  signal?.throwIfAborted()
+  pacer.signal?.throwIfAborted()
   const { rows, starts } = joined(partitions)
   const entryWords = new Int32Array(arena.buffer, shared.entries, 2 * entries.length)
   for (const [i, { row, level }] of entries.entries()) entryWords.set([row, level], 2 * i)
   const tally = sharedWords(Tally.begun + scratches.length)
   const workers: Worker[] = []
+  let isOver = false
   try {
     const isDone = new Promise<boolean>((resolve, reject) => {
       let told = 0
@@ -103,11 +103,11 @@ export async function insertByThreads(
         else if (Atomics.load(tally, Tally.taken) === 0) resolve(false)
         else reject(died(cause))
       }
-      for (const [thread, scratch] of scratches.entries()) {
+      const start = (thread: number) => {
         const workerData: InsertTask = {
           memory: arena.memory,
           shape,
-          places: { ...places, scratch },
+          places: { ...places, scratch: scratches[thread]! },
           shared,
           rows,
           starts,
@@ -128,14 +128,22 @@ export async function insertByThreads(
           gone(thread, error)
         }
       }
+      const startAll = async () => {
+        for (let thread = 0; thread < scratches.length && !isOver; thread++) {
+          start(thread)
+          await pacer.turn()
+        }
+      }
+      startAll().catch(reject)
     })
-    if (!(await orAborted(isDone, signal))) return false
+    if (!(await orAborted(isDone, pacer.signal))) return false
     for (const [i, entry] of entries.entries()) {
       entry.row = entryWords[2 * i]!
       entry.level = entryWords[2 * i + 1]!
     }
     return true
   } finally {
+    isOver = true
     await Promise.all(workers.map(worker => worker.terminate()))
   }
 }

@@ -37,7 +37,15 @@ function start(
     graph,
     entry,
     all,
-    isDone: insertByThreads(crew, shape, places, [entry], [all], 200, signal, onInserted ?? (() => {}), file),
+    isDone: insertByThreads(
+      crew,
+      { shape, places, entries: [entry] },
+      [all],
+      200,
+      new Pacer(signal),
+      onInserted ?? (() => {}),
+      file,
+    ),
   }
 }
 
