@@ -17,7 +17,7 @@ const vectorAround = (centre: number) => {
 const rows = Array.from({ length: 2000 }, (_, id) => ({
   id,
   group: id % 10,
-  vector: vectorAround(id % 25),
+  vector: vectorAround(Math.floor(25 * random())),
 }))
 const queries = Array.from({ length: 10 }, (_, i) => vectorAround(i))
 
