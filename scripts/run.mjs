@@ -86,12 +86,21 @@ function testPeers(options) {
   console.log(`peers: ${clients.length} clients tested, 0 skipped`)
 }
 
-/** Runs every property with one seed after another, until the budget is spent: `-- --seconds 600 --seed 1`. */
+/** What vector indexes promise of data at full size, which takes minutes. */
+const recallTest = 'test/indexes/vector/recall.test.ts'
+
+/**
+ * Looks once at what vector indexes find in data at full size, then runs every property with one seed after another, until the budget
+ * is spent: `-- --seconds 600 --seed 1`.
+ */
 function testLong(options) {
   const option = (name, otherwise) =>
     options.includes(name) ? Number(options[options.indexOf(name) + 1]) : otherwise
   const seconds = option('--seconds', 600)
   process.env.SHEAF_CRASH_SECONDS = String(Math.min(60, Math.max(10, seconds / 10)))
+  process.env.SHEAF_RECALL = 'full'
+  run(bin('vitest'), ['run', recallTest])
+  delete process.env.SHEAF_RECALL
   const end = Date.now() + seconds * 1000
   for (let seed = option('--seed', 1); Date.now() < end; seed++) {
     console.log(`seed ${seed}`)
@@ -103,9 +112,11 @@ function testLong(options) {
       'test/{package,readme}.test.ts',
       '--exclude',
       'test/bench/**',
-      // Has no seed: every round would be the same.
+      // Have no seed: every round would be the same.
       '--exclude',
       'test/sql/logic/logic.test.ts',
+      '--exclude',
+      recallTest,
     ])
   }
 }

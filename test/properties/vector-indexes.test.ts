@@ -91,11 +91,11 @@ test('under any changes, compactions, restores, indexes that come and go, at eve
       }
       await life.end()
     }),
-    { numRuns: 16 },
+    { numRuns: 12 },
   )
   expect(usual.recall).toBeGreaterThanOrEqual(0.9)
   expect(thorough.recall).toBeGreaterThanOrEqual(0.98)
-})
+}, 180_000)
 
 class Life {
   readonly #kind: VectorKind

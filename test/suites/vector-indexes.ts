@@ -14,10 +14,10 @@ const rowsFrom = (first: number, count: number) =>
   Array.from({ length: count }, (_, i) => ({
     id: first + i,
     half: i % 2,
-    v: i % 50 === 49 ? null : vectorAround(i % 9),
+    v: i % 50 === 49 ? null : vectorAround(Math.floor(9 * random())),
   }))
 const rows = rowsFrom(0, 1200)
-const queries = Array.from({ length: 5 }, (_, i) => vectorAround(i))
+const queries = Array.from({ length: 8 }, (_, i) => vectorAround(i))
 
 /** Rows without a word of how long the vectors are: their numbers and distances. */
 async function found(search: Search<object>): Promise<readonly (readonly [number, number])[]> {

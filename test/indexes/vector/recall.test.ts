@@ -22,13 +22,13 @@ const shares = [1, 0.5, 0.1, 0.01, 0.001]
 
 const clusters = isFull
   ? clusteredData(100_000, 128, 1000, 1.5, queries)
-  : clusteredData(5000, 32, 50, 1.5, queries)
+  : clusteredData(4000, 32, 40, 1.5, queries)
 const pictures = fashionData(queries)
 
 suite(clusters.name, clusters)
 suite(
   isFull ? 'Fashion-MNIST' : 'a part of Fashion-MNIST',
-  pictures === null || isFull ? pictures : firstRows(pictures, 1200),
+  pictures === null || isFull ? pictures : firstRows(pictures, 800),
 )
 
 function suite(name: string, data: VectorData | null): void {
