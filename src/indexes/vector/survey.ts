@@ -1,5 +1,6 @@
 /** What is to be known of the vectors before a segment can be built over them: one look at each. */
 import type { Pacer } from '../../primitives/pacer.js'
+import { seededRandom } from '../../primitives/seeded-random.js'
 import type { VectorInput } from './input.js'
 import type { VectorSpec } from './kind.js'
 import { type Settings, settle } from './settings.js'
@@ -10,7 +11,7 @@ export interface Survey {
   readonly settings: Settings
   /** Rows that have a place in the space. */
   readonly placed: number
-  /** Some of them, evenly spread, `innerDim` elements each; where there are none, one vector of zeros. */
+  /** Some of them, spread over all, `innerDim` elements each; where there are none, one vector of zeros. */
   readonly sample: Float32Array
   /** Their ordinals. */
   readonly sampled: Uint32Array
@@ -38,6 +39,7 @@ export async function surveyed(
   let placed = 0
   let greatest = 0
   let next = 0
+  const random = seededRandom(1)
   for await (const { first, rows, values, present } of input.pieces()) {
     for (let row = 0; row < rows; row++) {
       if (row % turnRows === turnRows - 1) await pacer.turn()
@@ -51,7 +53,8 @@ export async function surveyed(
       for (let i = 0; i < dim; i++) raw[sampled * dim + i] = values[at + i]!
       ordinals[sampled] = first + row
       squares[sampled++] = square
-      next = Math.floor((sampled * total) / wanted)
+      // At no fixed distance: of rows that come in turns it would be always the same kind.
+      next = Math.floor(((sampled + random()) * total) / wanted)
     }
     onPiece(rows)
     await pacer.turn()

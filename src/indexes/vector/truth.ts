@@ -2,6 +2,7 @@
 import { searchSegment } from '../../kernels/exact.js'
 import { VectorSegment } from '../../kernels/vector-segment.js'
 import type { Pacer } from '../../primitives/pacer.js'
+import { seededRandom } from '../../primitives/seeded-random.js'
 import type { Space } from './space.js'
 
 /** Neighbours looked for: recall is that of the ten nearest. */
@@ -84,15 +85,19 @@ function insert({ ordinals, distances }: Neighbours, ordinal: number, distance: 
   }
 }
 
-/** Some of the sampled rows to ask about, evenly spread, each where it lies as a query; none where there are too few rows. */
+/**
+ * Some of the sampled rows to ask about, each where it lies as a query, spread over all, but at no fixed distance: rows may come in
+ * turns. None where there are too few.
+ */
 export function questions(
   sample: Float32Array,
   sampled: Uint32Array,
   { innerDim: dim, metric }: Space,
 ): readonly { readonly row: number; readonly vector: Float32Array }[] {
   const count = sampled.length < rowsMin ? 0 : Math.min(queriesMax, Math.floor(sampled.length / 20))
+  const random = seededRandom(2)
   return Array.from({ length: count }, (_, i) => {
-    const at = Math.floor(((i + 0.5) * sampled.length) / count)
+    const at = Math.floor(((i + random()) * sampled.length) / count)
     const vector = sample.slice(at * dim, (at + 1) * dim)
     if (metric === 'dot') vector[dim - 1] = 0
     return { row: sampled[at]!, vector }

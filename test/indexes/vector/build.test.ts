@@ -40,6 +40,19 @@ function kindOf(values: Rows['values']): ElementKind {
   return values instanceof Uint8Array ? 'u8' : 'f32'
 }
 
+/** Rows around centres far apart, one centre after the other. */
+function turning(count: number, dim: number, centres: number, seed = 2): Rows {
+  const random = seededRandom(seed)
+  const middles = Array.from({ length: centres }, (_, centre) => seededRandom(centre)).map(ofCentre =>
+    Array.from({ length: dim }, () => 4 * ofCentre()),
+  )
+  const values = Float32Array.from({ length: count * dim }, (_, i) => {
+    const middle = middles[Math.floor(i / dim) % centres]!
+    return middle[i % dim]! + random() - random()
+  })
+  return { dim, count, values, present: null }
+}
+
 function inputOf({ dim, count, values, present }: Rows, first = 0, step = 700): VectorInput {
   return {
     first,
@@ -260,4 +273,12 @@ describe('bits', () => {
     const segment = await openSegment(opened(extended.bytes, extended.crc), 1500, 13)
     expect(await recallOf(segment, all, queries, 'hamming')).toBeGreaterThan(0.95)
   })
+})
+
+test('rows that come in turns are all trained with, and asked about', async () => {
+  const inTurns = turning(5000, 32, 25)
+  const segment = await segmentOver({ kind: 'IVF_SQ', metric: 'l2', parameters: {} }, inTurns)
+  const recall = await recallOf(segment, inTurns, turning(50, 32, 25, 4), 'l2')
+  expect(recall).toBeGreaterThanOrEqual(0.95)
+  expect(Math.abs(segment.facts.recall! - recall)).toBeLessThan(0.03)
 })
