@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../bench/random.js'
 import { graphPlaces } from '../../src/indexes/vector/graph-segment.js'
-import { type Crew, insertByThreads, openCrew } from '../../src/indexes/vector/insert-threads.js'
+import { type Crew, insertByThreads, openCrew, Tally } from '../../src/indexes/vector/insert-threads.js'
 import { attachArena, type GraphArena, openArena } from '../../src/kernels/arena.js'
 import { type Entry, Graph, type GraphPlaces, type GraphShape, levelsOf } from '../../src/kernels/graph.js'
 import { Pacer } from '../../src/primitives/pacer.js'
@@ -46,22 +46,20 @@ function besides({ crew, shape, places }: Laid, thread: number): Graph {
   return new Graph(attachArena(arena.memory), shape, own, false, shared)
 }
 
-async function insertAll(laid: Laid, entries: Entry[], parts: readonly Uint32Array[], width: number) {
+async function insertAll(
+  laid: Laid,
+  entries: Entry[],
+  parts: readonly Uint32Array[],
+  width: number,
+  file = workerFile,
+) {
   const { crew, shape, places, graph } = laid
   let told = 0
   const onInserted = (rows: number) => {
     told += rows
   }
   expect(
-    await insertByThreads(
-      crew!,
-      { shape, places, entries },
-      parts,
-      width,
-      new Pacer(),
-      onInserted,
-      workerFile,
-    ),
+    await insertByThreads(crew!, { shape, places, entries }, parts, width, new Pacer(), onInserted, file),
   ).toBe(true)
   expect(told).toBe(parts.reduce((sum, { length }) => sum + length, 0))
   for (const rows of parts) graph.join(rows)
@@ -177,7 +175,33 @@ test('threads find as much as one does, and can reach as many rows', async () =>
   expect(unreachable(nodesOf(several), common)).toBeLessThanOrEqual(unreachable(nodesOf(one), alone) + 2)
 })
 
-test('links lose nothing where all threads are at the same few rows', async () => {
+/** Threads that begin together, once all have loaded what they need. */
+const together = new URL(
+  `data:text/javascript,${encodeURIComponent(`
+    import { workerData } from 'node:worker_threads'
+    const { tally, thread } = workerData
+    await import(${JSON.stringify(new URL('insert-threads.js', workerFile).href)})
+    Atomics.store(tally, ${Tally.begun} + thread, 1)
+    while (tally.subarray(${Tally.begun}).some((_, i, all) => Atomics.load(all, i) === 0));
+    await import(${JSON.stringify(workerFile.href)})
+  `)}`,
+)
+
+test('no edge is lost where all threads add to the list of one row', async () => {
+  // Corners of a cube are nearer to its middle than to each other; and there is room for all edges, so both rows of one have it.
+  const corners = random(2000, 2, 7).map(vector => vector.map(bit => bit * 255))
+  const laid = lay([new Uint8Array(dim).fill(127), ...corners], 1001, 4)
+  const entry = noEntry()
+  await insertAll(laid, [entry], [laid.rows], 4, together)
+  const nodes = nodesOf(laid)
+  for (const [row, { lists }] of nodes)
+    for (const [level, list] of lists.entries())
+      for (const to of list)
+        if (!nodes.get(to)!.lists[level]!.includes(row)) expect.unreachable(`${to} lost its edge to ${row}`)
+  expect(nodes.get(0)!.lists[0]!.length).toBeGreaterThan(100)
+})
+
+test('lists stay whole where all threads are at the same few rows', async () => {
   // The fewer edges, the more often lists are full and chosen anew.
   for (const [values, m] of [
     [3, 2],
