@@ -12,8 +12,12 @@ interface Parameters {
   readonly dim: number
   readonly centres: number
   readonly queries: number
-  /** With the recall at which each is asked. */
-  readonly kinds: readonly { readonly type: VectorIndexType; readonly floor: number }[]
+  /** With the recall at which each is asked, and the threads that build it. */
+  readonly kinds: readonly {
+    readonly type: VectorIndexType
+    readonly floor: number
+    readonly threads: number
+  }[]
   readonly rounds: number
 }
 
@@ -25,7 +29,7 @@ export const bench: Bench<Parameters> = {
     dim: 16,
     centres: 10,
     queries: 20,
-    kinds: [{ type: 'IVF_PQ', floor: 0.9 }],
+    kinds: [{ type: 'IVF_PQ', floor: 0.9, threads: 1 }],
     rounds: 1,
   },
   full: {
@@ -34,8 +38,9 @@ export const bench: Bench<Parameters> = {
     centres: 1000,
     queries: 200,
     kinds: [
-      { type: 'IVF_PQ', floor: 0.9 },
-      { type: 'IVF_HNSW_SQ', floor: 0.95 },
+      { type: 'IVF_PQ', floor: 0.9, threads: 1 },
+      { type: 'IVF_HNSW_SQ', floor: 0.95, threads: 1 },
+      { type: 'IVF_HNSW_SQ', floor: 0.95, threads: 2 },
     ],
     rounds: 3,
   },
@@ -43,12 +48,15 @@ export const bench: Bench<Parameters> = {
     const data = clusteredData(rows, dim, centres, 1.5, queries)
     const truth = trueNeighbours(data, 'l2', 10)
     const results: CaseResult[] = []
-    for (const { type, floor } of kinds) {
+    for (const { type, floor, threads } of kinds) {
       const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
       try {
-        const ns = await connect(folder, { upkeep: { compact: false } })
+        const ns = await connect(folder, { buildThreads: threads, upkeep: { compact: false } })
         const table = await vectorTable(ns, data)
-        results.push({ title: `building, ${data.name}`, entries: [await built(table, type, data)] })
+        results.push({
+          title: `building, threads: ${threads}, ${data.name}`,
+          entries: [await built(table, type, data)],
+        })
         await ns.close()
         results.push(await opened(folder, data))
         const again = await connect(folder, { upkeep: { compact: false } })

@@ -117,12 +117,10 @@ async function leastEffort(engine, queries, truth, floor) {
 }
 
 async function sheaf(data, folder) {
-  const ns = await connect(folder, { upkeep: { compact: false } })
+  const ns = await connect(folder, { buildThreads: 1, upkeep: { compact: false } })
   const table = await vectorTable(ns, data)
   await table.createIndex('vector', {
     type: 'IVF_HNSW_SQ',
-    m: 16,
-    efConstruction: 200,
     waitTimeoutMs: 3_600_000,
   })
   return {
