@@ -160,6 +160,7 @@ describe('stats', () => {
         'packFooters',
         'runs',
         'slots',
+        'vector-segments',
         'vectors',
       ].sort(),
     )

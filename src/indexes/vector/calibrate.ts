@@ -2,7 +2,7 @@
 import { type Truth, truthDepth } from './truth.js'
 
 /** Of the ten nearest of the sampled rows, so many are to be found. */
-const recallWanted = 0.965
+const recallWanted = 0.975
 
 export interface Tuned {
   /** Partitions to look at, or candidates of a walk. */
