@@ -364,7 +364,7 @@ function addRecord(tables: Map<string, Records>, table: string, record: VersionR
   records.push(record)
 }
 
-/** The records of some tables up to slot `to`, tables in order, those without any left out. */
+/** The records of some tables up to slot `to`, tables in order, those without any left out. More may be noted while they are written. */
 function* upTo(
   tables: ReadonlyMap<string, Records>,
   order: readonly string[],
@@ -373,7 +373,7 @@ function* upTo(
   for (const table of order) {
     const records = tables.get(table)!
     const count = firstAfter(records, to)
-    if (count > 0) yield [table, count === records.length ? records : records.slice(0, count)]
+    if (count > 0) yield [table, records.slice(0, count)]
   }
 }
 

@@ -1,10 +1,11 @@
 /** Records of versions: what is found in memory and in pages is what the slots say, whoever wrote the pages. */
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Slot } from '../../src/commit/slot.js'
 import type { Change } from '../../src/manifest/change.js'
 import { History, type PageInfo } from '../../src/manifest/history.js'
 import type { VersionRecord } from '../../src/manifest/version.js'
+import { systemClock } from '../../src/primitives/clock.js'
 import { manifestName } from '../../src/protocol/manifest-name.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { emptyChange } from '../support/catalog.js'
@@ -232,6 +233,32 @@ describe('pages', () => {
     expect((await new History(store, [short!]).range('t', 1, 99)).length).toBe(10)
     const records = await history.range('t', 1, 99)
     expect(records.map(r => r.version)).toEqual(Array.from({ length: 30 }, (_, i) => i + 1))
+  })
+
+  test.each([1, 2, 3])('hold nothing that is noted in pause %i of their writing, or later', async begin => {
+    const { store, written } = await rootOf(appends(9))
+    const history = new History(store)
+    const slots = written.values()
+    const note = () => {
+      const { value } = slots.next()
+      if (value !== undefined) history.note(value)
+    }
+    note()
+    note()
+    let elapsed = 0
+    let pauses = 0
+    const clock = vi.spyOn(systemClock, 'elapsed').mockImplementation(() => (elapsed += 1000))
+    const pause = vi.spyOn(systemClock, 'yield').mockImplementation(async () => {
+      if (++pauses >= begin) note()
+    })
+    let pages: readonly PageInfo[]
+    try {
+      pages = await history.writePage(2)
+    } finally {
+      clock.mockRestore()
+      pause.mockRestore()
+    }
+    expect(pages).toEqual(await pagesUpTo(store, written.slice(0, 2), [2]))
   })
 
   test('are read in one piece per page, the second time not at all, and only where the versions are', async () => {
