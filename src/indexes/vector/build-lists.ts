@@ -136,7 +136,7 @@ function copied(
     if (count === 0) continue
     const from = lists.subarray(old.listAt[p]!, old.listAt[p]! + codec.listBytes(count))
     const to = new Uint8Array(buffer, places.lists + places.listAt[p]!, codec.listBytes(counts[p]!))
-    codec.copy(from, count, 0, to, counts[p]!, 0, count)
+    codec.copy(from, 0, to, 0, count)
     numbers.set(ordinals.subarray(old.rowAt[p]!, old.rowAt[p]! + count), places.rowAt[p]!)
   }
   return before

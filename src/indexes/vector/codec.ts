@@ -22,15 +22,7 @@ export interface Codec {
    */
   encode(arena: Arena, vectors: number, count: number, list: number, listRows: number, first: number): void
   /** Copies `count` rows from one list to another: lists need not keep a row's bytes together. */
-  copy(
-    from: Uint8Array,
-    fromRows: number,
-    fromFirst: number,
-    to: Uint8Array,
-    toRows: number,
-    toFirst: number,
-    count: number,
-  ): void
+  copy(from: Uint8Array, fromFirst: number, to: Uint8Array, toFirst: number, count: number): void
   /** Makes a query (a residual where `ofResiduals`) ready at address `at`. */
   place(arena: Arena, query: Float32Array, at: number): void
   /**

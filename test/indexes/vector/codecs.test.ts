@@ -208,7 +208,7 @@ describe.each(cases)('the codec $title', each => {
         const more = layOut(codec, rows + 1, dim, false)
         write(more, values.subarray(0, dim), 1, 0)
         for (const { first, count } of pieces)
-          codec.copy(bytesOf(whole), rows, first, bytesOf(more), rows + 1, first + 1, count)
+          codec.copy(bytesOf(whole), first, bytesOf(more), first + 1, count)
         const query = values.subarray((rows - 1) * dim)
         const seen = scan(whole, query)
         const distances = new Map([...seen.ordinals].map((row, i) => [row, seen.distances[i]!]))

@@ -84,15 +84,7 @@ export class BinaryCodec implements Codec {
     }
   }
 
-  copy(
-    from: Uint8Array,
-    _fromRows: number,
-    fromFirst: number,
-    to: Uint8Array,
-    _toRows: number,
-    toFirst: number,
-    count: number,
-  ): void {
+  copy(from: Uint8Array, fromFirst: number, to: Uint8Array, toFirst: number, count: number): void {
     copyNibbles(from, fromFirst, to, toFirst, count, this.#parts, factorBytes)
     for (let i = 0; i < count; i++)
       this.#putFactors(from, this.#factorAt(fromFirst + i), factorBytes / 2, to, toFirst + i)

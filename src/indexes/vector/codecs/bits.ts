@@ -3,6 +3,7 @@ import { corrupted } from '../../../errors.js'
 import type { Arena } from '../../../kernels/arena.js'
 import { scanBits, scanBlockBytes } from '../../../kernels/scan-lists.js'
 import type { Codec, CodecSettings } from '../codec.js'
+import { RowLists } from './row-lists.js'
 
 export async function trainBits({ dim }: CodecSettings): Promise<Codec> {
   return new BitsCodec(dim)
@@ -13,23 +14,17 @@ export function openBits(dim: number, parameters: Uint8Array): Codec {
   return new BitsCodec(dim)
 }
 
-class BitsCodec implements Codec {
+class BitsCodec extends RowLists implements Codec {
   readonly parameters = new Uint8Array(0)
   readonly ofResiduals = false
   readonly queryBytes: number
   readonly scratchBytes = scanBlockBytes
   readonly #dim: number
-  /** Bytes of a row. */
-  readonly #stride: number
 
   constructor(dim: number) {
+    super(Math.ceil(dim / 128) * 16)
     this.#dim = dim
-    this.#stride = Math.ceil(dim / 128) * 16
-    this.queryBytes = this.#stride
-  }
-
-  listBytes(count: number): number {
-    return count * this.#stride
+    this.queryBytes = this.stride
   }
 
   encode(
@@ -41,24 +36,11 @@ class BitsCodec implements Codec {
     first: number,
   ): void {
     const source = new Float32Array(buffer, vectors, count * this.#dim)
-    this.#pack(source, new Uint8Array(buffer, list + first * this.#stride, count * this.#stride))
-  }
-
-  copy(
-    from: Uint8Array,
-    _fromRows: number,
-    fromFirst: number,
-    to: Uint8Array,
-    _toRows: number,
-    toFirst: number,
-    count: number,
-  ): void {
-    const stride = this.#stride
-    to.set(from.subarray(fromFirst * stride, (fromFirst + count) * stride), toFirst * stride)
+    this.#pack(source, new Uint8Array(buffer, list + first * this.stride, count * this.stride))
   }
 
   place({ buffer }: Arena, query: Float32Array, at: number): void {
-    this.#pack(query, new Uint8Array(buffer, at, this.#stride))
+    this.#pack(query, new Uint8Array(buffer, at, this.stride))
   }
 
   scan(
@@ -70,13 +52,13 @@ class BitsCodec implements Codec {
     ordinals: number,
     base: number,
   ): void {
-    scanBits(arena, { list, count, stride: this.#stride, query, distances: scratch, ordinals, base })
+    scanBits(arena, { list, count, stride: this.stride, query, distances: scratch, ordinals, base })
   }
 
   #pack(source: Float32Array, target: Uint8Array): void {
     const dim = this.#dim
     target.fill(0)
-    for (let from = 0, to = 0; from < source.length; from += dim, to += this.#stride)
+    for (let from = 0, to = 0; from < source.length; from += dim, to += this.stride)
       for (let i = 0; i < dim; i++) target[to + (i >> 3)]! |= source[from + i]! << (i & 7)
   }
 }

@@ -3,6 +3,7 @@ import { corrupted } from '../../../errors.js'
 import type { Arena } from '../../../kernels/arena.js'
 import { scanBlockBytes, scanFloats } from '../../../kernels/scan-lists.js'
 import type { Codec, CodecSettings } from '../codec.js'
+import { RowLists } from './row-lists.js'
 
 export async function trainFlat({ dim }: CodecSettings): Promise<Codec> {
   return new FlatCodec(dim)
@@ -13,23 +14,17 @@ export function openFlat(dim: number, parameters: Uint8Array): Codec {
   return new FlatCodec(dim)
 }
 
-class FlatCodec implements Codec {
+class FlatCodec extends RowLists implements Codec {
   readonly parameters = new Uint8Array(0)
   readonly ofResiduals = false
   readonly queryBytes: number
   readonly scratchBytes = scanBlockBytes
   readonly #dim: number
-  /** Bytes of a row. */
-  readonly #stride: number
 
   constructor(dim: number) {
+    super(Math.ceil(dim / 16) * 64)
     this.#dim = dim
-    this.#stride = Math.ceil(dim / 16) * 64
-    this.queryBytes = this.#stride
-  }
-
-  listBytes(count: number): number {
-    return count * this.#stride
+    this.queryBytes = this.stride
   }
 
   encode(
@@ -41,27 +36,14 @@ class FlatCodec implements Codec {
     first: number,
   ): void {
     const dim = this.#dim
-    const width = this.#stride / 4
+    const width = this.stride / 4
     const source = new Float32Array(buffer, vectors, count * dim)
-    const target = new Float32Array(buffer, list + first * this.#stride, count * width)
+    const target = new Float32Array(buffer, list + first * this.stride, count * width)
     for (let row = 0; row < count; row++) target.set(source.subarray(row * dim, (row + 1) * dim), row * width)
   }
 
-  copy(
-    from: Uint8Array,
-    _fromRows: number,
-    fromFirst: number,
-    to: Uint8Array,
-    _toRows: number,
-    toFirst: number,
-    count: number,
-  ): void {
-    const stride = this.#stride
-    to.set(from.subarray(fromFirst * stride, (fromFirst + count) * stride), toFirst * stride)
-  }
-
   place({ buffer }: Arena, query: Float32Array, at: number): void {
-    const target = new Float32Array(buffer, at, this.#stride / 4)
+    const target = new Float32Array(buffer, at, this.stride / 4)
     target.set(query)
     target.fill(0, query.length)
   }
@@ -75,6 +57,6 @@ class FlatCodec implements Codec {
     ordinals: number,
     base: number,
   ): void {
-    scanFloats(arena, { list, count, stride: this.#stride, query, distances: scratch, ordinals, base })
+    scanFloats(arena, { list, count, stride: this.stride, query, distances: scratch, ordinals, base })
   }
 }

@@ -49,15 +49,7 @@ export class ProductCodec implements Codec {
     }
   }
 
-  copy(
-    from: Uint8Array,
-    _fromRows: number,
-    fromFirst: number,
-    to: Uint8Array,
-    _toRows: number,
-    toFirst: number,
-    count: number,
-  ): void {
+  copy(from: Uint8Array, fromFirst: number, to: Uint8Array, toFirst: number, count: number): void {
     const { parts } = this
     if (this.#wide) to.set(from.subarray(fromFirst * parts, (fromFirst + count) * parts), toFirst * parts)
     else copyNibbles(from, fromFirst, to, toFirst, count, parts)

@@ -7,6 +7,7 @@ import type { Arena } from '../../../kernels/arena.js'
 import { scanBlockBytes, scanBytes } from '../../../kernels/scan-lists.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { Codec, CodecSettings } from '../codec.js'
+import { RowLists } from './row-lists.js'
 import { rangeOf } from './scalar-range.js'
 
 /** The highest code. */
@@ -31,11 +32,9 @@ export function openScalar(dim: number, parameters: Uint8Array): ScalarCodec {
   return new ScalarCodec(range)
 }
 
-export class ScalarCodec implements Codec {
+export class ScalarCodec extends RowLists implements Codec {
   readonly parameters: Uint8Array
   readonly ofResiduals = false
-  /** Bytes of a row: a multiple of 16. */
-  readonly stride: number
   readonly queryBytes: number
   readonly scratchBytes = scanBlockBytes
   /** What the squared distance of codes is to be multiplied with, a float32. */
@@ -46,20 +45,16 @@ export class ScalarCodec implements Codec {
   /** `range`: the step, then the offset of each dimension. */
   constructor(range: Float32Array) {
     const dim = range.length - 1
+    super(Math.ceil(dim / 16) * 16)
     this.parameters = new Uint8Array(range.length * 4)
     const view = new DataView(this.parameters.buffer)
     range.forEach((value, i) => {
       view.setFloat32(i * 4, value, true)
     })
-    this.stride = Math.ceil(dim / 16) * 16
     this.queryBytes = this.stride
     this.#step = range[0]!
     this.#offsets = range.slice(1)
     this.scale = Math.fround(this.#step * this.#step)
-  }
-
-  listBytes(count: number): number {
-    return count * this.stride
   }
 
   /** Codes `count` vectors of `dim` float32s at address `vectors` into rows at address `out`, `stride` bytes from one to the next; bytes behind a row's elements stay as they are. */
@@ -93,19 +88,6 @@ export class ScalarCodec implements Codec {
   encode(arena: Arena, vectors: number, count: number, list: number, _listRows: number, first: number): void {
     const { stride } = this
     this.encodeRows(arena, vectors, count, this.#offsets.length, list + first * stride, stride)
-  }
-
-  copy(
-    from: Uint8Array,
-    _fromRows: number,
-    fromFirst: number,
-    to: Uint8Array,
-    _toRows: number,
-    toFirst: number,
-    count: number,
-  ): void {
-    const { stride } = this
-    to.set(from.subarray(fromFirst * stride, (fromFirst + count) * stride), toFirst * stride)
   }
 
   place({ buffer }: Arena, query: Float32Array, at: number): void {

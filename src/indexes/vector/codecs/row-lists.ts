@@ -1,0 +1,18 @@
+/** Lists that keep the bytes of a row together, one row after the other. */
+export abstract class RowLists {
+  /** Bytes of a row. */
+  readonly stride: number
+
+  constructor(stride: number) {
+    this.stride = stride
+  }
+
+  listBytes(count: number): number {
+    return count * this.stride
+  }
+
+  copy(from: Uint8Array, fromFirst: number, to: Uint8Array, toFirst: number, count: number): void {
+    const { stride } = this
+    to.set(from.subarray(fromFirst * stride, (fromFirst + count) * stride), toFirst * stride)
+  }
+}
