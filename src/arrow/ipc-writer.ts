@@ -12,8 +12,6 @@ export const wideAlignment = 64
 /** The least the format allows. */
 export const tightAlignment = 8
 
-const zeros = new Uint8Array(wideAlignment)
-
 /** Collects chunks and knows where it is. */
 export class IpcWriter {
   readonly #alignment: number
@@ -64,9 +62,9 @@ export class IpcWriter {
   }
 }
 
-/** The zero bytes that follow `length` bytes up to the next multiple of `alignment`. */
+/** The zero bytes that follow `length` bytes up to the next multiple of `alignment`: of the caller alone, who may write over an answer. */
 export function padding(length: number, alignment: number): Uint8Array {
-  return zeros.subarray(0, alignUp(length, alignment) - length)
+  return new Uint8Array(alignUp(length, alignment) - length)
 }
 
 export function alignUp(length: number, alignment: number): number {
