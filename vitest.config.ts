@@ -10,7 +10,6 @@ const together = [
   'indexes',
   'jobs',
   'kernels',
-  'manifest',
   'primitives',
   'protocol',
   'query',
@@ -19,11 +18,12 @@ const together = [
   'table',
   'write',
 ].map(folder => `test/${folder}/**/*.test.ts`)
-/** Files in them that put another module in place of one of Sheaf's, or start threads. */
+/** Files in them that put another module in place of one of Sheaf's, start threads, or watch how long the process computes. */
 const apart = [
   'test/indexes/vector/insert-threads.test.ts',
   'test/kernels/graph-shared.test.ts',
   'test/kernels/vector-segment.test.ts',
+  'test/query/difference.test.ts',
   'test/query/indexed.test.ts',
   'test/query/near.test.ts',
   'test/write/carry-indexes.test.ts',

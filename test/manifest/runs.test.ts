@@ -74,7 +74,7 @@ describe('runs', () => {
     for (let n = 0; n < 5000; n++) grown = withNext(grown, 2 * n)
     expect(countNumbers(grown)).toBe(5000)
     // What compares every run with every other takes minutes.
-    expect(performance.now() - begun).toBeLessThan(20_000)
+    expect(performance.now() - begun).toBeLessThan(2000)
   })
 
   test('of several sets are their union', () => {
