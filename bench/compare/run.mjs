@@ -4,6 +4,7 @@
  */
 import { askBenches, named } from '../../dist/bench/harness.js'
 import { bench as ann } from './ann.mjs'
+import { bench as annLarge } from './ann-large.mjs'
 import { bench as commit } from './commit.mjs'
 import { bench as exact } from './exact.mjs'
 import { bench as ingest } from './ingest.mjs'
@@ -13,6 +14,15 @@ import { bench as sql } from './sql.mjs'
 
 const words = process.argv.slice(2)
 await askBenches(
-  [named(exact), named(ann), named(commit), named(ingest), named(mutate), named(sql), named(scalar)],
+  [
+    named(exact),
+    named(ann),
+    named(annLarge),
+    named(commit),
+    named(ingest),
+    named(mutate),
+    named(sql),
+    named(scalar),
+  ],
   words.includes('--small') ? words : ['--full', ...words],
 )

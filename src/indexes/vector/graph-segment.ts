@@ -80,7 +80,7 @@ export class GraphSegment implements VectorIndexSegment {
   }
 
   /** Does all at once: queries share the arena. */
-  async candidates({ query, count, allowed, effort }: Probe): Promise<Candidates> {
+  candidates({ query, count, allowed, effort }: Probe): Candidates {
     const placed = placeQuery(this.#space, query)
     const { ef, probes, candidates } = this.#effort
     // Beyond what was found out, as many more are kept as are wanted.

@@ -6,6 +6,7 @@ import { closeNearest, nearestBytes, openNearest } from '../../kernels/nearest-l
 import { VectorSegment } from '../../kernels/vector-segment.js'
 import type { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
+import { begun, type Soon, type Waits } from '../../primitives/soon.js'
 import { withApart } from './apart.js'
 import { candidatesFor } from './calibrate.js'
 import type { Codec } from './codec.js'
@@ -128,26 +129,30 @@ export class ListSegment implements VectorIndexSegment {
     return Math.max(candidatesFor(k, this.#effort.candidates), k * refineFactor)
   }
 
-  async candidates({ query, count, allowed, effort }: Probe, pacer: Pacer): Promise<Candidates> {
+  candidates(probe: Probe, pacer: Pacer): Soon<Candidates> {
+    return begun(this.#candidates(probe, pacer))
+  }
+
+  *#candidates({ query, count, allowed, effort }: Probe, pacer: Pacer): Waits<Candidates> {
     const placed = placeQuery(this.#space, query)
     const { leastPartitions = this.#effort.probes, mostPartitions = Infinity } = effort
     const least = Math.min(leastPartitions * this.#spread(allowed), mostPartitions)
     const found =
       placed === null
         ? { ordinals: this.#first(count, allowed), partitions: 0, measured: 0 }
-        : await this.#scan(placed, count, allowed, least, mostPartitions, pacer)
+        : yield* this.#scan(placed, count, allowed, least, mostPartitions, pacer)
     return { ...found, ordinals: withApart(found.ordinals, this.#apart, count, allowed) }
   }
 
   /** The nearest rows of the `least` nearest partitions; of more, at most `most`, as long as there are fewer than `count`. */
-  async #scan(
+  *#scan(
     query: Float32Array,
     count: number,
     allowed: Bitset | null,
     least: number,
     most: number,
     pacer: Pacer,
-  ): Promise<Candidates> {
+  ): Waits<Candidates> {
     const partitions = this.#counts.length
     const k = Math.min(count, candidatesMax, this.#placed)
     let measured = 0
@@ -159,7 +164,7 @@ export class ListSegment implements VectorIndexSegment {
     for (;;) {
       // Between open and close nothing else runs: queries share the arena.
       let bytes = 0
-      const begun = looked
+      const before = looked
       this.#begin(k, allowed)
       while (looked < goal && bytes < turnBytes) {
         const partition = nearest[looked]!
@@ -168,8 +173,8 @@ export class ListSegment implements VectorIndexSegment {
         looked++
       }
       const hits = closeNearest(this.#arena)
-      found = begun === 0 ? hits : merged(found, hits, k)
-      await pacer.turn()
+      found = before === 0 ? hits : merged(found, hits, k)
+      if (pacer.due()) yield pacer.pause()
       if (looked < goal) continue
       if (found.ordinals.length >= k || looked >= Math.min(most, partitions)) break
       goal = Math.min(partitions, most, looked * 2)

@@ -5,6 +5,7 @@
  */
 import type { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
+import type { Soon } from '../../primitives/soon.js'
 
 /** How hard to look. Absent: as the segment found out when it was built. */
 export interface Effort {
@@ -56,5 +57,6 @@ export interface VectorIndexSegment {
   readonly facts: SegmentFacts
   /** How many candidates to ask for and measure when `k` rows are wanted; `refineFactor`: k times this many, at least. */
   candidatesFor(k: number, refineFactor: number | undefined): number
-  candidates(probe: Probe, pacer: Pacer): Promise<Candidates>
+  /** At once where it is little work. */
+  candidates(probe: Probe, pacer: Pacer): Soon<Candidates>
 }

@@ -1,0 +1,27 @@
+/** As `ann`, of a table that is larger than most, by those that keep it on disk: by graphs, and by codes of few bytes a row. */
+import { clusteredData } from '../../dist/bench/vector-data.js'
+import { compared, lance, sheaf } from './ann-engines.mjs'
+
+export const bench = {
+  name: 'ann-large',
+  question:
+    'what does a large vector index take to build, and who finds more with it? (10 of the nearest rows; lancedb may use other threads)',
+  small: { rows: 3000, dim: 16, centres: 30, queries: 50, partitions: 16, rounds: 2 },
+  full: { rows: 1_000_000, dim: 128, centres: 1000, queries: 200, partitions: 1000, rounds: 3 },
+  async run({ rows, dim, centres, queries, partitions, rounds }) {
+    const data = clusteredData(rows, dim, centres, 1.5, queries)
+    const graphs = {
+      sheaf: sheaf(),
+      'sheaf, two threads building': sheaf({ buildThreads: 2 }),
+      'lancedb, refined': lance({ refined: 3 }),
+    }
+    const codes = {
+      'sheaf, IVF_PQ': sheaf({ type: 'IVF_PQ' }),
+      'lancedb, IVF_PQ, refined': lance({ partitions, refined: 10 }),
+    }
+    return [
+      ...(await compared(data, codes, [0.9], rounds)),
+      ...(await compared(data, graphs, [0.95], rounds)),
+    ]
+  },
+}
