@@ -26,7 +26,7 @@ import { placedRows, type Survey, someOf } from './survey.js'
 import { questions, Truth } from './truth.js'
 
 /** Rows looked at in one step. */
-const stepRows = 4096
+const stepRows = 2048
 /** Milliseconds that one call of the kernel should take. */
 const callMs = 4
 /** Rows of a segment from which on several threads insert them. */
@@ -45,7 +45,7 @@ export async function planGraph(survey: Survey, pacer: Pacer): Promise<GraphPlan
   const codec = await nodeCodec(name, survey, pacer)
   const plan = { space, codec, m, efConstruction }
   if (partitions === 1) return { ...plan, partitions, centroids: new Float32Array(0) }
-  const some = someOf(survey, settings.centroidRows)
+  const some = await someOf(survey, settings.centroidRows, pacer)
   const { innerDim: dim } = space
   const trained = await trainCentroids(
     some,
@@ -59,10 +59,10 @@ export async function planGraph(survey: Survey, pacer: Pacer): Promise<GraphPlan
   return { ...plan, partitions: count, centroids: count > 1 ? values : new Float32Array(0) }
 }
 
-function nodeCodec(name: NodeCodecName, survey: Survey, pacer: Pacer): Promise<NodeCodec> {
+async function nodeCodec(name: NodeCodecName, survey: Survey, pacer: Pacer): Promise<NodeCodec> {
   const { codecRows, maxIterations, subVectors, bits } = survey.settings
   const { innerDim: dim } = survey.space
-  const some = someOf(survey, codecRows)
+  const some = await someOf(survey, codecRows, pacer)
   return trainNodeCodec({ name, dim, subVectors, bits, maxIterations }, some, some.length / dim, pacer)
 }
 
@@ -81,9 +81,11 @@ export async function newGraph(
   // Codes of parts are too coarse to choose edges by: that is done with others.
   const isCoarse = plan.codec.kind === 'pq'
   const building = isCoarse ? { ...plan, codec: await nodeCodec('scalar', survey, pacer) } : plan
-  const built = emptyGraph(building, input.rows, input.rows < threadedRows ? 1 : threads)
+  const built = await emptyGraph(building, input.rows, input.rows < threadedRows ? 1 : threads, pacer)
   const { partitionOf, apart } = await readNodes(building, input, built, truth, pacer, onRead)
-  const result = isCoarse ? { ...emptyGraph(plan, input.rows, 1), entries: built.entries } : built
+  const result = isCoarse
+    ? { ...(await emptyGraph(plan, input.rows, 1, pacer)), entries: built.entries }
+    : built
   if (isCoarse) await readNodes(plan, input, result, null, pacer, () => {})
   // Those that are asked about come last: nothing may lead to them when they are.
   const asked = new Uint32Array(input.rows).fill(nowhere)
@@ -121,7 +123,8 @@ export async function extendedGraph(
 ): Promise<SegmentBytes> {
   const base = await readGraphRecord(file)
   const { plan } = base
-  const built = emptyGraph(plan, input.first + input.rows, input.rows < threadedRows ? 1 : threads)
+  const rowsAfter = input.first + input.rows
+  const built = await emptyGraph(plan, rowsAfter, input.rows < threadedRows ? 1 : threads, pacer)
   await readGraph(file, base, built.arena, built.places)
   for (const [i, entry] of base.entries.entries()) Object.assign(built.entries[i]!, entry)
   const read = await readNodes(plan, input, built, null, pacer, onRead)
@@ -136,13 +139,22 @@ interface GrowingGraph extends BuiltGraph {
   readonly crew: Crew | null
 }
 
-function emptyGraph(plan: GraphPlan, rows: number, threads: number): GrowingGraph {
+async function emptyGraph(
+  plan: GraphPlan,
+  rows: number,
+  threads: number,
+  pacer: Pacer,
+): Promise<GrowingGraph> {
+  // A million rows take some ten milliseconds for each of these.
   const shape = shapeOf(plan, rows)
+  await pacer.turn()
   const places = graphPlaces(shape)
   const crew = threads > 1 ? openCrew(shape, places.end, plan.partitions, threads) : null
   const arena = crew?.arena ?? openArena(places.end)
   const entries = Array.from({ length: plan.partitions }, (): Entry => ({ row: -1, level: 0 }))
+  await pacer.turn()
   const graph = new Graph(arena, shape, places, true, crew?.shared)
+  await pacer.turn()
   return { arena, shape, places, graph, entries, crew }
 }
 

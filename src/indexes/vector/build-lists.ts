@@ -15,7 +15,7 @@ import { placedRows, type Survey, someOf } from './survey.js'
 import { questions, Truth } from './truth.js'
 
 /** Rows looked at in one step. */
-const stepRows = 4096
+const stepRows = 2048
 /** Partition of a row that is in none. */
 const nowhere = 0xffff_ffff
 
@@ -27,10 +27,10 @@ export async function planLists(survey: Survey, pacer: Pacer): Promise<ListPlan>
   const { space, settings } = survey
   const { innerDim } = space
   const { codec: name, partitions, maxIterations, subVectors, bits } = settings
-  const some = someOf(survey, settings.centroidRows)
+  const some = await someOf(survey, settings.centroidRows, pacer)
   const rows = some.length / innerDim
   const centroids = await trainCentroids(some, rows, innerDim, partitions, maxIterations, pacer)
-  const vectors = someOf(survey, settings.codecRows)
+  const vectors = await someOf(survey, settings.codecRows, pacer)
   const coded = vectors.length / innerDim
   const samples = codesResiduals(name) ? await residualsOf(vectors, coded, centroids, pacer) : vectors
   const codecSettings = { name, dim: innerDim, subVectors, bits, maxIterations }
@@ -44,11 +44,14 @@ async function residualsOf(
   centroids: Centroids,
   pacer: Pacer,
 ): Promise<Float32Array> {
-  const residuals = vectors.slice()
+  const { dim } = centroids
+  const residuals = new Float32Array(vectors.length)
   const partitions = await new Divider(centroids).partitionsOf(vectors, rows, pacer)
-  for (let row = 0; row < rows; row++) {
-    subtract(residuals, row, centroids, partitions[row]!)
-    if (row % stepRows === 0) await pacer.turn()
+  for (let from = 0; from < rows; from += stepRows) {
+    const to = Math.min(rows, from + stepRows)
+    residuals.set(vectors.subarray(from * dim, to * dim), from * dim)
+    for (let row = from; row < to; row++) subtract(residuals, row, centroids, partitions[row]!)
+    await pacer.turn()
   }
   return residuals
 }
@@ -165,6 +168,7 @@ async function encoded(
       staged.set(vectors.subarray(order[i]! * innerDim, (order[i]! + 1) * innerDim), i * innerDim)
       if (codec.ofResiduals) subtract(staged, i, centroids, partition(order[i]!))
     }
+    await pacer.turn()
     for (let from = 0, to: number; from < count; from = to) {
       const p = partition(order[from]!)
       for (to = from + 1; to < count && partition(order[to]!) === p; ) to++

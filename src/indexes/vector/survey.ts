@@ -75,13 +75,18 @@ export async function surveyed(
 }
 
 /** `wanted` of the sampled rows, or all where there are fewer: as evenly spread. */
-export function someOf({ sample, space: { innerDim } }: Survey, wanted: number): Float32Array {
+export async function someOf(
+  { sample, space: { innerDim } }: Survey,
+  wanted: number,
+  pacer: Pacer,
+): Promise<Float32Array> {
   const rows = sample.length / innerDim
   if (wanted >= rows) return sample
   const some = new Float32Array(wanted * innerDim)
   for (let i = 0; i < wanted; i++) {
     const at = Math.floor((i * rows) / wanted) * innerDim
     some.set(sample.subarray(at, at + innerDim), i * innerDim)
+    if (i % turnRows === 0) await pacer.turn()
   }
   return some
 }
