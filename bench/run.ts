@@ -15,6 +15,7 @@ import { bench as openCold } from './open-cold.js'
 import { bench as queryExact } from './query-exact.js'
 import { bench as queryFiltered } from './query-filtered.js'
 import { bench as queryScalar } from './query-scalar.js'
+import { bench as queryShared } from './query-shared.js'
 import { bench as querySql } from './query-sql.js'
 import { bench as queryTable } from './query-table.js'
 import { bench as queryVector } from './query-vector.js'
@@ -27,6 +28,7 @@ await askBenches(
     named(querySql),
     named(queryScalar),
     named(queryVector),
+    named(queryShared),
     named(queryFiltered),
     named(indexBuild),
     named(openCold),
