@@ -3,11 +3,22 @@ export type { BadVectors } from './arrow/bad-vectors.js'
 export type { RowOf } from './arrow/row-type.js'
 export type { DataType, Field, Schema } from './arrow/types.js'
 export { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from './errors.js'
+export type { CustomTokenizer } from './indexes/text/analysis/analyzer.js'
+export type { HighlightOptions } from './indexes/text/highlight.js'
 export type { Assignments } from './namespace/assignments.js'
 export type { ChangesOptions, TableChange } from './namespace/changes.js'
 export type { ColumnChanges, ColumnDefinition, ColumnType, NewColumns } from './namespace/column-fields.js'
 export { type ConnectOptions, connect } from './namespace/connect.js'
+export type { FoundRow, FusedRow, FuseRows } from './namespace/custom-fusion.js'
 export type { ChangedBatch, ChangedRow, ChangedRows, Diff, DiffRows } from './namespace/diff.js'
+export type {
+  BoostText,
+  CombineText,
+  MatchColumns,
+  MatchPhrase,
+  MatchWords,
+  TextQuery,
+} from './namespace/full-text.js'
 export {
   type MergeCondition,
   MergeInsert,
@@ -47,6 +58,7 @@ export type {
   ProductGraphOptions,
   ProductListOptions,
   ScalarIndexOptions,
+  TextIndexOptions,
   VectorGraphOptions,
   VectorIndexOptions,
   VectorIndexType,
@@ -55,6 +67,12 @@ export type {
 } from './namespace/table-indexes.js'
 export { Tags } from './namespace/table-tags.js'
 export { Take } from './namespace/take.js'
+export {
+  type TextToken,
+  type TokenizeColumnOptions,
+  type TokenizeOptions,
+  tokenize,
+} from './namespace/tokenize.js'
 export type { UpkeepEvent } from './namespace/upkeep/upkeep-event.js'
 export type { UpkeepSettings } from './namespace/upkeep/upkeep-settings.js'
 export type {

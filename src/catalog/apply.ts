@@ -9,7 +9,7 @@ import { assert, quote, unsupported } from '../errors.js'
 import { type JobEndedOp, type JobOp, jobAfter } from '../jobs/job-op.js'
 import { type Change, fragmentsLeaving, movesFeature } from '../manifest/change.js'
 import { difference, lastOf, union } from '../manifest/runs.js'
-import { indexesFeature, vectorIndexesFeature } from '../manifest/table-index.js'
+import { indexFeatures } from '../manifest/table-index.js'
 import type { RegisterOp, VersionOp } from '../manifest/version.js'
 import { checkBirths } from './births.js'
 import { loadState, saveState } from './checkpoint.js'
@@ -46,7 +46,7 @@ import {
 
 /** The catalog as the meaning of a log. */
 export const catalogMachine: Machine<CatalogState> = {
-  features: new Set([movesFeature, sweepFeature, packsFeature, indexesFeature, vectorIndexesFeature]),
+  features: new Set([movesFeature, sweepFeature, packsFeature, ...indexFeatures]),
   initial: (genesis: Genesis) => emptyState(genesis.root),
   apply(state, entry, at) {
     const applied = applyOps(state, entry.ops as unknown as readonly CatalogOp[], entry.txn, at)

@@ -12,8 +12,17 @@ import {
 } from '../manifest/table-index.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 
-/** The kind of the jobs. */
+/** The kind of the jobs, */
 export const indexJob = 'index'
+
+/** and of those that need a tokenizer which callers register. */
+export function indexJobOf(tokenizer: string): string {
+  return `${indexJob}:${tokenizer}`
+}
+
+function isIndexJob(kind: string): boolean {
+  return kind === indexJob || kind.startsWith(`${indexJob}:`)
+}
 
 /** What such a job is told: the index as it will be, without its segments. */
 export type IndexSpec = Omit<TableIndex, 'segments'>
@@ -40,7 +49,7 @@ const keptMax = 100
 export function openBuilds(jobs: PersistentMap<OpenJob>, table: string): readonly IndexBuild[] {
   const found: IndexBuild[] = []
   for (const [, job] of jobs) {
-    if (job.kind === indexJob && job.table === table) found.push({ job, spec: specOf(job) })
+    if (isIndexJob(job.kind) && job.table === table) found.push({ job, spec: specOf(job) })
   }
   return found
 }
@@ -48,13 +57,14 @@ export function openBuilds(jobs: PersistentMap<OpenJob>, table: string): readonl
 /** What a reader of builds must know, be they open or failed. */
 export function featuresOfBuilds(jobs: PersistentMap<OpenJob>, failed: FailedBuilds): readonly string[] {
   const kinds: IndexKind[] = []
-  for (const [, job] of jobs) if (job.kind === indexJob) kinds.push(specOf(job).kind)
+  for (const [, job] of jobs) if (isIndexJob(job.kind)) kinds.push(specOf(job).kind)
   for (const [, builds] of failed) kinds.push(...builds.map(({ spec }) => spec.kind))
   return featuresOfKinds(kinds)
 }
 
-export function queuedBuild(spec: IndexSpec, table: string): JobQueuedOp {
-  return queuedOp(indexJob, spec as unknown as Json, table)
+/** `tokenizer`: the one it needs, of those that callers register. */
+export function queuedBuild(spec: IndexSpec, table: string, tokenizer?: string): JobQueuedOp {
+  return queuedOp(tokenizer === undefined ? indexJob : indexJobOf(tokenizer), spec as unknown as Json, table)
 }
 
 function specOf({ spec }: Pick<OpenJob, 'spec'>): IndexSpec {
@@ -69,7 +79,7 @@ export function buildsAfterJob(
   tables: PersistentMap<unknown>,
 ): FailedBuilds {
   const { kind, table, id } = job
-  if (kind !== indexJob || table === null || !tables.has(table)) return failed
+  if (!isIndexJob(kind) || table === null || !tables.has(table)) return failed
   const spec = specOf(job)
   if (op.state === 'Queued') return withoutBuilds(failed, table, [spec.name])
   if (op.state !== 'Failed') return failed

@@ -16,7 +16,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { manifestName } from '../protocol/manifest-name.js'
 import { movesFeature } from './change.js'
 import type { DataFile, Fragment, Layout, RowIds, RunsPlace } from './layout.js'
-import { featuresOfKinds, indexesFeature, type TableIndex, vectorIndexesFeature } from './table-index.js'
+import { featuresOfKinds, indexFeatures, type TableIndex } from './table-index.js'
 
 /** Fragment lines are written and read about this many characters at a time. */
 const sliceLength = 64 * 1024
@@ -112,7 +112,7 @@ export async function decodeBase(
   return { table, version, schema, earlier, indexes, fragments, next }
 }
 
-const knownFeatures: readonly unknown[] = [movesFeature, indexesFeature, vectorIndexesFeature]
+const knownFeatures: readonly unknown[] = [movesFeature, ...indexFeatures]
 
 function featuresOf({ fragments, indexes }: Layout): readonly string[] {
   const moves = fragments.some(isUnordered) ? [movesFeature] : []

@@ -6,6 +6,8 @@
  * has are looked at one by one.
  */
 import type { ScalarKind } from '../indexes/scalar/probe.js'
+import { isTextKind, type TextKind } from '../indexes/text/kind.js'
+import type { TextOptions } from '../indexes/text/options.js'
 import {
   isVectorKind,
   type VectorKind,
@@ -31,11 +33,33 @@ export interface CoverItem {
   readonly gone?: StoredRuns & { readonly count: number }
 }
 
-export type IndexKind = ScalarKind | VectorKind
+export type IndexKind = ScalarKind | VectorKind | TextKind
+
+/** What an index finds rows by: values, nearness, terms. */
+export type IndexFamily = 'scalar' | 'vector' | 'text'
+
+export function familyOf(kind: IndexKind): IndexFamily {
+  if (isVectorKind(kind)) return 'vector'
+  return isTextKind(kind) ? 'text' : 'scalar'
+}
+
+export function isScalarKind(kind: IndexKind): kind is ScalarKind {
+  return familyOf(kind) === 'scalar'
+}
 
 /** What was said of a vector index when it was defined. */
 export interface VectorDefinition extends VectorParameters {
   readonly metric: Metric
+}
+
+/** What is to be known of a segment of a text index without reading it. */
+export interface TextSegmentRecord {
+  /** `Analyzer.identity` of what it was built with: under another one its terms are not those of a query. */
+  readonly identity: string
+  /** Rows that lived when it was built. It has no terms of the others. */
+  readonly living: number
+  /** Whether it had no place for the rows that came next. */
+  readonly full?: true
 }
 
 /** A file of the table's `indexes` folder; `crc` is that of its footer. */
@@ -46,6 +70,8 @@ export interface IndexSegment {
   readonly rows: number
   /** Rows that had a vector before others were put behind them: of those its partitions and codes are made. Absent: all. */
   readonly begun?: number
+  /** Of those of text indexes, and of no others. */
+  readonly text?: TextSegmentRecord
   /** By `first`. */
   readonly cover: readonly CoverItem[]
 }
@@ -59,6 +85,8 @@ export interface TableIndex {
   readonly field: number
   /** Of those of a vector kind, and of no others. */
   readonly vector?: VectorDefinition
+  /** Of those of kind `FTS`, and of no others: all there is to say, so that other defaults change nothing. */
+  readonly text?: TextOptions
   /** When it was defined, Unix milliseconds. */
   readonly ts: number
   readonly segments: readonly IndexSegment[]
@@ -83,11 +111,23 @@ export type IndexChange =
 export const indexesFeature = 'indexes'
 /** And where there are vector indexes: who does not would look in their files for values in order. */
 export const vectorIndexesFeature = 'vector-indexes'
+/** The same of text indexes. */
+export const textIndexesFeature = 'text-indexes'
+
+/** All that a reader of this process knows. */
+export const indexFeatures: readonly string[] = [indexesFeature, vectorIndexesFeature, textIndexesFeature]
+
+const featureOfFamily: Readonly<Record<IndexFamily, string>> = {
+  scalar: indexesFeature,
+  vector: vectorIndexesFeature,
+  text: textIndexesFeature,
+}
 
 /** What a reader must know of indexes of these kinds. */
 export function featuresOfKinds(kinds: readonly IndexKind[]): readonly string[] {
   if (kinds.length === 0) return []
-  return kinds.some(isVectorKind) ? [indexesFeature, vectorIndexesFeature] : [indexesFeature]
+  const needed = new Set([indexesFeature, ...kinds.map(kind => featureOfFamily[familyOf(kind)])])
+  return indexFeatures.filter(feature => needed.has(feature))
 }
 
 /** What a vector index is to be like; null of others. */

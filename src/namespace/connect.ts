@@ -10,6 +10,9 @@ import { Packs } from '../commit/packs.js'
 import type { Slot } from '../commit/slot.js'
 import { Slots } from '../commit/slots.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
+import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
+import { Analyzers } from '../indexes/text/analysis/analyzers.js'
+import { checkTokenizers } from '../indexes/text/analysis/base-tokenizers.js'
 import type { JobKind } from '../jobs/job-kind.js'
 import { JobRunner } from '../jobs/job-runner.js'
 import { History } from '../manifest/history.js'
@@ -75,6 +78,11 @@ export interface ConnectOptions {
   readonly buildThreads?: number
   /** Functions that fill columns (`virtual_column`), by the name the columns give. */
   readonly functions?: readonly ColumnFunction[]
+  /**
+   * What text indexes can cut texts with, beside what is built in: an index names one in `baseTokenizer`. Where it is not registered, or gives other tokens
+   * than it did (`version`), rows are read one by one instead: the index says so.
+   */
+  readonly tokenizers?: readonly CustomTokenizer[]
   /** Source of time and randomness, for tests that replay. */
   readonly clock?: Clock
   /**
@@ -114,6 +122,9 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
   const location = store instanceof FileStore ? resolve(path) : path
   const { onWarning: warn = emitWarning, onUpkeep: report = () => {} } = options
   const functions = checkFunctions(options.functions ?? [])
+  const { tokenizers = [] } = options
+  if (!Array.isArray(tokenizers)) throw invalidInput(`tokenizers must be an array, got ${quote(tokenizers)}`)
+  checkTokenizers(tokenizers)
   const keep = settleUpkeep(options.upkeep ?? {})
   const settings = {
     location,
@@ -126,6 +137,7 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
     report,
     keep,
     functions,
+    tokenizers,
   }
   const { engine, upkeep, stats, close } = await openEngine(store, settings, signal)
   return new Namespace(bindOperations(engine, readOnly ? readsOnly(isReadOnly) : undefined), close, {
@@ -164,6 +176,7 @@ interface EngineOptions {
   readonly report: Report
   readonly keep: SettledUpkeep
   readonly functions?: readonly ColumnFunction[]
+  readonly tokenizers?: readonly CustomTokenizer[]
   /** Default 1. */
   readonly buildThreads?: number
   /** Kinds of work that can be queued, beside those there always are. */
@@ -190,6 +203,7 @@ export async function openEngine(
     report: tell,
     keep,
     functions = [],
+    tokenizers = [],
     buildThreads = 1,
     jobKinds = [],
   }: EngineOptions,
@@ -332,7 +346,7 @@ export async function openEngine(
       : [
           ...backfillKinds(() => engine, functions),
           refreshKind(() => engine),
-          indexKind(() => engine),
+          ...[undefined, ...tokenizers].map(tokenizer => indexKind(() => engine, tokenizer)),
           ...jobKinds,
         ],
   })
@@ -350,7 +364,7 @@ export async function openEngine(
     pins,
     underWay,
     source: {
-      ...createTableSource(store, slots, memory),
+      ...createTableSource(store, slots, memory, new Analyzers(tokenizers)),
       explain: (table, version, error) => explainLoss(committer, table, version, error),
     },
     clock,

@@ -23,6 +23,7 @@ import type { BlobStore } from '../storage/blob-store.js'
 import { indexReaders } from '../table/table-index.js'
 import { TableReader } from '../table/table-reader.js'
 import type { TableSource } from '../table/table-source.js'
+import { textIndexReaders } from '../table/text-index.js'
 import { vectorIndexReaders } from '../table/vector-index.js'
 import type { ColumnFunction } from '../write/functions.js'
 import type { Pins } from '../write/pins.js'
@@ -293,7 +294,8 @@ export async function openVersion(
   if (reader === undefined) {
     const indexes = indexReaders(engine.source, head.location, layout)
     const vectorIndexes = vectorIndexReaders(engine.source, head.location, layout)
-    reader = new TableReader(engine.source, head.location, layout, indexes, vectorIndexes)
+    const textIndexes = textIndexReaders(engine.source, head.location, layout)
+    reader = new TableReader(engine.source, head.location, layout, indexes, vectorIndexes, textIndexes)
     readers.set(layout, reader)
   }
   return { head, version, layout, reader }

@@ -1,28 +1,38 @@
 /** The job that builds an index. */
 
 import { typeName } from '../arrow/type-name.js'
-import { type IndexSpec, indexJob } from '../catalog/index-builds.js'
+import type { DataType } from '../arrow/types.js'
+import { type IndexSpec, indexJob, indexJobOf } from '../catalog/index-builds.js'
 import { versionOf } from '../catalog/lookup.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import type { Json, Propose } from '../commit/machine.js'
 import { invalidInput, quote } from '../errors.js'
-import { isVectorKind } from '../indexes/vector/kind.js'
+import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
 import type { JobKind, JobRun } from '../jobs/job-kind.js'
 import type { Change } from '../manifest/change.js'
 import { findFieldById, typeOf } from '../manifest/field-node.js'
-import { featuresOfKinds, type IndexChange, type TableIndex } from '../manifest/table-index.js'
+import {
+  familyOf,
+  featuresOfKinds,
+  type IndexChange,
+  type IndexFamily,
+  type TableIndex,
+} from '../manifest/table-index.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import { Pacer } from '../primitives/pacer.js'
 import { TableReader } from '../table/table-reader.js'
 import { passingBy } from '../table/table-source.js'
+import { holdsText } from '../table/text-column.js'
 import { holdsVectors } from '../table/vector-column.js'
 import { buildChange } from '../write/build-change.js'
 import { buildSegments } from '../write/build-index.js'
 import { type Engine, openVersion, requirementsOf, stageTarget } from './engine.js'
 import { overtaken, tableOf } from './job-attempts.js'
 
-export function indexKind(engine: () => Engine): JobKind<CatalogState> {
-  return { name: indexJob, onOrphan: 'requeue', run: job => build(engine(), job) }
+/** `tokenizer`: one that callers register. Processes that do not know it leave its jobs to those that do. */
+export function indexKind(engine: () => Engine, tokenizer?: CustomTokenizer): JobKind<CatalogState> {
+  const name = tokenizer === undefined ? indexJob : indexJobOf(tokenizer.name)
+  return { name, onOrphan: 'requeue', run: job => build(engine(), job) }
 }
 
 /** Over the rows of the newest version there is when it begins. Those that come or move meanwhile are folded in later. */
@@ -41,8 +51,8 @@ async function build(engine: Engine, job: JobRun): Promise<Propose<CatalogState>
     const segments = await buildSegments(
       reader,
       spec,
-      stretches,
-      null,
+      // What is committed meanwhile may bring back a version in which dead rows live.
+      { stretches, base: null, livingOnly: false },
       stageTarget(engine, head),
       engine.buildThreads,
       new Pacer(signal),
@@ -67,15 +77,21 @@ async function landing(engine: Engine, job: JobRun, put: TableIndex): Promise<Pr
   }
 }
 
-/** Throws code 13 where the field is gone, or holds no vectors for an index of those. */
+/** Throws code 13 where the field is gone, or holds no vectors or texts for an index of those. */
 function checkField(schema: TableSchema, { field, name, kind }: IndexSpec): void {
   const node = findFieldById(schema, field)?.at(-1)
   if (node === undefined) {
     throw invalidInput(`the column of index ${quote(name)} was dropped before it was indexed`)
   }
   const type = typeOf(node)
-  if (!isVectorKind(kind) || holdsVectors(type)) return
+  if (holdsWhatIsFound[familyOf(kind)](type)) return
   throw invalidInput(`the column of index ${quote(name)} was made ${typeName(type)} before it was indexed`)
+}
+
+const holdsWhatIsFound: Readonly<Record<IndexFamily, (type: DataType) => boolean>> = {
+  scalar: () => true,
+  vector: holdsVectors,
+  text: holdsText,
 }
 
 /** A version that differs from the one before it in an index. */

@@ -1,6 +1,6 @@
 /** How often a vector index finds what is nearest, as its segments found out when they were built. */
 import { corrupted } from '../errors.js'
-import type { SectionFile } from '../indexes/vector/section-file.js'
+import type { SectionFile } from '../indexes/section-file.js'
 import type { SegmentFacts } from '../indexes/vector/segment.js'
 import { filePath } from '../manifest/file-names.js'
 import { type TableIndex, vectorSpecOf } from '../manifest/table-index.js'

@@ -7,6 +7,7 @@ import { checkRows, findTable, idText, versionOf } from '../catalog/lookup.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import { ErrorCode, nearestName, quote, SheafError } from '../errors.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
+import type { TextKind } from '../indexes/text/kind.js'
 import { isVectorKind } from '../indexes/vector/kind.js'
 import { findFieldById } from '../manifest/field-node.js'
 import { fragmentsById } from '../manifest/index-cover.js'
@@ -17,8 +18,10 @@ import type { Handler, Reply } from '../protocol/calls.js'
 import { type Listing, paginate } from '../protocol/page.js'
 import { countCovered } from '../table/covered-rows.js'
 import { IndexCover } from '../table/index-cover.js'
+import { askedSegments } from '../table/text-index.js'
 import { type Engine, type OpenTable, openVersion } from './engine.js'
 import { recallOf } from './index-recall.js'
+import { textJson } from './text-definition.js'
 import { definitionJson } from './vector-definition.js'
 
 export const listTableIndices: Handler<Engine, 'listTableIndices'> = async (engine, request, options) => {
@@ -32,7 +35,7 @@ export const listTableIndices: Handler<Engine, 'listTableIndices'> = async (engi
   const { items, ...next } = paginate(shown, listing, request)
   const pacer = new Pacer(signal)
   const indexes: IndexRecord[] = []
-  for (const item of items) indexes.push(await recordOf(open, item, pacer))
+  for (const item of items) indexes.push(await recordOf(engine, open, item, pacer))
   return { indexes, ...next }
 }
 
@@ -48,9 +51,9 @@ export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'>
   const open = await openVersion(engine, head, versionOf(head, request.version), signal)
   const among = shownIndexes(open.layout, request.version === undefined ? state : null)
   const shown = findIndex(head, among, request.index_name)
-  const { spec, index, build, reason } = shown
+  const { spec, index, build } = shown
   const progress = build === null ? null : await engine.jobs.progressOf(build.job, signal)
-  const { counts, status } = await coverOf(open, shown, new Pacer(signal))
+  const { counts, status, reason } = await coverOf(engine, open, shown, new Pacer(signal))
   const recall = await recallOf(engine.store, head.location, index).catch(async error => {
     throw (await engine.source.explain?.(head.uuid, open.version, error)) ?? error
   })
@@ -119,21 +122,22 @@ type IndexRecord = Reply<'listTableIndices'>['indexes'][number]
 const formatVersion = 1
 
 /** As Lance names what its manifests say of such an index. */
-const typeUrls: Readonly<Record<ScalarKind, string>> = {
+const typeUrls: Readonly<Record<ScalarKind | TextKind, string>> = {
   BTREE: '/lance.table.BTreeIndexDetails',
   BITMAP: '/lance.table.BitmapIndexDetails',
   LABEL_LIST: '/lance.table.LabelListIndexDetails',
+  FTS: '/lance.table.InvertedIndexDetails',
 }
 
 function typeUrl(kind: IndexKind): string {
   return isVectorKind(kind) ? '/lance.table.VectorIndexDetails' : typeUrls[kind]
 }
 
-async function recordOf(open: OpenTable, shown: Shown, pacer: Pacer): Promise<IndexRecord> {
-  const { spec, index, reason } = shown
-  const { name, uuid, kind, field, ts, vector } = spec
+async function recordOf(engine: Engine, open: OpenTable, shown: Shown, pacer: Pacer): Promise<IndexRecord> {
+  const { spec, index } = shown
+  const { name, uuid, kind, field, ts, vector, text } = spec
   const segments = index?.segments ?? []
-  const { counts, status } = await coverOf(open, shown, pacer)
+  const { counts, status, reason } = await coverOf(engine, open, shown, pacer)
   return {
     index_name: name,
     index_uuid: uuid,
@@ -147,6 +151,7 @@ async function recordOf(open: OpenTable, shown: Shown, pacer: Pacer): Promise<In
     index_version: formatVersion,
     index_details: JSON.stringify({
       ...(vector !== undefined && definitionJson(vector)),
+      ...(text !== undefined && textJson(text)),
       ...(reason !== null && { reason }),
     }),
     type_url: typeUrl(kind),
@@ -162,20 +167,28 @@ function columnsOf({ schema }: Layout, field: number): readonly string[] {
 
 /** How many of the living rows it has, and what that makes of it. */
 async function coverOf(
+  { source }: Engine,
   { layout, reader }: OpenTable,
   { index, build, reason }: Shown,
   pacer: Pacer,
 ): Promise<{
   readonly counts: Pick<IndexRecord, 'num_indexed_rows' | 'num_unindexed_rows'>
   readonly status: IndexRecord['status']
+  /** Why it failed, or lacks rows that it has. */
+  readonly reason: string | null
 }> {
   const rows = countRows(layout)
+  const asked = index === null ? null : askedSegments(index, source.analyzers)
   const indexed =
-    index === null
+    index === null || asked === null
       ? 0
-      : await countCovered(reader, new IndexCover(index, layout, fragmentsById(layout)), pacer)
+      : await countCovered(
+          reader,
+          new IndexCover({ ...index, segments: asked.segments }, layout, fragmentsById(layout)),
+          pacer,
+        )
   const counts = { num_indexed_rows: indexed, num_unindexed_rows: rows - indexed }
-  if (build !== null) return { counts, status: build.isRunning ? 'building' : 'pending' }
-  if (reason !== null) return { counts, status: 'failed' }
-  return { counts, status: indexed === rows ? 'ready' : 'stale' }
+  if (build !== null) return { counts, status: build.isRunning ? 'building' : 'pending', reason }
+  if (reason !== null) return { counts, status: 'failed', reason }
+  return { counts, status: indexed === rows ? 'ready' : 'stale', reason: asked?.reason ?? null }
 }

@@ -9,25 +9,25 @@ import type { CatalogState, TableHead } from '../catalog/state.js'
 import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
 import { probesOfKind, type ScalarKind } from '../indexes/scalar/probe.js'
 import { indexableBy } from '../indexes/scalar/segment-schema.js'
+import type { Analyzers } from '../indexes/text/analysis/analyzers.js'
+import { isTextKind, textKind } from '../indexes/text/kind.js'
+import type { TextOptions } from '../indexes/text/options.js'
 import { isVectorKind, vectorKinds } from '../indexes/vector/kind.js'
 import { endedOp } from '../jobs/job-op.js'
 import { findField, findFieldById, typeOf } from '../manifest/field-node.js'
 import type { Layout } from '../manifest/layout.js'
 import type { RecentChange } from '../manifest/recent-changes.js'
-import {
-  featuresOfKinds,
-  type IndexKind,
-  indexesFeature,
-  type VectorDefinition,
-} from '../manifest/table-index.js'
+import { familyOf, featuresOfKinds, type IndexKind, indexesFeature } from '../manifest/table-index.js'
 import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import { checkIndexName } from '../protocol/identifiers.js'
 import type { CreateIndexRequest, IndexType } from '../protocol/index-shapes.js'
+import { holdsText } from '../table/text-column.js'
 import { holdsVectors } from '../table/vector-column.js'
 import { commitOnNewest, type Engine, requirementsOf } from './engine.js'
 import { indexChange } from './index-build.js'
 import { findIndex, type Shown, shownIndexes } from './index-records.js'
-import { holdsNoVectors, isSameDefinition, vectorDefinition } from './vector-definition.js'
+import { holdsNoText, isSameText, textDefinition, textFields } from './text-definition.js'
+import { holdsNoVectors, isSameDefinition, vectorDefinition, vectorFields } from './vector-definition.js'
 
 // ---- create
 
@@ -37,6 +37,7 @@ import { holdsNoVectors, isSameDefinition, vectorDefinition } from './vector-def
  */
 export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engine, request, options) => {
   const kind = knownKind(request.index_type)
+  checkFamily(request, kind)
   const { id, column, replace = options.dialect === 'lance' } = request
   const find = finder(id, options)
   const uuid = engine.clock.uuid()
@@ -48,14 +49,16 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
       prepare: async open => open!.layout,
       decide(state, layout, { transactionId, ts }) {
         const head = find(state)
-        const { field, vector } = indexableField(layout, request, kind)
+        const definition = indexableField(layout, request, kind, engine.source.analyzers)
+        const { field, vector, text } = definition
         const known = shownIndexes(layout, state).filter(({ index, build }) => (index ?? build) !== null)
         const name = request.name ?? defaultName(column, kind, field, known)
         const before = known.find(({ spec }) => spec.name === name)
         const isSame =
           before?.spec.kind === kind &&
           before.spec.field === field &&
-          isSameDefinition(before.spec.vector, vector)
+          isSameDefinition(before.spec.vector, vector) &&
+          isSameText(before.spec.text, text)
         if (isSame && before.build !== null) {
           return { ops: [], reply: { transaction_id: before.build.job, index_name: name } }
         }
@@ -64,7 +67,7 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
           throw alreadyExists(head, layout, before.spec)
         }
         const ops: CatalogOp[] = [
-          queuedBuild({ name, uuid, kind, field, ts, ...(vector !== undefined && { vector }) }, head.uuid),
+          queuedBuild({ name, uuid, kind, ts, ...definition }, head.uuid, registeredIn(engine, text)),
         ]
         if (before !== undefined && before.build !== null) {
           ops.push(endedOp(before.build.job, 'Canceled', 'another index takes its name'))
@@ -83,19 +86,35 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
 }
 
 function knownKind(type: IndexType): IndexKind {
-  if (isVectorKind(type)) return type
+  if (isVectorKind(type) || isTextKind(type)) return type
   if (Object.hasOwn(probesOfKind, type)) return type as ScalarKind
   throw unsupported(`indexes of type ${type} are not supported yet`, {
-    hint: `there are ${[...Object.keys(probesOfKind), ...vectorKinds].join(', ')}`,
+    hint: `there are ${[...Object.keys(probesOfKind), textKind, ...vectorKinds].join(', ')}`,
   })
 }
 
-/** The column of a request, and what is said of its vectors. Throws code 12 for a column there is not, 13 for one that has no such values. */
+/** The tokenizer of an index, where it is one that was registered in this process. */
+function registeredIn({ source }: Engine, text: TextOptions | undefined): string | undefined {
+  return source.analyzers.custom.find(({ name }) => name === text?.baseTokenizer)?.name
+}
+
+/** Throws code 13 for what is said of text where there is none, or of vectors where there is text. */
+function checkFamily(request: CreateIndexRequest, kind: IndexKind): void {
+  const isText = isTextKind(kind)
+  const name = (isText ? vectorFields : textFields).find(field => request[field] !== undefined)
+  if (name === undefined) return
+  throw invalidInput(`an ${kind} index has no use for ${name}`, {
+    hint: `leave it out; it is for ${isText ? 'indexes of vectors' : textKind}`,
+  })
+}
+
+/** The column of a request, and what is said of its vectors or texts. Throws code 12 for a column there is not, 13 for one that has no such values. */
 function indexableField(
   { schema }: Layout,
   request: CreateIndexRequest,
   kind: IndexKind,
-): { readonly field: number; readonly vector?: VectorDefinition } {
+  analyzers: Analyzers,
+): Pick<IndexSpec, 'field' | 'vector' | 'text'> {
   const { column } = request
   const chain = findField(schema, column)
   const { id: field } = chain.at(-1)!
@@ -106,6 +125,12 @@ function indexableField(
       throw unsupported(`vectors inside of structs are not searched, nor indexed: ${quote(column)}`)
     }
     return { field, vector: vectorDefinition(kind, request, type) }
+  }
+  if (isTextKind(kind)) {
+    if (!holdsText(type)) throw holdsNoText(column, type)
+    const text = textDefinition(request)
+    analyzers.open(text)
+    return { field, text }
   }
   // A list of fixed size is a vector: what it holds are no labels (A-079).
   const fits = (each: ScalarKind) => type.kind !== 'fixed_size_list' && indexableBy(each, type)
@@ -127,8 +152,7 @@ function whatFits(type: DataType, kinds: readonly ScalarKind[]): string {
  */
 function defaultName(column: string, kind: IndexKind, field: number, known: readonly Shown[]): string {
   const base = `${column.replaceAll('.', '_')}_idx`
-  const isRelated = ({ spec }: Shown) =>
-    spec.field === field && isVectorKind(spec.kind) === isVectorKind(kind)
+  const isRelated = ({ spec }: Shown) => spec.field === field && familyOf(spec.kind) === familyOf(kind)
   const taken = new Set(known.flatMap(each => (isRelated(each) ? [] : [each.spec.name])))
   let name = base
   for (let n = 2; taken.has(name); n++) name = `${base}_${n}`

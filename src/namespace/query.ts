@@ -45,8 +45,12 @@ export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = a
   return analyzePlan(plan, reader, other, request.id.join('$'), pacer, engine.clock)
 }
 
-function settled({ clock }: Engine, request: Request<'queryTable'>, reader: TableReader): Plan {
-  return settleQuery(request, reader.schema, clock, reader.vectorIndexes)
+function settled({ clock, source }: Engine, request: Request<'queryTable'>, reader: TableReader): Plan {
+  return settleQuery(request, reader.schema, clock, {
+    vectors: reader.vectorIndexes,
+    texts: reader.textIndexes,
+    analyzer: options => source.analyzers.open(options),
+  })
 }
 
 /** The version that is asked for, and the one it is to differ from. */

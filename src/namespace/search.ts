@@ -3,12 +3,15 @@ import { concatChunks } from '../arrow/encode-ipc.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
 import { invalidInput, quote } from '../errors.js'
+import type { HighlightOptions } from '../indexes/text/highlight.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
 import type { Parameters } from '../protocol/parameters.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
 import { readReply } from './arrow-rows.js'
+import { type FuseRows, fusedRows } from './custom-fusion.js'
 import { filterFields } from './filter-fields.js'
+import { fullTextField, type TextQuery } from './full-text.js'
 import { callOptions, type RowsOptions, rowObjects } from './row-objects.js'
 import { isScan, scanPages } from './scan-pages.js'
 import { columnsField } from './selection.js'
@@ -16,7 +19,7 @@ import type { Row } from './table-data.js'
 
 type QueryRequest = Request<'queryTable'>
 
-/** Rows a search returns when no limit is given and there is a vector, as LanceDB does. */
+/** Rows a search returns when no limit is given and there is a vector or a text, as LanceDB does. */
 const defaultLimit = 10
 
 /** Rows of a batch where the caller does not say. */
@@ -41,16 +44,23 @@ export interface Order {
 /** Rows with those of their columns that are selected, and with what a search adds to them. */
 export type Selected<R extends object, K extends keyof R> = string extends keyof R
   ? R
-  : Pick<R, K | Extract<keyof R, '_distance' | '_rowid'>>
+  : Pick<R, K | Extract<keyof R, '_distance' | '_score' | '_relevance_score' | '_rowid' | '_highlights'>>
 
 /** `R`: the rows it finds, as far as they are known when the program is compiled. */
 export class Search<R extends object = Row> {
   readonly #operations: Operations
   readonly #request: Omit<QueryRequest, 'k'> & { readonly k?: number }
+  /** Null: the operation joins what was found. */
+  readonly #fuse: FuseRows | null
 
-  constructor(operations: Operations, request: Omit<QueryRequest, 'k'> & { readonly k?: number }) {
+  constructor(
+    operations: Operations,
+    request: Omit<QueryRequest, 'k'> & { readonly k?: number },
+    fuse: FuseRows | null = null,
+  ) {
     this.#operations = operations
     this.#request = request
+    this.#fuse = fuse
   }
 
   /**
@@ -63,8 +73,8 @@ export class Search<R extends object = Row> {
 
   /**
    * What to return, in this order; default all columns. Names of columns, or expressions (SQL) by the names they get:
-   * `{ id: 'id', total: 'price * amount' }`. `_distance` follows where there is one. Expressions may read `_rowid`,
-   * `_rowoffset` (rows of the version before this one) and `_distance`, and take `$1` and `:name` from the parameters of
+   * `{ id: 'id', total: 'price * amount' }`. `_distance`, `_score` and
+   * `_relevance_score` follow where there are such. Expressions may read those, `_rowid` and `_rowoffset` (rows of the version before this one), and take `$1` and `:name` from the parameters of
    * `where`. With `count`, `sum`, `min`, `max` or `avg` in one of them the answer has a row per group (see `groupBy`).
    */
   select<const K extends keyof R & string>(columns: readonly K[]): Search<Selected<R, K>>
@@ -104,7 +114,7 @@ export class Search<R extends object = Row> {
     return this.#with({ order_by })
   }
 
-  /** How many rows at most: default 10 by vector, else all. */
+  /** How many rows at most: default 10 by vector or text, else all. */
   limit(k: number): Search<R> {
     return this.#with({ k })
   }
@@ -166,12 +176,60 @@ export class Search<R extends object = Row> {
     return this.#with({ refine_factor: n })
   }
 
+  /**
+   * Looks for a text: words, of which a row has one or more (`a b`), or a query of parts. Rows come by their `_score` (BM25), the best first.
+   * `columns`: where to look; default all with an index of type FTS, or without any all of text. Columns without an index are read row by row, in
+   * the way an index has by default; with `requireIndex` they are refused. Beside a vector: a row is found by either, ranked as `fuse` says.
+   */
+  fullText(
+    query: string | TextQuery,
+    { columns, requireIndex }: { readonly columns?: readonly string[]; readonly requireIndex?: boolean } = {},
+  ): Search<R & { readonly _score: number }> {
+    return this.#with<R & { readonly _score: number }>({
+      full_text_query: fullTextField(query, columns),
+      ...(requireIndex !== undefined && { require_index: requireIndex }),
+    })
+  }
+
+  /**
+   * How rows found by vector and by text become one list, by `_relevance_score`: by reciprocal ranks (the default, with `k` 60), or by nearness
+   * and score, each brought to 0 for the worst to 1 for the best that was found, of which the first counts `vectorWeight` (0 to 1) and the
+   * second the rest. A row that one of them did not find has null for it. A function gets the rows of both and says how relevant each is;
+   * its rows come as objects alone (`toArray`), in no other order. A second `fuse` takes the place of the first.
+   */
+  fuse(
+    by: { readonly rrf: { readonly k?: number } } | { readonly vectorWeight: number } | FuseRows,
+  ): Search<R> {
+    if (typeof by === 'function') return new Search<R>(this.#operations, this.#request, by)
+    const fusion = 'rrf' in by ? { rrf: by.rrf } : { weighted: { vector_weight: by.vectorWeight } }
+    return new Search<R>(this.#operations, Object.assign({}, this.#request, { fusion }))
+  }
+
+  /**
+   * Adds `_highlights`: for each column that is searched (or those named) its text with the words marked that were looked for, of the first
+   * 16,384 UTF-16 units of it; or the snippets that have most of them.
+   */
+  highlight({
+    columns,
+    snippetLength,
+    ...marks
+  }: HighlightOptions & { readonly columns?: readonly string[] } = {}): Search<
+    R & { readonly _highlights: Readonly<Record<string, string | null>> }
+  > {
+    const highlight = {
+      ...marks,
+      ...(columns !== undefined && { columns }),
+      ...(snippetLength !== undefined && { snippet_length: snippetLength }),
+    }
+    return this.#with<R & { readonly _highlights: Readonly<Record<string, string | null>> }>({ highlight })
+  }
+
   /** Measures every row instead of asking a vector index: the answer is exact. */
   bypassVectorIndex(): Search<R> {
     return this.#with({ bypass_vector_index: true })
   }
 
-  /** Passes over rows that the vector index does not cover yet. Without an index it changes nothing. */
+  /** Passes over rows that the index of the vectors, or of the text, does not cover yet. Without an index it changes nothing. */
   fastSearch(): Search<R> {
     return this.#with({ fast_search: true })
   }
@@ -190,7 +248,11 @@ export class Search<R extends object = Row> {
   async toArray(options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R[]>
   async toArray(options: RowsOptions): Promise<Row[]>
   async toArray(options: RowsOptions = {}): Promise<object[]> {
-    const { batches } = readReply(await this.#run(callOptions(options)))
+    const call = callOptions(options)
+    if (this.#fuse !== null) {
+      return fusedRows(this.#operations, this.#settled(), this.#fuse, options, call)
+    }
+    const { batches } = readReply(await this.#run(call))
     return rowObjects(batches, options)
   }
 
@@ -244,17 +306,21 @@ export class Search<R extends object = Row> {
   }
 
   #settled(): QueryRequest {
-    const { vector = null } = this.#request
-    const { k = vector === null ? Number.MAX_SAFE_INTEGER : defaultLimit } = this.#request
+    const { vector = null, full_text_query } = this.#request
+    const isSearch = vector !== null || full_text_query !== undefined
+    const { k = isSearch ? defaultLimit : Number.MAX_SAFE_INTEGER } = this.#request
     return Object.assign({}, this.#request, { vector, k })
   }
 
   #run(options: CallOptions) {
+    if (this.#fuse !== null) {
+      throw invalidInput('rows joined by a function come as objects', { hint: 'ask for them by toArray()' })
+    }
     return this.#operations.queryTable(this.#settled(), options)
   }
 
   #with<T extends object = R>(more: Partial<QueryRequest>): Search<T> {
     // What follows a spread in a literal takes ten times as long, which a small query notices.
-    return new Search<T>(this.#operations, Object.assign({}, this.#request, more))
+    return new Search<T>(this.#operations, Object.assign({}, this.#request, more), this.#fuse)
   }
 }

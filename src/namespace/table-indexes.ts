@@ -1,11 +1,12 @@
 /** The indexes of a table as its handle shows them. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
-import { isVectorKind } from '../indexes/vector/kind.js'
 import type { Metric } from '../kernels/metric.js'
+import { isScalarKind } from '../manifest/table-index.js'
 import { deadline } from '../primitives/abort.js'
 import { systemClock } from '../primitives/clock.js'
 import type { CallOptions, Operations, Reply, Request } from '../protocol/calls.js'
+import type { Language } from '../protocol/index-shapes.js'
 import type { Watch } from './changes.js'
 import { pauses } from './job-ended.js'
 import { wireNames } from './vector-definition.js'
@@ -89,7 +90,43 @@ export type VectorIndexOptions =
   | ProductGraphOptions
 export type VectorIndexType = VectorIndexOptions['type']
 
-export type CreateIndexOptions = ScalarIndexOptions | VectorIndexOptions
+/**
+ * Indexes of texts, and of lists of texts, which find rows by their words. A text is cut into tokens; what is too long is dropped, the rest
+ * lower-cased, made a stem, dropped where that is a stop word, and folded to ASCII, in that order. The words of a query go the same way.
+ */
+export interface TextIndexOptions extends AnyIndexOptions {
+  readonly type: 'FTS'
+  /** Whether it is kept where in a text words stand, which phrases need. Default false. */
+  readonly withPosition?: boolean
+  /**
+   * What tokens are: `simple` (default) cuts at white space and punctuation, `whitespace` at white space, `raw` not at all, `ngram` into
+   * all parts of so many characters, `segmenter` into words of languages that do not put spaces between them; or the name of one
+   * that `connect` was given.
+   */
+  readonly baseTokenizer?: string
+  /** Of stems and stop words. Default `English`. */
+  readonly language?: Language
+  /** Tokens of so many bytes of UTF-8 or more are dropped. Default 40. */
+  readonly maxTokenLength?: number
+  /** Whether upper and lower case are the same. Default true. */
+  readonly lowerCase?: boolean
+  /** Whether words count by their stems. Default true, with `ngram` false. */
+  readonly stem?: boolean
+  /** Whether words are dropped that most texts have. Default true, with `ngram` false. */
+  readonly removeStopWords?: boolean
+  /** Instead of those of the language. */
+  readonly customStopWords?: readonly string[]
+  /** Whether letters with accents and without are the same. Default true. */
+  readonly asciiFolding?: boolean
+  /** Characters of the shortest part, with `ngram`. Default 3. */
+  readonly ngramMinLength?: number
+  /** Characters of the longest. Default 3. */
+  readonly ngramMaxLength?: number
+  /** Whether only parts count with which a text begins. Default false. */
+  readonly prefixOnly?: boolean
+}
+
+export type CreateIndexOptions = ScalarIndexOptions | VectorIndexOptions | TextIndexOptions
 
 export interface WaitForIndexOptions extends CallOptions {
   /** Milliseconds. Default: as long as it takes. */
@@ -104,8 +141,8 @@ export interface IndexInfo {
   readonly columns: readonly string[]
   readonly type: string
   /**
-   * `pending`: waits to be built; `building`; `ready`: has all rows; `stale`: lacks some, which queries look at one by one;
-   * `failed`: could not be built, `reason` says why.
+   * `pending`: waits to be built; `building`; `ready`: has all rows; `stale`: lacks some, which queries look at one by one, or
+   * has terms that cannot be asked for here, as `reason` says then; `failed`: could not be built, `reason` says why.
    */
   readonly status: 'pending' | 'building' | 'ready' | 'stale' | 'failed'
   /** Living rows that it has. */
@@ -151,7 +188,7 @@ export async function createIndex(
   const { type = 'BTREE', name, replace = true, waitTimeoutMs } = options
   checkMs('waitTimeoutMs', waitTimeoutMs)
   const { said, call } = parted(options)
-  if (!isVectorKind(type)) checkNothing(said, type)
+  if (isScalarKind(type)) checkNothing(said, type)
   const request = { id, column, index_type: type, replace, ...(name !== undefined && { name }), ...said }
   const { index_name } = await operations.createTableIndex(request, call)
   if (waitTimeoutMs !== undefined) {
@@ -160,7 +197,7 @@ export async function createIndex(
   return { name: index_name }
 }
 
-/** What is said of vectors, in the words of the wire, and what the call is given. */
+/** What is said of vectors or texts, in the words of the wire, and what the call is given. */
 function parted(options: CreateIndexOptions): {
   readonly said: Partial<Request<'createTableIndex'>>
   readonly call: CallOptions
@@ -169,7 +206,7 @@ function parted(options: CreateIndexOptions): {
   const said: Record<string, unknown> = {}
   const call: Record<string, unknown> = {}
   for (const [option, value] of Object.entries(others)) {
-    const wire = vectorOptions[option]
+    const wire = vectorOptions[option] ?? textOptions[option]
     if (wire === undefined) call[option] = value
     else if (value !== undefined) said[wire] = value
   }
@@ -181,11 +218,41 @@ const vectorOptions: Readonly<Record<string, string | undefined>> = {
   ...wireNames,
 }
 
+const textOptions: Readonly<Record<string, string | undefined>> = {
+  withPosition: 'with_position',
+  baseTokenizer: 'base_tokenizer',
+  language: 'language',
+  maxTokenLength: 'max_token_length',
+  lowerCase: 'lower_case',
+  stem: 'stem',
+  removeStopWords: 'remove_stop_words',
+  customStopWords: 'custom_stop_words',
+  asciiFolding: 'ascii_folding',
+  ngramMinLength: 'ngram_min_length',
+  ngramMaxLength: 'ngram_max_length',
+  prefixOnly: 'prefix_only',
+}
+
+/** What is said of texts, in the words of the wire. */
+export function textFieldsOf(said: Readonly<Record<string, unknown>>): Partial<Request<'createTableIndex'>> {
+  const fields = Object.entries(said).flatMap(([option, value]) => {
+    const wire = textOptions[option]
+    return wire === undefined || value === undefined ? [] : [[wire, value] as const]
+  })
+  return Object.fromEntries(fields)
+}
+
 function checkNothing(said: object, type: ScalarKind): void {
-  const option = Object.keys(vectorOptions).find(each => Object.hasOwn(said, vectorOptions[each]!))
+  const saidOf = (options: typeof vectorOptions) =>
+    Object.keys(options).find(each => Object.hasOwn(said, options[each]!))
+  const ofVectors = saidOf(vectorOptions)
+  const option = ofVectors ?? saidOf(textOptions)
   if (option === undefined) return
   throw invalidInput(`a ${type} index has no use for ${option}`, {
-    hint: 'it is for indexes of vectors: say which in type, e.g. IVF_PQ',
+    hint:
+      ofVectors === undefined
+        ? 'it is for indexes of texts: say so in type, FTS'
+        : 'it is for indexes of vectors: say which in type, e.g. IVF_PQ',
   })
 }
 

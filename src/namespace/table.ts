@@ -32,6 +32,7 @@ import {
 import { tableRows } from './table-rows.js'
 import { Tags } from './table-tags.js'
 import { rowNumbers, Take } from './take.js'
+import { type TextToken, type TokenizeColumnOptions, tokenizeAs } from './tokenize.js'
 
 export type VersionInfo = Reply<'describeTableVersion'>['version']
 
@@ -155,14 +156,17 @@ export class Table<R extends object = Row> {
   /**
    * Begins a search: by `vector`, or without one a scan in row order. Several vectors are one query on a column of lists of vectors: the
    * distance of a row is 1 - the sum, over them, of 1 - the distance of the row's vector that is nearest. On a column of vectors each is a
-   * query, with whose number (`query_index`) its rows begin. Nothing runs until the rows are asked for.
+   * query, with whose number (`query_index`) its rows begin. A string is words to look for, as `fullText` does. Nothing runs until the
+   * rows are asked for.
    */
   search(vector: VectorValues | readonly VectorValues[]): Search<R & { readonly _distance: number }>
-  search(vector?: VectorValues | readonly VectorValues[]): Search<R>
-  search(vector?: VectorValues | readonly VectorValues[]): Search<R> {
+  search(words: string): Search<R & { readonly _score: number }>
+  search(asked?: VectorValues | readonly VectorValues[] | string): Search<R>
+  search(asked?: VectorValues | readonly VectorValues[] | string): Search<R> {
     const request = this.#request()
-    if (vector === undefined) return new Search<R>(this.#operations, request)
-    const searched = areSeveral(vector) ? { multi_vector: vector } : { single_vector: vector }
+    if (typeof asked === 'string') return new Search<R>(this.#operations, request).fullText(asked)
+    if (asked === undefined) return new Search<R>(this.#operations, request)
+    const searched = areSeveral(asked) ? { multi_vector: asked } : { single_vector: asked }
     return new Search<R>(this.#operations, Object.assign(request, { vector: searched }))
   }
 
@@ -325,6 +329,18 @@ export class Table<R extends object = Row> {
   /** How much of the table an index has, and how far its construction is. Throws code 6 when there is none of that name. */
   async indexStats(name: string, options: CallOptions = {}): Promise<IndexStats> {
     return indexStatsAt(this.#operations, { ...this.#request(), index_name: name }, options)
+  }
+
+  /**
+   * The terms that an index of texts makes of `text`, with where they stand in it: what a query for it looks for in the column. Throws code 6
+   * where the column has no such index, 13 where its tokenizer is one of the caller's own and not given.
+   */
+  async tokenize(
+    column: string,
+    text: string,
+    options: TokenizeColumnOptions = {},
+  ): Promise<readonly TextToken[]> {
+    return tokenizeAs(this.#operations, this.#request(), column, text, options)
   }
 
   /** Drops an index, and cancels its construction. Earlier versions keep it. Throws code 6 when there is none of that name. */

@@ -19,6 +19,12 @@ export const wireNames = {
   efConstruction: 'ef_construction',
 } as const satisfies Record<keyof VectorParameters, keyof CreateIndexRequest>
 
+/** The fields of a request that are for vector indexes alone. */
+export const vectorFields: readonly (keyof CreateIndexRequest)[] = [
+  'distance_type',
+  ...Object.values(wireNames),
+]
+
 type ParameterName = keyof typeof wireNames
 const parameterNames = Object.keys(wireNames) as readonly ParameterName[]
 

@@ -8,10 +8,34 @@ export function orAborted<T>(soon: Soon<T>, signal: AbortSignal | undefined): Pr
   if (signal === undefined) return promise
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)
+    let forget = () => {}
     if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+    else forget = whenAborted(signal, abort)
+    promise.then(resolve, reject).finally(forget)
   })
+}
+
+/** Who waits for a signal: many do for the same, and Node warns of more than ten listeners. */
+const waiting = new WeakMap<AbortSignal, Set<() => void>>()
+
+/** What it gives takes `then` back. Once nobody waits, nothing listens: that would keep the signal alive. */
+function whenAborted(signal: AbortSignal, then: () => void): () => void {
+  const known = waiting.get(signal)
+  const all = known ?? new Set()
+  if (known === undefined) {
+    waiting.set(signal, all)
+    signal.addEventListener('abort', callAll)
+  }
+  all.add(then)
+  return () => {
+    if (!all.delete(then) || all.size > 0) return
+    waiting.delete(signal)
+    signal.removeEventListener('abort', callAll)
+  }
+}
+
+function callAll({ target }: Event): void {
+  for (const each of waiting.get(target as AbortSignal) ?? []) each()
 }
 
 /** The items of `source`, until the signal fires: then throws `signal.reason` without waiting for the source. */

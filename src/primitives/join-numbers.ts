@@ -1,5 +1,5 @@
 /** Arrays of numbers, one after the other; where there is one only, that very one. `Numbers`: their class. */
-export function joinNumbers<T extends Uint32Array | Float64Array>(
+export function joinNumbers<T extends Uint32Array | Float32Array | Float64Array>(
   Numbers: new (length: number) => T,
   pieces: readonly T[],
 ): T {

@@ -85,7 +85,10 @@ export const createIndexRequest = object({
   ef_construction: optional(integer(1, 10_000), 'HNSW: candidates while building; default 100.'),
   // full text
   with_position: optional(boolean, 'Whether to keep positions, for phrases; default false.'),
-  base_tokenizer: optional(string('nonEmpty'), '`simple` (default), `whitespace`, `raw`, `ngram`.'),
+  base_tokenizer: optional(
+    string('nonEmpty'),
+    '`simple` (default), `whitespace`, `raw`, `ngram`, `segmenter`, or one that is registered.',
+  ),
   language: optional(language, 'For stems and stop words; default English.'),
   max_token_length: optional(integer(0), 'Longer tokens are dropped; default 40.'),
   lower_case: optional(boolean, 'Whether case does not matter; default true.'),
@@ -96,7 +99,12 @@ export const createIndexRequest = object({
   ngram_min_length: optional(integer(1), 'Shortest n-gram; default 3.', ['min_ngram_length']),
   ngram_max_length: optional(integer(1), 'Longest n-gram; default 3.', ['max_ngram_length']),
   prefix_only: optional(boolean, 'Whether to keep only n-grams at the start of a word; default false.'),
-  block_size: optional(integer(1), 'Documents per block of postings; 128 (default) or 256.'),
+  block_size: optional(integer(1), '128 or 256, and means nothing here: blocks are as large as suits them.'),
+  lance_tokenizer: optional(string(), '`text`: how documents of Lance are read. Others are refused.'),
+  index_operators: optional(boolean, 'false; true is refused.'),
+  preserve_original: optional(boolean, 'false; true is refused.'),
+  split_identifiers: optional(boolean, 'false; true is refused.'),
+  split_on_numerics: optional(boolean, 'false; true is refused.'),
 })
 export type CreateIndexRequest = Infer<typeof createIndexRequest>
 

@@ -101,10 +101,13 @@ const matchQuery = object({
   terms: required(string(), 'Text to look for; tokenised like the column.'),
   column: optional(string('nonEmpty'), 'Column; absent: those of the query.'),
   operator: optional(operator, 'Whether any term (default) or every term must match.'),
-  fuzziness: optional(integer(0), 'Most edits per term; absent: 0, 1 or 2 by the length of the term.'),
+  fuzziness: optional(
+    nullable(integer(0)),
+    'Most edits per term, 0 (default) to 2; null: as many as the length of the term bears.',
+  ),
   prefix_length: optional(integer(0), 'Leading characters that must be equal; default 0.'),
   max_expansions: optional(integer(0), 'Most terms a fuzzy term stands for; default 50.'),
-  boost: optional(number, 'Factor on the score; default 1.'),
+  boost: optional(number, 'Factor on the score, 0 to 1e9; default 1.'),
 })
 export type MatchQuery = Infer<typeof matchQuery>
 
@@ -201,6 +204,37 @@ const fullText = accept(
 )
 export type FullText = Infer<typeof fullText>
 
+const fusion = choice({
+  rrf: required(
+    object({ k: optional(number, 'Constant; default 60.') }),
+    'By reciprocal ranks: the sum of 1 / (k + rank).',
+  ),
+  weighted: required(
+    object({
+      vector_weight: required(number, 'Part that nearness counts, 0 to 1; the rest is that of the score.'),
+    }),
+    'By nearness and score, each brought to 0 for the worst found to 1 for the best.',
+  ),
+})
+
+const highlight = object({
+  columns: optional(
+    array(string('nonEmpty'), { distinct: name => name }),
+    'Columns; absent: those that are searched.',
+  ),
+  pre: optional(string(), 'What stands before a word that was looked for; default `<b>`.'),
+  post: optional(string(), 'What stands after it; default `</b>`.'),
+  escape: optional(
+    enumeration(['none', 'html']),
+    'Whether the text itself is written for HTML; default none.',
+  ),
+  snippet_length: optional(
+    integer(1),
+    'Only snippets, of at most so many UTF-16 units; absent: the whole text.',
+  ),
+  snippets: optional(integer(1), 'How many snippets at most, up to 100; default 1.'),
+})
+
 // ---- the query
 
 export const distanceType = enumeration(['l2', 'cosine', 'dot', 'hamming'], { euclidean: 'l2' })
@@ -225,6 +259,14 @@ const queryFields = {
     ['metric_type'],
   ),
   full_text_query: optional(fullText, 'Text to search for; beside a vector: hybrid search.'),
+  fusion: optional(
+    fusion,
+    'How rows found by vector and by text become one list; default rrf. An extension of Sheaf.',
+  ),
+  highlight: optional(
+    highlight,
+    'Adds `_highlights`: the texts of columns with the words marked for which their rows were found. An extension of Sheaf.',
+  ),
   filter: optional(string('nonBlank'), 'SQL predicate.'),
   ...sqlParameters,
   prefilter: optional(boolean, 'Whether to filter before the search (default) or after it.'),
@@ -258,6 +300,10 @@ const queryFields = {
   ),
   bypass_vector_index: optional(boolean, 'Whether to search exactly; default false.'),
   fast_search: optional(boolean, 'Whether to skip rows no index covers; default false.'),
+  require_index: optional(
+    boolean,
+    'Whether to refuse a text search on a column without an index, instead of reading every row; default false. An extension of Sheaf.',
+  ),
 }
 
 const rules = {

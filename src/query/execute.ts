@@ -11,11 +11,12 @@ import { valueType } from '../sql/values/types.js'
 import type { TableReader } from '../table/table-reader.js'
 import { Grouper, seedOf } from './group.js'
 import { groupRows } from './group-rows.js'
+import { highlightsField, withHighlights } from './highlight-rows.js'
 import { joinHits, type RowHits, regrouped, sliceHits } from './hits.js'
 import type { Meter } from './meter.js'
 import { arranged, orderedRows } from './ordered.js'
-import type { Grouping, Plan, VectorSearch } from './plan.js'
-import { chunkRows, evaluated, foundRows, namesOf, nearestRows, type Run, stepsOf } from './run.js'
+import { type Grouping, isRanked, type Plan, type VectorSearch } from './plan.js'
+import { chunkRows, evaluated, foundRows, namesOf, type Run, rankedRows, stepsOf } from './run.js'
 import { queryIndexColumn, queryIndexField, RowSource } from './source.js'
 import { inSteps } from './steps.js'
 
@@ -35,15 +36,17 @@ export async function executePlan(
   meter: Meter | null = null,
 ): Promise<QueryResult> {
   const { offset, limit, search, output, grouping, distinct } = plan
+  const ranked = isRanked(plan)
   const run: Run = {
     plan,
     source: new RowSource(reader, pacer, other, meter),
     pacer,
     names: namesOf(output.map(({ value }) => value)),
     seed: seedOf(clock),
-    window: search === null ? { offset, limit } : { offset: 0, limit: Number.POSITIVE_INFINITY },
+    window: ranked ? { offset: 0, limit: Number.POSITIVE_INFINITY } : { offset, limit },
   }
-  const schema: Schema = { fields: output.map(({ field }) => field) }
+  const marks = plan.highlights.length === 0 ? [] : [highlightsField(plan)]
+  const schema: Schema = { fields: [...output.map(({ field }) => field), ...marks] }
   const batches: Batch[] = []
   if (distinct) {
     const distinct = () => distinctRows(run, schema)
@@ -58,7 +61,7 @@ export async function executePlan(
     }
     return { schema, batches }
   }
-  if (plan.order.length > 0 && search === null) {
+  if (plan.order.length > 0 && !ranked) {
     for await (const batch of rowsInOrder(run, schema)) batches.push(batch)
     return { schema, batches }
   }
@@ -69,7 +72,8 @@ export async function executePlan(
       continue
     }
     const batch = rowsOut(run, hits, schema)
-    batches.push(batch instanceof Promise ? await batch : batch)
+    const rows = batch instanceof Promise ? await batch : batch
+    batches.push(marks.length === 0 ? rows : await withHighlights(rows, run, hits))
   }
   return { schema, batches }
 }
@@ -127,11 +131,11 @@ function wantedRows(run: Run): Flow<RowHits> {
 }
 
 function* windowOf(run: Run): Flow<RowHits> {
-  const { order, output, search } = run.plan
+  const { order, output } = run.plan
   const { offset, limit } = run.window
   if (limit <= 0) return
-  if (search !== null && order.length === 0) {
-    yield yield* arrival(nearestRows(run.plan, search, run.source, run.pacer))
+  if (isRanked(run.plan) && order.length === 0) {
+    yield yield* arrival(rankedRows(run.plan, run.source, run.pacer))
     return
   }
   const values = output.map(({ value }) => value)

@@ -12,12 +12,14 @@ import type { IndexReader } from '../table/table-index.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { Choice } from './choose-probes.js'
 import { nearText } from './explain-near.js'
+import { textText } from './explain-text.js'
 import { choiceFor, mayPass } from './filter.js'
 import { namedRows } from './named-rows.js'
-import type { Aggregate, OrderKey, OutputColumn, Plan, VectorSearch } from './plan.js'
+import { type Aggregate, isRanked, type OrderKey, type OutputColumn, type Plan } from './plan.js'
 import { indexesOf, printProbes } from './probes.js'
 import { enoughFor } from './run.js'
 import type { RowSource } from './source.js'
+import type { Fusion } from './text-plan.js'
 
 /** One step of a plan, and what a meter calls it; undefined where it counts nothing. */
 export interface ExplainedStep {
@@ -52,15 +54,19 @@ export async function explained(
   verbose: boolean,
   pacer: Pacer,
 ): Promise<Explained> {
-  const { filter, output, order, grouping, from, search } = plan
+  const { filter, output, order, grouping, from, search, text } = plan
   const { reader } = source
   const before = filterBefore(plan)
   const choice = await begun(choiceFor(source, before, { from, enough: enoughFor(plan) }, pacer))
-  const near = search === null ? [] : await nearSteps(plan, search, reader, pacer)
-  // Rows that an index proposes are not looked for.
-  const isScanned = search === null || search.index === null || before !== null
+  const ranked = await rankingSteps(plan, reader, pacer)
+  // Rows that an index proposes or finds are not looked for.
+  const isScanned =
+    before !== null ||
+    !isRanked(plan) ||
+    (search !== null && search.index === null) ||
+    text?.columns.some(({ index }) => index === null) === true
   const scan = isScanned ? [await scanStep(plan, source, table, pacer)] : []
-  const steps = [...outputSteps(plan, verbose), ...near, ...rowSteps(before, choice), ...scan]
+  const steps = [...outputSteps(plan, verbose), ...ranked, ...rowSteps(before, choice), ...scan]
   const expressions = [
     filter,
     ...[...output, ...order, ...(grouping?.keys ?? [])].map(({ value }) => value),
@@ -68,28 +74,28 @@ export async function explained(
   ]
   const warnings = new Set(expressions.flatMap(each => each?.warnings ?? []))
   const unused = [
-    ...(search?.unused ?? []).map(({ index, reason }) => `not used: ${index}: ${reason}`),
+    ...[...(search?.unused ?? []), ...(text?.unused ?? [])].map(
+      ({ index, reason }) => `not used: ${index}: ${reason}`,
+    ),
     ...unusedIndexes(before, reader.indexes, choice),
   ]
   return { steps, notes: [...unused, ...[...warnings].map(warning => `warning: ${warning}`)] }
 }
 
 /** The condition on the rows that are looked at first of all. */
-function filterBefore({ filter, filterFirst, search }: Plan): BoundExpression | null {
-  return search === null || filterFirst ? filter : null
+function filterBefore(plan: Plan): BoundExpression | null {
+  return !isRanked(plan) || plan.filterFirst ? plan.filter : null
 }
 
 /** What is done with the rows that were found. */
-function outputSteps(
-  { output, grouping, distinct, order, offset, limit, search }: Plan,
-  verbose: boolean,
-): ExplainedStep[] {
+function outputSteps(plan: Plan, verbose: boolean): ExplainedStep[] {
+  const { output, grouping, distinct, order, offset, limit } = plan
   const columns = output.map(column => outputText(column, grouping !== null, verbose)).join(', ')
   const project = { text: `Project: ${columns}`, step: 'project' }
   const isBounded = limit < Number.MAX_SAFE_INTEGER || offset > 0
   const count = limit < Number.MAX_SAFE_INTEGER ? ` ${limit} rows` : ''
   const bounds =
-    isBounded && search === null
+    isBounded && !isRanked(plan)
       ? [{ text: `Limit:${count}${offset > 0 ? ` after ${offset}` : ''}`, step: 'limit' }]
       : []
   const sort = order.length === 0 ? [] : [{ text: `Sort: ${order.map(orderText).join(', ')}`, step: 'sort' }]
@@ -117,18 +123,27 @@ function orderText({ value, ascending, nullsFirst }: OrderKey): string {
   return `${printExpression(value)} ${ascending ? 'ASC' : 'DESC'} NULLS ${nullsFirst ? 'FIRST' : 'LAST'}`
 }
 
-/** How the nearest rows are found. */
-async function nearSteps(
-  { filter, filterFirst, offset, limit }: Plan,
-  search: VectorSearch,
-  reader: TableReader,
-  pacer: Pacer,
-): Promise<ExplainedStep[]> {
-  const isBefore = filter !== null && filterFirst
-  const text = await nearText(search, limit + offset, isBefore, reader, pacer)
-  const nearest = { text, step: 'nearest' }
-  if (filter === null || isBefore) return [nearest]
-  return [{ text: `Filter the rows found: ${printExpression(filter)}`, step: 'thin' }, nearest]
+/** How the rows that fit best are found. */
+async function rankingSteps(plan: Plan, reader: TableReader, pacer: Pacer): Promise<ExplainedStep[]> {
+  const { filter, filterFirst, offset, limit, search, text, fusion } = plan
+  if (!isRanked(plan)) return []
+  const steps: ExplainedStep[] = []
+  const k = limit + offset
+  if (filter !== null && !filterFirst) {
+    steps.push({ text: `Filter the rows found: ${printExpression(filter)}`, step: 'thin' })
+  }
+  if (search !== null && text !== null) steps.push({ text: `Fuse: ${fusionText(fusion)}` })
+  if (text !== null) steps.push({ text: await textText(text, k, reader, pacer), step: 'match' })
+  if (search !== null) {
+    const isBefore = filter !== null && filterFirst
+    steps.push({ text: await nearText(search, k, isBefore, reader, pacer), step: 'nearest' })
+  }
+  return steps
+}
+
+function fusionText(fusion: Fusion): string {
+  if (fusion.kind === 'rrf') return `reciprocal ranks, k = ${fusion.k}`
+  return `weighted, ${fusion.weight} for nearness`
 }
 
 /** How rows that pass a filter are found, but for the scan. */

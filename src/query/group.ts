@@ -6,8 +6,9 @@ import { takeColumn } from '../arrow/take.js'
 import type { DataType } from '../arrow/types.js'
 import type { Clock } from '../primitives/clock.js'
 import { decoded } from '../sql/kernels/dictionary.js'
+import { prefixBytes } from '../sql/kernels/sort-texts.js'
 import { valueType } from '../sql/values/types.js'
-import { type KeyBatch, KeyStore, prefixBytes } from './key-store.js'
+import { type KeyBatch, KeyStore } from './key-store.js'
 
 export class Grouper {
   readonly #store: KeyStore

@@ -11,18 +11,30 @@ export interface RowHits {
   /** Null: all rows are of the first part, ascending. */
   readonly partOf: Uint32Array | null
   readonly offsets: Uint32Array
-  /** Null where nothing was measured. */
-  readonly distances: Float32Array | null
+  /** What a search found out about each of them; none where rows were not searched but passed. */
+  readonly made: readonly MadeValues[]
 }
+
+/** The columns that searches make. */
+export const madeBySearch = { distance: '_distance', score: '_score', relevance: '_relevance_score' } as const
+
+/** One of them, for each hit; NaN: none. */
+export interface MadeValues {
+  readonly name: (typeof madeBySearch)[keyof typeof madeBySearch]
+  readonly values: Float32Array
+}
+
+/** Hits about which nothing was found out. */
+export const unmade: readonly MadeValues[] = []
 
 /** Some of the hits, by their number, in that order. */
 export function pickHits(hits: RowHits, rows: Uint32Array): RowHits {
-  const { parts, partOf, offsets, distances } = hits
+  const { parts, partOf, offsets, made } = hits
   return {
     parts,
     partOf: partOf === null ? new Uint32Array(rows.length) : rows.map(row => partOf[row]!),
     offsets: rows.map(row => offsets[row]!),
-    distances: distances === null ? null : Float32Array.from(rows, row => distances[row]!),
+    made: made.map(({ name, values }) => ({ name, values: Float32Array.from(rows, row => values[row]!) })),
   }
 }
 
@@ -39,7 +51,7 @@ export function* regrouped(groups: Flow<RowHits>, size: number): Flow<RowHits> {
       continue
     }
     const first = waiting[0]
-    const isOfPart = hits.partOf === null && hits.distances === null && first?.parts[0] === hits.parts[0]
+    const isOfPart = hits.partOf === null && hits.made.length === 0 && first?.parts[0] === hits.parts[0]
     if (first !== undefined && !isOfPart) {
       yield joined(waiting, count)
       waiting = []
@@ -81,13 +93,13 @@ export function joinHits(groups: readonly RowHits[]): RowHits {
 
 /** Hits `from .. to`. */
 export function sliceHits(hits: RowHits, from: number, to: number): RowHits {
-  const { parts, partOf, offsets, distances } = hits
+  const { parts, partOf, offsets, made } = hits
   if (from === 0 && to >= offsets.length) return hits
   return {
     parts,
     partOf: partOf?.subarray(from, to) ?? null,
     offsets: offsets.subarray(from, to),
-    distances: distances?.subarray(from, to) ?? null,
+    made: made.map(({ name, values }) => ({ name, values: values.subarray(from, to) })),
   }
 }
 
@@ -167,15 +179,14 @@ export function* mergeHits(
   lists: readonly RankedHits[],
   limit: number,
   pacer: Pacer,
-): Waits<RowHits> {
+): Waits<RankedHits> {
   const heap = lists.filter(list => list.offsets.length > 0).map((list): Cursor => ({ list, at: 0 }))
-  if (heap.length === 1) return sliceHits({ parts: parts.all, ...heap[0]!.list }, 0, limit)
+  if (heap.length === 1) return firstOf(heap[0]!.list, limit)
   const total = Math.min(
     limit,
     heap.reduce((sum, { list }) => sum + list.offsets.length, 0),
   )
   const merged = {
-    parts: parts.all,
     partOf: new Uint32Array(total),
     offsets: new Uint32Array(total),
     distances: new Float32Array(total),
@@ -194,6 +205,14 @@ export function* mergeHits(
     if ((n & 4095) === 4095 && pacer.due()) yield pacer.pause()
   }
   return merged
+}
+
+function firstOf({ partOf, offsets, distances }: RankedHits, limit: number): RankedHits {
+  return {
+    partOf: partOf.subarray(0, limit),
+    offsets: offsets.subarray(0, limit),
+    distances: distances.subarray(0, limit),
+  }
 }
 
 interface Cursor {

@@ -13,6 +13,7 @@ import type { DataType } from '../arrow/types.js'
 import { assert, invalidInput } from '../errors.js'
 import { orderOfBytes } from '../sql/kernels/compare.js'
 import { decoded } from '../sql/kernels/dictionary.js'
+import { prefixBytes } from '../sql/kernels/sort-texts.js'
 import { valueType } from '../sql/values/types.js'
 import {
   type ByteRows,
@@ -134,9 +135,6 @@ function valueWords(column: Column): Uint32Array[] {
   }
   return [words]
 }
-
-/** Bytes of a text that stand in its words. */
-export const prefixBytes = 8
 
 function textWords({ bytes, offsets }: ByteRows, length: number): Uint32Array[] {
   const first = new Uint32Array(length)

@@ -32,6 +32,7 @@ export type Step =
   | 'scan'
   | 'filter'
   | 'nearest'
+  | 'match'
   | 'thin'
   | 'aggregate'
   | 'sort'

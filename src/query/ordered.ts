@@ -5,9 +5,9 @@ import { takeBatch } from '../arrow/take.js'
 import { countRows } from '../manifest/layout.js'
 import { arrival, type Flow } from '../primitives/soon.js'
 import type { Part } from '../table/table-reader.js'
-import { pickHits, type RowHits, sliceHits } from './hits.js'
-import type { OrderKey } from './plan.js'
-import { chunkRows, evaluated, foundRows, namesOf, nearestRows, type Run, stepsOf } from './run.js'
+import { pickHits, type RowHits, sliceHits, unmade } from './hits.js'
+import { isRanked, type OrderKey } from './plan.js'
+import { chunkRows, evaluated, foundRows, namesOf, type Run, rankedRows, stepsOf } from './run.js'
 import { Sorter } from './sort.js'
 import { inSteps } from './steps.js'
 
@@ -20,8 +20,8 @@ export function orderedRows(run: Run, count: number): Flow<RowHits> {
 
 function* inOrder(run: Run, count: number): Flow<RowHits> {
   const { plan, source, pacer } = run
-  if (plan.search !== null) {
-    const found = yield* arrival(nearestRows(plan, plan.search, source, pacer))
+  if (isRanked(plan)) {
+    const found = yield* arrival(rankedRows(plan, source, pacer))
     const sorted = yield* arrival(sortedNumbers(run, found, count))
     yield pickHits(found, Uint32Array.from(sorted))
     return
@@ -95,7 +95,7 @@ class Places {
       partOf[i] = part
       offsets[i] = places[i]! - part * perPart
     }
-    return { parts: this.#parts, partOf, offsets, distances: null }
+    return { parts: this.#parts, partOf, offsets, made: unmade }
   }
 }
 

@@ -11,6 +11,7 @@ import type { Metric } from '../kernels/metric.js'
 import type { TableField } from '../manifest/table-schema.js'
 import type { AggregateFunction } from '../sql/binding/aggregates.js'
 import type { BoundExpression } from '../sql/bound.js'
+import type { Fusion, Highlighting, TextSearch } from './text-plan.js'
 
 export interface VectorSearch {
   readonly field: TableField
@@ -59,6 +60,9 @@ export interface Aggregate {
   readonly field: Field
 }
 
+/** The column of the texts in which words are marked. */
+export const highlightsName = '_highlights'
+
 /** One row for all rows with equal keys (NULL equals NULL); without keys one row in any case. */
 export interface Grouping {
   readonly keys: readonly { readonly field: Field; readonly value: BoundExpression }[]
@@ -76,21 +80,30 @@ export interface Plan {
   readonly filter: BoundExpression | null
   /** Whether the filter chooses the rows to search, or thins out the rows found. */
   readonly filterFirst: boolean
-  /** Null for a plain scan in row order. */
+  /** What rows are to be near to, what they are to say, and how the two become one list; without either it is a scan in row order. */
   readonly search: VectorSearch | null
+  readonly text: TextSearch | null
+  readonly fusion: Fusion
+  /** Columns that the answer shows marked, in `_highlights`; none: it has no such column. */
+  readonly highlights: readonly Highlighting[]
   /** Null where every row is one of the answer. */
   readonly grouping: Grouping | null
   readonly output: readonly OutputColumn[]
   /** Whether equal rows of the answer come once. */
   readonly distinct: boolean
-  /** None: by distance, else in row order (groups: as they are met). */
+  /** None: by distance, score or relevance, else in row order (groups: as they are met). */
   readonly order: readonly OrderKey[]
   /** The version whose rows are left out where they are at the same place in this one; undefined: none. */
   readonly differsFrom: number | undefined
   /** Living rows of the version that a scan passes over before it begins. */
   readonly from: number
-  /** Rows to skip: nearest ones where there is a vector, else rows of the answer. */
+  /** Rows to skip: the best ones of a search, else rows of the answer. */
   readonly offset: number
   /** Rows after the offset; may be larger than any table. */
   readonly limit: number
+}
+
+/** Whether rows are found by how well they fit, not in row order. */
+export function isRanked({ search, text }: Pick<Plan, 'search' | 'text'>): boolean {
+  return search !== null || text !== null
 }

@@ -1,15 +1,18 @@
 /** A plan under way: what all of its steps share, and the rows it begins with. */
 import type { Batch, Column } from '../arrow/column.js'
+import { assert } from '../errors.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { evaluate, selectRows } from '../sql/evaluate.js'
 import type { Part } from '../table/table-reader.js'
 import { candidates, matchingRows } from './filter.js'
-import { pickHits, type RowHits, sliceHits } from './hits.js'
-import type { Plan, VectorSearch } from './plan.js'
+import { fused } from './fuse.js'
+import { pickHits, type RowHits, sliceHits, unmade } from './hits.js'
+import { isRanked, type Plan } from './plan.js'
 import { searchExact } from './search-exact.js'
 import { searchNear } from './search-near.js'
+import { searchText } from './search-text.js'
 import type { RowSource } from './source.js'
 import { inSteps, Steps } from './steps.js'
 
@@ -50,15 +53,15 @@ function* evaluating(values: readonly BoundExpression[], batch: Batch, pacer: Pa
   return columns
 }
 
-/** All rows that match, by distance or in row order, a step at a time. `enough`: rows after which nobody asks for more. */
+/** All rows that match, the best first or in row order, a step at a time. `enough`: rows after which nobody asks for more. */
 export function* foundRows(
   { plan, source, pacer }: Run,
   names: readonly string[],
   steps: Steps,
   enough = Number.POSITIVE_INFINITY,
 ): Flow<RowHits> {
-  if (plan.search !== null) {
-    const hits = yield* arrival(nearestRows(plan, plan.search, source, pacer))
+  if (isRanked(plan)) {
+    const hits = yield* arrival(rankedRows(plan, source, pacer))
     for (const [from, to] of inSteps(hits.offsets.length, steps, pacer)) yield sliceHits(hits, from, to)
     return
   }
@@ -75,7 +78,7 @@ export function* foundRows(
         continue
       }
       for (const [start, end] of inSteps(offsets.length, steps, pacer)) {
-        yield { parts, partOf: null, offsets: offsets.subarray(start, end), distances: null }
+        yield { parts, partOf: null, offsets: offsets.subarray(start, end), made: unmade }
         if (pacer.due()) yield pacer.pause()
       }
     }
@@ -83,33 +86,36 @@ export function* foundRows(
 }
 
 /** Rows that pass after which a scan ends. */
-export function enoughFor({ search, grouping, distinct, order, offset, limit }: Plan): number {
-  const isWhole = search !== null || grouping !== null || distinct || order.length > 0
+export function enoughFor(plan: Plan): number {
+  const { grouping, distinct, order, offset, limit } = plan
+  const isWhole = isRanked(plan) || grouping !== null || distinct || order.length > 0
   return isWhole ? Number.POSITIVE_INFINITY : offset + limit
 }
 
-/** The nearest rows that are asked for. A filter that comes after the search thins them out. */
-export function nearestRows(
-  plan: Plan,
-  search: VectorSearch,
-  source: RowSource,
-  pacer: Pacer,
-): Soon<RowHits> {
-  return begun(finding(plan, search, source, pacer))
+/** The rows that fit best, as many as are asked for. A filter that comes after the search thins them out. */
+export function rankedRows(plan: Plan, source: RowSource, pacer: Pacer): Soon<RowHits> {
+  return begun(finding(plan, source, pacer))
 }
 
-function* finding(
-  { filter, filterFirst, offset, limit }: Plan,
-  search: VectorSearch,
-  source: RowSource,
-  pacer: Pacer,
-): Waits<RowHits> {
+function* finding(plan: Plan, source: RowSource, pacer: Pacer): Waits<RowHits> {
+  const { filter, filterFirst, offset, limit, search, text, fusion } = plan
   const before = filterFirst ? filter : null
   const after = filterFirst ? null : filter
   const { meter } = source
-  const find = search.index === null ? searchExact : searchNear
-  const nearest = () => find(search, before, offset + limit, source, pacer)
-  const found = yield* arrival(meter === null ? nearest() : meter.within('nearest', nearest, rowsIn))
+  const wanted = offset + limit
+  let near: RowHits | null = null
+  if (search !== null) {
+    const find = search.index === null ? searchExact : searchNear
+    const nearest = () => find(search, before, wanted, source, pacer)
+    near = yield* arrival(meter === null ? nearest() : meter.within('nearest', nearest, rowsIn))
+  }
+  let found = near
+  if (text !== null) {
+    const match = () => searchText(text, before, wanted, source, pacer)
+    found = yield* arrival(meter === null ? match() : meter.within('match', match, rowsIn))
+    if (near !== null) found = yield* fused(near, found, fusion, wanted, source.reader, pacer)
+  }
+  assert(found !== null, 'rows that are ranked are searched by something')
   if (after === null) return sliceHits(found, offset, found.offsets.length)
   const thinned = () => thinnedOut(found, after, offset, source, pacer)
   return yield* arrival(meter === null ? thinned() : meter.within('thin', thinned, rowsIn))

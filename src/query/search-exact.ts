@@ -9,7 +9,7 @@ import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/
 import type { BoundExpression } from '../sql/bound.js'
 import type { Part } from '../table/table-reader.js'
 import { candidates, passingRows } from './filter.js'
-import { mergeHits, Parts, type RankedHits, type RowHits, ranked } from './hits.js'
+import { madeBySearch, mergeHits, Parts, type RankedHits, type RowHits, ranked } from './hits.js'
 import { maxSims } from './max-sim.js'
 import type { VectorSearch } from './plan.js'
 import type { RowSource } from './source.js'
@@ -108,8 +108,14 @@ export class FoundRows {
   }
 
   /** The `limit` nearest of all. */
-  merged(limit: number, pacer: Pacer): Waits<RowHits> {
-    return mergeHits(this.parts, this.#lists, limit, pacer)
+  *merged(limit: number, pacer: Pacer): Waits<RowHits> {
+    const { partOf, offsets, distances } = yield* mergeHits(this.parts, this.#lists, limit, pacer)
+    return {
+      parts: this.parts.all,
+      partOf,
+      offsets,
+      made: [{ name: madeBySearch.distance, values: distances }],
+    }
   }
 }
 

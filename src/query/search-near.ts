@@ -13,8 +13,9 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import { arrival, begun, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
+import type { AllowedRows, SegmentReader } from '../table/covered-segment.js'
 import { elementKind } from '../table/vector-column.js'
-import type { AllowedRows, SegmentReader, VectorIndexReader } from '../table/vector-index.js'
+import type { VectorIndexReader } from '../table/vector-index.js'
 import type { RankedHits, RowHits } from './hits.js'
 import { asking, isLittle, measuring } from './near-costs.js'
 import type { IndexSearch, VectorSearch } from './plan.js'
@@ -128,7 +129,7 @@ class NearSearch {
    * Adds the rows that a segment proposes; `allowed`: the only ones, null for all. False where all that are allowed must be
    * measured: because so many are wanted, or because it proposes fewer than are wanted although there are more.
    */
-  *#ask(segment: SegmentReader, allowed: AllowedRows | null): Waits<boolean> {
+  *#ask(segment: SegmentReader<VectorIndexSegment>, allowed: AllowedRows | null): Waits<boolean> {
     const { effort } = this.#options
     if (allowed?.count === 0) return true
     const opened = yield* arrival(segment.open(this.#pacer.signal))
@@ -147,7 +148,7 @@ class NearSearch {
   }
 
   /** Measures rows of a segment that were proposed, by ordinal, ascending: so those of one part come one after the other. */
-  *#rank(segment: SegmentReader, ordinals: Uint32Array): Waits<void> {
+  *#rank(segment: SegmentReader<VectorIndexSegment>, ordinals: Uint32Array): Waits<void> {
     const { field, upper } = this.#search
     const { reader, meter } = this.#source
     const { signal } = this.#pacer
@@ -200,7 +201,7 @@ function columnBytes({ field: { type }, query }: VectorSearch): number {
 }
 
 /** Those of the rows that something covers. */
-function within(all: readonly PartRows[], cover: Pick<SegmentReader, 'covered'>): readonly PartRows[] {
+function within(all: readonly PartRows[], cover: Pick<VectorIndexReader, 'covered'>): readonly PartRows[] {
   return all.map(({ part, rows }) => {
     const covered = cover.covered(part.fragment)
     return { part, rows: rows.and(covered.slice(part.first, part.first + part.rows)) }

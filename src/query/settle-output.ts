@@ -27,7 +27,14 @@ import type { Expr } from '../sql/syntax/syntax.js'
 import { isOrdered, valueType } from '../sql/values/types.js'
 import { columnExpression, namedColumn } from './named-column.js'
 import type { Aggregate, Grouping, OrderKey, OutputColumn } from './plan.js'
-import { distanceField, madeFields, rowIdField, rowOffsetField, sourceSchema } from './source.js'
+import {
+  madeFields,
+  rowIdField,
+  rowOffsetField,
+  type SearchedBy,
+  searchedFields,
+  sourceSchema,
+} from './source.js'
 
 type Random = () => number
 
@@ -38,21 +45,21 @@ export interface SettledOutput {
   readonly order: readonly OrderKey[]
 }
 
-/** `measured`: whether rows have a distance. Throws code 12, 13 or 20 with the name at fault. */
+/** `by`: what rows are searched by. Throws code 12, 13 or 20 with the name at fault. */
 export function settleOutput(
   request: QueryRequest,
   schema: TableSchema,
-  measured: boolean,
+  by: SearchedBy,
   options: BindOptions,
   random: Random,
 ): SettledOutput {
-  const source = sourceSchema(schema, measured)
+  const source = sourceSchema(schema, by)
   const aliases = aliasesOf(request)
   const isGrouped = request.group_by !== undefined || aliases.some(({ tree }) => containsAggregate(tree))
   refuseIgnored(request, isGrouped)
   const { grouping, output, readable } = isGrouped
     ? settleGroups(request, aliases, source, options, random)
-    : settleRows(request, schema, aliases, measured, options, random)
+    : settleRows(request, schema, aliases, by, options, random)
   const distinct = request.distinct === true
   const order = (request.order_by ?? []).map((key): OrderKey => {
     const name = key.column_name
@@ -84,9 +91,15 @@ function refuseIgnored(request: QueryRequest, isGrouped: boolean): void {
   if (whole !== null && request.with_row_id === true) {
     throw invalidInput(`with_row_id asks for ids of rows, but the answer is of ${whole}`)
   }
-  if (request.resume_at !== undefined && (whole !== null || hasOrder || request.vector != null)) {
-    throw invalidInput('resume_at goes on with a scan: not with a vector, an order, groups or distinct rows')
+  if (request.resume_at !== undefined && (whole !== null || hasOrder || isSearch(request))) {
+    throw invalidInput(
+      'resume_at goes on with a scan: not with a vector, a text, an order, groups or distinct rows',
+    )
   }
+}
+
+function isSearch({ vector, full_text_query }: QueryRequest): boolean {
+  return vector != null || full_text_query !== undefined
 }
 
 /** The column of the answer of exactly this name, else the only one that equals it when case is ignored. */
@@ -150,11 +163,11 @@ function settleRows(
   request: QueryRequest,
   schema: TableSchema,
   aliases: readonly Alias[],
-  measured: boolean,
+  by: SearchedBy,
   options: BindOptions,
   random: Random,
 ): Settled {
-  const source = sourceSchema(schema, measured)
+  const source = sourceSchema(schema, by)
   const readable = (name: string) => columnExpression(namedColumn(name, source), random)
   const named = (name: string) => namedOutput(name, source, random)
   const output =
@@ -164,7 +177,7 @@ function settleRows(
   // A row is equal to no other once it has a distance or an id: those are added only where all rows are wanted.
   if (request.distinct === true) return { grouping: null, output, readable }
   const computed = [
-    ...(measured ? [distanceField.name] : []),
+    ...searchedFields[by].map(({ name }) => name),
     ...(request.with_row_id === true ? [rowIdField.name] : []),
     ...(request.resume_at !== undefined ? [rowOffsetField.name] : []),
   ]

@@ -3,6 +3,7 @@
  * answered is refused here, with the field that asks for it.
  */
 import { invalidInput, quote, unsupported } from '../errors.js'
+import { openAnalyzer } from '../indexes/text/analysis/open-analyzer.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { readParameters } from '../protocol/parameters.js'
@@ -10,46 +11,76 @@ import type { QueryRequest } from '../protocol/query-shapes.js'
 import { bindFilter } from '../sql/binding/bind.js'
 import { ParameterList } from '../sql/binding/parameters.js'
 import type { BoundExpression } from '../sql/bound.js'
-import type { OutputColumn, Plan } from './plan.js'
+import { highlightsName, type OutputColumn, type Plan } from './plan.js'
 import type { NearIndex } from './settle-near.js'
 import { settleOutput } from './settle-output.js'
+import {
+  type OpenAnalyzer,
+  settleFusion,
+  settleHighlights,
+  settleText,
+  type TextIndex,
+} from './settle-text.js'
 import { settleVector } from './settle-vector.js'
-import { queryIndexField, sourceSchema } from './source.js'
+import { queryIndexField, type SearchedBy, sourceSchema } from './source.js'
+
+/** What a version has to search by. */
+export interface Searchable {
+  readonly vectors: readonly NearIndex[]
+  readonly texts: readonly TextIndex[]
+  readonly analyzer: OpenAnalyzer
+}
+
+const unindexed: Searchable = {
+  vectors: [],
+  texts: [],
+  analyzer: options => openAnalyzer(options, []),
+}
 
 /**
- * `indexes`: those of vectors that the version has. Throws code 12 for unknown columns, 13 for what does not fit the table, 20 for types that do not fit, 0 for what this
+ * Throws code 12 for unknown columns, 13 for what does not fit the table, 20 for types that do not fit, 0 for what this
  * engine does not do.
  */
 export function settleQuery(
   request: QueryRequest,
   schema: TableSchema,
   clock: Clock = systemClock,
-  indexes: readonly NearIndex[] = [],
+  searchable: Searchable = unindexed,
 ): Plan {
-  if (request.full_text_query !== undefined) throw unsupported('full_text_query is not supported yet')
   if (request.parameters !== undefined && !hasExpressions(request)) {
     throw invalidInput('parameters are given, but no expression that could take them')
   }
-  const search = settleVector(request, schema, indexes)
+  const search = settleVector(request, schema, searchable.vectors)
+  const text = settleText(request, schema, searchable.texts, searchable.analyzer)
+  if (search !== null && search.batch !== null && text !== null) {
+    throw unsupported('a full_text_query goes with one vector, not with several (multi_vector)')
+  }
+  const by = searchedBy(search !== null, text !== null)
   const filterFirst = request.prefilter ?? true
   const parameters = parametersOf(request.parameters)
   const options = { parameters, clock }
-  const measured = search !== null
   const filter =
     request.filter === undefined
       ? null
-      : bindFilter(request.filter, sourceSchema(schema, measured && !filterFirst), options)
-  const output = settleOutput(request, schema, measured, options, () => clock.random())
+      : bindFilter(request.filter, sourceSchema(schema, filterFirst ? 'nothing' : by), options)
+  const output = settleOutput(request, schema, by, options, () => clock.random())
   parameters.checkUsed()
-  if (search !== null && search.batch !== null) checkQueryIndex(output.output)
+  const highlights = settleHighlights(request, text, schema)
+  if (highlights.length > 0) checkMade(output.output, highlightsName, 'an answer with highlight')
+  if (search !== null && search.batch !== null) {
+    checkMade(output.output, queryIndexField.name, 'an answer to several vectors')
+  }
   // Without a condition, rows to skip are rows of the version to pass over.
-  const isWhole = search === null && filter === null && request.differs_from === undefined
+  const isWhole = by === 'nothing' && filter === null && request.differs_from === undefined
   const isPlain = isWhole && output.grouping === null && !output.distinct
   const skipped = isPlain && output.order.length === 0 ? (request.offset ?? 0) : 0
   return {
     filter,
     filterFirst,
     search,
+    text,
+    fusion: settleFusion(request),
+    highlights,
     grouping: output.grouping,
     distinct: output.distinct,
     order: output.order,
@@ -61,16 +92,17 @@ export function settleQuery(
   }
 }
 
-/** An answer to several queries says in a column of its own which of them a row is near to. */
-function checkQueryIndex(output: readonly OutputColumn[]): void {
-  const { name } = queryIndexField
+function searchedBy(byVector: boolean, byText: boolean): SearchedBy {
+  if (byVector) return byText ? 'both' : 'vector'
+  return byText ? 'text' : 'nothing'
+}
+
+/** What is added to the columns of an answer has a name of its own. */
+function checkMade(output: readonly OutputColumn[], name: string, what: string): void {
   if (output.every(({ field }) => field.name !== name)) return
-  throw invalidInput(
-    `an answer to several vectors has a column ${quote(name)}, and another of that name is selected`,
-    {
-      hint: 'select it under another name, or leave it out',
-    },
-  )
+  throw invalidInput(`${what} has a column ${quote(name)}, and another of that name is selected`, {
+    hint: 'select it under another name, or leave it out',
+  })
 }
 
 /** Metadata of the columns of an answer about what differs: who compares two versions knows columns by their field ids. */
@@ -100,7 +132,7 @@ export function settleFilter(
   clock: Clock = systemClock,
 ): BoundExpression {
   const list = parametersOf(parameters)
-  const filter = bindFilter(text, sourceSchema(schema, false), { parameters: list, clock })
+  const filter = bindFilter(text, sourceSchema(schema), { parameters: list, clock })
   list.checkUsed()
   return filter
 }

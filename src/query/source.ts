@@ -4,6 +4,8 @@
  * - `_rowid`: stable for a row's life, unique in its table (uint64)
  * - `_rowoffset`: how many living rows of this version come before the row (uint64)
  * - `_distance`: where there is a vector to be near to (float32; l2 squared, 1 - cos, 1 - dot)
+ * - `_score`: where there is a text to be found (float32; BM25)
+ * - `_relevance_score`: where there are both, by which rows are ranked then (float32); a row that only one of them found has NULL for the other
  *
  * An answer to several query vectors has `query_index` beside those.
  */
@@ -17,19 +19,36 @@ import { takeColumn } from '../arrow/take.js'
 import type { Field, Schema } from '../arrow/types.js'
 import { assert } from '../errors.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
+import { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
+import { bytesOfWords } from '../sql/values/vector.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import { Difference } from './difference.js'
-import type { RowHits } from './hits.js'
+import { madeBySearch, type RowHits } from './hits.js'
 import type { Meter } from './meter.js'
 
 const uint64 = { kind: 'int', bits: 64, signed: false } as const
 
 export const rowIdField: Field = { name: '_rowid', type: uint64, nullable: false }
 export const rowOffsetField: Field = { name: '_rowoffset', type: uint64, nullable: false }
-export const distanceField: Field = { name: '_distance', type: { kind: 'float', bits: 32 }, nullable: false }
+
+const float32 = { kind: 'float', bits: 32 } as const
+const distanceField: Field = { name: madeBySearch.distance, type: float32, nullable: false }
+const scoreField: Field = { name: madeBySearch.score, type: float32, nullable: false }
+const relevanceField: Field = { name: madeBySearch.relevance, type: float32, nullable: false }
+
+/** What the rows of a query are searched by. */
+export type SearchedBy = 'nothing' | 'vector' | 'text' | 'both'
+
+/** The columns that a search makes. */
+export const searchedFields: Readonly<Record<SearchedBy, readonly Field[]>> = {
+  nothing: [],
+  vector: [distanceField],
+  text: [scoreField],
+  both: [{ ...distanceField, nullable: true }, { ...scoreField, nullable: true }, relevanceField],
+}
 
 /** In front of the columns of an answer to several query vectors: the number of the one its row is near to. */
 export const queryIndexField: Field = {
@@ -39,18 +58,32 @@ export const queryIndexField: Field = {
 }
 
 /** All columns that queries make. */
-export const madeFields: readonly Field[] = [rowIdField, rowOffsetField, distanceField]
+export const madeFields: readonly Field[] = [
+  rowIdField,
+  rowOffsetField,
+  distanceField,
+  scoreField,
+  relevanceField,
+]
 
 /** What queries can read of a table, which is the same for all of them. */
 class Readable {
-  readonly plain: Schema
-  readonly measured: Schema
   readonly fields: ReadonlyMap<string, TableField>
+  readonly #own: readonly Field[]
+  readonly #schemas = new Map<SearchedBy, Schema>()
 
   constructor({ fields }: TableSchema) {
-    this.plain = { fields: [...fields, rowIdField, rowOffsetField] }
-    this.measured = { fields: [...this.plain.fields, distanceField] }
+    this.#own = [...fields, rowIdField, rowOffsetField]
     this.fields = new Map(fields.map(field => [field.name, field]))
+  }
+
+  schema(by: SearchedBy): Schema {
+    let schema = this.#schemas.get(by)
+    if (schema === undefined) {
+      schema = { fields: [...this.#own, ...searchedFields[by]] }
+      this.#schemas.set(by, schema)
+    }
+    return schema
   }
 
   static of(schema: TableSchema): Readable {
@@ -65,10 +98,8 @@ class Readable {
 
 const readables = new WeakMap<TableSchema, Readable>()
 
-/** `measured`: whether the rows have a distance. */
-export function sourceSchema(schema: TableSchema, measured: boolean): Schema {
-  const readable = Readable.of(schema)
-  return measured ? readable.measured : readable.plain
+export function sourceSchema(schema: TableSchema, by: SearchedBy = 'nothing'): Schema {
+  return Readable.of(schema).schema(by)
 }
 
 export class RowSource {
@@ -138,8 +169,9 @@ export class RowSource {
     let pieces: Partitioned<Part> | null = null
     for (const name of names) {
       const field = this.#fields.get(name)
-      if (field === undefined && name === distanceField.name) {
-        columns.push(flat(distanceField, hits.distances!))
+      const made = field === undefined ? hits.made.find(known => known.name === name) : undefined
+      if (made !== undefined) {
+        columns.push(madeColumn(made.values))
       } else if (hits.offsets.length === 0) {
         columns.push(emptyColumn((field ?? madeField(name)).type))
       } else if (hits.partOf === null) {
@@ -311,6 +343,16 @@ function wholeNumbers(field: Field, length: number, numberOf: (row: number) => n
     halves[2 * row + 1] = value / 0x1_0000_0000
   }
   return flat(field, values)
+}
+
+/** NaN stands for NULL. */
+function madeColumn(values: Float32Array): Column {
+  const column = flat(distanceField, values)
+  const nullCount = values.reduce((count, value) => count + Number(Number.isNaN(value)), 0)
+  if (nullCount === 0) return column
+  const valid = new Bitset(values.length)
+  for (let row = 0; row < values.length; row++) if (!Number.isNaN(values[row]!)) valid.add(row)
+  return { ...column, nullCount, validity: bytesOfWords(valid.words) }
 }
 
 function flat(field: Field, values: BigUint64Array | Float32Array | Int32Array): Column {

@@ -1,6 +1,6 @@
-/** Opens files of sections (indexes/vector/section-file.ts): the footer at once, sections when they are asked for. */
+/** Opens files of sections (indexes/section-file.ts): the footer at once, sections when they are asked for. */
 import { assert } from '../errors.js'
-import { parseSectionFooter, type SectionFile } from '../indexes/vector/section-file.js'
+import { parseSectionFooter, type SectionFile } from '../indexes/section-file.js'
 import type { StoredFile } from '../manifest/layout.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { readTail, readVerified } from './verified-range.js'

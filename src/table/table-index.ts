@@ -2,13 +2,12 @@
 import { openSegment } from '../indexes/scalar/open-segment.js'
 import type { ScalarKind, ScalarProbe } from '../indexes/scalar/probe.js'
 import type { ScalarSegment, SegmentFile } from '../indexes/scalar/segment.js'
-import { isVectorKind } from '../indexes/vector/kind.js'
 import { findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
 import { fragmentsById } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'
-import type { CoverItem, IndexSegment, TableIndex } from '../manifest/table-index.js'
+import { type CoverItem, type IndexSegment, isScalarKind, type TableIndex } from '../manifest/table-index.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
@@ -44,7 +43,7 @@ export function indexReaders(source: TableSource, location: string, layout: Layo
   const fragments = fragmentsById(layout)
   return layout.indexes.flatMap(index => {
     const { kind } = index
-    return isVectorKind(kind) ? [] : [new TableIndexReader(source, location, layout, fragments, index, kind)]
+    return isScalarKind(kind) ? [new TableIndexReader(source, location, layout, fragments, index, kind)] : []
   })
 }
 

@@ -16,6 +16,7 @@ import { equalTypes } from '../arrow/same-type.js'
 import { takeColumn } from '../arrow/take.js'
 import { slotKey } from '../commit/blob-log.js'
 import { assert, corrupted } from '../errors.js'
+import type { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import { filePath } from '../manifest/file-names.js'
 import {
   type DataFile,
@@ -43,6 +44,7 @@ import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { checkedRuns, type DecodeRuns, readStoredRuns } from './stored-runs.js'
 import type { IndexReader } from './table-index.js'
 import type { TableSource } from './table-source.js'
+import type { TextIndexReader } from './text-index.js'
 import { presentVectors, type Vectors, vectorLists, vectorSegment, vectorsOf } from './vector-column.js'
 import type { VectorIndexReader } from './vector-index.js'
 
@@ -61,6 +63,8 @@ export class TableReader {
   readonly indexes: readonly IndexReader[]
   /** Those of this version that propose near vectors. */
   readonly vectorIndexes: readonly VectorIndexReader[]
+  /** Those of this version that find rows by the terms of a text. */
+  readonly textIndexes: readonly TextIndexReader[]
   readonly #source: TableSource
   readonly #location: string
   #starts: ReadonlyMap<Fragment, number> | undefined
@@ -76,12 +80,19 @@ export class TableReader {
     layout: Layout,
     indexes: readonly IndexReader[] = [],
     vectorIndexes: readonly VectorIndexReader[] = [],
+    textIndexes: readonly TextIndexReader[] = [],
   ) {
     this.#source = source
     this.#location = location
     this.layout = layout
     this.indexes = indexes
     this.vectorIndexes = vectorIndexes
+    this.textIndexes = textIndexes
+  }
+
+  /** What cuts texts into terms in this process. */
+  get analyzers(): Analyzers {
+    return this.#source.analyzers
   }
 
   get schema(): TableSchema {
@@ -106,7 +117,7 @@ export class TableReader {
         () => this.#parts.delete(fragment),
       )
     }
-    return this.#arrived(parts, signal)
+    return this.arrived(parts, signal)
   }
 
   /** How many living rows come before a fragment. */
@@ -163,7 +174,7 @@ export class TableReader {
         'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field, claim),
       this.#placeOf(file),
     )
-    return whenThere(this.#arrived(loading, signal), loaded => {
+    return whenThere(this.arrived(loading, signal), loaded => {
       // The same bytes serve versions in which fields of a struct are called differently.
       if (equalTypes(loaded.column.type, field.type)) return loaded
       return { ...loaded, column: retyped(loaded.column, field.type) }
@@ -202,7 +213,7 @@ export class TableReader {
         file === undefined
           ? convert()
           : this.#source.vectors.get(this.#keyOf(file, part, field), convert, this.#placeOf(file))
-      return whenThere(this.#arrived(converting, signal), converted => ({ segment: converted, ...known }))
+      return whenThere(this.arrived(converting, signal), converted => ({ segment: converted, ...known }))
     })
   }
 
@@ -212,7 +223,7 @@ export class TableReader {
     if (fragment.dead.count === 0) return null
     const last = fragment.dead.parts.at(-1)!
     const key = `${this.layout.table}/${fragment.id}/${runsKey(last)}/${batch}`
-    return this.#arrived(
+    return this.arrived(
       this.#source.live.get(key, () => this.#loadLive(part), this.#placeOfRuns(last)),
       signal,
     )
@@ -223,7 +234,7 @@ export class TableReader {
     const { rows, dead } = fragment
     if (dead.count === 0) return RowSet.all(rows)
     const bits = new Bitset(rows)
-    for (const { starts, ranks } of await this.#arrived(this.#deadOffsets(fragment), signal)) {
+    for (const { starts, ranks } of await this.arrived(this.#deadOffsets(fragment), signal)) {
       for (const [run, from] of starts.entries()) bits.addRange(from, from + ranks[run + 1]! - ranks[run]!)
     }
     return RowSet.ofBits(bits.not())
@@ -232,7 +243,7 @@ export class TableReader {
   /** How many rows of a part's fragment that come before the part are alive. */
   async liveBefore({ fragment, first }: Part, signal?: AbortSignal): Promise<number> {
     if (first === 0 || fragment.dead.count === 0) return first
-    const dead = await this.#arrived(this.#deadOffsets(fragment), signal)
+    const dead = await this.arrived(this.#deadOffsets(fragment), signal)
     return dead.reduce((live, offsets) => live - offsets.rankOf(first), first)
   }
 
@@ -248,11 +259,11 @@ export class TableReader {
       return range
     }
     const decode: DecodeRuns<RunSequence> = ids.ascending === false ? UnorderedRuns.decode : NumberRuns.decode
-    return this.#arrived(this.#runs(ids, decode, decode, rows), signal)
+    return this.arrived(this.#runs(ids, decode, decode, rows), signal)
   }
 
   /** What is being loaded, once it is there. Files of a version that ceased to exist meanwhile may be gone. */
-  #arrived<T>(loading: Soon<T>, signal: AbortSignal | undefined): Soon<T> {
+  arrived<T>(loading: Soon<T>, signal: AbortSignal | undefined): Soon<T> {
     if (loading instanceof Promise) return this.#waitedFor(loading, signal)
     signal?.throwIfAborted()
     return loading
@@ -276,7 +287,7 @@ export class TableReader {
   async marked(part: Part, places: readonly RunsPlace[], signal?: AbortSignal): Promise<Bitset> {
     const { fragment, first, rows } = part
     const marked = new Bitset(rows)
-    for (const runs of await this.#arrived(this.#offsetsAt(fragment, places), signal)) {
+    for (const runs of await this.arrived(this.#offsetsAt(fragment, places), signal)) {
       const from = runs.rankOf(first)
       const offsets = new Uint32Array(runs.rankOf(first + rows) - from)
       runs.copy(from, from + offsets.length, offsets)

@@ -1,6 +1,8 @@
 /** What reading tables needs of the root they live in. Shared by all tables, so that one byte budget covers them. */
 import type { FileLayout } from '../arrow/file-reader.js'
 import type { SlotReader } from '../commit/slots.js'
+import { Analyzers } from '../indexes/text/analysis/analyzers.js'
+import type { TextSegment } from '../indexes/text/segment.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
 import type { VectorSegment } from '../kernels/vector-segment.js'
 import type { Bitset } from '../primitives/bitset.js'
@@ -24,14 +26,25 @@ export interface TableSource {
   readonly footers: Room<FileLayout>
   /** Row ids of fragments, and offsets of their dead rows. */
   readonly runs: Room<RunSequence>
-  /** Live rows of the batches that have dead ones, and of segments of vector indexes, by ordinal. */
+  /** Live rows of the batches that have dead ones, and of segments of vector and text indexes, by ordinal. */
   readonly live: Room<Bitset>
   /** Segments of vector indexes, each as a whole. */
   readonly segments: Room<VectorIndexSegment>
+  /** Segments of text indexes, without their postings, */
+  readonly textSegments: Room<TextSegment>
+  /** and pages of those. */
+  readonly pages: Room<Uint8Array>
+  /** What cuts texts into terms. */
+  readonly analyzers: Analyzers
 }
 
 /** `memory`: where what was read is kept. */
-export function createTableSource(store: BlobStore, slots: SlotReader, memory: Memory): TableSource {
+export function createTableSource(
+  store: BlobStore,
+  slots: SlotReader,
+  memory: Memory,
+  analyzers: Analyzers = new Analyzers(),
+): TableSource {
   return {
     store,
     slots,
@@ -42,6 +55,9 @@ export function createTableSource(store: BlobStore, slots: SlotReader, memory: M
     runs: memory.room('runs', 'places', ({ starts, ranks }) => 200 + starts.byteLength + ranks.byteLength),
     live: memory.room('live', 'places', bits => 200 + bits.words.byteLength),
     segments: memory.room('vector-segments', 'data', segment => segment.bytes),
+    textSegments: memory.room('text-segments', 'data', segment => segment.bytes),
+    pages: memory.room('text-pages', 'data', bytes => bytes.length),
+    analyzers,
   }
 }
 

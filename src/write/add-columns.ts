@@ -49,7 +49,7 @@ function settle(column: NewColumn, schema: TableSchema, options: BindOptions): r
   if (virtual_column !== undefined) return virtualColumns(name, virtual_column, type, schema)
   if (expression !== undefined) {
     // What is evaluated once may read where a row stands and how it is numbered.
-    return [withValue(bindValue(expression, name, type, sourceSchema(schema, false), options), name, type)]
+    return [withValue(bindValue(expression, name, type, sourceSchema(schema), options), name, type)]
   }
   if (computed !== undefined) {
     const made = withValue(bindValue(computed, name, type, schema, options), name, type)

@@ -8,18 +8,17 @@ import { runPaced } from '../arrow/steps.js'
 import { buildSegment } from '../indexes/scalar/build-segment.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import { segmentSchema } from '../indexes/scalar/segment-schema.js'
-import { isVectorKind } from '../indexes/vector/kind.js'
-import { type FieldNode, findFieldById } from '../manifest/field-node.js'
+import { isTextKind } from '../indexes/text/kind.js'
+import { findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
 import type { CoveredSegment } from '../manifest/index-cover.js'
-import { columnFile, type Fragment } from '../manifest/layout.js'
-import type { CoverItem, IndexSegment, TableIndex } from '../manifest/table-index.js'
+import { type CoverItem, type IndexSegment, isScalarKind, type TableIndex } from '../manifest/table-index.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { RowSource } from '../query/source.js'
-import { columnAt } from '../sql/kernels/batch-columns.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { BuildProgress } from './build-progress.js'
+import { buildTextSegments } from './build-text-index.js'
 import { buildVectorSegments } from './build-vector-index.js'
+import { type ColumnPiece, columnPieces } from './column-pieces.js'
 import { sortColumn } from './sort-column.js'
 import { newFileName, type StageTarget } from './stage.js'
 import type { Stretch } from './stretch.js'
@@ -29,24 +28,36 @@ export const segmentRows = 2 ** 21
 /** Bytes of its values: they are in memory together, with their order. */
 const segmentBytesMax = 128 * 1024 * 1024
 
-/**
- * Segments over stretches of the reader's version, in that order; none for no rows. `base`: a segment of a vector index that the first
- * of them extends, and takes the place of. `threads`: how many may build a large segment of vectors.
- */
+/** Rows that get into segments. */
+export interface BuiltRows {
+  readonly stretches: readonly Stretch[]
+  /** A segment of a vector index that gets all of them behind its own rows, and gives way to what comes of it. */
+  readonly base: CoveredSegment | null
+  /**
+   * Whether those that are dead need not be found, as long as versions in which they live do not get the segments. Only text indexes leave
+   * them out, whose scores would count them.
+   */
+  readonly livingOnly: boolean
+}
+
+/** Segments over rows of the reader's version, in that order; none for no rows. `threads`: how many may build a large segment of vectors. */
 export async function buildSegments(
   reader: TableReader,
-  index: Pick<TableIndex, 'kind' | 'field' | 'vector'>,
-  stretches: readonly Stretch[],
-  base: CoveredSegment | null,
+  index: Pick<TableIndex, 'kind' | 'field' | 'vector' | 'text'>,
+  { stretches, base, livingOnly }: BuiltRows,
   target: StageTarget,
   threads: number,
   pacer: Pacer,
   progress: BuildProgress = () => {},
 ): Promise<readonly IndexSegment[]> {
   const { kind } = index
-  if (isVectorKind(kind))
-    return buildVectorSegments(reader, index, stretches, base, target, threads, pacer, progress)
-  return buildScalarSegments(reader, { ...index, kind }, stretches, target, pacer, progress)
+  if (isScalarKind(kind)) {
+    return buildScalarSegments(reader, { ...index, kind }, stretches, target, pacer, progress)
+  }
+  if (isTextKind(kind)) {
+    return buildTextSegments(reader, index, stretches, livingOnly, target, pacer, progress)
+  }
+  return buildVectorSegments(reader, index, stretches, base, target, threads, pacer, progress)
 }
 
 async function buildScalarSegments(
@@ -68,7 +79,7 @@ async function buildScalarSegments(
     gathered = new Gathered()
   }
   for (const stretch of stretches) {
-    for await (const piece of pieces(reader, chain, stretch, pacer)) {
+    for await (const piece of columnPieces(reader, chain, stretch, pacer)) {
       for (let from = 0; from < piece.values.length; ) {
         const rows = Math.min(piece.values.length - from, segmentRows - gathered.rows)
         gathered.add(sliced(piece, from, rows))
@@ -83,37 +94,9 @@ async function buildScalarSegments(
   return segments
 }
 
-/** Values of rows of a fragment that follow each other. */
-interface Piece {
-  readonly fragment: Fragment
-  /** The file they lie in. */
-  readonly file: string
-  readonly at: number
-  readonly values: Column
-}
-
-function sliced(piece: Piece, from: number, rows: number): Piece {
+function sliced(piece: ColumnPiece, from: number, rows: number): ColumnPiece {
   if (rows === piece.values.length) return piece
   return { ...piece, at: piece.at + from, values: sliceColumn(piece.values, from, rows) }
-}
-
-async function* pieces(
-  reader: TableReader,
-  chain: readonly FieldNode[],
-  { fragment, from, to }: Stretch,
-  pacer: Pacer,
-): AsyncGenerator<Piece> {
-  const source = new RowSource(reader, pacer)
-  const path = chain.map(({ name }) => name)
-  const file = columnFile(fragment, chain[0]!.id)
-  for (const part of await reader.partsOf(fragment, pacer.signal)) {
-    const start = Math.max(from - part.first, 0)
-    const end = Math.min(to - part.first, part.rows)
-    if (start >= end) continue
-    const values = columnAt(await source.partBatch(part, [path[0]!]), path)
-    yield { fragment, file, at: part.first + start, values: sliceColumn(values, start, end - start) }
-    await pacer.turn()
-  }
 }
 
 /** What will be one segment. */
@@ -123,7 +106,7 @@ class Gathered {
   rows = 0
   bytes = 0
 
-  add({ fragment: { id: fragment }, file, at, values }: Piece): void {
+  add({ fragment: { id: fragment }, file, at, values }: ColumnPiece): void {
     const last = this.cover.at(-1)
     const goesOn = last !== undefined && last.fragment === fragment && last.at + last.count === at
     if (goesOn) this.cover[this.cover.length - 1] = { ...last, count: last.count + values.length }

@@ -1,7 +1,6 @@
 /** Builds segments of vector indexes over rows of a table, or extends one (STORAGE S12). */
 import { assert } from '../errors.js'
 import { type BaseSegment, buildSegment, maxSegmentRows } from '../indexes/vector/build.js'
-import type { SegmentBytes } from '../indexes/vector/section-file.js'
 import type { SegmentHead } from '../indexes/vector/segment-head.js'
 import { filePath } from '../manifest/file-names.js'
 import type { CoveredSegment } from '../manifest/index-cover.js'
@@ -11,8 +10,9 @@ import { readWhole } from '../table/data-file.js'
 import { openSectionFile } from '../table/section-file.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { BuildProgress } from './build-progress.js'
-import { newFileName, type StageTarget } from './stage.js'
+import type { StageTarget } from './stage.js'
 import { storeRuns } from './stage-runs.js'
+import { storeSegment } from './stage-segment.js'
 import { coverOf, cutStretches, rowsIn, type Stretch } from './stretch.js'
 import { vectorInput } from './vector-input.js'
 
@@ -64,17 +64,6 @@ export async function buildVectorSegments(
 async function opened(segment: IndexSegment, { store, location }: StageTarget): Promise<BaseSegment> {
   const path = `${location}/${filePath('indexes', segment.file)}`
   return { rows: segment.rows, file: await openSectionFile(store, path, segment) }
-}
-
-async function storeSegment(
-  { chunks, end }: SegmentBytes,
-  target: StageTarget,
-  signal: AbortSignal | undefined,
-): Promise<Pick<IndexSegment, 'file' | 'bytes' | 'crc'>> {
-  const file = newFileName(target)
-  await target.store.putStream(`${target.location}/${filePath('indexes', file)}`, chunks, signal)
-  const { bytes, footerCrc: crc } = end()
-  return { file, bytes, crc }
 }
 
 /** How many of its rows have a vector: of those its partitions and codes are made. */

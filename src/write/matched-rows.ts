@@ -13,7 +13,7 @@ import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { awaited } from '../primitives/soon.js'
 import { candidatesIn, matchingRows, mayChoose, type Sieve, sieveFor } from '../query/filter.js'
-import type { RowHits } from '../query/hits.js'
+import { type RowHits, unmade } from '../query/hits.js'
 import { RowSource, rowOffsetField } from '../query/source.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { TableReader } from '../table/table-reader.js'
@@ -92,7 +92,7 @@ async function matchingIn(
   for await (const candidate of awaited(candidatesIn(source, fragment, sieve, { names: [] }, pacer))) {
     const { part } = candidate
     for await (const offsets of awaited(matchingRows(source, candidate, pacer))) {
-      const rows = await narrow(source, { parts: [part], partOf: null, offsets, distances: null })
+      const rows = await narrow(source, { parts: [part], partOf: null, offsets, made: unmade })
       pieces.push(part.first === 0 ? rows : rows.map(row => part.first + row))
     }
   }

@@ -9,7 +9,7 @@ import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
-import type { RowHits } from '../query/hits.js'
+import { type RowHits, unmade } from '../query/hits.js'
 import { RowSource, rowOffsetField, sourceSchema } from '../query/source.js'
 import { bindFilter } from '../sql/binding/bind.js'
 import { type Bound, type BoundExpression, operandsOf } from '../sql/bound.js'
@@ -71,7 +71,7 @@ export class RowMerge {
     this.#maintained = maintained
     this.#among = amongKeys(source, schema)
     this.#updateIf = updateIf === undefined ? null : bindFilter(updateIf, pairSchema(source.schema, schema))
-    this.#removeIf = removeIf === undefined ? null : bindFilter(removeIf, sourceSchema(schema, false))
+    this.#removeIf = removeIf === undefined ? null : bindFilter(removeIf, sourceSchema(schema))
   }
 
   /** What the merge does to this version. */
@@ -148,7 +148,7 @@ export class RowMerge {
           parts: [part],
           partOf: null,
           offsets: own.map(offset => offset - part.first),
-          distances: null,
+          made: unmade,
         }
         for (const row of await keyRows(source, rows, hits)) met.add(row)
         await pacer.turn()
@@ -178,7 +178,7 @@ function amongKeys({ keys, members }: MergeSource, schema: TableSchema): BoundEx
   if (known.length === 0) return null
   const conditions = known.map(({ key }, i) => `\`${key.replaceAll('`', '``')}\` IN $${i + 1}`)
   const parameters = known.map(({ values }) => values)
-  return bindFilter(conditions.join(' AND '), sourceSchema(schema, false), { parameters })
+  return bindFilter(conditions.join(' AND '), sourceSchema(schema), { parameters })
 }
 
 /** The row of the source for each row of the table, -1 for none. */
@@ -214,7 +214,7 @@ function pairSchema(source: Schema, target: TableSchema): Schema {
   const row = (name: string, children: readonly Field[]): Field => {
     return { name, type: { kind: 'struct', children }, nullable: false }
   }
-  return { fields: [row(sourceName, source.fields), row(targetName, sourceSchema(target, false).fields)] }
+  return { fields: [row(sourceName, source.fields), row(targetName, sourceSchema(target).fields)] }
 }
 
 /** Rows with a key of the source for which `condition` is true. */
@@ -229,7 +229,7 @@ async function passing(
   const offsets = kept(hits, found, row => row >= 0)
   if (offsets.length === 0) return offsets
   const own = source.take(Uint32Array.from(found.filter(row => row >= 0)))
-  const fields = sourceSchema(schema, false).fields
+  const fields = sourceSchema(schema).fields
   const names = targetColumns(condition.expr) ?? fields.map(({ name }) => name)
   const old = await rows.batch({ ...hits, offsets }, names, false)
   const columns = fields.map(({ name, type }) => {

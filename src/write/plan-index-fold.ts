@@ -2,12 +2,22 @@
  * Which segments of an index are built anew, with the rows that no segment has: as in a log-structured merge, so that a row is
  * indexed once for each of a few sizes, and there are few segments to be asked.
  */
+import { maxTextSegmentRows } from '../indexes/text/build.js'
 import { isExtendable, maxSegmentRows } from '../indexes/vector/build.js'
+import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { type CoveredSegment, coverAt, fragmentsById } from '../manifest/index-cover.js'
 import { type Fragment, type Layout, liveRows } from '../manifest/layout.js'
-import { type CoverItem, rowsOfItem, type TableIndex, vectorSpecOf } from '../manifest/table-index.js'
+import {
+  type CoverItem,
+  type IndexSegment,
+  rowsOfItem,
+  type TableIndex,
+  vectorSpecOf,
+} from '../manifest/table-index.js'
 import { columnOfField } from '../manifest/table-schema.js'
 import { mergedFrom } from '../primitives/tiers.js'
+import { itemsByFragment } from '../table/index-cover.js'
+import { holdsText } from '../table/text-column.js'
 import { holdsVectors } from '../table/vector-column.js'
 import { segmentRows } from './build-index.js'
 import type { Zeal } from './compaction-plan.js'
@@ -66,8 +76,31 @@ const vectorManner: Omit<Manner, 'rowsMax' | 'ratio' | 'growth'> = {
 const extending = { ratio: 16, growth: 4 }
 const rebuilding = { ratio: 1, growth: 0 }
 
-/** Null: there is nothing worth doing, or nothing that can be done for a column that holds no vectors any more. */
-export function planIndexFold(index: TableIndex, layout: Layout, zeal: Zeal): IndexFold | null {
+/**
+ * Who searches cuts every row that no segment has into terms: half a microsecond each, so a thousand rows of a hundred terms take as
+ * long as a query may. A row is cut again whenever what it lies in doubles. Rows that are dead count in scores until a segment is built
+ * without them: at the latest when a fifth is.
+ */
+const textManner: Manner = {
+  lazyShare: 0,
+  lazyMin: 1024,
+  eagerMin: 1,
+  coveredShare: 0.8,
+  rowsMax: maxTextSegmentRows,
+  ratio: 1,
+  growth: 0,
+}
+
+/**
+ * Null: there is nothing worth doing, or nothing that can be done for a column that holds no vectors or no text any more. `isCurrent`:
+ * whether a segment is one that would be built like that again; others are built anew.
+ */
+export function planIndexFold(
+  index: TableIndex,
+  layout: Layout,
+  zeal: Zeal,
+  isCurrent: (segment: IndexSegment) => boolean = () => true,
+): IndexFold | null {
   const manner = mannerOf(index, layout)
   if (manner === null) return null
   const fragments = fragmentsById(layout)
@@ -79,10 +112,13 @@ export function planIndexFold(index: TableIndex, layout: Layout, zeal: Zeal): In
   const missing = rowsIn(uncovered)
   const total = layout.fragments.reduce((sum, { rows }) => sum + rows, 0)
   const isWaiting = missing < leastMissing(manner, total, zeal)
-  const kept = covered.map(segment => sized(segment, manner)).sort((a, b) => b.size - a.size)
-  const thin = kept.filter(({ rows, covered }) => rows < covered.segment.rows * manner.coveredShare)
+  const kept = covered.map(segment => sized(segment, manner, fragments)).sort((a, b) => b.size - a.size)
+  const thin = kept.filter(({ rows, there, begun, covered }) => {
+    return rows === 0 || there < begun * manner.coveredShare || !isCurrent(covered.segment)
+  })
   if ((missing === 0 || isWaiting) && thin.length === 0) return null
-  const whole = kept.filter(each => !thin.includes(each))
+  // To merge a full one would make two of two.
+  const whole = kept.filter(each => !thin.includes(each) && each.covered.segment.text?.full !== true)
   const rest = missing + thin.reduce((sum, { rows }) => sum + rows, 0)
   const start =
     rest === 0
@@ -108,6 +144,8 @@ export function planIndexFold(index: TableIndex, layout: Layout, zeal: Zeal): In
 }
 
 function mannerOf(index: TableIndex, { schema }: Layout): Manner | null {
+  if (index.text !== undefined)
+    return holdsText(typeOf(findFieldById(schema, index.field)!.at(-1)!)) ? textManner : null
   const spec = vectorSpecOf(index)
   if (spec === null) return scalarManner
   const { type } = columnOfField(schema, index.field)!
@@ -125,6 +163,10 @@ interface SizedSegment {
   readonly covered: CoveredSegment
   /** Rows of it that are still there. Dead ones are as long as their fragments have them: a new segment would have them too. */
   readonly rows: number
+  /** Those of them that count, */
+  readonly there: number
+  /** and how many did when it was built. */
+  readonly begun: number
   /** Rows it brings into one that it is merged into, at most. */
   readonly size: number
 }
@@ -135,9 +177,29 @@ function canGrow({ covered: { segment } }: SizedSegment, added: number, { growth
 }
 
 /** What a segment that keeps its rows has lost takes room all the same. */
-function sized(covered: CoveredSegment, manner: Manner): SizedSegment {
-  const rows = covered.items.reduce((sum, item) => sum + rowsOfItem(item), 0)
-  return { covered, rows, size: manner.growth > 0 ? covered.segment.rows : rows }
+function sized(
+  covered: CoveredSegment,
+  manner: Manner,
+  fragments: ReadonlyMap<number, Fragment>,
+): SizedSegment {
+  const { segment, items } = covered
+  const rows = items.reduce((sum, item) => sum + rowsOfItem(item), 0)
+  const size = manner.growth > 0 ? segment.rows : rows
+  if (segment.text === undefined) return { covered, rows, there: rows, begun: segment.rows, size }
+  return { covered, rows, there: livingAmong(items, fragments), begun: segment.text.living, size }
+}
+
+/**
+ * How many rows of items live, at most: of a fragment of which they have only a part, dead rows are taken to be in the rest. So what was
+ * just built of the living ones is not thin.
+ */
+function livingAmong(items: readonly CoverItem[], fragments: ReadonlyMap<number, Fragment>): number {
+  let living = 0
+  for (const [id, own] of itemsByFragment(items)) {
+    const rows = own.reduce((sum, item) => sum + rowsOfItem(item), 0)
+    living += Math.min(rows, liveRows(fragments.get(id)!))
+  }
+  return living
 }
 
 function uncoveredStretches(fragments: readonly Fragment[], items: readonly CoverItem[]): readonly Stretch[] {

@@ -133,7 +133,7 @@ function stage({ source, view, query, place, target }: RefreshWork, rows: RowSet
 }
 
 function rowsNamed(reader: TableReader, ids: Float64Array, pacer: Pacer, narrow?: Narrow): Promise<RowSet> {
-  const named = bindFilter(`${rowIdField.name} IN $1`, sourceSchema(reader.schema, false), {
+  const named = bindFilter(`${rowIdField.name} IN $1`, sourceSchema(reader.schema), {
     parameters: [ids],
   })
   return new MatchedRows().find(reader, named, pacer, narrow)

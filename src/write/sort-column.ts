@@ -4,12 +4,12 @@ import { sliceColumn } from '../arrow/slice.js'
 import { takeColumn } from '../arrow/take.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { sortedByWords, sortWords } from '../primitives/radix.js'
-import { type KeyOrder, keyBatch, prefixBytes } from '../query/key-store.js'
+import { type KeyOrder, keyBatch } from '../query/key-store.js'
 import { columnOfWords } from '../query/key-values.js'
 import { dictionaryRows } from '../sql/kernels/dictionary.js'
 import { equalNeighbours } from '../sql/kernels/neighbours.js'
+import { prefixBytes, sortTexts } from '../sql/kernels/sort-texts.js'
 import { bitAt, byteRowsOf } from '../sql/values/vector.js'
-import { sortTexts } from './sort-texts.js'
 
 const order: KeyOrder = { ascending: true, nullsFirst: false }
 /** Rows handled between two looks at the clock. */

@@ -34,7 +34,7 @@ export function settleUpdate(
   const shared = parametersOf(parameters)
   const own = update_parameters === undefined ? shared : parametersOf(update_parameters)
   const assignments = bindUpdates(updates, schema, { parameters: own, clock })
-  const source = sourceSchema(schema, false)
+  const source = sourceSchema(schema)
   const filter = predicate === undefined ? null : bindFilter(predicate, source, { parameters: shared, clock })
   shared.checkUsed()
   own.checkUsed()
@@ -47,7 +47,7 @@ function bindUpdates(
   schema: TableSchema,
   options: BindOptions,
 ): readonly Assignment[] {
-  const source = sourceSchema(schema, false)
+  const source = sourceSchema(schema)
   return updates.map(([column, text]) => {
     const field = schema.fields.find(({ name }) => name === column)
     const names = schema.fields.map(({ name }) => name)

@@ -1,10 +1,10 @@
 /** Builds and extends segments. */
 import type { Pacer } from '../../primitives/pacer.js'
+import type { SectionFile, SegmentBytes } from '../section-file.js'
 import { extendedGraph, newGraph, planGraph } from './build-graph.js'
 import { planLists, storedLists } from './build-lists.js'
 import type { VectorInput } from './input.js'
 import type { VectorSpec } from './kind.js'
-import type { SectionFile, SegmentBytes } from './section-file.js'
 import type { SegmentHead } from './segment-head.js'
 import { settle } from './settings.js'
 import { spaceOf } from './space.js'

@@ -1,5 +1,5 @@
 /** A segment to be asked, whatever its shape. */
-import type { SectionFile } from './section-file.js'
+import type { SectionFile } from '../section-file.js'
 import type { VectorIndexSegment } from './segment.js'
 import { checkedHead } from './segment-head.js'
 import { openGraph } from './stored-graph.js'

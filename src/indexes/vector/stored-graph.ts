@@ -10,11 +10,18 @@ import {
   levelsOf,
 } from '../../kernels/graph.js'
 import type { Pacer } from '../../primitives/pacer.js'
+import {
+  type Json,
+  numbersOf,
+  type SectionFile,
+  type SegmentBytes,
+  sectionFile,
+  sectionOf,
+} from '../section-file.js'
 import { type GraphEffort, GraphSegment, graphPlaces, walkMax } from './graph-segment.js'
 import { type NodeCodec, type NodeCodecName, openNodeCodec } from './node-codec.js'
-import { type Json, type SectionFile, type SegmentBytes, sectionFile, sectionOf } from './section-file.js'
 import type { SegmentFacts } from './segment.js'
-import { numbersOf, type SegmentHead } from './segment-head.js'
+import type { SegmentHead } from './segment-head.js'
 import type { Space } from './space.js'
 
 /** What decides what a node is, and which rows share a graph. */

@@ -4,12 +4,19 @@ import { corrupted } from '../../errors.js'
 import { type Arena, openArena } from '../../kernels/arena.js'
 import type { Centroids } from '../../kernels/clusters.js'
 import type { Pacer } from '../../primitives/pacer.js'
+import {
+  type Json,
+  numbersOf,
+  type SectionFile,
+  type SegmentBytes,
+  sectionFile,
+  sectionOf,
+} from '../section-file.js'
 import type { Codec, CodecName } from './codec.js'
 import { openCodec } from './codecs/all.js'
 import { type ListEffort, type ListPlaces, ListSegment, listPlaces, type Partitions } from './list-segment.js'
-import { type Json, type SectionFile, type SegmentBytes, sectionFile, sectionOf } from './section-file.js'
 import type { SegmentFacts } from './segment.js'
-import { numbersOf, type SegmentHead } from './segment-head.js'
+import type { SegmentHead } from './segment-head.js'
 import type { Space } from './space.js'
 
 /** What decides where a row goes, and how it is kept. */

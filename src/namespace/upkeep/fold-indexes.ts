@@ -1,6 +1,8 @@
 /** Keeps the indexes of one table up with its rows. */
 import { latestOf, type TableHead } from '../../catalog/state.js'
+import { SheafError } from '../../errors.js'
 import { type Change, fragmentsLeaving } from '../../manifest/change.js'
+import type { Layout } from '../../manifest/layout.js'
 import {
   featuresOfKinds,
   type IndexChange,
@@ -48,20 +50,28 @@ export async function foldIndexes(
       const index = layout.indexes.find(({ name }) => !done.has(name))
       if (index === undefined) return folded
       done.add(index.name)
-      const fold = planIndexFold(index, layout, zeal)
+      const fold = planned(engine, index, layout, zeal)
       if (fold === null) continue
       const reader = new TableReader(passingBy(engine.source), head.location, layout)
-      const { stretches, base } = fold
       const target = stageTarget(engine, head)
-      const segments = await buildSegments(reader, index, stretches, base, target, engine.buildThreads, pacer)
+      const rows = { ...fold, livingOnly: true }
+      const segments = await buildSegments(reader, index, rows, target, engine.buildThreads, pacer)
       const change = await land(engine, head, index, segments, fold)
       if (change === null) continue
-      folded.push({ index: index.name, version: change.v, rows: rowsIn(stretches) })
+      folded.push({ index: index.name, version: change.v, rows: rowsIn(fold.stretches) })
     }
   } catch (error) {
     if (!isInVain(error)) throw error
     return folded
   }
+}
+
+/** A text index whose terms cannot be had here is left to others. */
+function planned({ source }: Engine, index: TableIndex, layout: Layout, zeal: Zeal): IndexFold | null {
+  if (index.text === undefined) return planIndexFold(index, layout, zeal)
+  const analyzer = source.analyzers.find(index.text)
+  if (analyzer instanceof SheafError) return null
+  return planIndexFold(index, layout, zeal, ({ text }) => text?.identity === analyzer.identity)
 }
 
 async function land(

@@ -1,13 +1,14 @@
 /** Checks the files of a table's indexes, and that their covers name rows there can be. */
 import { corrupted } from '../../errors.js'
-import { isVectorKind } from '../../indexes/vector/kind.js'
 import { filePath } from '../../manifest/file-names.js'
-import type { Layout } from '../../manifest/layout.js'
-import { type IndexSegment, rowsOfItem } from '../../manifest/table-index.js'
+import { type IndexSegment, isScalarKind, rowsOfItem } from '../../manifest/table-index.js'
 import { Pacer } from '../../primitives/pacer.js'
 import { readWhole } from '../../table/data-file.js'
+import type { TableReader } from '../../table/table-reader.js'
+import type { TextIndexReader } from '../../table/text-index.js'
 import { verifyFile, verifySections } from '../../table/verify-file.js'
 import { damageOf } from './findings.js'
+import { verifyTexts } from './verify-text.js'
 import type { Verifying } from './verifying.js'
 
 /** What was looked at in one version need not be in the next. */
@@ -24,17 +25,21 @@ export class TableIndexes {
     this.#pacer = new Pacer(verifying.signal)
   }
 
-  async verify({ indexes, fragments }: Layout): Promise<void> {
+  /** `texts`: readers of those of the version that are of texts. */
+  async verify(reader: TableReader, texts: readonly TextIndexReader[]): Promise<void> {
+    const { indexes, fragments } = reader.layout
     if (indexes.length === 0) return
     const rows = new Map(fragments.map(fragment => [fragment.id, fragment.rows]))
     for (const { name, kind, segments } of indexes) {
-      const check = isVectorKind(kind) ? verifySections : verifyFile
+      const check = isScalarKind(kind) ? verifyFile : verifySections
+      const text = texts.find(each => each.name === name)
       for (const segment of segments) {
         if (this.#segments.has(segment)) continue
         this.#segments.add(segment)
-        await this.#once('indexes', segment.file, segment.bytes, path =>
-          check(this.#verifying.store, path, segment, this.#pacer),
-        )
+        await this.#once('indexes', segment.file, segment.bytes, async path => {
+          await check(this.#verifying.store, path, segment, this.#pacer)
+          if (text !== undefined) await verifyTexts(reader, text, path, this.#pacer)
+        })
         await this.#verifyCover(name, segment, rows)
       }
     }

@@ -13,6 +13,7 @@ import { parseManifestName } from '../../protocol/manifest-name.js'
 import type { BlobStore } from '../../storage/blob-store.js'
 import { TableReader } from '../../table/table-reader.js'
 import { createTableSource, type TableSource } from '../../table/table-source.js'
+import { textIndexReaders } from '../../table/text-index.js'
 import { damageOf } from './findings.js'
 import { TableIndexes } from './verify-indexes.js'
 import { TableRows } from './verify-rows.js'
@@ -37,14 +38,14 @@ export async function verifyTables(
   state: CatalogState,
   history: History,
 ): Promise<void> {
-  const { findings, store, slots, signal } = verifying
+  const { findings, store, slots, analyzers, signal } = verifying
   const memory = new Memory(cacheBytes)
   const tables: Tables = {
     verifying,
     history,
     // Folded from as far back as slots go, so that what is stored can be held against it.
     layouts: new LayoutStore(slots, history, store, { readOnly: true, memory, fromNothing: true }),
-    source: createTableSource(store, slots, memory),
+    source: createTableSource(store, slots, memory, analyzers),
     pacer: new Pacer(signal),
   }
   const total = state.tables.size + state.detached.size
@@ -76,7 +77,7 @@ async function verifyVersions(tables: Tables, head: TableHead): Promise<void> {
       const layout = await layouts.at(head, version, signal)
       const reader = new TableReader(source, head.location, layout)
       await rows.verify(reader)
-      await indexes.verify(layout)
+      await indexes.verify(reader, textIndexReaders(source, head.location, layout))
       if (version === latestOf(head)) {
         await rows.verifyIdsOnce(reader)
         if (layout.fragments.length !== head.fragments || layout.schema.id !== head.schemaId) {

@@ -10,6 +10,7 @@ import { BlobLog } from '../../commit/blob-log.js'
 import { Checkpoints, type FoundCheckpoint } from '../../commit/checkpoints.js'
 import { Packs } from '../../commit/packs.js'
 import { Slots } from '../../commit/slots.js'
+import { Analyzers } from '../../indexes/text/analysis/analyzers.js'
 import { History } from '../../manifest/history.js'
 import { type Clock, systemClock } from '../../primitives/clock.js'
 import type { BlobStore } from '../../storage/blob-store.js'
@@ -32,7 +33,7 @@ import { Overtaken, type Verifying } from './verifying.js'
 export async function verify(path: string, options: VerifyOptions = {}): Promise<Verification> {
   const store = await FileStore.open(path, { create: false, readOnly: options.repair !== true })
   const hold = async () => ({ head: Number.POSITIVE_INFINITY, release: async () => {} })
-  return verifyStore(store, hold, options, systemClock)
+  return verifyStore(store, hold, options, systemClock, new Analyzers())
 }
 
 /**
@@ -40,7 +41,8 @@ export async function verify(path: string, options: VerifyOptions = {}): Promise
  * others do not know: there files stay for as long as orphans do.
  */
 export async function verifyOpen(engine: Engine, options: VerifyOptions): Promise<Verification> {
-  return verifyStore(engine.store, () => holdNewest(engine, options.signal), options, engine.clock)
+  const { store, clock, source } = engine
+  return verifyStore(store, () => holdNewest(engine, options.signal), options, clock, source.analyzers)
 }
 
 /** Begins again when the log was trimmed meanwhile past where it was. */
@@ -49,12 +51,13 @@ async function verifyStore(
   hold: () => Promise<Pick<HeldRoot, 'head' | 'release'>>,
   options: VerifyOptions,
   clock: Clock,
+  analyzers: Analyzers,
 ): Promise<Verification> {
   const findings = new Findings(options)
   for (;;) {
     const { head, release } = await hold()
     try {
-      await verifyOnce(store, head, findings, options, clock)
+      await verifyOnce(store, head, findings, options, clock, analyzers)
       return findings.result()
     } catch (error) {
       if (!(error instanceof Overtaken)) throw error
@@ -71,6 +74,7 @@ async function verifyOnce(
   findings: Findings,
   { repair = false, signal }: VerifyOptions,
   clock: Clock,
+  analyzers: Analyzers,
 ): Promise<void> {
   const checkpoints = new Checkpoints(store, catalogMachine, clock)
   const found: FoundCheckpoint<CatalogState>[] = []
@@ -82,7 +86,18 @@ async function verifyOnce(
   }
   const log = new BlobLog(store)
   const slots = new Slots(log, catalogMachine.features, undefined, { packs, lookAgain })
-  const verifying: Verifying = { store, last, log, slots, packs, checkpoints, found, findings, signal }
+  const verifying: Verifying = {
+    store,
+    last,
+    log,
+    slots,
+    packs,
+    checkpoints,
+    found,
+    analyzers,
+    findings,
+    signal,
+  }
   const verified = await verifyLog(verifying)
   if (verified.checkpoint !== null) await verifyHistory(verifying, verified.checkpoint)
   const { state } = verified

@@ -4,6 +4,7 @@ import type { Checkpoints, FoundCheckpoint } from '../../commit/checkpoints.js'
 import type { CommitLog } from '../../commit/commit-log.js'
 import type { Packs } from '../../commit/packs.js'
 import type { Slots } from '../../commit/slots.js'
+import type { Analyzers } from '../../indexes/text/analysis/analyzers.js'
 import type { BlobStore } from '../../storage/blob-store.js'
 import type { Findings } from './findings.js'
 
@@ -20,6 +21,8 @@ export interface Verifying {
   readonly checkpoints: Checkpoints<CatalogState>
   /** The checkpoints there are up to `last`, the newest first. */
   readonly found: readonly FoundCheckpoint<CatalogState>[]
+  /** What cuts texts into terms, as far as that is known here. */
+  readonly analyzers: Analyzers
   readonly findings: Findings
   readonly signal: AbortSignal | undefined
 }

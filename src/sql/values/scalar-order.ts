@@ -28,7 +28,7 @@ export function orderOfScalars(a: Scalar, b: Scalar): number {
 }
 
 /** By code points, which is the order of the bytes. Both are well-formed. */
-function orderOfTexts(a: string, b: string): number {
+export function orderOfTexts(a: string, b: string): number {
   const size = Math.min(a.length, b.length)
   for (let i = 0; i < size; i++) {
     const x = a.charCodeAt(i)

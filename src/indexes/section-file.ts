@@ -1,10 +1,10 @@
 /**
  * The file of a segment: named sections, each under a checksum, and a footer that lists them. A reader takes the sections it wants,
- * whole, straight into the memory they are used in. Layout: docs/format.md, "Vector indexes".
+ * whole, straight into the memory they are used in. Layout: docs/format.md, "Vector indexes", for all of them.
  */
-import { corrupted, quote } from '../../errors.js'
-import { crc32, crcHex } from '../../primitives/checksum.js'
-import type { Pacer } from '../../primitives/pacer.js'
+import { corrupted, quote } from '../errors.js'
+import { crc32, crcHex } from '../primitives/checksum.js'
+import type { Pacer } from '../primitives/pacer.js'
 
 /** What can be said in a footer. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
@@ -49,10 +49,10 @@ const tailBytes = 16
 /** Checksums go in pieces of this size, so that no step holds the event loop for long. */
 const pieceBytes = 4 * 1024 * 1024
 
-/** The file with these sections. They must stay as they are until all is taken. */
+/** The file with these sections, each whole or in parts. They must stay as they are until all is taken. */
 export function sectionFile(
   head: Json,
-  sections: readonly { readonly name: string; readonly bytes: Uint8Array }[],
+  sections: readonly { readonly name: string; readonly bytes: Uint8Array | readonly Uint8Array[] }[],
   pacer: Pacer,
 ): SegmentBytes {
   let end: { bytes: number; footerCrc: number } | undefined
@@ -62,16 +62,20 @@ export function sectionFile(
     let at = alignment
     for (const { name, bytes } of sections) {
       let crc = 0
-      for (let from = 0; from < bytes.length; from += pieceBytes) {
-        const piece = bytes.subarray(from, from + pieceBytes)
-        crc = crc32(piece, crc)
-        yield piece
-        await pacer.turn()
+      let sectionEnd = at
+      for (const part of bytes instanceof Uint8Array ? [bytes] : bytes) {
+        for (let from = 0; from < part.length; from += pieceBytes) {
+          const piece = part.subarray(from, from + pieceBytes)
+          crc = crc32(piece, crc)
+          yield piece
+          await pacer.turn()
+        }
+        sectionEnd += part.length
       }
-      listed.push({ name, start: at, bytes: bytes.length, crc })
-      const gap = -bytes.length & (alignment - 1)
+      listed.push({ name, start: at, bytes: sectionEnd - at, crc })
+      const gap = -(sectionEnd - at) & (alignment - 1)
       if (gap > 0) yield new Uint8Array(gap)
-      at += bytes.length + gap
+      at = sectionEnd + gap
     }
     const footer = Buffer.from(JSON.stringify({ format: sectionFormat, head, sections: listed }))
     const tail = Buffer.alloc(tailBytes)
@@ -128,4 +132,12 @@ export function sectionOf({ name: file, footer }: SectionFile, name: string, byt
     throw corrupted(`section ${quote(name)} of ${file} has ${section.bytes} bytes, not ${bytes}`)
   }
   return section
+}
+
+/** A section of u32s; `count`: how many there must be. Throws corrupted (code 18). */
+export async function numbersOf(file: SectionFile, name: string, count?: number): Promise<Uint32Array> {
+  const section = sectionOf(file, name, count === undefined ? undefined : 4 * count)
+  const numbers = new Uint32Array(section.bytes / 4)
+  await file.readInto(section, new Uint8Array(numbers.buffer))
+  return numbers
 }

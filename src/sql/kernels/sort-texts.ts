@@ -1,9 +1,11 @@
 /** Texts in the order of their bytes, eight bytes at a time: only where those are equal, the next eight are looked at. */
-import type { Pacer } from '../primitives/pacer.js'
-import { sortedByWords } from '../primitives/radix.js'
-import { prefixBytes } from '../query/key-store.js'
-import { orderOfBytes } from '../sql/kernels/compare.js'
-import type { ByteRows } from '../sql/values/vector.js'
+import type { Pacer } from '../../primitives/pacer.js'
+import { sortedByWords } from '../../primitives/radix.js'
+import type { ByteRows } from '../values/vector.js'
+import { orderOfBytes } from './compare.js'
+
+/** Bytes of a text that stand in its words. */
+export const prefixBytes = 8
 
 /** Up to so many texts are compared: words of them would cost more. */
 const fewTexts = 32
@@ -20,7 +22,7 @@ interface Tie {
 
 /**
  * Puts `rows`, which are in the order of the first bytes of their texts, into the order of all of them; equal ones stay as
- * they are. `words`: of each row its first bytes, and how many it has, up to nine (query/key-store).
+ * they are. `words`: of each row its first bytes, and how many it has, up to nine (query/key-store.ts).
  */
 export async function sortTexts(
   texts: ByteRows,
@@ -28,7 +30,18 @@ export async function sortTexts(
   words: readonly Uint32Array[],
   pacer: Pacer,
 ): Promise<void> {
-  const ties = await tiesOf(words, rows, 0, 0, pacer)
+  await sortTies(texts, rows, await tiesOf(words, rows, 0, 0, pacer), pacer)
+}
+
+/** Numbers `0 .. count-1` in the order of their texts; those of equal ones ascend. */
+export async function sortedTexts(texts: ByteRows, count: number, pacer: Pacer): Promise<Uint32Array> {
+  const rows = new Uint32Array(count)
+  for (let i = 0; i < count; i++) rows[i] = i
+  await sortTies(texts, rows, [{ from: 0, to: count, depth: 0 }], pacer)
+  return rows
+}
+
+async function sortTies(texts: ByteRows, rows: Uint32Array, ties: Tie[], pacer: Pacer): Promise<void> {
   const compare = (a: number, b: number) => orderOfRows(texts, a, b)
   for (let tie = ties.pop(); tie !== undefined; tie = ties.pop()) {
     const own = rows.subarray(tie.from, tie.to)
@@ -42,7 +55,7 @@ export async function sortTexts(
 async function sortTie(
   texts: ByteRows,
   rows: Uint32Array,
-  { from, depth }: Tie,
+  { from: first, depth }: Tie,
   pacer: Pacer,
 ): Promise<Tie[]> {
   const common = await commonBytes(texts, rows, depth, pacer)
@@ -53,8 +66,12 @@ async function sortTie(
   }
   const order = await sortedByWords(words, rows.length, pacer)
   const before = rows.slice()
-  for (let at = 0; at < rows.length; at++) rows[at] = before[order[at]!]!
-  return tiesOf(words, order, from, common, pacer)
+  for (let from = 0; from < rows.length; from += rowsAtOnce) {
+    const to = Math.min(rows.length, from + rowsAtOnce)
+    for (let at = from; at < to; at++) rows[at] = before[order[at]!]!
+    await pacer.turn()
+  }
+  return tiesOf(words, order, first, common, pacer)
 }
 
 function fillWords(

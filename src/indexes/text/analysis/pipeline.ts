@@ -1,0 +1,104 @@
+/** What is done to each token of a base tokenizer until it is a term or dropped, in Lance's order (rule A-087). */
+import type { Language } from '../../../protocol/index-shapes.js'
+import type { TextOptions } from '../options.js'
+import type { Analyzer, TermNumbering, Token } from './analyzer.js'
+import type { BaseTokenizer } from './base-tokenizer.js'
+import { lowered, wellFormed } from './letters.js'
+import { Numbering, type TermOf } from './numbering.js'
+
+/** What is known of languages. */
+export interface Words {
+  readonly stemmerOf: (language: Language) => (word: string) => string
+  readonly stopWordsOf: (language: Language) => ReadonlySet<string>
+  readonly folded: (text: string) => string
+  /** Change whenever one of the three gives something else. */
+  readonly identity: {
+    readonly stemmer: string
+    readonly stopWords: string
+    readonly folded: string
+  }
+}
+
+export class Pipeline implements Analyzer {
+  readonly options: TextOptions
+  readonly identity: string
+  readonly #base: BaseTokenizer
+  readonly #termOf: TermOf
+
+  constructor(options: TextOptions, base: BaseTokenizer, words: Words) {
+    this.options = options
+    this.identity = identityOf(options, base, words)
+    this.#base = base
+    this.#termOf = termsBy(options, words)
+  }
+
+  tokens(text: string): readonly Token[] {
+    const tokens: Token[] = []
+    this.#base.cut(wellFormed(text), (token, position, start, end) => {
+      const term = this.#termOf(token)
+      if (term !== null) tokens.push({ term, position, start, end })
+    })
+    return tokens
+  }
+
+  numbering(): TermNumbering {
+    return new Numbering(this.#base, this.#termOf, this.options.maxTokenLength)
+  }
+}
+
+function termsBy(options: TextOptions, words: Words): TermOf {
+  const { maxTokenLength, lowerCase, asciiFolding } = options
+  const stem = options.stem ? remembered(words.stemmerOf(options.language)) : null
+  const stopWords = stopWordsBy(options, words)
+  return token => {
+    if (maxTokenLength !== null && hasBytes(token, maxTokenLength)) return null
+    let term = lowerCase ? lowered(token) : token
+    if (stem !== null) term = stem(term)
+    if (stopWords?.has(term)) return null
+    if (asciiFolding) term = words.folded(term)
+    return term === '' ? null : term
+  }
+}
+
+function stopWordsBy(
+  { removeStopWords, customStopWords, language }: TextOptions,
+  words: Words,
+): ReadonlySet<string> | null {
+  if (!removeStopWords) return null
+  return customStopWords === null ? words.stopWordsOf(language) : new Set(customStopWords)
+}
+
+/** Names what is used, and nothing else: an index without stems outlives a new stemmer. */
+function identityOf(options: TextOptions, base: BaseTokenizer, { identity }: Words): string {
+  const parts = [base.identity]
+  if (options.stem) parts.push(`stem:${identity.stemmer}`)
+  if (options.removeStopWords && options.customStopWords === null) parts.push(`stop:${identity.stopWords}`)
+  if (options.asciiFolding) parts.push(`fold:${identity.folded}`)
+  return parts.join(' ')
+}
+
+/** Whether a token has so many bytes of UTF-8 or more. A UTF-16 unit is at least one and at most three. */
+function hasBytes(token: string, limit: number): boolean {
+  if (token.length >= limit) return true
+  return token.length * 3 >= limit && Buffer.byteLength(token) >= limit
+}
+
+/** How many words keep their stems. */
+const mostRemembered = 1 << 14
+
+/** A longer string that was cut out of a text is a window on it, and would keep all of it. */
+const longestRemembered = 12
+
+/** A text says most of its words again and again, and a stem takes ten microseconds. */
+function remembered(stem: (word: string) => string): (word: string) => string {
+  const stems = new Map<string, string>()
+  return word => {
+    if (word.length > longestRemembered) return stem(word)
+    const known = stems.get(word)
+    if (known !== undefined) return known
+    const found = stem(word)
+    if (stems.size === mostRemembered) stems.clear()
+    stems.set(word, found)
+    return found
+  }
+}

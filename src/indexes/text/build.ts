@@ -1,0 +1,177 @@
+/** Builds segments. */
+import type { Pacer } from '../../primitives/pacer.js'
+import { sortedTexts } from '../../sql/kernels/sort-texts.js'
+import type { ByteRows } from '../../sql/values/vector.js'
+import { type Json, type SegmentBytes, sectionFile } from '../section-file.js'
+import type { Analyzer, TermNumbering } from './analysis/analyzer.js'
+import { Collector } from './collect.js'
+import { PostingsEncoder, type TermRows } from './encode-postings.js'
+import type { TextInput } from './input.js'
+import { inverted } from './invert.js'
+import type { Numbers } from './narrow.js'
+import { PageWriter } from './page-table.js'
+import type { TextFacts } from './segment.js'
+import { type TermSections, TermsWriter } from './terms.js'
+
+/** `writing`: postings were made of so many rows' worth of terms. */
+export type TextBuildPhase = 'reading' | 'writing'
+
+/** `done`: rows of the phase. */
+export type TextBuildProgress = (done: number, phase: TextBuildPhase) => void
+
+/** What a footer says of a segment. */
+export interface TextHead {
+  readonly shape: 'text'
+  readonly rows: number
+  readonly facts: TextFacts
+}
+
+export interface TextSegmentBytes extends SegmentBytes {
+  /** Rows it numbers: the first so many. */
+  readonly rows: number
+}
+
+/** Rows that one segment numbers at most. */
+export const maxTextSegmentRows = 2 ** 21
+
+/**
+ * A segment ends with the row that brings it to so many terms. Building one takes, beside its file and the distinct terms, at most 9
+ * bytes for each of them, and another 8 where positions are kept: as a rule 300 MiB, or 550.
+ */
+const tokensMax = 2 ** 25
+/** The same of what distinct terms take. */
+const termBytesMax = 512 * 1024 * 1024
+/** Terms read between two looks at the clock. */
+const tokensAtOnce = 512
+/** Distinct terms handled between two looks at the clock. */
+const termsAtOnce = 2048
+/** A term in so many rows begins a page of its own: who asks for one in few does not read it too. */
+const frequentDocs = 16 * 1024
+
+/**
+ * Of no rows too. Of as many rows as have a place in one segment, at least one: whoever has more builds others of the rest.
+ * @throws `signal.reason` of the pacer.
+ */
+export async function buildTextSegment(
+  input: TextInput,
+  analyzer: Analyzer,
+  positions: boolean,
+  pacer: Pacer,
+  progress: TextBuildProgress,
+): Promise<TextSegmentBytes> {
+  const numbering = analyzer.numbering()
+  const collected = new Collector(Math.min(input.rows, maxTextSegmentRows), numbering, positions)
+  await collect(input, collected, numbering, pacer, progress)
+  const { rows, docs, tokens } = collected
+  const terms = await encodedTerms(numbering.terms, pacer)
+  const count = numbering.terms.length
+  const order = await sortedTexts(terms, count, pacer)
+  const termRows = await inverted(collected, order, pacer)
+  const written = await writeTerms(terms, order, collected.termDocs, termRows, pacer, done =>
+    progress(Math.floor((done / collected.postings) * rows), 'writing'),
+  )
+  const { postings, places, sections } = written
+  const facts: TextFacts = { docs, tokens, terms: count, positions, identity: analyzer.identity }
+  const head: TextHead = { shape: 'text', rows, facts }
+  const { lengths } = termRows
+  const file = sectionFile(
+    head as unknown as Json,
+    [
+      { name: 'lengths', bytes: bytesOf(lengths) },
+      { name: 'terms', bytes: sections.terms },
+      { name: 'entries', bytes: sections.entries },
+      { name: 'blocks', bytes: bytesOf(sections.blocks) },
+      { name: 'postingPages', bytes: postings.table() },
+      { name: 'positionPages', bytes: places.table() },
+      { name: 'postings', bytes: postings.pages },
+      { name: 'positions', bytes: places.pages },
+    ],
+    pacer,
+  )
+  return { ...file, rows }
+}
+
+/** Until all rows were read, or the segment is full. */
+async function collect(
+  input: TextInput,
+  collected: Collector,
+  numbering: TermNumbering,
+  pacer: Pacer,
+  progress: TextBuildProgress,
+): Promise<void> {
+  let read = 0
+  for await (const { column } of input.pieces()) {
+    for (let row = 0; row < column.length; row++) {
+      if (collected.rows === collected.lengths.length) return
+      if (collected.tokens >= tokensMax || numbering.bytes >= termBytesMax) return
+      read += 1 + collected.read(column, row)
+      if (read < tokensAtOnce) continue
+      read = 0
+      await pacer.turn()
+    }
+    progress(collected.rows, 'reading')
+  }
+}
+
+/** In UTF-8. */
+async function encodedTerms(terms: readonly string[], pacer: Pacer): Promise<ByteRows> {
+  const offsets = new Int32Array(terms.length + 1)
+  let bytes = Buffer.alloc(16 * terms.length)
+  for (let i = 0; i < terms.length; i++) {
+    const term = terms[i]!
+    const at = offsets[i]!
+    if (at + 3 * term.length > bytes.length) {
+      const grown = Buffer.alloc(2 * (at + 3 * term.length))
+      bytes.copy(grown)
+      bytes = grown
+    }
+    offsets[i + 1] = at + bytes.write(term, at)
+    if (i % termsAtOnce === 0) await pacer.turn()
+  }
+  return { bytes, offsets }
+}
+
+interface Written {
+  readonly postings: PageWriter
+  readonly places: PageWriter
+  readonly sections: TermSections
+}
+
+/** `done`: postings so far. */
+async function writeTerms(
+  { bytes, offsets }: ByteRows,
+  order: Uint32Array,
+  termDocs: Uint32Array,
+  rows: TermRows,
+  pacer: Pacer,
+  progress: (done: number) => void,
+): Promise<Written> {
+  const postings = new PageWriter(true)
+  const places = new PageWriter(false)
+  const encoder = new PostingsEncoder(rows, postings.page, places.page)
+  const terms = new TermsWriter(order.length, rows.positions !== null)
+  let from = 0
+  for (let i = 0; i < order.length; i++) {
+    const number = order[i]!
+    const docs = termDocs[number]!
+    if (docs >= frequentDocs) postings.cut()
+    const positionsAt = places.length
+    const at = postings.before + encoder.begin(from, from + docs)
+    while (encoder.step()) await pacer.turn()
+    from += docs
+    terms.add(bytes.subarray(offsets[number]!, offsets[number + 1]!), docs, at, positionsAt)
+    postings.cutIfFull()
+    places.cutIfFull()
+    if (i % 64 === 0 && pacer.due()) {
+      progress(from)
+      await pacer.pause()
+    }
+  }
+  postings.cut()
+  places.cut()
+  return { postings, places, sections: terms.take(postings.length, places.length) }
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Numbers): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength)
+}

@@ -1,0 +1,125 @@
+/** A segment that lies in a file: terms and lengths in memory, postings where they are asked for. */
+import { assert, corrupted } from '../../errors.js'
+import type { Pacer } from '../../primitives/pacer.js'
+import { type Soon, type Waits, whenThere } from '../../primitives/soon.js'
+import { numbersOf, type SectionFile, sectionOf } from '../section-file.js'
+import type { TextHead } from './build.js'
+import type { Numbers } from './narrow.js'
+import { PageTable } from './page-table.js'
+import type { PageReader } from './pages.js'
+import { openPostings, type TermBytes } from './postings.js'
+import type { NearTerm, Postings, TermEntry, TermMatcher, TextFacts, TextSegment } from './segment.js'
+import { Terms } from './terms.js'
+
+/** Of those, so many are remembered. */
+const mostLooked = 64
+
+/**
+ * Reads everything but the postings into memory of its own.
+ * @throws corrupted (code 18) when it is not one over `rows` rows.
+ */
+export async function openTextSegment(
+  file: SectionFile,
+  pages: PageReader,
+  rows: number,
+): Promise<TextSegment> {
+  const head = file.footer.head as unknown as TextHead
+  if (head.shape !== 'text' || head.rows !== rows) {
+    throw corrupted(`${file.name} numbers ${head.rows} rows of ${head.shape}, not ${rows} of text`)
+  }
+  const { facts } = head
+  const lengths = await readLengths(file, rows)
+  const sections = {
+    terms: await bytesOf(file, 'terms'),
+    entries: await bytesOf(file, 'entries'),
+    blocks: await numbersOf(file, 'blocks'),
+  }
+  const terms = new Terms(facts.terms, sections, facts.positions)
+  const postings = await PageTable.read(file, 'postings', 'postingPages', 0)
+  const positions = await PageTable.read(file, 'positions', 'positionPages', postings.count)
+  return new StoredTextSegment(facts, lengths, terms, postings, positions, pages)
+}
+
+class StoredTextSegment implements TextSegment {
+  readonly rows: number
+  readonly facts: TextFacts
+  readonly lengths: Numbers
+  readonly #terms: Terms
+  readonly #postings: PageTable
+  readonly #positions: PageTable
+  readonly #pages: PageReader
+  /** Terms that were looked for lately: every query does so twice, for what they are worth and for their rows. */
+  readonly #looked = new Map<string, TermEntry | null>()
+
+  constructor(
+    facts: TextFacts,
+    lengths: Numbers,
+    terms: Terms,
+    postings: PageTable,
+    positions: PageTable,
+    pages: PageReader,
+  ) {
+    this.rows = lengths.length
+    this.facts = facts
+    this.lengths = lengths
+    this.#terms = terms
+    this.#postings = postings
+    this.#positions = positions
+    this.#pages = pages
+  }
+
+  get bytes(): number {
+    return this.lengths.byteLength + this.#terms.bytes + this.#postings.bytes + this.#positions.bytes
+  }
+
+  find(term: string): TermEntry | null {
+    let entry = this.#looked.get(term)
+    if (entry === undefined) {
+      entry = this.#terms.find(term)
+      if (this.#looked.size === mostLooked) this.#looked.clear()
+      this.#looked.set(term, entry)
+    }
+    return entry
+  }
+
+  near(matcher: TermMatcher, pacer: Pacer): Waits<readonly NearTerm[]> {
+    return this.#terms.near(matcher, pacer)
+  }
+
+  postings({ number }: TermEntry, positions: boolean, signal: AbortSignal | undefined): Soon<Postings> {
+    assert(!positions || this.facts.positions, 'a segment without positions was asked for some')
+    const { docs, at, end, positionsAt, positionsEnd } = this.#terms.place(number)
+    const rows = this.#read(this.#postings, at, end, signal)
+    if (!positions) return whenThere(rows, bytes => openPostings(docs, bytes, null, this.lengths))
+    const places = this.#read(this.#positions, positionsAt, positionsEnd, signal)
+    const open = (bytes: TermBytes, of: TermBytes) => openPostings(docs, bytes, of, this.lengths)
+    if (!(rows instanceof Promise) && !(places instanceof Promise)) return open(rows, places)
+    return Promise.all([rows, places]).then(([bytes, of]) => open(bytes, of))
+  }
+
+  #read(table: PageTable, at: number, end: number, signal: AbortSignal | undefined): Soon<TermBytes> {
+    const { number, range, offset } = table.pageOf(at)
+    return whenThere(this.#pages.page(number, range, signal), bytes => ({
+      bytes,
+      at: offset,
+      end: offset + end - at,
+    }))
+  }
+}
+
+async function readLengths(file: SectionFile, rows: number): Promise<Numbers> {
+  const { bytes } = sectionOf(file, 'lengths')
+  const width = rows === 0 ? 1 : bytes / rows
+  const target =
+    width === 4 ? new Uint32Array(rows) : width === 2 ? new Uint16Array(rows) : new Uint8Array(rows)
+  const section = sectionOf(file, 'lengths', target.byteLength)
+  await file.readInto(section, new Uint8Array(target.buffer))
+  return target
+}
+
+async function bytesOf(file: SectionFile, name: string): Promise<Uint8Array> {
+  const section = sectionOf(file, name)
+  const bytes = new Uint8Array(section.bytes)
+  await file.readInto(section, bytes)
+  return bytes
+}

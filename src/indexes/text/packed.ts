@@ -1,0 +1,89 @@
+/**
+ * Blocks of 128 numbers in as many bits as the greatest of them needs. Number `4 i + lane` is number `i` of its lane; word `4 k + lane`
+ * is word `k` of it: what is worked out for one lane (where a number begins, whether it ends in the next word) holds for four.
+ */
+
+/** Numbers of a block. */
+const blockNumbers = 128
+const lanes = 4
+
+/** Bits that a number needs. */
+export function widthOf(greatest: number): number {
+  return 32 - Math.clz32(greatest)
+}
+
+/** Words of a block. */
+export function packedWords(width: number): number {
+  return lanes * width
+}
+
+/** Writes `packedWords(width)` words from word `at` on; they are zeros before. */
+export function pack(numbers: Uint32Array, width: number, words: Uint32Array, at: number): void {
+  if (width === 0) return
+  for (let i = 0; i < blockNumbers; i++) {
+    const bit = (i >>> 2) * width
+    const word = at + (bit >>> 5) * lanes + (i & 3)
+    const shift = bit & 31
+    words[word]! |= numbers[i]! << shift
+    if (shift + width > 32) words[word + lanes]! |= numbers[i]! >>> (32 - shift)
+  }
+}
+
+/** Numbers from 1 on, of which `words` have each less 1. */
+export function unpackFromOne(words: Uint32Array, at: number, width: number, out: Uint32Array): void {
+  if (width === 0) {
+    out.fill(1)
+    return
+  }
+  const mask = (-1 >>> (32 - width)) | 0
+  let a = words[at]! | 0
+  let b = words[at + 1]! | 0
+  let c = words[at + 2]! | 0
+  let d = words[at + 3]! | 0
+  let next = at + lanes
+  let bit = 0
+  for (let i = 0; i < blockNumbers; i += lanes) {
+    let p = a >>> bit
+    let q = b >>> bit
+    let r = c >>> bit
+    let s = d >>> bit
+    bit += width
+    if (bit >= 32 && i < blockNumbers - lanes) {
+      bit -= 32
+      a = words[next]! | 0
+      b = words[next + 1]! | 0
+      c = words[next + 2]! | 0
+      d = words[next + 3]! | 0
+      next += lanes
+      if (bit > 0) {
+        const shift = width - bit
+        p |= a << shift
+        q |= b << shift
+        r |= c << shift
+        s |= d << shift
+      }
+    }
+    out[i] = (p & mask) + 1
+    out[i + 1] = (q & mask) + 1
+    out[i + 2] = (r & mask) + 1
+    out[i + 3] = (s & mask) + 1
+  }
+}
+
+/** The same, each added to those before it and to `before`. */
+export function unpackAscending(
+  words: Uint32Array,
+  at: number,
+  width: number,
+  before: number,
+  out: Uint32Array,
+): void {
+  unpackFromOne(words, at, width, out)
+  let last = before | 0
+  for (let i = 0; i < blockNumbers; i += lanes) {
+    out[i] = last = (last + out[i]!) | 0
+    out[i + 1] = last = (last + out[i + 1]!) | 0
+    out[i + 2] = last = (last + out[i + 2]!) | 0
+    out[i + 3] = last = (last + out[i + 3]!) | 0
+  }
+}

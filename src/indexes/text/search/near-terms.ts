@@ -1,0 +1,131 @@
+/** Terms that a few edits make of a word. */
+import type { Pacer } from '../../../primitives/pacer.js'
+import type { Waits } from '../../../primitives/soon.js'
+import { orderOfTexts } from '../../../sql/values/scalar-order.js'
+import type { TermMatcher, TextSegment } from '../segment.js'
+
+/** How many edits a word may differ by where nobody says (rule A-067). */
+export function automaticDistance(word: string): number {
+  const { length } = codePoints(word)
+  return length <= 2 ? 0 : length <= 5 ? 1 : 2
+}
+
+/**
+ * Terms at most `distance` edits away from `word`: a code point put in, left out or put in place of another (Levenshtein 1966; two exchanged
+ * are two edits). The first `prefixLength` code points of the word are theirs too.
+ */
+export function editDistanceMatcher(word: string, distance: number, prefixLength: number): TermMatcher {
+  const points = codePoints(word)
+  const prefix = [...word].slice(0, prefixLength).join('')
+  return new EditDistance(prefix, points.subarray(prefixLength), distance)
+}
+
+export interface ExpandedTerm {
+  readonly term: string
+  readonly distance: number
+}
+
+/** The terms of some segments that are near to a word: the nearest first, equally near ones by their code points; at most `most` of them. */
+export function* expanded(
+  segments: readonly TextSegment[],
+  word: string,
+  distance: number,
+  prefixLength: number,
+  most: number,
+  pacer: Pacer,
+): Waits<readonly ExpandedTerm[]> {
+  const matcher = editDistanceMatcher(word, distance, prefixLength)
+  const terms = new Map<string, number>()
+  for (const segment of segments) {
+    for (const { entry, distance } of yield* segment.near(matcher, pacer)) terms.set(entry.term, distance)
+  }
+  return Array.from(terms, ([term, distance]) => ({ term, distance }))
+    .sort((a, b) => a.distance - b.distance || orderOfTexts(a.term, b.term))
+    .slice(0, most)
+}
+
+class EditDistance implements TermMatcher {
+  readonly prefix: string
+  /** What follows the prefix. */
+  readonly #word: Uint32Array
+  readonly #most: number
+  /** What follows it in a term: grows. */
+  #other = new Uint32Array(64)
+  /** Edits between the beginning of the word so far and each of those of the term: one row of the table is enough. */
+  #edits = new Uint32Array(65)
+
+  constructor(prefix: string, word: Uint32Array, most: number) {
+    this.prefix = prefix
+    this.#word = word
+    this.#most = most
+  }
+
+  distance(term: string): number | null {
+    const { prefix } = this
+    const word = this.#word
+    const most = this.#most
+    // A code point takes one unit or two.
+    const units = term.length - prefix.length
+    if (units < word.length - most || units > 2 * (word.length + most)) return null
+    if (!term.startsWith(prefix)) return null
+    const length = this.#read(term, prefix.length)
+    if (Math.abs(length - word.length) > most) return null
+    const other = this.#other
+    let from = 0
+    while (from < word.length && from < length && word[from] === other[from]) from++
+    let [wordEnd, end] = [word.length, length]
+    while (wordEnd > from && end > from && word[wordEnd - 1] === other[end - 1]) {
+      wordEnd--
+      end--
+    }
+    if (from === wordEnd || from === end) return Math.max(wordEnd, end) - from
+    return most < 2 && Math.max(wordEnd, end) - from > most ? null : this.#table(from, wordEnd, end)
+  }
+
+  /** The code points of a term from a unit on: how many. */
+  #read(term: string, from: number): number {
+    if (this.#other.length < term.length) {
+      this.#other = new Uint32Array(2 * term.length)
+      this.#edits = new Uint32Array(2 * term.length + 1)
+    }
+    let length = 0
+    for (let i = from; i < term.length; ) {
+      const point = term.codePointAt(i)!
+      this.#other[length++] = point
+      i += point > 0xffff ? 2 : 1
+    }
+    return length
+  }
+
+  /** The distance of what lies between: row by row (Wagner & Fischer 1974), of each only what is near enough to the diagonal (Ukkonen 1985). */
+  #table(from: number, wordEnd: number, end: number): number | null {
+    const [word, other, edits, most] = [this.#word, this.#other, this.#edits, this.#most]
+    const width = end - from
+    const tooMany = most + 1
+    for (let j = 0; j <= width; j++) edits[j] = Math.min(j, tooMany)
+    for (let i = 1; i <= wordEnd - from; i++) {
+      const low = Math.max(1, i - most)
+      const high = Math.min(width, i + most)
+      const point = word[from + i - 1]!
+      let diagonal = edits[low - 1]!
+      let left = low === 1 ? Math.min(i, tooMany) : tooMany
+      edits[low - 1] = left
+      let least = left
+      for (let j = low; j <= high; j++) {
+        const above = j === i + most ? tooMany : edits[j]!
+        const edit = other[from + j - 1] === point ? diagonal : 1 + Math.min(diagonal, above, left)
+        diagonal = edits[j]!
+        edits[j] = edit
+        left = edit
+        if (edit < least) least = edit
+      }
+      if (least > most) return null
+    }
+    const edit = edits[width]!
+    return edit > most ? null : edit
+  }
+}
+
+function codePoints(text: string): Uint32Array {
+  return Uint32Array.from(text, point => point.codePointAt(0)!)
+}

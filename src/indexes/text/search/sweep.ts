@@ -1,0 +1,349 @@
+/**
+ * Goes through a segment range by range of its rows, as MaxScore does (Turtle & Flood 1995) with the maxima of blocks (Ding & Suel, "Faster
+ * top-k document retrieval using block-max indexes", SIGIR 2011) in the form that Lucene gave it (Grand et al., "From MaxScore to Block-Max
+ * WAND", ECIR 2020, and its MaxScoreBulkScorer):
+ *
+ * - A range in which no row can be wanted, by the bounds of the blocks that reach into it, is passed over.
+ * - In others, the clauses that can do least for a row, and together not enough, do not lead: rows are taken from the postings of those that
+ *   do, their scores added up in an array, and only who may get far enough with the rest is looked for there. Where all clauses have to
+ *   match, the rarest leads.
+ * - The most promising ranges come first: they tell how much is enough.
+ *
+ * Sums may be off by roundings; rows that stay are given the score that the contract says, term by term in the order of the query.
+ */
+import type { Bitset } from '../../../primitives/bitset.js'
+import type { Pacer } from '../../../primitives/pacer.js'
+import type { Waits } from '../../../primitives/soon.js'
+import type { TextSegment } from '../segment.js'
+import type { Clause, Clauses } from './clauses.js'
+import { type Desk, mostRangeBits } from './desk.js'
+import type { Found } from './found.js'
+import type { Leaf } from './leaf.js'
+import { type Norms, tableLengths } from './norms.js'
+import type { Phrase } from './phrase.js'
+
+/** Rows of a range are a power of two, of this power at least: scores of one stay in the nearest cache of a core. */
+const leastRangeBits = 10
+/** Postings that a range should have, where it may be as large. */
+const worthwhile = 256
+/** Ranges that come first. */
+const promising = 2
+
+/** Offers `found` the rows of a segment that match; not in the order of their ordinals if it wants only some. */
+export function* sweep(
+  segment: TextSegment,
+  query: Clauses,
+  norms: Norms,
+  allowed: Bitset | null,
+  found: Found,
+  wantsBest: boolean,
+  pacer: Pacer,
+): Waits<void> {
+  const search = new Search(segment, query, norms, allowed, found)
+  const { ranges } = search
+  for (const clause of query.clauses) {
+    search.add(clause)
+    if (pacer.due()) yield pacer.pause()
+  }
+  for (let i = wantsBest && ranges > 2 * promising ? promising : 0; i > 0; i--) {
+    const range = search.best()
+    if (search.bound(range) < found.least) break
+    search.visit(range)
+  }
+  for (let range = 0; range < ranges; range++) {
+    if (search.bound(range) < found.least) continue
+    search.visit(range)
+    if (pacer.due()) yield pacer.pause()
+  }
+  query.desk.giveBack()
+}
+
+class Search {
+  readonly ranges: number
+  /** What a row of range `i` gets at most is at `firstBound + i`; -Infinity: no row is left there that matches. */
+  readonly #bounds: Float64Array
+  readonly #firstBound: number
+  readonly #bits: number
+  readonly #lengths: TextSegment['lengths']
+  readonly #leaves: readonly Leaf[]
+  readonly #clauses: readonly Clause[]
+  readonly #all: boolean
+  readonly #phrase: Phrase | null
+  readonly #norms: Norms
+  readonly #allowed: Uint32Array | null
+  readonly #found: Found
+  readonly #desk: Desk
+  /** Of the range: by clause, what it and those behind it give a row at most. */
+  readonly #rest: Float64Array
+  /** How many clauses lead. */
+  #leading = 0
+  /** Whether the sum over them is the score of a row that has nothing else. */
+  #isExact = false
+
+  constructor(segment: TextSegment, query: Clauses, norms: Norms, allowed: Bitset | null, found: Found) {
+    this.#lengths = segment.lengths
+    this.#leaves = query.leaves
+    this.#clauses = query.clauses
+    this.#all = query.all
+    this.#phrase = query.phrase
+    this.#norms = norms
+    this.#allowed = allowed === null ? null : allowed.words
+    this.#found = found
+    this.#rest = new Float64Array(query.clauses.length + 1)
+    this.#desk = query.desk
+    let postings = 0
+    for (const clause of query.all ? query.clauses.slice(0, 1) : query.clauses) postings += clause.rows
+    const rows = endOf(query)
+    let bits = leastRangeBits
+    while (bits < mostRangeBits && rows >>> bits > postings / worthwhile) bits++
+    this.#bits = bits
+    this.ranges = ((rows - 1) >>> bits) + 1
+    const { array: bounds, from } = query.desk.numbers(this.ranges)
+    this.#bounds = bounds.fill(0, from, from + this.ranges)
+    this.#firstBound = from
+  }
+
+  /** What a row of a range gets at most; -Infinity: none is left there that matches. */
+  bound(range: number): number {
+    return this.#bounds[this.#firstBound + range]!
+  }
+
+  /** The range with the greatest bound. */
+  best(): number {
+    let best = 0
+    for (let range = 1; range < this.ranges; range++) if (this.bound(range) > this.bound(best)) best = range
+    return best
+  }
+
+  /** Searches a range that has not been. */
+  visit(range: number): void {
+    const bound = this.bound(range)
+    this.#bounds[this.#firstBound + range] = -Infinity
+    const start = range << this.#bits
+    const end = start + (1 << this.#bits)
+    this.#lead(range, end)
+    const leaves = this.#leaves
+    for (let i = 0; i < leaves.length; i++) leaves[i]!.restart(range)
+    const first = this.#clauses[0]!
+    if (this.#leading === 1 && first.leaves.length === 1) {
+      this.#stream(first.leaves[0]!, range, start, end)
+      return
+    }
+    for (let i = 0; i < leaves.length; i++) {
+      const leaf = leaves[i]!
+      if (leaf.clause < this.#leading) this.#add(leaf, range, start, end, bound - leaf.top)
+    }
+    for (let i = 0; i < leaves.length; i++) leaves[i]!.restart(range)
+    this.#take(start)
+  }
+
+  /** Adds what a clause gives to the bounds of ranges, and tells its leaves where these begin: of each before the first visit. */
+  add({ leaves }: Clause): void {
+    const desk = this.#desk
+    const bounds = this.#bounds
+    const first = this.#firstBound
+    const { ranges } = this
+    const bits = this.#bits
+    /** Behind the last range that has rows of the clause. */
+    let end = 0
+    for (let l = 0; l < leaves.length; l++) {
+      const leaf = leaves[l]!
+      const { last, blocks, bounds: own, firstBound } = leaf
+      const { array: starts, from } = desk.places(ranges)
+      leaf.starts = starts
+      leaf.firstStart = from
+      let block = 0
+      let range = 0
+      for (; range < ranges; range++) {
+        const start = range << bits
+        const behind = start + (1 << bits) - 1
+        while (block < blocks && last[block]! < start) block++
+        if (block === blocks) break
+        starts[from + range] = block
+        let top = own[firstBound + block]!
+        while (last[block]! < behind && block + 1 < blocks) {
+          block++
+          if (own[firstBound + block]! > top) top = own[firstBound + block]!
+        }
+        bounds[first + range]! += top
+      }
+      starts.fill(blocks, from + range, from + ranges)
+      if (range > end) end = range
+    }
+    if (this.#all) bounds.fill(-Infinity, first + end, first + ranges)
+  }
+
+  /** Decides which clauses lead in a range. */
+  #lead(range: number, end: number): void {
+    const [clauses, rest, { least }] = [this.#clauses, this.#rest, this.#found]
+    let sum = 0
+    let leading = clauses.length
+    rest[leading] = 0
+    for (let c = clauses.length - 1; c >= 0; c--) {
+      const { leaves } = clauses[c]!
+      for (let i = 0; i < leaves.length; i++) {
+        const leaf = leaves[i]!
+        leaf.top = topOf(leaf, range, end)
+        sum += leaf.top
+      }
+      rest[c] = sum
+      if (sum < least) leading = c
+    }
+    this.#leading = this.#all ? 1 : leading
+    this.#isExact = this.#leading === clauses.length || this.#leaves.length <= 2
+  }
+
+  /** Adds what a term gives to the sums of the rows that have it. `others`: what other terms give at most. */
+  #add(leaf: Leaf, range: number, start: number, end: number, others: number): void {
+    const { weight, last, bounds, firstBound, blocks } = leaf
+    const { least } = this.#found
+    const lengths = this.#lengths
+    const norms = this.#norms
+    const { table } = norms
+    const { sums, touched } = this.#desk
+    for (let block = leaf.starts[leaf.firstStart + range]!; block < blocks; block++) {
+      if (!(others + bounds[firstBound + block]! < least)) {
+        if (block !== leaf.block) leaf.load(block)
+        const { docs, frequencies, count } = leaf
+        for (let i = docs[0]! >= start ? 0 : firstFrom(docs, count, start); i < count; i++) {
+          const row = docs[i]!
+          if (row >= end) return
+          const frequency = frequencies[i]!
+          const length = lengths[row]!
+          const norm = length < tableLengths ? table[length]! : norms.of(length)
+          const at = row - start
+          sums[at]! += weight * (frequency / (frequency + norm))
+          touched[at >>> 5]! |= 1 << (at & 31)
+        }
+      }
+      if (last[block]! >= end - 1) return
+    }
+  }
+
+  /** Offers the rows of the only term that leads. */
+  #stream(leaf: Leaf, range: number, start: number, end: number): void {
+    const { weight, last, bounds, firstBound, blocks } = leaf
+    const found = this.#found
+    const allowed = this.#allowed
+    const rest = this.#rest[1]!
+    const lengths = this.#lengths
+    const norms = this.#norms
+    const { table } = norms
+    for (let block = leaf.starts[leaf.firstStart + range]!; block < blocks; block++) {
+      if (!(rest + bounds[firstBound + block]! < found.least)) {
+        if (block !== leaf.block) leaf.load(block)
+        const { docs, frequencies, count } = leaf
+        for (let i = docs[0]! >= start ? 0 : firstFrom(docs, count, start); i < count; i++) {
+          const row = docs[i]!
+          if (row >= end) return
+          const frequency = frequencies[i]!
+          const length = lengths[row]!
+          const norm = length < tableLengths ? table[length]! : norms.of(length)
+          const sum = weight * (frequency / (frequency + norm))
+          if (sum + rest < found.least) continue
+          if (allowed === null || ((allowed[row >>> 5]! >>> (row & 31)) & 1) === 1) this.#follow(row, sum)
+        }
+      }
+      if (last[block]! >= end - 1) return
+    }
+  }
+
+  /** Offers the rows that were added to, and leaves the sums at 0. */
+  #take(start: number): void {
+    const { sums, touched } = this.#desk
+    const found = this.#found
+    const allowed = this.#allowed
+    const rest = this.#rest[this.#leading]!
+    const words = 1 << (this.#bits - 5)
+    const firstWord = start >>> 5
+    for (let w = 0; w < words; w++) {
+      let word = touched[w]! | 0
+      if (word === 0) continue
+      touched[w] = 0
+      const permitted = allowed === null ? -1 : (allowed[firstWord + w] ?? 0)
+      while (word !== 0) {
+        const low = word & -word
+        word ^= low
+        const at = (w << 5) + 31 - Math.clz32(low)
+        const sum = sums[at]!
+        sums[at] = 0
+        if (sum + rest >= found.least && (permitted & low) !== 0) this.#follow(start + at, sum)
+      }
+    }
+  }
+
+  /** Looks for a row in the clauses that do not lead, as long as it may get far enough. */
+  #follow(row: number, sum: number): void {
+    const clauses = this.#clauses
+    const rest = this.#rest
+    const found = this.#found
+    const norm = this.#norms.of(this.#lengths[row]!)
+    for (let c = this.#leading; c < clauses.length; c++) {
+      if (sum + rest[c]! < found.least) return
+      const { leaves } = clauses[c]!
+      let has = false
+      for (let i = 0; i < leaves.length; i++) {
+        const leaf = leaves[i]!
+        const block = leaf.reach(row)
+        if (block === leaf.blocks) continue
+        // To unpack a block takes longer than to learn what a row as long as this gets there at most.
+        if (leaves.length === 1 && block !== leaf.block) {
+          const frequency = leaf.mostFrequent[block]!
+          if (sum + leaf.weight * (frequency / (frequency + norm)) + rest[c + 1]! < found.least) return
+        }
+        if (!leaf.has(row, block)) continue
+        has = true
+        sum += leaf.share(norm)
+      }
+      if (!has && this.#all) return
+    }
+    if (sum < found.least) return
+    const score = Math.fround(this.#isExact ? sum : this.#score(row, norm))
+    if (this.#phrase === null || this.#phrase.matches(row)) found.offer(row, score)
+  }
+
+  /** What all terms of a row give it, in the order of the query. */
+  #score(row: number, norm: number): number {
+    const leaves = this.#leaves
+    let score = 0
+    for (let i = 0; i < leaves.length; i++) {
+      const leaf = leaves[i]!
+      if (leaf.has(row, leaf.reach(row))) score += leaf.share(norm)
+    }
+    return score
+  }
+}
+
+/** Behind the last row that can match. */
+function endOf({ clauses, all }: Clauses): number {
+  let end = all ? Infinity : 0
+  for (const { leaves } of clauses) {
+    let last = 0
+    for (const leaf of leaves) last = Math.max(last, leaf.last[leaf.blocks - 1]!)
+    end = all ? Math.min(end, last + 1) : Math.max(end, last + 1)
+  }
+  return end
+}
+
+/** What a row of a range gets by a term at most. */
+function topOf(leaf: Leaf, range: number, end: number): number {
+  const { bounds, firstBound, last, blocks } = leaf
+  let top = 0
+  for (let block = leaf.starts[leaf.firstStart + range]!; block < blocks; block++) {
+    if (bounds[firstBound + block]! > top) top = bounds[firstBound + block]!
+    if (last[block]! >= end - 1) break
+  }
+  return top
+}
+
+/** Where the first of `rows`, ascending, stands that is at least `least`; `count`: none is. */
+function firstFrom(rows: Uint32Array, count: number, least: number): number {
+  let low = 0
+  let high = count
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (rows[middle]! < least) low = middle + 1
+    else high = middle
+  }
+  return low
+}

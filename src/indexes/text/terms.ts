@@ -1,0 +1,246 @@
+/**
+ * The terms of a segment in the order of their UTF-8 bytes: blocks of 32, of which the first term stands whole, and of each other one
+ * what it does not share with the term before. What is known of a term stands apart, so that a walk over terms reads only those.
+ */
+import type { Pacer } from '../../primitives/pacer.js'
+import { partitionPoint } from '../../primitives/partition-point.js'
+import type { Waits } from '../../primitives/soon.js'
+import { VarintReader } from '../../primitives/varint.js'
+import { orderOfBytes } from '../../sql/kernels/compare.js'
+import { ByteSink } from './byte-sink.js'
+import type { NearTerm, TermEntry, TermMatcher } from './segment.js'
+
+export const blockTerms = 32
+/** Numbers by block: where it begins in `terms` and in `entries`, and where its first term does in postings and positions. */
+const blockNumbers = 4
+/** Blocks walked between two looks at the clock. */
+const turnBlocks = 16
+
+/** What the sections hold. */
+export interface TermSections {
+  readonly terms: Uint8Array
+  /** By term: rows that have it, bytes up to the postings of the next, and where positions are kept, up to those of the next. */
+  readonly entries: Uint8Array
+  readonly blocks: Uint32Array
+}
+
+/** Where what belongs to a term lies among that of all: `end` is where that of the next one begins. */
+export interface TermPlace {
+  readonly docs: number
+  readonly at: number
+  readonly end: number
+  readonly positionsAt: number
+  readonly positionsEnd: number
+}
+
+/** Collects terms in their order. */
+export class TermsWriter {
+  readonly #terms = new ByteSink()
+  readonly #entries = new ByteSink()
+  readonly #blocks: Uint32Array
+  readonly #hasPositions: boolean
+  #count = 0
+  /** Of the term before, which is not entered as long as nobody knows where the next one's begin. */
+  #term: Uint8Array = new Uint8Array(0)
+  #docs = 0
+  #at = 0
+  #positionsAt = 0
+
+  constructor(count: number, hasPositions: boolean) {
+    this.#blocks = new Uint32Array(Math.ceil(count / blockTerms) * blockNumbers)
+    this.#hasPositions = hasPositions
+  }
+
+  /** `at`, `positionsAt`: where its postings and its positions begin. */
+  add(term: Uint8Array, docs: number, at: number, positionsAt: number): void {
+    this.#endTerm(at, positionsAt)
+    let shared = 0
+    if (this.#count % blockTerms === 0) {
+      const numbers = [this.#terms.length, this.#entries.length, at, positionsAt]
+      this.#blocks.set(numbers, (this.#count / blockTerms) * blockNumbers)
+    } else {
+      const most = Math.min(term.length, this.#term.length)
+      while (shared < most && term[shared] === this.#term[shared]) shared++
+      this.#terms.varint(shared)
+    }
+    this.#terms.varint(term.length - shared)
+    this.#terms.append(term.subarray(shared))
+    this.#term = term
+    this.#docs = docs
+    this.#at = at
+    this.#positionsAt = positionsAt
+    this.#count++
+  }
+
+  /** `end`, `positionsEnd`: where those of the last term end. */
+  take(end: number, positionsEnd: number): TermSections {
+    this.#endTerm(end, positionsEnd)
+    return { terms: this.#terms.take(), entries: this.#entries.take(), blocks: this.#blocks }
+  }
+
+  #endTerm(end: number, positionsEnd: number): void {
+    if (this.#count === 0) return
+    this.#entries.varint(this.#docs)
+    this.#entries.varint(end - this.#at)
+    if (this.#hasPositions) this.#entries.varint(positionsEnd - this.#positionsAt)
+  }
+}
+
+/** Terms that are there. */
+export class Terms {
+  /** How many they are. */
+  readonly count: number
+  readonly #sections: TermSections
+  readonly #hasPositions: boolean
+  /** The terms of the block that was read last, one after the other, and where each ends. */
+  #text = Buffer.alloc(1024)
+  readonly #ends = new Uint32Array(blockTerms)
+
+  constructor(count: number, sections: TermSections, hasPositions: boolean) {
+    this.count = count
+    this.#sections = sections
+    this.#hasPositions = hasPositions
+  }
+
+  get bytes(): number {
+    const { terms, entries, blocks } = this.#sections
+    return terms.byteLength + entries.byteLength + blocks.byteLength + this.#text.length
+  }
+
+  find(term: string): TermEntry | null {
+    const bytes = Buffer.from(term)
+    const block = this.#blockOf(bytes)
+    if (block < 0) return null
+    const { terms, blocks } = this.#sections
+    const count = Math.min(blockTerms, this.count - block * blockTerms)
+    const reader = new VarintReader(terms, blocks[block * blockNumbers])
+    /** How many bytes the term has in common with the one before, which comes before it. */
+    let common = 0
+    for (let i = 0; i < count; i++) {
+      const shared = i === 0 ? 0 : reader.next()
+      const end = shared + reader.next()
+      const at = reader.at - shared
+      reader.at = at + end
+      // It differs from the term where the one before does.
+      if (shared > common) continue
+      if (shared < common) return null
+      while (common < end && common < bytes.length && terms[at + common] === bytes[common]) common++
+      if (common === end) {
+        if (common === bytes.length) return this.#entry(block * blockTerms + i, term)
+      } else if (common === bytes.length || terms[at + common]! > bytes[common]!) return null
+    }
+    return null
+  }
+
+  /** All terms that match. */
+  *near(matcher: TermMatcher, pacer: Pacer): Waits<readonly NearTerm[]> {
+    const { prefix } = matcher
+    const found: NearTerm[] = []
+    const first = Buffer.from(prefix)
+    const blocks = Math.ceil(this.count / blockTerms)
+    // Terms with the prefix come after all that are less than it, and are one run.
+    for (let block = Math.max(0, this.#blockOf(first)); block < blocks; block++) {
+      if (block % turnBlocks === 0 && pacer.due()) yield pacer.pause()
+      const count = this.#readBlock(block)
+      const { text, ends } = this.#units(count)
+      let from = 0
+      for (let i = 0; i < count; i++) {
+        const term = text.slice(from, ends[i])
+        from = ends[i]!
+        if (!term.startsWith(prefix)) {
+          if (Buffer.compare(Buffer.from(term), first) > 0) return found
+          continue
+        }
+        const distance = matcher.distance(term)
+        if (distance !== null) found.push({ entry: this.#entry(block * blockTerms + i, term), distance })
+      }
+    }
+    return found
+  }
+
+  /** What is known of the term with a number. */
+  place(number: number): TermPlace {
+    const { entries, blocks } = this.#sections
+    const block = Math.floor(number / blockTerms)
+    const reader = new VarintReader(entries, blocks[block * blockNumbers + 1]!)
+    let docs = 0
+    let [at, positionsAt] = [0, 0]
+    let end = blocks[block * blockNumbers + 2]!
+    let positionsEnd = blocks[block * blockNumbers + 3]!
+    for (let i = block * blockTerms; i <= number; i++) {
+      ;[at, positionsAt] = [end, positionsEnd]
+      docs = reader.next()
+      end += reader.next()
+      if (this.#hasPositions) positionsEnd += reader.next()
+    }
+    return { docs, at, end, positionsAt, positionsEnd }
+  }
+
+  #entry(number: number, term: string): TermEntry {
+    return { number, term, docs: this.place(number).docs }
+  }
+
+  /** The last block that begins with the term or one before it; -1: all terms come after it. */
+  #blockOf(term: Buffer): number {
+    const { terms, blocks } = this.#sections
+    const reader = new VarintReader(terms)
+    const isBefore = (block: number) => {
+      reader.at = blocks[block * blockNumbers]!
+      const length = reader.next()
+      return orderOfBytes(term, 0, term.length, terms, reader.at, reader.at + length) >= 0
+    }
+    return partitionPoint(blocks.length / blockNumbers, isBefore) - 1
+  }
+
+  /** Makes its terms whole; gives how many they are. */
+  #readBlock(block: number): number {
+    const { terms, blocks } = this.#sections
+    const count = Math.min(blockTerms, this.count - block * blockTerms)
+    const reader = new VarintReader(terms, blocks[block * blockNumbers])
+    let before = 0
+    let to = 0
+    for (let i = 0; i < count; i++) {
+      const shared = i === 0 ? 0 : reader.next()
+      const rest = reader.next()
+      this.#reserve(to, shared + rest)
+      copyBytes(this.#text, before, shared, this.#text, to)
+      copyBytes(terms, reader.at, rest, this.#text, to + shared)
+      reader.at += rest
+      before = to
+      to += shared + rest
+      this.#ends[i] = to
+    }
+    return count
+  }
+
+  #reserve(used: number, more: number): void {
+    if (used + more <= this.#text.length) return
+    const grown = Buffer.alloc(Math.max(used + more, 2 * this.#text.length))
+    this.#text.copy(grown, 0, 0, used)
+    this.#text = grown
+  }
+
+  /** The terms that were made whole as text, and where each ends in it. */
+  #units(count: number): { readonly text: string; readonly ends: Uint32Array } {
+    const bytes = this.#text
+    const end = this.#ends[count - 1]!
+    const text = bytes.toString('utf8', 0, end)
+    if (text.length === end) return { text, ends: this.#ends }
+    const ends = new Uint32Array(count)
+    let units = 0
+    let at = 0
+    for (let i = 0; i < count; i++) {
+      for (; at < this.#ends[i]!; at++) {
+        // A character counts where it begins; one of four bytes is two units.
+        if ((bytes[at]! & 0xc0) !== 0x80) units += bytes[at]! < 0xf0 ? 1 : 2
+      }
+      ends[i] = units
+    }
+    return { text, ends }
+  }
+}
+
+function copyBytes(from: Uint8Array, at: number, count: number, to: Uint8Array, toAt: number): void {
+  if (count > 64) to.set(from.subarray(at, at + count), toAt)
+  else for (let i = 0; i < count; i++) to[toAt + i] = from[at + i]!
+}

@@ -1,0 +1,87 @@
+/** Rows found by vector and by text, made one list by a function of the caller's. */
+import { invalidInput, quote } from '../errors.js'
+import type { CallOptions, Operations, Request } from '../protocol/calls.js'
+import { readReply } from './arrow-rows.js'
+import { type RowObject, type RowsOptions, rowObjects } from './row-objects.js'
+import { selects } from './selection.js'
+
+/** A row that was found: the columns selected, `_rowid`, and `_distance` or `_score`. */
+export type FoundRow = Readonly<RowObject> & { readonly _rowid: number | bigint | string }
+
+/** What becomes of a row; those that are not named are left out. */
+export interface FusedRow {
+  readonly _rowid: FoundRow['_rowid']
+  readonly _relevance_score: number
+}
+
+/** Gets the rows of both searches, each the best first, and says how relevant they are: the greatest first, equal ones as they come. */
+export type FuseRows = (
+  near: readonly FoundRow[],
+  matching: readonly FoundRow[],
+) => readonly FusedRow[] | Promise<readonly FusedRow[]>
+
+type QueryRequest = Request<'queryTable'>
+
+const rowId = '_rowid'
+
+/** The rows that `fuse` chooses, of one version, with what both searches said of them: null where one did not find them. */
+export async function fusedRows(
+  operations: Operations,
+  request: QueryRequest,
+  fuse: FuseRows,
+  options: RowsOptions,
+  call: CallOptions,
+): Promise<RowObject[]> {
+  const { vector, full_text_query, k, offset = 0, highlight, fusion: _instead, ...rest } = request
+  if (vector == null || full_text_query === undefined) {
+    throw invalidInput('a function is to join rows found by vector and by text, but not both are searched by')
+  }
+  if (rest.order_by !== undefined) {
+    throw invalidInput('order_by is given, but the function that joins rows says in which order they come')
+  }
+  const asked = { ...rest, k: Math.min(Number.MAX_SAFE_INTEGER, k + offset), with_row_id: true }
+  const near = await operations.queryTable({ ...asked, vector }, call)
+  const text = { full_text_query, ...(highlight !== undefined && { highlight }) }
+  const { vector_column: _, distance_type: __, lower_bound: ___, upper_bound: ____, ...plain } = asked
+  const matching = await operations.queryTable({ ...plain, ...text, version: near.version }, call)
+  const found = await rowObjects(readReply(near).batches, options)
+  const said = await rowObjects(readReply(matching).batches, options)
+  const rows = new Map<unknown, RowObject>()
+  for (const row of found) rows.set(row[rowId], { ...row, _score: null })
+  for (const row of said) {
+    const known = rows.get(row[rowId])
+    rows.set(row[rowId], known === undefined ? { ...row, _distance: null } : { ...known, ...row })
+  }
+  const isSelected = request.with_row_id === true || selects(request, rowId)
+  const fused = checked(await fuse(found as FoundRow[], said as FoundRow[]))
+  fused.sort((a, b) => b._relevance_score - a._relevance_score)
+  return fused.slice(offset, offset + k).map(({ _rowid, _relevance_score }) => {
+    const row = rows.get(_rowid)
+    if (row === undefined) {
+      throw invalidInput(
+        `the function that joins rows names row ${quote(_rowid)}, which neither search found`,
+      )
+    }
+    const { _rowid: id, ...others } = row
+    return { ...others, ...(isSelected && { _rowid: id }), _relevance_score }
+  })
+}
+
+/** What a function gave, as one may sort it. Throws code 13 where that cannot be done. */
+function checked(fused: unknown): FusedRow[] {
+  if (!Array.isArray(fused)) {
+    throw invalidInput(`the function that joins rows must give an array of them, got ${quote(fused)}`)
+  }
+  const seen = new Set<unknown>()
+  return fused.map((row: FusedRow | null) => {
+    const { _rowid, _relevance_score } = row ?? {}
+    if (typeof _relevance_score !== 'number' || Number.isNaN(_relevance_score)) {
+      throw invalidInput(
+        `the function that joins rows must give each a number as _relevance_score, got ${quote(_relevance_score)}`,
+      )
+    }
+    if (seen.has(_rowid)) throw invalidInput(`the function that joins rows names row ${quote(_rowid)} twice`)
+    seen.add(_rowid)
+    return row!
+  })
+}

@@ -1,0 +1,149 @@
+/** Queries for text as callers write them, in the words of the wire. */
+import { invalidInput, quote, type SheafError } from '../errors.js'
+import type { Request } from '../protocol/calls.js'
+import type { FtsQuery } from '../protocol/query-shapes.js'
+import { checkDepth } from '../query/settle-text.js'
+import { wireWord } from './options.js'
+
+/** Rows with words of a text. */
+export interface MatchWords {
+  /** A text: its words are looked for, made terms as those of the column are. */
+  readonly match: string
+  /** Default: all that are searched. */
+  readonly column?: string
+  /** Whether one of the words is enough (default `or`), or all must be there. */
+  readonly operator?: 'or' | 'and'
+  /** How many edits a word may be away: 0 (default) to 2, or `auto`: 0 up to two letters, 1 up to five, then 2. */
+  readonly fuzziness?: number | 'auto'
+  /** Letters at the beginning that may not differ. Default 0. */
+  readonly prefixLength?: number
+  /** Words that a fuzzy one stands for at most, the nearest. Default 50. */
+  readonly maxExpansions?: number
+  /** Factor on the score, 0 to 1e9. Default 1. */
+  readonly boost?: number
+}
+
+/** Rows with these words in a row. Where an index is asked, it must keep positions (`withPosition`). */
+export interface MatchPhrase {
+  readonly phrase: string
+  /** Default: all that are searched. */
+  readonly column?: string
+  /** How far the words may be from where the phrase has them, all together. Default 0. */
+  readonly slop?: number
+}
+
+/** Rows with words of a text in one of some columns, with the best of their scores. */
+export interface MatchColumns {
+  readonly multiMatch: string
+  readonly columns: readonly string[]
+  /** A factor for each column. Default 1. */
+  readonly boosts?: readonly number[]
+  readonly operator?: 'or' | 'and'
+  readonly fuzziness?: number | 'auto'
+}
+
+/** Rows of `positive`, with a part (`negativeBoost`, default 0.5) of what `negative` gives them taken from their score. */
+export interface BoostText {
+  readonly positive: TextQuery
+  readonly negative: TextQuery
+  readonly negativeBoost?: number
+}
+
+/** Rows that all of `must` find, or without those one of `should`, and none of `mustNot`; with the sum of their scores. */
+export interface CombineText {
+  readonly must?: readonly TextQuery[]
+  readonly should?: readonly TextQuery[]
+  readonly mustNot?: readonly TextQuery[]
+}
+
+export type TextQuery = MatchWords | MatchPhrase | MatchColumns | BoostText | CombineText
+
+type FullText = NonNullable<Request<'queryTable'>['full_text_query']>
+
+/** `columns`: to search; default all that have an index of text, or without any all of text. */
+export function fullTextField(query: string | TextQuery, columns: readonly string[] | undefined): FullText {
+  if (typeof query === 'string') {
+    return { string_query: { query, ...(columns !== undefined && { columns }) } }
+  }
+  if (columns !== undefined) {
+    throw invalidInput('columns are given beside a query of several parts', {
+      hint: 'name them in its parts',
+    })
+  }
+  return { structured_query: { query: wireQuery(query, 0) } }
+}
+
+function wireQuery(query: TextQuery, depth: number): FtsQuery {
+  checkDepth(depth)
+  if (typeof query !== 'object' || query === null) throw noQuery(query)
+  if ('match' in query) {
+    const { match: terms, column, prefixLength, maxExpansions, boost } = query
+    return {
+      match: {
+        terms,
+        ...(column !== undefined && { column }),
+        ...wordsOf(query),
+        ...(prefixLength !== undefined && { prefix_length: prefixLength }),
+        ...(maxExpansions !== undefined && { max_expansions: maxExpansions }),
+        ...(boost !== undefined && { boost }),
+      },
+    }
+  }
+  if ('phrase' in query) {
+    const { phrase: terms, column, slop } = query
+    return { phrase: { terms, ...(column !== undefined && { column }), ...(slop !== undefined && { slop }) } }
+  }
+  if ('multiMatch' in query) {
+    const { multiMatch: terms, columns, boosts } = query
+    if (boosts !== undefined && boosts.length !== columns.length) {
+      throw invalidInput(`boosts has ${boosts.length} factors for ${columns.length} columns`)
+    }
+    const queries = columns.map((column, i) => ({
+      terms,
+      column,
+      ...wordsOf(query),
+      ...(boosts !== undefined && { boost: boosts[i]! }),
+    }))
+    return { multi_match: { match_queries: queries } }
+  }
+  if ('positive' in query) {
+    const { positive, negative, negativeBoost } = query
+    return {
+      boost: {
+        positive: wireQuery(positive, depth + 1),
+        negative: wireQuery(negative, depth + 1),
+        ...(negativeBoost !== undefined && { negative_boost: negativeBoost }),
+      },
+    }
+  }
+  const { must, should, mustNot } = query
+  if (must === undefined && should === undefined && mustNot === undefined) {
+    throw noQuery(query)
+  }
+  const wired = (name: string, queries: readonly TextQuery[]) => {
+    if (!Array.isArray(queries)) throw invalidInput(`${name} must be an array, got ${quote(queries)}`)
+    return queries.map((each: TextQuery) => wireQuery(each, depth + 1))
+  }
+  return {
+    boolean: {
+      ...(must !== undefined && { must: wired('must', must) }),
+      ...(should !== undefined && { should: wired('should', should) }),
+      ...(mustNot !== undefined && { must_not: wired('mustNot', mustNot) }),
+    },
+  }
+}
+
+function noQuery(query: unknown): SheafError {
+  return invalidInput(
+    `a query for text says match, phrase, multiMatch, positive, must or should, got ${quote(query)}`,
+  )
+}
+
+function wordsOf({ operator, fuzziness }: Pick<MatchWords, 'operator' | 'fuzziness'>) {
+  return {
+    ...(operator !== undefined && {
+      operator: wireWord('operator', operator, { or: 'Or', and: 'And' } as const),
+    }),
+    ...(fuzziness !== undefined && { fuzziness: fuzziness === 'auto' ? null : fuzziness }),
+  }
+}

@@ -1,0 +1,72 @@
+/** How rows are found by what they say, as text. The words before the first colon are those that clients of other engines look for. */
+import { quote } from '../errors.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { begun } from '../primitives/soon.js'
+import type { TableReader } from '../table/table-reader.js'
+import { partialCover } from './probed-rows.js'
+import type { QueryTerm, TextColumn, TextNode, TextSearch } from './text-plan.js'
+
+/** `k`: rows that are looked for. Reads nothing. */
+export async function textText(
+  { query, columns, fast }: TextSearch,
+  k: number,
+  reader: TableReader,
+  pacer: Pacer,
+): Promise<string> {
+  const how: string[] = []
+  for (const column of columns) how.push(await columnText(column, fast, reader, pacer))
+  return `${nodeText(query, columns)}, k = ${k}; ${how.join('; ')}`
+}
+
+function nodeText(node: TextNode, columns: readonly TextColumn[]): string {
+  const list = (nodes: readonly TextNode[]) => `[${nodes.map(each => nodeText(each, columns)).join('; ')}]`
+  switch (node.kind) {
+    case 'match': {
+      const { terms, all, fuzziness, boost } = node
+      const more = [
+        ...(all ? ['operator=And'] : []),
+        ...(fuzziness === 0 ? [] : [`fuzziness=${fuzziness ?? 'by length'}`]),
+        ...(boost === 1 ? [] : [`boost=${boost}`]),
+      ]
+      const words = [`query=${terms.map(termText).join(' ')}`, `column=${nameOf(columns[node.column]!)}`]
+      return `MatchQuery: ${[...words, ...more].join(', ')}`
+    }
+    case 'phrase': {
+      const slop = node.slop === 0 ? '' : `, slop=${node.slop}`
+      const words = node.terms.map(({ term }) => term).join(' ')
+      return `PhraseQuery: query=${quote(words)}, column=${nameOf(columns[node.column]!)}${slop}`
+    }
+    case 'best':
+      return `MultiMatchQuery: ${list(node.of)}`
+    case 'boost': {
+      const { positive, negative, negativeBoost } = node
+      return `BoostQuery: positive=${nodeText(positive, columns)}, negative=${nodeText(negative, columns)}, negative_boost=${negativeBoost}`
+    }
+    case 'boolean':
+      return `BooleanQuery: must=${list(node.must)}, should=${list(node.should)}, must_not=${list(node.mustNot)}`
+  }
+}
+
+function termText({ term, count }: QueryTerm): string {
+  return count === 1 ? term : `${term} x ${count}`
+}
+
+function nameOf({ path }: TextColumn): string {
+  return path.join('.')
+}
+
+async function columnText(
+  column: TextColumn,
+  fast: boolean,
+  reader: TableReader,
+  pacer: Pacer,
+): Promise<string> {
+  const name = quote(nameOf(column))
+  const index = reader.textIndexes.find(known => known.name === column.index)
+  if (index === undefined) return `${name} has no index: every row is read`
+  let rows = 0
+  for (const [fragment, covered] of await begun(partialCover(index, reader, pacer)))
+    rows += fragment.rows - covered.count
+  const left = rows === 0 ? '' : `, ${rows} rows that it does not cover ${fast ? 'passed over' : 'read'}`
+  return `${name} by ${index.name}, deltas=${index.segments.length}${left}`
+}

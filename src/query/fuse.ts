@@ -1,0 +1,107 @@
+/** Rows found by vector and rows found by text as one list, with what each search said of them. */
+import type { Pacer } from '../primitives/pacer.js'
+import type { Waits } from '../primitives/soon.js'
+import { arrival } from '../primitives/soon.js'
+import type { Part, TableReader } from '../table/table-reader.js'
+import { madeBySearch, Parts, type RowHits, ranked } from './hits.js'
+import type { Fusion } from './text-plan.js'
+
+/** A row that one of the searches found, or both; NaN where one did not. */
+interface FusedRow {
+  readonly part: Part
+  readonly offset: number
+  distance: number
+  score: number
+  relevance: number
+}
+
+/** The `limit` most relevant rows of two lists, each the best first; equally relevant ones by row id. */
+export function* fused(
+  near: RowHits,
+  matching: RowHits,
+  fusion: Fusion,
+  limit: number,
+  reader: TableReader,
+  pacer: Pacer,
+): Waits<RowHits> {
+  const rows = new Map<string, FusedRow>()
+  const distances = valuesOf(near, madeBySearch.distance)
+  const scores = valuesOf(matching, madeBySearch.score)
+  const byNearness = sharesOf(
+    distances.map(distance => -distance),
+    fusion,
+  )
+  const byScore = sharesOf(scores, fusion)
+  const [nearShare, scoreShare] = fusion.kind === 'weighted' ? [fusion.weight, 1 - fusion.weight] : [1, 1]
+  for (let i = 0; i < distances.length; i++) {
+    const row = rowAt(near, i, rows)
+    row.distance = distances[i]!
+    row.relevance += nearShare * byNearness[i]!
+  }
+  for (let i = 0; i < scores.length; i++) {
+    const row = rowAt(matching, i, rows)
+    row.score = scores[i]!
+    row.relevance += scoreShare * byScore[i]!
+  }
+  const parts = new Parts()
+  const numbers = new Map<Part, number>()
+  const all = [...rows.values()]
+  const partOf = new Uint32Array(all.length)
+  for (const [i, { part }] of all.entries()) {
+    let number = numbers.get(part)
+    if (number === undefined) {
+      number = parts.add(part, yield* arrival(reader.rowIds(part.fragment, pacer.signal)))
+      numbers.set(part, number)
+    }
+    partOf[i] = number
+  }
+  const offsets = Uint32Array.from(all, ({ offset }) => offset)
+  const order = ranked(
+    { partOf, offsets, distances: Float32Array.from(all, ({ relevance }) => -relevance) },
+    limit,
+    parts,
+  )
+  const inOrder = Array.from(
+    order.offsets,
+    (offset, i) => rows.get(keyOf(parts.all[order.partOf[i]!]!, offset))!,
+  )
+  return {
+    parts: parts.all,
+    partOf: order.partOf,
+    offsets: order.offsets,
+    made: [
+      { name: madeBySearch.distance, values: Float32Array.from(inOrder, ({ distance }) => distance) },
+      { name: madeBySearch.score, values: Float32Array.from(inOrder, ({ score }) => score) },
+      { name: madeBySearch.relevance, values: Float32Array.from(inOrder, ({ relevance }) => relevance) },
+    ],
+  }
+}
+
+function valuesOf({ made }: RowHits, wanted: string): Float32Array {
+  return made.find(({ name }) => name === wanted)!.values
+}
+
+function rowAt({ parts, partOf, offsets }: RowHits, i: number, rows: Map<string, FusedRow>): FusedRow {
+  const part = parts[partOf === null ? 0 : partOf[i]!]!
+  const offset = offsets[i]!
+  const key = keyOf(part, offset)
+  const known = rows.get(key)
+  if (known !== undefined) return known
+  const row = { part, offset, distance: NaN, score: NaN, relevance: 0 }
+  rows.set(key, row)
+  return row
+}
+
+function keyOf({ fragment, first }: Part, offset: number): string {
+  return `${fragment.id}/${first + offset}`
+}
+
+/** What each row of a list, the best first, gets for its place or its worth. */
+function sharesOf(worths: Float32Array, fusion: Fusion): Float64Array {
+  if (fusion.kind === 'rrf') return Float64Array.from(worths, (_, rank) => 1 / (fusion.k + rank))
+  // Distances beyond float32 are infinite.
+  const [best = 0] = worths
+  const worst = worths.findLast(Number.isFinite) ?? best
+  const share = (worth: number) => (best === worst ? 1 : (worth - worst) / (best - worst))
+  return Float64Array.from(worths, worth => (Number.isFinite(worth) ? share(worth) : 0))
+}

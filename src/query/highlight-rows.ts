@@ -1,0 +1,106 @@
+/** The texts of the rows found with the words marked for which they were found: the column `_highlights`. */
+import { type Batch, type Column, isValid } from '../arrow/column.js'
+import { rowsToBatch } from '../arrow/rows.js'
+import type { DataType, Field } from '../arrow/types.js'
+import { highlighted } from '../indexes/text/highlight.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { columnAt } from '../sql/kernels/batch-columns.js'
+import type { RowHits } from './hits.js'
+import { highlightsName, type Plan } from './plan.js'
+import type { Run } from './run.js'
+import type { Highlighting, TextSearch } from './text-plan.js'
+import { wantedTerms } from './wanted-terms.js'
+
+/** UTF-16 units of a text that are looked at: those of more take longer than a pause may. */
+const unitsMax = 16 * 1024
+/** That many units have no more bytes, and what is cut at the end of those is behind them. */
+const bytesMax = 3 * unitsMax + 3
+
+/** A struct with a text for each column, by its name. */
+export function highlightsField({ text, highlights }: Plan): Field {
+  const children = highlights.map(
+    ({ column }): Field => ({
+      name: nameOf(text!, column),
+      type: { kind: 'utf8', large: false },
+      nullable: true,
+    }),
+  )
+  return { name: highlightsName, type: { kind: 'struct', children }, nullable: false }
+}
+
+function nameOf({ columns }: TextSearch, column: number): string {
+  return columns[column]!.path.join('.')
+}
+
+/** The rows with one column more; `hits`: what they are of. */
+export async function withHighlights(batch: Batch, run: Run, hits: RowHits): Promise<Batch> {
+  const { plan, source, pacer } = run
+  const text = plan.text!
+  const field = highlightsField(plan)
+  const names = [...new Set(plan.highlights.map(({ column }) => text.columns[column]!.path[0]!))]
+  const read = await source.batch(hits, names, false)
+  const rows: Record<string, string | null>[] = Array.from({ length: batch.length }, () => ({}))
+  for (const each of plan.highlights) {
+    const name = nameOf(text, each.column)
+    const column = columnAt(read, text.columns[each.column]!.path)
+    const mark = marking(text, each)
+    for (const [row, marked] of rows.entries()) {
+      const texts = textsOf(column, row)
+      marked[name] = texts === null ? null : await mark(texts, pacer)
+    }
+  }
+  const marks = rowsToBatch(
+    rows.map(row => ({ [field.name]: row })),
+    { fields: [field] },
+  )
+  return {
+    schema: { ...batch.schema, fields: [...batch.schema.fields, field] },
+    length: batch.length,
+    columns: [...batch.columns, ...marks.columns],
+  }
+}
+
+/** Of several texts only those are shown in which something is marked, or the first where nothing is. */
+function marking(text: TextSearch, { column, options }: Highlighting) {
+  const { analyzer } = text.columns[column]!
+  const { accept } = wantedTerms(text.query, column)
+  return async (texts: readonly string[], pacer: Pacer): Promise<string> => {
+    const found: string[] = []
+    let first = ''
+    for (const [i, each] of texts.entries()) {
+      const marked = highlighted(each, analyzer, accept, options)
+      if (i === 0) first = marked.text
+      if (marked.ranges.length > 0) found.push(marked.text)
+      if (pacer.due()) await pacer.pause()
+    }
+    return found.length > 0 ? found.join(' … ') : first
+  }
+}
+
+/** The text of a row, or those of its list; null where it is. */
+function textsOf(column: Column, row: number): readonly string[] | null {
+  if (!isValid(column, row)) return null
+  const { type, offsets, children } = column
+  if (type.kind === 'list') {
+    const child = children[0]!
+    const texts: string[] = []
+    for (let i = offsets![row]!; i < offsets![row + 1]!; i++) {
+      const text = textAt(child, i)
+      if (text !== null) texts.push(text)
+    }
+    return texts
+  }
+  const text = textAt(column, row)
+  return text === null ? null : [text]
+}
+
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
+
+function textAt(column: Column, row: number): string | null {
+  if (!isValid(column, row)) return null
+  const { type, offsets, values, dictionary } = column
+  if ((type as DataType).kind === 'dictionary') return textAt(dictionary!, Number(values![row]!))
+  const from = offsets![row]!
+  const to = Math.min(offsets![row + 1]!, from + bytesMax)
+  return utf8.decode((values as Uint8Array).subarray(from, to)).slice(0, unitsMax)
+}

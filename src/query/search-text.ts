@@ -1,0 +1,285 @@
+/**
+ * Rows by what their texts say: BM25 over all segments of an index and the rows that none of them has, so that scores do not depend
+ * on how rows came to be where they are. Rows that died count among those which have a term until a fold leaves them out (STORAGE S21).
+ */
+import {
+  bm25,
+  type Corpus,
+  inverseFrequency,
+  type ScoredRows,
+  type SegmentQuery,
+} from '../indexes/text/query.js'
+import { bestRows } from '../indexes/text/search/best-rows.js'
+import { everyRow } from '../indexes/text/search/every-row.js'
+import { type ExpandedTerm, expanded } from '../indexes/text/search/near-terms.js'
+import type { Fragment } from '../manifest/layout.js'
+import { Bitset } from '../primitives/bitset.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { partitionPoint } from '../primitives/partition-point.js'
+import { RowSet } from '../primitives/row-set.js'
+import { arrival, begun, type Soon, type Waits } from '../primitives/soon.js'
+import type { BoundExpression } from '../sql/bound.js'
+import { madeBySearch, Parts, type RowHits, ranked } from './hits.js'
+import { passingParts } from './search-exact.js'
+import type { RowSource } from './source.js'
+import type { MatchNode, TextNode, TextSearch } from './text-plan.js'
+import {
+  bestOf,
+  fragmentOf,
+  joined,
+  lowered,
+  type Mixing,
+  mixed,
+  mixings,
+  noPlaces,
+  offsetOf,
+  type ScoredPlaces,
+} from './text-rows.js'
+import { type Passing, type TextUnit, unitsOf } from './text-units.js'
+import { distanceFor, type TextLeaf, wantedTerms } from './wanted-terms.js'
+
+/** Rows ranked between two looks at the clock, where no more are wanted. */
+const rankedAtOnce = 4096
+
+/** The `limit` living rows with the best scores that pass `filter`; equal ones by row id. */
+export function searchText(
+  search: TextSearch,
+  filter: BoundExpression | null,
+  limit: number,
+  source: RowSource,
+  pacer: Pacer,
+): Soon<RowHits> {
+  return begun(new TextRun(search, source, pacer).hits(filter, limit))
+}
+
+/** A column under search. */
+interface Searched {
+  readonly units: readonly TextUnit[]
+  /** Rows that have a term. */
+  readonly docs: number
+  readonly corpus: Corpus
+}
+
+class TextRun {
+  readonly #search: TextSearch
+  readonly #source: RowSource
+  readonly #pacer: Pacer
+  readonly #columns: Searched[] = []
+
+  constructor(search: TextSearch, source: RowSource, pacer: Pacer) {
+    this.#search = search
+    this.#source = source
+    this.#pacer = pacer
+  }
+
+  *hits(filter: BoundExpression | null, limit: number): Waits<RowHits> {
+    if (limit === 0) return yield* this.#ranked(noPlaces, 0)
+    const passing = yield* this.#passing(filter)
+    for (const [number, column] of this.#search.columns.entries()) {
+      const { fast } = this.#search
+      const units = yield* unitsOf(
+        column,
+        wantedTerms(this.#search.query, number),
+        passing,
+        fast,
+        this.#source,
+        this.#pacer,
+      )
+      const docs = units.reduce((sum, { segment }) => sum + segment.facts.docs, 0)
+      const tokens = units.reduce((sum, { segment }) => sum + segment.facts.tokens, 0)
+      this.#columns.push({ units, docs, corpus: { averageLength: Math.max(1, tokens) / Math.max(1, docs) } })
+    }
+    return yield* this.#ranked(yield* this.#best(this.#search.query, limit), limit)
+  }
+
+  /** Null where every living row is wanted. */
+  *#passing(filter: BoundExpression | null): Waits<Passing | null> {
+    if (filter === null && this.#source.difference === null) return null
+    const bits = new Map<Fragment, Bitset>()
+    for (const each of passingParts(this.#source, filter, [], this.#pacer)) {
+      if (each instanceof Promise) {
+        yield each
+        continue
+      }
+      const { fragment, first } = each.part
+      const known = bits.get(fragment) ?? new Bitset(fragment.rows)
+      each.rows.addTo(known, first)
+      bits.set(fragment, known)
+    }
+    return new Map(Array.from(bits, ([fragment, own]) => [fragment, RowSet.ofBits(own)]))
+  }
+
+  /** The rows with the `limit` best scores, and all that are as good as the last of them; maybe others. */
+  *#best(node: TextNode, limit: number): Waits<ScoredPlaces> {
+    switch (node.kind) {
+      case 'match':
+      case 'phrase':
+        return yield* this.#found(node, limit)
+      case 'best': {
+        // Whatever is among the best of all is among the best by the one that gives it its score.
+        let best = noPlaces
+        for (const each of node.of)
+          best = yield* this.#mixed(best, yield* this.#best(each, limit), mixings.best)
+        return best
+      }
+      default:
+        return yield* this.#all(node)
+    }
+  }
+
+  /** All rows that match. */
+  *#all(node: TextNode): Waits<ScoredPlaces> {
+    switch (node.kind) {
+      case 'match':
+      case 'phrase':
+        return yield* this.#found(node, null)
+      case 'best': {
+        let rows = noPlaces
+        for (const each of node.of) rows = yield* this.#mixed(rows, yield* this.#all(each), mixings.best)
+        return rows
+      }
+      case 'boost': {
+        const positive = yield* this.#all(node.positive)
+        return yield* this.#mixed(positive, yield* this.#all(node.negative), lowered(node.negativeBoost))
+      }
+      case 'boolean': {
+        const { must, mustNot, should } = node
+        let rows = must.length > 0 ? yield* this.#all(must[0]!) : noPlaces
+        for (const each of must.slice(1)) rows = yield* this.#mixed(rows, yield* this.#all(each), mixings.all)
+        const added = must.length > 0 ? mixings.raised : mixings.any
+        for (const each of should) rows = yield* this.#mixed(rows, yield* this.#all(each), added)
+        for (const each of mustNot) rows = yield* this.#mixed(rows, yield* this.#all(each), mixings.without)
+        return rows
+      }
+    }
+  }
+
+  *#mixed(a: ScoredPlaces, b: ScoredPlaces, mixing: Mixing): Waits<ScoredPlaces> {
+    const rows = mixed(a, b, mixing)
+    if (this.#pacer.due()) yield this.#pacer.pause()
+    return rows
+  }
+
+  /** `limit`: null for all. */
+  *#found(leaf: TextLeaf, limit: number | null): Waits<ScoredPlaces> {
+    const { units, corpus } = this.#columns[leaf.column]!
+    const query = yield* this.#weighted(leaf)
+    if (query === null) return noPlaces
+    const lists: ScoredPlaces[] = []
+    let floor = -Infinity
+    for (const { segment, allowed, on, places } of units) {
+      const found = yield* on(
+        limit === null
+          ? everyRow(segment, query, corpus, allowed, this.#pacer)
+          : bestRows(segment, query, corpus, limit, allowed, this.#pacer, floor),
+      )
+      if (found.ordinals.length === 0) continue
+      // So many rows are at least as good: what others have must be, too.
+      if (limit !== null && found.scores.length >= limit) floor = Math.max(floor, found.scores[limit - 1]!)
+      const { ordinals, scores } = limit === null ? found : byOrdinal(found)
+      lists.push({ places: yield* places(ordinals), scores })
+    }
+    return lists.length === 0 ? noPlaces : joined(lists)
+  }
+
+  /** Its terms with what each is worth; null: no row can match. */
+  *#weighted(leaf: TextLeaf): Waits<SegmentQuery | null> {
+    if (leaf.terms.length === 0) return null
+    if (leaf.kind === 'phrase') {
+      const terms = leaf.terms.map(({ term, offset }) => ({ term, offset, weight: this.#worth(leaf, term) }))
+      return { kind: 'phrase', terms, slop: leaf.slop }
+    }
+    const { all, boost } = leaf
+    const groups: { term: string; weight: number }[][] = []
+    for (const { term, count } of leaf.terms) {
+      const near = yield* this.#near(leaf, term)
+      groups.push(
+        near.map(({ term: each }) => ({ term: each, weight: count * boost * this.#worth(leaf, each) })),
+      )
+      if (this.#pacer.due()) yield this.#pacer.pause()
+    }
+    return { kind: 'terms', groups, all }
+  }
+
+  *#near(leaf: MatchNode, term: string): Waits<readonly ExpandedTerm[]> {
+    const distance = distanceFor(leaf, term)
+    if (distance === 0) return [{ term, distance }]
+    const segments = this.#columns[leaf.column]!.units.map(({ segment }) => segment)
+    return yield* expanded(segments, term, distance, leaf.prefixLength, leaf.mostExpansions, this.#pacer)
+  }
+
+  /** The score that a row can get by a term. */
+  #worth({ column }: TextLeaf, term: string): number {
+    const { units, docs } = this.#columns[column]!
+    const having = units.reduce((sum, { segment }) => sum + (segment.find(term)?.docs ?? 0), 0)
+    return (bm25.k1 + 1) * inverseFrequency(having, docs)
+  }
+
+  /** The best `limit` of some rows, equal ones by row id. */
+  *#ranked(rows: ScoredPlaces, limit: number): Waits<RowHits> {
+    const { reader } = this.#source
+    const { places, scores } = bestOf(rows, limit)
+    const parts = new Parts()
+    // Any number of rows may be as good as the last one wanted: they are ranked some at a time, together with the best of those before.
+    const room = Math.min(places.length, limit + Math.max(limit, rankedAtOnce))
+    const partOf = new Uint32Array(room)
+    const offsets = new Uint32Array(room)
+    const distances = new Float32Array(room)
+    let count = 0
+    let [first, end, number] = [0, 0, 0]
+    for (let from = 0; from < places.length; ) {
+      if (places[from]! >= end) {
+        const fragment = reader.layout.fragments[fragmentOf(places[from]!)]!
+        const ids = yield* arrival(reader.rowIds(fragment, this.#pacer.signal))
+        const all = yield* arrival(reader.partsOf(fragment, this.#pacer.signal))
+        const offset = offsetOf(places[from]!)
+        const part = all[partitionPoint(all.length, i => all[i]!.first <= offset) - 1]!
+        number = parts.add(part, ids)
+        first = places[from]! - offset + part.first
+        end = first + part.rows
+      }
+      for (; from < places.length && places[from]! < end && count < room; from++, count++) {
+        partOf[count] = number
+        offsets[count] = places[from]! - first
+        distances[count] = -scores[from]!
+      }
+      if (count === room && from < places.length) {
+        const best = ranked({ partOf, offsets, distances }, limit, parts)
+        partOf.set(best.partOf)
+        offsets.set(best.offsets)
+        distances.set(best.distances)
+        count = best.offsets.length
+      }
+      if (this.#pacer.due()) yield this.#pacer.pause()
+    }
+    const left = <A extends Uint32Array | Float32Array>(numbers: A) => numbers.subarray(0, count) as A
+    const best = ranked(
+      { partOf: left(partOf), offsets: left(offsets), distances: left(distances) },
+      limit,
+      parts,
+    )
+    const values = best.distances.map(distance => 0 - distance)
+    const made = [{ name: madeBySearch.score, values }]
+    return { parts: parts.all, partOf: best.partOf, offsets: best.offsets, made }
+  }
+}
+
+/** Sorts numbers alone, which the engine does without a call for every pair. */
+function byOrdinal({ ordinals, scores }: ScoredRows): ScoredRows {
+  const count = ordinals.length
+  const keys = new BigUint64Array(count)
+  const halves = new Uint32Array(keys.buffer)
+  const bits = new Uint32Array(scores.buffer, scores.byteOffset, count)
+  for (let i = 0; i < count; i++) {
+    halves[2 * i] = bits[i]!
+    halves[2 * i + 1] = ordinals[i]!
+  }
+  keys.sort()
+  const sorted = { ordinals: new Uint32Array(count), scores: new Float32Array(count) }
+  const sortedBits = new Uint32Array(sorted.scores.buffer)
+  for (let i = 0; i < count; i++) {
+    sorted.ordinals[i] = halves[2 * i + 1]!
+    sortedBits[i] = halves[2 * i]!
+  }
+  return sorted
+}

@@ -1,0 +1,280 @@
+/** The text of a query: which columns are searched by which index, and what is looked for in terms of them (rules A-065 to A-070). */
+import { typeName } from '../arrow/type-name.js'
+import { invalidInput, quote } from '../errors.js'
+import type { Analyzer, Token } from '../indexes/text/analysis/analyzer.js'
+import { checkHighlighting } from '../indexes/text/highlight.js'
+import { defaultTextOptions, type TextOptions } from '../indexes/text/options.js'
+import type { TableSchema } from '../manifest/table-schema.js'
+import type { FtsQuery, MatchQuery, PhraseQuery, QueryRequest } from '../protocol/query-shapes.js'
+import { holdsText } from '../table/text-column.js'
+import { namedColumn } from './named-column.js'
+import type { Fusion, Highlighting, QueryTerm, TextColumn, TextNode, TextSearch } from './text-plan.js'
+
+/** What of a text index decides whether a query asks it. */
+export interface TextIndex {
+  readonly name: string
+  /** Of the column: top-level, or inside of structs. */
+  readonly path: readonly string[]
+  readonly options: TextOptions
+  /** Why rows that it has are not looked for in it; null: they are. */
+  readonly reason: string | null
+}
+
+/** Makes the analyzer for some options; throws code 13 where there is none. */
+export type OpenAnalyzer = (options: TextOptions) => Analyzer
+
+/** Levels of operators within operators. */
+const depthMax = 64
+
+/** Throws code 13 for operators within more of them than are looked into. */
+export function checkDepth(depth: number): void {
+  if (depth > depthMax) throw invalidInput(`a query for text has operators within operators, ${depth} deep`)
+}
+
+const fuzzinessMax = 2
+/** Words that may be others in one query: each is compared with every term there is. */
+const fuzzyMax = 64
+
+/** Scores of any text are far from what a float32 holds. */
+const boostMax = 1e9
+
+const defaultRrf = 60
+
+/** Null for a query without a text. `indexes`: those of text that the version has. Throws code 12 and 13. */
+export function settleText(
+  request: QueryRequest,
+  schema: TableSchema,
+  indexes: readonly TextIndex[],
+  open: OpenAnalyzer,
+): TextSearch | null {
+  const { full_text_query: asked, fast_search, require_index } = request
+  if (asked === undefined) return null
+  const { structured_query: structured } = asked
+  const settling = new Settling(
+    schema,
+    indexes,
+    open,
+    structured !== undefined && hasPhrase(structured.query),
+  )
+  const query =
+    asked.string_query !== undefined
+      ? settling.plain(asked.string_query.query, asked.string_query.columns)
+      : settling.node(structured!.query, 0)
+  const bare = require_index === true ? settling.columns.find(({ index }) => index === null) : undefined
+  if (bare !== undefined) {
+    throw invalidInput(
+      `column ${quote(bare.path.join('.'))} has no index of text, and require_index is given`,
+      {
+        hint: 'create one of type FTS',
+      },
+    )
+  }
+  return { columns: settling.columns, query, fast: fast_search === true, unused: settling.unused }
+}
+
+function hasPhrase({ phrase, boost, boolean }: FtsQuery): boolean {
+  if (boost !== undefined) return hasPhrase(boost.positive) || hasPhrase(boost.negative)
+  const { must = [], must_not = [], should = [] } = boolean ?? {}
+  return phrase !== undefined || [...must, ...must_not, ...should].some(hasPhrase)
+}
+
+class Settling {
+  readonly columns: TextColumn[] = []
+  readonly unused: { readonly index: string; readonly reason: string }[] = []
+  readonly #schema: TableSchema
+  readonly #indexes: readonly TextIndex[]
+  readonly #open: OpenAnalyzer
+  readonly #needsPositions: boolean
+  /** Words so far that may be off by some edits. */
+  #fuzzy = 0
+
+  /** `needsPositions`: whether there is a phrase in the query. */
+  constructor(
+    schema: TableSchema,
+    indexes: readonly TextIndex[],
+    open: OpenAnalyzer,
+    needsPositions: boolean,
+  ) {
+    this.#schema = schema
+    this.#indexes = indexes
+    this.#open = open
+    this.#needsPositions = needsPositions
+  }
+
+  plain(terms: string, columns: readonly string[] | undefined): TextNode {
+    const paths = columns?.map(name => this.#pathOf(name)) ?? this.#paths()
+    return best(paths.map(path => this.#match(path, { terms, fuzziness: 0 })))
+  }
+
+  node(query: FtsQuery, depth: number): TextNode {
+    checkDepth(depth)
+    if (query.match !== undefined) return this.#matches(query.match)
+    if (query.phrase !== undefined) return this.#phrases(query.phrase)
+    if (query.multi_match !== undefined) {
+      return best(query.multi_match.match_queries.map(each => this.#matches(each)))
+    }
+    if (query.boost !== undefined) {
+      const { positive, negative, negative_boost = 0.5 } = query.boost
+      return {
+        kind: 'boost',
+        positive: this.node(positive, depth + 1),
+        negative: this.node(negative, depth + 1),
+        negativeBoost: negative_boost,
+      }
+    }
+    const { must = [], must_not = [], should = [] } = query.boolean!
+    if (must.length === 0 && should.length === 0) {
+      throw invalidInput('a boolean query says in must or should what to find, this one has neither')
+    }
+    const nodes = (queries: readonly FtsQuery[]) => queries.map(each => this.node(each, depth + 1))
+    return { kind: 'boolean', must: nodes(must), mustNot: nodes(must_not), should: nodes(should) }
+  }
+
+  #matches(query: MatchQuery): TextNode {
+    const paths = query.column === undefined ? this.#paths() : [this.#pathOf(query.column)]
+    return best(paths.map(path => this.#match(path, query)))
+  }
+
+  #match(path: readonly string[], query: MatchQuery): TextNode {
+    const { terms, operator = 'Or', fuzziness = 0, prefix_length = 0, max_expansions = 50, boost = 1 } = query
+    if (fuzziness !== null && fuzziness > fuzzinessMax) {
+      throw invalidInput(`fuzziness is ${fuzziness}, at most ${fuzzinessMax} edits are looked for`)
+    }
+    if (!(boost >= 0 && boost <= boostMax)) {
+      throw invalidInput(`boost must be from 0 to ${boostMax}, got ${boost}`)
+    }
+    const column = this.#column(path, false)
+    const found = counted(this.columns[column]!.analyzer.tokens(terms))
+    if (fuzziness !== 0) this.#fuzzy += found.length
+    if (this.#fuzzy > fuzzyMax) {
+      throw invalidInput(`a query has more than ${fuzzyMax} words that may be off by some edits`, {
+        hint: 'look for fewer, or without fuzziness',
+      })
+    }
+    return {
+      kind: 'match',
+      column,
+      terms: found,
+      all: operator === 'And',
+      fuzziness,
+      prefixLength: prefix_length,
+      mostExpansions: max_expansions,
+      boost,
+    }
+  }
+
+  #phrases({ terms, column, slop = 0 }: PhraseQuery): TextNode {
+    const paths = column === undefined ? this.#paths() : [this.#pathOf(column)]
+    return best(
+      paths.map((path): TextNode => {
+        const number = this.#column(path, true)
+        const tokens = this.columns[number]!.analyzer.tokens(terms)
+        const found = tokens.map(({ term, position }) => ({ term, offset: position }))
+        return { kind: 'phrase', column: number, terms: found, slop }
+      }),
+    )
+  }
+
+  /** The columns that are searched where none is named: those that have an index, or else all with text. */
+  #paths(): readonly (readonly string[])[] {
+    const indexed = new Map(this.#indexes.map(({ path }) => [path.join('\0'), path]))
+    if (indexed.size > 0) return [...indexed.values()]
+    const paths = this.#schema.fields.filter(({ type }) => holdsText(type)).map(({ name }) => [name])
+    if (paths.length > 0) return paths
+    throw invalidInput('the table has no column of text to search')
+  }
+
+  #pathOf(name: string): readonly string[] {
+    const { path, type } = namedColumn(name, this.#schema)
+    if (holdsText(type)) return path
+    throw invalidInput(
+      `column ${quote(name)} is of type ${typeName(type)}: text is searched in strings, and lists of them`,
+    )
+  }
+
+  /**
+   * The number of a column among those of the search. All of a query asks one index of it: where it has a choice and a phrase, one that
+   * knows positions.
+   */
+  #column(path: readonly string[], forPhrase: boolean): number {
+    const own = this.#indexes.filter(index => isSame(index.path, path))
+    const index = (this.#needsPositions ? own.find(({ options }) => options.positions) : undefined) ?? own[0]
+    if (forPhrase && index !== undefined && !index.options.positions) {
+      throw invalidInput(
+        `index ${quote(index.name)} does not keep positions, without which no phrase is found`,
+        { hint: 'create it again with with_position (withPosition: true)' },
+      )
+    }
+    const known = this.columns.findIndex(column => isSame(column.path, path))
+    if (known !== -1) return known
+    const name = index?.name ?? null
+    for (const { name: other, reason } of own) {
+      if (other !== name) this.unused.push({ index: other, reason: `${name} is asked` })
+      else if (reason !== null) this.unused.push({ index: other, reason })
+    }
+    const options = index?.options ?? defaultTextOptions
+    return this.columns.push({ path, analyzer: this.#open(options), index: name }) - 1
+  }
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return a.join('\0') === b.join('\0')
+}
+
+function counted(tokens: readonly Token[]): readonly QueryTerm[] {
+  const counts = new Map<string, { readonly term: string; count: number }>()
+  for (const { term } of tokens) {
+    const known = counts.get(term)
+    if (known === undefined) counts.set(term, { term, count: 1 })
+    else known.count++
+  }
+  return [...counts.values()]
+}
+
+function best(nodes: readonly TextNode[]): TextNode {
+  return nodes.length === 1 ? nodes[0]! : { kind: 'best', of: nodes }
+}
+
+/** How rows found by vector and by text become one list; by reciprocal ranks where nothing is said. */
+export function settleFusion({ fusion, vector, full_text_query }: QueryRequest): Fusion {
+  if (fusion === undefined) return { kind: 'rrf', k: defaultRrf }
+  if (vector == null || full_text_query === undefined) {
+    throw invalidInput(
+      'fusion is given, but not both a vector and a full_text_query whose rows it could join',
+    )
+  }
+  if (fusion.weighted !== undefined) {
+    const { vector_weight: weight } = fusion.weighted
+    if (weight >= 0 && weight <= 1) return { kind: 'weighted', weight }
+    throw invalidInput(`fusion.weighted.vector_weight must be from 0 to 1, got ${weight}`)
+  }
+  const { k = defaultRrf } = fusion.rrf
+  if (k > 0) return { kind: 'rrf', k }
+  throw invalidInput(`fusion.rrf.k must be above 0, got ${k}`)
+}
+
+/** Which columns are shown with the words marked that were looked for; none where nobody asks. Throws code 13 for those that are not searched. */
+export function settleHighlights(
+  { highlight, group_by, distinct }: QueryRequest,
+  text: TextSearch | null,
+  schema: TableSchema,
+): readonly Highlighting[] {
+  if (highlight === undefined) return []
+  if (text === null)
+    throw invalidInput('highlight is given, but no full_text_query whose words it could mark')
+  if (group_by !== undefined || distinct === true) {
+    throw invalidInput('highlight is given, but the answer is of groups or of distinct rows')
+  }
+  const { columns, snippet_length, ...marks } = highlight
+  const options = { ...marks, ...(snippet_length !== undefined && { snippetLength: snippet_length }) }
+  checkHighlighting(options)
+  const paths = text.columns.map(({ path }) => path.join('.'))
+  const names = columns?.map(name => namedColumn(name, schema).path.join('.')) ?? paths
+  return names.map(name => {
+    const column = paths.indexOf(name)
+    if (column !== -1) return { column, options }
+    throw invalidInput(`highlight names column ${quote(name)}, which is not searched`, {
+      hint: `searched: ${paths.map(quote).join(', ')}`,
+    })
+  })
+}

@@ -1,0 +1,188 @@
+/**
+ * What of a column is searched for text: the segments of its index, and the rows that none of those has, read here and now. Each numbers
+ * its rows for itself; all count when it is told how rare a term is.
+ */
+import type { Analyzer } from '../indexes/text/analysis/analyzer.js'
+import { type ScannedTexts, scannedSegment } from '../indexes/text/search/scan.js'
+import type { TextSegment } from '../indexes/text/segment.js'
+import type { Fragment } from '../manifest/layout.js'
+import { Bitset } from '../primitives/bitset.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { partitionPoint } from '../primitives/partition-point.js'
+import { RowSet } from '../primitives/row-set.js'
+import { arrival, type Flow, type Waits } from '../primitives/soon.js'
+import { columnAt } from '../sql/kernels/batch-columns.js'
+import type { SegmentReader } from '../table/covered-segment.js'
+import type { Part } from '../table/table-reader.js'
+import type { TextIndexReader } from '../table/text-index.js'
+import { partialCover } from './probed-rows.js'
+import type { RowSource } from './source.js'
+import type { TextColumn } from './text-plan.js'
+import { rowPlace } from './text-rows.js'
+import type { WantedTerms } from './wanted-terms.js'
+
+/** The only rows of a fragment that are wanted, dead ones left out. */
+export type Passing = ReadonlyMap<Fragment, RowSet>
+
+export interface TextUnit {
+  readonly segment: TextSegment
+  /** Its rows that may be answered, by ordinal; null: all. */
+  readonly allowed: Bitset | null
+  /** Work on the segment; what it fails by is told as the version has it. */
+  on<T>(work: Waits<T>): Waits<T>
+  /** Where rows are (`rowPlace`) that may be answered. `ordinals`: ascending. */
+  places(ordinals: Uint32Array): Waits<Float64Array>
+}
+
+/** `passing`: null for all living rows. `fast`: whether rows that no segment has are passed over. */
+export function* unitsOf(
+  { index: name, path, analyzer }: TextColumn,
+  wanted: WantedTerms,
+  passing: Passing | null,
+  fast: boolean,
+  source: RowSource,
+  pacer: Pacer,
+): Waits<readonly TextUnit[]> {
+  const { reader } = source
+  const units: TextUnit[] = []
+  const index = name === null ? null : reader.textIndexes.find(known => known.name === name)!
+  for (const segment of index?.segments ?? []) units.push(yield* indexed(segment, passing, source, pacer))
+  if (index !== null && fast) return units
+  const covered = yield* coverOf(index, source, pacer)
+  if (covered.size === 0) return units
+  const scan = new Scanned(path, covered, passing, source, pacer)
+  const segment = yield* scan.segment(analyzer, wanted)
+  if (segment.rows > 0) units.push(scan.unit(segment))
+  return units
+}
+
+function* indexed(
+  segment: SegmentReader<TextSegment>,
+  passing: Passing | null,
+  { reader }: RowSource,
+  pacer: Pacer,
+): Waits<TextUnit> {
+  const { signal } = pacer
+  const opened = yield* arrival(segment.open(signal))
+  let allowed: Bitset | null
+  if (passing === null) {
+    allowed =
+      (yield* arrival(segment.living(fragment => reader.liveIn(fragment, signal), signal)))?.bits ?? null
+  } else {
+    const rowsOf = (fragment: Fragment) => passing.get(fragment) ?? RowSet.none(fragment.rows)
+    allowed = yield* arrival(segment.ordinalsOf(rowsOf, pacer))
+  }
+  return {
+    segment: opened,
+    allowed,
+    on: work => segment.on(work, signal),
+    *places(ordinals) {
+      const places = new Float64Array(ordinals.length)
+      let count = 0
+      for (const { fragment, offsets } of yield* arrival(segment.place(ordinals))) {
+        const number = reader.placeOf(fragment.id)!
+        for (const offset of offsets) places[count++] = rowPlace(number, offset)
+      }
+      return places
+    },
+  }
+}
+
+/** Rows that the segments of an index have, of each fragment that has others. */
+function* coverOf(
+  index: TextIndexReader | null,
+  { reader }: RowSource,
+  pacer: Pacer,
+): Waits<ReadonlyMap<Fragment, RowSet>> {
+  if (index !== null) return yield* partialCover(index, reader, pacer)
+  return new Map(reader.layout.fragments.map(fragment => [fragment, RowSet.none(fragment.rows)]))
+}
+
+/** Rows of a part that were read. */
+interface Piece {
+  readonly part: Part
+  /** Offsets in the part; null: all. */
+  readonly rows: Uint32Array | null
+  /** Ordinal of the first. */
+  readonly first: number
+}
+
+/** Living rows that no segment has. */
+class Scanned {
+  readonly #path: readonly string[]
+  readonly #covered: ReadonlyMap<Fragment, RowSet>
+  readonly #passing: Passing | null
+  readonly #source: RowSource
+  readonly #pacer: Pacer
+  readonly #pieces: Piece[] = []
+  #rows = 0
+
+  constructor(
+    path: readonly string[],
+    covered: ReadonlyMap<Fragment, RowSet>,
+    passing: Passing | null,
+    source: RowSource,
+    pacer: Pacer,
+  ) {
+    this.#path = path
+    this.#covered = covered
+    this.#passing = passing
+    this.#source = source
+    this.#pacer = pacer
+  }
+
+  segment(analyzer: Analyzer, { accept, positions }: WantedTerms): Waits<TextSegment> {
+    return scannedSegment(this.#texts(), analyzer, accept, positions, this.#pacer)
+  }
+
+  *#texts(): Flow<ScannedTexts> {
+    const { reader } = this.#source
+    const { signal } = this.#pacer
+    for (const [fragment, covered] of this.#covered) {
+      for (const part of yield* arrival(reader.partsOf(fragment, signal))) {
+        const left = RowSet.all(part.rows).andNot(covered.slice(part.first, part.first + part.rows))
+        const live = yield* arrival(reader.live(part, signal))
+        const rows = live === null ? left : left.within(live)
+        if (rows.isNone) continue
+        const piece = { part, rows: rows.isAll ? null : rows.toIndices(), first: this.#rows }
+        this.#pieces.push(piece)
+        this.#rows += rows.count
+        const batch = yield* arrival(this.#source.partBatch(part, [this.#path[0]!]))
+        yield { column: columnAt(batch, this.#path), rows: piece.rows }
+      }
+    }
+  }
+
+  /** Once all has been read. */
+  unit(segment: TextSegment): TextUnit {
+    const { reader } = this.#source
+    const pieces = this.#pieces
+    return {
+      segment,
+      on: work => work,
+      allowed: this.#passing === null ? null : this.#allowed(this.#passing),
+      *places(ordinals) {
+        return Float64Array.from(ordinals, ordinal => {
+          const number = partitionPoint(pieces.length, i => pieces[i]!.first <= ordinal) - 1
+          const { part, rows, first } = pieces[number]!
+          const offset = rows === null ? ordinal - first : rows[ordinal - first]!
+          return rowPlace(reader.placeOf(part.fragment.id)!, part.first + offset)
+        })
+      },
+    }
+  }
+
+  #allowed(passing: Passing): Bitset {
+    const bits = new Bitset(this.#rows)
+    for (const { part, rows, first } of this.#pieces) {
+      const own = passing.get(part.fragment)?.slice(part.first, part.first + part.rows)
+      if (own === undefined || own.isNone) continue
+      if (rows === null) own.addTo(bits, first)
+      else {
+        const among = own.toBits()
+        for (let i = 0; i < rows.length; i++) if (among.has(rows[i]!)) bits.add(first + i)
+      }
+    }
+    return bits
+  }
+}

@@ -1,0 +1,193 @@
+/** A segment of an index at one version, where it is asked for ordinals: which rows of fragments those are, and which of them live. */
+import { filePath } from '../manifest/file-names.js'
+import type { CoveredSegment } from '../manifest/index-cover.js'
+import type { Fragment, Layout } from '../manifest/layout.js'
+import { type CoverItem, type IndexSegment, rowsOfItem } from '../manifest/table-index.js'
+import { orAborted } from '../primitives/abort.js'
+import { Bitset } from '../primitives/bitset.js'
+import { NumberRuns } from '../primitives/number-runs.js'
+import { Pacer } from '../primitives/pacer.js'
+import { partitionPoint } from '../primitives/partition-point.js'
+import type { RowSet } from '../primitives/row-set.js'
+import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
+import { itemsByFragment, rowsOfItems } from './index-cover.js'
+import { readStoredRuns } from './stored-runs.js'
+import type { TableSource } from './table-source.js'
+
+/** Rows of a fragment, by offset, ascending. */
+export interface PlacedRows {
+  readonly fragment: Fragment
+  readonly offsets: Uint32Array
+}
+
+/** Rows of a segment, by ordinal. */
+export interface AllowedRows {
+  readonly bits: Bitset
+  /** How many they are. */
+  readonly count: number
+}
+
+/** What is known of the rows of a fragment. */
+export type RowsOf = (fragment: Fragment) => Soon<RowSet>
+
+/** What the segments of an index share. */
+export interface IndexedVersion {
+  readonly source: TableSource
+  readonly location: string
+  readonly layout: Layout
+  readonly fragments: ReadonlyMap<number, Fragment>
+}
+
+/** Opens the file of a segment, or gives what is in memory of it. */
+export type OpenSegment<S> = (path: string, segment: IndexSegment) => Soon<S>
+
+/** `S`: what its file holds. */
+export class SegmentReader<S> {
+  /** How many rows it numbers. */
+  readonly rows: number
+  /** Of its file. */
+  readonly path: string
+  readonly #version: IndexedVersion
+  readonly #covered: CoveredSegment
+  readonly #items: ReadonlyMap<number, readonly CoverItem[]>
+  readonly #isWhole: boolean
+  readonly #open: OpenSegment<S>
+  /** How many of its rows live; from the first time on that somebody asks. */
+  #living: number | undefined
+
+  constructor(version: IndexedVersion, covered: CoveredSegment, open: OpenSegment<S>) {
+    const { segment, items } = covered
+    this.rows = segment.rows
+    this.#version = version
+    this.path = `${version.location}/${filePath('indexes', segment.file)}`
+    this.#covered = covered
+    this.#open = open
+    this.#items = itemsByFragment(items)
+    const left = items.reduce((sum, item) => sum + rowsOfItem(item), 0)
+    this.#isWhole = left === segment.rows && this.fragments.every(({ dead }) => dead.count === 0)
+  }
+
+  /** Those it numbers rows of. */
+  get fragments(): readonly Fragment[] {
+    return [...this.#items.keys()].map(id => this.#version.fragments.get(id)!)
+  }
+
+  /** The rows of a fragment that it numbers. Reads nothing. */
+  covered({ id, rows }: Fragment): RowSet {
+    return rowsOfItems(this.#items.get(id) ?? [], rows)
+  }
+
+  /** Its file, unless that is open. */
+  open(signal?: AbortSignal): Soon<S> {
+    return this.#arrived(this.#open(this.path, this.#covered.segment), signal)
+  }
+
+  /** The ordinals whose rows live; null: all. `liveIn`: the living rows of a fragment. */
+  living(liveIn: RowsOf, signal?: AbortSignal): Soon<AllowedRows | null> {
+    if (this.#isWhole) return null
+    const { source, layout } = this.#version
+    const key = `${this.path}@${layout.version}`
+    // Whoever else waits for it does not give up with the first.
+    const make = async () => this.ordinalsOf(liveIn, new Pacer())
+    return whenThere(this.#arrived(source.live.get(key, make, this.path), signal), bits => {
+      this.#living ??= bits.count()
+      return { bits, count: this.#living }
+    })
+  }
+
+  /** The ordinals of the rows that `rowsOf` gives for the fragments it numbers rows of. */
+  ordinalsOf(rowsOf: RowsOf, pacer: Pacer): Soon<Bitset> {
+    return begun(this.#ordinalsOf(rowsOf, pacer))
+  }
+
+  *#ordinalsOf(rowsOf: RowsOf, pacer: Pacer): Waits<Bitset> {
+    const bits = new Bitset(this.rows)
+    for (const item of this.#covered.items) {
+      const rows = yield* arrival(rowsOf(this.#version.fragments.get(item.fragment)!))
+      if (rows.isNone) continue
+      const own = rows.slice(item.at, item.at + rowsOfItem(item))
+      const gone = yield* arrival(this.#gone(item))
+      if (gone === null) own.addTo(bits, item.first)
+      else addBetween(own, gone, bits, item.first)
+      if (pacer.due()) yield pacer.pause()
+    }
+    return bits
+  }
+
+  /** Where the rows with some ordinals are; `ordinals`: ascending. What is no more is left out. */
+  place(ordinals: Uint32Array): Soon<readonly PlacedRows[]> {
+    return begun(this.#place(ordinals))
+  }
+
+  *#place(ordinals: Uint32Array): Waits<readonly PlacedRows[]> {
+    const { items } = this.#covered
+    const placed: PlacedRows[] = []
+    for (let from = 0, to: number; from < ordinals.length; from = to) {
+      // The first item that reaches beyond the next ordinal.
+      const next = partitionPoint(items.length, i => items[i]!.first + items[i]!.count <= ordinals[from]!)
+      const item = items[next]
+      if (item === undefined) break
+      const end = item.first + item.count
+      while (from < ordinals.length && ordinals[from]! < item.first) from++
+      for (to = from; to < ordinals.length && ordinals[to]! < end; ) to++
+      const gone = yield* arrival(this.#gone(item))
+      const offsets = new Uint32Array(to - from)
+      let count = 0
+      for (let i = from; i < to; i++) {
+        const row = ordinals[i]! - item.first
+        if (gone === null) offsets[count++] = item.at + row
+        else if (!gone.has(row)) offsets[count++] = item.at + row - gone.rankOf(row)
+      }
+      if (count === 0) continue
+      const fragment = this.#version.fragments.get(item.fragment)!
+      placed.push({ fragment, offsets: count === offsets.length ? offsets : offsets.subarray(0, count) })
+    }
+    return placed
+  }
+
+  #gone({ gone }: CoverItem): Soon<NumberRuns | null> {
+    if (gone === undefined) return null
+    const { source, location } = this.#version
+    return this.#arrived(readStoredRuns(source, location, gone, NumberRuns.decode), undefined)
+  }
+
+  /** Work on what was opened, which may have to read more of its file. */
+  *on<T>(work: Waits<T>, signal: AbortSignal | undefined): Waits<T> {
+    try {
+      for (let next = work.next(); ; next = work.next()) {
+        if (next.done === true) return next.value
+        yield this.#waitedFor(next.value, signal)
+      }
+    } finally {
+      work.return(undefined as never)
+    }
+  }
+
+  /** What is being loaded of it, once it is there. */
+  #arrived<T>(loading: Soon<T>, signal: AbortSignal | undefined): Soon<T> {
+    if (loading instanceof Promise) return this.#waitedFor(loading, signal)
+    signal?.throwIfAborted()
+    return loading
+  }
+
+  /** Files of a version that ceased to exist meanwhile may be gone. */
+  async #waitedFor<T>(loading: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    try {
+      return await orAborted(loading, signal)
+    } catch (error) {
+      signal?.throwIfAborted()
+      const { source, layout } = this.#version
+      throw (await source.explain?.(layout.table, layout.version, error)) ?? error
+    }
+  }
+}
+
+/** Adds rows that are counted without those which are gone, counted with them, each `by` further on. */
+function addBetween(rows: RowSet, { starts, ranks }: NumberRuns, bits: Bitset, by: number): void {
+  let run = 0
+  for (const row of rows.toIndices()) {
+    // Before each run of rows that are gone, how many are gone already.
+    while (run < starts.length && starts[run]! - ranks[run]! <= row) run++
+    bits.add(by + row + ranks[run]!)
+  }
+}

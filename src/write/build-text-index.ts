@@ -1,0 +1,57 @@
+/** Builds segments of text indexes over rows of a table (STORAGE S12). */
+import { assert } from '../errors.js'
+import { buildTextSegment } from '../indexes/text/build.js'
+import { findFieldById } from '../manifest/field-node.js'
+import type { IndexSegment, TableIndex } from '../manifest/table-index.js'
+import type { Pacer } from '../primitives/pacer.js'
+import type { TableReader } from '../table/table-reader.js'
+import type { BuildProgress } from './build-progress.js'
+import type { StageTarget } from './stage.js'
+import { storeSegment } from './stage-segment.js'
+import { coverOf, cutStretches, type Stretch } from './stretch.js'
+import { rowsRead, textInput } from './text-input.js'
+
+/**
+ * Over stretches of the reader's version, in that order; none for no rows. `livingOnly`: whether dead rows have no terms, which
+ * holds for as long as no version in which they live gets the segment.
+ */
+export async function buildTextSegments(
+  reader: TableReader,
+  { field, text }: Pick<TableIndex, 'field' | 'text'>,
+  stretches: readonly Stretch[],
+  livingOnly: boolean,
+  target: StageTarget,
+  pacer: Pacer,
+  progress: BuildProgress,
+): Promise<readonly IndexSegment[]> {
+  assert(text !== undefined, 'a text index without options')
+  const analyzer = reader.analyzers.open(text)
+  const chain = findFieldById(reader.schema, field)!
+  const column = { reader, chain, livingOnly }
+  const segments: IndexSegment[] = []
+  let done = 0
+  for (let left = stretches; left.length > 0; ) {
+    const before = done
+    const built = await buildTextSegment(
+      textInput(column, left, pacer),
+      analyzer,
+      text.positions,
+      pacer,
+      (rows, phase) => progress(before + rows, phase),
+    )
+    const stored = await storeSegment(built, target, pacer.signal)
+    const { rows } = built
+    const [own = [], ...others] = cutStretches(left, rows)
+    left = others.flat()
+    const living = await rowsRead(column, own, pacer)
+    const isFull = left.length > 0
+    segments.push({
+      ...stored,
+      rows,
+      text: { identity: analyzer.identity, living, ...(isFull && { full: true }) },
+      cover: coverOf(own, chain[0]!.id, 0),
+    })
+    done += rows
+  }
+  return segments
+}

@@ -1,0 +1,41 @@
+/** The values of a field, be it inside of structs, for rows that follow each other. */
+import type { Column } from '../arrow/column.js'
+import { sliceColumn } from '../arrow/slice.js'
+import type { FieldNode } from '../manifest/field-node.js'
+import { columnFile, type Fragment } from '../manifest/layout.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { RowSource } from '../query/source.js'
+import { columnAt } from '../sql/kernels/batch-columns.js'
+import type { Part, TableReader } from '../table/table-reader.js'
+import type { Stretch } from './stretch.js'
+
+/** Values of rows of a fragment that follow each other. */
+export interface ColumnPiece {
+  readonly fragment: Fragment
+  /** The file they lie in. */
+  readonly file: string
+  readonly at: number
+  readonly values: Column
+  /** What they are a piece of. */
+  readonly part: Part
+}
+
+/** A piece of each part of the fragment that the stretch has rows of, dead ones included. `chain`: from the column down to the field. */
+export async function* columnPieces(
+  reader: TableReader,
+  chain: readonly FieldNode[],
+  { fragment, from, to }: Stretch,
+  pacer: Pacer,
+): AsyncGenerator<ColumnPiece> {
+  const source = new RowSource(reader, pacer)
+  const path = chain.map(({ name }) => name)
+  const file = columnFile(fragment, chain[0]!.id)
+  for (const part of await reader.partsOf(fragment, pacer.signal)) {
+    const start = Math.max(from - part.first, 0)
+    const end = Math.min(to - part.first, part.rows)
+    if (start >= end) continue
+    const values = columnAt(await source.partBatch(part, [path[0]!]), path)
+    yield { fragment, file, at: part.first + start, values: sliceColumn(values, start, end - start), part }
+    await pacer.turn()
+  }
+}
