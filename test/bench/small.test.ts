@@ -10,6 +10,7 @@ import { bench as openCold } from '../../bench/open-cold.js'
 import { bench as queryFiltered } from '../../bench/query-filtered.js'
 import { bench as querySql } from '../../bench/query-sql.js'
 import { bench as queryTable } from '../../bench/query-table.js'
+import { bench as queryText } from '../../bench/query-text.js'
 import { bench as queryVector } from '../../bench/query-vector.js'
 
 test('query-table: the search finds what the kernel finds', async () => {
@@ -87,4 +88,13 @@ test('memory: each process tells its peak, and answers the same on a smaller hea
     expect(figures!.peakMegabytes).toBeGreaterThan(10)
   }
   expect(new Set(hits!.entries.map(({ answer }) => answer)).size).toBe(1)
+})
+
+test('query-text: who has no index, and who has some rows beside one, find what the others do', async () => {
+  const { cases } = await runBench(queryText, 'small')
+  const [indexed, positions, beside] = cases[2]!.entries
+  expect(positions!.answer).toBe(indexed!.answer)
+  expect(beside!.answer).not.toBe(indexed!.answer)
+  const [few, scanned] = cases.at(-1)!.entries
+  expect(scanned!.answer).toBe(few!.answer)
 })

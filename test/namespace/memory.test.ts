@@ -160,6 +160,8 @@ describe('stats', () => {
         'packFooters',
         'runs',
         'slots',
+        'text-pages',
+        'text-segments',
         'vector-segments',
         'vectors',
       ].sort(),

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { seededRandom } from '../../bench/random.js'
 import { type ConnectOptions, connect, type Namespace, type Table } from '../../src/index.js'
-import type { SectionFooter } from '../../src/indexes/vector/section-file.js'
+import type { SectionFooter } from '../../src/indexes/section-file.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
 import { failure } from '../support/failure.js'

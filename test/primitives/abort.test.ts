@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { eachOrAborted, orAborted } from '../../src/primitives/abort.js'
 
@@ -18,6 +19,24 @@ describe('waiting that can be given up', () => {
     await expect(waiting).rejects.toBe(reason)
     await expect(orAborted(new Promise(() => {}), controller.signal)).rejects.toBe(reason)
   })
+})
+
+test('many wait for one signal with one listener, and none once they have what they waited for', async () => {
+  const controller = new AbortController()
+  const { signal } = controller
+  const listeners = () => getEventListeners(signal, 'abort').length
+  const came = Array.from({ length: 20 }, (_, i) => orAborted(Promise.resolve(i), signal))
+  const hanging = Array.from({ length: 20 }, () => orAborted(new Promise(() => {}), signal))
+  expect(listeners()).toBe(1)
+  await Promise.all(came)
+  expect(listeners()).toBe(1)
+  controller.abort(reason)
+  for (const each of hanging) await expect(each).rejects.toBe(reason)
+
+  const other = new AbortController().signal
+  await Promise.all([1, 2].map(i => orAborted(Promise.resolve(i), other)))
+  await new Promise(resolve => setImmediate(resolve))
+  expect(getEventListeners(other, 'abort')).toEqual([])
 })
 
 describe('items that can be given up', () => {

@@ -1,9 +1,11 @@
 /** Whatever indexes there are, and whatever becomes of the table: filters give the rows that they give without. */
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
-import { connect, type Namespace, type Table } from '../../src/index.js'
+import { type CreateIndexOptions, connect, type Namespace, type Table } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
+import { openWithBuilder } from '../support/index-builds.js'
 import { changeRows, expireVersion, liveVersions, rowSteps, small } from '../support/row-steps.js'
+import { expectFound } from '../support/text-index.js'
 
 // Of tables as small as these a scan would always be cheaper.
 vi.mock('../../src/query/probe-costs.js', async original => ({
@@ -12,12 +14,19 @@ vi.mock('../../src/query/probe-costs.js', async original => ({
   gathering: () => 0,
 }))
 
-const columns = { k: 'BTREE', x: 'BITMAP', text: 'BTREE' } as const
+/** By the names of the indexes. */
+const indexes = {
+  k_idx: ['k', { type: 'BTREE' }],
+  x_idx: ['x', { type: 'BITMAP' }],
+  text_idx: ['text', { type: 'BTREE' }],
+  words: ['text', { type: 'FTS' }],
+} as const satisfies Record<string, readonly [string, CreateIndexOptions]>
+const names = fc.constantFrom(...(Object.keys(indexes) as (keyof typeof indexes)[]))
 
 const step = fc.oneof(
   ...rowSteps,
-  { weight: 3, arbitrary: fc.record({ index: fc.constantFrom('k', 'x', 'text') }) },
-  { weight: 1, arbitrary: fc.record({ drop: fc.constantFrom('k', 'x', 'text') }) },
+  { weight: 3, arbitrary: fc.record({ index: names }) },
+  { weight: 1, arbitrary: fc.record({ drop: names }) },
   { weight: 3, arbitrary: fc.record({ optimize: fc.constant(true) }) },
   { weight: 1, arbitrary: fc.record({ expire: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ restart: fc.constant(true) }) },
@@ -55,10 +64,13 @@ test('under any changes, compactions, restores, indexes that come and go, at eve
         const [text, isTrue] = filters[which % filters.length]!
         await check(ns.table('t'), text, isTrue)
       }
+      const { engine, ns: other } = await openWithBuilder(store)
       for (const version of await liveVersions(ns.table('t'))) {
         const at = await ns.table('t').checkout(version)
         for (const [text, isTrue] of filters) await check(at, text, isTrue)
+        await expectFound(engine, at, 'text')
       }
+      await other.close()
       expect((await ns.verify()).problems).toEqual([])
       await ns.close()
     }),
@@ -69,12 +81,12 @@ test('under any changes, compactions, restores, indexes that come and go, at eve
 async function carryOut(ns: Namespace, each: Exclude<Step, { restart: unknown }>): Promise<void> {
   const table = ns.table('t')
   if ('index' in each) {
-    const column = each.index as keyof typeof columns
-    await table.createIndex(column, { type: columns[column] })
-    await table.waitForIndex([`${column}_idx`])
+    const [column, options] = indexes[each.index]
+    await table.createIndex(column, { ...options, name: each.index })
+    await table.waitForIndex([each.index])
   } else if ('drop' in each) {
     const names = (await table.listIndices()).map(({ name }) => name)
-    if (names.includes(`${each.drop}_idx`)) await table.dropIndex(`${each.drop}_idx`)
+    if (names.includes(each.drop)) await table.dropIndex(each.drop)
   } else if ('optimize' in each) await ns.optimize()
   else if ('expire' in each) {
     const live = await liveVersions(table)

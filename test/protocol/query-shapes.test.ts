@@ -157,7 +157,7 @@ describe('full_text_query', () => {
     })
   })
 
-  test('A-066 operators nest, with exactly one per object and null for absent', () => {
+  test('A-066 operators nest, with exactly one per object and null for absent, but for fuzziness, where it means automatic', () => {
     const wire = {
       boolean: {
         must: [{ match: { terms: 'a', column: null, fuzziness: null, operator: 'or' } }],
@@ -169,7 +169,7 @@ describe('full_text_query', () => {
       structured_query: {
         query: {
           boolean: {
-            must: [{ match: { terms: 'a', operator: 'Or' } }],
+            must: [{ match: { terms: 'a', fuzziness: null, operator: 'Or' } }],
             must_not: [{ phrase: { terms: 'b c', slop: 1 } }],
             should: [{ boost: { positive: match, negative: match, negative_boost: 0.2 } }],
           },

@@ -37,6 +37,7 @@ export function indexSuite({ name, open }: Door): void {
         ['ok', 'BITMAP', 'ok_idx'],
         ['tags', 'LABEL_LIST', 'tags_idx'],
         ['text', 'BITMAP', 'text_idx'],
+        ['text', 'FTS', 'text_idx_2'],
       ] as const
       for (const [column, type, expected] of made) {
         expect(await table.createIndex(column, { type })).toEqual({ name: expected })
@@ -98,11 +99,12 @@ export function indexSuite({ name, open }: Door): void {
           hint: 'leave it out; it is for IVF_HNSW_FLAT, IVF_HNSW_SQ, IVF_HNSW_PQ',
         },
       ],
+      [{ index_type: 'FTS' }, { code: 13, status: 400, hint: expect.stringContaining('utf8') }],
       [
-        { column: 'text', index_type: 'FTS' },
-        { code: 0, message: expect.stringContaining('not supported yet') },
+        { column: 'text', index_type: 'FTS', base_tokenizer: 'none' },
+        { code: 13, message: expect.stringContaining('"none"') },
       ],
-      [{ index_type: 'ZONE_MAP' }, { code: 0 }],
+      [{ index_type: 'ZONE_MAP' }, { code: 0, message: expect.stringContaining('not supported yet') }],
       [{ branch: 'other' }, { code: 0 }],
       [{ name: '..' }, { code: 13 }],
     ]
@@ -140,6 +142,22 @@ export function indexSuite({ name, open }: Door): void {
         index_type: 'BTREE',
         distance_type: null,
       })
+    })
+
+    test('A-085 what a text index is made with is told', async () => {
+      await table.createIndex('text', { type: 'FTS', language: 'Danish', stem: false, waitTimeoutMs: 60_000 })
+      const [{ index_details, ...record } = {}] = (await ops.listTableIndices({ id: ['t'] })).indexes
+      expect(record).toMatchObject({ index_type: 'FTS', status: 'ready', num_indexed_rows: 2 })
+      expect(JSON.parse(index_details!)).toMatchObject({
+        base_tokenizer: 'simple',
+        language: 'Danish',
+        stem: false,
+        max_token_length: 40,
+        min_ngram_length: 3,
+      })
+      expect(await table.indexStats('text_idx')).toMatchObject({ type: 'FTS', distanceType: null })
+      await table.dropIndex('text_idx')
+      expect(await names()).toEqual([])
     })
 
     test('A-083 the same name again', async () => {

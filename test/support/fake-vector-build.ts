@@ -1,13 +1,14 @@
 /** Segments of vector indexes that keep what they were given: stands in for indexes/vector/build. */
-import type { BaseSegment, VectorBuildProgress } from '../../src/indexes/vector/build.js'
-import type { VectorInput } from '../../src/indexes/vector/input.js'
-import type { VectorSpec } from '../../src/indexes/vector/kind.js'
+
 import {
   type SectionFile,
   type SegmentBytes,
   sectionFile,
   sectionOf,
-} from '../../src/indexes/vector/section-file.js'
+} from '../../src/indexes/section-file.js'
+import type { BaseSegment, VectorBuildProgress } from '../../src/indexes/vector/build.js'
+import type { VectorInput } from '../../src/indexes/vector/input.js'
+import type { VectorSpec } from '../../src/indexes/vector/kind.js'
 import type { Pacer } from '../../src/primitives/pacer.js'
 
 /** What tests decide, and look at. */

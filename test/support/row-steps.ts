@@ -43,5 +43,8 @@ export async function expireVersion(ns: Namespace, table: Table, version: number
 }
 
 function withText(some: readonly { readonly k: number; readonly x: number | null }[], isLong: boolean) {
-  return some.map(row => ({ ...row, text: isLong ? 'long '.repeat(5000) : null }))
+  return some.map(row => {
+    const { k } = row
+    return { ...row, text: isLong ? `${'long '.repeat(5000)}k${k}` : k % 2 === 0 ? null : `k${k} k${k % 5}` }
+  })
 }

@@ -1,5 +1,6 @@
-/** Which segments of a vector index are extended, built anew, or left alone. */
+/** Which segments of an index are extended, built anew, or left alone. */
 import { beforeEach, expect, test, vi } from 'vitest'
+import { defaultTextOptions } from '../../src/indexes/text/options.js'
 import type { VectorKind } from '../../src/indexes/vector/kind.js'
 import type { Fragment, Layout } from '../../src/manifest/layout.js'
 import type { IndexSegment, TableIndex } from '../../src/manifest/table-index.js'
@@ -150,4 +151,77 @@ test('stretches are cut where a list is full', () => {
     ],
     [[8, 10]],
   ])
+})
+
+// ---- text
+
+function textIndexOf(segments: readonly IndexSegment[]): TableIndex {
+  const { vector: _, ...index } = indexOf(segments)
+  return { ...index, kind: 'FTS', text: defaultTextOptions }
+}
+
+function textLayout(fragments: readonly Fragment[]): Layout {
+  const layout = layoutOf(fragments)
+  const type = { kind: 'utf8', large: false } as const
+  return { ...layout, schema: { id: 1, fields: [{ id: 1, name: 'v', type, nullable: true }] } }
+}
+
+const textSegment = (
+  name: string,
+  fragments: readonly Fragment[],
+  more: Partial<IndexSegment['text']> = {},
+): IndexSegment => {
+  const rows = fragments.reduce((sum, each) => sum + each.rows, 0)
+  return { ...segment(name, rows, fragments), text: { identity: 'now', living: rows, ...more } }
+}
+
+const withDead = (id: number, rows: number, count: number): Fragment => {
+  return { ...fragment(id, rows), dead: { count, parts: [] } }
+}
+
+test('texts: a thousand rows are folded in at once, fewer when the table has come to rest', () => {
+  const old = fragment(1, 16_000)
+  const layout = (rows: number) => textLayout([old, fragment(2, rows)])
+  const index = textIndexOf([textSegment('s', [old])])
+  expect(shown(index, layout(1023), 'lazy')).toBeNull()
+  expect(shown(index, layout(1024), 'lazy')).toEqual({ from: [], base: null, rows: ['2:0-1024'] })
+  expect(shown(index, layout(1), 'eager')).toEqual({ from: [], base: null, rows: ['2:0-1'] })
+})
+
+test('texts: a segment of which a fifth has died is built anew, once', () => {
+  const index = (living: number) => textIndexOf([textSegment('s', [fragment(1, 1000)], { living })])
+  const anew = { from: ['s'], base: null, rows: ['1:0-1000'] }
+  expect(shown(index(1000), textLayout([withDead(1, 1000, 200)]))).toBeNull()
+  expect(shown(index(1000), textLayout([withDead(1, 1000, 201)]))).toEqual(anew)
+  expect(shown(index(799), textLayout([withDead(1, 1000, 201)]))).toBeNull()
+  expect(shown(index(0), textLayout([withDead(1, 1000, 999)]))).toBeNull()
+})
+
+test('texts: of a fragment that two segments share nobody knows whose rows died, so the fewest are taken for each', () => {
+  const half = (name: string, first: number): IndexSegment => {
+    const item = { first: 0, count: 500, fragment: 1, at: first, file: 'f' }
+    return { ...textSegment(name, [fragment(1, 500)]), cover: [item] }
+  }
+  const index = textIndexOf([half('a', 0), half('b', 500)])
+  expect(shown(index, textLayout([withDead(1, 1000, 500)]))).toBeNull()
+  expect(shown(index, textLayout([withDead(1, 1000, 601)]))?.from).toEqual(['a', 'b'])
+})
+
+test('texts: what another analyzer was asked for is built anew, what is full is not merged', () => {
+  const fragments = [fragment(1, 1000), fragment(2, 1000), fragment(3, 1000)]
+  const [one, two] = [
+    textSegment('one', [fragments[0]!]),
+    textSegment('two', [fragments[1]!], { full: true }),
+  ]
+  const other = textSegment('one', [fragments[0]!], { identity: 'then' })
+  const isCurrent = ({ text }: IndexSegment) => text?.identity === 'now'
+  const plan = (index: TableIndex, some: readonly Fragment[]) =>
+    planIndexFold(index, textLayout(some), 'thorough', isCurrent)?.from
+  expect(plan(textIndexOf([one, two]), fragments.slice(0, 2))).toBeUndefined()
+  expect(plan(textIndexOf([other, two]), fragments.slice(0, 2))).toEqual(['one'])
+  expect(plan(textIndexOf([one, two]), fragments)).toEqual(['one'])
+})
+
+test('texts: a column that holds none any more is left alone', () => {
+  expect(shown(textIndexOf([textSegment('s', [fragment(1, 1000)])]), layoutOf([fragment(2, 10)]))).toBeNull()
 })

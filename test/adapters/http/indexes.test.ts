@@ -64,7 +64,8 @@ test.each<[string, object, number, number]>([
   ['create_index', { index_type: 'BTREE' }, 400, 13],
   ['create_index', { column: 'id', index_type: 'HASH' }, 400, 13],
   ['create_index/', { column: 'id', index_type: 'IVF_PQ', metric_type: 'l2' }, 400, 13],
-  ['create_index/', { column: 'id', index_type: 'FTS' }, 406, 0],
+  ['create_index/', { column: 'id', index_type: 'FTS' }, 400, 13],
+  ['create_index/', { column: 'id', index_type: 'ZONE_MAP' }, 406, 0],
   ['index/no/stats/', {}, 404, 6],
 ])('%s %j is refused with %i', async (path, body, status, code) => {
   expect(await call(path, body)).toMatchObject({ status, body: { code } })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { parseSectionFooter, sectionFile, sectionOf } from '../../../src/indexes/vector/section-file.js'
-import { Pacer } from '../../../src/primitives/pacer.js'
-import { collected, opened } from '../../support/section-files.js'
+import { parseSectionFooter, sectionFile, sectionOf } from '../../src/indexes/section-file.js'
+import { Pacer } from '../../src/primitives/pacer.js'
+import { collected, opened } from '../support/section-files.js'
 
 const sections = [
   { name: 'codes', bytes: Uint8Array.from({ length: 1000 }, (_, i) => i * 7) },

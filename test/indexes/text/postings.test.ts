@@ -1,0 +1,135 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import {
+  type EncodedPostings,
+  encodePostings,
+  type TermRows,
+} from '../../../src/indexes/text/encode-postings.js'
+import { openPostings } from '../../../src/indexes/text/postings.js'
+import { blockDocs, type Postings } from '../../../src/indexes/text/segment.js'
+import { systemClock } from '../../../src/primitives/clock.js'
+import { Pacer } from '../../../src/primitives/pacer.js'
+import { begun } from '../../../src/primitives/soon.js'
+
+interface Row {
+  readonly ordinal: number
+  readonly positions: readonly number[]
+}
+
+/** Without a pause, so at once. */
+const patient = new Pacer(undefined, { ...systemClock, elapsed: () => 0 })
+const encoded = (rows: TermRows) => begun(encodePostings(rows, patient)) as EncodedPostings
+
+/** Rows of a term, encoded and opened again, at some place among other bytes. */
+function reopened(rows: readonly Row[], lengths = new Uint32Array(0), at = 0): Postings {
+  const { postings, positions } = encoded({
+    ordinals: Uint32Array.from(rows, ({ ordinal }) => ordinal),
+    frequencies: Uint32Array.from(rows, row => row.positions.length),
+    positions: Uint32Array.from(rows.flatMap(row => row.positions)),
+    lengths,
+  })
+  const placed = (bytes: Uint8Array) => {
+    const all = new Uint8Array(at + bytes.length + 4).fill(255)
+    all.set(bytes, at)
+    return { bytes: all, at, end: at + bytes.length }
+  }
+  return openPostings(rows.length, placed(postings), placed(positions!), lengths)
+}
+
+function check(postings: Postings, rows: readonly Row[], lengths = new Uint32Array(0)): void {
+  const cursor = postings.cursor()
+  expect([cursor.block, postings.docs, postings.blocks]).toEqual([
+    -1,
+    rows.length,
+    Math.ceil(rows.length / blockDocs),
+  ])
+  // Blocks in any order.
+  for (let b = postings.blocks - 1; b >= 0; b--) {
+    const block = rows.slice(b * blockDocs, (b + 1) * blockDocs)
+    cursor.load(b)
+    expect([cursor.block, cursor.count]).toEqual([b, block.length])
+    expect([...cursor.docs.subarray(0, cursor.count)]).toEqual(block.map(({ ordinal }) => ordinal))
+    expect([...cursor.frequencies.subarray(0, cursor.count)]).toEqual(block.map(row => row.positions.length))
+    expect(postings.last[b]).toBe(block.at(-1)!.ordinal)
+    expect(postings.mostFrequent[b]).toBe(Math.max(...block.map(row => row.positions.length)))
+    expect(postings.shortest[b]).toBe(
+      Math.min(...block.map(({ ordinal }) => lengths[ordinal] ?? 0xffffffff), 0xffffffff),
+    )
+    for (const i of [...block.keys(), 0, block.length >>> 1]) {
+      expect([...cursor.positions(i)]).toEqual(block[i]!.positions)
+    }
+  }
+}
+
+const rowsOf = (gaps: readonly number[], positions: readonly (readonly number[])[]): Row[] => {
+  let ordinal = -1
+  return gaps.map((gap, i) => {
+    ordinal += gap + 1
+    return { ordinal, positions: positions[i % positions.length]! }
+  })
+}
+
+test('rows come back, whatever lies between them', () => {
+  const gaps = fc.integer({ min: 0, max: 23 }).chain(bits => fc.array(fc.nat(2 ** bits), { maxLength: 300 }))
+  const places = fc
+    .uniqueArray(fc.nat(1e5), { minLength: 1, maxLength: 12 })
+    .map(all => all.sort((a, b) => a - b))
+  fc.assert(
+    fc.property(gaps, fc.array(places, { minLength: 1, maxLength: 7 }), (chosen, positions) => {
+      const rows = rowsOf(chosen, positions)
+      check(reopened(rows, undefined, 8), rows)
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test.each([0, 1, 127, 128, 129, 255, 256, 257])('%i rows', count => {
+  const rows = rowsOf(new Array(count).fill(0), [[3]])
+  const lengths = Uint32Array.from({ length: count }, (_, i) => 9 + ((i * 7) % 131))
+  check(reopened(rows, lengths), rows, lengths)
+  const sparse = rowsOf(
+    rows.map(({ ordinal }) => ordinal % 9),
+    [[1], [0, 2], [4, 5, 6, 7, 300, 70_000]],
+  )
+  check(reopened(sparse), sparse)
+})
+
+test('rows up to the last number there is', () => {
+  const last = 2 ** 32 - 2
+  for (const rest of [[], Array.from({ length: 200 }, (_, i) => i)]) {
+    for (const before of [[], [2 ** 31 - 1, 2 ** 31]]) {
+      const rows = [...rest, ...before, last].map(ordinal => ({ ordinal, positions: [ordinal] }))
+      check(reopened(rows), rows)
+    }
+  }
+  const tail = Array.from({ length: 129 }, (_, i) => ({ ordinal: last - 128 + i, positions: [i] }))
+  check(reopened(tail), tail)
+  const wide = Array.from({ length: 128 }, (_, i) => ({ ordinal: i < 127 ? i : last, positions: [i] }))
+  check(reopened(wide), wide)
+})
+
+test('rows that have a term very often', () => {
+  for (const count of [1, 128, 130]) {
+    const frequencies = Uint32Array.from({ length: count }, (_, i) =>
+      i === 0 ? 2 ** 32 - 1 : 1 + i * 70_001,
+    )
+    const ordinals = Uint32Array.from(frequencies, (_, i) => i)
+    const { postings, positions } = encoded({
+      ordinals,
+      frequencies,
+      positions: null,
+      lengths: frequencies,
+    })
+    expect(positions).toBeNull()
+    const opened = openPostings(count, { bytes: postings, at: 0, end: postings.length }, null, frequencies)
+    const cursor = opened.cursor()
+    const read: number[] = []
+    for (let b = 0; b < opened.blocks; b++) {
+      cursor.load(b)
+      read.push(...cursor.frequencies.subarray(0, cursor.count))
+    }
+    expect(read).toEqual([...frequencies])
+    expect(opened.mostFrequent[0]).toBe(2 ** 32 - 1)
+    expect(() => cursor.positions(0)).toThrow('without positions')
+  }
+})

@@ -1,0 +1,191 @@
+/** What queries for text answer, where it is easily got wrong. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Table, TextQuery } from '../../src/index.js'
+import { wellFormed } from '../../src/indexes/text/analysis/letters.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
+import { failure } from '../support/failure.js'
+import { openWithBuilder } from '../support/index-builds.js'
+
+let root: Awaited<ReturnType<typeof openWithBuilder>>
+beforeEach(async () => {
+  root = await openWithBuilder()
+})
+afterEach(() => root.ns.close())
+
+describe('highlights', () => {
+  const highlights = async (table: Table, words: string, options: object = {}) => {
+    const rows = await table.search().fullText(words).highlight(options).toArray()
+    return rows.map(({ _highlights }) => _highlights.text)
+  }
+
+  test('a text longer than is looked at is cut where it was said to be, whatever its characters', async () => {
+    const texts = ['a', 'é', '東', '𐐨'].map(letter => `\ufeffcat ${letter.repeat(20_000)}`)
+    texts.push(`\ufeffcat ${'東'.repeat(16_378)}𐐨`)
+    const table = await root.ns.createTable(
+      't',
+      texts.map(text => ({ text })),
+    )
+    const shown = await highlights(table, 'cat')
+    expect(shown.sort()).toEqual(
+      texts.map(text => wellFormed(text.slice(0, 16_384)).replace('cat', '<b>cat</b>')).sort(),
+    )
+  })
+  test('words of a phrase are marked with the others, whatever indexes there are of their column', async () => {
+    const table = await root.ns.createTable('t', [{ text: 'ape bee cat' }])
+    for (const [name, withPosition] of [
+      ['a', false],
+      ['b', true],
+    ] as const) {
+      await table.createIndex('text', { type: 'FTS', name, withPosition })
+      await table.waitForIndex(name)
+    }
+    const search = table
+      .search()
+      .fullText({ must: [{ match: 'cat' }, { phrase: 'ape bee' }] })
+      .highlight()
+    expect(await search.toArray()).toMatchObject([
+      { _highlights: { text: '<b>ape</b> <b>bee</b> <b>cat</b>' } },
+    ])
+    expect((await search.explain()).match(/not used: .*/g)).toEqual(['not used: a: b is asked'])
+  })
+  test('more snippets than are given are refused, be there rows or not', async () => {
+    const table = await root.ns.createTable('t', [{ text: 'cat' }])
+    expect(await failure(highlights(table, 'dog', { snippets: 101 }))).toMatchObject({ code: 13 })
+  })
+})
+
+describe('scores', () => {
+  test('are numbers, whatever factors there are', async () => {
+    const table = await root.ns.createTable('t', [{ text: 'ape bee' }, { text: 'bee' }])
+    const score = async (query: TextQuery) => {
+      const rows = await table.search().fullText(query).toArray()
+      return rows.map(({ _score }) => _score)
+    }
+    for (const boost of [1e10, 1e308]) {
+      expect(await failure(score({ match: 'ape', boost }))).toMatchObject({ code: 13 })
+    }
+    const bee = { match: 'bee', boost: 1e9 }
+    const raised: TextQuery = { positive: bee, negative: bee, negativeBoost: -1e308 }
+    const lowered: TextQuery = { positive: { should: [raised, raised] }, negative: raised, negativeBoost: 2 }
+    for (const query of [raised, lowered]) {
+      for (const each of await score(query)) expect(Math.abs(each)).toBeLessThan(Infinity)
+    }
+    expect(await score(raised)).toEqual([2 ** 128 - 2 ** 104, 2 ** 128 - 2 ** 104])
+  })
+})
+
+test('of many rows that are equally good come those with the least ids, wherever they lie', async () => {
+  const count = 10_000
+  const table = await root.ns.createTable(
+    't',
+    Array.from({ length: count }, (_, id) => ({ id, text: id % 4 === 3 ? 'bee' : 'ape' })),
+  )
+  await table.createIndex('text', { type: 'FTS' })
+  await table.waitForIndex('text_idx')
+  // They go behind the others, and keep their ids.
+  await table.update({ text: 'ape' }, 'id < 5000 AND id % 2 = 0')
+  const found = async (limit: number, offset: number) => {
+    const rows = await table.search().fullText('ape').select(['id']).limit(limit).offset(offset).toArray()
+    return rows.map(({ id }) => id)
+  }
+  const expected = Array.from({ length: count }, (_, id) => id).filter(id => id % 4 !== 3)
+  for (const [limit, offset] of [
+    [3, 0],
+    [10, 2495],
+    [4000, 100],
+    [count, 0],
+  ] as const) {
+    expect(await found(limit, offset)).toEqual(expected.slice(offset, offset + limit))
+  }
+})
+
+describe('refused, with a word why', () => {
+  const search = async (query: unknown) => {
+    const table = await root.ns.createTable('t', [{ text: 'ape' }])
+    return table
+      .search()
+      .fullText(query as TextQuery)
+      .toArray()
+  }
+  test.each([null, 5, { must: [null] }, { must: { match: 'ape' } }, { positive: 'ape', negative: 'ape' }])(
+    '%j instead of a query',
+    async query => {
+      expect(await failure(search(query))).toMatchObject({ code: 13 })
+    },
+  )
+  test('operators within so many that no stack would hold them', async () => {
+    let query: TextQuery = { match: 'ape' }
+    for (let i = 0; i < 100_000; i++) query = { must: [query] }
+    expect(await failure(search(query))).toMatchObject({ code: 13 })
+  })
+  test('more words that may be off by some edits than can be compared with every term in time', async () => {
+    const table = await root.ns.createTable('t', [{ text: 'ape' }])
+    const words = (count: number) => Array.from({ length: count }, (_, i) => `w${i}`).join(' ')
+    const search = (count: number) => {
+      const should = [words(count), 'apes'].map(match => ({ match, fuzziness: 1 }))
+      return table.search().fullText({ should }).toArray()
+    }
+    expect(await search(63)).toHaveLength(1)
+    expect(await failure(search(64))).toMatchObject({ code: 13, message: expect.stringContaining('64') })
+  })
+})
+
+describe('joined by a function', () => {
+  const rows = [
+    { id: 1, text: 'ape bee', v: [1, 2] },
+    { id: 2, text: 'bee', v: [2, 2] },
+  ]
+  const searched = async () => (await root.ns.createTable('t', rows)).search([1, 2]).fullText('ape')
+
+  test.each([
+    undefined,
+    [null],
+    [{ _rowid: 0 }],
+    [{ _rowid: 0, _relevance_score: NaN }],
+    [
+      { _rowid: 0, _relevance_score: 1 },
+      { _rowid: 0, _relevance_score: 2 },
+    ],
+  ])('%j is no list of rows', async given => {
+    const search = (await searched()).fuse((() => given) as never)
+    expect(await failure(search.toArray())).toMatchObject({ code: 13 })
+  })
+  test('another order is refused', async () => {
+    const search = (await searched())
+      .orderBy('id')
+      .fuse(near => near.map(row => ({ ...row, _relevance_score: 1 })))
+    expect(await failure(search.toArray())).toMatchObject({ code: 13 })
+  })
+  test('whoever says last how to join rows is listened to', async () => {
+    const none = () => []
+    const search = await searched()
+    expect(await search.fuse(none).fuse({ vectorWeight: 1 }).toArray()).toHaveLength(2)
+    expect(await search.fuse({ vectorWeight: 1 }).fuse(none).toArray()).toEqual([])
+  })
+})
+
+test('whoever finds the pages of an index gone is told why', async () => {
+  let meanwhile = async () => {}
+  class Store extends MemoryStore {
+    override async readInto(...[key, ...rest]: Parameters<MemoryStore['readInto']>): Promise<void> {
+      if (!key.includes('/indexes/')) return super.readInto(key, ...rest)
+      await meanwhile()
+      return super.readInto(key, ...rest)
+    }
+  }
+  const { ns, store } = await openWithBuilder(new Store('memory://'))
+  const table = await ns.createTable('t', [{ text: 'ape' }])
+  await table.createIndex('text', { type: 'FTS' })
+  await table.waitForIndex('text_idx')
+  // The segment is in memory from then on, its pages are not.
+  expect(await table.search().fullText('bee').toArray()).toEqual([])
+  meanwhile = async () => {
+    await ns.dropTable('t')
+    for await (const { key } of store.list('')) if (key.includes('/indexes/')) await store.delete(key)
+  }
+  expect(await failure(table.search().fullText('ape').toArray())).toMatchObject({
+    code: 4,
+    message: expect.stringContaining('dropped while it was read'),
+  })
+  await ns.close()
+})
