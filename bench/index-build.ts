@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, type VectorIndexType } from '../src/index.js'
+import { builtIndex } from './built-index.js'
 import type { Bench, CaseResult, Entry } from './harness.js'
-import { asking, built, contest, leastEffort, vectorTable } from './query-vector.js'
+import { asking, contest, leastEffort, vectorTable } from './query-vector.js'
 import { clusteredData, trueNeighbours, type VectorData } from './vector-data.js'
 
 interface Parameters {
@@ -59,7 +60,7 @@ export const bench: Bench<Parameters> = {
         const table = await vectorTable(ns, data)
         results.push({
           title: `building, threads: ${threads}, ${data.name}`,
-          entries: [await built(table, type, data)],
+          entries: [await builtIndex(table, 'vector', type, { type })],
         })
         await ns.close()
         results.push(await opened(folder, data))

@@ -7,7 +7,8 @@ import { rowsToBatch } from '../src/arrow/rows.js'
 import type { Schema } from '../src/arrow/types.js'
 import { connect, type Namespace, type Table, type VectorIndexType } from '../src/index.js'
 import { ArrowRows } from '../src/namespace/arrow-rows.js'
-import { type Bench, type CaseResult, type Contestant, type Entry, longestGap, race } from './harness.js'
+import { builtIndex } from './built-index.js'
+import { type Bench, type CaseResult, type Contestant, type Entry, race } from './harness.js'
 import { seededRandom } from './random.js'
 import { clusteredData, fashionData, recallOf, trueNeighbours, type VectorData } from './vector-data.js'
 import { vectorColumn } from './wide-rows.js'
@@ -75,7 +76,7 @@ async function asked(
     const builds: Entry[] = []
     const contests: CaseResult[] = []
     for (const kind of kinds) {
-      builds.push(await built(table, kind, data))
+      builds.push(await builtIndex(table, 'vector', kind, { type: kind }))
       const untuned = { name: 'untuned', ask: asking(data, query => table.search(query)) }
       const tuned: Contender[] = []
       for (const floor of floors) {
@@ -89,19 +90,6 @@ async function asked(
   } finally {
     await ns.close()
     rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-/** Watches the memory of the process; the function it gives ends that and tells by how many bytes it grew at most. */
-function peakMemory(): () => number {
-  const before = process.memoryUsage.rss()
-  let most = before
-  const timer = setInterval(() => {
-    most = Math.max(most, process.memoryUsage.rss())
-  }, 50)
-  return () => {
-    clearInterval(timer)
-    return most - before
   }
 }
 
@@ -136,35 +124,6 @@ export async function vectorTable(ns: Namespace, { dim, rows }: VectorData): Pro
   }
   await ns.operations.createTable({ id: ['vectors'] }, new ArrowRows(schema, batches))
   return ns.openTable('vectors')
-}
-
-export async function built(table: Table, type: VectorIndexType, { rows, dim }: VectorData): Promise<Entry> {
-  const gap = longestGap()
-  const rss = peakMemory()
-  const begun = process.hrtime.bigint()
-  const cpu = process.cpuUsage()
-  const { name } = await table.createIndex('vector', { type, replace: true })
-  await table.waitForIndex(name)
-  const took = Number(process.hrtime.bigint() - begun) / 1e6
-  const { user, system } = process.cpuUsage(cpu)
-  const longestGapMs = gap()
-  const peakBytes = rss()
-  const info = (await table.listIndices()).find(index => index.name === name)!
-  const stats = await table.indexStats(name)
-  return {
-    name: type,
-    milliseconds: { min: took, p50: took, p95: took },
-    relativeTime: 1,
-    answer: type,
-    figures: {
-      cpuSeconds: (user + system) / 1e6,
-      megabytes: info.bytes / 1e6,
-      bytesEach: info.bytes / (rows.length / dim),
-      longestGapMs,
-      peakMegabytes: peakBytes / 1e6,
-      ...(stats.recall !== undefined && { estimatedRecall: stats.recall }),
-    },
-  }
 }
 
 export type Ask = (q: number) => Promise<readonly number[]>

@@ -18,6 +18,7 @@ import { bench as queryScalar } from './query-scalar.js'
 import { bench as queryShared } from './query-shared.js'
 import { bench as querySql } from './query-sql.js'
 import { bench as queryTable } from './query-table.js'
+import { bench as queryText } from './query-text.js'
 import { bench as queryVector } from './query-vector.js'
 import { bench as upkeep } from './upkeep.js'
 
@@ -30,6 +31,7 @@ await askBenches(
     named(queryVector),
     named(queryShared),
     named(queryFiltered),
+    named(queryText),
     named(indexBuild),
     named(openCold),
     named(commit),

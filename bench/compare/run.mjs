@@ -11,6 +11,7 @@ import { bench as ingest } from './ingest.mjs'
 import { bench as mutate } from './mutate.mjs'
 import { bench as scalar } from './scalar.mjs'
 import { bench as sql } from './sql.mjs'
+import { bench as text } from './text.mjs'
 
 const words = process.argv.slice(2)
 await askBenches(
@@ -23,6 +24,7 @@ await askBenches(
     named(mutate),
     named(sql),
     named(scalar),
+    named(text),
   ],
   words.includes('--small') ? words : ['--full', ...words],
 )

@@ -1,0 +1,234 @@
+/** How long whole queries for text take, and what the index they ask takes to build, to keep and to open. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Batch } from '../src/arrow/column.js'
+import { rowsToBatch } from '../src/arrow/rows.js'
+import type { Schema } from '../src/arrow/types.js'
+import { connect, type Namespace, type Table, type TextQuery } from '../src/index.js'
+import { ArrowRows } from '../src/namespace/arrow-rows.js'
+import { builtIndex } from './built-index.js'
+import { type Bench, type CaseResult, type Contestant, race, timesOf } from './harness.js'
+import { seededRandom } from './random.js'
+import { glosses, type TextData, textQueries, zipfTexts } from './text-data.js'
+
+interface Parameters {
+  /** At full size those of WordNet, where it is; else as many from a seed. */
+  readonly documents: number
+  readonly wordNet: boolean
+  readonly queries: number
+  /** Queries that are answered without an index, each by reading every row. */
+  readonly scans: number
+  /** Rows that the index does not have, in one case. */
+  readonly unindexed: number
+  readonly rounds: number
+}
+
+export const bench: Bench<Parameters> = {
+  name: 'query-text',
+  question: 'how long does a query for text take, and what does an index of text cost?',
+  small: { documents: 2000, wordNet: false, queries: 20, scans: 2, unindexed: 50, rounds: 1 },
+  full: { documents: 118_000, wordNet: true, queries: 500, scans: 10, unindexed: 1000, rounds: 5 },
+  async run({ documents, wordNet, queries, scans, unindexed, rounds }) {
+    const data = (wordNet ? glosses() : null) ?? zipfTexts(documents)
+    const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
+    try {
+      const built = await building(folder, data)
+      const opened = await opening(folder, textQueries(data, 1).words3[0]!)
+      const ns = await connect(folder, { buildThreads: 1, upkeep: { compact: false } })
+      try {
+        return [built, opened, ...(await asking(ns, data, queries, scans, unindexed, rounds))]
+      } finally {
+        await ns.close()
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  },
+}
+
+const batchRows = 10_000
+
+/** Rows of texts with their numbers from `first` on, and shares of [0, 1) to filter by. */
+export async function textTable(ns: Namespace, name: string, texts: readonly string[]): Promise<Table> {
+  const { schema, batches } = rowsOf(texts, 0)
+  await ns.operations.createTable({ id: [name] }, new ArrowRows(schema, batches))
+  return ns.openTable(name)
+}
+
+function rowsOf(texts: readonly string[], first: number) {
+  const schema: Schema = {
+    fields: [
+      { name: 'id', type: { kind: 'int', bits: 32, signed: true }, nullable: false },
+      { name: 'share', type: { kind: 'float', bits: 64 }, nullable: false },
+      { name: 'text', type: { kind: 'utf8', large: false }, nullable: true },
+    ],
+  }
+  const random = seededRandom(7)
+  const batches: Batch[] = []
+  for (let from = 0; from < texts.length; from += batchRows) {
+    const piece = texts.slice(from, from + batchRows)
+    const rows = piece.map((text, i) => ({ id: first + from + i, share: random(), text }))
+    batches.push(rowsToBatch(rows, schema))
+  }
+  return { schema, batches }
+}
+
+/** Of tables that are left behind: `texts` with an index, `phrases` with one that has positions, `plain` with none. */
+async function building(folder: string, { name, documents }: TextData): Promise<CaseResult> {
+  const ns = await connect(folder, { buildThreads: 1, upkeep: { compact: false } })
+  try {
+    const [texts, phrases] = [
+      await textTable(ns, 'texts', documents),
+      await textTable(ns, 'phrases', documents),
+    ]
+    await textTable(ns, 'plain', documents)
+    // The first one compiles what the others use.
+    await builtIndex(texts, 'text', 'first', { type: 'FTS' })
+    const entries = [
+      await builtIndex(texts, 'text', 'without positions', { type: 'FTS' }),
+      await builtIndex(phrases, 'text', 'with positions', { type: 'FTS', withPosition: true }),
+    ]
+    return { title: `building, ${name}, ${documents.length} documents`, entries }
+  } finally {
+    await ns.close()
+  }
+}
+
+/** From nothing in memory but what the system keeps of files to the first answer, and another one. */
+async function opening(folder: string, query: string): Promise<CaseResult> {
+  const times: number[] = []
+  const begun = performance.now()
+  const ns = await connect(folder, { upkeep: { compact: false } })
+  times.push(performance.now() - begun)
+  const texts = await ns.openTable('texts')
+  const answers: string[] = []
+  for (let i = 0; i < 2; i++) {
+    const asked = performance.now()
+    const rows = await texts.search().fullText(query).select(['id']).limit(10).toArray()
+    times.push(performance.now() - asked)
+    answers.push(String(rows[0]?.id))
+  }
+  await ns.close()
+  const entries = ['opening the root', 'first query', 'the same again'].map((name, i) => ({
+    name,
+    milliseconds: timesOf(Float64Array.of(times[i]!)),
+    relativeTime: times[i]! / times[0]!,
+    answer: answers[i - 1] ?? name,
+  }))
+  return { title: 'opening', entries }
+}
+
+type Asked = readonly (string | TextQuery)[]
+type Searching = ReturnType<Table['search']>
+
+async function asking(
+  ns: Namespace,
+  data: TextData,
+  count: number,
+  scans: number,
+  unindexed: number,
+  rounds: number,
+): Promise<readonly CaseResult[]> {
+  const covered = await ns.snapshot()
+  const more = rowsOf(data.documents.slice(0, unindexed), data.documents.length)
+  await ns.operations.insertIntoTable({ id: ['texts'] }, new ArrowRows(more.schema, more.batches))
+  const partly = await ns.snapshot()
+  const texts = await covered.openTable('texts')
+  const phrases = await covered.openTable('phrases')
+  const grown = await partly.openTable('texts')
+  const plain = await covered.openTable('plain')
+  const { words1, words3, phrases2, misspelt } = textQueries(data, count)
+  const all = words3.map((match): TextQuery => ({ match, operator: 'and' }))
+  const inARow = phrases2.map((phrase): TextQuery => ({ phrase }))
+  const near = misspelt.map((match): TextQuery => ({ match, fuzziness: 1 }))
+  const on = (table: Pick<Table, 'search'>) => () => table.search()
+  const passing = (share: number) => () => texts.search().where('share < ?', [share])
+  const cases: CaseResult[] = []
+  const ask = async (title: string, ways: readonly TextWay[], times = rounds) => {
+    cases.push(await answered(`${title}, ${ways[0]!.queries.length} queries, k 10`, ways, times))
+  }
+  await ask('one of three words', [
+    { name: 'indexed', queries: words3, search: on(texts) },
+    { name: 'with positions', queries: words3, search: on(phrases) },
+    { name: `${unindexed} rows beside`, queries: words3, search: on(grown) },
+    { name: 'where 1 % pass', queries: words3, search: passing(0.01) },
+    { name: 'where 10 % pass', queries: words3, search: passing(0.1) },
+    { name: 'where 50 % pass', queries: words3, search: passing(0.5) },
+  ])
+  await ask('all of three words', [{ name: 'indexed', queries: all, search: on(texts) }])
+  await ask('a phrase of two words', [{ name: 'indexed', queries: inARow, search: on(phrases) }])
+  await ask('one word', [{ name: 'indexed', queries: words1, search: on(texts) }])
+  await ask('one word, misspelt', [{ name: 'indexed', queries: near, search: on(texts) }])
+  const few = words3.slice(0, scans)
+  const scan = { name: 'without an index', queries: few, search: on(plain) }
+  await ask('one of three words', [{ name: 'indexed', queries: few, search: on(texts) }, scan], 1)
+  await covered.close()
+  await partly.close()
+  return cases
+}
+
+interface TextWay {
+  readonly name: string
+  readonly queries: Asked
+  readonly search: () => Searching
+}
+
+function answered(title: string, ways: readonly TextWay[], rounds: number): Promise<CaseResult> {
+  return timedOneByOne(
+    title,
+    ways.map(({ name, queries, search }) => ({
+      name,
+      queries,
+      async ask(query: string | TextQuery) {
+        const rows = await search().fullText(query).select(['id']).limit(10).toArray()
+        return rows.map(({ id }) => id as number)
+      },
+    })),
+    rounds,
+  )
+}
+
+export interface Asker<Query> {
+  readonly name: string
+  readonly queries: readonly Query[]
+  readonly ask: (query: Query) => readonly number[] | Promise<readonly number[]>
+}
+
+/**
+ * A race through all queries, each timed alone: `p50Ms` and `p95Ms` are quantiles over the queries of what each took at the median of
+ * the rounds.
+ */
+export async function timedOneByOne<Query>(
+  title: string,
+  askers: readonly Asker<Query>[],
+  rounds: number,
+): Promise<CaseResult> {
+  const warmups = 2
+  const times = askers.map(({ queries }) => queries.map(() => new Float64Array(rounds)))
+  const contestants = askers.map(({ name, queries, ask }, who): Contestant => {
+    let round = -warmups
+    return {
+      name,
+      async run() {
+        const found: number[] = []
+        for (const [q, query] of queries.entries()) {
+          const begun = performance.now()
+          const ids = await ask(query)
+          if (round >= 0) times[who]![q]![round] = performance.now() - begun
+          found.push(...ids)
+        }
+        round++
+        return Uint32Array.from(found)
+      },
+    }
+  })
+  const { entries } = await race({ title, contestants, rounds, warmups })
+  return {
+    title,
+    entries: entries.map((entry, who) => {
+      const { p50, p95 } = timesOf(Float64Array.from(times[who]!, own => timesOf(own).p50))
+      return { ...entry, figures: { p50Ms: p50, p95Ms: p95 } }
+    }),
+  }
+}
