@@ -5,7 +5,7 @@ import { type ConnectOptions, Namespace } from '../../src/index.js'
 import { WorkerLink } from './link.js'
 import type { WorkerTask } from './main.js'
 
-/** The options of `connect` that are plain data; stores and clocks cannot cross threads. */
+/** The options of `connect` that are plain data: stores, clocks, functions and tokenizers cannot cross threads. */
 export type ConnectWorkerOptions = Pick<
   ConnectOptions,
   'create' | 'readOnly' | 'cacheBytes' | 'buildThreads' | 'signal'
