@@ -105,7 +105,7 @@ test('under any changes, folds and indexes that come and go', async () => {
         await ns.close()
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 30 },
   )
 })
 

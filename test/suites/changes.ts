@@ -318,7 +318,8 @@ export function changesSuite({ name, open }: Door): void {
         'version',
         'versions',
       ])
-      for (const each of ['diff', 'schema', 'checkout', 'listIndices', 'indexStats']) reading.add(each)
+      for (const each of ['diff', 'schema', 'checkout', 'listIndices', 'indexStats', 'tokenize'])
+        reading.add(each)
 
       test('rows, counts, columns and number are those of the version', async () => {
         await fourVersions()

@@ -45,7 +45,7 @@ test('numbers and positions are those of the tokens', () => {
     fc.property(someOptions, read, (options, many) =>
       check(plainAnalyzer(options, [lettersTokenizer]), many),
     ),
-    { numRuns: 250 },
+    { numRuns: 150 },
   )
 })
 
@@ -66,7 +66,7 @@ test('bytes that are no UTF-8 are read as a decoder does', () => {
           many.map(part => Uint8Array.from(part)),
         ),
     ),
-    { numRuns: 150 },
+    { numRuns: 100 },
   )
 })
 

@@ -107,7 +107,7 @@ describe('small corpora', () => {
           }
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 90 },
     )
   })
 })
