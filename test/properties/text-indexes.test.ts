@@ -161,7 +161,10 @@ class State {
     const window = wanted.slice(offset, offset + limit)
     if (!this.#hasDead) {
       expect(found.map(({ _rowid }) => _rowid)).toEqual(window.map(({ id }) => id))
-      for (const [i, { score }] of window.entries()) expect(found[i]!._score).toBeCloseTo(score, 4)
+      for (const [i, { score }] of window.entries()) {
+        const off = Math.abs(found[i]!._score - score)
+        expect(off).toBeLessThanOrEqual(1e-5 * Math.max(1, Math.abs(score)))
+      }
     } else {
       expect(found.length).toBe(window.length)
       if (limit === 1000 && offset === 0) {
