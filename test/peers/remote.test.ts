@@ -501,7 +501,7 @@ describe.each(releases)('remote client $release', ({ lancedb }) => {
   test('what is not served says so in words, at once', async () => {
     const table = await db.createTable('docs', docs)
     served.asked()
-    const call = table.createIndex('text', { config: lancedb.Index.fts() })
+    const call = table.createIndex('text', { config: lancedb.Index.fm() })
     await expect(call).rejects.toThrow(/not supported/)
     expect(served.asked().filter(name => name.endsWith('406'))).toHaveLength(1)
   })
