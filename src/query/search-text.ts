@@ -167,7 +167,7 @@ class TextRun {
     if (query === null) return noPlaces
     const lists: ScoredPlaces[] = []
     let floor = -Infinity
-    for (const { segment, allowed, on, places } of units) {
+    for (const { segment, allowed, isById, on, places } of units) {
       const found = yield* on(
         limit === null
           ? everyRow(segment, query, corpus, allowed, this.#pacer)
@@ -176,7 +176,7 @@ class TextRun {
       if (found.ordinals.length === 0) continue
       // So many rows are at least as good: what others have must be, too.
       if (limit !== null && found.scores.length >= limit) floor = Math.max(floor, found.scores[limit - 1]!)
-      const { ordinals, scores } = limit === null ? found : byOrdinal(found)
+      const { ordinals, scores } = limit === null ? found : byOrdinal(isById ? firstOf(found, limit) : found)
       lists.push({ places: yield* places(ordinals), scores })
     }
     return lists.length === 0 ? noPlaces : joined(lists)
@@ -262,6 +262,10 @@ class TextRun {
     const made = [{ name: madeBySearch.score, values }]
     return { parts: parts.all, partOf: best.partOf, offsets: best.offsets, made }
   }
+}
+
+function firstOf({ ordinals, scores }: ScoredRows, count: number): ScoredRows {
+  return { ordinals: ordinals.subarray(0, count), scores: scores.subarray(0, count) }
 }
 
 /** Sorts numbers alone, which the engine does without a call for every pair. */

@@ -12,7 +12,7 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import { arrival, type Flow, type Waits } from '../primitives/soon.js'
 import { columnAt } from '../sql/kernels/batch-columns.js'
-import type { SegmentReader } from '../table/covered-segment.js'
+import { areById, type SegmentReader } from '../table/covered-segment.js'
 import type { Part } from '../table/table-reader.js'
 import type { TextIndexReader } from '../table/text-index.js'
 import { partialCover } from './probed-rows.js'
@@ -28,6 +28,8 @@ export interface TextUnit {
   readonly segment: TextSegment
   /** Its rows that may be answered, by ordinal; null: all. */
   readonly allowed: Bitset | null
+  /** Whether ordinals are in the order of the row ids: of rows that score alike the first ones come first. */
+  readonly isById: boolean
   /** Work on the segment; what it fails by is told as the version has it. */
   on<T>(work: Waits<T>): Waits<T>
   /** Where rows are (`rowPlace`) that may be answered. `ordinals`: ascending. */
@@ -75,6 +77,7 @@ function* indexed(
   return {
     segment: opened,
     allowed,
+    isById: segment.isById,
     on: work => segment.on(work, signal),
     *places(ordinals) {
       const places = new Float64Array(ordinals.length)
@@ -161,6 +164,9 @@ class Scanned {
       segment,
       on: work => work,
       allowed: this.#passing === null ? null : this.#allowed(this.#passing),
+      isById: areById(
+        pieces.map(({ part: { fragment, first, rows } }) => ({ fragment, from: first, to: first + rows })),
+      ),
       *places(ordinals) {
         return Float64Array.from(ordinals, ordinal => {
           const number = partitionPoint(pieces.length, i => pieces[i]!.first <= ordinal) - 1

@@ -54,6 +54,7 @@ export class SegmentReader<S> {
   readonly #open: OpenSegment<S>
   /** How many of its rows live; from the first time on that somebody asks. */
   #living: number | undefined
+  #isById: boolean | undefined
 
   constructor(version: IndexedVersion, covered: CoveredSegment, open: OpenSegment<S>) {
     const { segment, items } = covered
@@ -65,6 +66,18 @@ export class SegmentReader<S> {
     this.#items = itemsByFragment(items)
     const left = items.reduce((sum, item) => sum + rowsOfItem(item), 0)
     this.#isWhole = left === segment.rows && this.fragments.every(({ dead }) => dead.count === 0)
+  }
+
+  /** Whether its ordinals are in the order of the row ids, as far as that is known without reading. */
+  get isById(): boolean {
+    this.#isById ??= areById(
+      this.#covered.items.map(item => ({
+        fragment: this.#version.fragments.get(item.fragment)!,
+        from: item.at,
+        to: item.at + rowsOfItem(item),
+      })),
+    )
+    return this.#isById
   }
 
   /** Those it numbers rows of. */
@@ -180,6 +193,18 @@ export class SegmentReader<S> {
       throw (await source.explain?.(layout.table, layout.version, error)) ?? error
     }
   }
+}
+
+/** Whether rows `from .. to - 1` of fragments, one piece after the other, are in the order of their ids, as far as that is known without reading. */
+export function areById(
+  pieces: Iterable<{ readonly fragment: Fragment; readonly from: number; readonly to: number }>,
+): boolean {
+  let next = 0
+  for (const { fragment, from, to } of pieces) {
+    if (!('row0' in fragment.ids) || fragment.ids.row0 + from < next) return false
+    next = fragment.ids.row0 + to
+  }
+  return true
 }
 
 /** Adds rows that are counted without those which are gone, counted with them, each `by` further on. */
