@@ -3,13 +3,13 @@ import { filePath } from '../manifest/file-names.js'
 import type { CoveredSegment } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
 import { type CoverItem, type IndexSegment, rowsOfItem } from '../manifest/table-index.js'
-import { orAborted } from '../primitives/abort.js'
 import { Bitset } from '../primitives/bitset.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import type { RowSet } from '../primitives/row-set.js'
 import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
+import { arrived, waitedFor } from './arrived.js'
 import { itemsByFragment, rowsOfItems } from './index-cover.js'
 import { readStoredRuns } from './stored-runs.js'
 import type { TableSource } from './table-source.js'
@@ -92,7 +92,7 @@ export class SegmentReader<S> {
 
   /** Its file, unless that is open. */
   open(signal?: AbortSignal): Soon<S> {
-    return this.#arrived(this.#open(this.path, this.#covered.segment), signal)
+    return arrived(this.#version, this.#open(this.path, this.#covered.segment), signal)
   }
 
   /** The ordinals whose rows live; null: all. `liveIn`: the living rows of a fragment. */
@@ -102,7 +102,7 @@ export class SegmentReader<S> {
     const key = `${this.path}@${layout.version}`
     // Whoever else waits for it does not give up with the first.
     const make = async () => this.ordinalsOf(liveIn, new Pacer())
-    return whenThere(this.#arrived(source.live.get(key, make, this.path), signal), bits => {
+    return whenThere(arrived(this.#version, source.live.get(key, make, this.path), signal), bits => {
       this.#living ??= bits.count()
       return { bits, count: this.#living }
     })
@@ -161,7 +161,7 @@ export class SegmentReader<S> {
   #gone({ gone }: CoverItem): Soon<NumberRuns | null> {
     if (gone === undefined) return null
     const { source, location } = this.#version
-    return this.#arrived(readStoredRuns(source, location, gone, NumberRuns.decode), undefined)
+    return arrived(this.#version, readStoredRuns(source, location, gone, NumberRuns.decode), undefined)
   }
 
   /** Work on what was opened, which may have to read more of its file. */
@@ -169,28 +169,10 @@ export class SegmentReader<S> {
     try {
       for (let next = work.next(); ; next = work.next()) {
         if (next.done === true) return next.value
-        yield this.#waitedFor(next.value, signal)
+        yield waitedFor(this.#version, next.value, signal)
       }
     } finally {
       work.return(undefined as never)
-    }
-  }
-
-  /** What is being loaded of it, once it is there. */
-  #arrived<T>(loading: Soon<T>, signal: AbortSignal | undefined): Soon<T> {
-    if (loading instanceof Promise) return this.#waitedFor(loading, signal)
-    signal?.throwIfAborted()
-    return loading
-  }
-
-  /** Files of a version that ceased to exist meanwhile may be gone. */
-  async #waitedFor<T>(loading: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-    try {
-      return await orAborted(loading, signal)
-    } catch (error) {
-      signal?.throwIfAborted()
-      const { source, layout } = this.#version
-      throw (await source.explain?.(layout.table, layout.version, error)) ?? error
     }
   }
 }

@@ -29,7 +29,6 @@ import {
   type StoredFile,
 } from '../manifest/layout.js'
 import { arrowSchema, type TableField, type TableSchema } from '../manifest/table-schema.js'
-import { orAborted } from '../primitives/abort.js'
 import { Bitset } from '../primitives/bitset.js'
 import type { Claim } from '../primitives/memory.js'
 import { NumberRuns } from '../primitives/number-runs.js'
@@ -39,6 +38,7 @@ import type { RunSequence } from '../primitives/run-sequence.js'
 import { type Soon, whenThere } from '../primitives/soon.js'
 import { UnorderedRuns } from '../primitives/unordered-runs.js'
 import { readZone, type Zone } from '../sql/zones/zone.js'
+import { type Awaiting, arrived } from './arrived.js'
 import { bytesToRead, readColumn, readFooter } from './data-file.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { checkedRuns, type DecodeRuns, readStoredRuns } from './stored-runs.js'
@@ -66,6 +66,7 @@ export class TableReader {
   /** Those of this version that find rows by the terms of a text. */
   readonly textIndexes: readonly TextIndexReader[]
   readonly #source: TableSource
+  readonly #awaiting: Awaiting
   readonly #location: string
   #starts: ReadonlyMap<Fragment, number> | undefined
   #places: ReadonlyMap<number, number> | undefined
@@ -83,6 +84,7 @@ export class TableReader {
     textIndexes: readonly TextIndexReader[] = [],
   ) {
     this.#source = source
+    this.#awaiting = { source, layout }
     this.#location = location
     this.layout = layout
     this.indexes = indexes
@@ -117,7 +119,7 @@ export class TableReader {
         () => this.#parts.delete(fragment),
       )
     }
-    return this.arrived(parts, signal)
+    return this.#arrived(parts, signal)
   }
 
   /** How many living rows come before a fragment. */
@@ -174,7 +176,7 @@ export class TableReader {
         'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field, claim),
       this.#placeOf(file),
     )
-    return whenThere(this.arrived(loading, signal), loaded => {
+    return whenThere(this.#arrived(loading, signal), loaded => {
       // The same bytes serve versions in which fields of a struct are called differently.
       if (equalTypes(loaded.column.type, field.type)) return loaded
       return { ...loaded, column: retyped(loaded.column, field.type) }
@@ -213,7 +215,7 @@ export class TableReader {
         file === undefined
           ? convert()
           : this.#source.vectors.get(this.#keyOf(file, part, field), convert, this.#placeOf(file))
-      return whenThere(this.arrived(converting, signal), converted => ({ segment: converted, ...known }))
+      return whenThere(this.#arrived(converting, signal), converted => ({ segment: converted, ...known }))
     })
   }
 
@@ -223,7 +225,7 @@ export class TableReader {
     if (fragment.dead.count === 0) return null
     const last = fragment.dead.parts.at(-1)!
     const key = `${this.layout.table}/${fragment.id}/${runsKey(last)}/${batch}`
-    return this.arrived(
+    return this.#arrived(
       this.#source.live.get(key, () => this.#loadLive(part), this.#placeOfRuns(last)),
       signal,
     )
@@ -234,7 +236,7 @@ export class TableReader {
     const { rows, dead } = fragment
     if (dead.count === 0) return RowSet.all(rows)
     const bits = new Bitset(rows)
-    for (const { starts, ranks } of await this.arrived(this.#deadOffsets(fragment), signal)) {
+    for (const { starts, ranks } of await this.#arrived(this.#deadOffsets(fragment), signal)) {
       for (const [run, from] of starts.entries()) bits.addRange(from, from + ranks[run + 1]! - ranks[run]!)
     }
     return RowSet.ofBits(bits.not())
@@ -243,7 +245,7 @@ export class TableReader {
   /** How many rows of a part's fragment that come before the part are alive. */
   async liveBefore({ fragment, first }: Part, signal?: AbortSignal): Promise<number> {
     if (first === 0 || fragment.dead.count === 0) return first
-    const dead = await this.arrived(this.#deadOffsets(fragment), signal)
+    const dead = await this.#arrived(this.#deadOffsets(fragment), signal)
     return dead.reduce((live, offsets) => live - offsets.rankOf(first), first)
   }
 
@@ -259,24 +261,12 @@ export class TableReader {
       return range
     }
     const decode: DecodeRuns<RunSequence> = ids.ascending === false ? UnorderedRuns.decode : NumberRuns.decode
-    return this.arrived(this.#runs(ids, decode, decode, rows), signal)
+    return this.#arrived(this.#runs(ids, decode, decode, rows), signal)
   }
 
-  /** What is being loaded, once it is there. Files of a version that ceased to exist meanwhile may be gone. */
-  arrived<T>(loading: Soon<T>, signal: AbortSignal | undefined): Soon<T> {
-    if (loading instanceof Promise) return this.#waitedFor(loading, signal)
-    signal?.throwIfAborted()
-    return loading
-  }
-
-  async #waitedFor<T>(loading: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-    try {
-      return await orAborted(loading, signal)
-    } catch (error) {
-      signal?.throwIfAborted()
-      const { table, version } = this.layout
-      throw (await this.#source.explain?.(table, version, error)) ?? error
-    }
+  /** What is being loaded, once it is there. */
+  #arrived<T>(loading: Soon<T>, signal: AbortSignal | undefined): Soon<T> {
+    return arrived(this.#awaiting, loading, signal)
   }
 
   async #loadLive(part: Part): Promise<Bitset> {
@@ -287,7 +277,7 @@ export class TableReader {
   async marked(part: Part, places: readonly RunsPlace[], signal?: AbortSignal): Promise<Bitset> {
     const { fragment, first, rows } = part
     const marked = new Bitset(rows)
-    for (const runs of await this.arrived(this.#offsetsAt(fragment, places), signal)) {
+    for (const runs of await this.#arrived(this.#offsetsAt(fragment, places), signal)) {
       const from = runs.rankOf(first)
       const offsets = new Uint32Array(runs.rankOf(first + rows) - from)
       runs.copy(from, from + offsets.length, offsets)
