@@ -148,5 +148,5 @@ async function history(steps: readonly Step[]): Promise<void> {
 }
 
 test('every version has the rows of the model, alone, in transactions, and at the same time', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), history), { numRuns: 40 })
+  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), history), { numRuns: 30 })
 }, 120_000)

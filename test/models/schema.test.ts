@@ -381,6 +381,6 @@ test('columns change as they do in the model, and every version stays what it wa
       await reader.close()
       await ns.close()
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   )
 })
