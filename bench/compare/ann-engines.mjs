@@ -19,6 +19,7 @@ import { race } from '../../dist/bench/harness.js'
 import { vectorTable } from '../../dist/bench/query-vector.js'
 import { recallOf, trueNeighbours } from '../../dist/bench/vector-data.js'
 import { connect } from '../../dist/src/index.js'
+import { made } from './made.mjs'
 
 /** Needs a compiler to be installed; absent where there was none. */
 export const hnswlib = await import('hnswlib-node').then(
@@ -31,23 +32,8 @@ export async function compared(data, makers, floors, rounds) {
   const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
   const truth = trueNeighbours(data, 'l2', 10)
   const engines = []
-  const builds = []
   try {
-    for (const [name, make] of Object.entries(makers)) {
-      const cpu = process.cpuUsage()
-      const begun = performance.now()
-      const engine = await make(data, join(folder, name))
-      const took = performance.now() - begun
-      const { user, system } = process.cpuUsage(cpu)
-      engines.push({ name, ...engine })
-      builds.push({
-        name,
-        milliseconds: { min: took, p50: took, p95: took },
-        relativeTime: took / (builds[0]?.milliseconds.p50 ?? took),
-        answer: name,
-        figures: { cpuSeconds: (user + system) / 1e6 },
-      })
-    }
+    const builds = await made(makers, engines, (make, name) => make(data, join(folder, name)))
     const results = [{ title: `building, ${data.name}`, entries: builds }]
     const queries = Array.from(truth, (_, q) => data.queries.slice(q * data.dim, (q + 1) * data.dim))
     for (const floor of floors) {

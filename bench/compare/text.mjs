@@ -8,6 +8,7 @@ import MiniSearch from 'minisearch'
 import { textTable, timedOneByOne } from '../../dist/bench/query-text.js'
 import { glosses, textQueries, zipfTexts } from '../../dist/bench/text-data.js'
 import { connect } from '../../dist/src/index.js'
+import { made } from './made.mjs'
 
 const makers = { sheaf, minisearch, 'sqlite fts5': sqlite, lancedb: lance }
 /** Whose answers the others are held against. */
@@ -27,22 +28,12 @@ export const bench = {
     const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
     const engines = []
     try {
-      const builds = []
-      for (const [name, make] of Object.entries(makers)) {
-        const cpu = process.cpuUsage()
-        const begun = performance.now()
-        const engine = await make(data.documents, join(folder, name))
-        const took = performance.now() - begun
-        const { user, system } = process.cpuUsage(cpu)
-        engines.push({ name, ...engine })
-        builds.push({
-          name,
-          milliseconds: { min: took, p50: took, p95: took },
-          relativeTime: took / (builds[0]?.milliseconds.p50 ?? took),
-          answer: name,
-          figures: { cpuSeconds: (user + system) / 1e6, megabytes: (await engine.bytes()) / 1e6 },
-        })
-      }
+      const builds = await made(
+        makers,
+        engines,
+        (make, name) => make(data.documents, join(folder, name)),
+        async engine => ({ megabytes: (await engine.bytes()) / 1e6 }),
+      )
       const results = [{ title: `texts and index, ${data.name}`, entries: builds }]
       for (const [title, queries] of Object.entries(classes)) {
         const way = ways[title]

@@ -9,6 +9,7 @@ import type { CallOptions, Operations, Reply, Request } from '../protocol/calls.
 import type { Language } from '../protocol/index-shapes.js'
 import type { Watch } from './changes.js'
 import { pauses } from './job-ended.js'
+import { textWireNames } from './text-definition.js'
 import { wireNames } from './vector-definition.js'
 
 interface AnyIndexOptions extends CallOptions {
@@ -218,19 +219,12 @@ const vectorOptions: Readonly<Record<string, string | undefined>> = {
   ...wireNames,
 }
 
+const { positions, ngramMin, ngramMax, ...alike } = textWireNames
 const textOptions: Readonly<Record<string, string | undefined>> = {
-  withPosition: 'with_position',
-  baseTokenizer: 'base_tokenizer',
-  language: 'language',
-  maxTokenLength: 'max_token_length',
-  lowerCase: 'lower_case',
-  stem: 'stem',
-  removeStopWords: 'remove_stop_words',
-  customStopWords: 'custom_stop_words',
-  asciiFolding: 'ascii_folding',
-  ngramMinLength: 'ngram_min_length',
-  ngramMaxLength: 'ngram_max_length',
-  prefixOnly: 'prefix_only',
+  withPosition: positions,
+  ngramMinLength: ngramMin,
+  ngramMaxLength: ngramMax,
+  ...alike,
 }
 
 /** What is said of texts, in the words of the wire. */

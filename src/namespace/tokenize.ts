@@ -30,7 +30,7 @@ export interface TokenizeColumnOptions extends CallOptions {
 /**
  * The terms of a text in their order, with the defaults of an index of texts where nothing else is said, and where in the text they stand. What a
  * query looks for are the terms of its text. Throws code 13 for options that `createIndex` would refuse. A text is worked through at once, a
- * megabyte in tens of milliseconds.
+ * megabyte in the better part of a second.
  */
 export function tokenize(text: string, options: TokenizeOptions = {}): readonly Token[] {
   const { tokenizers = [], ...said } = options

@@ -1,10 +1,10 @@
 /** Rows found by vector and rows found by text as one list, with what each search said of them. */
 import type { Pacer } from '../primitives/pacer.js'
-import type { Waits } from '../primitives/soon.js'
-import { arrival } from '../primitives/soon.js'
+import { arrival, type Waits } from '../primitives/soon.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import { madeBySearch, Parts, type RowHits, ranked } from './hits.js'
 import type { Fusion } from './text-plan.js'
+import { rowPlace } from './text-rows.js'
 
 /** A row that one of the searches found, or both; NaN where one did not. */
 interface FusedRow {
@@ -15,6 +15,9 @@ interface FusedRow {
   relevance: number
 }
 
+/** Rows handled between two looks at the clock. */
+const rowsAtOnce = 1024
+
 /** The `limit` most relevant rows of two lists, each the best first; equally relevant ones by row id. */
 export function* fused(
   near: RowHits,
@@ -24,24 +27,26 @@ export function* fused(
   reader: TableReader,
   pacer: Pacer,
 ): Waits<RowHits> {
-  const rows = new Map<string, FusedRow>()
+  const [nearShare, scoreShare] = fusion.kind === 'weighted' ? [fusion.weight, 1 - fusion.weight] : [1, 1]
+  const rows = new Map<number, FusedRow>()
   const distances = valuesOf(near, madeBySearch.distance)
-  const scores = valuesOf(matching, madeBySearch.score)
   const byNearness = sharesOf(
     distances.map(distance => -distance),
     fusion,
   )
-  const byScore = sharesOf(scores, fusion)
-  const [nearShare, scoreShare] = fusion.kind === 'weighted' ? [fusion.weight, 1 - fusion.weight] : [1, 1]
   for (let i = 0; i < distances.length; i++) {
-    const row = rowAt(near, i, rows)
+    const row = rowAt(near, i, rows, reader)
     row.distance = distances[i]!
     row.relevance += nearShare * byNearness[i]!
+    if (i % rowsAtOnce === 0 && pacer.due()) yield pacer.pause()
   }
+  const scores = valuesOf(matching, madeBySearch.score)
+  const byScore = sharesOf(scores, fusion)
   for (let i = 0; i < scores.length; i++) {
-    const row = rowAt(matching, i, rows)
+    const row = rowAt(matching, i, rows, reader)
     row.score = scores[i]!
     row.relevance += scoreShare * byScore[i]!
+    if (i % rowsAtOnce === 0 && pacer.due()) yield pacer.pause()
   }
   const parts = new Parts()
   const numbers = new Map<Part, number>()
@@ -54,16 +59,14 @@ export function* fused(
       numbers.set(part, number)
     }
     partOf[i] = number
+    if (i % rowsAtOnce === 0 && pacer.due()) yield pacer.pause()
   }
   const offsets = Uint32Array.from(all, ({ offset }) => offset)
-  const order = ranked(
-    { partOf, offsets, distances: Float32Array.from(all, ({ relevance }) => -relevance) },
-    limit,
-    parts,
-  )
+  const relevances = Float32Array.from(all, ({ relevance }) => -relevance)
+  const order = ranked({ partOf, offsets, distances: relevances }, limit, parts)
   const inOrder = Array.from(
     order.offsets,
-    (offset, i) => rows.get(keyOf(parts.all[order.partOf[i]!]!, offset))!,
+    (offset, i) => rows.get(placeOf(parts.all[order.partOf[i]!]!, offset, reader))!,
   )
   return {
     parts: parts.all,
@@ -81,19 +84,25 @@ function valuesOf({ made }: RowHits, wanted: string): Float32Array {
   return made.find(({ name }) => name === wanted)!.values
 }
 
-function rowAt({ parts, partOf, offsets }: RowHits, i: number, rows: Map<string, FusedRow>): FusedRow {
+/** `rows`: by place. */
+function rowAt(
+  { parts, partOf, offsets }: RowHits,
+  i: number,
+  rows: Map<number, FusedRow>,
+  reader: TableReader,
+): FusedRow {
   const part = parts[partOf === null ? 0 : partOf[i]!]!
   const offset = offsets[i]!
-  const key = keyOf(part, offset)
-  const known = rows.get(key)
+  const place = placeOf(part, offset, reader)
+  const known = rows.get(place)
   if (known !== undefined) return known
   const row = { part, offset, distance: NaN, score: NaN, relevance: 0 }
-  rows.set(key, row)
+  rows.set(place, row)
   return row
 }
 
-function keyOf({ fragment, first }: Part, offset: number): string {
-  return `${fragment.id}/${first + offset}`
+function placeOf({ fragment, first }: Part, offset: number, reader: TableReader): number {
+  return rowPlace(reader.placeOf(fragment.id)!, first + offset)
 }
 
 /** What each row of a list, the best first, gets for its place or its worth. */

@@ -79,7 +79,7 @@ class TextRun {
       const { fast } = this.#search
       const units = yield* unitsOf(
         column,
-        wantedTerms(this.#search.query, number),
+        () => wantedTerms(this.#search.query, number),
         passing,
         fast,
         this.#source,

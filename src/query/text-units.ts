@@ -36,10 +36,10 @@ export interface TextUnit {
   places(ordinals: Uint32Array): Waits<Float64Array>
 }
 
-/** `passing`: null for all living rows. `fast`: whether rows that no segment has are passed over. */
+/** `wanted`: what rows are read for, if any are. `passing`: null for all living rows. `fast`: whether rows that no segment has are passed over. */
 export function* unitsOf(
   { index: name, path, analyzer }: TextColumn,
-  wanted: WantedTerms,
+  wanted: () => WantedTerms,
   passing: Passing | null,
   fast: boolean,
   source: RowSource,
@@ -53,7 +53,7 @@ export function* unitsOf(
   const covered = yield* coverOf(index, source, pacer)
   if (covered.size === 0) return units
   const scan = new Scanned(path, covered, passing, source, pacer)
-  const segment = yield* scan.segment(analyzer, wanted)
+  const segment = yield* scan.segment(analyzer, wanted())
   if (segment.rows > 0) units.push(scan.unit(segment))
   return units
 }
