@@ -130,6 +130,71 @@ describe('refused, with a word why', () => {
   })
 })
 
+describe('rows by vector and by text, as one list', () => {
+  const words = ['ape', 'bee', 'cow']
+  const rows = Array.from({ length: 40 }, (_, i) => ({
+    id: i,
+    // Some are found by one of the two alone, and many equally well.
+    text: i % 4 === 0 ? null : `${words[i % 3]!} ${words[i % 2]!} ${'dog '.repeat(i % 5)}`,
+    v: i % 7 === 0 ? null : [i % 5, i % 3],
+  }))
+  const fusions = [
+    { by: undefined, share: (rank: number) => 1 / (60 + rank), weights: [1, 1] },
+    { by: { rrf: { k: 1 } }, share: (rank: number) => 1 / (1 + rank), weights: [1, 1] },
+    { by: { vectorWeight: 0.3 }, share: null, weights: [0.3, 0.7] },
+    { by: { vectorWeight: 1 }, share: null, weights: [1, 0] },
+  ] as const
+
+  test.each(fusions)('$by', async ({ by, share, weights }) => {
+    const table = await root.ns.createTable('t', rows)
+    const near = table.search([1, 1])
+    const found = (search: typeof near, limit: number) =>
+      search.withRowId().limit(limit).toArray() as Promise<
+        { id: number; _rowid: number; _distance?: number; _score?: number }[]
+      >
+    for (const [limit, offset, where] of [
+      [5, 0, 'true'],
+      [10, 3, 'true'],
+      [40, 0, 'id > 10'],
+      [40, 35, 'true'],
+    ] as const) {
+      const byVector = await found(near.where(where), limit + offset)
+      const byText = await found(table.search().fullText('ape bee').where(where) as never, limit + offset)
+      const relevance = new Map<number, number>()
+      const add = (list: typeof byVector, worths: readonly number[], weight: number) => {
+        const [best, worst] = [worths[0]!, worths.at(-1)!]
+        for (const [rank, { _rowid }] of list.entries()) {
+          const scaled = best === worst ? 1 : (worths[rank]! - worst) / (best - worst)
+          const own = weight * (share?.(rank) ?? scaled)
+          relevance.set(_rowid, (relevance.get(_rowid) ?? 0) + own)
+        }
+      }
+      const distances = byVector.map(({ _distance }) => _distance!)
+      const scores = byText.map(({ _score }) => _score!)
+      add(
+        byVector,
+        distances.map(distance => -distance),
+        weights[0],
+      )
+      add(byText, scores, weights[1])
+      const wanted = [...relevance]
+        .map(([id, own]) => ({ id, own: Math.fround(own) }))
+        .sort((a, b) => b.own - a.own || a.id - b.id)
+        .slice(offset, offset + limit)
+      const search = near.fullText('ape bee').where(where).withRowId().limit(limit).offset(offset)
+      const rowsFound = await (by === undefined ? search : search.fuse(by)).toArray()
+      const list = rowsFound as unknown as Record<'_rowid' | '_relevance_score', number>[]
+      expect(list.map(({ _rowid }) => _rowid)).toEqual(wanted.map(({ id }) => id))
+      expect(list.map(row => row._relevance_score)).toEqual(wanted.map(({ own }) => own))
+      for (const row of rowsFound as unknown as Record<string, unknown>[]) {
+        const at = byVector.findIndex(({ _rowid }) => _rowid === row._rowid)
+        const said = byText.findIndex(({ _rowid }) => _rowid === row._rowid)
+        expect(row).toMatchObject({ _distance: distances[at] ?? null, _score: scores[said] ?? null })
+      }
+    }
+  })
+})
+
 describe('joined by a function', () => {
   const rows = [
     { id: 1, text: 'ape bee', v: [1, 2] },
