@@ -9,40 +9,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../../src/errors.js'
-import type { CallOptions, Operations } from '../../src/protocol/calls.js'
-import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
-import { readRequest } from '../../src/protocol/wire.js'
-import { carryOut, presentable } from '../calls.js'
-import { readCaller } from './caller.js'
-import { unknownPath } from './dialect.js'
+import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
+import { presentable } from '../calls.js'
+import { Handling, type Served } from './handling.js'
+import { settleLimits } from './limits.js'
+import type { ServeOptions } from './options.js'
 import { type Exchange, refuse } from './refusal.js'
-import { errorReply, type HttpReply, isGone, jsonReply, send, successReply, whenGone } from './reply.js'
-import { readJsonBody, readQuery, readTarget, readUpload, type Target } from './request.js'
+import { errorReply, type HttpReply, isGone, send, whenGone } from './reply.js'
+import { readTarget } from './request.js'
 import { type Found, findRoute } from './routes.js'
-
-export interface ServeOptions {
-  /** 0: any free port. Default 2333. */
-  readonly port?: number | undefined
-  /** Address to listen on. Default `127.0.0.1`. */
-  readonly host?: string | undefined
-  /** Path before `/v1`. Default none. */
-  readonly basePath?: string | undefined
-  /** Most bytes of a request body; above it 413. Default 1 GiB. JSON bodies are limited to 16 MiB in any case. */
-  readonly maxBodyBytes?: number | undefined
-  /** Called once per request, when its reply is decided. */
-  readonly logger?: ((record: RequestRecord) => void) | undefined
-}
-
-export interface RequestRecord {
-  readonly method: string
-  readonly path: string
-  /** Absent where the path means none. */
-  readonly operation?: OperationName | undefined
-  readonly status: number
-  /** What went wrong, whole; the client may have been told less. */
-  readonly error?: unknown
-}
 
 export interface HttpServer {
   /** Where the server is reached, base path included. */
@@ -58,16 +33,14 @@ const keepAliveMs = 305_000
 /** Longest time for one request to arrive: an upload may be slow. */
 const requestMs = 30 * 60_000
 
-/** Serves `namespace`. Throws code 13 for options that make no sense, 17 where the address cannot be had. */
-export async function serve(
-  namespace: { readonly operations: Operations },
-  options: ServeOptions = {},
-): Promise<HttpServer> {
-  const { port = 2333, host = '127.0.0.1', maxBodyBytes = 2 ** 30, logger } = options
+/** Serves `served`. Throws code 13 for options that make no sense, 17 where the address cannot be had. */
+export async function serve(served: Served, options: ServeOptions = {}): Promise<HttpServer> {
+  const { port = 2333, host = '127.0.0.1', logger } = options
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw invalidInput(`port must be an integer of 0 to 65535, got ${quote(port)}`)
   }
-  if (!(maxBodyBytes > 0)) throw invalidInput(`maxBodyBytes must be a number > 0, got ${quote(maxBodyBytes)}`)
+  const limits = settleLimits(options.limits ?? {})
+  const handling = new Handling(served, limits)
   const basePath = `/${options.basePath ?? ''}`.replace(/\/+/g, '/').replace(/\/$/, '')
   const answering = new Map<IncomingMessage, Exchange>()
   let closing = false
@@ -80,55 +53,16 @@ export async function serve(
     let reply: HttpReply
     let error: unknown
     try {
-      reply = await decide(request, response, target, found)
+      reply = await handling.reply(request, target, found, access =>
+        access === 'read' ? untilGone(request, response) : undefined,
+      )
     } catch (cause) {
       error = cause
       const shown = isGone(request, response) ? clientGone : presentable(cause)
       reply = errorReply(shown, target.path, target.dialect, operation)
     }
-    logger?.({ method, path: target.path, operation, status: reply.status, error })
     await send(request, response, reply, closing)
-  }
-
-  async function decide(
-    request: IncomingMessage,
-    response: ServerResponse,
-    target: Target,
-    found: Found,
-  ): Promise<HttpReply> {
-    switch (found.kind) {
-      case 'unknown':
-        if (target.route === '/healthz') return jsonReply(200, { status: 'ok' })
-        throw unknownPath(target.path, target.dialect)
-      case 'unserved':
-        throw unsupported(`${request.method} ${target.path} is known but not supported`)
-      case 'wrong-method': {
-        const error = unsupported(`${request.method} is not a method of ${target.path}`, { status: 405 })
-        const allow = found.allowed.join(', ')
-        return errorReply(error, target.path, target.dialect, undefined, { allow })
-      }
-    }
-    const entry: OperationEntry = operations[found.name]
-    const query = readQuery(target.query)
-    const upload = entry.body === 'arrow' ? readUpload(request, maxBodyBytes) : undefined
-    const body = upload === undefined ? await readJsonBody(request, maxBodyBytes) : undefined
-    const { identity, context, idempotencyKey, table } = readCaller(request.headers)
-    const fields = {
-      ...readRequest(entry, { segments: found.segments, query, body }),
-      ...(identity && { identity }),
-      ...(context && { context }),
-    }
-    const callOptions: CallOptions = {
-      identity,
-      context,
-      idempotencyKey,
-      table,
-      dialect: target.dialect,
-      ...(entry.access === 'read' && { signal: untilGone(request, response) }),
-    }
-    const call = { name: found.name, request: fields, body: upload, options: callOptions }
-    const result = await carryOut(namespace.operations, call)
-    return successReply(found.name, result, target.dialect, request.headers.accept)
+    logger?.({ method, path: target.path, operation, status: reply.status, error })
   }
 
   const server = createServer(

@@ -2,7 +2,8 @@
 import * as newer from '@lancedb/lancedb'
 import * as older from 'lancedb-0.37'
 import { afterEach } from 'vitest'
-import { type RequestRecord, serve } from '../../adapters/http/server.js'
+import type { RequestRecord } from '../../adapters/http/options.js'
+import { serve } from '../../adapters/http/server.js'
 import { connect, type Namespace, type Operations } from '../../src/index.js'
 import { temporaryRoots } from '../support/roots.js'
 

@@ -1,10 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import {
-  type HttpServer,
-  type RequestRecord,
-  type ServeOptions,
-  serve,
-} from '../../../adapters/http/server.js'
+import type { RequestRecord, ServeOptions } from '../../../adapters/http/options.js'
+import { type HttpServer, serve } from '../../../adapters/http/server.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
 import { bindHandlers, type Handlers, type Operations } from '../../../src/protocol/calls.js'
 import { type OperationEntry, operationNames, operations } from '../../../src/protocol/operations.js'
@@ -324,7 +320,7 @@ describe('requests', () => {
     ['content-length', { 'content-length': '1001' }],
     ['chunks', { 'transfer-encoding': 'chunked' }],
   ])('A-037 a body above the limit is 413, told by its %s', async (_, headers) => {
-    const { fake, url } = await startEcho({ maxBodyBytes: 1000 })
+    const { fake, url } = await startEcho({ limits: { bodyBytes: 1000 } })
     const body = 'x'.repeat(1001)
     const json = { ...headers, 'content-type': 'application/json' }
     for (const path of ['/v1/table/t/insert', '/v1/table/t/describe']) {
@@ -503,7 +499,7 @@ describe('options', () => {
       message: expect.stringContaining(`127.0.0.1:${port}: EADDRINUSE`),
     })
     await expect(serve(echo(), { port: 70_000 })).rejects.toMatchObject({ code: ErrorCode.InvalidInput })
-    await expect(serve(echo(), { port: 0, maxBodyBytes: Number.NaN })).rejects.toMatchObject({
+    await expect(serve(echo(), { port: 0, limits: { bodyBytes: Number.NaN } })).rejects.toMatchObject({
       code: ErrorCode.InvalidInput,
     })
   })

@@ -1,0 +1,36 @@
+/** How much a server takes on: of one request, of one caller, of all of them together. */
+import { invalidInput, quote } from '../../src/errors.js'
+
+export interface Limits {
+  /** Bytes of a request body; above it 413. Default 16 GiB: uploads are never held as a whole. JSON bodies have 16 MiB in any case. */
+  readonly bodyBytes: number
+  /** Bytes one message of an Arrow body may take, as sent and as decoded; above it 413. Default 1 GiB. */
+  readonly messageBytes: number
+  /** Calls at a time of all callers; above it 503. Default 256. */
+  readonly inFlight: number
+  /** Calls at a time of one caller, by principal, else by address; above it 429. Default: as many as `inFlight`. */
+  readonly inFlightPerCaller: number
+  /** Longest time for a call, whatever the client asks for in `x-request-timeout-ms`; above it 503. Default: no limit. */
+  readonly requestMs: number
+  /** Longest pause of a client in sending or reading; after it the connection ends. Default 60 s. */
+  readonly pauseMs: number
+}
+
+const defaults: Limits = {
+  bodyBytes: 16 * 2 ** 30,
+  messageBytes: 2 ** 30,
+  inFlight: 256,
+  inFlightPerCaller: Number.POSITIVE_INFINITY,
+  requestMs: Number.POSITIVE_INFINITY,
+  pauseMs: 60_000,
+}
+
+/** All limits, those that are not given by their defaults. Throws code 13 for what is no number > 0, or no limit. */
+export function settleLimits(limits: Partial<Limits>): Limits {
+  for (const [name, value] of Object.entries(limits)) {
+    if (!Object.hasOwn(defaults, name)) throw invalidInput(`there is no limit ${quote(name)}`)
+    if (!((value as number) > 0))
+      throw invalidInput(`limits.${name} must be a number > 0, got ${quote(value)}`)
+  }
+  return { ...defaults, ...limits }
+}

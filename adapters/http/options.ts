@@ -1,0 +1,35 @@
+/** What a server can be told. */
+import type { OperationName } from '../../src/protocol/operations.js'
+import type { AuthOptions, Authorize } from './gate.js'
+import type { Limits } from './limits.js'
+
+export interface ServeOptions {
+  /** 0: any free port. Default 2333. */
+  readonly port?: number | undefined
+  /** Address to listen on. Default `127.0.0.1`. */
+  readonly host?: string | undefined
+  /** Path before `/v1`. Default none. */
+  readonly basePath?: string | undefined
+  /** Who may call. Default: whoever reaches the address. */
+  readonly auth?: AuthOptions | undefined
+  /** Asked before each call, once it is known who calls and what for. Default: everybody may do everything. */
+  readonly authorize?: Authorize | undefined
+  /** Listen on an address that other machines reach although `auth` is not given. Default false: that is refused. */
+  readonly allowAnonymous?: boolean | undefined
+  readonly limits?: Partial<Limits> | undefined
+  /** Header fields that are context begin with one of these, in lower case. Default `x-sheaf-ctx-`, `x-ns-ctx-`, `x-lance-ctx-`. */
+  readonly contextPrefixes?: readonly string[] | undefined
+  /** Called once per request, when its reply is out or nobody waits for it any more. */
+  readonly logger?: ((record: RequestRecord) => void) | undefined
+}
+
+/** What a log says of a request. Secrets are in none of it. */
+export interface RequestRecord {
+  readonly method: string
+  readonly path: string
+  /** Absent where the path means none. */
+  readonly operation?: OperationName | undefined
+  readonly status: number
+  /** What went wrong, whole; the client may have been told less. */
+  readonly error?: unknown
+}
