@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type OperationEntry, operationNames, operations } from '../../src/protocol/operations.js'
-import type { Field, Fields, Shape } from '../../src/protocol/shape.js'
+import type { Field, Shape } from '../../src/protocol/shape.js'
 import { unservedRoutes } from '../../src/protocol/unserved-routes.js'
 
 const entries: (readonly [string, OperationEntry])[] = operationNames.map(name => [name, operations[name]])

@@ -42,7 +42,7 @@ export class DocumentSchemas {
 
   constructor(document: Document) {
     this.#ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
-    this.#ajv.addSchema({ $id: 'document', ...document })
+    this.#ajv.addSchema({ $id: 'document', ...withoutLooseNullable(document) })
   }
 
   /** `pointer`: of a schema in the document, as `/components/schemas/Error`. */
@@ -54,6 +54,15 @@ export class DocumentSchemas {
     }
     return validate(value) ? null : this.#ajv.errorsText(validate.errors)
   }
+}
+
+/** `nullable` beside a reference is a relic of OpenAPI 3.0 that no validator knows. */
+function withoutLooseNullable(node: Document): Document {
+  if (typeof node !== 'object' || node === null) return node
+  if (Array.isArray(node)) return node.map(withoutLooseNullable)
+  const { nullable: _, ...rest } = node
+  const kept = node.nullable === true && node.type === undefined ? rest : node
+  return Object.fromEntries(Object.entries(kept).map(([key, value]) => [key, withoutLooseNullable(value)]))
 }
 
 export function pascalCase(name: string): string {
