@@ -64,13 +64,20 @@ function ofReply(name: OperationName, { status, json }: RawReply): string[] {
   const complaints = [ours.complaint(`/components/schemas/${pascalCase(name)}Response`, json)]
   for (const route of routes) {
     const [method, path] = route.split(' ') as [string, string]
-    const responses = specification?.paths[path]?.[method.toLowerCase()]?.responses ?? {}
+    const described = specification?.paths[path]?.[method.toLowerCase()]
+    if (described === undefined) continue
     // A view is created with 200 here.
-    const place = (responses[status] ?? responses[201])?.$ref
-    const schema = `${place?.slice(1)}/content/application~1json/schema`
-    if (place !== undefined) complaints.push(theirs!.complaint(schema, json))
+    const expected = described.responses[status] === undefined ? 201 : status
+    const steps = ['', 'paths', path, method.toLowerCase(), 'responses', expected]
+    const place = described.responses[expected].$ref?.slice(1) ?? steps.map(escaped).join('/')
+    complaints.push(theirs!.complaint(`${place}/content/application~1json/schema`, json))
   }
   return complaints.filter(complaint => complaint !== null)
+}
+
+/** As a step of a JSON pointer in a URI. */
+function escaped(step: string | number): string {
+  return encodeURIComponent(String(step).replaceAll('/', '~1'))
 }
 
 const rows = (from: number) =>
