@@ -1,5 +1,6 @@
 /** Filling columns from their definitions: the request, and the job that does it. */
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
+import type { TxnOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { Json, Propose } from '../commit/machine.js'
 import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
@@ -20,8 +21,11 @@ import { StagedColumns } from '../write/stage-columns.js'
 import { commit, type Engine, openTable, openVersion, requirementsOf, stageTarget } from './engine.js'
 import { overtaken, tableOf } from './job-attempts.js'
 
+/** The kind of the jobs; of those that call a function, its name follows. */
+export const backfillJob = 'backfill'
+
 /** What a job is to fill. */
-interface Spec {
+export interface BackfillSpec {
   /** Ids of fields that are filled by one definition. */
   readonly fields: readonly number[]
   /** Rows that are filled; absent: all. */
@@ -51,7 +55,7 @@ export const alterTableBackfillColumns: Handler<Engine, 'alterTableBackfillColum
   }
   if (num_frags !== undefined) throw unsupported('num_frags is not supported: a job fills all fragments')
   if (where !== undefined) settleFilter(where, schema, undefined, engine.clock)
-  const spec: Spec = {
+  const spec: BackfillSpec = {
     fields: filledWith(field, schema).map(({ id }) => id),
     ...(where !== undefined && { where }),
     ...(concurrency !== undefined && { concurrency }),
@@ -91,7 +95,12 @@ export function automaticBackfill(engine: Engine, table: string, added: TableSch
 }
 
 /** Null where the function is not known here. */
-function backfillOp(engine: Engine, table: string, field: TableField, spec: Spec): JobQueuedOp | null {
+function backfillOp(
+  engine: Engine,
+  table: string,
+  field: TableField,
+  spec: BackfillSpec,
+): JobQueuedOp | null {
   const definition = definitionOf(field)!
   if (definition.kind === 'computed') return queuedOp(kindName(null), asJson(spec), table)
   const { udf_name, udf_version } = definition.column
@@ -112,7 +121,7 @@ function functionKeyOf(name: string, version: string | undefined): string {
   return functionKey({ name, ...(version !== undefined && { version }) })
 }
 
-function asJson(spec: Spec): Json {
+function asJson(spec: BackfillSpec): Json {
   return spec as unknown as Json
 }
 
@@ -120,7 +129,7 @@ function asJson(spec: Spec): Json {
 
 /** Processes that do not know a function leave its jobs to those that do. */
 function kindName(called: ColumnFunction | null): string {
-  return called === null ? 'backfill' : `backfill:${functionKey(called)}`
+  return called === null ? backfillJob : `${backfillJob}:${functionKey(called)}`
 }
 
 export function backfillKinds(
@@ -135,10 +144,11 @@ export function backfillKinds(
 }
 
 function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
-  const { fields: ids, where, concurrency } = job.spec as unknown as Spec
+  const { fields: ids, where, concurrency } = job.spec as unknown as BackfillSpec
   const { signal } = job
   const staged = new StagedColumns()
   let done = 0
+  let filled = 0
   const attempt = async (): Promise<Propose<CatalogState>> => {
     const head = tableOf(await engine.root.refresh(signal), job, 'filled')
     const { layout, reader } = await openVersion(engine, head, versionOf(head), signal)
@@ -155,16 +165,31 @@ function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
         done += rows
         job.progress(Math.min(done, total), total, 'filling')
       },
+      filled(rows) {
+        filled += rows
+      },
     })
     const columns = await staged.stage(reader, work, stageTarget(engine, head), pacer)
     return (state, { firstBlob }) => {
       const now = tableOf(state, job, 'filled')
       if (now.mark !== head.mark) throw overtaken(engine, job, attempt)
-      if (columns.length === 0) return { ops: [] }
+      if (columns.length === 0) return { ops: [resultOf(job, filled, versionOf(head))] }
       const written = fields.map(({ id }) => id)
       const { change, blobs } = buildChange(now, { kind: 'backfill', columns, fields: written }, firstBlob)
-      return { ops: [change as unknown as Json], blobs, req: requirementsOf(now) }
+      const result = resultOf(job, filled, versionOf(head), change.v)
+      return { ops: [change as unknown as Json, result], blobs, req: requirementsOf(now) }
     }
   }
   return attempt()
+}
+
+/** Notes on the job what came of it. */
+function resultOf({ id }: JobRun, rows: number, source: number, published?: number): Json {
+  const set = {
+    rows_assigned: String(rows),
+    source_version: String(source),
+    ...(published !== undefined && { published_version: String(published) }),
+  }
+  const op: TxnOp = { op: 'txn', id, set, unset: [] }
+  return op as unknown as Json
 }

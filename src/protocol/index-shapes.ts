@@ -1,7 +1,8 @@
 /** Indexes: create, list, describe, drop. */
 import { checkIndexName } from './identifiers.js'
+import { progress } from './job-shapes.js'
 import { distanceType } from './query-shapes.js'
-import { atVersion, nextPage, onBranch, onTable, paging, transaction } from './request-fields.js'
+import { atVersion, nextPage, onBranch, onTable, paging } from './request-fields.js'
 import {
   array,
   boolean,
@@ -109,7 +110,9 @@ export const createIndexRequest = object({
 export type CreateIndexRequest = Infer<typeof createIndexRequest>
 
 export const createIndexReply = object({
-  ...transaction,
+  transaction_id: optional(string(), 'The commit, which is a job; absent: there was nothing to do.', [
+    'job_id',
+  ]),
   index_name: required(string(), 'Its name.'),
 })
 
@@ -157,14 +160,7 @@ export const indexStatsReply = object({
   num_indices: required(integer(0), 'Parts it is made of.'),
   status: indexStatus,
   reason: failureReason,
-  progress: optional(
-    object({
-      done: required(number, 'Steps that are done.'),
-      total: required(number, 'Steps there are.'),
-      phase: required(string(), 'What is being done.'),
-    }),
-    'How far its construction is.',
-  ),
+  progress: optional(progress, 'How far its construction is.'),
   recall: optional(
     number,
     'Vector index: of the ten nearest rows, the part that a search without tuning finds, as sampled when it was built. An extension of Sheaf.',
