@@ -17,7 +17,7 @@ export interface ServeOptions {
   /** Listen on an address that other machines reach although `auth` is not given. Default false: that is refused. */
   readonly allowAnonymous?: boolean | undefined
   readonly limits?: Partial<Limits> | undefined
-  /** Header fields that are context begin with one of these, in lower case. Default `x-sheaf-ctx-`, `x-ns-ctx-`, `x-lance-ctx-`. */
+  /** Header fields that are context, by the rest of their name, begin with one of these, in lower case. Default `x-sheaf-ctx-`, `x-ns-ctx-`, `x-lance-ctx-`. */
   readonly contextPrefixes?: readonly string[] | undefined
   /** Called once per request, when its reply is out or nobody waits for it any more. */
   readonly logger?: ((record: RequestRecord) => void) | undefined
@@ -30,6 +30,14 @@ export interface RequestRecord {
   /** Absent where the path means none. */
   readonly operation?: OperationName | undefined
   readonly status: number
+  /** Name of who called; absent where nobody is asked, or nobody was let in. */
+  readonly principal?: string | undefined
+  /** As the client named it. */
+  readonly database?: string | undefined
+  /** `x-request-id` as the client sent it; the reply has it too. */
+  readonly requestId?: string | undefined
+  /** What the header said is context. */
+  readonly context?: Readonly<Record<string, string>> | undefined
   /** What went wrong, whole; the client may have been told less. */
   readonly error?: unknown
 }

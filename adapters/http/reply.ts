@@ -73,7 +73,8 @@ export function errorReply(
 ): HttpReply {
   const { error, status } = errorIn(dialect, cause, operation)
   const wait = status === 503 || status === 429 ? { 'retry-after': retryAfterSeconds } : {}
-  return jsonReply(status, errorBody(error, instance, status), { ...headers, ...wait })
+  const challenge = status === 401 ? { 'www-authenticate': 'Bearer' } : {}
+  return jsonReply(status, errorBody(error, instance, status), { ...headers, ...wait, ...challenge })
 }
 
 /**

@@ -11,9 +11,12 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { presentable } from '../calls.js'
+import type { Databases } from './databases.js'
+import { checkBinding } from './gate.js'
 import { Handling, type Served } from './handling.js'
 import { settleLimits } from './limits.js'
 import type { ServeOptions } from './options.js'
+import type { Particulars } from './particulars.js'
 import { type Exchange, refuse } from './refusal.js'
 import { errorReply, type HttpReply, isGone, send, whenGone } from './reply.js'
 import { readTarget } from './request.js'
@@ -33,14 +36,18 @@ const keepAliveMs = 305_000
 /** Longest time for one request to arrive: an upload may be slow. */
 const requestMs = 30 * 60_000
 
-/** Serves `served`. Throws code 13 for options that make no sense, 17 where the address cannot be had. */
-export async function serve(served: Served, options: ServeOptions = {}): Promise<HttpServer> {
+/**
+ * Serves one namespace, or many `databases`; closing the server closes neither. Throws code 13 for options that make no sense, and for an
+ * address that strangers reach where nobody is asked who they are; 17 where the address cannot be had.
+ */
+export async function serve(served: Served | Databases, options: ServeOptions = {}): Promise<HttpServer> {
   const { port = 2333, host = '127.0.0.1', logger } = options
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw invalidInput(`port must be an integer of 0 to 65535, got ${quote(port)}`)
   }
+  checkBinding(host, options)
   const limits = settleLimits(options.limits ?? {})
-  const handling = new Handling(served, limits)
+  const handling = await Handling.open(served, options, limits)
   const basePath = `/${options.basePath ?? ''}`.replace(/\/+/g, '/').replace(/\/$/, '')
   const answering = new Map<IncomingMessage, Exchange>()
   let closing = false
@@ -52,8 +59,9 @@ export async function serve(served: Served, options: ServeOptions = {}): Promise
     const operation = found.kind === 'operation' ? found.name : undefined
     let reply: HttpReply
     let error: unknown
+    const particulars: Particulars = {}
     try {
-      reply = await handling.reply(request, target, found, access =>
+      reply = await handling.reply(request, target, found, particulars, access =>
         access === 'read' ? untilGone(request, response) : undefined,
       )
     } catch (cause) {
@@ -61,8 +69,11 @@ export async function serve(served: Served, options: ServeOptions = {}): Promise
       const shown = isGone(request, response) ? clientGone : presentable(cause)
       reply = errorReply(shown, target.path, target.dialect, operation)
     }
+    const { principal, ...told } = particulars
+    if (told.requestId !== undefined) response.setHeader('x-request-id', told.requestId)
     await send(request, response, reply, closing)
-    logger?.({ method, path: target.path, operation, status: reply.status, error })
+    const { status } = reply
+    logger?.({ method, path: target.path, operation, status, error, principal: principal?.name, ...told })
   }
 
   const server = createServer(

@@ -159,7 +159,7 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
   if (head.kind === 'declared') return insertFirst(engine, head, request, body, options)
   checkWritable(head)
   const before = await schemaOf(engine, head, signal)
-  const maintained = new MaintainedColumns(before, engine)
+  const maintained = new MaintainedColumns(before, engine, options)
   const rows = maintained.withoutOwn(await readBody(body))
   checkFits(rows.schema, maintained.incoming)
   const complete = maintained.completed(conformBatches(rows.batches, maintained.incoming), signal)

@@ -111,12 +111,20 @@ function handlerOptions(
   options: CallOptions,
 ): HandlerOptions {
   const { idempotencyKey: key } = options
-  if (key === undefined || entry.access === 'read') return options
+  const told = withCaller(options, request as Pick<CallOptions, 'identity' | 'context'>)
+  if (key === undefined || entry.access === 'read') return told
   if (typeof key !== 'string')
     throw invalidInput(`${name}: idempotencyKey must be a string, got ${quote(key)}`)
   const { identity: _, context: __, ...content } = request as Record<string, unknown>
   const hash = digest(JSON.stringify([name, options.table, content], inOrder))
-  return { ...options, idempotency: { key: key.length > keyLengthMax ? digest(key) : key, hash } }
+  return { ...told, idempotency: { key: key.length > keyLengthMax ? digest(key) : key, hash } }
+}
+
+/** Who calls, and with what context, may be said in the request too; what is said beside it counts before that. */
+function withCaller(options: CallOptions, request: Pick<CallOptions, 'identity' | 'context'>): CallOptions {
+  const { identity = request.identity, context = request.context } = options
+  const isSaid = identity === options.identity && context === options.context
+  return isSaid ? options : { ...options, identity, context }
 }
 
 /** Objects with their keys in order: which comes first means nothing. */
