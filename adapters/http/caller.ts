@@ -103,7 +103,8 @@ export function identityIn(body: unknown): Identity | undefined {
   const { identity } = body as { readonly identity: unknown }
   if (identity === undefined || identity === null) return undefined
   const { api_key, auth_token } = identity as Record<keyof Identity, unknown>
-  if (typeof identity !== 'object' || !isTextOrAbsent(api_key) || !isTextOrAbsent(auth_token)) {
+  const isObject = typeof identity === 'object' && !Array.isArray(identity)
+  if (!isObject || !isTextOrAbsent(api_key) || !isTextOrAbsent(auth_token)) {
     throw invalidInput('identity must be an object of the texts api_key and auth_token')
   }
   return { ...(api_key != null && { api_key }), ...(auth_token != null && { auth_token }) }

@@ -1,6 +1,7 @@
 /** Who gets in. */
 import { isIPv4 } from 'node:net'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
+import { formatId } from '../../src/protocol/identifiers.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import type { Identity } from '../../src/protocol/request-fields.js'
 import { type JwtOptions, tokenVerifier, type VerifyToken } from './jwt.js'
@@ -111,7 +112,9 @@ export class Gate {
 
 /** `cause`: what the hook threw, for the log alone. */
 function forbidden(operation: OperationName, id: readonly string[], cause?: unknown): SheafError {
-  return new SheafError(ErrorCode.PermissionDenied, `not allowed: ${operation} of ${quote(id)}`, { cause })
+  return new SheafError(ErrorCode.PermissionDenied, `not allowed: ${operation} of ${quote(formatId(id))}`, {
+    cause,
+  })
 }
 
 interface Ways {
