@@ -21,8 +21,9 @@ export function readJson(bytes: Uint8Array, maxBytes: number): unknown {
   try {
     return JSON.parse(utf8.decode(bytes))
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw invalidInput(`the body is not valid JSON: ${quote(reason)}`, { cause })
+    // What it shows of the text may be half a secret, so that is left out, and with it the cause.
+    const reason = cause instanceof Error ? cause.message.replace(/, (\.\.\.)?".*/s, '') : String(cause)
+    throw invalidInput(`the body is not valid JSON: ${quote(reason)}`)
   }
 }
 

@@ -1,4 +1,5 @@
 /** Who gets in, and what they may do: over a real server, from the wire. */
+import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import { connectHttp } from '../../../adapters/http/client.js'
@@ -9,8 +10,11 @@ import { type HttpServer, serve } from '../../../adapters/http/server.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
 import { connect } from '../../../src/index.js'
 import type { Operations } from '../../../src/protocol/calls.js'
+import { type OperationEntry, operationNames, operations } from '../../../src/protocol/operations.js'
 import type { Identity } from '../../../src/protocol/request-fields.js'
+import { writeRequest } from '../../../src/protocol/wire.js'
 import { ask, askJson, dial, type RawReply, repliesOf } from '../../support/http.js'
+import { arbitraryOf } from '../../support/shape-arbitrary.js'
 import { type Echo, echo } from '../echo.js'
 
 const servers: HttpServer[] = []
@@ -182,6 +186,16 @@ describe('authentication', () => {
     expect(seen).not.toMatch(/token-of|wrong-secret/)
   })
 
+  test('nor where the body is no JSON', async () => {
+    const records: RequestRecord[] = []
+    const { url } = await startEcho({ auth, logger: record => records.push(record) })
+    const headers = { 'content-type': 'application/json' }
+    const body = '{"identity":{"api_key":"hidden"},"x":hidden}'
+    const reply = await ask(url, { path: describePath, headers, body })
+    expect([reply.status, reply.text.includes('hidden')]).toEqual([400, false])
+    expect(inspect(records, { depth: 9 })).not.toContain('hidden')
+  })
+
   test('nobody is asked where auth is not given', async () => {
     const { url } = await startEcho({})
     expect((await askJson(url, describePath, {}, bearer('anything'))).status).toBe(200)
@@ -296,6 +310,23 @@ describe('authorize', () => {
       expect([reply.status, (reply.json as { code: number }).code]).toEqual([403, ErrorCode.PermissionDenied])
       expect(strict.fake.heard).toHaveLength(0)
     }
+  })
+
+  test('no operation goes by it', async () => {
+    const { fake, url } = await startAsking(() => false, { auth })
+    for (const name of operationNames) {
+      const entry: OperationEntry = operations[name]
+      const [request] = fc.sample(arbitraryOf(entry.request), { numRuns: 1, seed: 11 })
+      const { method, path, body } = writeRequest(entry, request as Record<string, unknown>)
+      const json = { 'content-type': 'application/json' }
+      const wire = { method, path, ...(body !== null && { body }) }
+      expect((await ask(url, { ...wire, headers: json })).status, name).toBe(401)
+      expect(
+        (await ask(url, { ...wire, headers: { ...json, ...bearer('token-of-ann') } })).status,
+        name,
+      ).toBe(403)
+    }
+    expect(fake.heard).toHaveLength(0)
   })
 
   test('listings ask for the namespace they list, that of all tables for the root', async () => {
