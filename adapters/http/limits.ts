@@ -32,9 +32,8 @@ const defaults: Limits = {
 export function settleLimits(limits: Partial<Limits>): Limits {
   for (const [name, value] of Object.entries(limits)) {
     if (!Object.hasOwn(defaults, name)) throw invalidInput(`there is no limit ${quote(name)}`)
-    if (value !== undefined && !((value as number) > 0))
+    if (!((value as number) > 0))
       throw invalidInput(`limits.${name} must be a number > 0, got ${quote(value)}`)
   }
-  const given = Object.entries(limits).filter(([, value]) => value !== undefined)
-  return { ...defaults, ...Object.fromEntries(given) }
+  return { ...defaults, ...limits }
 }

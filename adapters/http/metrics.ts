@@ -9,6 +9,9 @@ import type { RequestRecord } from './options.js'
 /** Upper bounds of the durations that are told apart, in seconds. */
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
+/** How often it is looked how late the event loop is; what is measured is the time between two looks. */
+const lookMs = 20
+
 interface Durations {
   /** How many were at most as long as each bound, and longer than the one before it; the last: longer than all. */
   readonly counts: number[]
@@ -107,11 +110,12 @@ export class Metrics {
 
   #delaySamples(): string[] {
     this.#delay ??= startedDelay()
-    const samples = [0.5, 0.99, 1].map(
-      quantile => `{quantile="${quantile}"} ${this.#delay!.percentile(quantile * 100) / 1e9}`,
-    )
+    const { max } = this.#delay
+    const late = [0.5, 0.99].map(quantile => [quantile, this.#delay!.percentile(quantile * 100)] as const)
     this.#delay.reset()
-    return samples
+    return [...late, [1, max] as const].map(
+      ([quantile, ns]) => `{quantile="${quantile}"} ${Math.max(0, ns / 1e9 - lookMs / 1000)}`,
+    )
   }
 
   close(): void {
@@ -120,7 +124,7 @@ export class Metrics {
 }
 
 function startedDelay(): IntervalHistogram {
-  const delay = monitorEventLoopDelay({ resolution: 20 })
+  const delay = monitorEventLoopDelay({ resolution: lookMs })
   delay.enable()
   return delay
 }
