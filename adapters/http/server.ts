@@ -171,6 +171,8 @@ export async function serve(served: Served, options: ServeOptions = {}): Promise
   })
   server.on('connection', socket => {
     connections.add(socket)
+    // Each request on it waits for its end; how many wait at a time is limited elsewhere.
+    socket.setMaxListeners(0)
     socket.once('close', () => connections.delete(socket))
   })
   server.on('drop', () => metrics.countConnectionRefused())
