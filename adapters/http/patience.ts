@@ -1,8 +1,6 @@
 /** When a call is given up. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
-import { deadline } from '../../src/primitives/abort.js'
-import { systemClock } from '../../src/primitives/clock.js'
 import type { OperationEntry } from '../../src/protocol/operations.js'
 import { longestTimerMs } from './events.js'
 import { isGone, whenGone } from './reply.js'
@@ -10,7 +8,7 @@ import { isGone, whenGone } from './reply.js'
 const timeoutHeader = 'x-request-timeout-ms'
 
 export interface Patience {
-  /** For a read: aborted when its client is gone. For any call: aborted when its time is up. */
+  /** To be asked for once. For a read: aborted when its client is gone. For any call: aborted when its time is up. */
   readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
   /** The call is over. */
   readonly end: () => void
@@ -19,31 +17,24 @@ export interface Patience {
 /** Throws code 13 where the client asks for a time that is none. */
 export function patienceFor(request: IncomingMessage, response: ServerResponse, requestMs: number): Patience {
   const ms = Math.min(askedMs(request) ?? requestMs, requestMs)
-  if (ms > longestTimerMs) {
-    return {
-      signal: access => (access === 'read' ? untilGone(request, response) : undefined),
-      end: () => {},
-    }
-  }
-  const over = new SheafError(ErrorCode.ServiceUnavailable, `the call did not end within ${ms} ms`, {
-    hint: `give it more time with ${timeoutHeader}, or ask for less at once`,
-  })
-  const ends: (() => void)[] = []
+  const isEndless = ms > longestTimerMs
+  let timer: NodeJS.Timeout | undefined
   return {
     signal: access => {
-      const { signal, end } = deadline(
-        systemClock,
-        ms,
-        over,
-        access === 'read' ? untilGone(request, response) : undefined,
-      )
-      ends.push(end)
-      return signal
+      if (isEndless && access === 'write') return undefined
+      const controller = new AbortController()
+      if (!isEndless) timer = setTimeout(() => controller.abort(timeIsUp(ms)), ms)
+      if (access === 'read') abortWhenGone(request, response, controller)
+      return controller.signal
     },
-    end: () => {
-      for (const end of ends) end()
-    },
+    end: () => clearTimeout(timer),
   }
+}
+
+function timeIsUp(ms: number): SheafError {
+  return new SheafError(ErrorCode.ServiceUnavailable, `the call did not end within ${ms} ms`, {
+    hint: `give it more time with ${timeoutHeader}, or ask for less at once`,
+  })
 }
 
 function askedMs(request: IncomingMessage): number | undefined {
@@ -53,14 +44,15 @@ function askedMs(request: IncomingMessage): number | undefined {
   throw invalidInput(`${timeoutHeader} must be a whole number of milliseconds > 0, got ${quote(text)}`)
 }
 
-/** Aborted when the client goes away before its reply is out. */
-function untilGone(request: IncomingMessage, response: ServerResponse): AbortSignal {
-  const controller = new AbortController()
+function abortWhenGone(
+  request: IncomingMessage,
+  response: ServerResponse,
+  controller: AbortController,
+): void {
   if (isGone(request, response)) controller.abort()
   else {
     whenGone(request, response).then(() => {
       if (!response.writableFinished) controller.abort()
     })
   }
-  return controller.signal
 }

@@ -387,7 +387,7 @@ export class Hostile {
       case 2:
         // Offsets and lengths, also such that lead back to where they came from.
         for (let i = 1 + this.#below(3); i > 0; i--)
-          bytes.writeInt32LE(this.#of(words), 4 * this.#below(bytes.length / 4))
+          bytes.writeInt32LE(this.#of(words), 4 * this.#below((bytes.length - 3) / 4))
         return bytes
       case 3: {
         const from = this.#below(bytes.length)
@@ -398,7 +398,7 @@ export class Hostile {
         return Buffer.concat([bytes.subarray(0, from), bytes.subarray(to)])
       }
       default: {
-        const at = 8 * this.#below(Math.min(bytes.length, 600) / 8)
+        const at = 4 * this.#below((Math.min(bytes.length, 600) - 3) / 4)
         bytes.writeInt32LE(-4 * this.#below(40), at)
         return bytes
       }
