@@ -2,11 +2,13 @@
 import type { IncomingMessage } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 import { ErrorCode, SheafError, unsupported } from '../../src/errors.js'
+import type { RootStats } from '../../src/index.js'
 import type { CallOptions, Operations } from '../../src/protocol/calls.js'
 import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
 import { parse } from '../../src/protocol/parse.js'
 import { readRequest } from '../../src/protocol/wire.js'
 import { type Call, carryOut } from '../calls.js'
+import type { RequestBody } from './body.js'
 import { type Caller, identityIn, readCaller, readDatabase, settlePrefixes, withHeaders } from './caller.js'
 import type { Databases } from './databases.js'
 import { unknownPath } from './dialect.js'
@@ -15,16 +17,30 @@ import type { Limits } from './limits.js'
 import { namedObjects } from './named-objects.js'
 import type { ServeOptions } from './options.js'
 import type { Particulars } from './particulars.js'
-import { errorReply, type HttpReply, jsonReply, successReply } from './reply.js'
-import { readJsonBody, readQuery, readUpload, type Target } from './request.js'
+import { errorReply, type HttpReply, successReply } from './reply.js'
+import { readQuery, type Target } from './request.js'
 import type { Found } from './routes.js'
 
 /** One namespace that answers all requests, whatever database they name. */
 export interface Served {
   readonly operations: Operations
+  /** What is known of the root, for `/metrics`; may throw where it is elsewhere. */
+  readonly stats?: (() => RootStats) | undefined
 }
 
-type Signal = (access: OperationEntry['access']) => AbortSignal | undefined
+/** A request on its way through a server. */
+export interface Arrival {
+  readonly request: IncomingMessage
+  readonly body: RequestBody
+  readonly target: Target
+  readonly found: Found
+  /** Ends a read whose client is gone, and every call whose time is up before its commit has begun. */
+  readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
+  /** Says once who calls, undefined where nobody is asked. Throws code 21 where that caller has too many calls under way. */
+  readonly admit: (principal: string | undefined) => void
+  /** What is learned on the way goes there. */
+  readonly particulars: Particulars
+}
 
 /** Most bytes of a JSON body that is read to learn who sends it. */
 const strangerBytes = 1 << 20
@@ -58,23 +74,14 @@ export class Handling {
     return new Handling(served, limits, await Gate.open(auth, authorize), prefixes)
   }
 
-  /**
-   * The reply. Throws what the client is to be told instead. `signal` ends a read whose client is gone, and every call whose time
-   * is up before its commit has begun. What is learned of the request on the way goes into `particulars`.
-   */
-  async reply(
-    request: IncomingMessage,
-    target: Target,
-    found: Found,
-    particulars: Particulars,
-    signal: Signal,
-  ): Promise<HttpReply> {
-    if (found.kind === 'unknown' && target.route === '/healthz') return jsonReply(200, { status: 'ok' })
+  /** The reply. Throws what the client is to be told instead. */
+  async reply(arrival: Arrival): Promise<HttpReply> {
+    const { request, target, found, particulars } = arrival
     const caller = readCaller(request.headers, this.#contextPrefixes)
     particulars.requestId = caller.idempotencyKey
     particulars.context = caller.context
     particulars.database = readDatabase(request.headers)
-    if (found.kind === 'operation') return this.#call(request, target, found, caller, particulars, signal)
+    if (found.kind === 'operation') return this.#call(arrival, found, caller)
     await this.admit(request, particulars)
     switch (found.kind) {
       case 'unknown':
@@ -95,26 +102,26 @@ export class Handling {
   }
 
   async #call(
-    request: IncomingMessage,
-    target: Target,
+    { request, body: sent, target, signal, admit, particulars }: Arrival,
     { name, segments }: Found & { readonly kind: 'operation' },
     caller: Caller,
-    particulars: Particulars,
-    signal: Signal,
   ): Promise<HttpReply> {
     const entry: OperationEntry = operations[name]
-    const { bodyBytes } = this.#limits
+    const ended = signal(entry.access)
     const takesUpload = entry.body === 'arrow'
     // A JSON body may say who calls, but only where the header does not.
     const isStranger = this.#gate.asksWho && caller.identity === undefined
     if (caller.identity !== undefined || takesUpload || entry.bare !== undefined)
       await this.admit(request, particulars)
+    if (!isStranger) admit(particulars.principal?.name)
     const query = readQuery(target.query)
-    const jsonBytes = isStranger ? Math.min(strangerBytes, bodyBytes) : bodyBytes
-    const body = takesUpload ? undefined : await readJsonBody(request, jsonBytes)
+    const body = takesUpload ? undefined : await sent.json(ended, isStranger ? strangerBytes : undefined)
     const inBody = entry.bare === undefined ? identityIn(body) : undefined
     const identity = caller.identity ?? inBody
-    if (isStranger) particulars.principal = await this.#gate.admit(identity)
+    if (isStranger) {
+      particulars.principal = await this.#gate.admit(identity)
+      admit(particulars.principal?.name)
+    }
 
     const { context, idempotencyKey, table } = caller
     const fields = {
@@ -128,19 +135,15 @@ export class Handling {
       idempotencyKey,
       ...(entry.target === 'table' && { table }),
       dialect: target.dialect,
+      signal: ended,
+      maxMessageBytes: this.#limits.messageBytes,
     }
     const asks = this.#gate.asksWhat ? asking(request, name, fields, particulars) : undefined
     if (asks !== undefined) await this.#gate.allow(namedObjects(name, asks.request), identity, asks.asked)
-    const upload = takesUpload ? readUpload(request, bodyBytes) : undefined
-    const result = await this.#use(particulars.database, async operations => {
-      const call = {
-        name,
-        request: fields,
-        body: upload,
-        options: { ...options, signal: signal(entry.access) },
-      }
-      return asks === undefined ? carryOut(operations, call) : this.#carryOutAllowed(operations, call, asks)
-    })
+    const call = { name, request: fields, body: takesUpload ? sent.chunks(ended) : undefined, options }
+    const result = await this.#use(particulars.database, operations =>
+      asks === undefined ? carryOut(operations, call) : this.#carryOutAllowed(operations, call, asks),
+    )
     return successReply(name, result, target.dialect, request.headers.accept)
   }
 
