@@ -196,6 +196,31 @@ describe('authentication', () => {
     expect(inspect(records, { depth: 9 })).not.toContain('hidden')
   })
 
+  test('calls are counted by who makes them, also where the body says who', async () => {
+    const { fake, url } = await startEcho({ auth, limits: { inFlightPerCaller: 1 } })
+    let go = () => {}
+    const gone = new Promise<void>(resolve => {
+      go = resolve
+    })
+    const begun = (calls: number) => expect.poll(() => fake.heard.length, { interval: 2 }).toBe(calls)
+    fake.answer = () => gone
+    const ann = askJson(url, describePath, {}, bearer('token-of-ann'))
+    await begun(1)
+    const bob = askJson(url, describePath, { identity: { auth_token: 'token-of-bob' } })
+    await begun(2)
+    const again = [
+      await askJson(url, describePath, { identity: { auth_token: 'token-of-ann' } }),
+      await askJson(url, describePath, {}, bearer('token-of-bob')),
+    ]
+    expect(again.map(({ status }) => status)).toEqual([429, 429])
+    go()
+    expect([(await ann).status, (await bob).status]).toEqual([200, 200])
+    expect(
+      (await ask(url, { method: 'GET', path: '/metrics', headers: bearer('token-of-ann') })).status,
+    ).toBe(200)
+    expect((await ask(url, { method: 'GET', path: '/readyz' })).status).toBe(200)
+  })
+
   test('nobody is asked where auth is not given', async () => {
     const { url } = await startEcho({})
     expect((await askJson(url, describePath, {}, bearer('anything'))).status).toBe(200)
