@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { Hostile, type Shot } from './hostile.js'
 
 /** Longer than any request may take. */
-const hangMs = 8_000
+const hangMs = 30_000
 /** Requests on their way at a time: connections, and requests on each. */
 const lanes = 6
 const inRow = 6
@@ -170,14 +170,14 @@ async function inTime(done: Promise<void>, socket: Socket): Promise<void> {
 }
 
 /** The replies in what comes on a connection. */
-class Replies {
+export class Replies {
   readonly all: Reply[] = []
   /** The server said that it ends the connection. */
   isLast = false
   readonly #hasNoBody: () => boolean
   #rest: Buffer = Buffer.alloc(0)
 
-  constructor(hasNoBody: () => boolean) {
+  constructor(hasNoBody: () => boolean = () => false) {
     this.#hasNoBody = hasNoBody
   }
 
