@@ -29,7 +29,7 @@ rmSync('dist/lib', { recursive: true, force: true })
 for (const input of [entries, threads]) {
   const bundle = await rolldown({
     input,
-    external: [/^node:/, 'apache-arrow', 'csv-parse', 'p-queue', 're2js'],
+    external: [/^node:/, 'apache-arrow', 'csv-parse', 'jose', 'p-queue', 're2js'],
     platform: 'node',
     logLevel: 'warn',
   })

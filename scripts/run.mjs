@@ -89,8 +89,11 @@ function testPeers(options) {
 /** What vector indexes promise of data at full size, which takes minutes. */
 const recallTest = 'test/indexes/vector/recall.test.ts'
 
+/** What a server promises under attack and under load, which takes as long as it is looked at. */
+const serverTests = ['test/adapters/http/fuzz.test.ts', 'test/adapters/http/load.test.ts']
+
 /**
- * Looks once at what vector indexes find in data at full size, then runs every property with one seed after another, until the budget
+ * Looks once at what vector indexes find in data at full size, and what a server stands, then runs every property with one seed after another, until the budget
  * is spent: `-- --seconds 600 --seed 1`.
  */
 function testLong(options) {
@@ -101,6 +104,11 @@ function testLong(options) {
   process.env.SHEAF_RECALL = 'full'
   run(bin('vitest'), ['run', recallTest])
   delete process.env.SHEAF_RECALL
+  process.env.SHEAF_FUZZ = '1000000'
+  process.env.SHEAF_LOAD_SECONDS = '60'
+  run(bin('vitest'), ['run', ...serverTests])
+  delete process.env.SHEAF_FUZZ
+  delete process.env.SHEAF_LOAD_SECONDS
   const end = Date.now() + seconds * 1000
   for (let seed = option('--seed', 1); Date.now() < end; seed++) {
     console.log(`seed ${seed}`)
@@ -117,6 +125,8 @@ function testLong(options) {
       'test/sql/logic/logic.test.ts',
       '--exclude',
       recallTest,
+      '--exclude',
+      'test/adapters/http/load.test.ts',
     ])
   }
 }

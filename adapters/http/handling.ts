@@ -1,46 +1,91 @@
 /** From a request that has arrived to its reply, or the error that takes its place: who asks, for what, and what comes of it. */
 import type { IncomingMessage } from 'node:http'
-import { unsupported } from '../../src/errors.js'
+import { isDeepStrictEqual } from 'node:util'
+import { ErrorCode, SheafError, unsupported } from '../../src/errors.js'
+import type { RootStats } from '../../src/index.js'
 import type { CallOptions, Operations } from '../../src/protocol/calls.js'
-import { type OperationEntry, operations } from '../../src/protocol/operations.js'
+import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
+import { parse } from '../../src/protocol/parse.js'
 import { readRequest } from '../../src/protocol/wire.js'
-import { carryOut } from '../calls.js'
-import { readCaller } from './caller.js'
+import { type Call, carryOut } from '../calls.js'
+import type { RequestBody } from './body.js'
+import { type Caller, identityIn, readCaller, readDatabase, settlePrefixes, withHeaders } from './caller.js'
+import type { Databases } from './databases.js'
 import { unknownPath } from './dialect.js'
+import { type Asked, Gate } from './gate.js'
 import type { Limits } from './limits.js'
+import { namedObjects } from './named-objects.js'
 import { openApi } from './openapi.js'
+import type { ServeOptions } from './options.js'
+import type { Particulars } from './particulars.js'
 import { errorReply, type HttpReply, jsonReply, successReply } from './reply.js'
-import { basePathOf, readJsonBody, readQuery, readUpload, type Target } from './request.js'
+import { basePathOf, readQuery, type Target } from './request.js'
 import type { Found } from './routes.js'
 
-/** What a server answers with. */
+/** One namespace that answers all requests, whatever database they name. */
 export interface Served {
   readonly operations: Operations
+  /** What is known of the root, for `/metrics`; may throw where it is elsewhere. */
+  readonly stats?: (() => RootStats) | undefined
 }
+
+/** A request on its way through a server. */
+export interface Arrival {
+  readonly request: IncomingMessage
+  readonly body: RequestBody
+  readonly target: Target
+  readonly found: Found
+  /** Ends a read whose client is gone, and every call whose time is up before its commit has begun. */
+  readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
+  /** Says once who calls, undefined where nobody is asked. Throws code 21 where that caller has too many calls under way. */
+  readonly admit: (principal: string | undefined) => void
+  /** What is learned on the way goes there. */
+  readonly particulars: Particulars
+}
+
+/** Most bytes of a JSON body that is read to learn who sends it. */
+const strangerBytes = 1 << 20
 
 /** Carries out what requests ask of `served`. */
 export class Handling {
-  readonly #served: Served
+  readonly #served: Served | Databases
   readonly #limits: Limits
+  readonly #gate: Gate
+  readonly #contextPrefixes: readonly string[]
 
-  constructor(served: Served, limits: Limits) {
+  private constructor(
+    served: Served | Databases,
+    limits: Limits,
+    gate: Gate,
+    contextPrefixes: readonly string[],
+  ) {
     this.#served = served
     this.#limits = limits
+    this.#gate = gate
+    this.#contextPrefixes = contextPrefixes
   }
 
-  /**
-   * The reply. Throws what the client is to be told instead. `signal` ends a read whose client is gone, and every call whose time
-   * is up before its commit has begun.
-   */
-  async reply(
-    request: IncomingMessage,
-    target: Target,
-    found: Found,
-    signal: (access: OperationEntry['access']) => AbortSignal | undefined,
-  ): Promise<HttpReply> {
+  /** Throws code 13 for options that make no sense. */
+  static async open(
+    served: Served | Databases,
+    { auth, authorize, contextPrefixes }: ServeOptions,
+    limits: Limits,
+  ): Promise<Handling> {
+    const prefixes = settlePrefixes(contextPrefixes)
+    return new Handling(served, limits, await Gate.open(auth, authorize), prefixes)
+  }
+
+  /** The reply. Throws what the client is to be told instead. */
+  async reply(arrival: Arrival): Promise<HttpReply> {
+    const { request, target, found, particulars } = arrival
+    const caller = readCaller(request.headers, this.#contextPrefixes)
+    particulars.requestId = caller.idempotencyKey
+    particulars.context = caller.context
+    particulars.database = readDatabase(request.headers)
+    if (found.kind === 'operation') return this.#call(arrival, found, caller)
+    await this.admit(request, particulars)
     switch (found.kind) {
       case 'unknown':
-        if (target.route === '/healthz') return jsonReply(200, { status: 'ok' })
         if (target.route === '/openapi.json') return jsonReply(200, openApi(basePathOf(target)))
         throw unknownPath(target.path, target.dialect)
       case 'unserved':
@@ -51,14 +96,38 @@ export class Handling {
         return errorReply(error, target.path, target.dialect, undefined, { allow })
       }
     }
-    const entry: OperationEntry = operations[found.name]
-    const { bodyBytes } = this.#limits
+  }
+
+  /** Finds out who calls by the header alone. Throws code 16 for whom it does not let in. */
+  async admit({ headers }: IncomingMessage, particulars: Particulars): Promise<void> {
+    particulars.principal = await this.#gate.admit(readCaller(headers, []).identity)
+  }
+
+  async #call(
+    { request, body: sent, target, signal, admit, particulars }: Arrival,
+    { name, segments }: Found & { readonly kind: 'operation' },
+    caller: Caller,
+  ): Promise<HttpReply> {
+    const entry: OperationEntry = operations[name]
+    const ended = signal(entry.access)
+    const takesUpload = entry.body === 'arrow'
+    // A JSON body may say who calls, but only where the header does not.
+    const isStranger = this.#gate.asksWho && caller.identity === undefined
+    if (caller.identity !== undefined || takesUpload || entry.bare !== undefined)
+      await this.admit(request, particulars)
+    if (!isStranger) admit(particulars.principal?.name)
     const query = readQuery(target.query)
-    const upload = entry.body === 'arrow' ? readUpload(request, bodyBytes) : undefined
-    const body = upload === undefined ? await readJsonBody(request, bodyBytes) : undefined
-    const { identity, context, idempotencyKey, table } = readCaller(request.headers)
+    const body = takesUpload ? undefined : await sent.json(ended, isStranger ? strangerBytes : undefined)
+    const inBody = entry.bare === undefined ? identityIn(body) : undefined
+    const identity = caller.identity ?? inBody
+    if (isStranger) {
+      particulars.principal = await this.#gate.admit(identity)
+      admit(particulars.principal?.name)
+    }
+
+    const { context, idempotencyKey, table } = caller
     const fields = {
-      ...readRequest(entry, { segments: found.segments, query, body }),
+      ...readRequest(entry, { segments, query, body }),
       ...(identity && { identity }),
       ...(context && { context }),
     }
@@ -66,12 +135,72 @@ export class Handling {
       identity,
       context,
       idempotencyKey,
-      table,
+      ...(entry.target === 'table' && { table }),
       dialect: target.dialect,
-      signal: signal(entry.access),
+      signal: ended,
+      maxMessageBytes: this.#limits.messageBytes,
     }
-    const call = { name: found.name, request: fields, body: upload, options }
-    const result = await carryOut(this.#served.operations, call)
-    return successReply(found.name, result, target.dialect, request.headers.accept)
+    const asks = this.#gate.asksWhat ? asking(request, name, fields, particulars) : undefined
+    if (asks !== undefined) await this.#gate.allow(namedObjects(name, asks.request), identity, asks.asked)
+    const call = { name, request: fields, body: takesUpload ? sent.chunks(ended) : undefined, options }
+    const result = await this.#use(particulars.database, operations =>
+      asks === undefined ? carryOut(operations, call) : this.#carryOutAllowed(operations, call, asks),
+    )
+    return successReply(name, result, target.dialect, request.headers.accept)
   }
+
+  #use<T>(database: string | undefined, work: (operations: Operations) => Promise<T>): Promise<T> {
+    return 'use' in this.#served ? this.#served.use(database, work) : work(this.#served.operations)
+  }
+
+  /** Carries out what is allowed by the names in the request; where it is about a table that is called otherwise now, if that is allowed too. */
+  async #carryOutAllowed(target: Operations, call: Call, { request, asked }: Asks): Promise<unknown> {
+    const { table, signal, identity } = call.options
+    try {
+      if (table !== undefined) {
+        const { id } = request as { readonly id: readonly string[] }
+        const { namespace, table: last } = await target.describeTable({ id }, { table, signal })
+        const now = [...namespace!, last!]
+        if (!isDeepStrictEqual(now, id))
+          await this.#gate.allow(namedObjects(call.name, { ...request, id: now }), identity, asked)
+      }
+      return await carryOut(target, call)
+    } catch (cause) {
+      throw withoutNames(cause)
+    }
+  }
+}
+
+/** What is asked for, once the request is read. */
+interface Asks {
+  /** In normal form. */
+  readonly request: Readonly<Record<string, unknown>>
+  readonly asked: Asked
+}
+
+function asking(
+  { headers }: IncomingMessage,
+  name: OperationName,
+  fields: Readonly<Record<string, unknown>>,
+  { principal, database }: Particulars,
+): Asks {
+  const entry: OperationEntry = operations[name]
+  const request = parse(entry.request, fields, name) as Asks['request']
+  let context: Asked['context'] | undefined
+  const asked: Asked = {
+    principal,
+    database,
+    get context() {
+      context ??= withHeaders((request.context ?? {}) as Asked['context'], headers)
+      return context
+    },
+  }
+  return { request, asked }
+}
+
+/** A table that is not there is told without the name of one that is: the caller may not be allowed to see it. */
+function withoutNames(cause: unknown): unknown {
+  if (!(cause instanceof SheafError && cause.code === ErrorCode.TableNotFound)) return cause
+  const { code, message, status, kind } = cause
+  return new SheafError(code, message, { status, kind, cause })
 }

@@ -66,7 +66,7 @@ export const updateTable: Handler<Engine, 'updateTable'> = async (engine, reques
     const settled = settleUpdate(request, schema, engine.clock)
     const set = settled.assignments.map(({ field }) => field.name)
     const values = updatedValues(schema, settled.assignments)
-    const maintained = new MaintainedColumns(schema, engine)
+    const maintained = new MaintainedColumns(schema, engine, options)
     const { filter, isOfRow } = settled
     return { filter, isOfRow, values: maintained.after(values, set, options.signal) }
   })
@@ -122,8 +122,8 @@ async function mergeRows(
   const { signal } = options
   const rules = mergeRules(request)
   const { head, layout } = await openTable(engine, id, undefined, options)
-  const maintained = new MaintainedColumns(layout.schema, engine)
-  const incoming = maintained.withoutOwn(await readBody(body))
+  const maintained = new MaintainedColumns(layout.schema, engine, options)
+  const incoming = maintained.withoutOwn(await readBody(body, options))
   const schema = maintained.incoming
   checkColumns(incoming.schema, schema)
   const source = await MergeSource.read(incoming, schema, on, seedOf(engine.clock), new Pacer(signal))

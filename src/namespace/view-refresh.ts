@@ -10,6 +10,7 @@ import { countRows } from '../manifest/layout.js'
 import { hasNumber } from '../manifest/runs.js'
 import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
 import { Pacer } from '../primitives/pacer.js'
+import { queryIn } from '../protocol/view-shapes.js'
 import type { TableReader } from '../table/table-reader.js'
 import { buildChange } from '../write/build-change.js'
 import {
@@ -22,7 +23,7 @@ import {
 import { type BoundView, bindView, checkMakes, readsTheSame } from '../write/view-query.js'
 import { type Engine, openVersion, requirementsOf, stageTarget } from './engine.js'
 import { overtaken, tableOf } from './job-attempts.js'
-import { queryIn, type RefreshSpec, refreshJob, sourceOf } from './views.js'
+import { type RefreshSpec, refreshJob, sourceOf } from './views.js'
 
 export function refreshKind(engine: () => Engine): JobKind<CatalogState> {
   return { name: refreshJob, exclusive: true, onOrphan: 'requeue', run: job => refresh(engine(), job) }

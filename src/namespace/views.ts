@@ -10,8 +10,7 @@ import { invalidInput, type SheafError, unsupported } from '../errors.js'
 import { type JobQueuedOp, queuedOp } from '../jobs/job-op.js'
 import { numberFields } from '../manifest/table-schema.js'
 import type { Handler, HandlerOptions, Reply, Request } from '../protocol/calls.js'
-import { parse } from '../protocol/parse.js'
-import { type ViewQuery, viewQuery } from '../protocol/view-shapes.js'
+import { queryIn, type ViewQuery } from '../protocol/view-shapes.js'
 import { buildChange } from '../write/build-change.js'
 import { schemaOfTable } from '../write/conform.js'
 import { bindView, checkMakes } from '../write/view-query.js'
@@ -83,18 +82,6 @@ function schemaFrom(text: string): Schema {
     })
   }
   return schemaOfTable(schema)
-}
-
-/** Null for what is no query that Sheaf runs. Throws code 13 for one that is written wrong. */
-export function queryIn(source_query: string): ViewQuery | null {
-  let value: unknown
-  try {
-    value = JSON.parse(source_query)
-  } catch {
-    return null
-  }
-  if (typeof value !== 'object' || value === null || !('table' in value)) return null
-  return parse(viewQuery, value, 'source_query')
 }
 
 /** The source, if the query fits it and makes rows of the schema. */

@@ -45,6 +45,8 @@ export interface CallOptions {
   readonly idempotencyKey?: string | undefined
   /** UUID of the table the call is about, whatever it is called now; `id` then only says how to call it in messages. */
   readonly table?: string | undefined
+  /** Bytes one message of an Arrow body that comes in chunks may take, as sent and as decoded; code 13 above it. Default 1 GiB. */
+  readonly maxMessageBytes?: number | undefined
   /** Whose names of types replies use: those of the specification (default) or of Lance. */
   readonly dialect?: 'namespace' | 'lance' | undefined
 }
@@ -111,12 +113,20 @@ function handlerOptions(
   options: CallOptions,
 ): HandlerOptions {
   const { idempotencyKey: key } = options
-  if (key === undefined || entry.access === 'read') return options
+  const told = withCaller(options, request as Pick<CallOptions, 'identity' | 'context'>)
+  if (key === undefined || entry.access === 'read') return told
   if (typeof key !== 'string')
     throw invalidInput(`${name}: idempotencyKey must be a string, got ${quote(key)}`)
   const { identity: _, context: __, ...content } = request as Record<string, unknown>
   const hash = digest(JSON.stringify([name, options.table, content], inOrder))
-  return { ...options, idempotency: { key: key.length > keyLengthMax ? digest(key) : key, hash } }
+  return { ...told, idempotency: { key: key.length > keyLengthMax ? digest(key) : key, hash } }
+}
+
+/** Who calls, and with what context, may be said in the request too; what is said beside it counts before that. */
+function withCaller(options: CallOptions, request: Pick<CallOptions, 'identity' | 'context'>): CallOptions {
+  const { identity = request.identity, context = request.context } = options
+  const isSaid = identity === options.identity && context === options.context
+  return isSaid ? options : { ...options, identity, context }
 }
 
 /** Objects with their keys in order: which comes first means nothing. */

@@ -9,7 +9,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 /**
  * The value of a JSON text in UTF-8. Throws InvalidInput: status 413 above `maxBytes`, else 400.
  *
- * Integers above 2^53 - 1 come out rounded, yet never to 2^53 - 1 or less: a shape that wants an integer still sees them.
+ * Integers above 2^53 - 1 come out rounded, yet never to 2^53 - 1 or less: who wants an integer still sees them (`isRounded`).
  */
 export function readJson(bytes: Uint8Array, maxBytes: number): unknown {
   if (bytes.length > maxBytes) {
@@ -21,9 +21,15 @@ export function readJson(bytes: Uint8Array, maxBytes: number): unknown {
   try {
     return JSON.parse(utf8.decode(bytes))
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw invalidInput(`the body is not valid JSON: ${quote(reason)}`, { cause })
+    // What it shows of the text may be half a secret, so that is left out, and with it the cause.
+    const reason = cause instanceof Error ? cause.message.replace(/, (\.\.\.)?".*/s, '') : String(cause)
+    throw invalidInput(`the body is not valid JSON: ${quote(reason)}`)
   }
+}
+
+/** Whether a number may stand for several integers that a text can say. So does every larger one, whole as it is. */
+export function isRounded(value: number): boolean {
+  return Number.isInteger(value) && !Number.isSafeInteger(value)
 }
 
 /** Whether brackets outside strings open more than `maxDepth` levels. Bytes of multi-byte characters are never brackets. */

@@ -1,9 +1,10 @@
 /**
  * Values for the parameters of a filter as JSON. What JSON cannot say is an object with one field:
- * `{"$int":"9007199254740993"}`, `{"$float":"NaN"}` (also `"Infinity"`, `"-Infinity"`, `"-0"`),
+ * `{"$int":"9007199254740993"}`, `{"$float":"NaN"}` (also `"Infinity"`, `"-Infinity"`, `"-0"`, and whole numbers beyond 2^53: `"1e+300"`),
  * `{"$timestamp":1700000000000}` (milliseconds since 1970), `{"$binary":"<base64>"}`.
  */
 import { cut, invalidInput, quote, type SheafError } from '../errors.js'
+import { isRounded } from './json.js'
 
 /** One value. A number that is a safe integer counts as an integer, a Date as a timestamp in milliseconds. */
 export type ParameterScalar = null | boolean | number | string | bigint | Date | Uint8Array
@@ -29,6 +30,7 @@ export type Parameters = readonly ParameterValue[] | Readonly<Record<string, Par
 const intLimit = 10n ** 40n
 
 const floats: readonly string[] = ['NaN', 'Infinity', '-Infinity', '-0']
+const numeral = /^-?\d{1,400}(\.\d{1,400})?(e[+-]?\d{1,3})?$/i
 
 type Container = readonly unknown[] | Readonly<Record<string, unknown>>
 
@@ -84,9 +86,9 @@ function writeScalar(value: unknown, place: string): unknown {
   throw unheld(value, place)
 }
 
-/** JSON has no other numbers: it makes null of NaN and the infinities, and 0 of -0. */
+/** JSON has no other numbers: it makes null of NaN and the infinities, 0 of -0, and one number of several large integers. */
 function isPlainNumber(value: number): boolean {
-  return Number.isFinite(value) && !Object.is(value, -0)
+  return Number.isFinite(value) && !Object.is(value, -0) && !isRounded(value)
 }
 
 function readValue(value: unknown, place: string): unknown {
@@ -106,7 +108,10 @@ function readScalar(value: unknown, place: string): unknown {
   const entries = Object.entries(value)
   const [form, content] = entries.length === 1 ? entries[0]! : []
   if (form === '$int' && typeof content === 'string' && /^-?\d{1,40}$/.test(content)) return BigInt(content)
-  if (form === '$float' && typeof content === 'string' && floats.includes(content)) return Number(content)
+  if (form === '$float' && typeof content === 'string') {
+    if (floats.includes(content) || (numeral.test(content) && isRounded(Number(content))))
+      return Number(content)
+  }
   if (form === '$timestamp' && Number.isSafeInteger(content)) {
     const date = new Date(content)
     if (Number.isFinite(date.getTime())) return date

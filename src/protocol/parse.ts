@@ -6,6 +6,7 @@
  * - Depth is bounded; a cyclic value is an error like any other that is nested too deeply.
  */
 import { invalidInput, nearestName, quote, type SheafError } from '../errors.js'
+import { isRounded } from './json.js'
 import {
   type AcceptShape,
   type ArrayShape,
@@ -317,8 +318,12 @@ function readJson(shape: JsonShape, value: unknown, place: Place): unknown {
   if (isObject(value) && isPlain(value)) return readRecord(jsonObject, value, place)
   if (shape.demand === 'container') throw place.mismatch(shape, value)
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
-  if (typeof value === 'number' && Number.isFinite(value)) return value
-  throw place.mismatch(shape, value)
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw place.mismatch(shape, value)
+  if (isRounded(value)) {
+    const hint = 'send a text; as a parameter of SQL {"$int": "9007199254740993"} or {"$float": "1e300"}'
+    throw place.error(`is beyond 2^53, where JSON tells integers no longer apart: ${value}`, hint)
+  }
+  return value
 }
 
 const jsonArray: ArrayShape = { kind: 'array', item: json, min: 0, distinct: undefined }

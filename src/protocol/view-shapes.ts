@@ -1,5 +1,6 @@
 /** Materialized views. */
 import { parseId } from './identifiers.js'
+import { parse } from './parse.js'
 import { selection } from './query-shapes.js'
 import { caller, newId, onTable, tableId, version } from './request-fields.js'
 import {
@@ -77,6 +78,18 @@ export const viewQuery = object({
   filter: optional(string('nonBlank'), 'SQL over the source: rows for which it is true.'),
 })
 export type ViewQuery = Infer<typeof viewQuery>
+
+/** Null for what is no query that Sheaf runs. Throws code 13 for one that is written wrong. */
+export function queryIn(source_query: string): ViewQuery | null {
+  let value: unknown
+  try {
+    value = JSON.parse(source_query)
+  } catch {
+    return null
+  }
+  if (typeof value !== 'object' || value === null || !('table' in value)) return null
+  return parse(viewQuery, value, 'source_query')
+}
 
 export const createViewReply = object({
   version: required(version, 'Version this call committed.'),

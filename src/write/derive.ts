@@ -10,7 +10,7 @@ import { bindAssignment } from '../sql/binding/assign.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { evaluate } from '../sql/evaluate.js'
 import { type Definition, definitionOf, definitionText } from './definitions.js'
-import { type ColumnFunction, callFunction, findFunction } from './functions.js'
+import { type ColumnFunction, callFunction, type FunctionCaller, findFunction } from './functions.js'
 
 /** What definitions are carried out with. */
 export interface Deriver {
@@ -22,6 +22,8 @@ export interface DeriveOptions {
   /** What the first row is called in messages. */
   readonly firstRow: number
   readonly signal: AbortSignal | undefined
+  /** Default: nobody who could be told. */
+  readonly caller?: FunctionCaller
 }
 
 export interface Derivation {
@@ -70,11 +72,12 @@ export function deriving(
     fields,
     inputs: [...new Set(paths.map(({ names }) => names[0]!))],
     expression: null,
-    async values(rows, options) {
+    async values(rows, { firstRow, signal, caller }) {
+      const call = { signal, context: caller?.context, identity: caller?.identity }
       const columns =
         called === undefined
           ? fields.map(({ type }) => nullColumn(type, rows.length))
-          : await callFunction(called, paths, outputs, rows, { ...options, concurrency })
+          : await callFunction(called, paths, outputs, rows, { firstRow, concurrency, call })
       return { schema: { fields }, length: rows.length, columns }
     },
   }

@@ -8,12 +8,19 @@ import { invalidInput, quote, SheafError, schemaMismatch } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
 import { inParallel } from '../primitives/in-parallel.js'
 import { Pacer } from '../primitives/pacer.js'
+import type { CallOptions } from '../protocol/calls.js'
 import { columnAt } from '../sql/kernels/batch-columns.js'
 
 /** The input columns of a row by their paths; values as `Search.toArray` gives them. */
 export type FunctionInput = Readonly<Record<string, unknown>>
 
-export interface FunctionCall {
+/** Who wrote the rows, as far as the caller said; a job that fills columns has nobody to ask. */
+export interface FunctionCaller {
+  readonly context?: CallOptions['context']
+  readonly identity?: CallOptions['identity']
+}
+
+export interface FunctionCall extends FunctionCaller {
   /** Fires when the values are not wanted any more. */
   readonly signal: AbortSignal | undefined
 }
@@ -91,12 +98,13 @@ export interface OutputColumn {
   readonly structField: string | null
 }
 
-export interface CallOptions {
+export interface CallingOptions {
   /** What the first row is called in messages. */
   readonly firstRow: number
   /** Calls under way at the same time, of a function that is asynchronous. */
   readonly concurrency: number
-  readonly signal: AbortSignal | undefined
+  /** What the function is told beside the rows. */
+  readonly call: FunctionCall
 }
 
 /** The columns a function gives for some rows. Throws code 13 naming the row it failed for, 20 for a value of another type. */
@@ -105,8 +113,9 @@ export async function callFunction(
   inputs: readonly InputColumn[],
   outputs: readonly OutputColumn[],
   rows: Batch,
-  { firstRow, concurrency, signal }: CallOptions,
+  { firstRow, concurrency, call }: CallingOptions,
 ): Promise<readonly Column[]> {
+  const { signal } = call
   const pacer = new Pacer(signal)
   const columns = inputs.map(({ path, names }) => ({ path, column: columnAt(rows, names) }))
   const inputAt = (row: number): FunctionInput =>
@@ -117,7 +126,7 @@ export async function callFunction(
     await pacer.turn()
     const to = Math.min(rows.length, from + size)
     try {
-      return await orAborted(valuesOf(called, from, to, inputAt, signal), signal)
+      return await orAborted(valuesOf(called, from, to, inputAt, call), signal)
     } catch (error) {
       signal?.throwIfAborted()
       throw failed(called, firstRow + from, firstRow + to, error)
@@ -132,11 +141,11 @@ async function valuesOf(
   from: number,
   to: number,
   inputAt: (row: number) => FunctionInput,
-  signal: AbortSignal | undefined,
+  call: FunctionCall,
 ): Promise<readonly unknown[]> {
-  if (called.batch === undefined) return [await called.call(inputAt(from), { signal })]
+  if (called.batch === undefined) return [await called.call(inputAt(from), call)]
   const rows = Array.from({ length: to - from }, (_, i) => inputAt(from + i))
-  const values = await called.call(rows, { signal })
+  const values = await called.call(rows, call)
   if (Array.isArray(values) && values.length === rows.length) return values
   throw invalidInput(
     `it gave ${Array.isArray(values) ? `${values.length} values` : quote(values)} for ${rows.length} rows`,

@@ -7,6 +7,7 @@ import { arrowSchema, type TableField, type TableSchema } from '../manifest/tabl
 import { conformBatch } from './conform.js'
 import { definitionOf, definitionText, isMaintained } from './definitions.js'
 import { type Derivation, type Deriver, deriving, filledWith } from './derive.js'
+import type { FunctionCaller } from './functions.js'
 import type { NewValues } from './rewrite-rows.js'
 
 export interface IncomingRows {
@@ -21,8 +22,11 @@ export class MaintainedColumns {
   /** In an order in which each reads only what is there. */
   readonly #derivations: readonly Derivation[]
   readonly #names: ReadonlySet<string>
+  readonly #caller: FunctionCaller
 
-  constructor(schema: TableSchema, deriver: Deriver) {
+  /** `caller`: who brings the rows, or changes them. */
+  constructor(schema: TableSchema, deriver: Deriver, caller: FunctionCaller) {
+    this.#caller = caller
     this.#schema = arrowSchema(schema)
     this.incoming = withNulls(this.#schema)
     this.#derivations = derivationsIn(schema, deriver)
@@ -86,7 +90,7 @@ export class MaintainedColumns {
     const columns = [...batch.columns]
     for (const { fields, inputs, values } of this.#derivations) {
       if (changed !== null && !inputs.some(name => touched.has(name))) continue
-      const made = await values({ ...batch, columns }, { firstRow, signal })
+      const made = await values({ ...batch, columns }, { firstRow, signal, caller: this.#caller })
       const conformed = conformBatch(made, { fields }, firstRow)
       for (const [i, { name }] of fields.entries()) {
         columns[batch.schema.fields.findIndex(field => field.name === name)] = conformed.columns[i]!

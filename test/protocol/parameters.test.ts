@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Parameters, readParameters, writeParameters } from '../../src/protocol/parameters.js'
+import { parse } from '../../src/protocol/parse.js'
+import { container } from '../../src/protocol/shape.js'
 
 const scalar = fc.oneof(
   fc.constant(null),
@@ -77,6 +79,19 @@ describe('a value no filter can hold', () => {
     [[1]],
   ])('%j is refused where it arrives', bad => {
     expect(() => readParameters({ p: bad })).toThrow(expect.objectContaining({ code: 13 }))
+  })
+
+  test('A-036 a whole number beyond 2^53 travels as what it is: as a JSON number it may have been another', () => {
+    for (const value of [2 ** 53, -(2 ** 60), 1e300, Number.MAX_VALUE]) {
+      const written = writeParameters([value, [1, value]])
+      expect(written).toEqual([{ $float: String(value) }, [1, { $float: String(value) }]])
+      expect(readParameters(written)).toEqual([value, [1, value]])
+      expect(() => parse(container, [value], 'these')).toThrow(
+        expect.objectContaining({ code: 13, hint: expect.stringContaining('$int') }),
+      )
+      expect(parse(container, written, 'these')).toEqual(written)
+    }
+    expect(writeParameters([Number.MAX_SAFE_INTEGER, 0.1])).toEqual([Number.MAX_SAFE_INTEGER, 0.1])
   })
 
   test('a list in a list, a cycle and a tower of lists are refused without following them', () => {

@@ -1,5 +1,6 @@
 /** Values of a shape in normal form, generated from its description. */
 import fc from 'fast-check'
+import { isRounded } from '../../src/protocol/json.js'
 import { parse } from '../../src/protocol/parse.js'
 import type { ArrayShape, Field, Fields, ObjectShape, Shape, StringShape } from '../../src/protocol/shape.js'
 
@@ -43,7 +44,8 @@ export function arbitraryOf(shape: Shape, depth = 3): fc.Arbitrary<unknown> {
     case 'named':
       return arbitraryOf(shape.shape(), depth - 1)
     case 'json': {
-      const value = fc.oneof(text, finite, fc.boolean(), fc.constant(null))
+      const number = finite.filter(value => !isRounded(value))
+      const value = fc.oneof(text, number, fc.boolean(), fc.constant(null))
       return shape.demand === 'any' ? value : fc.oneof(fc.array(value, { maxLength: 3 }), dictionary(value))
     }
   }

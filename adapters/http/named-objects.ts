@@ -1,0 +1,51 @@
+/** Which namespaces and tables a call names, and what it would do to each. */
+import type { Request } from '../../src/protocol/calls.js'
+import type { OperationName } from '../../src/protocol/operations.js'
+import { queryIn } from '../../src/protocol/view-shapes.js'
+
+export interface NamedObject {
+  readonly operation: OperationName
+  readonly id: readonly string[]
+}
+
+/** Each once. The request is in normal form. */
+export function namedObjects(
+  operation: OperationName,
+  request: Readonly<Record<string, unknown>>,
+): readonly NamedObject[] {
+  const objects = allNamed(operation, request)
+  const byText = new Map(objects.map(object => [JSON.stringify([object.operation, object.id]), object]))
+  return [...byText.values()]
+}
+
+function allNamed(operation: OperationName, request: Readonly<Record<string, unknown>>): NamedObject[] {
+  const { id = [] } = request as { readonly id?: readonly string[] }
+  const itself = { operation, id }
+  switch (operation) {
+    case 'batchCreateTableVersions': {
+      const { entries } = request as Request<typeof operation>
+      return entries.map(({ id }) => ({ operation: 'createTableVersion', id }))
+    }
+    case 'batchCommitTables': {
+      const { operations } = request as Request<typeof operation>
+      return operations.map(each => {
+        if (each.declare_table !== undefined) return { operation: 'declareTable', id: each.declare_table.id }
+        if (each.create_table_version !== undefined)
+          return { operation: 'createTableVersion', id: each.create_table_version.id }
+        if (each.delete_table_versions !== undefined)
+          return { operation: 'batchDeleteTableVersions', id: each.delete_table_versions.id }
+        return { operation: 'deregisterTable', id: each.deregister_table.id }
+      })
+    }
+    case 'renameTable': {
+      const { new_table_name, new_namespace_id = id.slice(0, -1) } = request as Request<typeof operation>
+      return [itself, { operation, id: [...new_namespace_id, new_table_name] }]
+    }
+    case 'createMaterializedView': {
+      const query = queryIn((request as Request<typeof operation>).source_query)
+      return query === null ? [itself] : [itself, { operation: 'queryTable', id: query.table }]
+    }
+    default:
+      return [itself]
+  }
+}

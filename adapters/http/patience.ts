@@ -1,0 +1,58 @@
+/** When a call is given up. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
+import type { OperationEntry } from '../../src/protocol/operations.js'
+import { longestTimerMs } from './events.js'
+import { isGone, whenGone } from './reply.js'
+
+const timeoutHeader = 'x-request-timeout-ms'
+
+export interface Patience {
+  /** To be asked for once. For a read: aborted when its client is gone. For any call: aborted when its time is up. */
+  readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
+  /** The call is over. */
+  readonly end: () => void
+}
+
+/** Throws code 13 where the client asks for a time that is none. */
+export function patienceFor(request: IncomingMessage, response: ServerResponse, requestMs: number): Patience {
+  const ms = Math.min(askedMs(request) ?? requestMs, requestMs)
+  const isEndless = ms > longestTimerMs
+  let timer: NodeJS.Timeout | undefined
+  return {
+    signal: access => {
+      if (isEndless && access === 'write') return undefined
+      const controller = new AbortController()
+      if (!isEndless) timer = setTimeout(() => controller.abort(timeIsUp(ms)), ms)
+      if (access === 'read') abortWhenGone(request, response, controller)
+      return controller.signal
+    },
+    end: () => clearTimeout(timer),
+  }
+}
+
+function timeIsUp(ms: number): SheafError {
+  return new SheafError(ErrorCode.ServiceUnavailable, `the call did not end within ${ms} ms`, {
+    hint: `give it more time with ${timeoutHeader}, or ask for less at once`,
+  })
+}
+
+function askedMs(request: IncomingMessage): number | undefined {
+  const text = request.headers[timeoutHeader]
+  if (text === undefined) return undefined
+  if (typeof text === 'string' && /^\d{1,15}$/.test(text) && Number(text) > 0) return Number(text)
+  throw invalidInput(`${timeoutHeader} must be a whole number of milliseconds > 0, got ${quote(text)}`)
+}
+
+function abortWhenGone(
+  request: IncomingMessage,
+  response: ServerResponse,
+  controller: AbortController,
+): void {
+  if (isGone(request, response)) controller.abort()
+  else {
+    whenGone(request, response).then(() => {
+      if (!response.writableFinished) controller.abort()
+    })
+  }
+}
