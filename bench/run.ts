@@ -7,6 +7,7 @@
  */
 import { bench as commit } from './commit.js'
 import { askBenches, named } from './harness.js'
+import { bench as httpStream } from './http-stream.js'
 import { bench as indexBuild } from './index-build.js'
 import { bench as ingest } from './ingest.js'
 import { bench as memory } from './memory.js'
@@ -39,6 +40,7 @@ await askBenches(
     named(mutate),
     named(upkeep),
     named(memory),
+    named(httpStream),
   ],
   process.argv.slice(2),
 )
