@@ -69,4 +69,5 @@ process.on('message', async word => {
   process.send({ ...memory(), longestGapMs })
   if (word === 'forget') forget()
 })
+process.on('disconnect', () => process.exit())
 process.send({ url })

@@ -194,7 +194,8 @@ function packedMessage({ length, columns }: Batch): Uint8Array {
   return concatChunks([prefix, metadata, gap, ...parts])
 }
 
-const blockBytes = 64 * 1024
+/** What does not compress becomes a little longer, and a block has 64 KiB at most. */
+const blockBytes = 60 * 1024
 const frameHeadBytes = 7
 const frameEndBytes = 4
 
@@ -215,8 +216,10 @@ async function upload(server: Server, path: string, body: Body, times: number): 
     headers: { 'content-type': 'application/vnd.apache.arrow.stream' },
   })
   const answered = once(request, 'response')
-  await send(request, body.head)
-  for (let i = 0; i < times; i++) await send(request, body.batch)
+  // A server that answers early has found something wrong, and reads no more.
+  const closed = once(request, 'close')
+  await send(request, body.head, closed)
+  for (let i = 0; i < times; i++) await send(request, body.batch, closed)
   request.end(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0))
   const [response]: IncomingMessage[] = await answered
   const text = Buffer.concat(await response!.toArray()).toString()
@@ -224,9 +227,10 @@ async function upload(server: Server, path: string, body: Body, times: number): 
   return times
 }
 
-async function send(request: ClientRequest, bytes: Uint8Array): Promise<void> {
+async function send(request: ClientRequest, bytes: Uint8Array, closed: Promise<unknown>): Promise<void> {
   for (let at = 0; at < bytes.length; at += 256 * 1024) {
-    if (!request.write(bytes.subarray(at, at + 256 * 1024))) await once(request, 'drain')
+    if (!request.write(bytes.subarray(at, at + 256 * 1024)))
+      await Promise.race([once(request, 'drain'), closed])
   }
 }
 

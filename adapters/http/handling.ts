@@ -1,7 +1,7 @@
 /** From a request that has arrived to its reply, or the error that takes its place: who asks, for what, and what comes of it. */
 import type { IncomingMessage } from 'node:http'
 import { unsupported } from '../../src/errors.js'
-import type { CallOptions, Operations } from '../../src/protocol/calls.js'
+import type { Operations, StreamedCallOptions } from '../../src/protocol/calls.js'
 import { type OperationEntry, operations } from '../../src/protocol/operations.js'
 import { readRequest } from '../../src/protocol/wire.js'
 import { carryOut } from '../calls.js'
@@ -11,6 +11,12 @@ import type { Limits } from './limits.js'
 import { errorReply, type HttpReply, jsonReply, successReply } from './reply.js'
 import { readJsonBody, readQuery, readUpload, type Target } from './request.js'
 import type { Found } from './routes.js'
+
+/**
+ * Bytes of an answer up to which it is gathered, so that its length and every error are known before it is sent. Without chunks,
+ * which came with HTTP 1.1, the end of a reply could not be told from a connection that was cut.
+ */
+const gatheredBytes = 16 << 20
 
 /** What a server answers with. */
 export interface Served {
@@ -60,12 +66,13 @@ export class Handling {
       ...(identity && { identity }),
       ...(context && { context }),
     }
-    const options: CallOptions = {
+    const options: StreamedCallOptions = {
       identity,
       context,
       idempotencyKey,
       table,
       dialect: target.dialect,
+      ...(request.httpVersion !== '1.0' && { streamAfter: gatheredBytes }),
       signal: signal(entry.access),
     }
     const call = { name: found.name, request: fields, body: upload, options }

@@ -26,6 +26,8 @@ export interface HttpReply {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
   readonly chunks: readonly Uint8Array[]
+  /** What follows the chunks, as long as it comes. */
+  readonly rest?: AsyncIterable<Uint8Array> | undefined
 }
 
 export function jsonReply(status: number, body: unknown, headers: OutgoingHttpHeaders = {}): HttpReply {
@@ -54,12 +56,12 @@ export function successReply(
   }
 }
 
-function arrowReply(status: number, { version, chunks }: ArrowReply, accept = ''): HttpReply {
+function arrowReply(status: number, { version, chunks, rest }: ArrowReply, accept = ''): HttpReply {
   const asStream = accept.includes(arrowStream) && !accept.includes(arrowFile)
   return {
     status,
     headers: { 'content-type': asStream ? arrowStream : arrowFile, [tableVersion]: version },
-    chunks: asStream ? streamOfFile(chunks) : chunks,
+    ...(asStream ? streamOfFile({ chunks, rest }) : { chunks, rest }),
   }
 }
 
@@ -79,6 +81,9 @@ export function errorReply(
 /**
  * Sends a reply as fast as the client takes it; resolves when it is out, or when the client is gone. What the client still
  * sends is read for a while before the connection ends: a socket closed with bytes unread takes the reply with it.
+ *
+ * Rejects with what the rest of the reply throws. Its status and the beginning are out then, so the connection is to be cut: a
+ * body in chunks without the last one is no body to any client.
  */
 export async function send(
   request: IncomingMessage,
@@ -94,13 +99,19 @@ export async function send(
   response.writeHead(reply.status, {
     ...serverVersion,
     ...reply.headers,
-    'content-length': lengthOf(reply.chunks),
+    ...(reply.rest === undefined && { 'content-length': lengthOf(reply.chunks) }),
     ...((last || unread) && { connection: 'close' }),
   })
-  for (const chunk of reply.chunks) {
-    if (response.write(chunk)) continue
-    await first([response, 'drain'], [response, 'close'], [request.socket, 'close'])
+  try {
+    for await (const chunk of bodyOf(reply)) {
+      // Whoever waits for one that is gone already waits forever.
+      if (isGone(request, response)) return
+      if (response.write(chunk)) continue
+      await first([response, 'drain'], [response, 'close'], [request.socket, 'close'])
+    }
+  } catch (cause) {
     if (isGone(request, response)) return
+    throw cause
   }
   if (unread) {
     response.flushHeaders()
@@ -108,6 +119,11 @@ export async function send(
   }
   response.end()
   await gone
+}
+
+async function* bodyOf({ chunks, rest }: HttpReply): AsyncGenerator<Uint8Array> {
+  yield* chunks
+  if (rest !== undefined) yield* rest
 }
 
 /** Whether nobody is there to read the reply any more. A reply that waits for those before it has no events of its own. */

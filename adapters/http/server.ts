@@ -61,7 +61,10 @@ export async function serve(served: Served, options: ServeOptions = {}): Promise
       const shown = isGone(request, response) ? clientGone : presentable(cause)
       reply = errorReply(shown, target.path, target.dialect, operation)
     }
-    await send(request, response, reply, closing)
+    await send(request, response, reply, closing).catch(cause => {
+      error = cause
+      response.destroy()
+    })
     logger?.({ method, path: target.path, operation, status: reply.status, error })
   }
 
