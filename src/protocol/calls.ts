@@ -57,8 +57,8 @@ export interface CallOptions {
 /** For who can give an answer away in parts. */
 export interface StreamedCallOptions extends CallOptions {
   /**
-   * Bytes of an answer after which the rest of it may come as it is found (`ArrowReply.rest`). Default: it is gathered whole, as
-   * it always is by an engine elsewhere.
+   * Bytes of an answer after which the rest of it may come as it is found (`ArrowReply.rest`). The bytes are only to be looked
+   * at: they may be those the engine keeps. Default: it is gathered whole, as it always is by an engine elsewhere.
    */
   readonly streamAfter?: number | undefined
 }

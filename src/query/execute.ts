@@ -57,7 +57,7 @@ export async function executePlan(
     return { schema, batches }
   }
   if (search !== null && search.batch !== null) return answers(run, search, search.batch, schema)
-  for (const batch of rowsInGroups(run, schema)) {
+  for (const batch of rowsInGroups(run, schema, true)) {
     if (batch instanceof Promise) await batch
     else batches.push(batch)
   }
@@ -67,7 +67,7 @@ export async function executePlan(
 /** A plan whose answer is its rows as they are met. */
 export interface Scan {
   readonly schema: Schema
-  /** As `executePlan` gives them; each is found when it is asked for. */
+  /** As `executePlan` gives them, but they may be views of what is kept in memory; each is found when it is asked for. */
   readonly batches: Flow<Batch>
 }
 
@@ -82,7 +82,7 @@ export function beginScan(
   const isPlain = plan.grouping === null && !plan.distinct && plan.order.length === 0 && !isRanked(plan)
   if (!isPlain) return null
   const schema = schemaOf(plan)
-  return { schema, batches: rowsInGroups(runOf(plan, reader, other, pacer, clock, null), schema) }
+  return { schema, batches: rowsInGroups(runOf(plan, reader, other, pacer, clock, null), schema, false) }
 }
 
 function runOf(
@@ -110,14 +110,14 @@ function schemaOf(plan: Plan): Schema {
   return { fields: [...plan.output.map(({ field }) => field), ...marks] }
 }
 
-/** The answer as its rows are found. */
-function* rowsInGroups(run: Run, schema: Schema): Flow<Batch> {
+/** The answer as its rows are found. `owned`: in batches that share no memory with the cache. */
+function* rowsInGroups(run: Run, schema: Schema, owned: boolean): Flow<Batch> {
   for (const hits of regrouped(wantedRows(run), chunkRows)) {
     if (hits instanceof Promise) {
       yield hits
       continue
     }
-    const rows = yield* arrival(rowsOut(run, hits, schema))
+    const rows = yield* arrival(rowsOut(run, hits, schema, owned))
     const isMarked = run.plan.highlights.length > 0
     yield isMarked ? yield* arrival(withHighlights(rows, run, hits)) : rows
   }
@@ -213,10 +213,10 @@ function rowsIn({ length }: Batch): number {
   return length
 }
 
-/** The columns of the answer for some rows as one batch, sharing no memory with the cache. */
-function rowsOut(run: Run, hits: RowHits, schema: Schema): Soon<Batch> {
+/** The columns of the answer for some rows as one batch. `owned`: sharing no memory with the cache. */
+function rowsOut(run: Run, hits: RowHits, schema: Schema, owned = true): Soon<Batch> {
   return outputOf(run, schema, hits.offsets.length, (from, to) =>
-    run.source.batch(sliceHits(hits, from, to), run.names, true),
+    run.source.batch(sliceHits(hits, from, to), run.names, owned),
   )
 }
 
