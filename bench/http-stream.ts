@@ -21,13 +21,30 @@ interface Parameters {
   /** Rows of the batches, in one case each. */
   readonly batchRows: readonly number[]
   readonly cacheBytes: number
+  /** Which of the uploads are measured; what is inserted into must have been created. */
+  readonly uploads: readonly (keyof typeof uploadKinds)[]
 }
+
+/** Operation and table, and whether the body is compressed. */
+const uploadKinds = {
+  create: ['plain/create', false],
+  'create, LZ4': ['packed/create', true],
+  insert: ['plain/insert', false],
+  'insert, LZ4': ['packed/insert', true],
+  overwrite: ['plain/insert?mode=overwrite', false],
+} as const
 
 export const bench: Bench<Parameters> = {
   name: 'http-stream',
   question: 'how much memory does a server take for bodies that are larger?',
-  small: { bytes: 4 << 20, dim: 16, batchRows: [2_000], cacheBytes: 1 << 20 },
-  full: { bytes: 2 * 2 ** 30, dim: 512, batchRows: [2_000, 8_000, 30_000], cacheBytes: 64 << 20 },
+  small: { bytes: 4 << 20, dim: 16, batchRows: [2_000], cacheBytes: 1 << 20, uploads: ['create, LZ4'] },
+  full: {
+    bytes: 2 * 2 ** 30,
+    dim: 512,
+    batchRows: [2_000, 8_000, 30_000],
+    cacheBytes: 64 << 20,
+    uploads: ['create', 'create, LZ4', 'insert', 'insert, LZ4', 'overwrite'],
+  },
   async run(parameters) {
     const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
     try {
@@ -132,15 +149,10 @@ async function uploads(folder: string, parameters: Parameters, batchRows: number
     await watched(bare, 'node:http into a file', bytes, batchBytes, () => upload(bare, '/', plain, times)),
   ]
   await bare.close()
-  for (const [name, path, body] of [
-    ['create', 'plain/create', plain],
-    ['create, LZ4', 'packed/create', packed],
-    ['insert', 'plain/insert', plain],
-    ['insert, LZ4', 'packed/insert', packed],
-    ['overwrite', 'plain/insert?mode=overwrite', plain],
-  ] as const) {
+  for (const name of parameters.uploads) {
+    const [path, isPacked] = uploadKinds[name]
     const server = await Server.start('sheaf', join(folder, 'root'), parameters.cacheBytes)
-    const work = () => upload(server, `/v1/table/${path}`, body, times)
+    const work = () => upload(server, `/v1/table/${path}`, isPacked ? packed : plain, times)
     entries.push(await watched(server, name, bytes, batchBytes, work))
     await server.close()
   }

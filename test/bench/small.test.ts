@@ -93,11 +93,9 @@ test('memory: each process tells its peak, and answers the same on a smaller hea
 
 test('http-stream: everything is taken, and given back in either form', async () => {
   const [uploads, downloads] = (await runBench(httpStream, 'small')).cases
-  expect(uploads!.entries).toHaveLength(6)
-  for (const { name, answer, figures } of uploads!.entries) {
-    expect(answer, name).toBe(uploads!.entries[0]!.answer)
-    expect(figures!.megabytesMore, name).toBeGreaterThanOrEqual(0)
-  }
+  expect(uploads!.entries).toHaveLength(2)
+  for (const { name, figures } of uploads!.entries)
+    expect(figures!.batchesMore, name).toBeGreaterThanOrEqual(0)
   expect(downloads!.entries).toHaveLength(3)
 })
 
