@@ -1,6 +1,6 @@
 /** Calls that leave for an engine elsewhere, and calls that arrive from elsewhere. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../src/errors.js'
-import type { ArrowBody, CallOptions, Operations } from '../src/protocol/calls.js'
+import type { ArrowBody, CallOptions, Operations, StreamedCallOptions } from '../src/protocol/calls.js'
 import {
   type OperationEntry,
   type OperationName,
@@ -42,7 +42,8 @@ export function remoteOperations(place: string, send: (call: Call) => Promise<un
     const entry: OperationEntry = operations[name]
     const request = parse(entry.request, args.shift(), name) as Call['request']
     const body = entry.body === 'arrow' ? arrowBody(args.shift(), name) : undefined
-    const options = (args[0] ?? {}) as CallOptions
+    // Answers travel whole.
+    const { streamAfter: _, ...options } = (args[0] ?? {}) as StreamedCallOptions
     options.signal?.throwIfAborted()
     const reply = send({ name, request, body, options })
     const settled = reply.then(ignore, ignore)

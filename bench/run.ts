@@ -8,6 +8,7 @@
 import { bench as commit } from './commit.js'
 import { askBenches, named } from './harness.js'
 import { bench as http } from './http.js'
+import { bench as httpStream } from './http-stream.js'
 import { bench as indexBuild } from './index-build.js'
 import { bench as ingest } from './ingest.js'
 import { bench as memory } from './memory.js'
@@ -41,6 +42,7 @@ await askBenches(
     named(upkeep),
     named(memory),
     named(http),
+    named(httpStream),
   ],
   process.argv.slice(2),
 )

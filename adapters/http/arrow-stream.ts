@@ -5,10 +5,17 @@ const headBytes = 8
 /** Length of the footer and magic. */
 const tailBytes = 10
 
-export function streamOfFile(chunks: readonly Uint8Array[]): Uint8Array[] {
+/** A file whose last chunk, where it has a rest, is its footer. */
+interface Pieces {
+  readonly chunks: readonly Uint8Array[]
+  readonly rest?: AsyncIterable<Uint8Array> | undefined
+}
+
+export function streamOfFile({ chunks, rest }: Pieces): Pieces {
   const length = lengthOf(chunks)
+  if (rest !== undefined) return { chunks: range(chunks, headBytes, length), rest: withoutLast(rest) }
   const tail = Buffer.concat(range(chunks, length - tailBytes, length))
-  return range(chunks, headBytes, length - tailBytes - tail.readInt32LE(0))
+  return { chunks: range(chunks, headBytes, length - tailBytes - tail.readInt32LE(0)) }
 }
 
 /** Bytes `from .. to` of the chunks, without copying. */
@@ -21,4 +28,12 @@ function range(chunks: readonly Uint8Array[], from: number, to: number): Uint8Ar
     start += chunk.length
   }
   return parts
+}
+
+async function* withoutLast(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let before: Uint8Array | undefined
+  for await (const chunk of chunks) {
+    if (before !== undefined) yield before
+    before = chunk
+  }
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 import { ErrorCode, SheafError, unsupported } from '../../src/errors.js'
 import type { RootStats } from '../../src/index.js'
-import type { CallOptions, Operations } from '../../src/protocol/calls.js'
+import type { ArrowReply, Operations, StreamedCallOptions } from '../../src/protocol/calls.js'
 import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
 import { parse } from '../../src/protocol/parse.js'
 import { readRequest } from '../../src/protocol/wire.js'
@@ -22,6 +22,12 @@ import { errorReply, type HttpReply, jsonReply, successReply } from './reply.js'
 import { basePathOf, readQuery, type Target } from './request.js'
 import type { Found } from './routes.js'
 
+/**
+ * Bytes of an answer up to which it is gathered, so that its length and every error are known before it is sent. Without chunks,
+ * which came with HTTP 1.1, the end of a reply could not be told from a connection that was cut.
+ */
+const gatheredBytes = 16 << 20
+
 /** One namespace that answers all requests, whatever database they name. */
 export interface Served {
   readonly operations: Operations
@@ -39,6 +45,8 @@ export interface Arrival {
   readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
   /** Says once who calls, undefined where nobody is asked. Throws code 21 where that caller has too many calls under way. */
   readonly admit: (principal: string | undefined) => void
+  /** Resolves when the reply is out, or nobody waits for it any more. */
+  readonly ended: () => Promise<void>
   /** What is learned on the way goes there. */
   readonly particulars: Particulars
 }
@@ -104,7 +112,7 @@ export class Handling {
   }
 
   async #call(
-    { request, body: sent, target, signal, admit, particulars }: Arrival,
+    { request, body: sent, target, signal, admit, ended: replied, particulars }: Arrival,
     { name, segments }: Found & { readonly kind: 'operation' },
     caller: Caller,
   ): Promise<HttpReply> {
@@ -131,7 +139,7 @@ export class Handling {
       ...(identity && { identity }),
       ...(context && { context }),
     }
-    const options: CallOptions = {
+    const options: StreamedCallOptions = {
       identity,
       context,
       idempotencyKey,
@@ -139,18 +147,33 @@ export class Handling {
       dialect: target.dialect,
       signal: ended,
       maxMessageBytes: this.#limits.messageBytes,
+      ...(request.httpVersion !== '1.0' && { streamAfter: gatheredBytes }),
     }
     const asks = this.#gate.asksWhat ? asking(request, name, fields, particulars) : undefined
     if (asks !== undefined) await this.#gate.allow(namedObjects(name, asks.request), identity, asks.asked)
     const call = { name, request: fields, body: takesUpload ? sent.chunks(ended) : undefined, options }
-    const result = await this.#use(particulars.database, operations =>
+    const result = await this.#use(particulars.database, replied, operations =>
       asks === undefined ? carryOut(operations, call) : this.#carryOutAllowed(operations, call, asks),
     )
     return successReply(name, result, target.dialect, request.headers.accept)
   }
 
-  #use<T>(database: string | undefined, work: (operations: Operations) => Promise<T>): Promise<T> {
-    return 'use' in this.#served ? this.#served.use(database, work) : work(this.#served.operations)
+  /** A database stays in use until the last rows of a streamed reply are out. */
+  #use(
+    database: string | undefined,
+    replied: () => Promise<void>,
+    work: (operations: Operations) => Promise<unknown>,
+  ): Promise<unknown> {
+    const served = this.#served
+    if (!('use' in served)) return work(served.operations)
+    return new Promise((resolve, reject) => {
+      const used = served.use(database, async operations => {
+        const result = await work(operations)
+        resolve(result)
+        if (isStreamed(result)) await replied()
+      })
+      used.catch(reject)
+    })
   }
 
   /** Carries out what is allowed by the names in the request; where it is about a table that is called otherwise now, if that is allowed too. */
@@ -169,6 +192,10 @@ export class Handling {
       throw withoutNames(cause)
     }
   }
+}
+
+function isStreamed(result: unknown): boolean {
+  return (result as Partial<ArrowReply> | undefined)?.rest !== undefined
 }
 
 /** What is asked for, once the request is read. */

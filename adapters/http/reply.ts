@@ -5,7 +5,7 @@ import type { ArrowReply } from '../../src/protocol/calls.js'
 import { errorBody } from '../../src/protocol/errors-wire.js'
 import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
 import { writeReply } from '../../src/protocol/wire.js'
-import { lengthOf } from '../bytes.js'
+import { joined, lengthOf } from '../bytes.js'
 import { streamOfFile } from './arrow-stream.js'
 import { bodyIn, type Dialect, errorIn } from './dialect.js'
 import { first, longestTimerMs } from './events.js'
@@ -26,6 +26,8 @@ export interface HttpReply {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
   readonly chunks: readonly Uint8Array[]
+  /** What follows the chunks, as long as it comes. */
+  readonly rest?: AsyncIterable<Uint8Array> | undefined
 }
 
 export function jsonReply(status: number, body: unknown, headers: OutgoingHttpHeaders = {}): HttpReply {
@@ -54,12 +56,12 @@ export function successReply(
   }
 }
 
-function arrowReply(status: number, { version, chunks }: ArrowReply, accept = ''): HttpReply {
+function arrowReply(status: number, { version, chunks, rest }: ArrowReply, accept = ''): HttpReply {
   const asStream = accept.includes(arrowStream) && !accept.includes(arrowFile)
   return {
     status,
     headers: { 'content-type': asStream ? arrowStream : arrowFile, [tableVersion]: version },
-    chunks: asStream ? streamOfFile(chunks) : chunks,
+    ...(asStream ? streamOfFile({ chunks, rest }) : { chunks, rest }),
   }
 }
 
@@ -89,6 +91,9 @@ export interface Sending {
 /**
  * Sends a reply as fast as the client takes it; resolves when it is out, or when the client is gone. What the client still
  * sends is read for a while before the connection ends: a socket closed with bytes unread takes the reply with it.
+ *
+ * Rejects with what the rest of the reply throws. Its status and the beginning are out then, so the connection is to be cut: a
+ * body in chunks without the last one is no body to any client.
  */
 export async function send(
   request: IncomingMessage,
@@ -106,30 +111,50 @@ export async function send(
   if (isGone(request, response)) return ending(0)
   const gone = whenGone(request, response)
   const unread = !request.complete
-  const { chunks } = reply
-  if (chunks.length === 0) ending(0)
+  const { chunks, rest } = reply
+  const length = rest === undefined ? lengthOf(chunks) : undefined
   // The server sets it anew for the request that comes next.
   socket.setTimeout(Math.min(pauseMs, longestTimerMs))
   response.writeHead(reply.status, {
     ...serverVersion,
     ...reply.headers,
-    'content-length': lengthOf(chunks),
+    ...(length !== undefined && { 'content-length': length }),
     ...((last || unread) && { connection: 'close' }),
   })
-  let bytes = 0
-  for (const [i, chunk] of chunks.entries()) {
-    bytes += chunk.length
-    if (i === chunks.length - 1) ending(bytes)
-    if (response.write(chunk)) continue
-    await first([response, 'drain'], [response, 'close'], [socket, 'close'])
-    if (isGone(request, response)) return ending(bytes)
+  if (length !== undefined && length <= atOnceBytes && !unread) {
+    ending(length)
+    response.end(length === 0 ? undefined : chunks.length === 1 ? chunks[0] : joined(chunks))
+    return gone
   }
+  let bytes = 0
+  try {
+    for await (const chunk of bodyOf(reply)) {
+      // Whoever waits for one that is gone already waits forever.
+      if (isGone(request, response)) return ending(bytes)
+      bytes += chunk.length
+      if (bytes === length) ending(bytes)
+      if (response.write(chunk)) continue
+      await first([response, 'drain'], [response, 'close'], [socket, 'close'])
+    }
+  } catch (cause) {
+    if (isGone(request, response)) return ending(bytes)
+    throw cause
+  }
+  ending(bytes)
   if (unread) {
     response.flushHeaders()
     await discard(request, pauseMs)
   }
   response.end()
   await gone
+}
+
+/** A reply of so few bytes is handed over in one piece: small chunks cost more to send than to join. */
+const atOnceBytes = 64 * 1024
+
+async function* bodyOf({ chunks, rest }: HttpReply): AsyncGenerator<Uint8Array> {
+  yield* chunks
+  if (rest !== undefined) yield* rest
 }
 
 /** Whether nobody is there to read the reply any more. A reply that waits for those before it has no events of its own. */

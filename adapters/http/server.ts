@@ -100,7 +100,17 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
       atEnd.push(patience.end)
       const admit = (principal: string | undefined) =>
         place?.by(principal ?? `address ${request.socket.remoteAddress}`)
-      return handling.reply({ request, body, target, found, signal: patience.signal, admit, particulars })
+      const ended = () => new Promise<void>(resolve => atEnd.push(resolve))
+      return handling.reply({
+        request,
+        body,
+        target,
+        found,
+        signal: patience.signal,
+        admit,
+        ended,
+        particulars,
+      })
     }
 
     let reply: HttpReply
@@ -139,6 +149,9 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
     }
     try {
       await send(request, response, reply, { last: closing, pauseMs: limits.pauseMs, ending })
+    } catch (cause) {
+      error = cause
+      response.destroy()
     } finally {
       for (const end of atEnd) end()
       ending(0)

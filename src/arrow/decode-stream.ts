@@ -99,29 +99,44 @@ interface StreamState {
 async function* streamBatches(
   source: ByteSource,
   decoder: IpcDecoder,
-  { isFile, maxBytes, pacer }: StreamState,
+  state: StreamState,
 ): AsyncGenerator<Batch> {
   const starts: number[] = []
   try {
     for (;;) {
-      const start = source.position
-      const next = await readMessage(source, maxBytes)
-      if (next === null) {
-        if (isFile) await checkFooter(source, starts, maxBytes)
-        else await checkEnd(source)
-        return
-      }
-      const { message, body, at } = next
-      if (message.kind === 'schema')
-        throw invalidInput(`broken arrow stream: a second schema (byte ${start})`)
-      if (message.kind === 'dictionary') await runPaced(decoder.addDictionary(message, body, at), pacer)
-      else {
-        starts.push(start)
-        yield await runPaced(decoder.batch(message.header, body, at, new Budget(maxBytes)), pacer)
-      }
+      const batch = await nextBatch(source, decoder, starts, state)
+      if (batch === null) break
+      yield batch
     }
+    if (state.isFile) await checkFooter(source, starts, state.maxBytes)
+    else await checkEnd(source)
   } finally {
     await source.close()
+  }
+}
+
+/**
+ * The next batch, whose start is added to `starts`; null at the end of the stream. Apart from `streamBatches`, which would hold what
+ * the batch was decoded from for as long as the batch is out.
+ */
+async function nextBatch(
+  source: ByteSource,
+  decoder: IpcDecoder,
+  starts: number[],
+  { maxBytes, pacer }: StreamState,
+): Promise<Batch | null> {
+  for (;;) {
+    const start = source.position
+    const next = await readMessage(source, maxBytes)
+    if (next === null) return null
+    const { message, body, at } = next
+    if (message.kind === 'schema') throw invalidInput(`broken arrow stream: a second schema (byte ${start})`)
+    if (message.kind === 'dictionary') {
+      await runPaced(decoder.addDictionary(message, body, at), pacer)
+      continue
+    }
+    starts.push(start)
+    return runPaced(decoder.batch(message.header, body, at, new Budget(maxBytes)), pacer)
   }
 }
 

@@ -2,13 +2,14 @@
  * Writes Arrow IPC streams and files: uncompressed, buffers on multiples of 64 bytes, equal input gives equal
  * bytes. Everything comes as chunks that view the columns' own buffers; nothing is joined.
  */
+import { assert } from '../errors.js'
 import type { Batch, Column } from './column.js'
 import { concatBytes } from './concat.js'
 import { type FlatColumns, flattenColumn } from './flatten.js'
-import { encodeFooter, encodeSchemaMessage, endOfStream, fileMagic } from './ipc-message.js'
+import { type Block, encodeFooter, encodeSchemaMessage, endOfStream, fileMagic } from './ipc-message.js'
 import { DictionaryUnifier, IpcWriter, wideAlignment } from './ipc-writer.js'
 import type { Schema } from './types.js'
-import { type WireField, wireFields } from './wire-field.js'
+import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
 
 /**
  * A stream, batch by batch: append the chunks of every `write` and of `finish` in order. A dictionary is written before
@@ -66,13 +67,56 @@ export function encodeIpcStream(schema: Schema, batches: readonly Batch[]): Uint
 
 /** A file that any Arrow tool opens: magic, the stream, footer. No batch is fine: the schema is there. */
 export function encodeIpcFile(schema: Schema, batches: readonly Batch[]): Uint8Array[] {
+  const writer = fileBegun(schema)
+  const blocks = encodeBodies(schema, batches, writer)
+  endFile(writer, schema, blocks.dictionaries, blocks.batches)
+  return writer.takeChunks()
+}
+
+/** The bytes of `encodeIpcFile`, batch by batch: append the chunks of every `write` and of `finish` in order. */
+export class IpcFileSender {
+  readonly #schema: Schema
+  readonly #writer: IpcWriter
+  readonly #blocks: Block[] = []
+
+  /** Of a schema without dictionaries, which come before the first batch and are of all of them. */
+  constructor(schema: Schema) {
+    assert(!hasDictionaries(schema), 'dictionaries are known with the last batch')
+    this.#schema = schema
+    this.#writer = fileBegun(schema)
+  }
+
+  write({ length, columns }: Batch): Uint8Array[] {
+    this.#blocks.push(writeColumns(length, columns, this.#writer))
+    return this.#writer.takeChunks()
+  }
+
+  /** The last of the chunks is the footer. */
+  finish(): Uint8Array[] {
+    endFile(this.#writer, this.#schema, [], this.#blocks)
+    return this.#writer.takeChunks()
+  }
+}
+
+export function hasDictionaries(schema: Schema): boolean {
+  return dictionaryFields(wireFields(schema)).length > 0
+}
+
+function fileBegun(schema: Schema): IpcWriter {
   const writer = new IpcWriter(wideAlignment)
   writer.push(fileHead())
   writer.push(encodeSchemaMessage(schema, writer.position, wideAlignment))
-  const blocks = encodeBodies(schema, batches, writer)
+  return writer
+}
+
+function endFile(
+  writer: IpcWriter,
+  schema: Schema,
+  dictionaries: readonly Block[],
+  batches: readonly Block[],
+): void {
   writer.push(endOfStream())
-  writer.push(encodeFooter(schema, blocks.dictionaries, blocks.batches))
-  return writer.takeChunks()
+  writer.push(encodeFooter(schema, dictionaries, batches))
 }
 
 /** The first 8 bytes of a file. */
@@ -95,10 +139,12 @@ function encodeBodies(schema: Schema, batches: readonly Batch[], writer: IpcWrit
     flattenColumn(values, flat)
     return writer.body(values.length, flat, id)
   })
-  const blocks = batches.map((batch, i) => {
-    const flat: FlatColumns = { nodes: [], buffers: [] }
-    for (const column of rewritten[i]!) flattenColumn(column, flat)
-    return writer.body(batch.length, flat, null)
-  })
+  const blocks = batches.map(({ length }, i) => writeColumns(length, rewritten[i]!, writer))
   return { dictionaries, batches: blocks }
+}
+
+function writeColumns(length: number, columns: readonly Column[], writer: IpcWriter): Block {
+  const flat: FlatColumns = { nodes: [], buffers: [] }
+  for (const column of columns) flattenColumn(column, flat)
+  return writer.body(length, flat, null)
 }

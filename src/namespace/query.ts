@@ -5,12 +5,13 @@ import { Pacer } from '../primitives/pacer.js'
 import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'
 import { analyzePlan } from '../query/analyze.js'
 import { narrowedToEnds } from '../query/ends.js'
-import { executePlan } from '../query/execute.js'
+import { beginScan, executePlan } from '../query/execute.js'
 import { explainPlan } from '../query/explain.js'
 import type { Plan } from '../query/plan.js'
 import { settleQuery } from '../query/settle.js'
 import { RowSource } from '../query/source.js'
 import type { TableReader } from '../table/table-reader.js'
+import { answered } from './answered.js'
 import { ReadRows } from './arrow-rows.js'
 import { type Engine, type OpenTable, openTable, openVersion } from './engine.js'
 
@@ -18,6 +19,9 @@ export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request,
   const { reader, version, other } = await openVersions(engine, request.id, request, options)
   const pacer = new Pacer(options.signal)
   const plan = await narrowedToEnds(settled(engine, request, reader), reader, pacer)
+  const { streamAfter } = options
+  const scan = streamAfter === undefined ? null : beginScan(plan, reader, other, pacer, engine.clock)
+  if (scan !== null) return answered(version, scan, streamAfter!)
   const { schema, batches } = await executePlan(plan, reader, other, pacer, engine.clock)
   return new ReadRows(version, schema, batches)
 }

@@ -15,6 +15,11 @@ export interface ArrowReply {
   /** Version of the table that was read. */
   readonly version: number
   readonly chunks: readonly Uint8Array[]
+  /**
+   * What follows the chunks, found as it is asked for; to be read once. The last chunk of it is the footer of the file. Throws
+   * what a query throws, `signal.reason` included: then what came before is no answer. Only where `streamAfter` allows it.
+   */
+  readonly rest?: AsyncIterable<Uint8Array> | undefined
 }
 
 /** Rows for a write: an Arrow IPC stream or file. */
@@ -51,8 +56,17 @@ export interface CallOptions {
   readonly dialect?: 'namespace' | 'lance' | undefined
 }
 
+/** For who can give an answer away in parts. */
+export interface StreamedCallOptions extends CallOptions {
+  /**
+   * Bytes of an answer after which the rest of it may come as it is found (`ArrowReply.rest`). The bytes are only to be looked
+   * at: they may be those the engine keeps. Default: it is gathered whole, as it always is by an engine elsewhere.
+   */
+  readonly streamAfter?: number | undefined
+}
+
 /** What handlers are given: the options of the call, and its key with the fingerprint of its request. */
-export interface HandlerOptions extends CallOptions {
+export interface HandlerOptions extends StreamedCallOptions {
   readonly idempotency?: Idempotency | undefined
 }
 

@@ -35,18 +35,9 @@ export async function executePlan(
   clock: Clock,
   meter: Meter | null = null,
 ): Promise<QueryResult> {
-  const { offset, limit, search, output, grouping, distinct } = plan
-  const ranked = isRanked(plan)
-  const run: Run = {
-    plan,
-    source: new RowSource(reader, pacer, other, meter),
-    pacer,
-    names: namesOf(output.map(({ value }) => value)),
-    seed: seedOf(clock),
-    window: ranked ? { offset: 0, limit: Number.POSITIVE_INFINITY } : { offset, limit },
-  }
-  const marks = plan.highlights.length === 0 ? [] : [highlightsField(plan)]
-  const schema: Schema = { fields: [...output.map(({ field }) => field), ...marks] }
+  const { search, grouping, distinct } = plan
+  const run = runOf(plan, reader, other, pacer, clock, meter)
+  const schema = schemaOf(plan)
   const batches: Batch[] = []
   if (distinct) {
     const distinct = () => distinctRows(run, schema)
@@ -61,21 +52,75 @@ export async function executePlan(
     }
     return { schema, batches }
   }
-  if (plan.order.length > 0 && !ranked) {
+  if (plan.order.length > 0 && !isRanked(plan)) {
     for await (const batch of rowsInOrder(run, schema)) batches.push(batch)
     return { schema, batches }
   }
   if (search !== null && search.batch !== null) return answers(run, search, search.batch, schema)
-  for (const hits of regrouped(wantedRows(run), chunkRows)) {
-    if (hits instanceof Promise) {
-      await hits
-      continue
-    }
-    const batch = rowsOut(run, hits, schema)
-    const rows = batch instanceof Promise ? await batch : batch
-    batches.push(marks.length === 0 ? rows : await withHighlights(rows, run, hits))
+  for (const batch of rowsInGroups(run, schema, true)) {
+    if (batch instanceof Promise) await batch
+    else batches.push(batch)
   }
   return { schema, batches }
+}
+
+/** A plan whose answer is its rows as they are met. */
+export interface Scan {
+  readonly schema: Schema
+  /** As `executePlan` gives them, but they may be views of what is kept in memory; each is found when it is asked for. */
+  readonly batches: Flow<Batch>
+}
+
+/** Begins a plan that need not know all of its answer to give the first of it; null for any other. */
+export function beginScan(
+  plan: Plan,
+  reader: TableReader,
+  other: TableReader | null,
+  pacer: Pacer,
+  clock: Clock,
+): Scan | null {
+  const isPlain = plan.grouping === null && !plan.distinct && plan.order.length === 0 && !isRanked(plan)
+  if (!isPlain) return null
+  const schema = schemaOf(plan)
+  return { schema, batches: rowsInGroups(runOf(plan, reader, other, pacer, clock, null), schema, false) }
+}
+
+function runOf(
+  plan: Plan,
+  reader: TableReader,
+  other: TableReader | null,
+  pacer: Pacer,
+  clock: Clock,
+  meter: Meter | null,
+): Run {
+  const { offset, limit, output } = plan
+  return {
+    plan,
+    source: new RowSource(reader, pacer, other, meter),
+    pacer,
+    names: namesOf(output.map(({ value }) => value)),
+    seed: seedOf(clock),
+    window: isRanked(plan) ? { offset: 0, limit: Number.POSITIVE_INFINITY } : { offset, limit },
+  }
+}
+
+/** The columns of the answer, but for the number of its query where there are several. */
+function schemaOf(plan: Plan): Schema {
+  const marks = plan.highlights.length === 0 ? [] : [highlightsField(plan)]
+  return { fields: [...plan.output.map(({ field }) => field), ...marks] }
+}
+
+/** The answer as its rows are found. `owned`: in batches that share no memory with the cache. */
+function* rowsInGroups(run: Run, schema: Schema, owned: boolean): Flow<Batch> {
+  for (const hits of regrouped(wantedRows(run), chunkRows)) {
+    if (hits instanceof Promise) {
+      yield hits
+      continue
+    }
+    const rows = yield* arrival(rowsOut(run, hits, schema, owned))
+    const isMarked = run.plan.highlights.length > 0
+    yield isMarked ? yield* arrival(withHighlights(rows, run, hits)) : rows
+  }
 }
 
 /** The nearest rows of each query of a batch, one query after the other. */
@@ -168,10 +213,10 @@ function rowsIn({ length }: Batch): number {
   return length
 }
 
-/** The columns of the answer for some rows as one batch, sharing no memory with the cache. */
-function rowsOut(run: Run, hits: RowHits, schema: Schema): Soon<Batch> {
+/** The columns of the answer for some rows as one batch. `owned`: sharing no memory with the cache. */
+function rowsOut(run: Run, hits: RowHits, schema: Schema, owned = true): Soon<Batch> {
   return outputOf(run, schema, hits.offsets.length, (from, to) =>
-    run.source.batch(sliceHits(hits, from, to), run.names, true),
+    run.source.batch(sliceHits(hits, from, to), run.names, owned),
   )
 }
 

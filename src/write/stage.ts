@@ -125,6 +125,8 @@ async function stageFiles(
   return { drafts, rows: drafts.reduce((sum, draft) => sum + draft.rows, 0) }
 }
 
+const nothing = new Uint8Array(0)
+
 function cutBatch(batch: Batch, from: number, rows: number): Batch {
   return sliceBatch(batch, from, Math.min(rows, batch.length - from))
 }
@@ -141,15 +143,22 @@ async function stageFragment(
   const zones = new ZoneCollector(schema)
   let rows = 0
   let end: { bytes: number; footerCrc: number } | undefined
+  /** Those of one record batch; none at the end. */
+  const nextChunks = async (): Promise<Uint8Array[]> => {
+    const pending = rows < rowsMax ? await source.take(Math.min(batchRows, rowsMax - rows)) : []
+    for (const batch of pending) {
+      rows += batch.length
+      await zones.add(batch, pacer)
+    }
+    return pending.length === 0 ? [] : runPaced(writer.writeJoined(pending), pacer)
+  }
   async function* chunks(): AsyncGenerator<Uint8Array> {
-    while (rows < rowsMax) {
-      const pending = await source.take(Math.min(batchRows, rowsMax - rows))
-      if (pending.length === 0) break
-      for (const batch of pending) {
-        rows += batch.length
-        await zones.add(batch, pacer)
-      }
-      yield* await runPaced(writer.writeJoined(pending), pacer)
+    for (;;) {
+      const written = await nextChunks()
+      if (written.length === 0) break
+      while (written.length > 0) yield written.shift()!
+      // Whoever passes chunks on holds each until the next one comes: here that would be all of a batch, while another is gathered.
+      yield nothing
     }
     const { chunks: last, ...totals } = writer.finish()
     yield* last

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { bench as commit } from '../../bench/commit.js'
 import { runBench } from '../../bench/harness.js'
+import { bench as httpStream } from '../../bench/http-stream.js'
 import { bench as indexBuild } from '../../bench/index-build.js'
 import { bench as ingest } from '../../bench/ingest.js'
 import { bench as memory } from '../../bench/memory.js'
@@ -88,6 +89,14 @@ test('memory: each process tells its peak, and answers the same on a smaller hea
     expect(figures!.peakMegabytes).toBeGreaterThan(10)
   }
   expect(new Set(hits!.entries.map(({ answer }) => answer)).size).toBe(1)
+})
+
+test('http-stream: everything is taken, and given back in either form', async () => {
+  const [uploads, downloads] = (await runBench(httpStream, 'small')).cases
+  expect(uploads!.entries).toHaveLength(2)
+  for (const { name, figures } of uploads!.entries)
+    expect(figures!.batchesMore, name).toBeGreaterThanOrEqual(0)
+  expect(downloads!.entries).toHaveLength(3)
 })
 
 test('query-text: who has no index, and who has some rows beside one, find what the others do', async () => {

@@ -1,0 +1,73 @@
+/**
+ * A server in a process of its own: what `http-stream` measures. Arguments: `sheaf`, or `bare` for one of node:http alone, which
+ * keeps what it is sent in a file and sends what is in it; a folder; and `cacheBytes`. Says where it listens, and on demand how
+ * much memory it has taken, and for how long its event loop stood still, since it was asked last.
+ */
+import { createReadStream, createWriteStream, readFileSync, writeFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { connect } from 'sheaf'
+import { serve } from 'sheaf/http'
+
+const [kind, folder, cacheBytes] = process.argv.slice(2)
+
+async function bare() {
+  const path = join(folder, 'bytes')
+  const server = createServer(async (request, response) => {
+    if (request.method === 'POST') {
+      await pipeline(request, createWriteStream(path))
+      const file = await open(path)
+      await file.datasync()
+      await file.close()
+    } else await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), response, { end: false })
+    response.end()
+  })
+  await new Promise(resolve => server.listen(0, '127.0.0.1', resolve))
+  return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.closeAllConnections() }
+}
+
+async function sheaf() {
+  const ns = await connect(folder, { cacheBytes: Number(cacheBytes) })
+  const server = await serve(ns, { port: 0 })
+  const close = async () => {
+    await server.close()
+    await ns.close()
+  }
+  return { url: server.url, close }
+}
+
+/** Bytes of memory now, and at most since `forget`, by the kernel's count. */
+function memory() {
+  const status = readFileSync('/proc/self/status', 'latin1')
+  const [peak, now] = ['VmHWM', 'VmRSS'].map(
+    name => 1024 * Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)[1]),
+  )
+  return { peak, now }
+}
+
+function forget() {
+  writeFileSync('/proc/self/clear_refs', '5')
+  longestGapMs = 0
+}
+
+let last = performance.now()
+let longestGapMs = 0
+setInterval(() => {
+  const now = performance.now()
+  longestGapMs = Math.max(longestGapMs, now - last - 1)
+  last = now
+}, 1)
+
+const { url, close } = await (kind === 'bare' ? bare() : sheaf())
+process.on('message', async word => {
+  if (word === 'close') {
+    await close()
+    process.exit()
+  }
+  process.send({ ...memory(), longestGapMs })
+  if (word === 'forget') forget()
+})
+process.on('disconnect', () => process.exit())
+process.send({ url })

@@ -1,0 +1,49 @@
+/** Answers that are begun before all of their rows are found. */
+import type { Batch } from '../arrow/column.js'
+import { hasDictionaries, IpcFileSender } from '../arrow/encode-ipc.js'
+import { batchBytes } from '../arrow/layout.js'
+import { awaited, type Flow } from '../primitives/soon.js'
+import type { ArrowReply } from '../protocol/calls.js'
+import type { Scan } from '../query/execute.js'
+import { ReadRows } from './arrow-rows.js'
+
+/**
+ * The answer to a scan: whole where it has no more than `streamAfter` bytes, or dictionaries, which are of all its rows; else
+ * its first batches, and the rest as they are found. The bytes are the same.
+ */
+export async function answered(
+  version: number,
+  { schema, batches }: Scan,
+  streamAfter: number,
+): Promise<ArrowReply> {
+  const first: Batch[] = []
+  const isWhole = await gather(batches, first, hasDictionaries(schema) ? Infinity : streamAfter)
+  if (isWhole) return new ReadRows(version, schema, first)
+  const sender = new IpcFileSender(schema)
+  return { version, chunks: first.flatMap(batch => sender.write(batch)), rest: rest(batches, sender) }
+}
+
+/** Takes batches until they have more than `most` bytes; whether those are all there are. */
+async function gather(batches: Flow<Batch>, into: Batch[], most: number): Promise<boolean> {
+  try {
+    for (let bytes = 0; bytes <= most; ) {
+      const { done, value } = batches.next()
+      if (done === true) return true
+      if (value instanceof Promise) {
+        await value
+        continue
+      }
+      into.push(value)
+      bytes += batchBytes(value)
+    }
+    return false
+  } catch (error) {
+    batches.return()
+    throw error
+  }
+}
+
+async function* rest(batches: Flow<Batch>, sender: IpcFileSender): AsyncGenerator<Uint8Array> {
+  for await (const batch of awaited(batches)) yield* sender.write(batch)
+  yield* sender.finish()
+}
