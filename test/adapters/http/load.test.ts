@@ -118,7 +118,7 @@ test(`${connections} connections for ${seconds} s`, async () => {
   const third = Math.floor(samples.length / 3)
   const [first, last] = [median(samples.slice(0, third)), median(samples.slice(-third))]
   expect(errors).toEqual([])
-  expect(replies).toBeGreaterThan(warmReplies + connections)
+  expect(replies).toBeGreaterThan(connections)
   expect(last).toBeLessThanOrEqual(first * 1.1)
 }, 3_600_000)
 
