@@ -38,6 +38,7 @@ import type { Engine } from './engine.js'
 import { explainLoss } from './expired.js'
 import { bindOperations, readsOnly } from './handlers.js'
 import { indexKind } from './index-build.js'
+import { listJobs } from './job-list.js'
 import { Namespace } from './namespace.js'
 import { takeSnapshot } from './snapshot.js'
 import type { RootStats } from './stats.js'
@@ -149,6 +150,7 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
       await upkeep.finish(call.signal)
     },
     stats,
+    jobs: (call = {}) => listJobs(engine, call),
     verify: (call = {}) => {
       if (readOnly && call.repair === true) throw isReadOnly()
       return verifyOpen(engine, call)
@@ -377,7 +379,13 @@ export async function openEngine(
     drafts: new Activity(clock),
   }
   jobs.observe(committer.state)
-  const stats = () => ({ memory: memory.stats(), log: { slot: committer.head }, upkeep: { ...done } })
+  const stats = () => ({
+    id: committer.state.root,
+    format: 1 as const,
+    memory: memory.stats(),
+    log: { slot: committer.head, checkpoint: written.slot },
+    upkeep: { ...done },
+  })
   const close = async () => {
     await jobs.close()
     await pins.close()

@@ -12,6 +12,7 @@ import { parseId } from '../protocol/identifiers.js'
 import { checkFits, conformBatches } from '../write/conform.js'
 import { ArrowRows, readReply } from './arrow-rows.js'
 import { jobEnded } from './job-ended.js'
+import type { JobInfo } from './job-list.js'
 import { wireWord } from './options.js'
 import { columnsField } from './selection.js'
 import type { RootStats } from './stats.js'
@@ -66,6 +67,7 @@ export interface LocalFeatures {
   readonly watch: (options?: CallOptions) => AsyncIterable<number>
   readonly optimize: (options?: CallOptions) => Promise<void>
   readonly stats: () => RootStats
+  readonly jobs: (options?: CallOptions) => Promise<readonly JobInfo[]>
   readonly verify: (options?: VerifyOptions) => Promise<Verification>
 }
 
@@ -252,6 +254,14 @@ export class Namespace implements AsyncDisposable {
    */
   stats(): RootStats {
     return this.#here('the state of a root').stats()
+  }
+
+  /**
+   * Work on the root that is queued or under way, in any process, and what of it has failed lately: a day, or ten thousand jobs,
+   * whichever is more. Throws code 0 where the root is open in another process, and of a snapshot.
+   */
+  async jobs(options: CallOptions = {}): Promise<readonly JobInfo[]> {
+    return this.#here('the list of jobs').jobs(options)
   }
 
   /**

@@ -89,6 +89,7 @@ export async function openWithBuilder(store = new MemoryStore('memory://')) {
     stats: () => {
       throw new Error('no stats here')
     },
+    jobs: () => Promise.reject(new Error('no list of jobs here')),
     verify: () => Promise.reject(new Error('no verification here')),
   })
   return { ns, ops: ns.operations, engine, builder, store }

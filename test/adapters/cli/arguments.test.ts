@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { readArguments, usage } from '../../../adapters/cli/arguments.js'
+import { readArguments } from '../../../adapters/cli/arguments.js'
+import { usage } from '../../../adapters/cli/usage.js'
 
 describe('readArguments', () => {
   test('serve takes a directory, a port and an address, in any order', () => {

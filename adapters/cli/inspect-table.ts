@@ -1,0 +1,193 @@
+/** What there is to tell of a table, as data: `inspect --json` prints it as it is. */
+import { schemaFromJson } from '../../src/arrow/schema-json.js'
+import { typeName } from '../../src/arrow/type-name.js'
+import { ErrorCode, SheafError } from '../../src/errors.js'
+import type { Namespace } from '../../src/index.js'
+import type { Reply } from '../../src/protocol/calls.js'
+
+export interface TableFacts {
+  readonly id: readonly string[]
+  /** `declared`: no rows yet; `foreign`: its rows are kept by another engine; `damaged`: it cannot be read. */
+  readonly kind: 'table' | 'view' | 'declared' | 'foreign' | 'damaged'
+  readonly uuid?: string
+  readonly location?: string
+  readonly properties?: Readonly<Record<string, string>>
+  /** The newest. */
+  readonly version?: VersionFacts
+  readonly rows?: number
+  /** Rows that were deleted, and lie in its files. */
+  readonly deadRows?: number
+  /** Of its data, without indexes. */
+  readonly bytes?: number
+  readonly fragments?: number
+  readonly indexes?: readonly IndexFacts[]
+  readonly tags?: readonly TagFacts[]
+  /** Of a view: what it shows. */
+  readonly view?: { readonly source: string | null; readonly version: number | null; readonly query: string }
+  /** What is wrong with it. */
+  readonly problem?: string
+}
+
+export interface VersionFacts {
+  readonly version: number
+  /** RFC 3339. */
+  readonly time: string | null
+  /** What made it; null where another engine did. */
+  readonly operation: string | null
+}
+
+export interface TagFacts {
+  readonly name: string
+  readonly version: number
+}
+
+export interface IndexFacts {
+  readonly name: string
+  readonly type: string
+  readonly columns: readonly string[]
+  readonly status: string
+  readonly rows: number
+  /** Rows that it lacks. */
+  readonly unindexedRows: number
+  readonly segments: number
+  readonly bytes: number
+  readonly created: string
+  /** What it was made with. */
+  readonly parameters: Readonly<Record<string, unknown>>
+  readonly reason?: string
+}
+
+export interface ColumnFacts {
+  readonly name: string
+  readonly type: string
+  readonly nullable: boolean
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+export interface TableDetails extends TableFacts {
+  readonly columns: readonly ColumnFacts[]
+  readonly metadata: Readonly<Record<string, string>>
+  /** The newest ten, newest first. */
+  readonly versions: readonly VersionFacts[]
+  /** Living rows of a fragment. */
+  readonly fragmentRows: FragmentStats['lengths'] | null
+}
+
+type FragmentStats = Reply<'getTableStats'>['fragment_stats']
+
+/** Versions that are told of. */
+const toldVersions = 10
+
+/** Of a table that is damaged, it is said what is wrong with it; and nothing else fails of that. */
+export async function describeTable(
+  { operations }: Namespace,
+  id: readonly string[],
+  signal: AbortSignal,
+): Promise<TableFacts> {
+  const options = { signal }
+  try {
+    const described = await operations.describeTable({ id, load_detailed_metadata: true }, options)
+    const { uuid, location, properties = {}, metadata = {}, schema, version } = described
+    const entry = { id, ...(uuid !== undefined && { uuid }), location, properties }
+    if (version === undefined) return { kind: 'declared', ...entry }
+    const [newest] = (await operations.listTableVersions({ id, limit: 1, descending: true }, options))
+      .versions
+    const { tags } = await operations.listTableTags({ id }, options)
+    const facts = {
+      ...entry,
+      version: newest === undefined ? { version, time: null, operation: null } : versionFacts(newest),
+      tags: Object.entries(tags).map(([name, tag]) => ({ name, version: tag.version })),
+    }
+    if (schema === undefined) return { kind: 'foreign', ...facts }
+    const stats = await operations.getTableStats({ id }, options)
+    const { indexes } = await operations.listTableIndices({ id }, options)
+    const query = metadata['geneva::view::query']
+    return {
+      kind: query === undefined ? 'table' : 'view',
+      ...facts,
+      rows: stats.num_rows,
+      deadRows: described.stats?.num_deleted_rows ?? 0,
+      bytes: stats.total_bytes,
+      fragments: stats.fragment_stats.num_fragments,
+      indexes: indexes.map(indexFacts),
+      ...(query !== undefined && { view: viewFacts(query, metadata) }),
+    }
+  } catch (error) {
+    if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) throw error
+    return { id, kind: 'damaged', problem: error.message }
+  }
+}
+
+/** All of it. Throws code 18 for one that is damaged. */
+export async function detailTable(
+  ns: Namespace,
+  id: readonly string[],
+  signal: AbortSignal,
+): Promise<TableDetails> {
+  const { operations } = ns
+  const facts = await describeTable(ns, id, signal)
+  if (facts.kind === 'damaged') throw new SheafError(ErrorCode.Internal, facts.problem!)
+  const options = { signal }
+  if (facts.kind === 'declared')
+    return { ...facts, columns: [], metadata: {}, versions: [], fragmentRows: null }
+  const request = { id, limit: toldVersions, descending: true }
+  const { versions } = await operations.listTableVersions(request, options)
+  const { schema, metadata = {} } = await operations.describeTable({ id }, options)
+  const ofSheaf = facts.kind !== 'foreign'
+  const stats = ofSheaf ? await operations.getTableStats({ id }, options) : null
+  return {
+    ...facts,
+    columns: schema === undefined ? [] : columnFacts(schema),
+    metadata,
+    versions: versions.map(versionFacts),
+    fragmentRows: stats === null ? null : stats.fragment_stats.lengths,
+  }
+}
+
+function versionFacts({
+  version,
+  timestamp_millis: ms,
+  metadata,
+}: Reply<'describeTableVersion'>['version']): VersionFacts {
+  return {
+    version,
+    time: ms === undefined ? null : new Date(ms).toISOString(),
+    operation: metadata?.operation ?? null,
+  }
+}
+
+function indexFacts(index: Reply<'listTableIndices'>['indexes'][number]): IndexFacts {
+  const { reason: _, ...parameters } = JSON.parse(index.index_details ?? '{}') as Record<string, unknown>
+  return {
+    name: index.index_name,
+    type: index.index_type,
+    columns: index.columns,
+    status: index.status,
+    rows: index.num_indexed_rows,
+    unindexedRows: index.num_unindexed_rows,
+    segments: index.num_segments,
+    bytes: index.size_bytes,
+    created: index.created_at,
+    parameters,
+    ...(index.reason !== undefined && { reason: index.reason }),
+  }
+}
+
+function viewFacts(query: string, metadata: Readonly<Record<string, string>>): TableFacts['view'] & object {
+  const version = metadata['geneva::view::base_version']
+  return {
+    source: metadata['geneva::view::base_table'] ?? null,
+    version: version === undefined ? null : Number(version),
+    query,
+  }
+}
+
+function columnFacts(json: Parameters<typeof schemaFromJson>[0]): readonly ColumnFacts[] {
+  const { fields } = schemaFromJson(json)
+  return fields.map(({ name, type, nullable, metadata = {} }) => ({
+    name,
+    type: typeName(type),
+    nullable,
+    metadata,
+  }))
+}
