@@ -6,20 +6,23 @@ export interface Limits {
   readonly bodyBytes: number
   /** Bytes one message of an Arrow body may take, as sent and as decoded; above it 413. Default 1 GiB. */
   readonly messageBytes: number
-  /** Calls at a time of all callers; above it 503. Default 256. */
+  /** Connections at a time; one more is closed unanswered. Default 10,000. */
+  readonly connections: number
+  /** Calls at a time of all callers, until their replies are out; above it 503. Default 1024: a call that waits takes a few kilobytes. */
   readonly inFlight: number
   /** Calls at a time of one caller, by principal, else by address; above it 429. Default: as many as `inFlight`. */
   readonly inFlightPerCaller: number
   /** Longest time for a call, whatever the client asks for in `x-request-timeout-ms`; above it 503. Default: no limit. */
   readonly requestMs: number
-  /** Longest pause of a client in sending or reading; after it the connection ends. Default 60 s. */
+  /** Longest pause of a client in sending (408) or reading; after it the connection ends. Default 60 s. */
   readonly pauseMs: number
 }
 
 const defaults: Limits = {
   bodyBytes: 16 * 2 ** 30,
   messageBytes: 2 ** 30,
-  inFlight: 256,
+  connections: 10_000,
+  inFlight: 1024,
   inFlightPerCaller: Number.POSITIVE_INFINITY,
   requestMs: Number.POSITIVE_INFINITY,
   pauseMs: 60_000,

@@ -19,17 +19,27 @@ export interface ServeOptions {
   readonly limits?: Partial<Limits> | undefined
   /** Header fields that are context begin with one of these, in lower case. Default `x-sheaf-ctx-`, `x-ns-ctx-`, `x-lance-ctx-`. */
   readonly contextPrefixes?: readonly string[] | undefined
-  /** Called once per request, when its reply is out or nobody waits for it any more. */
+  /** Called once per request, before its client can have the whole reply, or when nobody waits for one any more. What it throws is dropped. */
   readonly logger?: ((record: RequestRecord) => void) | undefined
 }
 
+/** What handling learns of a request, as far as it came. */
+export type Particulars = Record<string, unknown>
+
 /** What a log says of a request. Secrets are in none of it. */
 export interface RequestRecord {
+  /** Empty, like `path`, where what was sent is not HTTP. */
   readonly method: string
   readonly path: string
   /** Absent where the path means none. */
   readonly operation?: OperationName | undefined
   readonly status: number
+  /** From its head to the end of its reply, as far as that was up to the server. */
+  readonly durationMs: number
+  /** Of the body, as far as it was read. */
+  readonly bytesIn: number
+  /** Of the body of the reply, as far as it was sent. */
+  readonly bytesOut: number
   /** What went wrong, whole; the client may have been told less. */
   readonly error?: unknown
 }

@@ -1,7 +1,7 @@
 /** What is answered to bytes that are no HTTP request. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { invalidInput } from '../../src/errors.js'
+import { invalidInput, type SheafError, unsupported } from '../../src/errors.js'
 import { errorReply, serverVersion } from './reply.js'
 
 /** A request and what becomes of it. */
@@ -11,9 +11,22 @@ export interface Exchange {
   readonly answered: Promise<unknown>
 }
 
-const statusOfParseError: Readonly<Record<string, readonly [status: number, phrase: string]>> = {
-  HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'],
+const statusOfParseError: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+}
+
+/** What somebody is told whose bytes failed as HTTP. */
+export function notHttp({ code = '' }: NodeJS.ErrnoException): SheafError {
+  const status = statusOfParseError[code] ?? 400
+  const what = status === 408 ? 'no whole request came in time' : 'the request is not valid HTTP'
+  return invalidInput(`${what}: ${code}`, { status })
+}
+
+/** What somebody is told who takes the server for a proxy. */
+export function noProxy(): SheafError {
+  return unsupported('CONNECT is not a method of this server', { status: 405 })
 }
 
 /** How long a refused client may take to read why. */
@@ -23,12 +36,13 @@ const refused = new WeakSet<Duplex>()
 
 /**
  * Answers what is not even HTTP, after the requests before it on the same connection, and ends the connection. In the
- * middle of a reply nothing can be said.
+ * middle of a reply nothing can be said. `ending` is called before the client can know, with the bytes it will be sent.
  */
 export async function refuse(
-  error: NodeJS.ErrnoException,
+  cause: SheafError,
   socket: Duplex,
   exchanges: readonly Exchange[],
+  ending: (bytesOut: number) => void,
 ): Promise<void> {
   if (refused.has(socket)) return
   refused.add(socket)
@@ -36,14 +50,13 @@ export async function refuse(
   if (!inBody) await Promise.all(exchanges.map(({ answered }) => answered))
   const saying = exchanges.some(({ response }) => response.headersSent && !response.writableFinished)
   if (saying || !socket.writable) return void socket.destroy()
-  const code = error.code ?? ''
-  const [status, phrase] = statusOfParseError[code] ?? [400, 'Bad Request']
-  const cause = invalidInput(`the request is not valid HTTP: ${code}`, { status })
-  const { headers, chunks } = errorReply(cause, '', 'namespace')
-  const fields = { ...serverVersion, ...headers, connection: 'close', 'content-length': chunks[0]!.length }
+  const { status, headers, chunks } = errorReply(cause, '', 'namespace')
+  const body = chunks[0]!
+  const fields = { ...serverVersion, ...headers, connection: 'close', 'content-length': body.length }
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.write(`HTTP/1.1 ${status} ${phrase}\r\n${lines.join('')}\r\n`)
-  socket.end(chunks[0], () => {
+  ending(body.length)
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`)
+  socket.end(body, () => {
     setTimeout(() => socket.destroy(), inBody ? 0 : refusalMs).unref()
   })
 }

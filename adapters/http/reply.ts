@@ -8,7 +8,7 @@ import { writeReply } from '../../src/protocol/wire.js'
 import { lengthOf } from '../bytes.js'
 import { streamOfFile } from './arrow-stream.js'
 import { bodyIn, type Dialect, errorIn } from './dialect.js'
-import { first } from './events.js'
+import { first, longestTimerMs } from './events.js'
 
 /** Sent with every reply: from 0.3.0 on LanceDB's client sends full-text queries whole, from 0.4.0 on it sends multipart writes. */
 export const serverVersion = { 'phalanx-version': '0.3.0' } as const
@@ -76,6 +76,15 @@ export function errorReply(
   return jsonReply(status, errorBody(error, instance, status), { ...headers, ...wait })
 }
 
+export interface Sending {
+  /** No request follows on the connection. */
+  readonly last: boolean
+  /** Longest pause of the client in reading. */
+  readonly pauseMs: number
+  /** Called before the last of the body goes out, or when nobody waits for it, with the bytes of it that were sent; perhaps twice. */
+  readonly ending: (bytesOut: number) => void
+}
+
 /**
  * Sends a reply as fast as the client takes it; resolves when it is out, or when the client is gone. What the client still
  * sends is read for a while before the connection ends: a socket closed with bytes unread takes the reply with it.
@@ -84,27 +93,39 @@ export async function send(
   request: IncomingMessage,
   response: ServerResponse,
   reply: HttpReply,
-  last: boolean,
+  { last, pauseMs, ending }: Sending,
 ): Promise<void> {
+  const { socket } = request
   // The end of the body may be in the bytes that are being parsed right now.
   if (!request.complete) await new Promise(resolve => setImmediate(resolve))
-  if (isGone(request, response)) return
+  // Replies to the requests before it on the connection go first; until then this one is not what the client pauses in.
+  if (response.socket === null && !isGone(request, response)) {
+    await first([response, 'socket'], [response, 'close'], [socket, 'close'])
+  }
+  if (isGone(request, response)) return ending(0)
   const gone = whenGone(request, response)
   const unread = !request.complete
+  const { chunks } = reply
+  if (chunks.length === 0) ending(0)
+  // The server sets it anew for the request that comes next.
+  socket.setTimeout(Math.min(pauseMs, longestTimerMs))
   response.writeHead(reply.status, {
     ...serverVersion,
     ...reply.headers,
-    'content-length': lengthOf(reply.chunks),
+    'content-length': lengthOf(chunks),
     ...((last || unread) && { connection: 'close' }),
   })
-  for (const chunk of reply.chunks) {
+  let bytes = 0
+  for (const [i, chunk] of chunks.entries()) {
+    bytes += chunk.length
+    if (i === chunks.length - 1) ending(bytes)
     if (response.write(chunk)) continue
-    await first([response, 'drain'], [response, 'close'], [request.socket, 'close'])
-    if (isGone(request, response)) return
+    await first([response, 'drain'], [response, 'close'], [socket, 'close'])
+    if (isGone(request, response)) return ending(bytes)
   }
   if (unread) {
     response.flushHeaders()
-    await discard(request)
+    await discard(request, pauseMs)
   }
   response.end()
   await gone
@@ -120,17 +141,21 @@ export function whenGone(request: IncomingMessage, response: ServerResponse): Pr
   return first([response, 'close'], [request.socket, 'close'])
 }
 
-/** The most that is read of a request already answered, and the longest pause in it. */
+/** The most that is read of a request already answered, how long, and the longest pause in it. */
 const discardBytes = 64 << 20
+const discardMs = 30_000
 const discardPauseMs = 5_000
 
-async function discard(request: IncomingMessage): Promise<void> {
+async function discard(request: IncomingMessage, pauseMs: number): Promise<void> {
   let left = discardBytes
   const ended = first([request, 'end'], [request, 'close'])
-  request.setTimeout(discardPauseMs, () => request.destroy())
+  const end = () => void request.destroy()
+  request.setTimeout(Math.min(discardPauseMs, pauseMs), end)
+  const timer = setTimeout(end, discardMs)
   request.on('data', (chunk: Uint8Array) => {
     left -= chunk.length
-    if (left < 0) request.destroy()
+    if (left < 0) end()
   })
   await ended
+  clearTimeout(timer)
 }

@@ -3,6 +3,7 @@
  * what is here is HTTP alone.
  *
  * - No request ends the process, and none leaves an error without a JSON object.
+ * - What a request may take of the server is bounded (`limits.ts`), and so is the time for which a client keeps it waiting.
  * - A client that goes away aborts what it was reading. It never aborts a write: whether that commits must not depend on
  *   how long somebody listens. Part of an upload is an error to whoever reads it.
  */
@@ -11,13 +12,18 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { presentable } from '../calls.js'
+import { Admission } from './admission.js'
+import { RequestBody } from './body.js'
 import { Handling, type Served } from './handling.js'
 import { settleLimits } from './limits.js'
-import type { ServeOptions } from './options.js'
-import { type Exchange, refuse } from './refusal.js'
-import { errorReply, type HttpReply, isGone, send, whenGone } from './reply.js'
+import { Metrics } from './metrics.js'
+import type { Particulars, RequestRecord, ServeOptions } from './options.js'
+import { patienceFor } from './patience.js'
+import { type Exchange, noProxy, notHttp, refuse } from './refusal.js'
+import { errorReply, type HttpReply, isGone, send } from './reply.js'
 import { readTarget } from './request.js'
 import { type Found, findRoute } from './routes.js'
+import { systemReply } from './system.js'
 
 export interface HttpServer {
   /** Where the server is reached, base path included. */
@@ -31,7 +37,9 @@ const maxHeaderBytes = 64 * 1024
 /** Longer than the 300 s for which known clients keep an idle connection, so that they are the ones to close it. */
 const keepAliveMs = 305_000
 /** Longest time for one request to arrive: an upload may be slow. */
-const requestMs = 30 * 60_000
+const arrivalMs = 30 * 60_000
+/** How often it is looked whether heads, and whole requests, arrive in time. */
+const lookMs = 5_000
 
 /** Serves `served`. Throws code 13 for options that make no sense, 17 where the address cannot be had. */
 export async function serve(served: Served, options: ServeOptions = {}): Promise<HttpServer> {
@@ -41,54 +49,140 @@ export async function serve(served: Served, options: ServeOptions = {}): Promise
   }
   const limits = settleLimits(options.limits ?? {})
   const handling = new Handling(served, limits)
+  const admission = new Admission(limits)
+  const metrics = new Metrics()
   const basePath = `/${options.basePath ?? ''}`.replace(/\/+/g, '/').replace(/\/$/, '')
   const answering = new Map<IncomingMessage, Exchange>()
+  const connections = new Set<Duplex>()
   let closing = false
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const system = {
+    operations: served.operations,
+    isClosing: () => closing,
+    metrics: () =>
+      metrics.text({
+        inFlight: admission.inFlight,
+        connections: connections.size,
+        stats: statsOf(served),
+      }),
+  }
+
+  /** A log that fails is no reason not to answer. */
+  function log(record: RequestRecord): void {
+    metrics.count(record)
+    try {
+      logger?.(record)
+    } catch {}
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse, expects: Expects): Promise<void> {
+    const begun = performance.now()
     const method = request.method ?? ''
     const target = readTarget(request.url ?? '', basePath)
     const found = target.route === null ? unknown : findRoute(method, target.route)
     const operation = found.kind === 'operation' ? found.name : undefined
+    const sendOn = expects === 'to be told to send' ? () => response.writeContinue() : undefined
+    const body = new RequestBody(request, limits, sendOn)
+    const particulars: Particulars = {}
+    const atEnd: (() => void)[] = []
+
+    const called = async (): Promise<HttpReply> => {
+      const place = operation === undefined ? undefined : admission.enter()
+      if (place !== undefined) atEnd.push(place.leave)
+      const patience = patienceFor(request, response, limits.requestMs)
+      atEnd.push(patience.end)
+      const admit = (principal: string | undefined) =>
+        place?.by(principal ?? `address ${request.socket.remoteAddress}`)
+      return handling.reply({ request, body, target, found, signal: patience.signal, admit, particulars })
+    }
+
     let reply: HttpReply
     let error: unknown
     try {
-      reply = await handling.reply(request, target, found, access =>
-        access === 'read' ? untilGone(request, response) : undefined,
-      )
+      checkHead(request, expects)
+      reply = (await systemReply(target.route, system)) ?? (await called())
     } catch (cause) {
       error = cause
       const shown = isGone(request, response) ? clientGone : presentable(cause)
       reply = errorReply(shown, target.path, target.dialect, operation)
     }
-    await send(request, response, reply, closing)
-    logger?.({ method, path: target.path, operation, status: reply.status, error })
+    const { status } = reply
+    let recorded = false
+    const ending = (bytesOut: number) => {
+      if (recorded) return
+      recorded = true
+      const durationMs = performance.now() - begun
+      const bytesIn = body.bytes
+      log({
+        ...particulars,
+        method,
+        path: target.path,
+        operation,
+        status,
+        durationMs,
+        bytesIn,
+        bytesOut,
+        error,
+      })
+    }
+    try {
+      await send(request, response, reply, { last: closing, pauseMs: limits.pauseMs, ending })
+    } finally {
+      for (const end of atEnd) end()
+      ending(0)
+    }
   }
 
-  const server = createServer(
-    { maxHeaderSize: maxHeaderBytes, keepAliveTimeout: keepAliveMs, requestTimeout: requestMs },
-    (request, response) => {
-      const answered = answer(request, response)
-        .catch(() => response.destroy())
-        .finally(() => answering.delete(request))
-      answering.set(request, { request, response, answered })
-    },
-  )
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    void refuse(
-      error,
-      socket,
-      [...answering.values()].filter(({ request }) => request.socket === socket),
-    )
+  const server = createServer({
+    maxHeaderSize: maxHeaderBytes,
+    keepAliveTimeout: keepAliveMs,
+    requestTimeout: arrivalMs,
+    headersTimeout: Math.min(limits.pauseMs, arrivalMs),
+    connectionsCheckingInterval: Math.max(10, Math.min(lookMs, limits.pauseMs / 4)),
+    // Node's own answer to that has no body.
+    requireHostHeader: false,
   })
+  server.maxConnections = limits.connections
+
+  const begin = (expects: Expects) => (request: IncomingMessage, response: ServerResponse) => {
+    const answered = answer(request, response, expects)
+      .catch(() => response.destroy())
+      .finally(() => answering.delete(request))
+    answering.set(request, { request, response, answered })
+  }
+  server.on('request', begin('nothing'))
+  server.on('checkContinue', begin('to be told to send'))
+  server.on('checkExpectation', begin('something else'))
+
+  const refuseOn = (error: SheafError, socket: Duplex) => {
+    const begun = performance.now()
+    const exchanges = [...answering.values()].filter(({ request }) => request.socket === socket)
+    void refuse(error, socket, exchanges, bytesOut => {
+      const durationMs = performance.now() - begun
+      log({ method: '', path: '', status: error.status, durationMs, bytesIn: 0, bytesOut, error })
+    })
+  }
+  server.on('clientError', (error, socket) => refuseOn(notHttp(error), socket))
+  server.on('connect', (_request, socket: Duplex) => {
+    // From here on nobody else listens to it.
+    socket.on('error', () => {})
+    socket.resume()
+    refuseOn(noProxy(), socket)
+  })
+  server.on('connection', socket => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
+  server.on('drop', () => metrics.countConnectionRefused())
   await listen(server, port, host)
 
   const stop = async () => {
     closing = true
     const closed = new Promise(resolve => server.close(resolve))
     while (answering.size > 0) await Promise.all([...answering.values()].map(({ answered }) => answered))
-    server.closeAllConnections()
+    for (const socket of connections) socket.destroy()
     await closed
+    metrics.close()
   }
   let stopped: Promise<void> | undefined
   return {
@@ -105,16 +199,28 @@ const unknown: Found = { kind: 'unknown' }
 /** For the log alone: there is nobody left to tell. */
 const clientGone = invalidInput('the client did not wait for the reply', { status: 499 })
 
-/** Aborted when the client goes away before its reply is out. */
-function untilGone(request: IncomingMessage, response: ServerResponse): AbortSignal {
-  const controller = new AbortController()
-  if (isGone(request, response)) controller.abort()
-  else {
-    whenGone(request, response).then(() => {
-      if (!response.writableFinished) controller.abort()
+/** What a client expects before it sends the body, or else. */
+type Expects = 'nothing' | 'to be told to send' | 'something else'
+
+/** What HTTP itself demands of the head of a request. */
+function checkHead({ headers, httpVersion }: IncomingMessage, expects: Expects): void {
+  if (headers.host === undefined && httpVersion === '1.1') {
+    throw invalidInput('the request is not valid HTTP: it has no header field Host')
+  }
+  if (expects === 'something else') {
+    throw invalidInput(`nobody here can do what the client expects: ${quote(headers.expect)}`, {
+      status: 417,
     })
   }
-  return controller.signal
+}
+
+/** Nothing where the root is elsewhere. */
+function statsOf(served: Served): ReturnType<NonNullable<Served['stats']>> | undefined {
+  try {
+    return served.stats?.()
+  } catch {
+    return undefined
+  }
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {

@@ -123,7 +123,7 @@ async function mergeRows(
   const rules = mergeRules(request)
   const { head, layout } = await openTable(engine, id, undefined, options)
   const maintained = new MaintainedColumns(layout.schema, engine)
-  const incoming = maintained.withoutOwn(await readBody(body))
+  const incoming = maintained.withoutOwn(await readBody(body, options))
   const schema = maintained.incoming
   checkColumns(incoming.schema, schema)
   const source = await MergeSource.read(incoming, schema, on, seedOf(engine.clock), new Pacer(signal))

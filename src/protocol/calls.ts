@@ -45,6 +45,8 @@ export interface CallOptions {
   readonly idempotencyKey?: string | undefined
   /** UUID of the table the call is about, whatever it is called now; `id` then only says how to call it in messages. */
   readonly table?: string | undefined
+  /** Bytes one message of an Arrow body that comes in chunks may take, as sent and as decoded; code 13 above it. Default 1 GiB. */
+  readonly maxMessageBytes?: number | undefined
   /** Whose names of types replies use: those of the specification (default) or of Lance. */
   readonly dialect?: 'namespace' | 'lance' | undefined
 }

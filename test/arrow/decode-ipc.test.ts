@@ -3,7 +3,6 @@ import { decodeIpc } from '../../src/arrow/decode-ipc.js'
 import { decodeIpcStream } from '../../src/arrow/decode-stream.js'
 import { concatChunks, encodeIpcFile, encodeIpcStream } from '../../src/arrow/encode-ipc.js'
 import {
-  encodeFlatbuffer,
   int8,
   int16,
   int32,
@@ -14,12 +13,11 @@ import {
   tables,
   text,
 } from '../../src/arrow/flatbuffer-write.js'
-import { type FlatColumns, flattenColumn } from '../../src/arrow/flatten.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
 import type { Schema } from '../../src/arrow/types.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
+import { compressedStream, lz4, ipcMessage as message, stored } from '../support/arrow-compressed.js'
 import { contents } from '../support/arrow-generators.js'
-import { encodeLz4Frame } from '../support/arrow-lz4.js'
 
 const batch = rowsToBatch([
   { id: 1, name: 'one', vector: [1, 2] },
@@ -28,15 +26,6 @@ const batch = rowsToBatch([
 const { schema } = batch
 const stream = concatChunks(encodeIpcStream(schema, [batch]))
 const file = concatChunks(encodeIpcFile(schema, [batch]))
-
-/** A message whose header no writer of ours would make. */
-function message(kind: number, header: Part, body: Uint8Array = new Uint8Array(0)): Uint8Array {
-  const metadata = encodeFlatbuffer(table([int16(4), int8(kind), header, int64(body.length)]))
-  const prefix = new DataView(new ArrayBuffer(8))
-  prefix.setUint32(0, 0xffffffff, true)
-  prefix.setInt32(4, metadata.length, true)
-  return concatChunks([new Uint8Array(prefix.buffer), metadata, body])
-}
 
 function schemaMessage(typeId: number, type: Part, children: Part[] = [], endianness = 0): Uint8Array {
   const field = table([text('col'), int8(1), int8(typeId), type, null, tables(children)])
@@ -405,26 +394,7 @@ describe('bodies compressed with LZ4', () => {
   }))
   const plain = rowsToBatch(rows)
 
-  /** As the format wants it: every buffer behind its own length, -1 where compressing did not pay. */
-  function compressed(pays: boolean): Uint8Array {
-    const flat: FlatColumns = { nodes: [], buffers: [] }
-    for (const column of plain.columns) flattenColumn(column, flat)
-    const parts: Uint8Array[] = []
-    const buffers: number[] = []
-    let at = 0
-    for (const buffer of flat.buffers.map(concatChunks)) {
-      const prefix = new Uint8Array(BigInt64Array.of(pays ? BigInt(buffer.length) : -1n).buffer)
-      const framed = concatChunks([prefix, pays ? encodeLz4Frame(buffer) : buffer])
-      const part = buffer.length === 0 ? buffer : concatChunks([framed, new Uint8Array(-framed.length & 7)])
-      buffers.push(at, buffer.length === 0 ? 0 : framed.length)
-      parts.push(part)
-      at += part.length
-    }
-    const codec = table([int8(0), int8(0)])
-    const header = table([int64(rows.length), int64s(flat.nodes, 2), int64s(buffers, 2), codec])
-    const [head] = encodeIpcStream(plain.schema, [])
-    return concatChunks([head!, message(3, header, concatChunks(parts))])
-  }
+  const compressed = (pays: boolean) => compressedStream(plain, pays ? lz4 : stored)
 
   test('decode, compressed or stored', () => {
     for (const pays of [true, false]) {

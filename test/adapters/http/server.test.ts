@@ -480,7 +480,10 @@ describe('errors', () => {
     const reply = await ask(url, { path })
     expectError(reply, 500, ErrorCode.Internal, path)
     expect(reply.text).not.toMatch(/secret|file\.ts|node:|TypeError/)
-    expect(records).toEqual([{ method: 'POST', path, operation: 'tableExists', status: 500, error: cause }])
+    const sizes = { durationMs: expect.any(Number), bytesIn: 0, bytesOut: reply.bytes.length }
+    expect(records).toEqual([
+      { method: 'POST', path, operation: 'tableExists', status: 500, ...sizes, error: cause },
+    ])
   })
 
   test('a reply that cannot be written is a fault of ours', async () => {

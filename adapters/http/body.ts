@@ -1,0 +1,110 @@
+/** Reading what a request brings. */
+import type { IncomingMessage } from 'node:http'
+import { invalidInput, quote, type SheafError } from '../../src/errors.js'
+import { readJson } from '../../src/protocol/json.js'
+import { joined } from '../bytes.js'
+import { firstWithin } from './events.js'
+import type { Limits } from './limits.js'
+
+/** The most JSON a request may hold, whatever the limit on bodies: it is read and parsed as a whole. */
+const maxJsonBytes = 16 << 20
+
+/**
+ * The body of a request. Nothing of it is read before it is asked for, and the client that waits to be told to send is told
+ * then. The message outlives its reader: the reply still has to go out on its socket.
+ */
+export class RequestBody {
+  readonly #message: IncomingMessage
+  readonly #limits: Pick<Limits, 'bodyBytes' | 'pauseMs'>
+  readonly #sendOn: (() => void) | undefined
+  #bytes = 0
+
+  /** `sendOn` tells a client that asked whether to send. */
+  constructor(
+    message: IncomingMessage,
+    limits: Pick<Limits, 'bodyBytes' | 'pauseMs'>,
+    sendOn?: (() => void) | undefined,
+  ) {
+    this.#message = message
+    this.#limits = limits
+    this.#sendOn = sendOn
+  }
+
+  /** Bytes read so far. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /**
+   * The body, chunk by chunk. Throws code 13: with status 413 above the limit, 415 for an encoding, 408 for a client that
+   * pauses too long; and where the connection ends before the body does, so that part of an upload is never taken for the
+   * whole. Waiting for bytes ends with `signal.reason`.
+   */
+  chunks(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+    return this.#read(this.#limits.bodyBytes, signal)
+  }
+
+  /**
+   * The JSON, or undefined where nothing was sent. Throws what `chunks` throws, and code 13 for another content type, and for
+   * text that is not JSON.
+   */
+  async json(signal: AbortSignal | undefined): Promise<unknown> {
+    const limit = Math.min(this.#limits.bodyBytes, maxJsonBytes)
+    const chunks: Uint8Array[] = []
+    for await (const chunk of this.#read(limit, signal)) chunks.push(chunk)
+    if (chunks.length === 0) return undefined
+    const type = this.#message.headers['content-type']
+    if (type === undefined || !/^application\/([\w.+-]+\+)?json *(;|$)/i.test(type)) {
+      throw invalidInput(`the body has the content type ${quote(type ?? 'none')}`, {
+        hint: 'send application/json',
+      })
+    }
+    return readJson(joined(chunks), limit)
+  }
+
+  async *#read(maxBytes: number, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+    const message = this.#message
+    checkEncoding(message.headers['content-encoding'])
+    if (Number(message.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
+    this.#sendOn?.()
+    for (;;) {
+      const chunk = message.read() as Uint8Array | null
+      if (chunk !== null) {
+        this.#bytes += chunk.length
+        if (this.#bytes > maxBytes) throw tooLarge(maxBytes)
+        yield chunk
+      } else if (message.readableEnded || message.destroyed) break
+      else await this.#more(signal)
+    }
+    // Bytes that lay there when the connection was lost are lost with it, also where they were the last.
+    if (!message.complete || !message.readableEnded) throw cutShort(this.#bytes, message.errored ?? undefined)
+  }
+
+  /** Only while somebody waits for the client does its pause count. */
+  async #more(signal: AbortSignal | undefined): Promise<void> {
+    const message = this.#message
+    const { pauseMs } = this.#limits
+    const events = ['readable', 'end', 'error', 'close'].map(event => [message, event] as const)
+    if (await firstWithin(pauseMs, signal, ...events)) return
+    throw invalidInput(`nothing of the body came for ${pauseMs} ms, after ${this.#bytes} bytes`, {
+      status: 408,
+    })
+  }
+}
+
+/** A body that unpacks to more than it is could not be told from one that fits; Arrow bodies are compressed within. */
+function checkEncoding(encoding: string | undefined): void {
+  if (encoding === undefined || /^\s*(identity)?\s*$/i.test(encoding)) return
+  throw invalidInput(`the body has the content encoding ${quote(encoding)}`, {
+    status: 415,
+    hint: 'send it as it is',
+  })
+}
+
+function tooLarge(maxBytes: number): SheafError {
+  return invalidInput(`the body is larger than the limit of ${maxBytes} bytes`, { status: 413 })
+}
+
+function cutShort(length: number, cause?: unknown): SheafError {
+  return invalidInput(`the connection ended after ${length} bytes of the body, before its end`, { cause })
+}

@@ -1,0 +1,286 @@
+/** What a server takes on, and what who asks for more is told. */
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Limits, settleLimits } from '../../../adapters/http/limits.js'
+import type { RequestRecord, ServeOptions } from '../../../adapters/http/options.js'
+import { type HttpServer, serve } from '../../../adapters/http/server.js'
+import { decodeIpc } from '../../../src/arrow/decode-ipc.js'
+import { ErrorCode } from '../../../src/errors.js'
+import { connect } from '../../../src/index.js'
+import type { Operations } from '../../../src/protocol/calls.js'
+import { compressedStream } from '../../support/arrow-compressed.js'
+import { ask, askJson, dial, type RawReply, repliesOf, sendRaw } from '../../support/http.js'
+import { echo, withHandler } from '../echo.js'
+
+let server: HttpServer | undefined
+
+async function start(
+  operations: Operations,
+  limits: Partial<Limits> = {},
+  options: ServeOptions = {},
+): Promise<string> {
+  server = await serve({ operations }, { port: 0, limits, ...options })
+  return server.url
+}
+
+afterEach(async () => {
+  await server?.close()
+  server = undefined
+})
+
+const host = 'host: sheaf\r\n'
+const exists = '/v1/table/t/exists'
+
+/** Calls that wait until they are let go. */
+function waiting(): { operations: Operations; begun(calls: number): Promise<void>; go(): void } {
+  let calls = 0
+  let look = () => {}
+  let go!: () => void
+  const gate = new Promise<void>(resolve => {
+    go = resolve
+  })
+  return {
+    operations: withHandler(async name => {
+      if (name !== 'tableExists') return undefined
+      calls++
+      look()
+      await gate
+      return undefined
+    }),
+    begun: expected =>
+      new Promise(resolve => {
+        look = () => calls >= expected && resolve()
+        look()
+      }),
+    go,
+  }
+}
+
+function expectRefusal(reply: RawReply, status: number, code: ErrorCode): void {
+  expect([reply.status, reply.json]).toMatchObject([status, { status, code }])
+  const isLoad = status === 429 || status === 503
+  expect(reply.headers['retry-after']).toBe(isLoad ? '1' : undefined)
+}
+
+test('a limit that is none is refused', () => {
+  expect(settleLimits({ inFlight: 3 }).inFlight).toBe(3)
+  expect(() => settleLimits({ inFlight: 0 })).toThrow('limits.inFlight must be a number > 0, got 0')
+  expect(() => settleLimits({ inFlights: 1 } as never)).toThrow('there is no limit "inFlights"')
+})
+
+describe('calls at a time', () => {
+  test('A-037 above the limit 503 with Retry-After; a place is free again when its reply is out', async () => {
+    const calls = waiting()
+    const url = await start(calls.operations, { inFlight: 2 })
+    const both = [ask(url, { path: exists }), ask(url, { path: exists })]
+    await calls.begun(2)
+    expectRefusal(await ask(url, { path: exists }), 503, ErrorCode.ServiceUnavailable)
+    for (const path of ['/healthz', '/readyz', '/metrics'])
+      expect((await ask(url, { method: 'GET', path })).status, path).toBe(200)
+    calls.go()
+    for (const reply of await Promise.all(both)) expect(reply.status).toBe(200)
+    expect((await ask(url, { path: exists })).status).toBe(200)
+  })
+
+  test('A-037 above the limit of one caller 429 with Retry-After', async () => {
+    const calls = waiting()
+    const url = await start(calls.operations, { inFlightPerCaller: 1 })
+    const reply = ask(url, { path: exists })
+    await calls.begun(1)
+    expectRefusal(await ask(url, { path: exists }), 429, ErrorCode.Throttling)
+    calls.go()
+    expect((await reply).status).toBe(200)
+    expect((await ask(url, { path: exists })).status).toBe(200)
+  })
+
+  test('a refused call leaves the places of the others alone', async () => {
+    const url = await start(echo().operations, { inFlight: 1, inFlightPerCaller: 1 })
+    for (let i = 0; i < 3; i++) {
+      expect((await ask(url, { path: '/v1/table/%/exists' })).status).toBe(400)
+      expect((await ask(url, { path: exists, headers: { 'x-request-timeout-ms': 'soon' } })).status).toBe(400)
+    }
+    expect((await ask(url, { path: exists })).status).toBe(200)
+  })
+
+  test.each([
+    [503, { inFlight: 1 }],
+    [429, { inFlightPerCaller: 1 }],
+    [413, { bodyBytes: 1000 }],
+  ])('%i reaches a client that is still sending', async (status, limits) => {
+    const calls = waiting()
+    const url = await start(status === 413 ? echo().operations : calls.operations, limits)
+    const first = status === 413 ? undefined : ask(url, { path: exists })
+    if (first !== undefined) await calls.begun(1)
+    const request = httpRequest(`${url}/v1/table/t/insert`, { method: 'POST' })
+    const answered = once(request, 'response')
+    request.on('error', () => {})
+    request.write(Buffer.alloc(4 << 20))
+    const [response] = (await answered) as [IncomingMessage]
+    expect(response.statusCode).toBe(status)
+    expect(JSON.parse(Buffer.concat(await response.toArray()).toString())).toMatchObject({ status })
+    request.destroy()
+    calls.go()
+    await first
+  })
+})
+
+describe('the time of a call', () => {
+  /** Operations that last until their signal ends them. */
+  const endless = withHandler(
+    (_name, _request, { signal }) =>
+      new Promise((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason))),
+  )
+
+  test.each([
+    ['a read, by the client', 'count_rows', '{}', {}, '20', 20],
+    ['a write, by the client', 'delete', '{"predicate":"true"}', {}, '20', 20],
+    ['a read, by the server', 'count_rows', '{}', { requestMs: 15 }, '60000', 15],
+    ['a write, by the server', 'delete', '{"predicate":"true"}', { requestMs: 15 }, undefined, 15],
+  ])('%s: 503 that says so', async (_, operation, body, limits, asked, ms) => {
+    const url = await start(endless, limits)
+    const headers = {
+      'content-type': 'application/json',
+      ...(asked !== undefined && { 'x-request-timeout-ms': asked }),
+    }
+    const reply = await ask(url, { path: `/v1/table/t/${operation}`, body, headers })
+    expectRefusal(reply, 503, ErrorCode.ServiceUnavailable)
+    expect(reply.text).toContain(`the call did not end within ${ms} ms`)
+  })
+
+  test.each(['0', '-1', '1.5', 'soon', '1e3', ''])('%j is no time', async time => {
+    const url = await start(echo().operations)
+    const reply = await ask(url, { path: exists, headers: { 'x-request-timeout-ms': time } })
+    expectRefusal(reply, 400, ErrorCode.InvalidInput)
+  })
+
+  test('times longer than any timer are no limit', async () => {
+    const url = await start(echo().operations)
+    for (const time of ['2147483648', '999999999999999']) {
+      expect((await ask(url, { path: exists, headers: { 'x-request-timeout-ms': time } })).status).toBe(200)
+    }
+  })
+
+  test('it ends the wait for the rest of an upload, and nothing of that is there', async () => {
+    const ns = await connect('memory://')
+    await ns.createTable('t', [{ id: 1 }])
+    const url = await start(ns.operations)
+    const socket = dial(url)
+    socket.write(
+      `POST /v1/table/t/insert HTTP/1.1\r\n${host}x-request-timeout-ms: 30\r\ncontent-length: 1000\r\n\r\nABC`,
+    )
+    const [chunk] = await once(socket, 'data')
+    expect(String(chunk)).toContain('HTTP/1.1 503 ')
+    socket.destroy()
+    expect((await askJson(url, '/v1/table/t/count_rows', {})).text).toBe('1')
+    await server!.close()
+    await ns.close()
+  })
+})
+
+describe('clients that pause', () => {
+  test.each(['/v1/table/t/insert', '/v1/table/t/describe'])(
+    'in sending to %s get 408, and the connection ends',
+    async path => {
+      const records: RequestRecord[] = []
+      const url = await start(
+        echo().operations,
+        { pauseMs: 40 },
+        { logger: record => void records.push(record) },
+      )
+      const socket = dial(url)
+      socket.write(`POST ${path} HTTP/1.1\r\n${host}content-length: 10\r\n\r\nabc`)
+      const replies = await repliesOf(socket)
+      expect(replies).toMatchObject([{ status: 408, headers: { connection: 'close' } }])
+      expect(records).toMatchObject([{ status: 408, bytesIn: 3, bytesOut: replies[0]!.bytes.length }])
+    },
+  )
+
+  test('before the head of a request is whole get 408', async () => {
+    const records: RequestRecord[] = []
+    const url = await start(
+      echo().operations,
+      { pauseMs: 40 },
+      { logger: record => void records.push(record) },
+    )
+    const replies = await sendRaw(url, `POST ${exists} HTTP/1.1\r\nho`)
+    expect(replies).toMatchObject([{ status: 408, json: { status: 408 } }])
+    expect(records).toMatchObject([{ method: '', path: '', status: 408, bytesOut: replies[0]!.bytes.length }])
+  })
+
+  test('in reading lose the connection, which does not hold up close', async () => {
+    const chunks = Array.from({ length: 64 }, () => Buffer.alloc(1 << 20))
+    const records: RequestRecord[] = []
+    let begin!: () => void
+    const begun = new Promise<void>(resolve => {
+      begin = resolve
+    })
+    const url = await start(
+      withHandler(async () => {
+        begin()
+        return { version: 1, chunks }
+      }),
+      { pauseMs: 40 },
+      { logger: record => void records.push(record) },
+    )
+    const body = '{"k":1,"vector":[1]}'
+    const socket = dial(url)
+    socket.on('error', () => {})
+    const json = `content-type: application/json\r\ncontent-length: ${body.length}`
+    socket.write(`POST /v1/table/t/query HTTP/1.1\r\n${host}${json}\r\n\r\n${body}`)
+    await begun
+    await server!.close()
+    expect(records).toMatchObject([{ operation: 'queryTable', status: 200, bytesIn: body.length }])
+    expect(records[0]!.bytesOut).toBeLessThan(64 << 20)
+    socket.destroy()
+  })
+
+  test('while the server is at work are waited for', async () => {
+    const url = await start(
+      withHandler(() => new Promise(resolve => setTimeout(() => resolve(undefined), 120))),
+      { pauseMs: 30 },
+    )
+    expect((await ask(url, { path: exists })).status).toBe(200)
+  })
+})
+
+test('connections above the limit are closed unanswered, and counted', async () => {
+  const url = await start(echo().operations, { connections: 1 })
+  const socket = dial(url)
+  await once(socket, 'connect')
+  expect(await sendRaw(url, `GET /healthz HTTP/1.1\r\n${host}\r\n`)).toEqual([])
+  socket.write(`GET /metrics HTTP/1.1\r\n${host}connection: close\r\n\r\n`)
+  const [reply] = await repliesOf(socket)
+  expect(reply!.text).toContain('\nsheaf_http_connections_refused_total 1\n')
+  expect(reply!.text).toContain('\nsheaf_http_connections 1\n')
+})
+
+describe('bodies', () => {
+  test('a content encoding is 415', async () => {
+    const url = await start(echo().operations)
+    for (const path of ['/v1/table/t/insert', '/v1/table/t/describe']) {
+      for (const encoding of ['gzip', 'br', 'identity, gzip']) {
+        const reply = await ask(url, { path, headers: { 'content-encoding': encoding }, body: 'x' })
+        expectRefusal(reply, 415, ErrorCode.InvalidInput)
+      }
+      const plain = { 'content-encoding': 'identity', 'content-type': 'application/json' }
+      expect((await ask(url, { path, headers: plain, body: '{}' })).status).toBe(200)
+    }
+  })
+
+  test('a message of an Arrow body above the limit is 413, as sent and as decoded', async () => {
+    const ns = await connect('memory://')
+    await ns.createTable('t', [{ text: 'x'.repeat(20_000) }])
+    const url = await start(ns.operations, { messageBytes: 10_000 })
+    const { bytes } = await askJson(url, '/v1/table/t/query', { k: 1, filter: 'true' })
+    const path = '/v1/table/t/insert'
+    expectRefusal(await ask(url, { path, body: bytes }), 413, ErrorCode.InvalidInput)
+    // The same rows in few bytes.
+    const packed = compressedStream(decodeIpc(bytes).batches[0]!)
+    expect(packed.length).toBeLessThan(10_000)
+    expectRefusal(await ask(url, { path, body: packed }), 413, ErrorCode.InvalidInput)
+    expect((await askJson(url, '/v1/table/t/count_rows', {})).text).toBe('1')
+    await server!.close()
+    await ns.close()
+  })
+})
