@@ -175,7 +175,7 @@ function read(where: string, { type, positive = false }: OptionSpec, text: strin
   const value = reader(text)
   if (value !== null && !(positive && value === 0)) return value
   const got = type === 'secrets' ? '' : `, got ${quote(text)}`
-  throw new Misuse(`${where} must be ${what}${positive ? ' > 0' : ''}${got}`)
+  throw new Misuse(`${where} must be ${what}${positive ? ', not 0' : ''}${got}`)
 }
 
 /** Pairs of lines like `name=secret`; null where one is none. A secret may hold `=`. */

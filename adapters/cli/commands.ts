@@ -41,7 +41,8 @@ Secrets on a command line are seen by everybody on the machine who lists process
         positive: true,
         help: 'bytes of one message of an Arrow body at most (default 1GiB)',
       },
-      'max-in-flight': { type: 'count', help: 'calls at a time at most (default 256)' },
+      'max-connections': { type: 'count', help: 'connections at a time at most (default 10000)' },
+      'max-in-flight': { type: 'count', help: 'calls at a time at most (default 1024)' },
       'max-in-flight-per-caller': {
         type: 'count',
         help: 'calls of one caller at a time at most (default as many as of all)',

@@ -5,7 +5,7 @@
  * standard error.
  */
 import { readFileSync } from 'node:fs'
-import { SheafError } from '../../src/errors.js'
+import { ErrorCode, SheafError } from '../../src/errors.js'
 import { type Command, Misuse, readArguments } from './arguments.js'
 import { compactDirectory } from './compact.js'
 import { inspectDirectory } from './inspect.js'
@@ -50,7 +50,9 @@ function fail(cause: unknown): void {
     console.error(`sheaf: ${cause.message}`)
     process.exitCode = cause.exitCode
   } else if (cause instanceof SheafError) {
-    console.error(`sheaf: ${cause.message}${cause.hint === undefined ? '' : ` (${cause.hint})`}`)
+    // Of a directory that is missing the hint speaks of `connect`.
+    const hint = cause.code === ErrorCode.NamespaceNotFound ? undefined : cause.hint
+    console.error(`sheaf: ${cause.message}${hint === undefined ? '' : ` (${hint})`}`)
   } else console.error(cause)
 }
 

@@ -103,6 +103,7 @@ function limitsOf(command: Call<'serve'>): Partial<Limits> {
   const limits: { readonly [L in keyof Limits]: number | undefined } = {
     bodyBytes: command.maxBody,
     messageBytes: command.maxMessage,
+    connections: command.maxConnections,
     inFlight: command.maxInFlight,
     inFlightPerCaller: command.maxInFlightPerCaller,
     requestMs: command.requestTimeout,
