@@ -32,8 +32,8 @@ export function progressLine(
       if (clock.elapsed() - shownAt < shownMs) return
       shownAt = clock.elapsed()
       isShown = true
-      // A line that is wrapped could not be taken away.
-      terminal.write(`${erase}${text.slice(0, (terminal.columns ?? 80) - 1)}`)
+      // A line that is wrapped could not be taken away. Some terminals say that they have no columns.
+      terminal.write(`${erase}${text.slice(0, (terminal.columns || 80) - 1)}`)
     },
     clear() {
       if (isShown) terminal.write(erase)
