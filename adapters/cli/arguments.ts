@@ -34,7 +34,7 @@ interface ValueTypes {
 const types: {
   readonly [T in keyof ValueTypes]: readonly [what: string, (text: string) => ValueTypes[T] | null]
 } = {
-  flag: ['true or false', text => ({ true: true, false: false })[text] ?? null],
+  flag: ['true or false', text => (text === 'true' || text === 'false' ? text === 'true' : null)],
   port: ['an integer from 0 to 65535', text => integer(text, 0, 65_535)],
   count: ['an integer > 0', text => integer(text, 1, Number.MAX_SAFE_INTEGER)],
   address: ['an address', textOrNull],

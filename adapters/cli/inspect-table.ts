@@ -1,79 +1,10 @@
-/** What there is to tell of a table, as data: `inspect --json` prints it as it is. */
+/** Asks a namespace for what there is to tell of a table. */
 import { schemaFromJson } from '../../src/arrow/schema-json.js'
 import { typeName } from '../../src/arrow/type-name.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import type { Namespace } from '../../src/index.js'
 import type { Reply } from '../../src/protocol/calls.js'
-
-export interface TableFacts {
-  readonly id: readonly string[]
-  /** `declared`: no rows yet; `foreign`: its rows are kept by another engine; `damaged`: it cannot be read. */
-  readonly kind: 'table' | 'view' | 'declared' | 'foreign' | 'damaged'
-  readonly uuid?: string
-  readonly location?: string
-  readonly properties?: Readonly<Record<string, string>>
-  /** The newest. */
-  readonly version?: VersionFacts
-  readonly rows?: number
-  /** Rows that were deleted, and lie in its files. */
-  readonly deadRows?: number
-  /** Of its data, without indexes. */
-  readonly bytes?: number
-  readonly fragments?: number
-  readonly indexes?: readonly IndexFacts[]
-  readonly tags?: readonly TagFacts[]
-  /** Of a view: what it shows. */
-  readonly view?: { readonly source: string | null; readonly version: number | null; readonly query: string }
-  /** What is wrong with it. */
-  readonly problem?: string
-}
-
-export interface VersionFacts {
-  readonly version: number
-  /** RFC 3339. */
-  readonly time: string | null
-  /** What made it; null where another engine did. */
-  readonly operation: string | null
-}
-
-export interface TagFacts {
-  readonly name: string
-  readonly version: number
-}
-
-export interface IndexFacts {
-  readonly name: string
-  readonly type: string
-  readonly columns: readonly string[]
-  readonly status: string
-  readonly rows: number
-  /** Rows that it lacks. */
-  readonly unindexedRows: number
-  readonly segments: number
-  readonly bytes: number
-  readonly created: string
-  /** What it was made with. */
-  readonly parameters: Readonly<Record<string, unknown>>
-  readonly reason?: string
-}
-
-export interface ColumnFacts {
-  readonly name: string
-  readonly type: string
-  readonly nullable: boolean
-  readonly metadata: Readonly<Record<string, string>>
-}
-
-export interface TableDetails extends TableFacts {
-  readonly columns: readonly ColumnFacts[]
-  readonly metadata: Readonly<Record<string, string>>
-  /** The newest ten, newest first. */
-  readonly versions: readonly VersionFacts[]
-  /** Living rows of a fragment. */
-  readonly fragmentRows: FragmentStats['lengths'] | null
-}
-
-type FragmentStats = Reply<'getTableStats'>['fragment_stats']
+import type { ColumnFacts, IndexFacts, TableDetails, TableFacts, VersionFacts } from './inspect-facts.js'
 
 /** Versions that are told of. */
 const toldVersions = 10

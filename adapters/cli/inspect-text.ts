@@ -1,8 +1,14 @@
 /** What `inspect` found, for people. */
 import type { JobInfo } from '../../src/index.js'
 import { formatId } from '../../src/protocol/identifiers.js'
-import type { NamespaceFacts, RootFacts } from './inspect.js'
-import type { IndexFacts, TableDetails, TableFacts, VersionFacts } from './inspect-table.js'
+import type {
+  IndexFacts,
+  NamespaceFacts,
+  RootFacts,
+  TableDetails,
+  TableFacts,
+  VersionFacts,
+} from './inspect-facts.js'
 import { showCount, showCounted, showSize } from './quantities.js'
 
 export function describeRoot({ path, id, format, slot, checkpoint, files, tables }: RootFacts): string {

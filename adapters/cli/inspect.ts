@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { connect, type Namespace } from '../../src/index.js'
 import { parseId } from '../../src/protocol/identifiers.js'
 import type { Call } from './arguments.js'
-import { describeTable, detailTable, type TableFacts } from './inspect-table.js'
+import type { NamespaceFacts, RootFacts, TableFacts } from './inspect-facts.js'
+import { describeTable, detailTable } from './inspect-table.js'
 import {
   describeDetails,
   describeNamespace,
@@ -15,28 +16,6 @@ import {
 import { progressLine } from './progress.js'
 import { showCounted } from './quantities.js'
 import { untilStopped } from './stopping.js'
-
-/** What a root is, and how it lies on the disk. */
-export interface RootFacts {
-  readonly path: string
-  readonly id: string
-  readonly format: number
-  readonly slot: number
-  readonly checkpoint: number
-  /** Files, by what they hold. */
-  readonly files: {
-    readonly slots: number
-    readonly checkpoints: number
-    readonly pages: number
-    readonly packs: number
-  }
-  readonly tables: number
-}
-
-export interface NamespaceFacts {
-  readonly id: readonly string[]
-  readonly properties: Readonly<Record<string, string>>
-}
 
 /** Tables that are described ahead of the one that is printed. */
 const ahead = 8

@@ -1,10 +1,8 @@
 /** What a directory is served as: one namespace, or every directory below it as one. */
-
 import { unsupported } from '../../src/errors.js'
 import { type ConnectOptions, connect } from '../../src/index.js'
 import type { Served } from '../http/handling.js'
-import type { Call } from './arguments.js'
-import { Misuse } from './arguments.js'
+import { type Call, Misuse } from './arguments.js'
 
 export interface OpenServed {
   readonly served: Served

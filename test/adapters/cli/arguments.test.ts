@@ -120,10 +120,12 @@ describe('readArguments', () => {
       kind: 'misuse',
       problem: 'SHEAF_LIMIT must be an integer > 0, got "none"',
     })
-    expect(readArguments(['serve', 'data'], { SHEAF_READ_ONLY: 'yes' })).toEqual({
-      kind: 'misuse',
-      problem: 'SHEAF_READ_ONLY must be true or false, got "yes"',
-    })
+    for (const text of ['yes', 'constructor']) {
+      expect(readArguments(['serve', 'data'], { SHEAF_READ_ONLY: text })).toEqual({
+        kind: 'misuse',
+        problem: `SHEAF_READ_ONLY must be true or false, got "${text}"`,
+      })
+    }
   })
 
   test('help may be asked for before a command and after it', () => {

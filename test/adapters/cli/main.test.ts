@@ -106,19 +106,21 @@ describe('sheaf', () => {
 describe('sheaf inspect', () => {
   test('tells what is in a root that another process serves, and changes nothing', async () => {
     const root = freshRoot()
-    const { url, child, exit } = await serve(root)
-    const ns = connectHttp(url)
+    await (await connect(root)).close()
     const empty = run('inspect', root)
     expect(empty).toMatchObject({ status: 0, stderr: '' })
     expect(empty.stdout).toMatch(
       /: 0 tables\n {2}root [\w-]+, format 1\n {2}slot 0, checkpoint none; 1 slot, .*\n\n$/,
     )
 
+    const ns = await connect(root, { upkeep: { compact: false } })
     await ns.createNamespace('ns1', { properties: { owner: 'ann' } })
     const table = await ns.createTable('ns1$t', [{ a: 1 }, { a: 2 }])
     await table.tags.create('first', 1)
     await table.delete('a = 1')
     await ns.createTable('t', [{ a: 1 }])
+    await ns.close()
+    const { child, exit } = await serve(root)
     const before = [...filesOf(root).keys()]
     const { status, stdout, stderr } = run('inspect', root)
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
@@ -143,7 +145,6 @@ describe('sheaf inspect', () => {
       ],
     })
     expect([...filesOf(root).keys()]).toEqual(before)
-    await ns.close()
     child.kill('SIGTERM')
     expect(await exit).toEqual([0, null])
   })
