@@ -251,6 +251,25 @@ describe('sheaf serve', () => {
     expect((await logged).join('')).not.toContain('hunter2')
   })
 
+  test('many databases: every directory below the one it was given', async () => {
+    const root = freshRoot()
+    await (await connect(join(root, 'main'))).close()
+    const { url, child, exit } = await serve(root, '--databases', '--default-database', 'main')
+    const create = (database: Record<string, string>) =>
+      fetch(`${url}/v1/namespace/n/create`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...database },
+        body: '{}',
+      })
+    expect((await create({})).status).toBe(200)
+    expect((await create({ 'x-lancedb-database': 'other' })).status).toBe(400)
+    child.kill('SIGTERM')
+    expect(await exit).toEqual([0, null])
+    expect(readdirSync(root)).toEqual(['main'])
+    await using main = await connect(join(root, 'main'))
+    expect(await main.namespaceNames()).toEqual(['n'])
+  })
+
   test('SIGTERM answers the request that has begun, then exits with 0', async () => {
     const { url, child, exit } = await serve(freshRoot())
     const ns = connectHttp(url)
