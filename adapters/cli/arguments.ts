@@ -1,74 +1,202 @@
-/** The command line, read into what it asks for. */
+/** The command line and the environment, read into what they ask for. */
 import { parseArgs } from 'node:util'
+import { quote } from '../../src/errors.js'
+import {
+  type CommandName,
+  type CommandSpec,
+  commands,
+  isCommand,
+  type OptionSpec,
+  valueNames,
+  variableOf,
+} from './commands.js'
+import { readSize, readTime } from './quantities.js'
 
-export const usage = `Usage: sheaf serve <directory> [--port <number>] [--host <address>]
-       sheaf verify <directory> [--repair]
+/** A name and its secret. */
+export type NamedSecret = readonly [name: string, secret: string]
 
-serve: serves the namespace in <directory> over HTTP, and creates it where it is not there yet.
-verify: checks every byte of it, and prints a line for each problem that is left. Exits with 1 if there are any.
+/** What an option holds, by its type. */
+interface ValueTypes {
+  flag: boolean
+  port: number
+  count: number
+  address: string
+  path: string
+  text: string
+  texts: readonly string[]
+  secrets: readonly NamedSecret[]
+  size: number
+  time: number
+  log: 'json' | 'text' | 'none'
+}
 
-  --port <number>   port to listen on, 0 for any free one (default 2333)
-  --host <address>  address to listen on (default 127.0.0.1)
-  --repair          make again what is damaged and can be made of the log
-  --help            show this text
-  --version         show the version
-`
+/** What each type takes, in words, and how it is read; null where a text is none. */
+const types: {
+  readonly [T in keyof ValueTypes]: readonly [what: string, (text: string) => ValueTypes[T] | null]
+} = {
+  flag: ['true or false', text => (text === 'true' || text === 'false' ? text === 'true' : null)],
+  port: ['an integer from 0 to 65535', text => integer(text, 0, 65_535)],
+  count: ['an integer > 0', text => integer(text, 1, Number.MAX_SAFE_INTEGER)],
+  address: ['an address', textOrNull],
+  path: ['a path', textOrNull],
+  text: ['a text that is not empty', textOrNull],
+  texts: ['texts, separated by commas', text => filled(text.split(',').map(part => part.trim()))],
+  secrets: ['name=secret, separated by commas', text => secrets(text.split(','))],
+  size: ['a size, like 512MiB', text => readSize(text)],
+  time: ['a time with a unit, like 30s or 7d, or forever', text => readTime(text)],
+  log: [
+    'json, text or none',
+    text => (['json', 'text', 'none'] as const).find(kind => kind === text) ?? null,
+  ],
+}
+
+type Options<C extends CommandName> = (typeof commands)[C]['options']
+
+type Camel<S> = S extends `${infer Head}-${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S
+
+/** The options of a command by their names in camel case: those that were given, and those with a default. */
+type Values<C extends CommandName> = {
+  readonly [N in keyof Options<C> as Camel<N>]?: Options<C>[N] extends {
+    type: infer T extends keyof ValueTypes
+  }
+    ? ValueTypes[T]
+    : never
+}
+
+/** A command to be carried out. */
+export type Call<C extends CommandName> = { readonly kind: C; readonly directory: string } & Values<C> &
+  (C extends 'inspect' ? { readonly name?: string } : unknown)
 
 export type Command =
-  | { readonly kind: 'serve'; readonly directory: string; readonly port?: number; readonly host?: string }
-  | { readonly kind: 'verify'; readonly directory: string; readonly repair: boolean }
-  | { readonly kind: 'help' }
+  | { readonly [C in CommandName]: Call<C> }[CommandName]
+  /** Of one command, or of all of them. */
+  | { readonly kind: 'help'; readonly command?: CommandName }
   | { readonly kind: 'version' }
   /** The arguments make no sense; `problem` is a sentence that says why. */
   | { readonly kind: 'misuse'; readonly problem: string }
 
-export function readArguments(args: readonly string[]): Command {
-  let parsed: ReturnType<typeof parse>
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Arguments, or what they refer to, that make no sense; the message is a sentence that says why, and has no secrets. */
+export class Misuse extends Error {
+  override readonly name = 'Misuse'
+}
+
+/** What is asked for. A flag is preferred to its variable; variables of other commands are not looked at. */
+export function readArguments(args: readonly string[], environment: Environment = {}): Command {
   try {
-    parsed = parse(args)
+    return commandOf(args, environment)
   } catch (cause) {
-    return misuse(cause instanceof Error ? cause.message : String(cause))
-  }
-  const { values, positionals } = parsed
-  if (values.help) return { kind: 'help' }
-  if (values.version) return { kind: 'version' }
-  const [command, directory, ...rest] = positionals
-  if (command === undefined) return misuse('a command is missing')
-  if (command !== 'serve' && command !== 'verify') {
-    return misuse(`unknown command ${JSON.stringify(command)}`)
-  }
-  if (directory === undefined) return misuse(`${command} needs a directory`)
-  if (rest.length > 0) return misuse(`unexpected argument ${JSON.stringify(rest[0])}`)
-  const { port, host, repair = false } = values
-  const stray =
-    command === 'serve' ? repair && '--repair' : (port ?? host) !== undefined && '--port and --host'
-  if (stray !== false) return misuse(`${command} does not take ${stray}`)
-  if (command === 'verify') return { kind: 'verify', directory, repair }
-  if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) <= 65_535)) {
-    return misuse(`--port must be an integer from 0 to 65535, got ${JSON.stringify(port)}`)
-  }
-  return {
-    kind: 'serve',
-    directory,
-    ...(port !== undefined && { port: Number(port) }),
-    ...(host !== undefined && { host }),
+    const isParseError = (cause as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS_')
+    if (!(cause instanceof Misuse) && !isParseError) throw cause
+    return { kind: 'misuse', problem: (cause as Error).message }
   }
 }
 
-function misuse(problem: string): Command {
-  return { kind: 'misuse', problem }
+function commandOf(args: readonly string[], environment: Environment): Command {
+  const { values, positionals } = parse(args)
+  const [command, ...operands] = positionals
+  if (values.version === true) return { kind: 'version' }
+  if (values.help === true || command === 'help') {
+    const about = command === 'help' ? operands[0] : command
+    if (command === 'help' && about !== undefined && !isCommand(about)) {
+      throw new Misuse(`unknown command ${quote(about)}`)
+    }
+    return { kind: 'help', ...(about !== undefined && isCommand(about) && { command: about }) }
+  }
+  if (command === undefined) throw new Misuse('a command is missing')
+  if (!isCommand(command)) throw new Misuse(`unknown command ${quote(command)}`)
+  const [directory, ...rest] = operands
+  if (directory === undefined) throw new Misuse(`${command} needs a directory`)
+  const name = command === 'inspect' ? rest.shift() : undefined
+  if (rest.length > 0) throw new Misuse(`unexpected argument ${quote(rest[0])}`)
+  const options = optionsOf(command, values, environment)
+  // Every option has a value of its type: the table says which.
+  return { kind: command, directory, ...options, ...(name !== undefined && { name }) } as Command
 }
 
-function parse(args: readonly string[]) {
-  return parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      port: { type: 'string' },
-      host: { type: 'string' },
-      repair: { type: 'boolean' },
-      help: { type: 'boolean' },
-      version: { type: 'boolean' },
-    },
-  })
+type Parsed = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>
+
+/** All options of all commands: those that a command does not take are told by their names. */
+function parse(args: readonly string[]): {
+  readonly values: Parsed
+  readonly positionals: readonly string[]
+} {
+  const options: Record<string, { type: 'string' | 'boolean'; multiple: boolean }> = {
+    help: { type: 'boolean', multiple: false },
+    version: { type: 'boolean', multiple: false },
+  }
+  for (const command of Object.values<CommandSpec>(commands)) {
+    for (const [name, { type }] of Object.entries(command.options)) {
+      const isFlag = valueNames[type] === null
+      options[name] = {
+        type: isFlag ? 'boolean' : 'string',
+        multiple: type === 'texts' || type === 'secrets',
+      }
+      if (isFlag) options[`no-${name}`] = { type: 'boolean', multiple: false }
+    }
+  }
+  return parseArgs({ args: [...args], allowPositionals: true, options })
+}
+
+function optionsOf(command: CommandName, given: Parsed, environment: Environment): Record<string, unknown> {
+  const { options }: CommandSpec = commands[command]
+  const stray = Object.keys(given).filter(name => !Object.hasOwn(options, name.replace(/^no-/, '')))
+  if (stray.length > 0) {
+    throw new Misuse(`${command} does not take ${stray.map(name => `--${name}`).join(' and ')}`)
+  }
+  const values: Record<string, unknown> = {}
+  for (const [name, spec] of Object.entries(options)) {
+    const settled = settle(name, spec, given, environment) ?? spec.default
+    if (settled !== undefined) values[camel(name)] = settled
+  }
+  return values
+}
+
+/** What an option is given, on the command line, or else in the environment. */
+function settle(name: string, spec: OptionSpec, given: Parsed, environment: Environment): unknown {
+  if (spec.type === 'flag') {
+    if (given[name] === true && given[`no-${name}`] === true) {
+      throw new Misuse(`--${name} and --no-${name} exclude each other`)
+    }
+    if (given[name] === true) return true
+    if (given[`no-${name}`] === true) return false
+  } else if (given[name] !== undefined) {
+    return read(`--${name}`, spec, [given[name]].flat().join(','))
+  }
+  const variable = variableOf(name)
+  const text = environment[variable]
+  // A variable that is set to nothing is how many programs leave one out.
+  return text === undefined || text === '' ? undefined : read(variable, spec, text)
+}
+
+function read(where: string, { type, positive = false }: OptionSpec, text: string): unknown {
+  const [what, reader] = types[type]
+  const value = reader(text)
+  if (value !== null && !(positive && value === 0)) return value
+  const got = type === 'secrets' ? '' : `, got ${quote(text)}`
+  throw new Misuse(`${where} must be ${what}${positive ? ', not 0' : ''}${got}`)
+}
+
+/** Pairs of lines like `name=secret`; null where one is none. A secret may hold `=`. */
+export function secrets(lines: readonly string[]): readonly NamedSecret[] | null {
+  const pairs = lines.map(line => /^\s*([^=]*[^=\s])\s*=\s*(.*\S)\s*$/.exec(line))
+  return pairs.includes(null) ? null : pairs.map(pair => [pair![1]!, pair![2]!])
+}
+
+function integer(text: string, least: number, most: number): number | null {
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  return value >= least && value <= most ? value : null
+}
+
+function textOrNull(text: string): string | null {
+  return text.trim() === '' ? null : text
+}
+
+function filled(texts: readonly string[]): readonly string[] | null {
+  return texts.includes('') ? null : texts
+}
+
+function camel(name: string): string {
+  return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }

@@ -377,7 +377,13 @@ export async function openEngine(
     drafts: new Activity(clock),
   }
   jobs.observe(committer.state)
-  const stats = () => ({ memory: memory.stats(), log: { slot: committer.head }, upkeep: { ...done } })
+  const stats = () => ({
+    id: committer.state.root,
+    format: 1 as const,
+    memory: memory.stats(),
+    log: { slot: committer.head, checkpoint: written.slot },
+    upkeep: { ...done },
+  })
   const close = async () => {
     await jobs.close()
     await pins.close()

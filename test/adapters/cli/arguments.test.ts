@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { readArguments, usage } from '../../../adapters/cli/arguments.js'
+import { readArguments } from '../../../adapters/cli/arguments.js'
+import { type CommandName, commands } from '../../../adapters/cli/commands.js'
+import { usage, usageOf } from '../../../adapters/cli/usage.js'
 
 describe('readArguments', () => {
   test('serve takes a directory, a port and an address, in any order', () => {
@@ -31,10 +34,119 @@ describe('readArguments', () => {
     [['serve', 'data', '--port'], "Option '--port <value>' argument missing"],
     [['verify'], 'verify needs a directory'],
     [['serve', 'data', '--repair'], 'serve does not take --repair'],
-    [['verify', 'data', '--port', '1'], 'verify does not take --port and --host'],
+    [['verify', 'data', '--port', '1', '--host', 'h'], 'verify does not take --port and --host'],
+    [['verify', 'data', '--port', '1'], 'verify does not take --port'],
     [['serve', 'data', '--prot', '1'], "Unknown option '--prot'"],
+    [['help', 'server'], 'unknown command "server"'],
+    [['inspect', 'data', 't', 'u'], 'unexpected argument "u"'],
+    [['inspect', 'data', '--limit', '0'], '--limit must be an integer > 0, got "0"'],
+    [['compact', 'data', 't'], 'unexpected argument "t"'],
+    [['compact', 'data', '--keep-versions', '7'], '--keep-versions must be a time with a unit'],
+    [['serve', 'data', '--max-body', '0'], '--max-body must be a size, like 512MiB, not 0, got "0"'],
+    [['serve', 'data', '--max-body', '1 kg'], '--max-body must be a size'],
+    [['serve', 'data', '--log', 'xml'], '--log must be json, text or none, got "xml"'],
+    [['serve', 'data', '--context-prefix', 'x-a-,,'], '--context-prefix must be texts'],
+    [['serve', 'data', '--read-only', '--no-read-only'], '--read-only and --no-read-only exclude each other'],
   ])('%j makes no sense', (args, problem) => {
     expect(readArguments(args)).toEqual({ kind: 'misuse', problem: expect.stringContaining(problem) })
+  })
+
+  test('every option is read as what it is', () => {
+    const args = [
+      '--max-body=1.5GB',
+      '--cache-bytes',
+      '0',
+      '--request-timeout',
+      '1.5s',
+      '--keep-versions=forever',
+    ]
+    const more = ['--read-only', '--context-prefix', 'x-a-, x-b-', '--log', 'none', '--max-in-flight', '7']
+    expect(readArguments(['serve', 'data', ...args, ...more])).toEqual({
+      kind: 'serve',
+      directory: 'data',
+      maxBody: 1.5e9,
+      cacheBytes: 0,
+      requestTimeout: 1500,
+      keepVersions: Number.POSITIVE_INFINITY,
+      readOnly: true,
+      contextPrefix: ['x-a-', 'x-b-'],
+      log: 'none',
+      maxInFlight: 7,
+    })
+    expect(readArguments(['inspect', 'data', 'ns$t', '--json', '--limit', '5'])).toEqual({
+      kind: 'inspect',
+      directory: 'data',
+      name: 'ns$t',
+      json: true,
+      limit: 5,
+    })
+    expect(readArguments(['compact', 'data'])).toEqual({ kind: 'compact', directory: 'data' })
+  })
+
+  test('secrets have names, may be repeated, and are in no message', () => {
+    expect(readArguments(['serve', 'data', '--tokens', 'a=1,b=x=y', '--tokens', 'c = 3 '])).toMatchObject({
+      tokens: [
+        ['a', '1'],
+        ['b', 'x=y'],
+        ['c', '3'],
+      ],
+    })
+    for (const text of ['hunter2', 'a=1,hunter2', '=hunter2', 'hunter2=', ' =hunter2']) {
+      const problem = '--api-keys must be name=secret, separated by commas'
+      expect(readArguments(['serve', 'data', '--api-keys', text])).toEqual({ kind: 'misuse', problem })
+      expect(readArguments(['serve', 'data'], { SHEAF_API_KEYS: text })).toEqual({
+        kind: 'misuse',
+        problem: problem.replace('--api-keys', 'SHEAF_API_KEYS'),
+      })
+    }
+  })
+
+  test('what the command line does not say the environment may, and only to a command that takes it', () => {
+    const environment = { SHEAF_PORT: '99', SHEAF_READ_ONLY: 'true', SHEAF_HOST: '', SHEAF_LIMIT: 'none' }
+    expect(readArguments(['serve', 'data'], environment)).toEqual({
+      kind: 'serve',
+      directory: 'data',
+      port: 99,
+      readOnly: true,
+    })
+    expect(readArguments(['serve', 'data', '--port', '0', '--no-read-only'], environment)).toEqual({
+      kind: 'serve',
+      directory: 'data',
+      port: 0,
+      readOnly: false,
+    })
+    expect(readArguments(['verify', 'data'], environment)).toMatchObject({ kind: 'verify' })
+    expect(readArguments(['inspect', 'data'], environment)).toEqual({
+      kind: 'misuse',
+      problem: 'SHEAF_LIMIT must be an integer > 0, got "none"',
+    })
+    for (const text of ['yes', 'constructor']) {
+      expect(readArguments(['serve', 'data'], { SHEAF_READ_ONLY: text })).toEqual({
+        kind: 'misuse',
+        problem: `SHEAF_READ_ONLY must be true or false, got "${text}"`,
+      })
+    }
+  })
+
+  test('help may be asked for before a command and after it', () => {
+    expect(readArguments(['help'])).toEqual({ kind: 'help' })
+    expect(readArguments(['help', 'serve'])).toEqual({ kind: 'help', command: 'serve' })
+    expect(readArguments(['serve', '--help'])).toEqual({ kind: 'help', command: 'serve' })
+    expect(readArguments(['compact', 'data', '--help'])).toEqual({ kind: 'help', command: 'compact' })
+    expect(readArguments(['server', '--help'])).toEqual({ kind: 'help' })
+  })
+
+  test('the usage of a command names all its options', () => {
+    for (const [name, { options }] of Object.entries(commands)) {
+      const text = usageOf(name as CommandName)
+      for (const option of Object.keys(options)) expect(text).toContain(`  --${option} `)
+    }
+  })
+
+  test('the documentation has the usage texts as they are', () => {
+    const page = readFileSync('docs/cli.md', 'utf8')
+    const texts = [usage, ...(Object.keys(commands) as CommandName[]).map(usageOf)]
+    for (const text of texts) expect(page).toContain(`\`\`\`\n${text}\`\`\`\n`)
   })
 
   test('the usage names every option', () => {

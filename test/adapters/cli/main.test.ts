@@ -6,11 +6,12 @@ import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, describe, expect, test } from 'vitest'
-import { usage } from '../../../adapters/cli/arguments.js'
+import { usage, usageOf } from '../../../adapters/cli/usage.js'
 import { connectHttp } from '../../../adapters/http/client.js'
 import { encodeIpcStream } from '../../../src/arrow/encode-ipc.js'
 import { rowsToBatch } from '../../../src/arrow/rows.js'
 import { connect } from '../../../src/index.js'
+import { filesOf } from '../../support/damage.js'
 import { dial } from '../../support/http.js'
 import { temporaryRoots } from '../../support/roots.js'
 import { shipped } from '../built.js'
@@ -19,7 +20,9 @@ const freshRoot = temporaryRoots()
 const program = shipped('cli')
 
 function run(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  return spawnSync(process.execPath, [program, ...args], { encoding: 'utf8', timeout: 20_000 })
+  const options = { encoding: 'utf8', timeout: 20_000 } as const
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], options)
+  return { status, stdout, stderr }
 }
 
 const children: ChildProcessWithoutNullStreams[] = []
@@ -37,8 +40,8 @@ interface Running {
 }
 
 /** Starts `sheaf serve` on a free port, and waits for its address. */
-async function serve(root: string): Promise<Running> {
-  const child = spawn(process.execPath, [program, 'serve', root, '--port', '0'])
+async function serve(root: string, ...options: string[]): Promise<Running> {
+  const child = spawn(process.execPath, [program, 'serve', root, '--port', '0', ...options])
   children.push(child)
   const exit = once(child, 'exit') as Promise<[number | null, string | null]>
   const lines: string[] = []
@@ -65,6 +68,7 @@ describe('sheaf', () => {
     const version = JSON.parse(readFileSync('package.json', 'utf8')).version
     expect(run('--help')).toMatchObject({ status: 0, stdout: usage, stderr: '' })
     expect(run('--version')).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' })
+    expect(run('help', 'serve')).toMatchObject({ status: 0, stdout: usageOf('serve'), stderr: '' })
   })
 
   test('arguments that make no sense exit with 2 and say why', () => {
@@ -80,6 +84,89 @@ describe('sheaf', () => {
     expect(result).toMatchObject({ status: 1, stdout: '' })
     expect(result.stderr).toMatch(/^sheaf: .+\n$/)
     expect(result.stderr).toContain(file)
+  })
+
+  test('a root that is not there, or is damaged, exits with 1 and says what is wrong, without a stack', async () => {
+    const root = freshRoot()
+    expect(run('inspect', root)).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `sheaf: there is no directory "${root}"\n`,
+    })
+    await (await connect(root)).close()
+    writeFileSync(join(root, '_log', '1'.padStart(20, '0')), 'torn')
+    for (const command of ['inspect', 'compact']) {
+      const result = run(command, root)
+      expect(result.status).toBe(1)
+      expect(result.stderr).toMatch(/^sheaf: slot 1 is torn.*\n$/)
+    }
+  })
+})
+
+describe('sheaf inspect', () => {
+  test('tells what is in a root that another process serves, and changes nothing', async () => {
+    const root = freshRoot()
+    await (await connect(root)).close()
+    const empty = run('inspect', root)
+    expect(empty).toMatchObject({ status: 0, stderr: '' })
+    expect(empty.stdout).toMatch(
+      /: 0 tables\n {2}root [\w-]+, format 1\n {2}slot 0, checkpoint none; 1 slot, .*\n\n$/,
+    )
+
+    const ns = await connect(root, { upkeep: { compact: false } })
+    await ns.createNamespace('ns1', { properties: { owner: 'ann' } })
+    const table = await ns.createTable('ns1$t', [{ a: 1 }, { a: 2 }])
+    await table.tags.create('first', 1)
+    await table.delete('a = 1')
+    await ns.createTable('t', [{ a: 1 }])
+    await ns.close()
+    const { child, exit } = await serve(root)
+    const before = [...filesOf(root).keys()]
+    const { status, stdout, stderr } = run('inspect', root)
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    const [, , , , ...tree] = stdout.replace(/ \d{4}-\d\d-\d\d \d\d:\d\d:\d\d /g, ' ').split('\n')
+    expect(tree).toEqual([
+      't  v1 (create)  1 row  152 B  1 fragment',
+      'ns1/  owner=ann',
+      '  t  v2 (delete)  1 row  160 B  1 fragment  1 dead row',
+      '    tag first = v1',
+      '',
+    ])
+    const json = run('inspect', root, 'ns1$t', '--json')
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      id: ['ns1', 't'],
+      kind: 'table',
+      rows: 1,
+      deadRows: 1,
+      columns: [{ name: 'a', type: 'float64', nullable: true }],
+      versions: [
+        { version: 2, operation: 'delete' },
+        { version: 1, operation: 'create' },
+      ],
+    })
+    expect([...filesOf(root).keys()]).toEqual(before)
+    child.kill('SIGTERM')
+    expect(await exit).toEqual([0, null])
+  })
+})
+
+describe('sheaf compact', () => {
+  test('does all upkeep there is to do, tells of it, and then finds nothing more', async () => {
+    const root = freshRoot()
+    const ns = await connect(root, { upkeep: { compact: false } })
+    const table = await ns.createTable('t', [{ a: 0 }])
+    for (let i = 1; i < 10; i++) await table.add([{ a: i }])
+    await ns.close()
+    const first = run('compact', root, '--keep-versions', '0s')
+    expect(first).toMatchObject({ status: 0, stderr: '' })
+    expect(first.stdout).toMatch(
+      /^t: 10 fragments, now 1; 10 rows, [\d.]+ k?B written\n10 versions expired; checkpoint written\n$/,
+    )
+    expect(run('compact', root, '--keep-versions=0s')).toEqual({
+      status: 0,
+      stdout: 'nothing to do\n',
+      stderr: '',
+    })
   })
 })
 
@@ -140,6 +227,47 @@ describe('sheaf serve', () => {
     const result = run('serve', freshRoot(), '--port', new URL(url).port)
     expect(result).toMatchObject({ status: 1, stdout: '' })
     expect(result.stderr).toMatch(/^sheaf: cannot listen on .*EADDRINUSE \(choose another port/)
+  })
+
+  test('who has none of its secrets is told from who has one, and its log has no secret', async () => {
+    const root = freshRoot()
+    const file = `${root}.tokens`
+    writeFileSync(file, '# of the team\n\nann = hunter2\nbob\n')
+    const misuse = run('serve', root, '--tokens-file', file)
+    expect(misuse).toMatchObject({ status: 2, stdout: '' })
+    expect(misuse.stderr).toContain(
+      `sheaf: --tokens-file must have name=secret in each line, not so line 4 of "${file}"\n`,
+    )
+    expect(misuse.stderr).not.toContain('hunter2')
+    writeFileSync(file, 'ann = hunter2\n')
+    const { url, child, exit } = await serve(root, '--tokens-file', file, '--log', 'json')
+    const logged = child.stderr.setEncoding('utf8').toArray() as Promise<string[]>
+    await (await fetch(`${url}/v1/table/hunter2/describe`, { method: 'POST' })).text()
+    child.kill('SIGTERM')
+    expect(await exit).toEqual([0, null])
+    const [line, ...rest] = (await logged).join('').split('\n')
+    expect(JSON.parse(line!)).toMatchObject({ method: 'POST', path: '/v1/table/[secret]/describe' })
+    expect(rest[0]).toMatch(/^sheaf: SIGTERM: answering/)
+    expect((await logged).join('')).not.toContain('hunter2')
+  })
+
+  test('many databases: every directory below the one it was given', async () => {
+    const root = freshRoot()
+    await (await connect(join(root, 'main'))).close()
+    const { url, child, exit } = await serve(root, '--databases', '--default-database', 'main')
+    const create = (database: Record<string, string>) =>
+      fetch(`${url}/v1/namespace/n/create`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...database },
+        body: '{}',
+      })
+    expect((await create({})).status).toBe(200)
+    expect((await create({ 'x-lancedb-database': 'other' })).status).toBe(400)
+    child.kill('SIGTERM')
+    expect(await exit).toEqual([0, null])
+    expect(readdirSync(root)).toEqual(['main'])
+    await using main = await connect(join(root, 'main'))
+    expect(await main.namespaceNames()).toEqual(['n'])
   })
 
   test('SIGTERM answers the request that has begun, then exits with 0', async () => {

@@ -1,0 +1,110 @@
+/** `sheaf compact` */
+import { connect, type Namespace, type UpkeepEvent } from '../../src/index.js'
+import { formatId } from '../../src/protocol/identifiers.js'
+import type { Call } from './arguments.js'
+import { progressLine } from './progress.js'
+import { showCount, showCounted, showSize } from './quantities.js'
+import { untilStopped } from './stopping.js'
+
+/** Tells of each table that was compacted on standard output, then of all else; how far it is on standard error. */
+export async function compactDirectory({ directory, keepVersions }: Call<'compact'>): Promise<void> {
+  const signal = untilStopped()
+  const line = progressLine()
+  const done = new WorkDone()
+  const ns = await connect(directory, {
+    create: false,
+    signal,
+    upkeep: { ...(keepVersions !== undefined && { keepVersionsMs: keepVersions }) },
+    onUpkeep(event) {
+      done.note(event)
+      line.show(`compacting: ${showCounted(done.tables.size, 'table')}; ${done.summary()}`)
+    },
+  })
+  try {
+    line.show('compacting')
+    await ns.optimize({ signal })
+  } finally {
+    line.clear()
+    // Also of what was done before it was stopped, or failed: that stays.
+    for (const compacted of done.tables.values()) console.log(await describeCompacted(ns, compacted))
+    console.log(done.summary())
+    await ns.close()
+  }
+}
+
+interface Compacted {
+  readonly table: readonly string[]
+  /** Fragments that went, less those that came. */
+  readonly fewer: number
+  readonly rows: number
+  readonly bytes: number
+}
+
+async function describeCompacted(
+  { operations }: Namespace,
+  { table, fewer, rows, bytes }: Compacted,
+): Promise<string> {
+  const written = `${showCounted(rows, 'row')}, ${showSize(bytes)} written`
+  const stats = await operations.getTableStats({ id: table }).catch(() => null)
+  // It may have been dropped meanwhile.
+  if (stats === null) return `${formatId(table)}: ${showCounted(fewer, 'fragment')} fewer; ${written}`
+  const now = stats.fragment_stats.num_fragments
+  return `${formatId(table)}: ${showCounted(now + fewer, 'fragment')}, now ${showCount(now)}; ${written}`
+}
+
+/** What upkeep has told of, added up. */
+export class WorkDone {
+  /** Those that were compacted, by identifier: a large one takes several rounds. */
+  readonly tables = new Map<string, Compacted>()
+  readonly #sums = { indexed: 0, versions: 0, drops: 0, files: 0, bytes: 0, slots: 0, checkpoints: 0 }
+
+  note(event: UpkeepEvent): void {
+    const sums = this.#sums
+    switch (event.kind) {
+      case 'compaction': {
+        const { table } = event
+        const before = this.tables.get(formatId(table)) ?? { table, fewer: 0, rows: 0, bytes: 0 }
+        this.tables.set(formatId(table), {
+          table,
+          fewer: before.fewer + event.fragmentsBefore - event.fragmentsAfter,
+          rows: before.rows + event.rows,
+          bytes: before.bytes + event.bytes,
+        })
+        return
+      }
+      case 'indexed':
+        sums.indexed += event.rows
+        return
+      case 'expired':
+        sums.versions += event.versions
+        return
+      case 'drop':
+        sums.drops++
+        return
+      case 'swept':
+        sums.files += event.files
+        sums.bytes += event.bytes
+        return
+      case 'trimmed':
+        sums.slots += event.slots
+        return
+      case 'checkpoint':
+        sums.checkpoints++
+    }
+  }
+
+  /** All that was done beside compacting tables. */
+  summary(): string {
+    const { indexed, versions, drops, files, bytes, slots, checkpoints } = this.#sums
+    const parts = [
+      indexed > 0 && `${showCounted(indexed, 'row')} indexed`,
+      versions > 0 && `${showCounted(versions, 'version')} expired`,
+      drops > 0 && `${showCounted(drops, 'dropped table')} emptied`,
+      files > 0 && `${showCounted(files, 'file')} deleted, ${showSize(bytes)} reclaimed`,
+      slots > 0 && `${showCounted(slots, 'slot')} of the log trimmed`,
+      checkpoints > 0 && 'checkpoint written',
+    ].filter(part => part !== false)
+    if (parts.length > 0) return parts.join('; ')
+    return this.tables.size > 0 ? 'nothing else to do' : 'nothing to do'
+  }
+}

@@ -1,0 +1,187 @@
+/** What `inspect` found, for people. */
+import { formatId } from '../../src/protocol/identifiers.js'
+import type {
+  IndexFacts,
+  JobFacts,
+  NamespaceFacts,
+  RootFacts,
+  TableDetails,
+  TableFacts,
+  VersionFacts,
+} from './inspect-facts.js'
+import { showCount, showCounted, showSize } from './quantities.js'
+
+export function describeRoot({ path, id, format, slot, checkpoint, files, tables }: RootFacts): string {
+  const { slots, checkpoints, pages, packs } = files
+  const kept = [
+    showCounted(slots, 'slot'),
+    showCounted(checkpoints, 'checkpoint'),
+    showCounted(pages, 'page'),
+    showCounted(packs, 'pack'),
+  ]
+  return [
+    `${path}: ${showCounted(tables, 'table')}`,
+    `  root ${id}, format ${format}`,
+    `  slot ${showCount(slot)}, checkpoint ${checkpoint === 0 ? 'none' : `at ${showCount(checkpoint)}`}; ${kept.join(', ')}`,
+    '',
+  ].join('\n')
+}
+
+export function describeNamespace({ id, properties }: NamespaceFacts): string {
+  return `${indentOf(id)}${id.at(-1)}/${pairs(properties)}`
+}
+
+/** A table in the tree: a line, and one more for each index and tag. */
+export function describeTree(facts: TableFacts): string {
+  const indent = indentOf(facts.id)
+  const { indexes = [], tags = [] } = facts
+  return [
+    `${indent}${facts.id.at(-1)}  ${summary(facts)}`,
+    ...indexes.map(index => `${indent}  index ${describeIndex(index)}`),
+    ...tags.map(({ name, version }) => `${indent}  tag ${name} = v${version}`),
+  ].join('\n')
+}
+
+/** What comes after the tree: what was left out, and jobs. */
+export function describeRest(left: number, jobs: readonly JobFacts[]): string {
+  return [
+    ...(left > 0 ? [`... and ${showCounted(left, 'table')} more`] : []),
+    ...jobs.map(({ id, type, table, state, progress, reason }) => {
+      const what = `job ${id}  ${type}${table === null ? '' : ` of ${formatId(table)}`}  ${state}`
+      const far = progress === undefined ? '' : `: ${progress.phase}, ${progress.done} of ${progress.total}`
+      return `${what}${far}${reason === undefined ? '' : `: ${reason}`}`
+    }),
+  ].join('\n')
+}
+
+/** One table, whole. */
+export function describeDetails(details: TableDetails): string {
+  const {
+    id,
+    uuid,
+    location,
+    properties = {},
+    columns,
+    metadata,
+    versions,
+    indexes = [],
+    tags = [],
+  } = details
+  const lengths = details.fragmentRows
+  return [
+    `${formatId(id)}  ${summary(details)}`,
+    `  uuid ${uuid}, in ${location}`,
+    ...(Object.keys(properties).length > 0 ? [`  properties${pairs(properties)}`] : []),
+    ...section('columns', [
+      ...aligned(
+        columns.map(({ name, type, nullable, metadata: own }) => [
+          name,
+          `${type}${nullable ? '' : ' not null'}`,
+          pairs(own).trim(),
+        ]),
+      ),
+      ...(Object.keys(metadata).length > 0 ? [`metadata${pairs(metadata)}`] : []),
+    ]),
+    ...section('fragments', [
+      ...(lengths === null || details.fragments === 0
+        ? []
+        : [
+            `${showCount(details.fragments!)}, of ${showCount(lengths.min)} to ${showCount(lengths.max)} rows, half of them of ${showCount(lengths.p50)} or less`,
+          ]),
+    ]),
+    ...section(
+      'indexes',
+      indexes.flatMap(index => [
+        describeIndex(index),
+        `  ${index.created.slice(0, 10)}${pairs(index.parameters)}`,
+      ]),
+    ),
+    ...section('tags', aligned(tags.map(({ name, version }) => [name, `v${version}`]))),
+    ...section(
+      'versions, newest first',
+      aligned(versions.map(({ version, time, operation }) => [`v${version}`, timeOf(time), operation ?? ''])),
+    ),
+  ].join('\n')
+}
+
+function summary(facts: TableFacts): string {
+  const { kind, version, rows, bytes, fragments, deadRows, view, problem } = facts
+  const parts = [
+    kind === 'table' ? '' : kind === 'foreign' ? 'rows of another engine' : kind,
+    problem ?? '',
+    version === undefined ? '' : describeVersion(version),
+    rows === undefined ? '' : showCounted(rows, 'row'),
+    bytes === undefined ? '' : showSize(bytes),
+    fragments === undefined ? '' : showCounted(fragments, 'fragment'),
+    deadRows === undefined || deadRows === 0 ? '' : showCounted(deadRows, 'dead row'),
+    view === undefined ? '' : describeView(view),
+  ]
+  return parts.filter(part => part !== '').join('  ')
+}
+
+function describeVersion({ version, time, operation }: VersionFacts): string {
+  return [`v${version}`, timeOf(time), operation === null ? '' : `(${operation})`]
+    .filter(part => part !== '')
+    .join(' ')
+}
+
+function describeView({ source, version, query }: TableFacts['view'] & object): string {
+  if (source === null) return `of ${query}`
+  return `of ${source}${version === null ? ', not refreshed yet' : ` v${version}`}`
+}
+
+function describeIndex({
+  name,
+  type,
+  columns,
+  status,
+  rows,
+  unindexedRows,
+  bytes,
+  reason,
+}: IndexFacts): string {
+  const lacks = unindexedRows === 0 ? '' : `, lacks ${showCount(unindexedRows)}`
+  const why = reason === undefined ? '' : `: ${reason}`
+  return `${name}  ${type} on ${columns.join(', ')}  ${showCounted(rows, 'row')}${lacks}  ${showSize(bytes)}  ${status}${why}`
+}
+
+/** `2026-11-22 20:13:01`, in UTC. */
+function timeOf(time: string | null): string {
+  return time === null ? '' : time.slice(0, 19).replace('T', ' ')
+}
+
+function pairs(values: Readonly<Record<string, unknown>>): string {
+  return Object.entries(values)
+    .map(
+      ([name, value]) =>
+        `  ${name}=${typeof value === 'string' && isPlain(value) ? value : JSON.stringify(value)}`,
+    )
+    .join('')
+}
+
+/** Whether it can stand as it is among others on a line. */
+function isPlain(text: string): boolean {
+  return !/[\p{Cc}]| {2}/u.test(text)
+}
+
+function section(title: string, lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : [title, ...lines.map(line => `  ${line}`)]
+}
+
+/** Cells as columns of a page. */
+function aligned(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths: number[] = []
+  for (const row of rows) {
+    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length)
+  }
+  return rows.map(row =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i]!))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+function indentOf(id: readonly string[]): string {
+  return '  '.repeat(id.length - 1)
+}

@@ -1,0 +1,173 @@
+/** `sheaf inspect` */
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { connect, type Namespace } from '../../src/index.js'
+import { parseId } from '../../src/protocol/identifiers.js'
+import type { Call } from './arguments.js'
+import type { JobFacts, NamespaceFacts, RootFacts, TableFacts } from './inspect-facts.js'
+import { describeTable, detailTable } from './inspect-table.js'
+import {
+  describeDetails,
+  describeNamespace,
+  describeRest,
+  describeRoot,
+  describeTree,
+} from './inspect-text.js'
+import { progressLine } from './progress.js'
+import { showCounted } from './quantities.js'
+import { untilStopped } from './stopping.js'
+
+/** Tables that are described ahead of the one that is printed. */
+const ahead = 8
+
+/** Prints what it finds as it finds it; with `--json` all of it at the end. Exits with 1 if a table cannot be read. */
+export async function inspectDirectory(command: Call<'inspect'>): Promise<void> {
+  const { directory, name, json = false } = command
+  const signal = untilStopped()
+  await using root = await connect(directory, { create: false, readOnly: true, signal })
+  // All that is told is of one moment.
+  await using ns = await root.snapshot({ signal })
+  const id = name === undefined ? [] : parseId(name)
+  const isTable = name !== undefined && (await tableThere(ns, id, signal))
+  if (isTable) {
+    const details = await detailTable(ns, id, signal)
+    console.log(json ? JSON.stringify(details, null, 2) : describeDetails(details))
+    return
+  }
+  await inspectTree(root, ns, id, command, signal)
+}
+
+/** Throws code 4 where the name is neither that of a table nor that of a namespace. */
+async function tableThere(ns: Namespace, id: readonly string[], signal: AbortSignal): Promise<boolean> {
+  try {
+    await ns.operations.tableExists({ id }, { signal })
+    return true
+  } catch (error) {
+    const isNamespace = await ns.operations.namespaceExists({ id }, { signal }).then(
+      () => true,
+      () => false,
+    )
+    if (isNamespace) return false
+    throw error
+  }
+}
+
+async function inspectTree(
+  root: Namespace,
+  ns: Namespace,
+  below: readonly string[],
+  { directory, json = false, limit = Number.POSITIVE_INFINITY }: Call<'inspect'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const line = progressLine()
+  const print = (text: string) => {
+    if (!json && text !== '') console.log(text)
+  }
+  const facts = await rootFacts(root, ns, directory, signal)
+  print(describeRoot(facts))
+  const namespaces: NamespaceFacts[] = []
+  const tables: TableFacts[] = []
+  let left = 0
+  for await (const found of walk(ns, below, limit, signal)) {
+    if (found.left !== undefined) left = found.left
+    if (found.namespace !== undefined) {
+      namespaces.push(found.namespace)
+      print(describeNamespace(found.namespace))
+    }
+    if (found.table === undefined) continue
+    if (found.table.kind === 'damaged') process.exitCode = 1
+    print(describeTree(found.table))
+    // What is printed need not be kept, and shows by itself how far it is.
+    if (!json) continue
+    tables.push(found.table)
+    line.show(showCounted(tables.length, 'table'))
+  }
+  line.clear()
+  const jobs = await openOrFailed(root, signal)
+  print(describeRest(left, jobs))
+  if (json) console.log(JSON.stringify({ root: facts, namespaces, tables, left, jobs }, null, 2))
+}
+
+async function openOrFailed(root: Namespace, signal: AbortSignal): Promise<JobFacts[]> {
+  const jobs = (await root.listJobs({ signal })).filter(
+    ({ state }) => state === 'running' || state === 'failed',
+  )
+  return Promise.all(
+    jobs.map(async ({ id, type, table, state }) => {
+      const { progress, failure } = await root.operations.describeJob({ job_id: id }, { signal })
+      return { id, type, table, state, progress, reason: failure?.message }
+    }),
+  )
+}
+
+async function rootFacts(
+  root: Namespace,
+  ns: Namespace,
+  directory: string,
+  signal: AbortSignal,
+): Promise<RootFacts> {
+  const { id, format, log } = root.stats()
+  const [slots, checkpoints, history] = await Promise.all(
+    ['_log', '_ckpt', '_hist'].map(folder => readdir(join(directory, folder)).catch(() => [])),
+  )
+  const { tables } = await ns.operations.listAllTables({}, { signal })
+  return {
+    path: directory,
+    id,
+    format,
+    ...log,
+    files: {
+      slots: slots!.length,
+      checkpoints: checkpoints!.length,
+      pages: history!.filter(file => file.endsWith('.page')).length,
+      packs: history!.filter(file => file.endsWith('.slots')).length,
+    },
+    tables: tables.length,
+  }
+}
+
+interface Found {
+  readonly namespace?: NamespaceFacts
+  readonly table?: TableFacts
+  readonly left?: number
+}
+
+/** A namespace, its tables, and then the namespaces below it, each in order; at last, how many tables `limit` has left out. */
+async function* walk(
+  ns: Namespace,
+  below: readonly string[],
+  limit: number,
+  signal: AbortSignal,
+): AsyncGenerator<Found> {
+  const waiting: (readonly string[])[] = [below]
+  let [told, left] = [0, 0]
+  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+    const path = id
+    if (path.length > 0) {
+      const { properties } = await ns.operations.describeNamespace({ id: path }, { signal })
+      yield { namespace: { id: path, properties: properties ?? {} } }
+    }
+    const names = await ns.tableNames(path, { signal })
+    const shown = names.slice(0, limit - told)
+    told += shown.length
+    left += names.length - shown.length
+    yield* inOrder(shown, async name => ({ table: await describeTable(ns, [...path, name], signal) }))
+    for (const name of [...(await ns.namespaceNames(path, { signal }))].reverse())
+      waiting.push([...path, name])
+  }
+  yield { left }
+}
+
+/** What `work` makes of each item, in order, some ahead. */
+async function* inOrder<T, R>(items: readonly T[], work: (item: T) => Promise<R>): AsyncGenerator<R> {
+  const begun: Promise<R>[] = []
+  for (let next = 0, given = 0; given < items.length; given++) {
+    while (next < items.length && begun.length < ahead) {
+      const result = work(items[next++]!)
+      // It is awaited in its turn.
+      result.catch(() => {})
+      begun.push(result)
+    }
+    yield await begun.shift()!
+  }
+}

@@ -1,0 +1,105 @@
+/** The log of a server: one line for each request. Fields are written whatever they are, those that are not there are left out. */
+
+import { type Clock, systemClock } from '../../src/primitives/clock.js'
+import type { RequestRecord } from '../http/options.js'
+import { showSize, showTime } from './quantities.js'
+
+export type LogFormat = 'json' | 'text'
+
+export interface LogOptions {
+  readonly format: LogFormat
+  /** Is given whole lines, each with its end. */
+  readonly write: (line: string) => void
+  /** Never to be seen, wherever they turn up in an error or a path. */
+  readonly secrets?: readonly string[]
+  readonly clock?: Pick<Clock, 'now'>
+}
+
+/** A logger for a server. Never throws: what cannot be written in full is written in part. */
+export function requestLogger(options: LogOptions): (record: RequestRecord) => void {
+  const { format, write, secrets = [], clock = systemClock } = options
+  const toLine = format === 'json' ? jsonLine : textLine
+  const hide = (text: string) =>
+    secrets.reduce((hidden, secret) => hidden.replaceAll(secret, '[secret]'), text)
+  return record => {
+    const { error, ...rest } = record
+    const fields = { ...(plain(rest, hide) as Fields) }
+    if (error !== undefined) fields.error = describeError(error, hide)
+    write(`${toLine(new Date(clock.now()).toISOString(), fields)}\n`)
+  }
+}
+
+type Fields = Record<string, unknown>
+
+// ---- the lines
+
+function jsonLine(time: string, fields: Fields): string {
+  return JSON.stringify({ time, ...fields })
+}
+
+/** `time status method path`, then all else as `name=value`, the error last. */
+function textLine(time: string, fields: Fields): string {
+  const { status, method, path, error, ...rest } = fields
+  const others = Object.entries(rest).map(([name, value]) => `${name}=${textOf(name, value)}`)
+  const failed = error === undefined ? [] : [`error=${JSON.stringify(oneText(error as DescribedError))}`]
+  return [time, status, method, textOf('path', path), ...others, ...failed].join(' ')
+}
+
+/** What has a space or quotes in it, or could pass for the end of a line, is quoted. */
+function textOf(name: string, value: unknown): string {
+  if (typeof value === 'number') {
+    if (name.endsWith('Ms')) return showTime(value).replace(' ', '')
+    return name.startsWith('bytes') ? showSize(value).replace(' ', '') : String(value)
+  }
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return /^[\w/.:$~@%+,?&-]+$/.test(text) ? text : JSON.stringify(text)
+}
+
+// ---- values
+
+/** What a name says to be secret. */
+const secretName = /secret|token|password|authorization|cookie|api[-_]?key/i
+
+/** A value as JSON has it. */
+function plain(value: unknown, hide: (text: string) => string, depth = 0): unknown {
+  if (typeof value === 'string') return hide(value)
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (depth > 5) return '...'
+  if (Array.isArray(value)) return value.map(item => plain(item, hide, depth + 1))
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, item]) => item !== undefined)
+      .map(([name, item]) => [name, secretName.test(name) ? '[secret]' : plain(item, hide, depth + 1)]),
+  )
+}
+
+interface DescribedError {
+  readonly name: string
+  readonly message: string
+  readonly code?: unknown
+  readonly hint?: string
+  /** Of an error that nobody expects: where it comes from. */
+  readonly stack?: string
+  readonly cause?: DescribedError
+}
+
+/** An error with what led to it. */
+function describeError(error: unknown, hide: (text: string) => string, depth = 0): DescribedError {
+  if (!(error instanceof Error)) return { name: typeof error, message: hide(String(error)) }
+  const { name, message, cause, stack } = error
+  const { code, hint } = error as { code?: unknown; hint?: unknown }
+  return {
+    name,
+    message: hide(message),
+    ...(code !== undefined && { code }),
+    ...(typeof hint === 'string' && { hint: hide(hint) }),
+    ...(code === undefined && stack !== undefined && { stack: hide(stack) }),
+    ...(cause !== undefined && depth < 5 && { cause: describeError(cause, hide, depth + 1) }),
+  }
+}
+
+function oneText({ name, message, code, stack, cause }: DescribedError): string {
+  const what = code === undefined ? (stack ?? `${name}: ${message}`) : `${message} (code ${code})`
+  return cause === undefined ? what : `${what}; because: ${oneText(cause)}`
+}

@@ -1,0 +1,81 @@
+/** Sizes, times and counts: as people write them, and as they read them. */
+
+const sizeUnits: Readonly<Record<string, number>> = {
+  '': 1,
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  tb: 1e12,
+  kib: 2 ** 10,
+  mib: 2 ** 20,
+  gib: 2 ** 30,
+  tib: 2 ** 40,
+}
+
+const timeUnits: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  min: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+}
+
+/** Bytes: `512MiB`, `1.5 GB`, `4096`; null where it is none. */
+export function readSize(text: string): number | null {
+  const bytes = scaled(text, sizeUnits)
+  return bytes === null ? null : Math.floor(bytes)
+}
+
+/** Milliseconds: `30s`, `1.5h`, `7d`, and `forever`. There is no unit that goes without saying: null without one. */
+export function readTime(text: string): number | null {
+  return text.trim() === 'forever' ? Number.POSITIVE_INFINITY : scaled(text, timeUnits)
+}
+
+function scaled(text: string, units: Readonly<Record<string, number>>): number | null {
+  const [, digits, unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(text) ?? []
+  const factor = Object.hasOwn(units, unit.toLowerCase()) ? units[unit.toLowerCase()] : undefined
+  return digits === undefined || factor === undefined ? null : Number(digits) * factor
+}
+
+const counts = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
+
+/** `12,345` */
+export function showCount(count: number): string {
+  return counts.format(count)
+}
+
+/** `1 row`, `12,345 rows` */
+export function showCounted(count: number, one: string, many = `${one}s`): string {
+  return `${showCount(count)} ${count === 1 ? one : many}`
+}
+
+/** `999 B`, `1.2 GB`: in units of thousands. */
+export function showSize(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB']
+  let amount = bytes
+  let unit = 0
+  // What would be rounded up to 1000 has the next unit.
+  while (amount >= (unit === 0 ? 1000 : 999.5) && unit < units.length - 1) {
+    amount /= 1000
+    unit++
+  }
+  return `${unit === 0 || amount >= 9.95 ? Math.round(amount) : amount.toFixed(1)} ${units[unit]}`
+}
+
+/** `850 ms`, `12.3 s`, `4 min`, `3.5 h`, `12 d` */
+export function showTime(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  for (const [unit, from] of [
+    ['d', 2 * timeUnits.d!],
+    ['h', 2 * timeUnits.h!],
+    ['min', 2 * timeUnits.min!],
+    ['s', 0],
+  ] as const) {
+    if (ms < from) continue
+    const amount = ms / timeUnits[unit]!
+    return `${amount < 20 ? Number(amount.toFixed(1)) : Math.round(amount)} ${unit}`
+  }
+  return '0 ms'
+}

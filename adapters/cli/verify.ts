@@ -1,0 +1,28 @@
+/** `sheaf verify` */
+import { type VerifyProgress, verify } from '../../src/index.js'
+import type { Call } from './arguments.js'
+import { progressLine } from './progress.js'
+import { showCount, showCounted, showSize } from './quantities.js'
+import { untilStopped } from './stopping.js'
+
+/** One line for each problem that is left on standard output; what was set right, and how far it is, on standard error. */
+export async function verifyDirectory({ directory, repair = false }: Call<'verify'>): Promise<void> {
+  const line = progressLine()
+  const onProgress = ({ phase, done, total }: VerifyProgress) =>
+    line.show(`${phase}: ${showCount(done)} of ${showCount(total)}`)
+  const { ok, problems, repaired, checked } = await verify(directory, {
+    repair,
+    onProgress,
+    signal: untilStopped(),
+  }).finally(() => line.clear())
+  for (const { kind, path, what } of repaired) console.error(`repaired: ${kind} ${path}: ${what}`)
+  for (const { kind, path, what, repairable } of problems) {
+    console.log(`${kind} ${path}: ${what}${repairable ? ' (--repair makes it again)' : ''}`)
+  }
+  const { slots, files, bytes, tables, versions } = checked
+  const found = ok ? 'no problems' : showCounted(problems.length, 'problem')
+  console.error(
+    `${found} in ${showCount(tables)} tables, ${showCount(versions)} versions: ${showCount(slots)} slots and ${showCount(files)} files, ${showSize(bytes)}`,
+  )
+  if (!ok) process.exitCode = 1
+}
