@@ -19,6 +19,7 @@ export type {
   MatchWords,
   TextQuery,
 } from './namespace/full-text.js'
+export type { JobInfo } from './namespace/job-list.js'
 export {
   type MergeCondition,
   MergeInsert,

@@ -20,8 +20,11 @@ import { StagedColumns } from '../write/stage-columns.js'
 import { commit, type Engine, openTable, openVersion, requirementsOf, stageTarget } from './engine.js'
 import { overtaken, tableOf } from './job-attempts.js'
 
+/** The kind of the jobs; of those that call a function, its name follows. */
+export const backfillJob = 'backfill'
+
 /** What a job is to fill. */
-interface Spec {
+export interface BackfillSpec {
   /** Ids of fields that are filled by one definition. */
   readonly fields: readonly number[]
   /** Rows that are filled; absent: all. */
@@ -51,7 +54,7 @@ export const alterTableBackfillColumns: Handler<Engine, 'alterTableBackfillColum
   }
   if (num_frags !== undefined) throw unsupported('num_frags is not supported: a job fills all fragments')
   if (where !== undefined) settleFilter(where, schema, undefined, engine.clock)
-  const spec: Spec = {
+  const spec: BackfillSpec = {
     fields: filledWith(field, schema).map(({ id }) => id),
     ...(where !== undefined && { where }),
     ...(concurrency !== undefined && { concurrency }),
@@ -91,7 +94,12 @@ export function automaticBackfill(engine: Engine, table: string, added: TableSch
 }
 
 /** Null where the function is not known here. */
-function backfillOp(engine: Engine, table: string, field: TableField, spec: Spec): JobQueuedOp | null {
+function backfillOp(
+  engine: Engine,
+  table: string,
+  field: TableField,
+  spec: BackfillSpec,
+): JobQueuedOp | null {
   const definition = definitionOf(field)!
   if (definition.kind === 'computed') return queuedOp(kindName(null), asJson(spec), table)
   const { udf_name, udf_version } = definition.column
@@ -112,7 +120,7 @@ function functionKeyOf(name: string, version: string | undefined): string {
   return functionKey({ name, ...(version !== undefined && { version }) })
 }
 
-function asJson(spec: Spec): Json {
+function asJson(spec: BackfillSpec): Json {
   return spec as unknown as Json
 }
 
@@ -120,7 +128,7 @@ function asJson(spec: Spec): Json {
 
 /** Processes that do not know a function leave its jobs to those that do. */
 function kindName(called: ColumnFunction | null): string {
-  return called === null ? 'backfill' : `backfill:${functionKey(called)}`
+  return called === null ? backfillJob : `${backfillJob}:${functionKey(called)}`
 }
 
 export function backfillKinds(
@@ -135,7 +143,7 @@ export function backfillKinds(
 }
 
 function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
-  const { fields: ids, where, concurrency } = job.spec as unknown as Spec
+  const { fields: ids, where, concurrency } = job.spec as unknown as BackfillSpec
   const { signal } = job
   const staged = new StagedColumns()
   let done = 0

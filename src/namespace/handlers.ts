@@ -15,6 +15,7 @@ import { deleteFromTable, mergeInsertIntoTable, updateTable } from './edit-rows.
 import { AlreadyCommitted, checkKey, type Engine } from './engine.js'
 import { describeTableIndexStats, listTableIndices } from './index-records.js'
 import { createTableIndex, dropTableIndex } from './indexes.js'
+import { cancelJob, describeJob, listJobs } from './jobs.js'
 import { withRoot } from './locations.js'
 import {
   createNamespace,
@@ -23,6 +24,7 @@ import {
   listNamespaces,
   namespaceExists,
 } from './namespaces.js'
+import { getTableLsmStats, getTableLsmWriteSpec, prewarmTable, prewarmTableIndex } from './prewarm.js'
 import { analyzeTableQueryPlan, explainTableQueryPlan, queryTable } from './query.js'
 import { countTableRows, createTable, insertIntoTable, restoreTable } from './rows.js'
 import {
@@ -103,6 +105,13 @@ const handlers: Handlers<Engine> = {
   alterTransaction,
   createMaterializedView,
   refreshMaterializedView,
+  listJobs,
+  describeJob,
+  cancelJob,
+  prewarmTableIndex,
+  prewarmTable,
+  getTableLsmWriteSpec,
+  getTableLsmStats,
 }
 
 /** Looks at a call before its handler does anything; throws what refuses it. */

@@ -12,6 +12,7 @@ import { parseId } from '../protocol/identifiers.js'
 import { checkFits, conformBatches } from '../write/conform.js'
 import { ArrowRows, readReply } from './arrow-rows.js'
 import { jobEnded } from './job-ended.js'
+import { cancelJob, type JobInfo, listJobs } from './job-list.js'
 import { wireWord } from './options.js'
 import { columnsField } from './selection.js'
 import type { RootStats } from './stats.js'
@@ -70,7 +71,7 @@ export interface LocalFeatures {
 }
 
 export class Namespace implements AsyncDisposable {
-  /** Every operation of the specification, with its wire names. */
+  /** Every operation, with its wire names. */
   readonly operations: Operations
   readonly #close: () => Promise<void>
   readonly #local: LocalFeatures | undefined
@@ -206,6 +207,16 @@ export class Namespace implements AsyncDisposable {
   /** Names of the namespaces below one (default: the root), sorted. */
   async namespaceNames(namespace: Identifier = [], options: CallOptions = {}): Promise<readonly string[]> {
     return (await this.operations.listNamespaces({ id: pathOf(namespace) }, options)).namespaces
+  }
+
+  /** Builds of indexes, backfills and refreshes of views that are under way or ended not long ago, the newest first. */
+  listJobs(options: CallOptions = {}): Promise<readonly JobInfo[]> {
+    return listJobs(this.operations, options)
+  }
+
+  /** Stops a job; nothing it did shows. One that has ended stays as it is. False where there is none of that id, or not any more. */
+  cancelJob(id: string, options: CallOptions = {}): Promise<boolean> {
+    return cancelJob(this.operations, id, options)
   }
 
   /**

@@ -6,6 +6,7 @@ import type { Entry } from '../commit/machine.js'
 import { SlotTrimmed } from '../commit/slots.js'
 import { formatTransactionId, parseTransactionId } from '../commit/transaction-id.js'
 import { ErrorCode, quote, SheafError } from '../errors.js'
+import type { JobQueuedOp } from '../jobs/job-op.js'
 import type { Handler } from '../protocol/calls.js'
 import { commit, type Engine } from './engine.js'
 
@@ -58,6 +59,24 @@ async function factsOf(
   id: string,
   signal: AbortSignal | undefined,
 ): Promise<Readonly<Record<string, string>>> {
+  const { ts, entry } = await entryOf(engine, id, signal)
+  // How a job ended long ago is forgotten; it must not look like a commit that succeeded.
+  const isJob = queuedIn(entry) !== undefined
+  if (isJob && !state.jobs.has(id) && state.notes.get(id) === undefined) throw unknownTransaction(id)
+  return {
+    uuid: entry.txn,
+    timestamp_millis: String(ts),
+    ...factsOfEntry(entry),
+    ...(await factsOfJob(engine, state, id, signal)),
+  }
+}
+
+/** The entry of a transaction, and when it was committed. Throws code 10 for one there never was, or that is forgotten. */
+export async function entryOf(
+  engine: Engine,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly ts: number; readonly entry: Entry }> {
   const place = parseTransactionId(id)
   if (place === null || place.slot < 1 || place.slot > engine.root.head) throw unknownTransaction(id)
   const { header } = await engine.slots.get(place.slot, signal).catch(error => {
@@ -65,17 +84,15 @@ async function factsOf(
   })
   const entry = header.entries.find(({ txn }) => txn === place.txn)
   if (entry === undefined || formatTransactionId(place.slot, entry.txn) !== id) throw unknownTransaction(id)
-  // How a job ended long ago is forgotten; it must not look like a commit that succeeded.
-  const isJob = (entry.ops as unknown as readonly CatalogOp[]).some(
-    op => op.op === 'job' && op.state === 'Queued' && op.id === undefined,
-  )
-  if (isJob && !state.jobs.has(id) && state.notes.get(id) === undefined) throw unknownTransaction(id)
-  return {
-    uuid: place.txn,
-    timestamp_millis: String(header.ts),
-    ...factsOfEntry(entry),
-    ...(await factsOfJob(engine, state, id, signal)),
+  return { ts: header.ts, entry }
+}
+
+/** What the entry says of the job that it is the first of. */
+export function queuedIn({ ops }: Entry): JobQueuedOp | undefined {
+  for (const op of ops as unknown as readonly CatalogOp[]) {
+    if (op.op === 'job' && op.state === 'Queued' && op.id === undefined) return op
   }
+  return undefined
 }
 
 function factsOfEntry({ ops }: Entry): Record<string, string> {
@@ -108,7 +125,7 @@ async function factsOfJob(
   return { done: String(done), total: String(total), phase }
 }
 
-function unknownTransaction(id: string): SheafError {
+export function unknownTransaction(id: string): SheafError {
   return new SheafError(ErrorCode.TransactionNotFound, `no transaction ${quote(id)}`, {
     hint: 'use an id that a call returned; what was committed or ended long ago is forgotten',
   })

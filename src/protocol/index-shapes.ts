@@ -1,5 +1,6 @@
 /** Indexes: create, list, describe, drop. */
 import { checkIndexName } from './identifiers.js'
+import { progress } from './job-shapes.js'
 import { distanceType } from './query-shapes.js'
 import { atVersion, nextPage, onBranch, onTable, paging, transaction } from './request-fields.js'
 import {
@@ -157,14 +158,7 @@ export const indexStatsReply = object({
   num_indices: required(integer(0), 'Parts it is made of.'),
   status: indexStatus,
   reason: failureReason,
-  progress: optional(
-    object({
-      done: required(number, 'Steps that are done.'),
-      total: required(number, 'Steps there are.'),
-      phase: required(string(), 'What is being done.'),
-    }),
-    'How far its construction is.',
-  ),
+  progress: optional(progress, 'How far its construction is.'),
   recall: optional(
     number,
     'Vector index: of the ten nearest rows, the part that a search without tuning finds, as sampled when it was built. An extension of Sheaf.',

@@ -11,6 +11,14 @@ import {
   listIndicesReply,
   listIndicesRequest,
 } from './index-shapes.js'
+import { cancelJobReply, describeJobReply, jobRequest, listJobsReply, listJobsRequest } from './job-shapes.js'
+import {
+  lsmRequest,
+  lsmStatsReply,
+  lsmWriteSpecReply,
+  prewarmIndexRequest,
+  prewarmRequest,
+} from './lance-shapes.js'
 import {
   createNamespaceReply,
   createNamespaceRequest,
@@ -105,6 +113,8 @@ export type ReplyKind = 'json' | 'integer' | 'text' | 'arrow' | 'empty'
 
 export interface OperationEntry {
   readonly doc: string
+  /** Whose it is: an operation of the Lance Namespace, or one that only clients of LanceDB know. */
+  readonly origin: 'specification' | 'lancedb'
   /** A read leaves no trace and may be abandoned; a write commits at most once. */
   readonly access: 'read' | 'write'
   /** What `{id}` names. */
@@ -125,6 +135,7 @@ export interface OperationEntry {
 }
 
 const reads = {
+  origin: 'specification',
   access: 'read',
   target: 'table',
   query: [],
@@ -133,6 +144,8 @@ const reads = {
   status: 200,
 } as const
 const writes = { ...reads, access: 'write' } as const
+const lancedbReads = { ...reads, origin: 'lancedb' } as const
+const onJobs = { ...lancedbReads, target: 'none' } as const
 const pages = ['page_token', 'limit'] as const
 
 export const operations = {
@@ -586,6 +599,64 @@ export const operations = {
     request: refreshViewRequest,
     response: jobReply,
     status: 202,
+  },
+
+  // ---- jobs
+  listJobs: {
+    ...onJobs,
+    doc: 'Lists jobs, the newest first: those that are open, and those that ended not long ago.',
+    routes: ['POST /v1/jobs/list'],
+    query: pages,
+    request: listJobsRequest,
+    response: listJobsReply,
+  },
+  describeJob: {
+    ...onJobs,
+    doc: 'Returns what a job does, and how far it is.',
+    routes: ['POST /v1/jobs/describe'],
+    request: jobRequest,
+    response: describeJobReply,
+  },
+  cancelJob: {
+    ...onJobs,
+    access: 'write',
+    doc: 'Stops a job; what has ended stays as it is.',
+    routes: ['POST /v1/jobs/cancel'],
+    request: jobRequest,
+    response: cancelJobReply,
+  },
+
+  // ---- what clients of LanceDB ask for and need not know of
+  prewarmTableIndex: {
+    ...lancedbReads,
+    doc: 'Succeeds if the index exists; it is read when it is needed.',
+    routes: ['POST /v1/table/{id}/index/{index_name}/prewarm'],
+    body: 'none',
+    request: prewarmIndexRequest,
+    reply: 'empty',
+    response: null,
+  },
+  prewarmTable: {
+    ...lancedbReads,
+    doc: 'Succeeds if the columns exist; they are read when they are needed.',
+    routes: ['POST /v1/table/{id}/page_cache/prewarm'],
+    request: prewarmRequest,
+    reply: 'empty',
+    response: null,
+  },
+  getTableLsmWriteSpec: {
+    ...lancedbReads,
+    doc: 'Returns null for a table that exists: there are no log-structured writes.',
+    routes: ['POST /v1/table/{id}/get_lsm_write_spec'],
+    request: lsmRequest,
+    response: lsmWriteSpecReply,
+  },
+  getTableLsmStats: {
+    ...lancedbReads,
+    doc: 'Returns null for a table that exists: there are no log-structured writes.',
+    routes: ['POST /v1/table/{id}/get_lsm_stats'],
+    request: lsmRequest,
+    response: lsmStatsReply,
   },
 } as const satisfies Readonly<Record<string, OperationEntry>>
 

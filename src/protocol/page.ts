@@ -9,7 +9,7 @@ const prefix = '~1.'
 
 export interface Listing<T> {
   /** Names the kind of list; a token of another kind is refused. */
-  readonly name: 'namespaces' | 'tables' | 'indexes' | 'versions' | 'tags' | 'branches'
+  readonly name: 'namespaces' | 'tables' | 'indexes' | 'versions' | 'tags' | 'branches' | 'jobs'
   /** What the items are sorted by, unique: names by code unit (`<`), or numbers. */
   readonly key: (item: T) => string | number
   readonly descending?: boolean

@@ -100,3 +100,47 @@ test('a job that throws has failed, and says why, also to a process that opens t
   })
   await second.close()
 })
+
+test('jobs are listed by pages, described while they run and when they failed, and cancelled', async () => {
+  let begin!: () => void
+  const began = new Promise<void>(resolve => {
+    begin = resolve
+  })
+  const { engine, close, operations } = await open(async job => {
+    if (job.spec === 'bad') throw new Error('no such luck')
+    job.progress(3, 10, 'counting')
+    begin()
+    await new Promise<void>(resolve => job.signal.addEventListener('abort', () => resolve()))
+  })
+  const bad = await engine.jobs.queue('make-namespace', 'bad')
+  await engine.jobs.settled(bad)
+  const id = await engine.jobs.queue('make-namespace', 'n')
+  const next = await engine.jobs.queue('make-namespace', 'm')
+  await began
+  const pages = []
+  let page_token: string | undefined
+  do {
+    const page = await operations.listJobs({ limit: 1, page_token })
+    pages.push(page.jobs.map(({ job_id, state }) => [job_id, state]))
+    page_token = page.page_token
+  } while (page_token !== undefined)
+  expect(pages).toEqual([[[next, 'IN_PROGRESS']], [[id, 'IN_PROGRESS']], [[bad, 'FAILED']]])
+  const failed = await operations.describeJob({ job_id: bad })
+  expect(failed).toMatchObject({ job_state: 'FAILED', failure: { message: expect.stringContaining('luck') } })
+  expect(await operations.describeJob({ job_id: id })).toEqual({
+    job_id: id,
+    job_type: 'make-namespace',
+    job_state: 'IN_PROGRESS',
+    creation_ms: expect.any(Number),
+    spec: {},
+    progress: { done: 3, total: 10, phase: 'counting' },
+  })
+  for (const job_id of [id, next]) expect(await operations.cancelJob({ job_id })).toEqual({ job_id })
+  await engine.jobs.settled(id)
+  expect(await operations.describeJob({ job_id: id })).toMatchObject({ job_state: 'CANCELLED' })
+  expect(await operations.cancelJob({ job_id: bad })).toEqual({ job_id: bad })
+  expect((await operations.describeJob({ job_id: bad })).job_state).toBe('FAILED')
+  const missing = operations.cancelJob({ job_id: next.replace(/.$/, '') })
+  await expect(missing).rejects.toMatchObject({ code: 10, status: 404 })
+  await close()
+})

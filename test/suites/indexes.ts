@@ -48,6 +48,51 @@ export function indexSuite({ name, open }: Door): void {
       expect(found).toEqual(made)
     })
 
+    test('a build is a job: it is listed, described, and can be cancelled until it has ended', async () => {
+      const { transaction_id: id } = await create()
+      await table.waitForIndex('id_idx')
+      const [job] = (await ns.listJobs()).filter(job => job.id === id)
+      const about = { type: 'create_index', state: 'finished', table: ['t'], createdAt: expect.any(Date) }
+      expect(job).toEqual({ id, ...about })
+      expect(await ops.describeJob({ job_id: id! })).toEqual({
+        job_id: id,
+        job_type: 'create_index',
+        job_state: 'DONE',
+        creation_ms: job!.createdAt.getTime(),
+        spec: { index_name: 'id_idx', index_type: 'BTREE', columns: ['id'] },
+      })
+      expect(await ns.cancelJob(id!)).toBe(true)
+      expect((await ns.listJobs()).find(job => job.id === id)!.state).toBe('finished')
+      const tagged = await ops.createTableTag({ id: ['t'], tag: 'x', version: 1 })
+      for (const wrong of [tagged.transaction_id!, 'nonsense']) {
+        expect(await ns.cancelJob(wrong)).toBe(false)
+        expect(await failure(ops.describeJob({ job_id: wrong }))).toMatchObject({
+          code: 10,
+          status: 404,
+        })
+      }
+    })
+
+    test('warming is asked of what exists, and there are no log-structured writes', async () => {
+      await create()
+      await ops.prewarmTableIndex({ id: ['t'], index_name: 'id_idx' })
+      await ops.prewarmTable({ id: ['t'], columns: ['id', 'meta.lang'] })
+      await ops.prewarmTable({ id: ['t'], columns: [] })
+      expect(await ops.getTableLsmWriteSpec({ id: ['t'] })).toEqual({ lsm_write_spec: null })
+      expect(await ops.getTableLsmStats({ id: ['t'] })).toEqual({ lsm_stats: null })
+      const gone = { id: ['no'] }
+      expect(await failure(ops.prewarmTableIndex({ id: ['t'], index_name: 'id_idy' }))).toMatchObject({
+        code: 6,
+        hint: 'did you mean "id_idx"?',
+      })
+      expect(await failure(ops.prewarmTable({ id: ['t'], columns: ['idd'] }))).toMatchObject({
+        code: 12,
+      })
+      expect(await failure(ops.prewarmTable(gone))).toMatchObject({ code: 4 })
+      expect(await failure(ops.getTableLsmWriteSpec(gone))).toMatchObject({ code: 4 })
+      expect(await failure(ops.getTableLsmStats(gone))).toMatchObject({ code: 4 })
+    })
+
     const refused: readonly (readonly [Partial<Request<'createTableIndex'>>, object])[] = [
       [{ id: ['no'] }, { code: 4, status: 404 }],
       [{ column: 'idd' }, { code: 12, status: 404, hint: 'did you mean "id"?' }],

@@ -1,0 +1,25 @@
+/** What LanceDB's clients ask of a table beyond the specification. */
+import { atVersion, onBranch, onTable } from './request-fields.js'
+import { array, json, nullable, object, optional, required, string } from './shape.js'
+
+export const prewarmIndexRequest = object({
+  ...onTable,
+  ...onBranch,
+  index_name: required(string('nonEmpty'), 'Name of the index.'),
+})
+
+export const prewarmRequest = object({
+  ...onTable,
+  ...onBranch,
+  columns: optional(array(string('nonEmpty')), 'Columns that will be read; absent or none: all.'),
+})
+
+export const lsmRequest = object({ ...onTable, ...onBranch, ...atVersion })
+
+export const lsmWriteSpecReply = object({
+  lsm_write_spec: required(nullable(json), 'null: rows are written to the table itself.'),
+})
+
+export const lsmStatsReply = object({
+  lsm_stats: required(nullable(json), 'null: no rows wait outside of the table.'),
+})
