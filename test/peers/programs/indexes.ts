@@ -105,8 +105,7 @@ export const indexPrograms: Readonly<Record<string, Program>> = {
   'what cannot be': async ({ db, lancedb, refused }) => {
     const { Index } = lancedb
     const table = await db.createTable('t', rows)
-    const make = (column: string, config: IndexConfig) => () =>
-      table.createIndex(column, { config })
+    const make = (column: string, config: IndexConfig) => () => table.createIndex(column, { config })
     await refused('no such column', make('nowhere', Index.btree()), /nowhere/)
     await refused('words of numbers', make('id', Index.fts()), /id|float64|Float64/)
     await refused('vectors of text', make('text', Index.ivfFlat()), /text|Utf8/i)
