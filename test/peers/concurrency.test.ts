@@ -22,7 +22,6 @@ const kinds = [
 const clients = releases.flatMap(client => kinds.map(kind => ({ ...client, ...kind })))
 
 const writers = 8
-const rounds = 5
 
 describe.each(clients)('$kind client $release', ({ lancedb, release, kind, connect }) => {
   let served: Served
@@ -42,25 +41,6 @@ describe.each(clients)('$kind client $release', ({ lancedb, release, kind, conne
   }
 
   const latest = async () => (await connect(lancedb, served.url)).openTable('t')
-
-  test('each row that is added is there once, in a version of its own', async () => {
-    await db.createTable('t', [{ id: -1 }])
-    const results = await all(async (table, writer) => {
-      const told: number[] = []
-      for (let i = 0; i < rounds; i++) told.push((await table.add([{ id: writer * rounds + i }])).version)
-      return told
-    })
-    const table = await latest()
-    const count = writers * rounds
-    expect(sorted(await column(table.query(), 'id'))).toEqual(
-      Array.from({ length: count + 1 }, (_, i) => i - 1),
-    )
-    expect(await versions(table)).toEqual(Array.from({ length: count + 1 }, (_, i) => i + 1))
-    for (const told of results) expect(told).toEqual(sorted(told))
-    if (kind === 'remote') {
-      expect(sorted(results.flat())).toEqual(Array.from({ length: count }, (_, i) => i + 2))
-    }
-  })
 
   test('a counter that all of them raise loses no step', async () => {
     await db.createTable('t', [{ id: 1, n: 0 }])

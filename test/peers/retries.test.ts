@@ -260,7 +260,7 @@ function changesOf({ Index }: Lancedb): Readonly<Record<string, readonly [end: s
     'making an index': [
       '/create_index/',
       async table => {
-        await table.createIndex('id', { config: Index.btree(), waitTimeoutSeconds: 30 })
+        await table.createIndex('id', { config: Index.btree() })
         return (await table.listIndices()).length
       },
     ],

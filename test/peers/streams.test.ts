@@ -6,7 +6,7 @@ import { connectRemote, releases, type Served, servers } from './peers.js'
 
 const serveRoot = servers()
 
-const count = 250_000
+const count = 200_000
 
 /** Rows whose values tell their number. */
 function many(first: number, rows: number): arrow.Table {
@@ -122,7 +122,6 @@ describe.each(releases)('remote client $release', ({ lancedb }) => {
     }
     await table.delete('true')
     expect((await table.query().outputSchema()).fields).toHaveLength(3)
-    expect(await table.add(many(0, 0))).toBeDefined()
     expect(await table.countRows()).toBe(0)
   })
 

@@ -265,7 +265,7 @@ export const queryPrograms: Readonly<Record<string, Program>> = {
 
   'vectors and texts': async ({ db, ask, lancedb }) => {
     const table = await db.createTable('t', rows)
-    await table.createIndex('text', { config: lancedb.Index.fts(), waitTimeoutSeconds: 60 })
+    await table.createIndex('text', { config: lancedb.Index.fts() })
     const reranker = await lancedb.rerankers.RRFReranker.create()
     const query = () => table.vectorSearch([...near]).fullTextSearch('sheaf', { columns: ['text'] })
     const found = await rowsOf(query().rerank(reranker).limit(5), 'id', '_relevance_score')

@@ -209,7 +209,7 @@ export const rowPrograms: Readonly<Record<string, Program>> = {
 
   'merging with an index, and without': async ({ db, ask, lancedb }) => {
     const table = await db.createTable('t', docs)
-    await table.createIndex('id', { config: lancedb.Index.btree(), waitTimeoutSeconds: 30 })
+    await table.createIndex('id', { config: lancedb.Index.btree() })
     for (const use of [true, false]) {
       const fresh = [{ ...docs[0]!, text: `index ${use}` }]
       const merge = table.mergeInsert('id').whenMatchedUpdateAll().useIndex(use)
