@@ -8,8 +8,9 @@ import { carryOut } from '../calls.js'
 import { readCaller } from './caller.js'
 import { unknownPath } from './dialect.js'
 import type { Limits } from './limits.js'
+import { openApi } from './openapi.js'
 import { errorReply, type HttpReply, jsonReply, successReply } from './reply.js'
-import { readJsonBody, readQuery, readUpload, type Target } from './request.js'
+import { basePathOf, readJsonBody, readQuery, readUpload, type Target } from './request.js'
 import type { Found } from './routes.js'
 
 /** What a server answers with. */
@@ -40,6 +41,7 @@ export class Handling {
     switch (found.kind) {
       case 'unknown':
         if (target.route === '/healthz') return jsonReply(200, { status: 'ok' })
+        if (target.route === '/openapi.json') return jsonReply(200, openApi(basePathOf(target)))
         throw unknownPath(target.path, target.dialect)
       case 'unserved':
         throw unsupported(`${request.method} ${target.path} is known but not supported`)

@@ -16,8 +16,8 @@ export const serverVersion = { 'phalanx-version': '0.3.0' } as const
 /** Header field with the version of the table that a query read. */
 export const tableVersion = 'x-lancedb-version'
 
-const arrowFile = 'application/vnd.apache.arrow.file'
-const arrowStream = 'application/vnd.apache.arrow.stream'
+export const arrowFile = 'application/vnd.apache.arrow.file'
+export const arrowStream = 'application/vnd.apache.arrow.stream'
 
 /** Seconds after which a client may ask again, where the error is one of load. */
 const retryAfterSeconds = '1'

@@ -29,6 +29,11 @@ export function readTarget(url: string, basePath: string): Target {
   return { path, route, query, dialect }
 }
 
+/** What comes before `route` in the path. */
+export function basePathOf({ path, route }: Target): string {
+  return path.slice(0, path.lastIndexOf(route ?? ''))
+}
+
 function splitOnce(text: string, separator: string): [string, string] {
   const at = text.indexOf(separator)
   return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]

@@ -2,7 +2,7 @@
 import { checkIndexName } from './identifiers.js'
 import { progress } from './job-shapes.js'
 import { distanceType } from './query-shapes.js'
-import { atVersion, nextPage, onBranch, onTable, paging, transaction } from './request-fields.js'
+import { atVersion, nextPage, onBranch, onTable, paging } from './request-fields.js'
 import {
   array,
   boolean,
@@ -110,7 +110,9 @@ export const createIndexRequest = object({
 export type CreateIndexRequest = Infer<typeof createIndexRequest>
 
 export const createIndexReply = object({
-  ...transaction,
+  transaction_id: optional(string(), 'The commit, which is a job; absent: there was nothing to do.', [
+    'job_id',
+  ]),
   index_name: required(string(), 'Its name.'),
 })
 

@@ -1,10 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { dataPath } from '../../scripts/data.js'
 import { type OperationEntry, operationNames, operations } from '../../src/protocol/operations.js'
-import type { Field, Fields, Shape } from '../../src/protocol/shape.js'
+import type { Field, Shape } from '../../src/protocol/shape.js'
 import { unservedRoutes } from '../../src/protocol/unserved-routes.js'
-import { scanOperations, scanSchemas } from '../support/openapi-scan.js'
 
 const entries: (readonly [string, OperationEntry])[] = operationNames.map(name => [name, operations[name]])
 const specified = entries.filter(([, { origin }]) => origin === 'specification')
@@ -129,72 +126,4 @@ function docsOf(shape: Shape, seen = new Set<string>()): string[] {
     default:
       return []
   }
-}
-
-describe('the OpenAPI document of the Lance Namespace', () => {
-  const path = dataPath('../spec/lance-namespace-0.11.1.yaml')
-  const yaml = path === null ? '' : readFileSync(path, 'utf8')
-  const absent = path === null
-
-  test('lists the same operations, methods and paths', context => {
-    context.skip(absent, 'the OpenAPI document is not on this machine')
-    const scanned = scanOperations(yaml)
-    expect(scanned).toHaveLength(54)
-    for (const { operationId, method, path: template } of scanned) {
-      expect(routes).toContainEqual([`${method} ${template}`, camelCase(operationId)])
-    }
-  })
-
-  test('has no request field that is not accepted, and requires none that is optional here', context => {
-    context.skip(absent, 'the OpenAPI document is not on this machine')
-    const schemas = scanSchemas(yaml)
-    for (const [name, entry] of specified) {
-      const schema = schemas.get(`${modelNames[name] ?? pascalCase(name)}Request`)!
-      const lacking = without(schema.properties, namesOf(entry.request.fields))
-      // A query may lack a vector beside a filter; a list of all tables is of no namespace.
-      expect({ name, lacking }).toStrictEqual({ name, lacking: name === 'listAllTables' ? ['id'] : [] })
-      for (const field of without(schema.required, ['vector'])) {
-        expect([name, field, entry.request.fields[field]!.required]).toStrictEqual([name, field, true])
-      }
-    }
-  })
-
-  test('has no reply field that replies lack', context => {
-    context.skip(absent, 'the OpenAPI document is not on this machine')
-    const schemas = scanSchemas(yaml)
-    for (const [name, entry] of specified) {
-      if (entry.response?.kind !== 'object') continue
-      const model = name === 'listAllTables' ? 'ListTables' : pascalCase(name)
-      const schema = schemas.get(`${model}Response`)!
-      const lacking = without(schema.properties, ['context', ...namesOf(entry.response.fields)])
-      expect({ name, lacking }).toStrictEqual({
-        name,
-        lacking: name === 'getTableTagVersion' ? ['branch'] : [],
-      })
-      for (const field of schema.required)
-        expect(entry.response.fields[field]).toMatchObject({ required: true })
-    }
-  })
-})
-
-/** Operations whose request has the model of another. */
-const modelNames: Readonly<Record<string, string>> = {
-  listAllTables: 'ListTables',
-  createTableScalarIndex: 'CreateTableIndex',
-}
-
-function without(names: readonly string[], known: readonly string[]): string[] {
-  return names.filter(name => !known.includes(name))
-}
-
-function namesOf(fields: Fields): string[] {
-  return Object.entries(fields).flatMap(([name, field]) => [name, ...field.also])
-}
-
-function camelCase(name: string): string {
-  return name[0]!.toLowerCase() + name.slice(1)
-}
-
-function pascalCase(name: string): string {
-  return name[0]!.toUpperCase() + name.slice(1)
 }

@@ -23,7 +23,7 @@ const call = async (path: string, body?: object, method = 'POST') => {
 }
 const created = (name: string) => ({
   status: 200,
-  body: { transaction_id: expect.any(String), index_name: name },
+  body: { transaction_id: expect.any(String), job_id: expect.any(String), index_name: name },
 })
 
 test('an index is created, listed and described without a body or with one, and dropped', async () => {

@@ -1,0 +1,178 @@
+/** The operations as an OpenAPI document: the table of operations in other words. */
+import { type OperationEntry, operationNames, operations, type Route } from '../../src/protocol/operations.js'
+import type { Field, ObjectShape } from '../../src/protocol/shape.js'
+import { type JsonSchema, JsonSchemas, referenceTo } from './json-schema.js'
+import { arrowFile, arrowStream, tableVersion } from './reply.js'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** The document; `basePath` is what comes before `/v1`, perhaps nothing. */
+export function openApi(basePath: string): Json {
+  described ??= describeAll()
+  return { ...described, servers: [{ url: basePath === '' ? '/' : basePath }] }
+}
+
+let described: Json | undefined
+
+const about = `Tables of Apache Arrow data in nested namespaces: the Lance Namespace specification, and what clients of LanceDB ask for beside it (tagged \`lancedb\`).
+
+An identifier in a path is the names of the object joined by a delimiter, which alone is the root. \`null\` for a field that may be absent means that it is. Words of a list of words may be written in any case, with underscores or without. Fields that are not known are ignored. Header fields that begin with \`x-sheaf-ctx-\` are the context of a call; \`x-request-id\` names a write, so that sending it again does not commit it again.
+
+Every path may end in a slash. Replies are then as LanceDB's remote client reads them: types have the names of Lance, tags are a bare map, and fewer errors are 404 or 409.`
+
+function describeAll(): Json {
+  const schemas = new JsonSchemas()
+  const bodies: Record<string, JsonSchema> = {}
+  const paths: Record<string, Json> = {}
+  for (const name of operationNames) {
+    const entry: OperationEntry = operations[name]
+    const named = name[0]!.toUpperCase() + name.slice(1)
+    const request = requestBody(entry, schemas)
+    const reply = replyBody(entry, schemas)
+    if (request !== null) bodies[`${named}Request`] = request
+    if (reply !== null) bodies[`${named}Response`] = reply
+    entry.routes.forEach((route, i) => {
+      const [method, path] = route.split(' ') as [string, string]
+      const described = {
+        operationId: i === 0 ? name : `${name}${i + 1}`,
+        summary: entry.doc,
+        tags: [entry.origin === 'lancedb' ? 'lancedb' : path.split('/')[2]],
+        parameters: parameters(entry, route, schemas),
+        ...(method === 'POST' && requestPart(entry, request && referenceTo(`${named}Request`))),
+        responses: {
+          [entry.status]: response(entry, reply && referenceTo(`${named}Response`)),
+          default: { $ref: '#/components/responses/Error' },
+        },
+      }
+      paths[path] = { ...paths[path], [method.toLowerCase()]: described }
+    })
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Sheaf',
+      version: '1',
+      description: about,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    security: [{}, { bearer: [] }, { apiKey: [] }],
+    paths,
+    components: {
+      schemas: { ...bodies, ...Object.fromEntries(schemas.named), Error: error },
+      responses: { Error: errorResponse },
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+      },
+    },
+  }
+}
+
+// ---- requests
+
+const text = { type: 'string' } as const
+
+/** What path and query carry. */
+function parameters(entry: OperationEntry, route: Route, schemas: JsonSchemas): Json[] {
+  const found: Json[] = []
+  for (const name of ['id', 'index_name']) {
+    if (!route.includes(`{${name}}`)) continue
+    const { doc } = entry.request.fields[name]!
+    found.push({ name, in: 'path', required: true, description: doc, schema: text })
+  }
+  if (entry.target !== 'none') {
+    const description = 'What joins the names in `id`; default `$`.'
+    found.push({ name: 'delimiter', in: 'query', description, schema: text })
+  }
+  for (const name of entry.query) {
+    found.push(queryParameter(name, entry.request.fields[name]!, entry.body === 'arrow', schemas))
+  }
+  return found
+}
+
+/** Where a JSON body may say it too, no parameter is needed. */
+function queryParameter(name: string, field: Field, isAlone: boolean, schemas: JsonSchemas): Json {
+  const { description, ...schema } = schemas.field(field)
+  const content =
+    schema.additionalProperties === undefined ? { schema } : { content: { 'application/json': { schema } } }
+  return { name, in: 'query', required: isAlone && field.required, description, ...content }
+}
+
+/** The JSON that may come with it; null where there is none to send. */
+function requestBody(entry: OperationEntry, schemas: JsonSchemas): JsonSchema | null {
+  if (entry.body === 'arrow') return null
+  if (entry.bare !== undefined) return schemas.field(entry.request.fields[entry.bare]!)
+  return schemas.object(entry.request, inPath)
+}
+
+const inPath = ['id', 'index_name']
+
+function requestPart(entry: OperationEntry, json: JsonSchema | null): Json {
+  if (entry.body === 'arrow') {
+    const content = { [arrowStream]: {}, [arrowFile]: {} }
+    return { requestBody: { required: true, description: 'Arrow IPC, stream or file.', content } }
+  }
+  if (json === null) return {}
+  const required = entry.bare !== undefined || needsBody(entry.request)
+  return { requestBody: { required, content: { 'application/json': { schema: json } } } }
+}
+
+function needsBody({ fields, rules }: ObjectShape): boolean {
+  const needed = Object.keys(fields).some(name => fields[name]!.required && !inPath.includes(name))
+  return needed || rules.exactlyOne !== undefined || rules.atLeastOne !== undefined
+}
+
+// ---- replies
+
+/** The JSON that answers it; null where it is something else, or nothing. */
+function replyBody(entry: OperationEntry, schemas: JsonSchemas): JsonSchema | null {
+  const shape = entry.response
+  if (shape === null) return null
+  if (shape.kind !== 'object') return schemas.of(shape)
+  if (entry.bare !== undefined) return schemas.field(shape.fields[entry.bare]!)
+  return schemas.object(shape, [])
+}
+
+function response({ reply }: OperationEntry, json: JsonSchema | null): Json {
+  switch (reply) {
+    case 'empty':
+      return { description: 'It is so. There is no body.' }
+    case 'arrow': {
+      const description = 'Version of the table that was read.'
+      return {
+        description: 'Rows: an Arrow IPC file, or a stream where only that is accepted.',
+        headers: { [tableVersion]: { description, schema: { type: 'integer', minimum: 0 } } },
+        content: { [arrowFile]: {}, [arrowStream]: {} },
+      }
+    }
+    default:
+      return { description: 'It succeeded.', content: { 'application/json': { schema: json } } }
+  }
+}
+
+const error: JsonSchema = {
+  type: 'object',
+  properties: {
+    type: { ...text, description: 'The kind of error, `/errors/...`.' },
+    title: { ...text, description: 'The kind of error, for people.' },
+    status: { type: 'integer', description: 'The status of the reply.' },
+    detail: { ...text, description: 'What went wrong, and what helps.' },
+    instance: { ...text, description: 'The path that was asked.' },
+    code: { type: 'integer', minimum: 0, description: 'The code of the Lance Namespace specification.' },
+    error: { ...text, description: 'What went wrong.' },
+    hint: { ...text, description: 'What helps.' },
+    at: {
+      type: 'object',
+      description: 'Where in the SQL.',
+      properties: { offset: { type: 'integer' }, length: { type: 'integer' } },
+      required: ['offset', 'length'],
+    },
+    transaction_id: { ...text, description: 'The commit that the error is about.' },
+  },
+  required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'error'],
+}
+
+const errorResponse: Json = {
+  description: 'What went wrong, for clients that go by the code and for those that go by the type.',
+  content: { 'application/json': { schema: referenceTo('Error') } },
+}
