@@ -1,4 +1,4 @@
-/** Where Sheaf means to answer differently from LanceDB's engine. */
+/** Where Sheaf means to answer differently from LanceDB in a directory. */
 import type { Difference, Differences } from './both.js'
 
 const accepts = { ours: 'accepted', theirs: 'refused' } as const
@@ -10,7 +10,7 @@ function noVersion(version: number): Difference {
 }
 
 export const differences: Differences = {
-  'odd names: with a space': { why: 'names are any text that fits in a path', ...accepts },
+  'odd names: with a space': { why: 'names are any text that fits in a path', engine: true, ...accepts },
   'a dropped table: read on': {
     why: 'LanceDB reads on from what the handle has in memory',
     ours: { refused: '/not found|no such|NotFound/i' },
@@ -87,14 +87,17 @@ export const differences: Differences = {
 
   'namespaces are made, listed and dropped: once more': {
     why: 'a namespace that exists is fine where that is asked for; the mode does not arrive at LanceDB',
+    engine: true,
     ...accepts,
   },
   'namespaces are made, listed and dropped: list in none': {
     why: 'LanceDB lists what is in a namespace that is not there',
+    engine: true,
     ...refuses,
   },
   'tables in namespaces: in no namespace': {
     why: 'LanceDB makes tables in namespaces that are not there',
+    engine: true,
     ...refuses,
   },
   'tables in namespaces: names at the root': {

@@ -1,9 +1,9 @@
-/** LanceDB's remote client against its own engine: programs, and what both are answered. */
+/** LanceDB's clients on Sheaf, and LanceDB in a directory: programs, and what both are answered. */
 import { describe, expect, test } from 'vitest'
 import { temporaryRoots } from '../support/roots.js'
 import { expectBothSame, type Program } from './both.js'
 import { differences } from './both-differences.js'
-import { releases, servers } from './peers.js'
+import { connectEngine, connectRemote, releases, servers } from './peers.js'
 import { columnPrograms } from './programs/columns.js'
 import { indexPrograms } from './programs/indexes.js'
 import { namespacePrograms } from './programs/namespaces.js'
@@ -15,26 +15,46 @@ import { versionPrograms } from './programs/versions.js'
 const serveRoot = servers()
 const freshFolder = temporaryRoots()
 
-const programs: Readonly<Record<string, Program>> = {
+/** What becomes of tables, which the catalog has a part in. */
+const catalogPrograms: Readonly<Record<string, Program>> = {
   ...tablePrograms,
   ...rowPrograms,
-  ...queryPrograms,
   ...columnPrograms,
   ...versionPrograms,
   ...indexPrograms,
 }
+const programs = { ...catalogPrograms, ...queryPrograms }
 
-describe.each(releases)('remote client $release', client => {
-  const { lancedb } = client
+describe.each(releases)('remote client $release', ({ release, lancedb }) => {
+  const client = { release, lancedb, kind: 'remote' } as const
 
   test.each(Object.entries(programs))('%s', async (...program) => {
     const local = await lancedb.connect(freshFolder())
-    await expectBothSame(client, await serveRoot(), local, program, differences)
+    const sheaf = await connectRemote(lancedb, (await serveRoot()).url)
+    await expectBothSame(client, program, sheaf, local, differences)
   })
 
   test.each(Object.entries(namespacePrograms))('%s', async (...program) => {
     const local = await lancedb.connectNamespace('dir', { root: freshFolder() })
-    await expectBothSame(client, await serveRoot(), local, program, differences)
+    const sheaf = await connectRemote(lancedb, (await serveRoot()).url)
+    await expectBothSame(client, program, sheaf, local, differences)
+  })
+})
+
+// Queries of the engine never reach its catalog.
+describe.each(releases)('engine $release', ({ release, lancedb }) => {
+  const client = { release, lancedb, kind: 'engine' } as const
+
+  test.each(Object.entries(catalogPrograms))('%s', async (...program) => {
+    const local = await lancedb.connect(freshFolder())
+    const sheaf = await connectEngine(lancedb, (await serveRoot()).url)
+    await expectBothSame(client, program, sheaf, local, differences)
+  })
+
+  test.each(Object.entries(namespacePrograms))('%s', async (...program) => {
+    const local = await lancedb.connectNamespace('dir', { root: freshFolder() })
+    const sheaf = await connectEngine(lancedb, (await serveRoot()).url)
+    await expectBothSame(client, program, sheaf, local, differences)
   })
 })
 

@@ -1,8 +1,8 @@
-/** One program, run against Sheaf over HTTP and against LanceDB's own engine in a directory: what it is answered must be the same. */
+/** One program, run against Sheaf over HTTP and against LanceDB in a directory: what it is answered must be the same. */
 import type { Connection } from '@lancedb/lancedb'
 import type * as arrow from 'apache-arrow'
 import { expect } from 'vitest'
-import { connectRemote, type Lancedb, type Served } from './peers.js'
+import type { Lancedb } from './peers.js'
 
 /** What a program has at hand. It awaits each step before the next. */
 export interface Asking {
@@ -24,6 +24,8 @@ export interface Difference {
   readonly theirs: unknown
   /** Where only one release of the client has the difference. */
   readonly release?: string
+  /** Whether LanceDB's engine is answered so, too, when Sheaf is its catalog. Default: the remote client alone. */
+  readonly engine?: true
 }
 
 /** By `program: answer`. */
@@ -31,23 +33,28 @@ export type Differences = Readonly<Record<string, Difference>>
 
 type Answers = Map<string, unknown>
 
+/** What connects to Sheaf: the remote client, or the engine with Sheaf as its catalog. */
+export type Kind = 'remote' | 'engine'
+
 /** The answers of both, in plain form, differ exactly where `differences` has them. */
 export async function expectBothSame(
-  { lancedb, release }: { readonly lancedb: Lancedb; readonly release: string },
-  served: Served,
-  local: Connection,
+  { lancedb, release, kind }: { readonly lancedb: Lancedb; readonly release: string; readonly kind: Kind },
   [name, program]: readonly [string, Program],
+  sheaf: Connection,
+  local: Connection,
   differences: Differences,
 ): Promise<void> {
-  const remote = await connectRemote(lancedb, served.url)
   const theirs = await answersOf(local, program, lancedb, release)
-  const ours = await answersOf(remote, program, lancedb, release)
+  const ours = await answersOf(sheaf, program, lancedb, release)
   expect([...ours.keys()]).toEqual([...theirs.keys()])
   const wanted: Record<string, unknown> = {}
   const got: Record<string, unknown> = {}
   for (const [key, answer] of theirs) {
     const found = differences[`${name}: ${key}`]
-    const difference = found?.release === undefined || found.release === release ? found : undefined
+    const isOfClient =
+      (kind === 'remote' || found?.engine === true) &&
+      (found?.release === undefined || found.release === release)
+    const difference = isOfClient ? found : undefined
     if (difference !== undefined) {
       expect({ [key]: answer }, 'LanceDB').toEqual({ [key]: difference.theirs })
       expect(difference.ours, 'a difference').not.toEqual(difference.theirs)
@@ -58,13 +65,13 @@ export async function expectBothSame(
   expect(got).toEqual(wanted)
 }
 
-export async function answersOf(
+async function answersOf(
   db: Connection,
   program: Program,
   lancedb: Lancedb,
   release: string,
-  answers: Answers = new Map(),
 ): Promise<Answers> {
+  const answers: Answers = new Map()
   const note = (name: string, answer: unknown) => {
     if (answers.has(name)) throw new Error(`two answers are called ${name}`)
     answers.set(name, answer)
