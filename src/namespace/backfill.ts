@@ -1,5 +1,6 @@
 /** Filling columns from their definitions: the request, and the job that does it. */
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
+import type { TxnOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { Json, Propose } from '../commit/machine.js'
 import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
@@ -147,6 +148,7 @@ function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
   const { signal } = job
   const staged = new StagedColumns()
   let done = 0
+  let filled = 0
   const attempt = async (): Promise<Propose<CatalogState>> => {
     const head = tableOf(await engine.root.refresh(signal), job, 'filled')
     const { layout, reader } = await openVersion(engine, head, versionOf(head), signal)
@@ -163,16 +165,31 @@ function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
         done += rows
         job.progress(Math.min(done, total), total, 'filling')
       },
+      filled(rows) {
+        filled += rows
+      },
     })
     const columns = await staged.stage(reader, work, stageTarget(engine, head), pacer)
     return (state, { firstBlob }) => {
       const now = tableOf(state, job, 'filled')
       if (now.mark !== head.mark) throw overtaken(engine, job, attempt)
-      if (columns.length === 0) return { ops: [] }
+      if (columns.length === 0) return { ops: [resultOf(job, filled, versionOf(head))] }
       const written = fields.map(({ id }) => id)
       const { change, blobs } = buildChange(now, { kind: 'backfill', columns, fields: written }, firstBlob)
-      return { ops: [change as unknown as Json], blobs, req: requirementsOf(now) }
+      const result = resultOf(job, filled, versionOf(head), change.v)
+      return { ops: [change as unknown as Json, result], blobs, req: requirementsOf(now) }
     }
   }
   return attempt()
+}
+
+/** Notes on the job what came of it. */
+function resultOf({ id }: JobRun, rows: number, source: number, published?: number): Json {
+  const set = {
+    rows_assigned: String(rows),
+    source_version: String(source),
+    ...(published !== undefined && { published_version: String(published) }),
+  }
+  const op: TxnOp = { op: 'txn', id, set, unset: [] }
+  return op as unknown as Json
 }

@@ -1,5 +1,6 @@
 /** Handlers of the operations on jobs. Their ids are transaction ids; this is the same thing in the words of another catalog. */
 import { type IndexSpec, indexJob } from '../catalog/index-builds.js'
+import type { Properties } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import { viewTransaction } from '../catalog/transactions.js'
 import type { Json } from '../commit/machine.js'
@@ -80,14 +81,33 @@ export const describeJob: Handler<Engine, 'describeJob'> = async (engine, reques
   const spec = await specOf(engine, state, queued, signal)
   const progress = state.jobs.has(job_id) ? await engine.jobs.progressOf(job_id, signal) : null
   const reason = state.notes.get(job_id)?.reason
+  const { status, props } = viewTransaction(state, job_id)
+  const result = familyOf(queued) === backfillJob && status === 'Succeeded' ? filled(props) : null
   return {
     job_id,
     job_type: typeOf(queued),
-    job_state: jobStates[viewTransaction(state, job_id).status],
+    job_state: jobStates[status],
     creation_ms: ts,
     spec,
     ...(progress !== null && { progress }),
+    ...(result !== null && { result }),
     ...(reason !== undefined && { failure: { message: reason } }),
+  }
+}
+
+/** What a backfill has noted on itself; null for one that did not do so. A row that cannot be filled fails the whole job. */
+function filled({
+  rows_assigned,
+  source_version,
+  published_version,
+}: Properties): Readonly<Record<string, number>> | null {
+  if (rows_assigned === undefined) return null
+  return {
+    rows_assigned: Number(rows_assigned),
+    rows_failed: 0,
+    rows_remaining: 0,
+    source_version: Number(source_version),
+    ...(published_version !== undefined && { published_version: Number(published_version) }),
   }
 }
 

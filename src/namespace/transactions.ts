@@ -22,6 +22,9 @@ const computed = new Set([
   'phase',
   'done',
   'total',
+  'rows_assigned',
+  'source_version',
+  'published_version',
 ])
 
 export const describeTransaction: Handler<Engine, 'describeTransaction'> = async (

@@ -53,6 +53,7 @@ export const describeJobReply = object({
   creation_ms: required(integer(0), 'When it was queued, milliseconds since 1970.'),
   spec: required(record(json), 'What it is to do.'),
   progress: optional(progress, 'How far it is, as last heard.'),
+  result: optional(record(json), 'What came of it, where more is known than that it is done.'),
   failure: optional(
     object({ message: required(string(), 'What went wrong.') }),
     'Why it failed or was cancelled, where that is known.',

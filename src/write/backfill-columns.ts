@@ -20,6 +20,8 @@ export interface BackfillOptions {
   /** Calls of a function that are under way at the same time. */
   readonly concurrency: number | undefined
   readonly progress: (rows: number) => void
+  /** Told how many rows were given values. */
+  readonly filled: (rows: number) => void
 }
 
 /** How `fields`, which have one definition, are filled. */
@@ -28,7 +30,7 @@ export function backfilledValues(
   fields: readonly TableField[],
   deriver: Deriver,
   pacer: Pacer,
-  { filter, concurrency, progress }: BackfillOptions,
+  { filter, concurrency, progress, filled }: BackfillOptions,
 ): ColumnsWork {
   const derivation = deriving(definitionOf(fields[0]!)!, fields, reader.schema, deriver, concurrency)
   const schema = { fields }
@@ -41,14 +43,12 @@ export function backfilledValues(
     expressions: [derivation.expression, filter].filter(expression => expression !== null),
     concerns: fragment => mayPass(source, filter, fragment),
     progress,
-    values:
-      filter === null
-        ? derivation.values
-        : async (rows, options: DeriveOptions) => {
-            const chosen = selectRows(filter, rows).toIndices()
-            const made = await derivation.values(takeBatch(rows, chosen), options)
-            return patched(rows, own, chosen, conformBatch(made, schema, options.firstRow))
-          },
+    async values(rows, options: DeriveOptions) {
+      const chosen = filter === null ? null : selectRows(filter, rows).toIndices()
+      const made = await derivation.values(chosen === null ? rows : takeBatch(rows, chosen), options)
+      filled(made.length)
+      return chosen === null ? made : patched(rows, own, chosen, conformBatch(made, schema, options.firstRow))
+    },
   }
 }
 

@@ -527,6 +527,11 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
       test('it is filled again as a job', async () => {
         const { jobId } = await table.backfillColumn('total', { where: 'id > 1' })
         expect(await ended(jobId)).toMatchObject({ status: 'Succeeded', operation: 'backfill' })
+        expect(await ns.operations.describeJob({ job_id: jobId })).toMatchObject({
+          job_type: 'backfill_column',
+          spec: { columns: ['total'], where: 'id > 1' },
+          result: { rows_assigned: 2, rows_failed: 0, rows_remaining: 0, source_version: expect.any(Number) },
+        })
         expect(await all(['total'])).toEqual([[1.5], [5], [null]])
         expect(await table.version()).toBe(3)
         expect(await failure(table.backfillColumn('price'))).toMatchObject({ code: 13, status: 400 })

@@ -64,7 +64,7 @@ describe('what is sent is as it says', () => {
     const [method, path] = entry.routes[0].split(' ') as [string, string]
     const parameters = document.paths[path][method.toLowerCase()].parameters
     const known = parameters.map((parameter: Document) => parameter.name)
-    for (const { request, reply } of samplesOf(name, 20)) {
+    for (const { request, reply } of samplesOf(name, 10)) {
       const sent = writeRequest(entry, request)
       for (const key of new URL(sent.path, 'http://host').searchParams.keys()) expect(known).toContain(key)
       if (sent.body !== null) check(`${pascalCase(name)}Request`, JSON.parse(sent.body))
