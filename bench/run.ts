@@ -21,6 +21,7 @@ import { bench as queryTable } from './query-table.js'
 import { bench as queryText } from './query-text.js'
 import { bench as queryVector } from './query-vector.js'
 import { bench as upkeep } from './upkeep.js'
+import { bench as worker } from './worker.js'
 
 await askBenches(
   [
@@ -39,6 +40,7 @@ await askBenches(
     named(mutate),
     named(upkeep),
     named(memory),
+    named(worker),
   ],
   process.argv.slice(2),
 )

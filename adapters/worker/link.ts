@@ -97,12 +97,13 @@ export class WorkerLink {
   /** Throws a DataCloneError where the caller's options cannot cross. */
   #postCall(id: number, pending: Pending): void {
     const { name, request, options } = pending.call
-    const { signal: _, ...plainOptions } = options
+    const { signal, ...plainOptions } = options
     const { body, transfer } = movable(pending.call.body, cause => {
       pending.bodyError = cause
     })
     try {
-      this.#post({ kind: 'call', id, name, request, body, options: plainOptions }, transfer)
+      const abortable = signal !== undefined
+      this.#post({ kind: 'call', id, name, request, body, options: plainOptions, abortable }, transfer)
     } catch (cause) {
       if (body instanceof MessagePort) body.close()
       throw cause
