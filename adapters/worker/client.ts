@@ -2,6 +2,7 @@
 import { Worker } from 'node:worker_threads'
 import { invalidInput, quote } from '../../src/errors.js'
 import { type ConnectOptions, Namespace } from '../../src/index.js'
+import { Directory } from './directory.js'
 import type { WorkerTask } from './main.js'
 import { type Hire, Team } from './team.js'
 
@@ -34,18 +35,22 @@ export async function connectWorker(path: string, options: ConnectWorkerOptions 
       hint: 'use a directory',
     })
   }
-  const team = await Team.open(quote(path), hireFor(path, plainOptions), { seats: workers, lasting, signal })
+  const hire = hireFor(path, plainOptions, workers)
+  const team = await Team.open(quote(path), hire, { seats: workers, lasting, signal })
   return new Namespace(team.operations, () => team.close())
 }
 
 /** Only the first writes; and nobody makes a root anew that was there. */
-function hireFor(path: string, options: ConnectOptions): Hire {
+function hireFor(path: string, options: ConnectOptions, seats: number): Hire {
+  const directory = seats > 1 ? new Directory() : null
   return (seat, again) => {
     const others = seat === 0 ? {} : { readOnly: true }
+    const port = directory?.join()
     const workerData: WorkerTask = {
       path,
       options: { ...options, ...others, ...((again || seat > 0) && { create: false }) },
+      ...(port && { sharing: { port, seat, seats } }),
     }
-    return new Worker(new URL('./main.js', import.meta.url), { workerData })
+    return new Worker(new URL('./main.js', import.meta.url), { workerData, transferList: port ? [port] : [] })
   }
 }

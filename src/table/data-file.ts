@@ -11,8 +11,15 @@ import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Claim } from '../primitives/memory.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
+import { type Sharing, sharedBytes } from './sharing.js'
 import { elementKind } from './vector-column.js'
-import { inFile, readTail, readVerified } from './verified-range.js'
+import { type CheckedRange, inFile, readTail, readVerified } from './verified-range.js'
+
+/** Where bytes lie, and who else may have read them. */
+export interface Readable {
+  readonly store: BlobStore
+  readonly sharing?: Sharing | undefined
+}
 
 /** Throws corrupted (code 18) when the file is missing, cut off, or not the one the log speaks of. */
 export function readFooter(
@@ -45,7 +52,7 @@ export function bytesToRead({ bytes, dictionaries }: ColumnRange): number {
 
 /** One column of one batch. The cells of a vector column go straight into kernel memory. `claim`: told what it will take. */
 export async function readColumn(
-  store: BlobStore,
+  { store, sharing }: Readable,
   path: string,
   footer: FileLayout,
   batch: number,
@@ -58,8 +65,7 @@ export async function readColumn(
   claim(bytesToRead(range))
   const dictionaries = new Map<number, Column>()
   for (const { id, field: values, range: where } of range.dictionaries) {
-    const bytes = new Uint8Array(where.bytes)
-    await readVerified(store, path, where, [bytes])
+    const bytes = await readRange({ store, sharing }, path, where)
     dictionaries.set(
       id,
       inFile(path, () => assembleColumn(values, where, bytes, { dictionaries, verified: true })),
@@ -76,9 +82,23 @@ export async function readColumn(
       segment,
     )
   }
-  const bytes = new Uint8Array(range.bytes)
-  await readVerified(store, path, range, [bytes])
+  const bytes = await readRange({ store, sharing }, path, range)
   return loadedColumn(
     inFile(path, () => assembleColumn(field, range, bytes, { dictionaries, verified: true })),
   )
+}
+
+/** A stretch of a file that was checked. Throws corrupted (code 18). */
+export function readRange(
+  { store, sharing }: Readable,
+  path: string,
+  range: CheckedRange,
+): Promise<Uint8Array> {
+  return sharedBytes(sharing, keyOf(path, range), range.bytes, bytes =>
+    readVerified(store, path, range, [bytes]),
+  )
+}
+
+function keyOf(path: string, { start }: CheckedRange): string {
+  return `${path}/${start}`
 }

@@ -1,0 +1,155 @@
+/** Loaded data in memory that several engines see: who loads, who is given it, and that they really read it there. */
+import { closeSync, openSync, readdirSync, statSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { Directory, type FromDirectory } from '../../../adapters/worker/directory.js'
+import type * as publicModule from '../../../adapters/worker/public.js'
+import { PortSharing } from '../../../adapters/worker/sharing.js'
+import { connect, type Namespace } from '../../../src/index.js'
+import { temporaryRoots } from '../../support/roots.js'
+import { shipped } from '../built.js'
+
+const freshRoot = temporaryRoots()
+const ports: { close(): void }[] = []
+
+afterEach(() => {
+  for (const port of ports.splice(0)) port.close()
+})
+
+function engine(directory: Directory) {
+  const port = directory.join()
+  ports.push(port)
+  return { port, sharing: new PortSharing(port, 0, 2) }
+}
+
+const bytes = (value: number) => {
+  const memory = new SharedArrayBuffer(8)
+  new Uint8Array(memory).fill(value)
+  return memory
+}
+
+const unasked = () => Promise.reject(new Error('loaded again'))
+
+describe('the directory', () => {
+  test('has one of those who ask load, and gives all the same memory', async () => {
+    const directory = new Directory()
+    const engines = [1, 2, 3].map(() => engine(directory).sharing)
+    let loads = 0
+    const load = async () => bytes(++loads)
+    const [a, b, c] = await Promise.all(engines.map(sharing => sharing.once('k', load)))
+    expect(loads).toBe(1)
+    new Uint8Array(a!)[3] = 77
+    expect([b!, c!].map(memory => new Uint8Array(memory)[3])).toEqual([77, 77])
+    expect(new Uint8Array(await engine(directory).sharing.once('k', unasked))[3]).toBe(77)
+  })
+
+  test('shares one question of one engine among all in it who ask', async () => {
+    const { sharing } = engine(new Directory())
+    let loads = 0
+    const load = async () => bytes(++loads)
+    const [a, b] = await Promise.all([sharing.once('k', load), sharing.once('k', load)])
+    expect(a).toBe(b)
+    expect(loads).toBe(1)
+  })
+
+  test('lets the next one load where a load fails, which fails for nobody else', async () => {
+    const directory = new Directory()
+    const [first, second] = [engine(directory).sharing, engine(directory).sharing]
+    const broken = first.once('k', () => Promise.reject(new Error('unreadable')))
+    const whole = second.once('k', async () => bytes(2))
+    await expect(broken).rejects.toThrow('unreadable')
+    expect(new Uint8Array(await whole)[0]).toBe(2)
+    expect(new Uint8Array(await first.once('k', unasked))[0]).toBe(2)
+  })
+
+  test('lets the next one load where the thread ends that does, and nobody waits for it', async () => {
+    const directory = new Directory()
+    const [dying, next] = [engine(directory), engine(directory)]
+    let begun = () => {}
+    const isLoading = new Promise<void>(resolve => {
+      begun = resolve
+    })
+    void dying.sharing.once('k', () => {
+      begun()
+      return new Promise<SharedArrayBuffer>(() => {})
+    })
+    await isLoading
+    const coming = next.sharing.once('k', async () => bytes(3))
+    dying.port.close()
+    expect(new Uint8Array(await coming)[0]).toBe(3)
+    expect(directory.size).toBe(1)
+  })
+
+  test('forgets what nobody sees any more', async () => {
+    const directory = new Directory()
+    const [asked, other] = [directory.join(), directory.join()]
+    ports.push(asked, other)
+    const heard = (port: typeof asked) =>
+      new Promise<FromDirectory>(resolve => port.once('message', message => resolve(message)))
+    const want = async (port: typeof asked, key = 'k') => {
+      port.postMessage({ kind: 'want', key })
+      return (await heard(port)).memory
+    }
+    expect(await want(asked)).toBe(undefined)
+    asked.postMessage({ kind: 'loaded', key: 'k', memory: bytes(4) })
+    asked.postMessage({ kind: 'gone', key: 'never heard of' })
+    expect(await want(asked)).toBeInstanceOf(SharedArrayBuffer)
+    expect(await want(other)).toBeInstanceOf(SharedArrayBuffer)
+    // It saw it twice.
+    asked.postMessage({ kind: 'gone', key: 'k' })
+    other.postMessage({ kind: 'gone', key: 'k' })
+    expect(await want(other, 'other')).toBe(undefined)
+    expect(directory.size).toBe(2)
+    asked.postMessage({ kind: 'gone', key: 'k' })
+    expect(await want(asked)).toBe(undefined)
+    asked.close()
+    await expect.poll(() => directory.size).toBe(1)
+    other.close()
+    await expect.poll(() => directory.size).toBe(0)
+  })
+})
+
+describe('several workers', () => {
+  /** What is at the beginning of every file of a table that a search reads, but for their footers, is made unreadable. */
+  function spoil(root: string): void {
+    let spoiled = 0
+    for (const file of readdirSync(root, { recursive: true, encoding: 'utf8' })) {
+      if (!/(data|indexes)\/[^/]+$/.test(file)) continue
+      const path = join(root, file)
+      if (!statSync(path).isFile()) continue
+      const descriptor = openSync(path, 'r+')
+      writeSync(descriptor, new Uint8Array(40_000).fill(0xee), 0, 40_000, 64)
+      closeSync(descriptor)
+      spoiled++
+    }
+    expect(spoiled).toBeGreaterThan(0)
+  }
+
+  /** Answers of a worker that has loaded everything, and of all of them after it cannot be read any more. */
+  async function answers(root: string, ask: (ns: Namespace) => Promise<Uint8Array>): Promise<void> {
+    const { connectWorker } = (await import(shipped('worker'))) as typeof publicModule
+    const direct = await connect(root, { readOnly: true })
+    const answer = Buffer.from(await ask(direct))
+    await direct.close()
+    const ns = await connectWorker(root, { workers: 2, readOnly: true })
+    expect(Buffer.from(await ask(ns)).equals(answer)).toBe(true)
+    spoil(root)
+    for (const given of await Promise.all([ask(ns), ask(ns)])) {
+      expect(Buffer.from(given).equals(answer)).toBe(true)
+    }
+    await ns.close()
+  }
+
+  test('read columns that one of them has loaded', async () => {
+    const root = freshRoot()
+    const ns = await connect(root)
+    await ns.createTable(
+      't',
+      Array.from({ length: 20_000 }, (_, id) => ({ id, name: `row ${id % 700}`, even: id % 2 === 0 })),
+    )
+    await ns.close()
+    await answers(root, ns =>
+      ns.table('t').search().where("name LIKE '%99' AND id > 100").select(['id', 'name']).limit(50).toIpc(),
+    )
+  })
+})
