@@ -1,10 +1,13 @@
 /** Engines in worker threads: what the way there and back costs, what a second one brings, and what several take of memory. */
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { connectWorker } from '../adapters/worker/client.js'
 import { connect, type Namespace } from '../src/index.js'
+import { openShared, VectorSegment } from '../src/kernels/vector-segment.js'
 import { type Answer, type Bench, type CaseResult, type Entry, race, timesOf } from './harness.js'
+import { kernel, makeColumn, makeQuery } from './query-exact.js'
 import { clusteredData } from './vector-data.js'
 
 interface Parameters {
@@ -41,8 +44,9 @@ export const bench: Bench<Parameters> = {
     try {
       return [
         ...(await singleCalls(root, queries, parameters)),
+        await ownOrCommon(parameters),
         await throughput(root, queries, parameters),
-        await memory(root, queries, parameters),
+        memory(root, queries, parameters),
       ]
     } finally {
       rmSync(root, { recursive: true, force: true })
@@ -94,6 +98,26 @@ async function singleCalls(root: string, queries: Queries, { fewRows, rounds }: 
   return cases
 }
 
+/** The same kernel over the same vectors, in memory that only this thread knows, and in such as others can have too. */
+async function ownOrCommon({ rows, dim, repeats }: Parameters): Promise<CaseResult> {
+  const own = makeColumn('f32', rows, dim, 1)
+  const common = own.map(segment => {
+    const attached = VectorSegment.attach(openShared(segment, 4, 0), segment, 3)
+    attached.bytes.set(segment.bytes)
+    return attached
+  })
+  const query = makeQuery('f32', dim, 2)
+  return race({
+    title: `${rows} x ${dim} f32, l2, k 10`,
+    contestants: [
+      { ...kernel(own, query, 'l2', 10), name: 'memory of its own' },
+      { ...kernel(common, query, 'l2', 10), name: 'memory in common' },
+    ],
+    rounds: 8 * repeats,
+    bytes: rows * dim * 4,
+  })
+}
+
 /** Searches of every row, several at once, by one worker and by two. */
 async function throughput(root: string, queries: Queries, parameters: Parameters): Promise<CaseResult> {
   const { rows, searches, atOnce, repeats } = parameters
@@ -108,7 +132,10 @@ async function throughput(root: string, queries: Queries, parameters: Parameters
       let next = 0
       found = 0
       const ask = async () => {
-        while (next < searches) found += await nearest(ns, queries[next++ % queries.length]!)
+        while (next < searches) {
+          const id = await nearest(ns, queries[next++ % queries.length]!)
+          found += id
+        }
       }
       await Promise.all(Array.from({ length: atOnce }, ask))
       times[repeat] = performance.now() - started
@@ -126,18 +153,14 @@ async function throughput(root: string, queries: Queries, parameters: Parameters
   return { title: `${searches} exact searches of ${rows} vectors, ${atOnce} at once`, entries }
 }
 
-/** What the process grows by when one engine has loaded a table, and when several have. */
-async function memory(root: string, queries: Queries, { rows, dim, workers }: Parameters) {
+/** What a process grows by when one engine in it has loaded a table, and when several have. */
+function memory(root: string, queries: Queries, { rows, dim, workers }: Parameters): CaseResult {
   const entries: Entry[] = []
   const tableMegabytes = (rows * dim * 4) / 1e6
   for (const count of [1, workers]) {
-    const ns = await connectWorker(root, { readOnly: true, workers: count })
-    await ns.table('few').countRows()
-    const before = process.memoryUsage.rss()
-    const started = performance.now()
-    const found = await everywhere(ns, queries, count)
-    const took = performance.now() - started
-    const grownMegabytes = (process.memoryUsage.rss() - before) / 1e6
+    const args = [resolve('bench/worker-memory.mjs'), root, String(count), [...queries[0]!].join()]
+    const said = execFileSync(process.execPath, args, { encoding: 'utf8' })
+    const { took, grownMegabytes, found } = JSON.parse(said)
     entries.push({
       name: count === 1 ? '1 worker' : `${count} workers`,
       milliseconds: { min: took, p50: took, p95: took },
@@ -145,7 +168,6 @@ async function memory(root: string, queries: Queries, { rows, dim, workers }: Pa
       answer: String(found),
       figures: { grownMegabytes, copies: grownMegabytes / tableMegabytes },
     })
-    await ns.close()
   }
   return { title: `all vectors, ${tableMegabytes} MB, loaded by every engine`, entries }
 }

@@ -16,7 +16,7 @@ import {
 export type { SharedMemory } from './kernel.js'
 
 export interface Arena {
-  readonly buffer: ArrayBuffer
+  readonly buffer: ArrayBufferLike
   /** Null: the plain loops work on `buffer`. */
   readonly kernel: Kernel | null
 }
@@ -27,8 +27,8 @@ export interface GraphArena {
   readonly kernel: GraphKernel | null
 }
 
-/** Memory that several threads work in at once, each through a kernel of its own that knows graphs and nothing else. */
-export interface SharedArena extends GraphArena {
+/** Memory that several threads work in at once, each through a kernel of its own. */
+export interface SharedArena extends Arena {
   /** What another thread attaches to: can be posted to it. */
   readonly memory: SharedMemory
   readonly kernel: SharedKernel
@@ -38,7 +38,7 @@ export interface SharedArena extends GraphArena {
 export const arenaAlignment = 64
 
 /** Zeroed. `plain`: without the SIMD kernel. Throws a `SheafError` of code 17 when there is no memory. */
-export function openArena(bytes: number, plain = false): Arena {
+export function openArena(bytes: number, plain = false): Arena & { readonly buffer: ArrayBuffer } {
   const memory = plain ? null : openKernel(bytes)
   if (memory !== null) return memory
   try {

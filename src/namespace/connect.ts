@@ -15,6 +15,7 @@ import { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import { checkTokenizers } from '../indexes/text/analysis/base-tokenizers.js'
 import type { JobKind } from '../jobs/job-kind.js'
 import { JobRunner } from '../jobs/job-runner.js'
+import { shareKernels } from '../kernels/kernel.js'
 import { History } from '../manifest/history.js'
 import { LanceManifests } from '../manifest/lance-manifests.js'
 import { LayoutStore } from '../manifest/layout-store.js'
@@ -143,6 +144,8 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
     tokenizers,
     sharing: options.sharing,
   }
+  // Each of them has its thread.
+  if (options.sharing !== undefined) shareKernels(options.sharing.seats)
   const { engine, upkeep, stats, close } = await openEngine(store, settings, signal)
   return new Namespace(bindOperations(engine, readOnly ? readsOnly(isReadOnly) : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),

@@ -4,14 +4,14 @@ import type { ColumnRange } from '../arrow/file-layout.js'
 import { assembleColumn, type FileLayout, parseFileFooter } from '../arrow/file-reader.js'
 import type { Field } from '../arrow/types.js'
 import { corrupted } from '../errors.js'
-import { VectorSegment } from '../kernels/vector-segment.js'
+import { openShared, type VectorRows, VectorSegment } from '../kernels/vector-segment.js'
 import type { StoredFile } from '../manifest/layout.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Claim } from '../primitives/memory.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
-import { type Sharing, sharedBytes } from './sharing.js'
+import { type Shareable, type Sharing, sharedBytes, sharedFrom } from './sharing.js'
 import { elementKind } from './vector-column.js'
 import { type CheckedRange, inFile, readTail, readVerified } from './verified-range.js'
 
@@ -73,9 +73,8 @@ export async function readColumn(
   }
   const kind = elementKind(field.type)
   if (range.cells !== null && kind !== null && field.type.kind === 'fixed_size_list') {
-    const head = new Uint8Array(range.cells.offset)
-    const segment = VectorSegment.allocate(kind, field.type.size, range.nodes[0]!)
-    await readVerified(store, path, range, [head, segment.bytes])
+    const shape = { kind, dim: field.type.size, rows: range.nodes[0]! }
+    const { head, segment } = await readVectors({ store, sharing }, path, range, range.cells.offset, shape)
     const options = { cells: segment.bytes, dictionaries, verified: true }
     return loadedColumn(
       inFile(path, () => assembleColumn(field, range, head, options)),
@@ -86,6 +85,35 @@ export async function readColumn(
   return loadedColumn(
     inFile(path, () => assembleColumn(field, range, bytes, { dictionaries, verified: true })),
   )
+}
+
+/** What comes before the cells of a vector column, and those in memory that the kernels search. */
+async function readVectors(
+  { store, sharing }: Readable,
+  path: string,
+  range: ColumnRange,
+  headBytes: number,
+  shape: Omit<VectorRows, 'values'>,
+): Promise<{ readonly head: Uint8Array; readonly segment: VectorSegment }> {
+  if (sharing === undefined || range.bytes < sharedFrom) {
+    const head = new Uint8Array(headBytes)
+    const segment = VectorSegment.allocate(shape.kind, shape.dim, shape.rows)
+    await readVerified(store, path, range, [head, segment.bytes])
+    return { head, segment }
+  }
+  const { seats, seat } = sharing
+  const seen = (memory: Shareable) => {
+    const segment = VectorSegment.attach(memory, shape, seat)
+    const { byteLength } = segment
+    return { head: new Uint8Array(segment.bytes.buffer, byteLength - headBytes, headBytes), segment }
+  }
+  const memory = await sharing.once(keyOf(path, range), async () => {
+    const opened = openShared(shape, seats, headBytes)
+    const { head, segment } = seen(opened)
+    await readVerified(store, path, range, [head, segment.bytes])
+    return opened
+  })
+  return seen(memory)
 }
 
 /** A stretch of a file that was checked. Throws corrupted (code 18). */

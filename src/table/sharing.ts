@@ -21,7 +21,7 @@ export interface Sharing {
 }
 
 /** Smaller stretches every engine reads for itself: to ask for them takes longer. */
-const sharedFrom = 32 * 1024
+export const sharedFrom = 32 * 1024
 
 /** `length` bytes that `fill` writes, or has written in another engine under `key`. `sharing` undefined: they are nobody else's. */
 export async function sharedBytes(

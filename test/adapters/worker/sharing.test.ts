@@ -152,4 +152,16 @@ describe('several workers', () => {
       ns.table('t').search().where("name LIKE '%99' AND id > 100").select(['id', 'name']).limit(50).toIpc(),
     )
   })
+
+  test('search vectors that one of them has loaded, one with missing ones too', async () => {
+    const root = freshRoot()
+    const ns = await connect(root)
+    const vector = (id: number) => Array.from({ length: 16 }, (_, i) => (id * (i + 3)) % 101)
+    await ns.createTable(
+      't',
+      Array.from({ length: 5000 }, (_, id) => ({ id, v: id % 50 === 7 ? null : vector(id) })),
+    )
+    await ns.close()
+    await answers(root, ns => ns.table('t').search(new Float32Array(16).fill(40)).limit(20).toIpc())
+  })
 })
