@@ -110,15 +110,15 @@ describe('the directory', () => {
 })
 
 describe('several workers', () => {
-  /** What is at the beginning of every file of a table that a search reads, but for their footers, is made unreadable. */
+  /** What lies in the middle of each file, far from its footer, is made unreadable: most of what is loaded of it. */
   function spoil(root: string): void {
     let spoiled = 0
     for (const file of readdirSync(root, { recursive: true, encoding: 'utf8' })) {
-      if (!/(data|indexes)\/[^/]+$/.test(file)) continue
       const path = join(root, file)
-      if (!statSync(path).isFile()) continue
+      if (!/(data|indexes)\/[^/]+$/.test(file) || !statSync(path).isFile()) continue
       const descriptor = openSync(path, 'r+')
-      writeSync(descriptor, new Uint8Array(40_000).fill(0xee), 0, 40_000, 64)
+      const noise = new Uint8Array(100).fill(0xee)
+      writeSync(descriptor, noise, 0, noise.length, statSync(path).size >>> 1)
       closeSync(descriptor)
       spoiled++
     }
@@ -164,4 +164,27 @@ describe('several workers', () => {
     await ns.close()
     await answers(root, ns => ns.table('t').search(new Float32Array(16).fill(40)).limit(20).toIpc())
   })
+
+  test.each([
+    ['lists', 'IVF_PQ'],
+    ['graphs', 'IVF_HNSW_SQ'],
+  ] as const)(
+    'search an index of %s that one of them has opened, whichever rows may be found',
+    async (_, kind) => {
+      const root = freshRoot()
+      const ns = await connect(root, { buildThreads: 1 })
+      const vector = (id: number) => Array.from({ length: 16 }, (_, i) => (id * (i + 3)) % 101)
+      const rows = Array.from({ length: 5000 }, (_, id) => ({ id, v: vector(id) }))
+      const table = await ns.createTable('t', rows)
+      await table.createIndex('v', { type: kind, waitTimeoutMs: 60_000 })
+      await ns.close()
+      await answers(root, async ns => {
+        const search = ns.table('t').search(new Float32Array(16).fill(40)).limit(20)
+        const all = await search.toIpc()
+        const some = await search.where('id % 5 = 2').toIpc()
+        const others = await search.where('id % 5 = 3').toIpc()
+        return Buffer.concat([all, some, others])
+      })
+    },
+  )
 })
