@@ -3,12 +3,17 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { connectWorker } from '../adapters/worker/client.js'
+import { pathToFileURL } from 'node:url'
+import type * as publicModule from '../adapters/worker/public.js'
 import { connect, type Namespace } from '../src/index.js'
 import { openShared, VectorSegment } from '../src/kernels/vector-segment.js'
 import { type Answer, type Bench, type CaseResult, type Entry, race, timesOf } from './harness.js'
 import { kernel, makeColumn, makeQuery } from './query-exact.js'
 import { clusteredData } from './vector-data.js'
+
+/** As it ships: workers run no TypeScript. */
+const shipped = pathToFileURL(resolve('dist/lib/worker.js')).href
+const { connectWorker } = (await import(shipped)) as typeof publicModule
 
 interface Parameters {
   readonly rows: number

@@ -1,13 +1,16 @@
 /** Loaded data in memory that several engines see: who loads, who is given it, and that they really read it there. */
 import { closeSync, openSync, readdirSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
 import { Directory, type FromDirectory } from '../../../adapters/worker/directory.js'
 import type * as publicModule from '../../../adapters/worker/public.js'
 import { PortSharing } from '../../../adapters/worker/sharing.js'
-import { connect, type Namespace } from '../../../src/index.js'
+import { Team } from '../../../adapters/worker/team.js'
+import { ErrorCode } from '../../../src/errors.js'
+import { connect, Namespace } from '../../../src/index.js'
 import { temporaryRoots } from '../../support/roots.js'
-import { shipped } from '../built.js'
+import { built, shipped } from '../built.js'
 
 const freshRoot = temporaryRoots()
 const ports: { close(): void }[] = []
@@ -187,4 +190,42 @@ describe('several workers', () => {
       })
     },
   )
+
+  test('give the same rows or none while one after the other dies, and its part of the loading goes on', async () => {
+    const path = freshRoot()
+    const direct = await connect(path)
+    const vector = (id: number) => Array.from({ length: 16 }, (_, i) => (id * (i + 3)) % 101)
+    for (const from of [0, 5000, 10_000]) {
+      const rows = Array.from({ length: 5000 }, (_, i) => ({ id: from + i, v: vector(from + i) }))
+      if (from === 0) await direct.createTable('t', rows)
+      else await direct.table('t').add(rows)
+    }
+    const ask = (ns: Namespace) => ns.table('t').search(new Float32Array(16).fill(40)).limit(20).toIpc()
+    const answer = Buffer.from(await ask(direct))
+    await direct.close()
+    const directory = new Directory()
+    const workers: Worker[] = []
+    const hire = (seat: number) => {
+      const port = directory.join()
+      const workerData = { path, options: { readOnly: true }, sharing: { port, seat, seats: 3 } }
+      workers[seat] = new Worker(built('adapters/worker/main.ts'), { workerData, transferList: [port] })
+      return workers[seat]
+    }
+    const team = await Team.open(path, hire, { seats: 3 })
+    const ns = new Namespace(team.operations, () => team.close())
+    for (const seat of [0, 1, 2, 1]) {
+      const asked = Array.from({ length: 6 }, () =>
+        ask(ns).then(
+          given => Buffer.from(given).equals(answer),
+          error => error.code === ErrorCode.ServiceUnavailable,
+        ),
+      )
+      for (let turn = 0; turn < 5 * seat; turn++) await new Promise(setImmediate)
+      await workers[seat]!.terminate()
+      expect(await Promise.all(asked)).toEqual(new Array(6).fill(true))
+      expect(Buffer.from(await ask(ns)).equals(answer)).toBe(true)
+    }
+    await ns.close()
+    await expect.poll(() => directory.size).toBe(0)
+  })
 })
