@@ -23,6 +23,7 @@ import { bench as queryTable } from './query-table.js'
 import { bench as queryText } from './query-text.js'
 import { bench as queryVector } from './query-vector.js'
 import { bench as upkeep } from './upkeep.js'
+import { bench as worker } from './worker.js'
 
 await askBenches(
   [
@@ -43,6 +44,7 @@ await askBenches(
     named(memory),
     named(http),
     named(httpStream),
+    named(worker),
   ],
   process.argv.slice(2),
 )

@@ -1,24 +1,56 @@
-/** A namespace whose engine runs in a worker thread, as if it were in this one. */
+/** A namespace whose engines run in worker threads, as if one of them were in this. */
 import { Worker } from 'node:worker_threads'
-import { quote } from '../../src/errors.js'
+import { invalidInput, quote } from '../../src/errors.js'
 import { type ConnectOptions, Namespace } from '../../src/index.js'
-import { WorkerLink } from './link.js'
+import { Directory } from './directory.js'
 import type { WorkerTask } from './main.js'
+import { type Hire, Team } from './team.js'
 
 /** The options of `connect` that are plain data: stores, clocks, functions and tokenizers cannot cross threads. */
-export type ConnectWorkerOptions = Pick<
-  ConnectOptions,
-  'create' | 'readOnly' | 'cacheBytes' | 'buildThreads' | 'signal'
->
+export interface ConnectWorkerOptions
+  extends Pick<ConnectOptions, 'create' | 'readOnly' | 'cacheBytes' | 'buildThreads' | 'signal'> {
+  /**
+   * Threads that answer, 1 to 64: the first writes, all of them read rows. Each has an engine of its own, with `cacheBytes` of its own.
+   * A `memory://` root lives in one. Default 1.
+   */
+  readonly workers?: number
+}
+
+/** What a worker kept of such a root is lost with it. */
+const inMemory = 'memory://'
 
 /**
- * Opens the namespace at `path` in a new worker thread; throws what `connect` throws. Rows travel without being copied on this
- * side. When the worker dies, calls reject with code 17, writes with kind `commit-state-unknown`.
+ * Opens the namespace at `path` in new worker threads; throws what `connect` throws, and code 13 for `workers` out of range. Rows
+ * travel without being copied on this side. When a worker dies, its calls reject with code 17, writes with kind
+ * `commit-state-unknown`; the next call starts another one, or rejects with the reason why there is none.
  */
 export async function connectWorker(path: string, options: ConnectWorkerOptions = {}): Promise<Namespace> {
-  const { signal, ...plainOptions } = options
-  const workerData: WorkerTask = { path, options: plainOptions }
-  const worker = new Worker(new URL('./main.js', import.meta.url), { workerData })
-  const link = await WorkerLink.open(worker, quote(path), signal)
-  return new Namespace(link.operations, () => link.close())
+  const { signal, workers = 1, ...plainOptions } = options
+  if (!(Number.isInteger(workers) && workers >= 1 && workers <= 64)) {
+    throw invalidInput(`workers must be a whole number of 1 to 64, got ${quote(workers)}`)
+  }
+  const lasting = !(typeof path === 'string' && path.startsWith(inMemory))
+  if (!lasting && workers > 1) {
+    throw invalidInput(`${quote(path)} lies in the memory of one worker, not of ${workers}`, {
+      hint: 'use a directory',
+    })
+  }
+  const hire = hireFor(path, plainOptions, workers)
+  const team = await Team.open(quote(path), hire, { seats: workers, lasting, signal })
+  return new Namespace(team.operations, () => team.close())
+}
+
+/** Only the first writes; and nobody makes a root anew that was there. */
+function hireFor(path: string, options: ConnectOptions, seats: number): Hire {
+  const directory = seats > 1 ? new Directory() : null
+  return (seat, again) => {
+    const others = seat === 0 ? {} : { readOnly: true }
+    const port = directory?.join()
+    const workerData: WorkerTask = {
+      path,
+      options: { ...options, ...others, ...((again || seat > 0) && { create: false }) },
+      ...(port && { sharing: { port, seat, seats } }),
+    }
+    return new Worker(new URL('./main.js', import.meta.url), { workerData, transferList: port ? [port] : [] })
+  }
 }

@@ -14,17 +14,17 @@ export interface Hosted {
 
 /** Answers calls on `port` until it is told to close `namespace`. */
 export function host(port: MessagePort, namespace: Hosted): void {
+  /** Calls that can be told to give up. */
   const running = new Map<number, AbortController>()
   const say = (message: FromWorker, transfer: readonly ArrayBuffer[] = []) =>
     port.postMessage(message, transfer)
 
-  async function perform({ id, name, request, body, options }: CallMessage): Promise<void> {
-    const controller = new AbortController()
-    const { signal } = controller
-    running.set(id, controller)
+  async function perform(message: CallMessage): Promise<void> {
+    const { id, name, request, body, options } = message
+    const signal = message.abortable ? abortable(id) : undefined
     try {
       const data = body instanceof MessagePort ? drawBody(body) : body
-      const call = { name, request, body: data, options: { ...options, signal } }
+      const call = { name, request, body: data, options: signal ? { ...options, signal } : options }
       const result = await carryOut(namespace.operations, call)
       if (operations[name].reply !== 'arrow') say({ kind: 'reply', id, reply: result })
       else {
@@ -32,12 +32,18 @@ export function host(port: MessagePort, namespace: Hosted): void {
         say({ kind: 'reply', id, reply }, [reply.chunks[0].buffer])
       }
     } catch (cause) {
-      if (signal.aborted && cause === signal.reason) say({ kind: 'aborted', id })
+      if (signal?.aborted && cause === signal.reason) say({ kind: 'aborted', id })
       else say({ kind: 'failure', id, error: packError(cause) })
     } finally {
-      running.delete(id)
+      if (signal !== undefined) running.delete(id)
       if (body instanceof MessagePort) body.close()
     }
+  }
+
+  function abortable(id: number): AbortSignal {
+    const controller = new AbortController()
+    running.set(id, controller)
+    return controller.signal
   }
 
   async function close(): Promise<void> {

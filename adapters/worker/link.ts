@@ -1,10 +1,10 @@
-/** The program's side: calls that go to a worker, and what becomes of them when it dies. */
+/** The program's side: calls that go to one worker, and what becomes of them when it dies. */
 import { MessagePort, type Worker } from 'node:worker_threads'
 import { ErrorCode, invalidInput, SheafError } from '../../src/errors.js'
-import type { ArrowBody, Operations } from '../../src/protocol/calls.js'
+import type { ArrowBody } from '../../src/protocol/calls.js'
 import { operations } from '../../src/protocol/operations.js'
 import { joined } from '../bytes.js'
-import { type Call, type Remote, remoteOperations } from '../calls.js'
+import type { Call } from '../calls.js'
 import { offerBody } from './body.js'
 import { type CallMessage, type FromWorker, type ToWorker, unpackError } from './messages.js'
 
@@ -22,7 +22,6 @@ interface Pending {
 export class WorkerLink {
   readonly #worker: Worker
   readonly #place: string
-  readonly #remote: Remote
   readonly #pending = new Map<number, Pending>()
   readonly #opening = deferred()
   readonly #closing = deferred()
@@ -32,7 +31,6 @@ export class WorkerLink {
   private constructor(worker: Worker, place: string) {
     this.#worker = worker
     this.#place = place
-    this.#remote = remoteOperations(place, call => this.#send(call))
     worker.on('message', (message: FromWorker) => this.#hear(message))
     worker.once('error', cause => this.#die(String(cause), cause))
     worker.once('exit', code => this.#die(`it exited with code ${code}`))
@@ -59,20 +57,25 @@ export class WorkerLink {
     return link
   }
 
-  get operations(): Operations {
-    return this.#remote.operations
+  get isAlive(): boolean {
+    return this.#death === undefined
   }
 
-  /** Waits for calls that have begun, closes the engine, and ends the worker. */
+  /** Calls under way. */
+  get load(): number {
+    return this.#pending.size
+  }
+
+  /** Closes the engine, and ends the worker. No call may be under way. */
   async close(): Promise<void> {
-    await this.#remote.drain()
     this.#worker.ref()
     this.#post({ kind: 'close' })
     if (this.#death === undefined) await this.#closing.promise
     await this.#worker.terminate()
   }
 
-  #send(call: Call): Promise<unknown> {
+  /** Rejects with the reason where the worker has died, or dies; a write it was told of then has an unknown outcome. */
+  send(call: Call): Promise<unknown> {
     if (this.#death !== undefined) return Promise.reject(this.#death)
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
@@ -94,12 +97,13 @@ export class WorkerLink {
   /** Throws a DataCloneError where the caller's options cannot cross. */
   #postCall(id: number, pending: Pending): void {
     const { name, request, options } = pending.call
-    const { signal: _, ...plainOptions } = options
+    const { signal, ...plainOptions } = options
     const { body, transfer } = movable(pending.call.body, cause => {
       pending.bodyError = cause
     })
     try {
-      this.#post({ kind: 'call', id, name, request, body, options: plainOptions }, transfer)
+      const abortable = signal !== undefined
+      this.#post({ kind: 'call', id, name, request, body, options: plainOptions, abortable }, transfer)
     } catch (cause) {
       if (body instanceof MessagePort) body.close()
       throw cause

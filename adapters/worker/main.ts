@@ -1,20 +1,24 @@
 /** What the worker thread runs: opens an engine, then answers for it. */
-import { parentPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../src/errors.js'
 import { type ConnectOptions, connect } from '../../src/index.js'
 import { host } from './host.js'
 import { type FromWorker, packError } from './messages.js'
+import { PortSharing } from './sharing.js'
 
 /** What a worker is started with. */
 export interface WorkerTask {
   readonly path: string
   readonly options: ConnectOptions
+  /** There are others over this root. */
+  readonly sharing?: { readonly port: MessagePort; readonly seat: number; readonly seats: number }
 }
 
 assert(parentPort !== null, 'this module runs in a worker thread')
-const { path, options } = workerData as WorkerTask
+const { path, options, sharing } = workerData as WorkerTask
 try {
-  host(parentPort, await connect(path, options))
+  const shared = sharing && { sharing: new PortSharing(sharing.port, sharing.seat, sharing.seats) }
+  host(parentPort, await connect(path, { ...options, ...shared }))
 } catch (cause) {
   parentPort.postMessage({ kind: 'refused', error: packError(cause) } satisfies FromWorker)
 }

@@ -14,6 +14,8 @@ export interface CallMessage {
   /** Arrow data: all of it, or the port from which it is drawn (see body.ts). */
   readonly body: Uint8Array | MessagePort | undefined
   readonly options: Omit<CallOptions, 'signal'>
+  /** Whether it may be told to give up: a signal costs as much as half the way. */
+  readonly abortable: boolean
 }
 
 export type ToWorker =

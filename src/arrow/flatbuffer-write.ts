@@ -66,7 +66,10 @@ class Output {
     if (bytes === 1) this.#view.setUint8(at, value & 0xff)
     else if (bytes === 2) this.#view.setInt16(at, value, true)
     else if (bytes === 4) this.#view.setInt32(at, value, true)
-    else this.#view.setBigInt64(at, BigInt(value), true)
+    else {
+      this.#view.setUint32(at, value >>> 0, true)
+      this.#view.setInt32(at + 4, Math.floor(value / 2 ** 32), true)
+    }
   }
 
   /** Makes the offset at `at` point to `target`. */
@@ -116,14 +119,12 @@ function write(part: Part, out: Output): number {
   }
 }
 
+const widths = [8, 4, 2, 1] as const
+
 /** vtable, table (scalars by falling size, so that all are aligned), then whatever it refers to. */
 function writeTable(slots: readonly Slot[], out: Output): number {
-  const order = slots
-    .map((slot, index) => ({ slot, index, bytes: slot === null ? 0 : 'bytes' in slot ? slot.bytes : 4 }))
-    .filter(entry => entry.bytes > 0)
-    .sort((a, b) => b.bytes - a.bytes)
   let tableBytes = 4
-  for (const entry of order) tableBytes += entry.bytes
+  for (const slot of slots) tableBytes += widthOf(slot)
 
   const vtableBytes = 4 + 2 * slots.length
   out.align(2)
@@ -134,14 +135,27 @@ function writeTable(slots: readonly Slot[], out: Output): number {
   out.scalar(vtable + 2, 2, tableBytes)
   out.scalar(at, 4, at - vtable)
 
+  // Every reply is written so: no list is made and sorted for it.
   let next = at + 4
-  const references: { position: number; part: Part }[] = []
-  for (const { slot, index, bytes } of order) {
-    out.scalar(vtable + 4 + 2 * index, 2, next - at)
-    if (slot !== null && 'bytes' in slot) out.scalar(next, slot.bytes, slot.value)
-    else if (slot !== null) references.push({ position: next, part: slot })
-    next += bytes
+  let references = 0
+  for (const width of widths) {
+    if (width === 4) references = next
+    for (let index = 0; index < slots.length; index++) {
+      const slot = slots[index]!
+      if (widthOf(slot) !== width) continue
+      out.scalar(vtable + 4 + 2 * index, 2, next - at)
+      if (slot !== null && 'bytes' in slot) out.scalar(next, width, slot.value)
+      next += width
+    }
   }
-  for (const { position, part } of references) out.patch(position, write(part, out))
+  for (const slot of slots) {
+    if (widthOf(slot) !== 4) continue
+    if (slot !== null && 'kind' in slot) out.patch(references, write(slot, out))
+    references += 4
+  }
   return at
+}
+
+function widthOf(slot: Slot): 0 | ScalarBytes {
+  return slot === null ? 0 : 'bytes' in slot ? slot.bytes : 4
 }

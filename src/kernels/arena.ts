@@ -16,7 +16,7 @@ import {
 export type { SharedMemory } from './kernel.js'
 
 export interface Arena {
-  readonly buffer: ArrayBuffer
+  readonly buffer: ArrayBufferLike
   /** Null: the plain loops work on `buffer`. */
   readonly kernel: Kernel | null
 }
@@ -27,8 +27,8 @@ export interface GraphArena {
   readonly kernel: GraphKernel | null
 }
 
-/** Memory that several threads work in at once, each through a kernel of its own that knows graphs and nothing else. */
-export interface SharedArena extends GraphArena {
+/** Memory that several threads work in at once, each through a kernel of its own. */
+export interface SharedArena extends Arena {
   /** What another thread attaches to: can be posted to it. */
   readonly memory: SharedMemory
   readonly kernel: SharedKernel
@@ -38,20 +38,40 @@ export interface SharedArena extends GraphArena {
 export const arenaAlignment = 64
 
 /** Zeroed. `plain`: without the SIMD kernel. Throws a `SheafError` of code 17 when there is no memory. */
-export function openArena(bytes: number, plain = false): Arena {
+export function openArena(bytes: number, plain = false): Arena & { readonly buffer: ArrayBuffer } {
   const memory = plain ? null : openKernel(bytes)
   if (memory !== null) return memory
   try {
     return { buffer: new ArrayBuffer(bytes), kernel: null }
   } catch (cause) {
-    throw new SheafError(ErrorCode.ServiceUnavailable, `no memory for ${bytes} bytes of an index`, { cause })
+    throw noMemory(bytes, cause)
   }
+}
+
+function noMemory(bytes: number, cause: unknown): SheafError {
+  return new SheafError(ErrorCode.ServiceUnavailable, `no memory for ${bytes} bytes of an index`, { cause })
 }
 
 /** The same for several threads; null where none can be had: without SIMD and threads in WebAssembly, or without address space. */
 export function openSharedArena(bytes: number): SharedArena | null {
   const memory = openSharedMemory(bytes)
   return memory && attachArena(memory)
+}
+
+/** Memory for an arena of several threads, whatever the host has: where there are no kernels for it, plain loops work in it. */
+export function openShareable(bytes: number): SharedMemory | SharedArrayBuffer {
+  const memory = openSharedMemory(bytes)
+  if (memory !== null) return memory
+  try {
+    return new SharedArrayBuffer(bytes)
+  } catch (cause) {
+    throw noMemory(bytes, cause)
+  }
+}
+
+/** The arena of this thread in memory of `openShareable`. */
+export function attachShareable(memory: SharedMemory | SharedArrayBuffer): Arena {
+  return memory instanceof SharedArrayBuffer ? { buffer: memory, kernel: null } : attachArena(memory)
 }
 
 /** An arena that another thread has opened. What lies in it when it comes is there; later, only what is agreed on. */

@@ -11,7 +11,7 @@ export interface AssignPlaces {
 }
 
 export function assignRowsPlain(
-  buffer: ArrayBuffer,
+  buffer: ArrayBufferLike,
   rows: number,
   dim: number,
   panelCount: number,

@@ -174,8 +174,13 @@ function placeQuery(
   const { values, metric } = query
   const bytes = segment.kind === 'u8' && query.isBytes
   const padded = Math.ceil(values.length / 16) * 16
-  const Elements = metric === 'hamming' ? Uint8Array : bytes ? Int16Array : Float32Array
-  const target = new Elements(scratch.buffer, scratch.query, padded)
+  const place = [scratch.buffer, scratch.query, padded] as const
+  const target =
+    metric === 'hamming'
+      ? new Uint8Array(...place)
+      : bytes
+        ? new Int16Array(...place)
+        : new Float32Array(...place)
   target.set(values)
   if (padded > values.length) target.fill(0, values.length)
   return {

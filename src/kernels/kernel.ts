@@ -141,7 +141,7 @@ export interface Kernel {
 export type GraphKernel = Pick<Kernel, 'graphInsert' | 'graphOpen' | 'graphEnter' | 'graphClose'>
 
 /** The functions of `wasm/shared.ts`. */
-export interface SharedKernel extends GraphKernel {
+export interface SharedKernel extends Kernel {
   graphJoin(block: number, list: number, count: number): void
 }
 
@@ -175,6 +175,14 @@ const pageBytes = 65_536
  */
 export const kernelsMax = 4096
 
+/** Memories that this thread may have. */
+let most = kernelsMax
+
+/** There are `threads` threads in this process that open memories: each may have its part of them. */
+export function shareKernels(threads: number): void {
+  most = Math.floor(kernelsMax / threads)
+}
+
 const api = (globalThis as { WebAssembly?: WebAssemblyApi }).WebAssembly
 let compiled: object | null | undefined
 let compiledShared: object | null | undefined
@@ -205,20 +213,14 @@ export function sharedKernelOn(memory: SharedMemory): SharedKernel {
   const module = compileShared()
   assert(module !== null, 'memory of a host that has no kernels for it')
   const kernel = instanceOn(module, memory) as SharedKernel
-  return {
-    graphInsert: guard('graphInsert', kernel.graphInsert),
-    graphJoin: guard('graphJoin', kernel.graphJoin),
-    graphOpen: guard('graphOpen', kernel.graphOpen),
-    graphEnter: guard('graphEnter', kernel.graphEnter),
-    graphClose: guard('graphClose', kernel.graphClose),
-  }
+  return { ...guarded(kernel), graphJoin: guard('graphJoin', kernel.graphJoin) }
 }
 
 function newMemory<M extends { readonly buffer: ArrayBufferLike }>(
   bytes: number,
   make: (pages: { initial: number; maximum: number }) => M,
 ): M | null {
-  if (open >= kernelsMax) return null
+  if (open >= most) return null
   const pages = Math.ceil(bytes / pageBytes)
   try {
     const memory = make({ initial: pages, maximum: pages })

@@ -11,7 +11,7 @@ interface Open {
   readonly nearest: Nearest | null
 }
 
-const opened = new WeakMap<ArrayBuffer, Open>()
+const opened = new WeakMap<ArrayBufferLike, Open>()
 
 /** Bytes that `k` rows take. */
 export function nearestBytes(k: number): number {

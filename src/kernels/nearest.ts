@@ -8,7 +8,7 @@ export interface Hits {
 }
 
 /** What the kernel leaves at `heap`: pairs of (ordinal u32, distance f32). A copy. */
-export function readHits(buffer: ArrayBuffer, heap: number, found: number): Hits {
+export function readHits(buffer: ArrayBufferLike, heap: number, found: number): Hits {
   const words = new Uint32Array(buffer, heap, found * 2)
   const floats = new Float32Array(buffer, heap, found * 2)
   const ordinals = new Uint32Array(found)

@@ -6,9 +6,11 @@
  * - The memory never grows or moves: views stay good for the segment's life.
  * - Behind the rows lies scratch of the segment's own, so that two segments never disturb each other. One
  *   search at a time per segment; searches are synchronous, so that needs no lock.
+ * - Several threads may have the rows in common. Each then has a segment of its own over the same memory, with scratch in it that
+ *   is its alone.
  */
 import { assert, ErrorCode, SheafError } from '../errors.js'
-import { type Kernel, openKernel } from './kernel.js'
+import { type Kernel, openKernel, openSharedMemory, type SharedMemory, sharedKernelOn } from './kernel.js'
 
 /** What rows are made of; queries are always float32. */
 export type ElementKind = 'f32' | 'u8'
@@ -39,7 +41,7 @@ const maxHeapRows = 65_536
 /** Where the kernel finds things in a segment's memory, in bytes from its start. Rows are at 0. */
 export interface Scratch {
   readonly kernel: Kernel
-  readonly buffer: ArrayBuffer
+  readonly buffer: ArrayBufferLike
   /** `blockRows` u32s. */
   readonly list: number
   /** `blockRows` f32s. */
@@ -70,7 +72,7 @@ export class VectorSegment implements VectorRows {
     kind: ElementKind,
     dim: number,
     rows: number,
-    buffer: ArrayBuffer,
+    buffer: ArrayBufferLike,
     scratch: Scratch | null,
   ) {
     this.kind = kind
@@ -88,18 +90,59 @@ export class VectorSegment implements VectorRows {
    * when there is no memory.
    */
   static allocate(kind: ElementKind, dim: number, rows: number, kernelFrom = kernelBytes): VectorSegment {
-    const rowBytes = rows * strideOf(kind, dim)
-    assert(dim >= 0 && rows >= 0 && Number.isSafeInteger(rowBytes), `${rows} vectors of ${dim} dimensions`)
-    if (rowBytes >= kernelFrom && rowBytes <= segmentBytes && dim <= kernelDim) {
+    const rowBytes = rowBytesOf(kind, dim, rows)
+    if (isForKernel(rowBytes, dim, kernelFrom)) {
       const layout = layOut(rowBytes, dim, rows)
       const memory = openKernel(layout.end)
       if (memory !== null) {
-        new Uint8Array(memory.buffer, layout.query - 128, 64).fill(0xff)
-        return new VectorSegment(kind, dim, rows, memory.buffer, { ...layout, ...memory })
+        return new VectorSegment(kind, dim, rows, memory.buffer, ready({ ...layout, ...memory }))
       }
     }
-    return new VectorSegment(kind, dim, rows, heapBuffer(rowBytes), null)
+    return new VectorSegment(kind, dim, rows, heapBuffer(rowBytes, ArrayBuffer), null)
   }
+
+  /** A segment over the rows that lie at the beginning of memory of `openShared`, for the thread with that seat. */
+  static attach(
+    memory: SharedMemory | SharedArrayBuffer,
+    { kind, dim, rows }: Omit<VectorRows, 'values'>,
+    seat: number,
+  ): VectorSegment {
+    if (memory instanceof SharedArrayBuffer) return new VectorSegment(kind, dim, rows, memory, null)
+    const { buffer } = memory
+    const layout = layOut(rowBytesOf(kind, dim, rows), dim, rows, seat)
+    const kernel = sharedKernelOn(memory)
+    return new VectorSegment(kind, dim, rows, buffer, ready({ ...layout, buffer, kernel }))
+  }
+}
+
+/**
+ * Memory for rows that `seats` threads search, each through a segment of its own (`VectorSegment.attach`), and `more` bytes at its
+ * end. The rows lie at its beginning, zeros at first. Throws a `SheafError` of code 17 when there is none.
+ */
+export function openShared(
+  { kind, dim, rows }: Omit<VectorRows, 'values'>,
+  seats: number,
+  more: number,
+): SharedMemory | SharedArrayBuffer {
+  const rowBytes = rowBytesOf(kind, dim, rows)
+  const layout = layOut(rowBytes, dim, rows, seats - 1)
+  const memory = isForKernel(rowBytes, dim, kernelBytes) ? openSharedMemory(layout.end + more) : null
+  return memory ?? heapBuffer(rowBytes + more, SharedArrayBuffer)
+}
+
+function rowBytesOf(kind: ElementKind, dim: number, rows: number): number {
+  const rowBytes = rows * strideOf(kind, dim)
+  assert(dim >= 0 && rows >= 0 && Number.isSafeInteger(rowBytes), `${rows} vectors of ${dim} dimensions`)
+  return rowBytes
+}
+
+function isForKernel(rowBytes: number, dim: number, kernelFrom: number): boolean {
+  return rowBytes >= kernelFrom && rowBytes <= segmentBytes && dim <= kernelDim
+}
+
+function ready(scratch: Scratch): Scratch {
+  new Uint8Array(scratch.buffer, scratch.query - 128, 64).fill(0xff)
+  return scratch
 }
 
 function strideOf(kind: ElementKind, dim: number): number {
@@ -108,10 +151,16 @@ function strideOf(kind: ElementKind, dim: number): number {
 
 /**
  * The list and the distances come first: the kernel reads a little past the last row, and nothing there may be
- * the end of memory. Masks are 64 bytes of ones, then 64 of zeros, right before the query.
+ * the end of memory. Masks are 64 bytes of ones, then 64 of zeros, right before the query. Where threads share the rows,
+ * the scratch of one follows that of the other.
  */
-function layOut(rowBytes: number, dim: number, rows: number) {
-  const list = roundUp(rowBytes, 64)
+function layOut(rowBytes: number, dim: number, rows: number, seat = 0) {
+  const first = roundUp(rowBytes, 64)
+  const one = layScratch(first, dim, rows)
+  return seat === 0 ? one : layScratch(first + seat * roundUp(one.end - first, 64), dim, rows)
+}
+
+function layScratch(list: number, dim: number, rows: number) {
   const distances = list + blockRows * 4
   const query = distances + blockRows * 4 + 128
   const bits = query + roundUp(dim, 16) * 4
@@ -124,9 +173,9 @@ function roundUp(value: number, unit: number): number {
   return Math.ceil(value / unit) * unit
 }
 
-function heapBuffer(bytes: number): ArrayBuffer {
+function heapBuffer<B extends ArrayBufferLike>(bytes: number, Kind: new (bytes: number) => B): B {
   try {
-    return new ArrayBuffer(bytes)
+    return new Kind(bytes)
   } catch (cause) {
     throw new SheafError(ErrorCode.ServiceUnavailable, `no memory for ${bytes} bytes of vectors`, { cause })
   }

@@ -15,6 +15,7 @@ import { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import { checkTokenizers } from '../indexes/text/analysis/base-tokenizers.js'
 import type { JobKind } from '../jobs/job-kind.js'
 import { JobRunner } from '../jobs/job-runner.js'
+import { shareKernels } from '../kernels/kernel.js'
 import { History } from '../manifest/history.js'
 import { LanceManifests } from '../manifest/lance-manifests.js'
 import { LayoutStore } from '../manifest/layout-store.js'
@@ -29,6 +30,7 @@ import { FileStore } from '../storage/file-store.js'
 import { MemoryStore } from '../storage/memory-store.js'
 import { selfTest } from '../storage/self-test.js'
 import { TellingStore } from '../storage/telling-store.js'
+import type { Sharing } from '../table/sharing.js'
 import { createTableSource } from '../table/table-source.js'
 import { type ColumnFunction, checkFunctions } from '../write/functions.js'
 import { Pins } from '../write/pins.js'
@@ -94,6 +96,8 @@ export interface ConnectOptions {
   readonly upkeep?: UpkeepSettings
   /** Told of what upkeep has done in the background. Default: nobody is. Must not throw. */
   readonly onUpkeep?: (event: UpkeepEvent) => void
+  /** Other engines of this process over this root that have loaded data together with this one. `connectWorker` sees to that. */
+  readonly sharing?: Sharing
   readonly signal?: AbortSignal
 }
 
@@ -138,7 +142,10 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
     keep,
     functions,
     tokenizers,
+    sharing: options.sharing,
   }
+  // Each of them has its thread.
+  if (options.sharing !== undefined) shareKernels(options.sharing.seats)
   const { engine, upkeep, stats, close } = await openEngine(store, settings, signal)
   return new Namespace(bindOperations(engine, readOnly ? readsOnly(isReadOnly) : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),
@@ -177,6 +184,7 @@ interface EngineOptions {
   readonly keep: SettledUpkeep
   readonly functions?: readonly ColumnFunction[]
   readonly tokenizers?: readonly CustomTokenizer[]
+  readonly sharing?: Sharing | undefined
   /** Default 1. */
   readonly buildThreads?: number
   /** Kinds of work that can be queued, beside those there always are. */
@@ -204,6 +212,7 @@ export async function openEngine(
     keep,
     functions = [],
     tokenizers = [],
+    sharing,
     buildThreads = 1,
     jobKinds = [],
   }: EngineOptions,
@@ -364,7 +373,7 @@ export async function openEngine(
     pins,
     underWay,
     source: {
-      ...createTableSource(store, slots, memory, new Analyzers(tokenizers)),
+      ...createTableSource(store, slots, memory, new Analyzers(tokenizers), sharing),
       explain: (table, version, error) => explainLoss(committer, table, version, error),
     },
     clock,

@@ -4,15 +4,22 @@ import type { ColumnRange } from '../arrow/file-layout.js'
 import { assembleColumn, type FileLayout, parseFileFooter } from '../arrow/file-reader.js'
 import type { Field } from '../arrow/types.js'
 import { corrupted } from '../errors.js'
-import { VectorSegment } from '../kernels/vector-segment.js'
+import { openShared, type VectorRows, VectorSegment } from '../kernels/vector-segment.js'
 import type { StoredFile } from '../manifest/layout.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Claim } from '../primitives/memory.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
+import { type Shareable, type Sharing, sharedBytes, sharedFrom } from './sharing.js'
 import { elementKind } from './vector-column.js'
-import { inFile, readTail, readVerified } from './verified-range.js'
+import { type CheckedRange, inFile, readTail, readVerified } from './verified-range.js'
+
+/** Where bytes lie, and who else may have read them. */
+export interface Readable {
+  readonly store: BlobStore
+  readonly sharing?: Sharing | undefined
+}
 
 /** Throws corrupted (code 18) when the file is missing, cut off, or not the one the log speaks of. */
 export function readFooter(
@@ -45,7 +52,7 @@ export function bytesToRead({ bytes, dictionaries }: ColumnRange): number {
 
 /** One column of one batch. The cells of a vector column go straight into kernel memory. `claim`: told what it will take. */
 export async function readColumn(
-  store: BlobStore,
+  { store, sharing }: Readable,
   path: string,
   footer: FileLayout,
   batch: number,
@@ -58,8 +65,7 @@ export async function readColumn(
   claim(bytesToRead(range))
   const dictionaries = new Map<number, Column>()
   for (const { id, field: values, range: where } of range.dictionaries) {
-    const bytes = new Uint8Array(where.bytes)
-    await readVerified(store, path, where, [bytes])
+    const bytes = await readRange({ store, sharing }, path, where)
     dictionaries.set(
       id,
       inFile(path, () => assembleColumn(values, where, bytes, { dictionaries, verified: true })),
@@ -67,18 +73,60 @@ export async function readColumn(
   }
   const kind = elementKind(field.type)
   if (range.cells !== null && kind !== null && field.type.kind === 'fixed_size_list') {
-    const head = new Uint8Array(range.cells.offset)
-    const segment = VectorSegment.allocate(kind, field.type.size, range.nodes[0]!)
-    await readVerified(store, path, range, [head, segment.bytes])
+    const shape = { kind, dim: field.type.size, rows: range.nodes[0]! }
+    const { head, segment } = await readVectors({ store, sharing }, path, range, range.cells.offset, shape)
     const options = { cells: segment.bytes, dictionaries, verified: true }
     return loadedColumn(
       inFile(path, () => assembleColumn(field, range, head, options)),
       segment,
     )
   }
-  const bytes = new Uint8Array(range.bytes)
-  await readVerified(store, path, range, [bytes])
+  const bytes = await readRange({ store, sharing }, path, range)
   return loadedColumn(
     inFile(path, () => assembleColumn(field, range, bytes, { dictionaries, verified: true })),
   )
+}
+
+/** What comes before the cells of a vector column, and those in memory that the kernels search. */
+async function readVectors(
+  { store, sharing }: Readable,
+  path: string,
+  range: ColumnRange,
+  headBytes: number,
+  shape: Omit<VectorRows, 'values'>,
+): Promise<{ readonly head: Uint8Array; readonly segment: VectorSegment }> {
+  if (sharing === undefined || range.bytes < sharedFrom) {
+    const head = new Uint8Array(headBytes)
+    const segment = VectorSegment.allocate(shape.kind, shape.dim, shape.rows)
+    await readVerified(store, path, range, [head, segment.bytes])
+    return { head, segment }
+  }
+  const { seats, seat } = sharing
+  const seen = (memory: Shareable) => {
+    const segment = VectorSegment.attach(memory, shape, seat)
+    const { byteLength } = segment
+    return { head: new Uint8Array(segment.bytes.buffer, byteLength - headBytes, headBytes), segment }
+  }
+  const memory = await sharing.once(keyOf(path, range), async () => {
+    const opened = openShared(shape, seats, headBytes)
+    const { head, segment } = seen(opened)
+    await readVerified(store, path, range, [head, segment.bytes])
+    return opened
+  })
+  return seen(memory)
+}
+
+/** A stretch of a file that was checked. Throws corrupted (code 18). */
+export function readRange(
+  { store, sharing }: Readable,
+  path: string,
+  range: CheckedRange,
+): Promise<Uint8Array> {
+  return sharedBytes(sharing, keyOf(path, range), range.bytes, bytes =>
+    readVerified(store, path, range, [bytes]),
+  )
+}
+
+function keyOf(path: string, { start }: CheckedRange): string {
+  return `${path}/${start}`
 }

@@ -181,7 +181,8 @@ class TableIndexReader implements IndexReader {
   }
 
   async #openNew({ file, bytes, crc, rows }: IndexSegment): Promise<ScalarSegment> {
-    const { store, footers, columns } = this.#source
+    const source = this.#source
+    const { store, footers, columns } = source
     const path = `${this.#location}/${filePath('indexes', file)}`
     const footer = await footers.get(path, () => readFooter(store, path, { bytes, crc }))
     const width = footer.schema.fields.length
@@ -194,7 +195,7 @@ class TableIndexReader implements IndexReader {
         keys[at] ??= `${path}/${batch}/${column}`
         const loading = columns.get(
           keys[at],
-          claim => readColumn(store, path, footer, batch, column, footer.schema.fields[column]!, claim),
+          claim => readColumn(source, path, footer, batch, column, footer.schema.fields[column]!, claim),
           path,
         )
         return whenThere(loading, loaded => loaded.column)

@@ -10,6 +10,7 @@ import type { Memory, PassingKeeper, Room } from '../primitives/memory.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { LoadedColumn } from './loaded-column.js'
+import type { Sharing } from './sharing.js'
 
 export interface TableSource {
   readonly store: BlobStore
@@ -36,6 +37,8 @@ export interface TableSource {
   readonly pages: Room<Uint8Array>
   /** What cuts texts into terms. */
   readonly analyzers: Analyzers
+  /** Undefined: what is read here is nobody else's. */
+  readonly sharing: Sharing | undefined
 }
 
 /** `memory`: where what was read is kept. */
@@ -44,6 +47,7 @@ export function createTableSource(
   slots: SlotReader,
   memory: Memory,
   analyzers: Analyzers = new Analyzers(),
+  sharing?: Sharing,
 ): TableSource {
   return {
     store,
@@ -58,6 +62,7 @@ export function createTableSource(
     textSegments: memory.room('text-segments', 'data', segment => segment.bytes),
     pages: memory.room('text-pages', 'data', bytes => bytes.length),
     analyzers,
+    sharing,
   }
 }
 

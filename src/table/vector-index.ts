@@ -3,6 +3,8 @@
 import type { VectorKind } from '../indexes/vector/kind.js'
 import { openSegment } from '../indexes/vector/open.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
+import type { SegmentMemory } from '../indexes/vector/segment-memory.js'
+import { attachShareable, openShareable } from '../kernels/arena.js'
 import type { Metric } from '../kernels/metric.js'
 import { findFieldById } from '../manifest/field-node.js'
 import { fragmentsById } from '../manifest/index-cover.js'
@@ -12,6 +14,7 @@ import type { RowSet } from '../primitives/row-set.js'
 import { type OpenSegment, SegmentReader } from './covered-segment.js'
 import { IndexCover } from './index-cover.js'
 import { openSectionFile } from './section-file.js'
+import { type Sharing, sharedFrom } from './sharing.js'
 import type { TableSource } from './table-source.js'
 
 export interface VectorIndexReader {
@@ -51,10 +54,29 @@ export function vectorIndexReaders(
 }
 
 /** Each as a whole. */
-function opening({ store, segments }: TableSource, dim: number): OpenSegment<VectorIndexSegment> {
+function opening({ store, segments, sharing }: TableSource, dim: number): OpenSegment<VectorIndexSegment> {
   return (path, { bytes, crc, rows }) =>
     segments.get(path, async claim => {
       claim(bytes)
-      return openSegment(await openSectionFile(store, path, { bytes, crc }), rows, dim)
+      const file = await openSectionFile(store, path, { bytes, crc })
+      return openSegment(file, rows, dim, sharing && memoryOf(sharing, path, bytes))
     })
+}
+
+/** Where engines that share see the segment at `path`. Undefined: it is not worth the question. */
+function memoryOf(sharing: Sharing, path: string, fileBytes: number): SegmentMemory | undefined {
+  if (fileBytes < sharedFrom) return undefined
+  const { seats, seat } = sharing
+  return {
+    seats,
+    seat,
+    async open(bytes, fill) {
+      const memory = await sharing.once(path, async () => {
+        const opened = openShareable(bytes)
+        await fill(opened instanceof SharedArrayBuffer ? opened : opened.buffer)
+        return opened
+      })
+      return attachShareable(memory)
+    },
+  }
 }

@@ -23,7 +23,14 @@ test('A-076 one query on one version gives the same bytes through every door', a
   await table.add(rows.slice(0, 10))
   await table.delete('id % 11 = 0')
   const server = await serve(direct, { port: 0 })
-  const doors: Namespace[] = [direct, connectHttp(server.url), await connectWorker(root), await connect(root)]
+  const workers = await connectWorker(root, { workers: 2 })
+  const doors: Namespace[] = [
+    direct,
+    connectHttp(server.url),
+    await connectWorker(root),
+    workers,
+    await connect(root),
+  ]
 
   const answers = await Promise.all(
     doors.map(async ns => {

@@ -13,6 +13,7 @@ import { bench as querySql } from '../../bench/query-sql.js'
 import { bench as queryTable } from '../../bench/query-table.js'
 import { bench as queryText } from '../../bench/query-text.js'
 import { bench as queryVector } from '../../bench/query-vector.js'
+import { bench as worker } from '../../bench/worker.js'
 
 test('query-table: the search finds what the kernel finds', async () => {
   const { cases } = await runBench(queryTable, 'small')
@@ -106,4 +107,10 @@ test('query-text: who has no index, and who has some rows beside one, find what 
   expect(beside!.answer).not.toBe(indexed!.answer)
   const [few, scanned] = cases.at(-1)!.entries
   expect(scanned!.answer).toBe(few!.answer)
+})
+
+test('worker: the same rows directly, through one worker and through several', async () => {
+  const { cases } = await runBench(worker, 'small')
+  expect(cases).toHaveLength(5)
+  for (const { title, entries } of cases) expect(entries[1]!.answer, title).toBe(entries[0]!.answer)
 })

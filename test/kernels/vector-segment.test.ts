@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { seededRandom } from '../../bench/random.js'
 import { SheafError } from '../../src/errors.js'
-import { searchSegment } from '../../src/kernels/exact.js'
+import { distancesOf, searchSegment } from '../../src/kernels/exact.js'
 import { kernelsMax } from '../../src/kernels/kernel.js'
-import { segmentBytes, VectorSegment } from '../../src/kernels/vector-segment.js'
+import { openShared, segmentBytes, VectorSegment } from '../../src/kernels/vector-segment.js'
+import { Bitset } from '../../src/primitives/bitset.js'
 
 describe('a segment', () => {
   test('shows the same memory as bytes and as elements, zeros at first', () => {
@@ -54,6 +56,39 @@ describe('a segment', () => {
       expect(error).toBeInstanceOf(SheafError)
       expect((error as SheafError).code).toBe(17)
     }
+  })
+})
+
+describe('segments of several threads over the same rows', () => {
+  test.each([
+    ['f32', 48, 1500],
+    ['u8', 33, 3000],
+    ['f32', 4, 10],
+  ] as const)('find what one alone finds, in turn, each with a query of its own: %s', (kind, dim, rows) => {
+    const random = seededRandom(5)
+    const draw = () => Math.floor(random() * 200)
+    const alone = VectorSegment.allocate(kind, dim, rows)
+    const memory = openShared(alone, 3, 100)
+    const segments = [0, 1, 2].map(seat => VectorSegment.attach(memory, alone, seat))
+    const values = Array.from({ length: rows * dim }, draw)
+    alone.values.set(values)
+    segments[1]!.values.set(values)
+    const end = new Uint8Array(segments[0]!.bytes.buffer).subarray(-100)
+    expect(end.length === 100 && end.every(byte => byte === 0)).toBe(true)
+    const allowed = new Bitset(rows)
+    for (let row = 3; row < rows; row += 7) allowed.add(row)
+    for (const segment of [...segments, ...segments]) {
+      const query = Float32Array.from({ length: dim }, draw)
+      for (const metric of ['l2', 'cosine', 'dot'] as const) {
+        for (const options of [{ k: 5 }, { k: 40, allowed }, { k: rows }]) {
+          const asked = { metric, ...options }
+          expect(searchSegment(segment, query, asked)).toEqual(searchSegment(alone, query, asked))
+        }
+        expect(distancesOf(segment, query, metric)).toEqual(distancesOf(alone, query, metric))
+      }
+    }
+    expect(end.every(byte => byte === 0)).toBe(true)
+    expect(segments[2]!.bytes).toEqual(alone.bytes)
   })
 })
 

@@ -125,7 +125,7 @@ export async function extendedGraph(
   const { plan } = base
   const rowsAfter = input.first + input.rows
   const built = await emptyGraph(plan, rowsAfter, input.rows < threadedRows ? 1 : threads, pacer)
-  await readGraph(file, base, built.arena, built.places)
+  await readGraph(file, base, built.arena.buffer, built.places)
   for (const [i, entry] of base.entries.entries()) Object.assign(built.entries[i]!, entry)
   const read = await readNodes(plan, input, built, null, pacer, onRead)
   const rows = await partitioned(read.partitionOf, input.first, plan.partitions, pacer)

@@ -8,6 +8,7 @@ import { withApart } from './apart.js'
 import { candidatesFor } from './calibrate.js'
 import type { NodeCodec } from './node-codec.js'
 import type { Candidates, Probe, SegmentFacts, VectorIndexSegment } from './segment.js'
+import { type Laid, laidIn } from './segment-memory.js'
 import { placeQuery, type Space } from './space.js'
 
 /** What is found with no more effort than this is what `facts` say. */
@@ -21,16 +22,16 @@ export interface GraphEffort {
 /** Candidates that a walk keeps at most, which takes it some ten milliseconds; of more, every row may as well be measured. */
 export const walkMax = 4096
 
-/** Where a graph lies in an arena that has nothing else. */
-export function graphPlaces(shape: GraphShape): GraphPlaces & { readonly end: number } {
+/** Where a graph lies in an arena that has nothing else. `seats`: threads that walk in it; this is number `seat`. */
+export function graphPlaces(shape: GraphShape, seats = 1, seat = 0): GraphPlaces & { readonly end: number } {
   const places = new Places()
   const sizes = graphSizes(shape)
   const vectors = places.take(shape.rows * shape.stride)
   const links = places.take(sizes.links)
   const upperLinks = places.take(sizes.upperLinks)
   const upperStarts = places.take(sizes.upperStarts)
-  const scratch = places.take(sizes.scratch)
-  return { vectors, links, upperLinks, upperStarts, scratch, end: places.end }
+  const scratches = Array.from({ length: seats }, () => places.take(sizes.scratch))
+  return { vectors, links, upperLinks, upperStarts, scratch: scratches[seat]!, end: places.end }
 }
 
 export class GraphSegment implements VectorIndexSegment {
@@ -45,8 +46,7 @@ export class GraphSegment implements VectorIndexSegment {
   readonly #centroids: VectorSegment | null
   readonly #apart: Uint32Array
   readonly #effort: GraphEffort
-  /** What lies in the arena as allowed. */
-  #allowed: Bitset | null = null
+  readonly #laid: Laid
 
   /** `centroids`: `innerDim` elements for each of `entries`; empty where there is only one. */
   constructor(
@@ -69,6 +69,7 @@ export class GraphSegment implements VectorIndexSegment {
     this.#entries = entries
     this.#apart = apart
     this.#effort = effort
+    this.#laid = laidIn(arena.buffer)
     this.#centroids =
       entries.length > 1 ? VectorSegment.allocate('f32', space.innerDim, entries.length) : null
     this.#centroids?.values.set(centroids)
@@ -105,9 +106,9 @@ export class GraphSegment implements VectorIndexSegment {
     entered: number,
   ): Candidates {
     const graph = this.#graph
-    if (allowed !== null && allowed !== this.#allowed) {
+    if (allowed !== null && allowed !== this.#laid.allowed) {
       graph.allowed.set(allowed.words)
-      this.#allowed = allowed
+      this.#laid.allowed = allowed
     }
     // Every row is as far from a query that has no place: any will do.
     const inside = query ?? new Float32Array(this.#space.innerDim)

@@ -11,6 +11,7 @@ import { withApart } from './apart.js'
 import { candidatesFor } from './calibrate.js'
 import type { Codec } from './codec.js'
 import type { Candidates, Probe, SegmentFacts, VectorIndexSegment } from './segment.js'
+import { type Laid, laidIn } from './segment-memory.js'
 import { placeQuery, type Space } from './space.js'
 
 /** Which rows lie in which partition. */
@@ -50,7 +51,8 @@ const candidatesMax = 16 * 1024
 /** Bytes scanned between two turns of the event loop: about three milliseconds. */
 const turnBytes = 16 * 1024 * 1024
 
-export function listPlaces(codec: Codec, counts: Uint32Array, rows: number): ListPlaces {
+/** `seats`: threads that ask it in one arena; this is number `seat`. */
+export function listPlaces(codec: Codec, counts: Uint32Array, rows: number, seats = 1, seat = 0): ListPlaces {
   const places = new Places()
   const listAt = new Float64Array(counts.length)
   const rowAt = new Uint32Array(counts.length)
@@ -64,22 +66,13 @@ export function listPlaces(codec: Codec, counts: Uint32Array, rows: number): Lis
   }
   const lists = places.take(bytes)
   const ordinals = places.take(placed * 4)
-  const allowed = places.take(Math.ceil(rows / 32) * 4)
-  const heap = places.take(nearestBytes(Math.min(candidatesMax, Math.max(1, placed))))
-  const query = places.take(codec.queryBytes)
-  const scratch = places.take(codec.scratchBytes)
-  return {
-    lists,
-    listsBytes: bytes,
-    listAt,
-    rowAt,
-    ordinals,
-    allowed,
-    heap,
-    query,
-    scratch,
-    end: places.end,
-  }
+  const desks = Array.from({ length: seats }, () => ({
+    allowed: places.take(Math.ceil(rows / 32) * 4),
+    heap: places.take(nearestBytes(Math.min(candidatesMax, Math.max(1, placed)))),
+    query: places.take(codec.queryBytes),
+    scratch: places.take(codec.scratchBytes),
+  }))
+  return { lists, listsBytes: bytes, listAt, rowAt, ordinals, ...desks[seat]!, end: places.end }
 }
 
 export class ListSegment implements VectorIndexSegment {
@@ -96,8 +89,7 @@ export class ListSegment implements VectorIndexSegment {
   readonly #effort: ListEffort
   /** Rows that lie in lists. */
   readonly #placed: number
-  /** What lies in the arena as allowed. */
-  #allowed: Bitset | null = null
+  readonly #laid: Laid
 
   constructor(
     rows: number,
@@ -121,6 +113,7 @@ export class ListSegment implements VectorIndexSegment {
     this.#centroids.values.set(centroids)
     this.#apart = apart
     this.#effort = effort
+    this.#laid = laidIn(arena.buffer)
     this.#placed = counts.reduce((sum, count) => sum + count, 0)
     this.bytes = arena.buffer.byteLength + this.#centroids.byteLength + apart.byteLength
   }
@@ -189,9 +182,9 @@ export class ListSegment implements VectorIndexSegment {
 
   #begin(k: number, allowed: Bitset | null): void {
     const { heap, allowed: bits } = this.#places
-    if (allowed !== null && allowed !== this.#allowed) {
+    if (allowed !== null && allowed !== this.#laid.allowed) {
       new Uint32Array(this.#arena.buffer, bits, allowed.words.length).set(allowed.words)
-      this.#allowed = allowed
+      this.#laid.allowed = allowed
     }
     openNearest(this.#arena, heap, k, allowed === null ? 0 : bits)
   }
@@ -210,10 +203,10 @@ export class ListSegment implements VectorIndexSegment {
         query.map((value, i) => value - centroid[i]!),
         at,
       )
-    } else if (this.#query !== query) {
+    } else if (this.#laid.query !== query) {
       codec.place(this.#arena, query, at)
     }
-    this.#query = query
+    this.#laid.query = query
     codec.scan(
       this.#arena,
       lists + listAt[partition]!,
@@ -225,9 +218,6 @@ export class ListSegment implements VectorIndexSegment {
     )
     return codec.listBytes(count)
   }
-
-  /** The query that lies in the arena. */
-  #query: Float32Array | null = null
 
   /** Where few rows are allowed, the nearest of them lie farther: more partitions are looked at. */
   #spread(allowed: Bitset | null): number {

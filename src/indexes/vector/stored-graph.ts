@@ -1,6 +1,6 @@
 /** The sections of a segment of graphs. */
 import { corrupted } from '../../errors.js'
-import { type GraphArena, openArena } from '../../kernels/arena.js'
+import type { GraphArena } from '../../kernels/arena.js'
 import {
   type Entry,
   Graph,
@@ -22,6 +22,7 @@ import { type GraphEffort, GraphSegment, graphPlaces, walkMax } from './graph-se
 import { type NodeCodec, type NodeCodecName, openNodeCodec } from './node-codec.js'
 import type { SegmentFacts } from './segment.js'
 import type { SegmentHead } from './segment-head.js'
+import { type SegmentMemory, unchanging } from './segment-memory.js'
 import type { Space } from './space.js'
 
 /** What decides what a node is, and which rows share a graph. */
@@ -156,7 +157,7 @@ export async function readGraphRecord(file: SectionFile): Promise<GraphRecord> {
 export async function readGraph(
   file: SectionFile,
   { plan, rows }: GraphRecord,
-  { buffer }: GraphArena,
+  buffer: ArrayBufferLike,
   places: GraphPlaces,
 ): Promise<void> {
   for (const { name, at, bytes } of sectionsIn(shapeOf(plan, rows), places)) {
@@ -165,14 +166,14 @@ export async function readGraph(
 }
 
 /** @throws corrupted (code 18). */
-export async function openGraph(file: SectionFile): Promise<GraphSegment> {
+export async function openGraph(file: SectionFile, memory: SegmentMemory): Promise<GraphSegment> {
   const record = await readGraphRecord(file)
   const { plan, rows, entries, apart, facts, effort } = record
   const shape = shapeOf(plan, rows)
-  const places = graphPlaces(shape)
-  const arena = openArena(places.end)
-  await readGraph(file, record, arena, places)
-  const graph = new Graph(arena, shape, places, false)
+  const { seats, seat } = memory
+  const places = graphPlaces(shape, seats, seat)
+  const arena = await memory.open(places.end, buffer => readGraph(file, record, buffer, places))
+  const graph = new Graph(arena, shape, places, false, seats > 1 ? unchanging : null)
   const { space, codec, centroids } = plan
   return new GraphSegment(rows, space, graph, arena, codec, entries, centroids, apart, facts, effort)
 }

@@ -1,7 +1,7 @@
 /** The sections of a segment of lists. */
 
 import { corrupted } from '../../errors.js'
-import { type Arena, openArena } from '../../kernels/arena.js'
+import type { Arena } from '../../kernels/arena.js'
 import type { Centroids } from '../../kernels/clusters.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import {
@@ -17,6 +17,7 @@ import { openCodec } from './codecs/all.js'
 import { type ListEffort, type ListPlaces, ListSegment, listPlaces, type Partitions } from './list-segment.js'
 import type { SegmentFacts } from './segment.js'
 import type { SegmentHead } from './segment-head.js'
+import type { SegmentMemory } from './segment-memory.js'
 import type { Space } from './space.js'
 
 /** What decides where a row goes, and how it is kept. */
@@ -80,14 +81,15 @@ export async function readLists(file: SectionFile): Promise<StoredLists> {
 }
 
 /** @throws corrupted (code 18). */
-export async function openLists(file: SectionFile): Promise<ListSegment> {
+export async function openLists(file: SectionFile, memory: SegmentMemory): Promise<ListSegment> {
   const { plan, counts, apart, facts, effort, rows } = await readPlan(file)
-  const places = listPlaces(plan.codec, counts, rows)
-  const arena = openArena(places.end)
-  const lists = new Uint8Array(arena.buffer, places.lists, places.listsBytes)
-  await file.readInto(sectionOf(file, 'lists', lists.length), lists)
-  const ordinals = new Uint8Array(arena.buffer, places.ordinals, 4 * placedRows(counts))
-  await file.readInto(sectionOf(file, 'ordinals', ordinals.length), ordinals)
+  const places = listPlaces(plan.codec, counts, rows, memory.seats, memory.seat)
+  const arena = await memory.open(places.end, async buffer => {
+    const lists = new Uint8Array(buffer, places.lists, places.listsBytes)
+    await file.readInto(sectionOf(file, 'lists', lists.length), lists)
+    const ordinals = new Uint8Array(buffer, places.ordinals, 4 * placedRows(counts))
+    await file.readInto(sectionOf(file, 'ordinals', ordinals.length), ordinals)
+  })
   const partitions: Partitions = { centroids: plan.centroids.values, counts }
   return new ListSegment(rows, plan.space, plan.codec, arena, places, partitions, apart, facts, effort)
 }

@@ -1,2 +1,3 @@
 /** What JavaScript may call where the memory is shared by several threads, each with an instance of its own. */
-export { graphClose, graphEnter, graphInsert, graphJoin, graphOpen } from './graph'
+export * from './module'
+export { graphJoin } from './graph'

@@ -25,7 +25,7 @@ test('every block runs, and prints what it says', () => {
   writeFileSync(all, files.map(file => `console.log('-- block'); await import('${file}')`).join('\n'))
   const out = execFileSync(process.execPath, [resolve(all)], { cwd: folder, encoding: 'utf8' })
   const printed = out.split('-- block').slice(1)
-  expect(printed).toHaveLength(3)
+  expect(printed).toHaveLength(5)
   expect(printed[0]).toMatch(/^1$[\s\S]*^15 /m)
   expect(printed[1]).toMatch(/^\[\]$/m)
   expect(printed[2]).toMatch(/r-17 .*blue[\s\S]*second \(by blue\)/)

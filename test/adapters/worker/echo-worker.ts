@@ -3,7 +3,7 @@
  * cannot see from outside is told in the reply.
  */
 import { once } from 'node:events'
-import { parentPort } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
 import { host } from '../../../adapters/worker/host.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
 import type { ArrowBody, CallOptions } from '../../../src/protocol/calls.js'
@@ -41,6 +41,10 @@ async function handle(
       return { properties: { call: () => {} } }
     case 'rows':
       return { version: column[0], chunks }
+    case 'seat':
+      return name === 'queryTable'
+        ? { version: workerData.seat, chunks }
+        : { num_deleted_rows: 1, version: workerData.seat }
     case 'until-aborted':
       await once(signal!, 'abort')
       throw signal!.reason

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
+import { remoteOperations } from '../../../adapters/calls.js'
 import { WorkerLink } from '../../../adapters/worker/link.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
 import type { Operations } from '../../../src/protocol/calls.js'
@@ -7,17 +8,24 @@ import { operationNames } from '../../../src/protocol/operations.js'
 import { built } from '../built.js'
 import { callOf, sampleReply, samplesOf, uncut } from '../samples.js'
 
-const links: WorkerLink[] = []
+interface Linked {
+  readonly operations: Operations
+  close(): Promise<void>
+}
+
+const links: Linked[] = []
 
 afterEach(async () => {
   await Promise.all(links.splice(0).map(link => link.close()))
 })
 
-async function startLink(): Promise<WorkerLink> {
+async function startLink(): Promise<Linked> {
   const worker = new Worker(built('test/adapters/worker/echo-worker.ts'))
   const link = await WorkerLink.open(worker, 'the test')
-  links.push(link)
-  return link
+  const { operations, drain } = remoteOperations('the test', call => link.send(call))
+  const linked = { operations, close: () => drain().then(() => link.close()) }
+  links.push(linked)
+  return linked
 }
 
 async function start(): Promise<Operations> {

@@ -1,0 +1,231 @@
+/** Loaded data in memory that several engines see: who loads, who is given it, and that they really read it there. */
+import { closeSync, openSync, readdirSync, statSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { afterEach, describe, expect, test } from 'vitest'
+import { Directory, type FromDirectory } from '../../../adapters/worker/directory.js'
+import type * as publicModule from '../../../adapters/worker/public.js'
+import { PortSharing } from '../../../adapters/worker/sharing.js'
+import { Team } from '../../../adapters/worker/team.js'
+import { ErrorCode } from '../../../src/errors.js'
+import { connect, Namespace } from '../../../src/index.js'
+import { temporaryRoots } from '../../support/roots.js'
+import { built, shipped } from '../built.js'
+
+const freshRoot = temporaryRoots()
+const ports: { close(): void }[] = []
+
+afterEach(() => {
+  for (const port of ports.splice(0)) port.close()
+})
+
+function engine(directory: Directory) {
+  const port = directory.join()
+  ports.push(port)
+  return { port, sharing: new PortSharing(port, 0, 2) }
+}
+
+const bytes = (value: number) => {
+  const memory = new SharedArrayBuffer(8)
+  new Uint8Array(memory).fill(value)
+  return memory
+}
+
+const unasked = () => Promise.reject(new Error('loaded again'))
+
+describe('the directory', () => {
+  test('has one of those who ask load, and gives all the same memory', async () => {
+    const directory = new Directory()
+    const engines = [1, 2, 3].map(() => engine(directory).sharing)
+    let loads = 0
+    const load = async () => bytes(++loads)
+    const [a, b, c] = await Promise.all(engines.map(sharing => sharing.once('k', load)))
+    expect(loads).toBe(1)
+    new Uint8Array(a!)[3] = 77
+    expect([b!, c!].map(memory => new Uint8Array(memory)[3])).toEqual([77, 77])
+    expect(new Uint8Array(await engine(directory).sharing.once('k', unasked))[3]).toBe(77)
+  })
+
+  test('shares one question of one engine among all in it who ask', async () => {
+    const { sharing } = engine(new Directory())
+    let loads = 0
+    const load = async () => bytes(++loads)
+    const [a, b] = await Promise.all([sharing.once('k', load), sharing.once('k', load)])
+    expect(a).toBe(b)
+    expect(loads).toBe(1)
+  })
+
+  test('lets the next one load where a load fails, which fails for nobody else', async () => {
+    const directory = new Directory()
+    const [first, second] = [engine(directory).sharing, engine(directory).sharing]
+    const broken = first.once('k', () => Promise.reject(new Error('unreadable')))
+    const whole = second.once('k', async () => bytes(2))
+    await expect(broken).rejects.toThrow('unreadable')
+    expect(new Uint8Array(await whole)[0]).toBe(2)
+    expect(new Uint8Array(await first.once('k', unasked))[0]).toBe(2)
+  })
+
+  test('lets the next one load where the thread ends that does, and nobody waits for it', async () => {
+    const directory = new Directory()
+    const [dying, next] = [engine(directory), engine(directory)]
+    let begun = () => {}
+    const isLoading = new Promise<void>(resolve => {
+      begun = resolve
+    })
+    void dying.sharing.once('k', () => {
+      begun()
+      return new Promise<SharedArrayBuffer>(() => {})
+    })
+    await isLoading
+    const coming = next.sharing.once('k', async () => bytes(3))
+    dying.port.close()
+    expect(new Uint8Array(await coming)[0]).toBe(3)
+    expect(directory.size).toBe(1)
+  })
+
+  test('forgets what nobody sees any more', async () => {
+    const directory = new Directory()
+    const [asked, other] = [directory.join(), directory.join()]
+    ports.push(asked, other)
+    const heard = (port: typeof asked) =>
+      new Promise<FromDirectory>(resolve => port.once('message', message => resolve(message)))
+    const want = async (port: typeof asked, key = 'k') => {
+      port.postMessage({ kind: 'want', key })
+      return (await heard(port)).memory
+    }
+    expect(await want(asked)).toBe(undefined)
+    asked.postMessage({ kind: 'loaded', key: 'k', memory: bytes(4) })
+    asked.postMessage({ kind: 'gone', key: 'never heard of' })
+    expect(await want(asked)).toBeInstanceOf(SharedArrayBuffer)
+    expect(await want(other)).toBeInstanceOf(SharedArrayBuffer)
+    // It saw it twice.
+    asked.postMessage({ kind: 'gone', key: 'k' })
+    other.postMessage({ kind: 'gone', key: 'k' })
+    expect(await want(other, 'other')).toBe(undefined)
+    expect(directory.size).toBe(2)
+    asked.postMessage({ kind: 'gone', key: 'k' })
+    expect(await want(asked)).toBe(undefined)
+    asked.close()
+    await expect.poll(() => directory.size).toBe(1)
+    other.close()
+    await expect.poll(() => directory.size).toBe(0)
+  })
+})
+
+describe('several workers', () => {
+  /** What lies in the middle of each file, far from its footer, is made unreadable: most of what is loaded of it. */
+  function spoil(root: string): void {
+    let spoiled = 0
+    for (const file of readdirSync(root, { recursive: true, encoding: 'utf8' })) {
+      const path = join(root, file)
+      if (!/(data|indexes)\/[^/]+$/.test(file) || !statSync(path).isFile()) continue
+      const descriptor = openSync(path, 'r+')
+      const noise = new Uint8Array(100).fill(0xee)
+      writeSync(descriptor, noise, 0, noise.length, statSync(path).size >>> 1)
+      closeSync(descriptor)
+      spoiled++
+    }
+    expect(spoiled).toBeGreaterThan(0)
+  }
+
+  /** Answers of a worker that has loaded everything, and of all of them after it cannot be read any more. */
+  async function answers(root: string, ask: (ns: Namespace) => Promise<Uint8Array>): Promise<void> {
+    const { connectWorker } = (await import(shipped('worker'))) as typeof publicModule
+    const direct = await connect(root, { readOnly: true })
+    const answer = Buffer.from(await ask(direct))
+    await direct.close()
+    const ns = await connectWorker(root, { workers: 2, readOnly: true })
+    expect(Buffer.from(await ask(ns)).equals(answer)).toBe(true)
+    spoil(root)
+    for (const given of await Promise.all([ask(ns), ask(ns)])) {
+      expect(Buffer.from(given).equals(answer)).toBe(true)
+    }
+    await ns.close()
+  }
+
+  test('read columns that one of them has loaded', async () => {
+    const root = freshRoot()
+    const ns = await connect(root)
+    await ns.createTable(
+      't',
+      Array.from({ length: 20_000 }, (_, id) => ({ id, name: `row ${id % 700}`, even: id % 2 === 0 })),
+    )
+    await ns.close()
+    await answers(root, ns =>
+      ns.table('t').search().where("name LIKE '%99' AND id > 100").select(['id', 'name']).limit(50).toIpc(),
+    )
+  })
+
+  test('search vectors that one of them has loaded, one with missing ones too', async () => {
+    const root = freshRoot()
+    const ns = await connect(root)
+    const vector = (id: number) => Array.from({ length: 16 }, (_, i) => (id * (i + 3)) % 101)
+    await ns.createTable(
+      't',
+      Array.from({ length: 5000 }, (_, id) => ({ id, v: id % 50 === 7 ? null : vector(id) })),
+    )
+    await ns.close()
+    await answers(root, ns => ns.table('t').search(new Float32Array(16).fill(40)).limit(20).toIpc())
+  })
+
+  test.each([
+    ['lists', 'IVF_PQ'],
+    ['graphs', 'IVF_HNSW_SQ'],
+  ] as const)(
+    'search an index of %s that one of them has opened, whichever rows may be found',
+    async (_, kind) => {
+      const root = freshRoot()
+      const ns = await connect(root, { buildThreads: 1 })
+      const vector = (id: number) => Array.from({ length: 16 }, (_, i) => (id * (i + 3)) % 101)
+      const rows = Array.from({ length: 5000 }, (_, id) => ({ id, v: vector(id) }))
+      const table = await ns.createTable('t', rows)
+      await table.createIndex('v', { type: kind, waitTimeoutMs: 60_000 })
+      await ns.close()
+      await answers(root, async ns => {
+        const search = ns.table('t').search(new Float32Array(16).fill(40)).limit(20)
+        const all = await search.toIpc()
+        const some = await search.where('id % 5 = 2').toIpc()
+        const others = await search.where('id % 5 = 3').toIpc()
+        return Buffer.concat([all, some, others])
+      })
+    },
+  )
+
+  test('give the same rows or none while one after the other dies, and its part of the loading goes on', async () => {
+    const path = freshRoot()
+    const direct = await connect(path)
+    const vector = (id: number) => Array.from({ length: 16 }, (_, i) => (id * (i + 3)) % 101)
+    for (const from of [0, 5000, 10_000]) {
+      const rows = Array.from({ length: 5000 }, (_, i) => ({ id: from + i, v: vector(from + i) }))
+      if (from === 0) await direct.createTable('t', rows)
+      else await direct.table('t').add(rows)
+    }
+    const ask = (ns: Namespace) => ns.table('t').search(new Float32Array(16).fill(40)).limit(20).toIpc()
+    const answer = Buffer.from(await ask(direct))
+    await direct.close()
+    const directory = new Directory()
+    const workers: Worker[] = []
+    const hire = (seat: number) => {
+      const port = directory.join()
+      const workerData = { path, options: { readOnly: true }, sharing: { port, seat, seats: 3 } }
+      workers[seat] = new Worker(built('adapters/worker/main.ts'), { workerData, transferList: [port] })
+      return workers[seat]
+    }
+    const team = await Team.open(path, hire, { seats: 3 })
+    const ns = new Namespace(team.operations, () => team.close())
+    for (const seat of [0, 1, 2, 1]) {
+      const asked = Array.from({ length: 6 }, () =>
+        ask(ns).then(
+          given => Buffer.from(given).equals(answer),
+          error => error.code === ErrorCode.ServiceUnavailable,
+        ),
+      )
+      for (let turn = 0; turn < 5 * seat; turn++) await new Promise(setImmediate)
+      await workers[seat]!.terminate()
+      expect(await Promise.all(asked)).toEqual(new Array(6).fill(true))
+      expect(Buffer.from(await ask(ns)).equals(answer)).toBe(true)
+    }
+    await ns.close()
+    await expect.poll(() => directory.size).toBe(0)
+  })
+})
