@@ -1,11 +1,12 @@
 /**
- * Joins the compiled modules into a few files under `dist/lib/`: what the package exports.
+ * Joins the compiled modules into a few files under `dist/lib/`, and puts their types under `dist/types/`: what the package exports.
  *
  * Node resolves, reads and compiles every module of an import graph for itself, about a millisecond each. Joined,
  * the first answer of a cold process comes several times sooner (bench/open-cold.ts prints it beside the plain
  * modules). Entries share chunks, so `SheafError` is one class whichever entry it came through.
  */
-import { rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { rolldown } from 'rolldown'
 
 const entries = {
@@ -42,3 +43,21 @@ for (const input of [entries, threads]) {
   })
   await bundle.close()
 }
+
+/** Declarations that the exported ones need, and no others: users see what they can import, and install half as many bytes. */
+function copyTypes(exports) {
+  rmSync('dist/types', { recursive: true, force: true })
+  const left = Object.values(exports).map(({ types }) => types.replace('dist/types', 'dist'))
+  const seen = new Set()
+  for (let file = left.pop(); file !== undefined; file = left.pop()) {
+    if (seen.has(file)) continue
+    seen.add(file)
+    const target = file.replace('dist', 'dist/types')
+    mkdirSync(dirname(target), { recursive: true })
+    copyFileSync(file, target)
+    const imports = readFileSync(file, 'utf8').matchAll(/(?:from|import\()\s*['"](\.{1,2}\/[^'"]+)\.js['"]/g)
+    for (const [, path] of imports) left.push(`./${join(dirname(file), path)}.d.ts`)
+  }
+}
+
+copyTypes(JSON.parse(readFileSync('package.json', 'utf8')).exports)
