@@ -18,7 +18,7 @@ export interface CampaignOutcome {
 }
 
 // Nearly every request makes an error, of which most of the time goes into its trace.
-Error.stackTraceLimit = 4
+Error.stackTraceLimit = 1
 
 const rows = Array.from({ length: 20 }, (_, id) => ({ id, name: `name ${id}`, vec: [id, 1, 2] }))
 

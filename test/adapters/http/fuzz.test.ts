@@ -16,7 +16,7 @@ const freshFolder = temporaryRoots()
 async function campaigns(root: string, ...counts: readonly number[]): Promise<readonly CampaignOutcome[]> {
   const program = built('test/adapters/http/fuzz-campaign.ts')
   const child = fork(program, [root, seed, ...counts].map(String), {
-    execArgv: ['--expose-gc', '--enable-source-maps'],
+    execArgv: ['--expose-gc', '--max-semi-space-size=16'],
     serialization: 'advanced',
   })
   const outcomes: CampaignOutcome[] = []
