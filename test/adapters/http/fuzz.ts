@@ -6,7 +6,7 @@ import { Hostile, type Shot } from './hostile.js'
 const hangMs = 30_000
 /** Requests on their way at a time: connections, and requests on each. */
 const lanes = 6
-const inRow = 6
+const inRow = 12
 
 export interface Reply {
   readonly status: number
@@ -58,20 +58,21 @@ export async function fuzz({ url, seed, count, between, judge }: FuzzOptions): P
     const line = new Line(url)
     while (made < count && faults.length < 10) {
       const row: Shot[] = []
-      let broken: Shot | undefined
-      while (row.length < inRow && broken === undefined && made < count) {
+      const broken: Shot[] = []
+      while (row.length + broken.length < inRow && made < count) {
         made++
         const shot = hostile.next()
-        if (shot.broken) broken = shot
+        if (shot.broken) broken.push(shot)
         else row.push(shot)
       }
       try {
-        if (row.length > 0) await line.volley(row, note)
-        if (broken !== undefined) note(broken, await alone(url, broken))
+        await Promise.all([
+          row.length > 0 && line.volley(row, note),
+          ...broken.map(async shot => note(shot, await alone(url, shot))),
+        ])
       } catch (cause) {
-        faults.push(
-          `${String(cause)}\n${[...row, broken].map(shot => shot?.bytes.subarray(0, 400).toString('latin1')).join('\n----\n')}`,
-        )
+        const sent = [...row, ...broken].map(({ bytes }) => bytes.subarray(0, 400).toString('latin1'))
+        faults.push(`${String(cause)}\n${sent.join('\n----\n')}`)
       }
       await looking
     }

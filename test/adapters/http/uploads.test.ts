@@ -10,6 +10,9 @@ import { MemoryStore } from '../../../src/storage/memory-store.js'
 import { ask } from '../../support/http.js'
 import { WrappedStore } from '../../support/stores.js'
 
+/** Of a megabyte each, in one upload. */
+const batches = 24
+
 /** Streams of data are stored when `next` lets them, some megabytes at a time. */
 class SlowStore extends WrappedStore {
   taken = 0
@@ -65,7 +68,7 @@ test.each(['create', 'insert', 'insert?mode=overwrite'])(
     const request = httpRequest(`${server.url}/v1/table/t/${operation}`, { method: 'POST' })
     const answered = once(request, 'response')
     request.write(stream.subarray(0, headBytes))
-    for (let i = 0; i < 32; i++) {
+    for (let i = 0; i < batches; i++) {
       sent += batch.length
       if (!request.write(batch)) await once(request, 'drain')
     }
@@ -73,10 +76,10 @@ test.each(['create', 'insert', 'insert?mode=overwrite'])(
     const [response] = await answered
     response.resume()
     expect(response.statusCode).toBe(200)
-    expect(sent).toBeGreaterThan(32 << 20)
+    expect(sent).toBeGreaterThan(batches << 20)
     // One record batch, one message, and what two sockets hold.
     expect(ahead).toBeLessThan(16 << 20)
-    expect(await ns.table('t').countRows()).toBe(32 * rows + (operation === 'insert' ? 1 : 0))
+    expect(await ns.table('t').countRows()).toBe(batches * rows + (operation === 'insert' ? 1 : 0))
     await server.close()
     await ns.close()
   },
