@@ -30,6 +30,8 @@ export interface VectorSearch {
   readonly multi: readonly Float32Array[] | null
   /** The index that proposes rows; null: every row is measured. */
   readonly index: IndexSearch | null
+  /** Whether rows are passed over that the index does not cover; where none is asked, those that no index on the column covers. */
+  readonly fast: boolean
   /** Other indexes on the column, and why they are not asked. */
   readonly unused: readonly { readonly index: string; readonly reason: string }[]
 }
@@ -40,8 +42,6 @@ export interface IndexSearch {
   readonly effort: Effort
   /** So many times the rows wanted are measured at least; undefined: as many as the index finds it takes. */
   readonly refineFactor: number | undefined
-  /** Whether rows that it does not cover are passed over. */
-  readonly fast: boolean
 }
 
 /** A column of the answer: one that is there as it is, or an expression over those that are there. */

@@ -51,11 +51,6 @@ export const differences: Differences = {
     ours: ['id: Float64?', '_distance: Float32'],
     theirs: ['id: Float64?', '_distance: Float32?'],
   },
-  'vectors: fast': {
-    why: 'where there is no index a fast search is a search',
-    ours: [[0], [6], [19]],
-    theirs: [],
-  },
   'texts: types': {
     why: 'a row that was found has a score',
     ours: ['id: Float64?', '_score: Float32'],
