@@ -321,6 +321,9 @@ describe('authorize', () => {
       ],
     ],
     ['/v1/transaction/t1/describe', {}, [['describeTransaction', ['t1']]]],
+    ['/v1/jobs/list', {}, [['listJobs', []]]],
+    ['/v1/jobs/describe', { job_id: 'j1' }, [['describeJob', ['j1']]]],
+    ['/v1/jobs/cancel', { job_id: 'j1' }, [['cancelJob', ['j1']]]],
   ])('%s %j asks for each object it names', async (path, body, expected) => {
     const { fake, url, questions } = await startAsking()
     await askJson(url, path, body)
