@@ -5,7 +5,7 @@
  * The steps, in this order: rows that pass the filter or are nearest; groups of them; the columns of the answer;
  * each row of it once; its order; which rows of it are asked for.
  */
-import type { Field } from '../arrow/types.js'
+import type { Field, Schema } from '../arrow/types.js'
 import type { Effort } from '../indexes/vector/segment.js'
 import type { Metric } from '../kernels/metric.js'
 import type { TableField } from '../manifest/table-schema.js'
@@ -89,6 +89,8 @@ export interface Plan {
   /** Null where every row is one of the answer. */
   readonly grouping: Grouping | null
   readonly output: readonly OutputColumn[]
+  /** Metadata of the answer's schema: that of the table, where each row of the answer is one of its rows. */
+  readonly metadata: Schema['metadata']
   /** Whether equal rows of the answer come once. */
   readonly distinct: boolean
   /** None: by distance, score or relevance, else in row order (groups: as they are met). */

@@ -22,10 +22,10 @@ export const differences: Differences = {
     theirs: [2, 2, 2, 2],
   },
   'embeddings and other metadata: metadata of rows': {
-    why: 'rows come with the metadata of their fields; that of the table is in its schema',
-    release: '0.39',
-    ours: [],
-    theirs: ['embedding_functions'],
+    why: 'rows come with the metadata of their table, as since LanceDB 0.39',
+    release: '0.37',
+    ours: ['embedding_functions'],
+    theirs: [],
   },
 
   'updating: its version': noVersion(7),
