@@ -6,16 +6,15 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { connectHttp } from '../../../adapters/http/client.js'
 import { type Databases, type DatabasesOptions, databases } from '../../../adapters/http/databases.js'
-import type { RequestRecord, ServeOptions } from '../../../adapters/http/options.js'
-import { type HttpServer, serve } from '../../../adapters/http/server.js'
+import type { RequestRecord } from '../../../adapters/http/options.js'
 import { ErrorCode } from '../../../src/errors.js'
 import { connect } from '../../../src/index.js'
 import { askJson } from '../../support/http.js'
+import { servers } from './servers.js'
 
 let folder: string
 let root: string
 const opened: Databases[] = []
-const servers: HttpServer[] = []
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'sheaf-databases-'))
@@ -23,7 +22,6 @@ beforeEach(() => {
 })
 
 afterEach(async () => {
-  await Promise.all(servers.splice(0).map(server => server.close()))
   await Promise.all(opened.splice(0).map(each => each.close()))
   rmSync(folder, { recursive: true, force: true })
 })
@@ -34,11 +32,8 @@ function open(options: DatabasesOptions = {}): Databases {
   return all
 }
 
-async function start(served: Databases, options: ServeOptions = {}): Promise<string> {
-  const server = await serve(served, { port: 0, ...options })
-  servers.push(server)
-  return server.url
-}
+// After what opens them: what comes later ends first.
+const start = servers()
 
 const listPath = '/v1/namespace/$/list'
 const named = (database: string, prefix?: string) => ({

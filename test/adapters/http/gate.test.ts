@@ -1,38 +1,28 @@
 /** Who gets in, and what they may do: over a real server, from the wire. */
 import { inspect } from 'node:util'
 import fc from 'fast-check'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { connectHttp } from '../../../adapters/http/client.js'
 import { type Asked, type Authorize, checkBinding } from '../../../adapters/http/gate.js'
 import type { RequestRecord, ServeOptions } from '../../../adapters/http/options.js'
 import { Secrets } from '../../../adapters/http/secrets.js'
-import { type HttpServer, serve } from '../../../adapters/http/server.js'
+import { serve } from '../../../adapters/http/server.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
 import { connect } from '../../../src/index.js'
-import type { Operations } from '../../../src/protocol/calls.js'
 import { type OperationEntry, operationNames, operations } from '../../../src/protocol/operations.js'
 import type { Identity } from '../../../src/protocol/request-fields.js'
 import { writeRequest } from '../../../src/protocol/wire.js'
 import { ask, askJson, dial, type RawReply, repliesOf } from '../../support/http.js'
 import { arbitraryOf } from '../../support/shape-arbitrary.js'
 import { type Echo, echo } from '../echo.js'
+import { servers } from './servers.js'
 
-const servers: HttpServer[] = []
-
-async function start(target: { readonly operations: Operations }, options: ServeOptions): Promise<string> {
-  const server = await serve(target, { port: 0, ...options })
-  servers.push(server)
-  return server.url
-}
+const start = servers()
 
 async function startEcho(options: ServeOptions): Promise<{ fake: Echo; url: string }> {
   const fake = echo()
   return { fake, url: await start(fake, options) }
 }
-
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map(server => server.close()))
-})
 
 const describePath = '/v1/table/t/describe'
 const auth = { tokens: { ann: 'token-of-ann', bob: 'token-of-bob' }, apiKeys: { robot: 'key-of-robot' } }
