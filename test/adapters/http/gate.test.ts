@@ -12,7 +12,7 @@ import { connect } from '../../../src/index.js'
 import { type OperationEntry, operationNames, operations } from '../../../src/protocol/operations.js'
 import type { Identity } from '../../../src/protocol/request-fields.js'
 import { writeRequest } from '../../../src/protocol/wire.js'
-import { ask, askJson, dial, type RawReply, repliesOf } from '../../support/http.js'
+import { ask, askJson, dial, type RawReply, repliesOf, sendRaw } from '../../support/http.js'
 import { arbitraryOf } from '../../support/shape-arbitrary.js'
 import { type Echo, echo } from '../echo.js'
 import { servers } from './servers.js'
@@ -133,6 +133,18 @@ describe('authentication', () => {
       expectRefused((await replies)[0]!, path)
     },
   )
+
+  test.each<[string, readonly string[], number]>([
+    ['a key, the second right', ['x-api-key: wrong', 'x-api-key: key-of-robot'], 401],
+    ['a key, the first right', ['x-api-key: key-of-robot', 'x-api-key: wrong'], 401],
+    ['a token, the second right', ['authorization: Bearer x', 'authorization: Bearer token-of-ann'], 401],
+    ['a token and a key, one right', ['authorization: Bearer x', 'x-api-key: key-of-robot'], 200],
+  ])('sent twice: %s', async (_, fields, status) => {
+    const { url } = await startEcho({ auth })
+    const lines = [`POST ${describePath} HTTP/1.1`, 'host: x', 'connection: close', ...fields]
+    const [reply] = await sendRaw(url, `${lines.join('\r\n')}\r\n\r\n`)
+    expect(reply!.status).toBe(status)
+  })
 
   test('an upload without credentials is refused unread, and a large body is not read to look for some', async () => {
     const { fake, url } = await startEcho({ auth })
