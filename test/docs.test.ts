@@ -1,30 +1,37 @@
-/** What the documents list is what there is. */
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+/** What the documents list is what there is, and their code runs as it stands. */
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { operationNames } from '../src/protocol/operations.js'
 import { aggregateNames } from '../src/sql/binding/aggregates.js'
 import { rewriteNames } from '../src/sql/binding/rewrites.js'
 import { functionNames } from '../src/sql/functions/functions.js'
+import { blocksOf, docScripts } from './support/doc-blocks.js'
+
+const scripts = docScripts()
 
 test('docs/sql.md names every function, and no other', () => {
-  const text = readFileSync(new URL('../docs/sql.md', import.meta.url), 'utf8')
+  const text = readFileSync('docs/sql.md', 'utf8')
   const [, table] = text.split(/<!-- \/?functions -->/)
   const listed = [...table!.matchAll(/`([a-z0-9_]+)`/g)].map(([, name]) => name!)
   expect(listed.sort()).toEqual([...functionNames, ...rewriteNames, ...aggregateNames].sort())
 })
 
 test('what docs/worker.md shows runs', () => {
-  const text = readFileSync(new URL('../docs/worker.md', import.meta.url), 'utf8')
-  const [, script] = /^```js\n([\s\S]*?)^```/m.exec(text)!
-  mkdirSync('dist/readme', { recursive: true })
-  // Inside the package, so that `import 'sheaf/worker'` finds it.
-  const folder = mkdtempSync(join('dist', 'readme', 'run-'))
-  try {
-    const file = resolve(folder, 'worker.mjs')
-    writeFileSync(file, script!)
-    expect(execFileSync(process.execPath, [file], { cwd: folder, encoding: 'utf8' })).toBe('1\n')
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  expect(scripts.run(...blocksOf('docs/worker.md', 'js'))).toEqual(['1\n'])
+})
+
+test('what docs/http.md shows runs, and prints what it says', () => {
+  const printed = scripts.run(...blocksOf('docs/http.md', 'js'))
+  expect(printed).toHaveLength(5)
+  expect(printed[0]).toMatch(/^1$[\s\S]*^15 /m)
+  expect(printed[1]).toMatch(/^\[\]$/m)
+  expect(printed[2]).toMatch(/r-17 .*blue[\s\S]*second \(by blue\)/)
+})
+
+test('every operation that docs/http.md names is one', () => {
+  const text = readFileSync('docs/http.md', 'utf8')
+  const verbs = /`((?:alter|batch|cancel|create|declare|deregister|describe|drop|list|rename)[A-Z]\w+)`/g
+  const named = [...text.matchAll(verbs)].map(([, name]) => name)
+  expect(named.length).toBeGreaterThan(10)
+  expect(operationNames).toEqual(expect.arrayContaining(named))
 })

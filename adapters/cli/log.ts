@@ -19,8 +19,10 @@ export interface LogOptions {
 export function requestLogger(options: LogOptions): (record: RequestRecord) => void {
   const { format, write, secrets = [], clock = systemClock } = options
   const toLine = format === 'json' ? jsonLine : textLine
+  // One that another begins with would leave the rest of that to be seen.
+  const longestFirst = secrets.toSorted((a, b) => b.length - a.length)
   const hide = (text: string) =>
-    secrets.reduce((hidden, secret) => hidden.replaceAll(secret, '[secret]'), text)
+    longestFirst.reduce((hidden, secret) => hidden.replaceAll(secret, '[secret]'), text)
   return record => {
     const { error, ...rest } = record
     const fields = { ...(plain(rest, hide) as Fields) }

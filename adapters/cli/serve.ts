@@ -118,6 +118,6 @@ function loggerOf(
   auth: AuthOptions | undefined,
 ): ServeOptions['logger'] {
   if (log === 'none') return undefined
-  const secrets = Object.values({ ...auth?.apiKeys, ...auth?.tokens })
+  const secrets = [auth?.apiKeys, auth?.tokens].flatMap(own => Object.values(own ?? {}))
   return requestLogger({ format: log, write: line => process.stderr.write(line), secrets })
 }

@@ -165,6 +165,12 @@ function ignore(): void {}
  * one another.
  */
 function checkDatabase(name: string): void {
+  // Header fields of one name come as one. Who looks at one of them before the server does must mean the same database.
+  if (name.includes(',')) {
+    throw invalidInput(`the database is not one name: ${quote(name)}`, {
+      hint: 'send x-lancedb-database once, without a comma',
+    })
+  }
   const names = name.split('/')
   if (names.length > depthMax) {
     throw invalidInput(`the database has ${names.length} names, more than ${depthMax}`)

@@ -38,8 +38,9 @@ export interface Asked {
 
 /**
  * Called for each object that a call names, with the operation that is done to it: a batch asks `createTableVersion`, `declareTable` and so on for
- * each of its tables, a rename for the old name and the new one, a view for itself and, as `queryTable`, for its source. Listings are asked
- * for by the namespace they list (that of all tables by the root, `[]`), and are not filtered; a namespace that is dropped with all there is in it is asked for
+ * each of its tables, a rename for the old name and the new one, a view for itself and, as `queryTable`, for its source. Transactions and jobs are
+ * asked for by their own ids, `[id]`, which tell nothing of tables. Listings are asked for by the namespace they list (those of all tables and of
+ * all jobs by the root, `[]`), and are not filtered; a namespace that is dropped with all there is in it is asked for
  * alone. Nothing has been looked up and no upload read by then, so who is refused does not learn whether there is such an object.
  *
  * Only `true` lets the call go on. Anything else, or what it throws, refuses it with code 15 (403); a SheafError that it throws takes the

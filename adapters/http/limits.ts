@@ -32,8 +32,9 @@ const defaults: Limits = {
 export function settleLimits(limits: Partial<Limits>): Limits {
   for (const [name, value] of Object.entries(limits)) {
     if (!Object.hasOwn(defaults, name)) throw invalidInput(`there is no limit ${quote(name)}`)
-    if (!((value as number) > 0))
+    if (typeof value !== 'number' || !(value > 0)) {
       throw invalidInput(`limits.${name} must be a number > 0, got ${quote(value)}`)
+    }
   }
   return { ...defaults, ...limits }
 }

@@ -45,6 +45,10 @@ function allNamed(operation: OperationName, request: Readonly<Record<string, unk
       const query = queryIn((request as Request<typeof operation>).source_query)
       return query === null ? [itself] : [itself, { operation: 'queryTable', id: query.table }]
     }
+    case 'describeJob':
+    case 'cancelJob':
+      // A job is a transaction, whose id is the path of one name by which the operations on transactions ask.
+      return [{ operation, id: [(request as Request<typeof operation>).job_id] }]
     default:
       return [itself]
   }

@@ -102,7 +102,7 @@ class Seat {
 
   /** Whether there is a worker, and it lives. */
   get isTaken(): boolean {
-    return this.#link !== null && this.#link.isAlive
+    return this.#link?.isAlive === true
   }
 
   /** Calls under way, those that wait for a worker included. */

@@ -149,7 +149,8 @@ async function mergeRows(
         return { edit: { ...killed, moved, drafts }, counts, outlives }
       },
       reply: ({ counts, version, transaction_id }) => {
-        return { ...counts, num_attempts: attempts, version, transaction_id }
+        const written = counts.num_updated_rows + counts.num_inserted_rows
+        return { ...counts, num_rows: written, num_attempts: attempts, version, transaction_id }
       },
     },
   )

@@ -133,14 +133,14 @@ export class Namespace implements AsyncDisposable {
       ...(where !== undefined && { filter: where }),
     }
     const empty = await this.operations.queryTable({ id: table, vector: null, k: 0, ...query }, call)
+    const { fields } = readReply(empty).schema
     const { column_names, column_aliases } = query.columns ?? {}
     const request = {
       id: pathOf(id),
       kind: 'query' as const,
       source_query: JSON.stringify({ table, columns: column_names ?? column_aliases, filter: where }),
-      output_schema: Buffer.from(concatChunks(encodeIpcStream(readReply(empty).schema, []))).toString(
-        'base64',
-      ),
+      // Metadata that the source has is of the source.
+      output_schema: Buffer.from(concatChunks(encodeIpcStream({ fields }, []))).toString('base64'),
       with_no_data: !withData,
       auto_refresh: autoRefresh,
     }

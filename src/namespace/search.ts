@@ -229,7 +229,10 @@ export class Search<R extends object = Row> {
     return this.#with({ bypass_vector_index: true })
   }
 
-  /** Passes over rows that the index of the vectors, or of the text, does not cover yet. Without an index it changes nothing. */
+  /**
+   * Passes over rows that no index of the vectors, or of the text, covers yet: over all rows, where there is none. Of vectors it changes nothing beside
+   * `bypassVectorIndex`, which measures every row.
+   */
   fastSearch(): Search<R> {
     return this.#with({ fast_search: true })
   }

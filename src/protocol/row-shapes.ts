@@ -107,6 +107,7 @@ export const mergeInsertReply = object({
   num_updated_rows: required(rowCount, 'Rows replaced.'),
   num_inserted_rows: required(rowCount, 'Rows inserted.'),
   num_deleted_rows: required(rowCount, 'Rows deleted.'),
+  num_rows: optional(rowCount, 'Rows replaced or inserted.'),
   num_attempts: optional(integer(1), 'Times the merge was tried.'),
   ...commitVersion,
   ...transaction,

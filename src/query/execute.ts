@@ -107,7 +107,9 @@ function runOf(
 /** The columns of the answer, but for the number of its query where there are several. */
 function schemaOf(plan: Plan): Schema {
   const marks = plan.highlights.length === 0 ? [] : [highlightsField(plan)]
-  return { fields: [...plan.output.map(({ field }) => field), ...marks] }
+  const fields = [...plan.output.map(({ field }) => field), ...marks]
+  const { metadata } = plan
+  return metadata === undefined ? { fields } : { fields, metadata }
 }
 
 /** The answer as its rows are found. `owned`: in batches that share no memory with the cache. */
@@ -130,7 +132,7 @@ async function answers(
   queries: readonly Float32Array[],
   schema: Schema,
 ): Promise<QueryResult> {
-  const numbered: Schema = { fields: [queryIndexField, ...schema.fields] }
+  const numbered: Schema = { ...schema, fields: [queryIndexField, ...schema.fields] }
   const batches: Batch[] = []
   for (const [i, query] of queries.entries()) {
     const own = { ...run, plan: { ...run.plan, search: { ...search, query } } }

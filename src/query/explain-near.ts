@@ -1,12 +1,14 @@
 /** How the nearest rows are found, as text. The words before the first comma are those that clients of other engines look for. */
 import { quote } from '../errors.js'
 import type { Effort } from '../indexes/vector/segment.js'
+import type { TableField } from '../manifest/table-schema.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { begun } from '../primitives/soon.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
 import type { VectorSearch } from './plan.js'
 import { partialCover } from './probed-rows.js'
+import { coversOf } from './search-exact.js'
 
 /** `k`: rows that are looked for; `isFiltered`: whether only among those that pass a filter. Reads nothing. */
 export async function nearText(
@@ -16,7 +18,7 @@ export async function nearText(
   reader: TableReader,
   pacer: Pacer,
 ): Promise<string> {
-  const { field, metric, lower, upper, batch, multi, index } = search
+  const { field, metric, lower, upper, batch, multi, index, fast } = search
   const bounds = [
     ...(lower === undefined ? [] : [`from ${lower}`]),
     ...(upper === undefined ? [] : [`below ${upper}`]),
@@ -26,14 +28,14 @@ export async function nearText(
   if (index === null) {
     const sum =
       multi === null ? '' : `, max-sim of ${multi.length} ${multi.length === 1 ? 'vector' : 'vectors'}`
-    return `KNNVectorDistance: exact, ${quote(field.name)}, ${metric}, k = ${k}${within}${each}${sum}`
+    return `KNNVectorDistance: exact, ${quote(field.name)}, ${metric}, k = ${k}${within}${each}${sum}${fast ? passedOver(field, reader) : ''}`
   }
   const { name, effort, refineFactor } = index
   const own = reader.vectorIndexes.find(known => known.name === name)!
   const asked = `name=${name}, k=${k}, deltas=${own.segments.length}, metric=${metric.toUpperCase()}, ${quote(field.name)}`
   const refined = refineFactor === undefined ? '' : `, refine_factor = ${refineFactor}`
   const few = isFiltered ? ', or exact where few rows pass' : ''
-  const left = await uncoveredText(own, index.fast, reader, pacer)
+  const left = await uncoveredText(own, fast, reader, pacer)
   return `ANNSubIndex: ${asked}${effortText(effort)}${refined}${within}${each}, candidates measured${few}${left}`
 }
 
@@ -43,6 +45,11 @@ function effortText({ ef, leastPartitions, mostPartitions }: Effort): string {
       ? ''
       : `, partitions = ${leastPartitions ?? 'as many as it takes'}..${mostPartitions ?? 'all'}`
   return `${partitions}${ef === undefined ? '' : `, ef = ${ef}`}`
+}
+
+function passedOver(field: TableField, reader: TableReader): string {
+  const hasCover = coversOf(field, reader).length > 0
+  return hasCover ? ', rows that no index covers passed over' : ', all rows passed over: it has no index'
 }
 
 async function uncoveredText(

@@ -63,7 +63,7 @@ async function columnText(
 ): Promise<string> {
   const name = quote(nameOf(column))
   const index = reader.textIndexes.find(known => known.name === column.index)
-  if (index === undefined) return `${name} has no index: every row is read`
+  if (index === undefined) return `${name} has no index: every row is ${fast ? 'passed over' : 'read'}`
   let rows = 0
   for (const [fragment, covered] of await begun(partialCover(index, reader, pacer)))
     rows += fragment.rows - covered.count

@@ -5,7 +5,7 @@
  * The steps, in this order: rows that pass the filter or are nearest; groups of them; the columns of the answer;
  * each row of it once; its order; which rows of it are asked for.
  */
-import type { Field } from '../arrow/types.js'
+import type { Field, Schema } from '../arrow/types.js'
 import type { Effort } from '../indexes/vector/segment.js'
 import type { Metric } from '../kernels/metric.js'
 import type { TableField } from '../manifest/table-schema.js'
@@ -30,6 +30,8 @@ export interface VectorSearch {
   readonly multi: readonly Float32Array[] | null
   /** The index that proposes rows; null: every row is measured. */
   readonly index: IndexSearch | null
+  /** Whether rows are passed over that the index does not cover; where none is asked, those that no index on the column covers. */
+  readonly fast: boolean
   /** Other indexes on the column, and why they are not asked. */
   readonly unused: readonly { readonly index: string; readonly reason: string }[]
 }
@@ -40,8 +42,6 @@ export interface IndexSearch {
   readonly effort: Effort
   /** So many times the rows wanted are measured at least; undefined: as many as the index finds it takes. */
   readonly refineFactor: number | undefined
-  /** Whether rows that it does not cover are passed over. */
-  readonly fast: boolean
 }
 
 /** A column of the answer: one that is there as it is, or an expression over those that are there. */
@@ -89,6 +89,8 @@ export interface Plan {
   /** Null where every row is one of the answer. */
   readonly grouping: Grouping | null
   readonly output: readonly OutputColumn[]
+  /** Metadata of the answer's schema: that of the table, where each row of the answer is one of its rows. */
+  readonly metadata: Schema['metadata']
   /** Whether equal rows of the answer come once. */
   readonly distinct: boolean
   /** None: by distance, score or relevance, else in row order (groups: as they are met). */

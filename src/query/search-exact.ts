@@ -2,12 +2,14 @@
 import { searchSegment } from '../kernels/exact.js'
 import { chooseHits } from '../kernels/exact-plain.js'
 import type { Hits } from '../kernels/nearest.js'
+import type { TableField } from '../manifest/table-schema.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
-import type { Part } from '../table/table-reader.js'
+import type { Part, TableReader } from '../table/table-reader.js'
+import type { VectorIndexReader } from '../table/vector-index.js'
 import { candidates, passingRows } from './filter.js'
 import { madeBySearch, mergeHits, Parts, type RankedHits, type RowHits, ranked } from './hits.js'
 import { maxSims } from './max-sim.js'
@@ -33,10 +35,15 @@ function* searching(
   pacer: Pacer,
 ): Waits<RowHits> {
   const found = new FoundRows()
-  if (limit > 0) {
+  const covers = search.fast ? coversOf(search.field, source.reader) : null
+  if (limit > 0 && covers?.length !== 0) {
     for (const passing of passingParts(source, filter, [search.field.name], pacer)) {
-      if (passing instanceof Promise) yield passing
-      else yield* found.measure(passing.part, passing.rows, search, limit, source, pacer)
+      if (passing instanceof Promise) {
+        yield passing
+        continue
+      }
+      const { part, rows } = covers === null ? passing : withinAny(passing, covers)
+      if (!rows.isNone) yield* found.measure(part, rows, search, limit, source, pacer)
     }
   }
   return yield* found.merged(limit, pacer)
@@ -64,6 +71,26 @@ export function* passingParts(
     const rows = yield* arrival(passingRows(source, candidate, pacer))
     yield { part, rows: rows ?? RowSet.all(part.rows) }
   }
+}
+
+/** Knows of fragments which rows it covers. */
+export type Cover = Pick<VectorIndexReader, 'covered'>
+
+/** The indexes on a column. */
+export function coversOf({ id }: TableField, { vectorIndexes }: TableReader): readonly Cover[] {
+  return vectorIndexes.filter(({ field }) => field === id)
+}
+
+/** Those of the rows that something covers. */
+export function within({ part, rows }: PartRows, cover: Cover): PartRows {
+  const covered = cover.covered(part.fragment)
+  return { part, rows: rows.and(covered.slice(part.first, part.first + part.rows)) }
+}
+
+function withinAny(passing: PartRows, covers: readonly Cover[]): PartRows {
+  const { part } = passing
+  const all = covers.map(cover => within(passing, cover).rows)
+  return { part, rows: all.reduce((rows, more) => rows.or(more), RowSet.none(part.rows)) }
 }
 
 /** Rows that were measured. */

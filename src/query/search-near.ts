@@ -20,7 +20,7 @@ import type { RankedHits, RowHits } from './hits.js'
 import { asking, isLittle, measuring } from './near-costs.js'
 import type { IndexSearch, VectorSearch } from './plan.js'
 import { partialCover } from './probed-rows.js'
-import { FoundRows, type PartRows, passingParts } from './search-exact.js'
+import { FoundRows, type PartRows, passingParts, within } from './search-exact.js'
 import type { RowSource } from './source.js'
 
 /** As `searchExact`, with the index of `search`. */
@@ -71,7 +71,7 @@ class NearSearch {
       if (yield* this.#ask(segment, living)) continue
       for (const fragment of segment.fragments) yield* this.#measureIn(fragment, segment.covered(fragment))
     }
-    if (this.#options.fast) return
+    if (this.#search.fast) return
     for (const [fragment, covered] of yield* partialCover(this.#index, reader, this.#pacer)) {
       yield* this.#measureIn(fragment, RowSet.all(fragment.rows).andNot(covered))
     }
@@ -85,7 +85,7 @@ class NearSearch {
       else if (!each.rows.isNone) passing.push(each)
     }
     if (!(yield* this.#isWorthAsking(passing))) {
-      yield* this.#measure(this.#options.fast ? within(passing, this.#index) : passing)
+      yield* this.#measure(this.#search.fast ? passing.map(each => within(each, this.#index)) : passing)
       return
     }
     const byFragment = rowsByFragment(passing)
@@ -93,16 +93,16 @@ class NearSearch {
     for (const segment of this.#index.segments) {
       const bits = yield* arrival(segment.ordinalsOf(rowsOf, this.#pacer))
       const asked = yield* this.#ask(segment, { bits, count: bits.count() })
-      if (!asked) yield* this.#measure(within(passing, segment))
+      if (!asked) yield* this.#measure(passing.map(each => within(each, segment)))
     }
-    if (this.#options.fast) return
+    if (this.#search.fast) return
     const partial = yield* partialCover(this.#index, this.#source.reader, this.#pacer)
     if (partial.size === 0) return
     const covered = (fragment: Fragment) => {
       const own = partial.get(fragment)
       return own === undefined ? RowSet.none(fragment.rows) : RowSet.all(fragment.rows).andNot(own)
     }
-    yield* this.#measure(within(passing, { covered }))
+    yield* this.#measure(passing.map(each => within(each, { covered })))
   }
 
   /** Whether asking the index costs less than measuring all rows that pass. Opens it only where that takes a thought. */
@@ -198,14 +198,6 @@ class NearSearch {
 
 function columnBytes({ field: { type }, query }: VectorSearch): number {
   return query.length * (elementKind(type) === 'u8' ? 1 : 4)
-}
-
-/** Those of the rows that something covers. */
-function within(all: readonly PartRows[], cover: Pick<VectorIndexReader, 'covered'>): readonly PartRows[] {
-  return all.map(({ part, rows }) => {
-    const covered = cover.covered(part.fragment)
-    return { part, rows: rows.and(covered.slice(part.first, part.first + part.rows)) }
-  })
 }
 
 /** The rows by fragment, counted in it. */

@@ -23,12 +23,13 @@ export function settleNear(
   request: QueryRequest,
   field: TableField,
   indexes: readonly NearIndex[],
-): Pick<VectorSearch, 'metric' | 'index' | 'unused'> {
+): Pick<VectorSearch, 'metric' | 'index' | 'fast' | 'unused'> {
   const own = indexes.filter(index => index.field === field.id)
   const usual = holdsVectorLists(field.type) ? 'cosine' : 'l2'
   const metric = request.distance_type ?? own[0]?.metric ?? usual
   const asked = effortOf(request)
-  const fast = request.fast_search === true
+  // Without an index the answer is exact (rule A-051), whatever is covered.
+  const fast = request.fast_search === true && request.bypass_vector_index !== true
   const obstacle = obstacleIn(request)
   const unused: { index: string; reason: string }[] = []
   let index: IndexSearch | null = null
@@ -37,11 +38,10 @@ export function settleNear(
       each.metric !== metric
         ? `it tells distances by ${each.metric}`
         : (obstacle ?? (index === null ? null : `${index.name} is asked`))
-    if (reason === null)
-      index = { name: each.name, effort: asked.effort, refineFactor: asked.refineFactor, fast }
+    if (reason === null) index = { name: each.name, ...asked }
     else unused.push({ index: each.name, reason })
   }
-  return { metric, index, unused }
+  return { metric, index, fast, unused }
 }
 
 /** Why no index can answer, whichever there is. */

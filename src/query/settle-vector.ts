@@ -41,8 +41,7 @@ export function settleVector(
   const near = settleNear(request, field, indexes)
   if (near.metric === 'hamming') checkBits(field, queries)
   const { lower_bound: lower, upper_bound: upper } = request
-  const { metric, index, unused } = near
-  return { field, query, metric, lower, upper, batch, multi, index, unused }
+  return { field, query, lower, upper, batch, multi, ...near }
 }
 
 /** Bits are counted in columns of bytes, and in queries of them. */

@@ -84,6 +84,7 @@ export function settleQuery(
     grouping: output.grouping,
     distinct: output.distinct,
     order: output.order,
+    metadata: output.grouping === null && !output.distinct ? schema.metadata : undefined,
     output: request.differs_from === undefined ? output.output : withIds(output.output, schema),
     differsFrom: request.differs_from,
     from: (request.resume_at ?? 0) + skipped,

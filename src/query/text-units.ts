@@ -49,7 +49,7 @@ export function* unitsOf(
   const units: TextUnit[] = []
   const index = name === null ? null : reader.textIndexes.find(known => known.name === name)!
   for (const segment of index?.segments ?? []) units.push(yield* indexed(segment, passing, source, pacer))
-  if (index !== null && fast) return units
+  if (fast) return units
   const covered = yield* coverOf(index, source, pacer)
   if (covered.size === 0) return units
   const scan = new Scanned(path, covered, passing, source, pacer)

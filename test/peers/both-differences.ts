@@ -22,20 +22,15 @@ export const differences: Differences = {
     theirs: [2, 2, 2, 2],
   },
   'embeddings and other metadata: metadata of rows': {
-    why: 'rows come with the metadata of their fields; that of the table is in its schema',
-    release: '0.39',
-    ours: [],
-    theirs: ['embedding_functions'],
+    why: 'rows come with the metadata of their table, as since LanceDB 0.39',
+    release: '0.37',
+    ours: ['embedding_functions'],
+    theirs: [],
   },
 
   'updating: its version': noVersion(7),
   'deleting: its version': noVersion(2),
   'merging: only what is new, only what is there: its version': noVersion(3),
-  'merging: an upsert: rows written': {
-    why: 'the reply has no num_rows: it is the sum of two others',
-    ours: 0,
-    theirs: 2,
-  },
 
   'filters: CASE WHEN id < 2 THEN true ELSE false END': {
     why: 'LanceDB knows no CASE in filters',
@@ -55,11 +50,6 @@ export const differences: Differences = {
     why: 'a row that was found has a distance',
     ours: ['id: Float64?', '_distance: Float32'],
     theirs: ['id: Float64?', '_distance: Float32?'],
-  },
-  'vectors: fast': {
-    why: 'where there is no index a fast search is a search',
-    ours: [[0], [6], [19]],
-    theirs: [],
   },
   'texts: types': {
     why: 'a row that was found has a score',

@@ -343,6 +343,23 @@ test('A-052 rows that no index covers are found unless the search is to be fast'
   })
 })
 
+test('A-052 where no index can be asked, a fast search finds rows that one covers, and none without one', async () => {
+  await withTable(async table => {
+    await table.add(line(5))
+    const fast = (table.search([0, 0]) as Search).limit(3).fastSearch()
+    expect(ids(await fast.toArray())).toEqual([])
+    expect(ids(await fast.where('x > 1').toArray())).toEqual([])
+    expect(ids(await fast.bypassVectorIndex().toArray())).toEqual([0, 1, 2])
+    expect(await fast.explain()).toContain('k = 3, all rows passed over: it has no index')
+    await indexed(table)
+    await table.add([{ id: 50, x: 1, v: [0, 0] }])
+    const cosine = (table.search([1, 0]) as Search).limit(9).fastSearch().distanceType('cosine')
+    expect(ids(await cosine.where('id > 2').toArray())).toEqual([3, 4])
+    expect(await cosine.explain()).toContain('rows that no index covers passed over')
+    expect(ids(await fast.distanceRange(4).toArray())).toEqual([2, 3, 4])
+  })
+})
+
 test('a segment of which every row lives is asked for all; of the others it is told which', async () => {
   await withLine(20, async (table, near) => {
     await near.toArray()

@@ -1,7 +1,7 @@
 /** What changing a table's columns promises, through every door. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { JsonArrowSchema } from '../../src/arrow/schema-json.js'
-import type { Namespace, Row, Table } from '../../src/index.js'
+import type { Namespace, Row, Search, Table } from '../../src/index.js'
 import type { OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
 
@@ -565,6 +565,12 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         expect((await table.schema()).metadata).toEqual({ owner: 'anna' })
         await table.addColumns({ a: '1' })
         expect((await table.schema()).metadata).toEqual({ owner: 'anna' })
+        const owner = new Map([['owner', 'anna']])
+        const metadataOf = async (search: Search) => (await search.toArrow()).schema.metadata
+        expect(await metadataOf(table.search().limit(1))).toEqual(owner)
+        expect(await metadataOf(table.search().select(['a']).where('false'))).toEqual(owner)
+        expect(await metadataOf(table.search().select({ a: 'count(*)' }))).toEqual(new Map())
+        expect(await metadataOf(table.search().select(['a']).distinct())).toEqual(new Map())
       })
     })
   })

@@ -80,8 +80,8 @@ test('no secret is in a line, however it came there, and nobody makes two lines 
     context: { tenant: 'a', authorization: 'Bearer s3cret', 'x-api-key': 's3cret' },
   }
   for (const format of ['json', 'text'] as const) {
-    const line = logged(format, record, ['hunter2'])
-    expect(line).not.toMatch(/hunter2|s3cret/)
+    const line = logged(format, record, ['hunt', 'hunter2'])
+    expect(line).not.toMatch(/hunt|er2|s3cret/)
     expect(line).toContain('[secret]')
   }
 })

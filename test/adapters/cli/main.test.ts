@@ -240,15 +240,19 @@ describe('sheaf serve', () => {
     )
     expect(misuse.stderr).not.toContain('hunter2')
     writeFileSync(file, 'ann = hunter2\n')
-    const { url, child, exit } = await serve(root, '--tokens-file', file, '--log', 'json')
+    // Of one owner, and the other one as secret.
+    const key = `${root}.keys`
+    writeFileSync(key, 'ann = hunter3\n')
+    const secrets = ['--tokens-file', file, '--api-keys-file', key]
+    const { url, child, exit } = await serve(root, ...secrets, '--log', 'json')
     const logged = child.stderr.setEncoding('utf8').toArray() as Promise<string[]>
-    await (await fetch(`${url}/v1/table/hunter2/describe`, { method: 'POST' })).text()
+    await (await fetch(`${url}/v1/table/hunter2$hunter3/describe`, { method: 'POST' })).text()
     child.kill('SIGTERM')
     expect(await exit).toEqual([0, null])
     const [line, ...rest] = (await logged).join('').split('\n')
-    expect(JSON.parse(line!)).toMatchObject({ method: 'POST', path: '/v1/table/[secret]/describe' })
+    expect(JSON.parse(line!)).toMatchObject({ method: 'POST', path: '/v1/table/[secret]$[secret]/describe' })
     expect(rest[0]).toMatch(/^sheaf: SIGTERM: answering/)
-    expect((await logged).join('')).not.toContain('hunter2')
+    expect((await logged).join('')).not.toContain('hunter')
   })
 
   test('many databases: every directory below the one it was given', async () => {

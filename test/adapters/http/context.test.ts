@@ -1,31 +1,18 @@
 /** Context and names of requests: what reaches hooks, logs, functions and replies. */
 import fc from 'fast-check'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readCaller, settlePrefixes, withHeaders, writeCaller } from '../../../adapters/http/caller.js'
 import { connectHttp } from '../../../adapters/http/client.js'
-import type { RequestRecord, ServeOptions } from '../../../adapters/http/options.js'
-import { type HttpServer, serve } from '../../../adapters/http/server.js'
+import type { RequestRecord } from '../../../adapters/http/options.js'
+import { serve } from '../../../adapters/http/server.js'
 import { ErrorCode } from '../../../src/errors.js'
 import { connect, type FunctionCall } from '../../../src/index.js'
 import { jobEnded } from '../../../src/namespace/job-ended.js'
-import type { Operations } from '../../../src/protocol/calls.js'
 import { askJson, sendRaw } from '../../support/http.js'
 import { echo } from '../echo.js'
+import { servers } from './servers.js'
 
-const servers: HttpServer[] = []
-
-async function start(
-  target: { readonly operations: Operations },
-  options: ServeOptions = {},
-): Promise<string> {
-  const server = await serve(target, { port: 0, ...options })
-  servers.push(server)
-  return server.url
-}
-
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map(server => server.close()))
-})
+const start = servers()
 
 const path = '/v1/table/t/describe'
 

@@ -2,20 +2,21 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Table as ArrowTable, vectorFromArray } from 'apache-arrow'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { connectHttp } from '../../../adapters/http/client.js'
 import { type Databases, type DatabasesOptions, databases } from '../../../adapters/http/databases.js'
-import type { RequestRecord, ServeOptions } from '../../../adapters/http/options.js'
-import { type HttpServer, serve } from '../../../adapters/http/server.js'
+import type { RequestRecord } from '../../../adapters/http/options.js'
+import { decodeIpc } from '../../../src/arrow/decode-ipc.js'
 import { ErrorCode } from '../../../src/errors.js'
-import { connect } from '../../../src/index.js'
+import { connect, Namespace } from '../../../src/index.js'
 import { askJson } from '../../support/http.js'
+import { servers } from './servers.js'
 
 let folder: string
 let root: string
 const opened: Databases[] = []
-const servers: HttpServer[] = []
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'sheaf-databases-'))
@@ -23,7 +24,6 @@ beforeEach(() => {
 })
 
 afterEach(async () => {
-  await Promise.all(servers.splice(0).map(server => server.close()))
   await Promise.all(opened.splice(0).map(each => each.close()))
   rmSync(folder, { recursive: true, force: true })
 })
@@ -34,11 +34,8 @@ function open(options: DatabasesOptions = {}): Databases {
   return all
 }
 
-async function start(served: Databases, options: ServeOptions = {}): Promise<string> {
-  const server = await serve(served, { port: 0, ...options })
-  servers.push(server)
-  return server.url
-}
+// After what opens them: what comes later ends first.
+const start = servers()
 
 const listPath = '/v1/namespace/$/list'
 const named = (database: string, prefix?: string) => ({
@@ -47,11 +44,17 @@ const named = (database: string, prefix?: string) => ({
 })
 
 /** The namespaces of a database, by way of HTTP; what is wrong where it cannot be had. */
-async function spaces(url: string, headers: Record<string, string>): Promise<unknown> {
+async function spaces(url: string, headers: Record<string, string>): Promise<unknown[]> {
   const { hostname, port } = new URL(url)
   const reply = await fetch(`http://${hostname}:${port}${listPath}`, { headers })
   const json = (await reply.json()) as { namespaces: string[]; code: number; error: string }
   return reply.status === 200 ? json.namespaces : [reply.status, json.code, json.error]
+}
+
+/** Rows of 16 bytes. */
+function numbers(count: number): ArrowTable {
+  const column = () => vectorFromArray(new Float64Array(count))
+  return new ArrowTable({ a: column(), b: column() })
 }
 
 describe('databases', () => {
@@ -113,6 +116,7 @@ describe('databases', () => {
     'a/_log',
     'tables',
     'a/Tables',
+    'a, b',
     'a\\b',
     'a\0',
     '%2e%2e',
@@ -200,6 +204,31 @@ describe('opening and closing', () => {
       return operations
     })
     expect(again).not.toBe(meanwhile)
+  })
+
+  test('one whose rows are on their way stays open until the last of them is out', async () => {
+    const all = open({ create: true, keepOpen: 0 })
+    const url = await start(all)
+    const count = 1_200_000
+    await all.use('a', operations =>
+      new Namespace(operations, async () => {}).createTable('t', numbers(count)),
+    )
+    const reply = await fetch(`${url}/v1/table/t/query`, {
+      method: 'POST',
+      headers: { ...named('a'), 'content-type': 'application/json' },
+      body: JSON.stringify({ vector: [], k: count }),
+    })
+    expect(reply.headers.get('content-length')).toBe(null)
+    let isClosed = false
+    const closed = all.close().then(() => {
+      isClosed = true
+    })
+    // Longer than it takes to close a database.
+    for (let i = 0; i < 5; i++) expect((await spaces(url, named('a')))[0]).toBe(503)
+    expect(isClosed).toBe(false)
+    const { batches } = decodeIpc(new Uint8Array(await reply.arrayBuffer()))
+    expect(batches.reduce((rows, { length }) => rows + length, 0)).toBe(count)
+    await closed
   })
 
   test('closing waits for what has begun, and takes on nothing more', async () => {

@@ -1,38 +1,28 @@
 /** Who gets in, and what they may do: over a real server, from the wire. */
 import { inspect } from 'node:util'
 import fc from 'fast-check'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { connectHttp } from '../../../adapters/http/client.js'
 import { type Asked, type Authorize, checkBinding } from '../../../adapters/http/gate.js'
 import type { RequestRecord, ServeOptions } from '../../../adapters/http/options.js'
 import { Secrets } from '../../../adapters/http/secrets.js'
-import { type HttpServer, serve } from '../../../adapters/http/server.js'
+import { serve } from '../../../adapters/http/server.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
 import { connect } from '../../../src/index.js'
-import type { Operations } from '../../../src/protocol/calls.js'
 import { type OperationEntry, operationNames, operations } from '../../../src/protocol/operations.js'
 import type { Identity } from '../../../src/protocol/request-fields.js'
 import { writeRequest } from '../../../src/protocol/wire.js'
-import { ask, askJson, dial, type RawReply, repliesOf } from '../../support/http.js'
+import { ask, askJson, dial, type RawReply, repliesOf, sendRaw } from '../../support/http.js'
 import { arbitraryOf } from '../../support/shape-arbitrary.js'
 import { type Echo, echo } from '../echo.js'
+import { servers } from './servers.js'
 
-const servers: HttpServer[] = []
-
-async function start(target: { readonly operations: Operations }, options: ServeOptions): Promise<string> {
-  const server = await serve(target, { port: 0, ...options })
-  servers.push(server)
-  return server.url
-}
+const start = servers()
 
 async function startEcho(options: ServeOptions): Promise<{ fake: Echo; url: string }> {
   const fake = echo()
   return { fake, url: await start(fake, options) }
 }
-
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map(server => server.close()))
-})
 
 const describePath = '/v1/table/t/describe'
 const auth = { tokens: { ann: 'token-of-ann', bob: 'token-of-bob' }, apiKeys: { robot: 'key-of-robot' } }
@@ -143,6 +133,18 @@ describe('authentication', () => {
       expectRefused((await replies)[0]!, path)
     },
   )
+
+  test.each<[string, readonly string[], number]>([
+    ['a key, the second right', ['x-api-key: wrong', 'x-api-key: key-of-robot'], 401],
+    ['a key, the first right', ['x-api-key: key-of-robot', 'x-api-key: wrong'], 401],
+    ['a token, the second right', ['authorization: Bearer x', 'authorization: Bearer token-of-ann'], 401],
+    ['a token and a key, one right', ['authorization: Bearer x', 'x-api-key: key-of-robot'], 200],
+  ])('sent twice: %s', async (_, fields, status) => {
+    const { url } = await startEcho({ auth })
+    const lines = [`POST ${describePath} HTTP/1.1`, 'host: x', 'connection: close', ...fields]
+    const [reply] = await sendRaw(url, `${lines.join('\r\n')}\r\n\r\n`)
+    expect(reply!.status).toBe(status)
+  })
 
   test('an upload without credentials is refused unread, and a large body is not read to look for some', async () => {
     const { fake, url } = await startEcho({ auth })
@@ -321,6 +323,9 @@ describe('authorize', () => {
       ],
     ],
     ['/v1/transaction/t1/describe', {}, [['describeTransaction', ['t1']]]],
+    ['/v1/jobs/list', {}, [['listJobs', []]]],
+    ['/v1/jobs/describe', { job_id: 'j1' }, [['describeJob', ['j1']]]],
+    ['/v1/jobs/cancel', { job_id: 'j1' }, [['cancelJob', ['j1']]]],
   ])('%s %j asks for each object it names', async (path, body, expected) => {
     const { fake, url, questions } = await startAsking()
     await askJson(url, path, body)

@@ -66,6 +66,7 @@ function expectRefusal(reply: RawReply, status: number, code: ErrorCode): void {
 test('a limit that is none is refused', () => {
   expect(settleLimits({ inFlight: 3 }).inFlight).toBe(3)
   expect(() => settleLimits({ inFlight: 0 })).toThrow('limits.inFlight must be a number > 0, got 0')
+  expect(() => settleLimits({ inFlight: '3' } as never)).toThrow('must be a number > 0, got "3"')
   expect(() => settleLimits({ inFlights: 1 } as never)).toThrow('there is no limit "inFlights"')
 })
 

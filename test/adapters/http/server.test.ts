@@ -1,32 +1,20 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { RequestRecord, ServeOptions } from '../../../adapters/http/options.js'
-import { type HttpServer, serve } from '../../../adapters/http/server.js'
+import { serve } from '../../../adapters/http/server.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
-import { bindHandlers, type Handlers, type Operations } from '../../../src/protocol/calls.js'
+import { bindHandlers, type Handlers } from '../../../src/protocol/calls.js'
 import { type OperationEntry, operationNames, operations } from '../../../src/protocol/operations.js'
 import { unservedRoutes } from '../../../src/protocol/unserved-routes.js'
 import { ask, askJson, type RawReply } from '../../support/http.js'
 import { type Echo, echo } from '../echo.js'
+import { servers } from './servers.js'
 
-const servers: HttpServer[] = []
-
-async function start(
-  target: { readonly operations: Operations },
-  options: ServeOptions = {},
-): Promise<string> {
-  const server = await serve(target, { port: 0, ...options })
-  servers.push(server)
-  return server.url
-}
+const start = servers()
 
 async function startEcho(options: ServeOptions = {}): Promise<{ fake: Echo; url: string }> {
   const fake = echo()
   return { fake, url: await start(fake, options) }
 }
-
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map(server => server.close()))
-})
 
 /** Every route of the table, with names for placeholders. */
 const routes = operationNames.flatMap(name =>

@@ -1,0 +1,51 @@
+/** The code of documents, and what it prints. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll } from 'vitest'
+
+/** The blocks of a document in one language, in order. */
+export function blocksOf(document: string, language: string): readonly string[] {
+  const blocks = readFileSync(document, 'utf8').matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)
+  return [...blocks].filter(([, own]) => own === language).map(([, , text]) => text!)
+}
+
+export interface DocScripts {
+  /** Where they run. */
+  readonly folder: string
+  /** Runs scripts one after the other in one process, against the built package, and gives what each of them printed. */
+  run(...scripts: readonly string[]): readonly string[]
+}
+
+/** Call at the top of a test file. */
+export function docScripts(): DocScripts {
+  let folder = ''
+  let runs = 0
+  beforeAll(() => {
+    // Inside the package, so that `import 'sheaf'` finds it the way users do.
+    mkdirSync('dist/docs', { recursive: true })
+    folder = resolve(mkdtempSync(join('dist', 'docs', 'run-')))
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  return {
+    get folder() {
+      return folder
+    },
+    run(...scripts) {
+      const run = ++runs
+      const files = scripts.map((_, i) => `./${run}-${i + 1}.mjs`)
+      for (const [i, script] of scripts.entries())
+        writeFileSync(join(folder, files[i]!), withoutUsing(script))
+      const all = join(folder, `${run}.mjs`)
+      writeFileSync(all, files.map(file => `console.log('-- block'); await import('${file}')`).join('\n'))
+      const out = execFileSync(process.execPath, [all], { cwd: folder, encoding: 'utf8' })
+      return out.split('-- block\n').slice(1)
+    },
+  }
+}
+
+/** Node 20 parses no `await using`; what it means is written out. */
+function withoutUsing(text: string): string {
+  const match = /await using (\w+) =/.exec(text)
+  return match === null ? text : `${text.replace('await using', 'const')}\nawait ${match[1]}.close()\n`
+}
