@@ -50,8 +50,8 @@ export async function refuse(
   if (!inBody) await Promise.all(exchanges.map(({ answered }) => answered))
   const saying = exchanges.some(({ response }) => response.headersSent && !response.writableFinished)
   if (saying || !socket.writable) return void socket.destroy()
-  const { status, headers, chunks } = errorReply(cause, '', 'namespace')
-  const body = chunks[0]!
+  const { status, headers, body: text } = errorReply(cause, '', 'namespace')
+  const body = Buffer.from(text as string)
   const fields = { ...serverVersion, ...headers, connection: 'close', 'content-length': body.length }
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
   ending(body.length)

@@ -1,12 +1,14 @@
 /** Replies: decided as data, then sent. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { concatChunks } from '../../src/arrow/encode-ipc.js'
 import type { SheafError } from '../../src/errors.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 import { errorBody } from '../../src/protocol/errors-wire.js'
 import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
 import { writeReply } from '../../src/protocol/wire.js'
-import { joined, lengthOf } from '../bytes.js'
+import { lengthOf } from '../bytes.js'
 import { streamOfFile } from './arrow-stream.js'
+import type { RequestBody } from './body.js'
 import { bodyIn, type Dialect, errorIn } from './dialect.js'
 import { first, longestTimerMs } from './events.js'
 
@@ -25,7 +27,8 @@ const retryAfterSeconds = '1'
 export interface HttpReply {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
-  readonly chunks: readonly Uint8Array[]
+  /** Text, or bytes in chunks. */
+  readonly body: string | readonly Uint8Array[]
   /** What follows the chunks, as long as it comes. */
   readonly rest?: AsyncIterable<Uint8Array> | undefined
 }
@@ -34,7 +37,7 @@ export function jsonReply(status: number, body: unknown, headers: OutgoingHttpHe
   return {
     status,
     headers: { ...headers, 'content-type': 'application/json' },
-    chunks: [Buffer.from(JSON.stringify(body))],
+    body: JSON.stringify(body),
   }
 }
 
@@ -48,7 +51,7 @@ export function successReply(
   const entry: OperationEntry = operations[name]
   switch (entry.reply) {
     case 'empty':
-      return { status: entry.status, headers: {}, chunks: [] }
+      return { status: entry.status, headers: {}, body: '' }
     case 'arrow':
       return arrowReply(entry.status, result as ArrowReply, accept)
     default:
@@ -58,10 +61,12 @@ export function successReply(
 
 function arrowReply(status: number, { version, chunks, rest }: ArrowReply, accept = ''): HttpReply {
   const asStream = accept.includes(arrowStream) && !accept.includes(arrowFile)
+  const pieces = asStream ? streamOfFile({ chunks, rest }) : { chunks, rest }
   return {
     status,
     headers: { 'content-type': asStream ? arrowStream : arrowFile, [tableVersion]: version },
-    ...(asStream ? streamOfFile({ chunks, rest }) : { chunks, rest }),
+    body: pieces.chunks,
+    rest: pieces.rest,
   }
 }
 
@@ -84,6 +89,10 @@ export interface Sending {
   readonly last: boolean
   /** Longest pause of the client in reading. */
   readonly pauseMs: number
+  /** What may not have been read of the request. */
+  readonly sent: RequestBody
+  /** Goes back as `x-request-id`. */
+  readonly requestId: string | undefined
   /** Called before the last of the body goes out, or when nobody waits for it, with the bytes of it that were sent; perhaps twice. */
   readonly ending: (bytesOut: number) => void
 }
@@ -99,33 +108,34 @@ export async function send(
   request: IncomingMessage,
   response: ServerResponse,
   reply: HttpReply,
-  { last, pauseMs, ending }: Sending,
+  { last, pauseMs, sent, requestId, ending }: Sending,
 ): Promise<void> {
   const { socket } = request
   // The end of the body may be in the bytes that are being parsed right now.
-  if (!request.complete) await new Promise(resolve => setImmediate(resolve))
+  if (!sent.arrived) await new Promise(resolve => setImmediate(resolve))
   // Replies to the requests before it on the connection go first; until then this one is not what the client pauses in.
   if (response.socket === null && !isGone(request, response)) {
     await first([response, 'socket'], [response, 'close'], [socket, 'close'])
   }
   if (isGone(request, response)) return ending(0)
-  const gone = whenGone(request, response)
-  const unread = !request.complete
-  const { chunks, rest } = reply
-  const length = rest === undefined ? lengthOf(chunks) : undefined
-  // The server sets it anew for the request that comes next.
-  socket.setTimeout(Math.min(pauseMs, longestTimerMs))
-  response.writeHead(reply.status, {
-    ...serverVersion,
-    ...reply.headers,
-    ...(length !== undefined && { 'content-length': length }),
-    ...((last || unread) && { connection: 'close' }),
-  })
+  const unread = !sent.arrived
+  const { body, rest } = reply
+  const length = rest === undefined ? lengthIn(body) : undefined
+  const headers: OutgoingHttpHeaders = { ...reply.headers, ...serverVersion }
+  if (requestId !== undefined) headers['x-request-id'] = requestId
+  if (length !== undefined) headers['content-length'] = length
+  if (last || unread) headers.connection = 'close'
+  response.writeHead(reply.status, headers)
   if (length !== undefined && length <= atOnceBytes && !unread) {
     ending(length)
-    response.end(length === 0 ? undefined : chunks.length === 1 ? chunks[0] : joined(chunks))
-    return gone
+    endWith(response, body, length)
+    // What the system has taken is out.
+    if (socket.writableLength === 0) return
   }
+  const gone = whenGone(request, response)
+  // The server sets it anew for the request that comes next.
+  socket.setTimeout(Math.min(pauseMs, longestTimerMs))
+  if (response.writableEnded) return gone
   let bytes = 0
   try {
     for await (const chunk of bodyOf(reply)) {
@@ -152,8 +162,20 @@ export async function send(
 /** A reply of so few bytes is handed over in one piece: small chunks cost more to send than to join. */
 const atOnceBytes = 64 * 1024
 
-async function* bodyOf({ chunks, rest }: HttpReply): AsyncGenerator<Uint8Array> {
-  yield* chunks
+function endWith(response: ServerResponse, body: HttpReply['body'], length: number): void {
+  // Of text that is ASCII, head and body make one string, which is sent at once.
+  if (typeof body !== 'string') response.end(concatChunks(body))
+  else if (body.length === length) response.end(body, 'latin1')
+  else response.end(Buffer.from(body))
+}
+
+function lengthIn(body: HttpReply['body']): number {
+  return typeof body === 'string' ? Buffer.byteLength(body) : lengthOf(body)
+}
+
+async function* bodyOf({ body, rest }: HttpReply): AsyncGenerator<Uint8Array> {
+  if (typeof body === 'string') yield Buffer.from(body)
+  else yield* body
   if (rest !== undefined) yield* rest
 }
 

@@ -96,7 +96,7 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
     const called = async (): Promise<HttpReply> => {
       const place = operation === undefined ? undefined : admission.enter()
       if (place !== undefined) atEnd.push(place.leave)
-      const patience = patienceFor(request, response, limits.requestMs)
+      const patience = patienceFor(request, limits.requestMs)
       atEnd.push(patience.end)
       const admit = (principal: string | undefined) =>
         place?.by(principal ?? `address ${request.socket.remoteAddress}`)
@@ -126,29 +126,34 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
       reply = errorReply(shown, target.path, target.dialect, operation)
     }
     const { status } = reply
-    const { principal, ...told } = particulars
-    if (told.requestId !== undefined) response.setHeader('x-request-id', told.requestId)
+    const { principal, database, requestId, context } = particulars
     let recorded = false
     const ending = (bytesOut: number) => {
       if (recorded) return
       recorded = true
-      const durationMs = performance.now() - begun
-      const bytesIn = body.bytes
       log({
-        ...told,
-        principal: principal?.name,
         method,
         path: target.path,
         operation,
         status,
-        durationMs,
-        bytesIn,
+        principal: principal?.name,
+        database,
+        requestId,
+        context,
+        durationMs: performance.now() - begun,
+        bytesIn: body.bytes,
         bytesOut,
         error,
       })
     }
     try {
-      await send(request, response, reply, { last: closing, pauseMs: limits.pauseMs, ending })
+      await send(request, response, reply, {
+        last: closing,
+        pauseMs: limits.pauseMs,
+        sent: body,
+        requestId,
+        ending,
+      })
     } catch (cause) {
       error = cause
       response.destroy()

@@ -28,7 +28,7 @@ export async function systemReply(
       return {
         status: 200,
         headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
-        chunks: [Buffer.from(system.metrics())],
+        body: system.metrics(),
       }
     default:
       return null
