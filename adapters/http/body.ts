@@ -56,9 +56,10 @@ export class RequestBody {
   async json(signal: AbortSignal | undefined, maxBytes: number = maxJsonBytes): Promise<unknown> {
     const limit = Math.min(this.#limits.bodyBytes, maxJsonBytes, maxBytes)
     this.#begin(limit)
+    // Most bodies come with the head, and are given away right after it: nothing else is waited for then.
+    await null
     const first = this.#take(limit)
     const chunks = first === null ? [] : [first]
-    // Most bodies come with the head: nothing is waited for then.
     if (!this.arrived || this.#message.destroyed)
       for await (const chunk of this.#rest(limit, signal)) chunks.push(chunk)
     if (chunks.length === 0) return undefined

@@ -100,8 +100,8 @@ export class Handling {
         throw unsupported(`${request.method} ${target.path} is known but not supported`)
       case 'wrong-method': {
         const error = unsupported(`${request.method} is not a method of ${target.path}`, { status: 405 })
-        const allow = found.allowed.join(', ')
-        return errorReply(error, target.path, target.dialect, undefined, { allow })
+        const allow = ['allow', found.allowed.join(', ')]
+        return errorReply(error, target.path, target.dialect, undefined, allow)
       }
     }
   }

@@ -52,8 +52,8 @@ export async function refuse(
   if (saying || !socket.writable) return void socket.destroy()
   const { status, headers, body: text } = errorReply(cause, '', 'namespace')
   const body = Buffer.from(text as string)
-  const fields = { ...serverVersion, ...headers, connection: 'close', 'content-length': body.length }
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  const fields = [...serverVersion, ...headers, 'connection', 'close', 'content-length', body.length]
+  const lines = fields.map((text, i) => text + (i % 2 === 0 ? ': ' : '\r\n'))
   ending(body.length)
   socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`)
   socket.end(body, () => {

@@ -1,5 +1,5 @@
 /** Replies: decided as data, then sent. */
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { concatChunks } from '../../src/arrow/encode-ipc.js'
 import type { SheafError } from '../../src/errors.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
@@ -13,7 +13,7 @@ import { bodyIn, type Dialect, errorIn } from './dialect.js'
 import { first, longestTimerMs } from './events.js'
 
 /** Sent with every reply: from 0.3.0 on LanceDB's client sends full-text queries whole, from 0.4.0 on it sends multipart writes. */
-export const serverVersion = { 'phalanx-version': '0.3.0' } as const
+export const serverVersion = ['phalanx-version', '0.3.0'] as const
 
 /** Header field with the version of the table that a query read. */
 export const tableVersion = 'x-lancedb-version'
@@ -24,19 +24,22 @@ export const arrowStream = 'application/vnd.apache.arrow.stream'
 /** Seconds after which a client may ask again, where the error is one of load. */
 const retryAfterSeconds = '1'
 
+/** Name, value, name, value: objects with such names cost several times as much. */
+export type HeaderFields = readonly string[]
+
 export interface HttpReply {
   readonly status: number
-  readonly headers: OutgoingHttpHeaders
+  readonly headers: HeaderFields
   /** Text, or bytes in chunks. */
   readonly body: string | readonly Uint8Array[]
   /** What follows the chunks, as long as it comes. */
   readonly rest?: AsyncIterable<Uint8Array> | undefined
 }
 
-export function jsonReply(status: number, body: unknown, headers: OutgoingHttpHeaders = {}): HttpReply {
+export function jsonReply(status: number, body: unknown, headers: HeaderFields = []): HttpReply {
   return {
     status,
-    headers: { ...headers, 'content-type': 'application/json' },
+    headers: ['content-type', 'application/json', ...headers],
     body: JSON.stringify(body),
   }
 }
@@ -51,7 +54,7 @@ export function successReply(
   const entry: OperationEntry = operations[name]
   switch (entry.reply) {
     case 'empty':
-      return { status: entry.status, headers: {}, body: '' }
+      return { status: entry.status, headers: [], body: '' }
     case 'arrow':
       return arrowReply(entry.status, result as ArrowReply, accept)
     default:
@@ -64,7 +67,7 @@ function arrowReply(status: number, { version, chunks, rest }: ArrowReply, accep
   const pieces = asStream ? streamOfFile({ chunks, rest }) : { chunks, rest }
   return {
     status,
-    headers: { 'content-type': asStream ? arrowStream : arrowFile, [tableVersion]: version },
+    headers: ['content-type', asStream ? arrowStream : arrowFile, tableVersion, String(version)],
     body: pieces.chunks,
     rest: pieces.rest,
   }
@@ -76,12 +79,12 @@ export function errorReply(
   instance: string,
   dialect: Dialect,
   operation?: OperationName,
-  headers: OutgoingHttpHeaders = {},
+  headers: HeaderFields = [],
 ): HttpReply {
   const { error, status } = errorIn(dialect, cause, operation)
-  const wait = status === 503 || status === 429 ? { 'retry-after': retryAfterSeconds } : {}
-  const challenge = status === 401 ? { 'www-authenticate': 'Bearer' } : {}
-  return jsonReply(status, errorBody(error, instance, status), { ...headers, ...wait, ...challenge })
+  const wait = status === 503 || status === 429 ? ['retry-after', retryAfterSeconds] : []
+  const challenge = status === 401 ? ['www-authenticate', 'Bearer'] : []
+  return jsonReply(status, errorBody(error, instance, status), [...headers, ...wait, ...challenge])
 }
 
 export interface Sending {
@@ -121,10 +124,10 @@ export async function send(
   const unread = !sent.arrived
   const { body, rest } = reply
   const length = rest === undefined ? lengthIn(body) : undefined
-  const headers: OutgoingHttpHeaders = { ...reply.headers, ...serverVersion }
-  if (requestId !== undefined) headers['x-request-id'] = requestId
-  if (length !== undefined) headers['content-length'] = length
-  if (last || unread) headers.connection = 'close'
+  const headers = [...reply.headers, ...serverVersion]
+  if (requestId !== undefined) headers.push('x-request-id', requestId)
+  if (length !== undefined) headers.push('content-length', String(length))
+  if (last || unread) headers.push('connection', 'close')
   response.writeHead(reply.status, headers)
   if (length !== undefined && length <= atOnceBytes && !unread) {
     ending(length)
@@ -132,7 +135,7 @@ export async function send(
     // What the system has taken is out.
     if (socket.writableLength === 0) return
   }
-  const gone = whenGone(request, response)
+  const gone = first([response, 'close'], [socket, 'close'])
   // The server sets it anew for the request that comes next.
   socket.setTimeout(Math.min(pauseMs, longestTimerMs))
   if (response.writableEnded) return gone
@@ -182,11 +185,6 @@ async function* bodyOf({ body, rest }: HttpReply): AsyncGenerator<Uint8Array> {
 /** Whether nobody is there to read the reply any more. A reply that waits for those before it has no events of its own. */
 export function isGone(request: IncomingMessage, response: ServerResponse): boolean {
   return response.destroyed || request.socket.destroyed
-}
-
-/** Resolves when the reply is out, or its reader gone. */
-export function whenGone(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  return first([response, 'close'], [request.socket, 'close'])
 }
 
 /** The most that is read of a request already answered, how long, and the longest pause in it. */

@@ -93,7 +93,7 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
     const particulars: Particulars = {}
     const atEnd: (() => void)[] = []
 
-    const called = async (): Promise<HttpReply> => {
+    const called = (): Promise<HttpReply> => {
       const place = operation === undefined ? undefined : admission.enter()
       if (place !== undefined) atEnd.push(place.leave)
       const patience = patienceFor(request, limits.requestMs)
@@ -117,9 +117,8 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
     let error: unknown
     try {
       checkHead(request, expects)
-      reply =
-        (await systemReply(target.route, system, () => handling.admit(request, particulars))) ??
-        (await called())
+      reply = await (systemReply(target.route, system, () => handling.admit(request, particulars)) ??
+        called())
     } catch (cause) {
       error = cause
       const shown = isGone(request, response) ? clientGone : presentable(cause)
@@ -174,11 +173,18 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
   })
   server.maxConnections = limits.connections
 
+  async function answerAlways(request: IncomingMessage, response: ServerResponse, expects: Expects) {
+    try {
+      await answer(request, response, expects)
+    } catch {
+      response.destroy()
+    } finally {
+      answering.delete(request)
+    }
+  }
+
   const begin = (expects: Expects) => (request: IncomingMessage, response: ServerResponse) => {
-    const answered = answer(request, response, expects)
-      .catch(() => response.destroy())
-      .finally(() => answering.delete(request))
-    answering.set(request, { request, response, answered })
+    answering.set(request, { request, response, answered: answerAlways(request, response, expects) })
   }
   server.on('request', begin('nothing'))
   server.on('checkContinue', begin('to be told to send'))
