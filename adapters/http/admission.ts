@@ -29,6 +29,7 @@ export class Admission {
     let left = false
     return {
       by: caller => {
+        if (inFlightPerCaller === Number.POSITIVE_INFINITY) return
         const own = this.#byCaller.get(caller) ?? 0
         if (own >= inFlightPerCaller) {
           throw new SheafError(ErrorCode.Throttling, `the server is at work on ${own} calls of this caller`, {

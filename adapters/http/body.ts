@@ -1,8 +1,8 @@
 /** Reading what a request brings. */
 import type { IncomingMessage } from 'node:http'
+import { concatChunks } from '../../src/arrow/encode-ipc.js'
 import { invalidInput, quote, type SheafError } from '../../src/errors.js'
 import { readJson } from '../../src/protocol/json.js'
-import { joined } from '../bytes.js'
 import { firstWithin } from './events.js'
 import type { Limits } from './limits.js'
 
@@ -35,6 +35,11 @@ export class RequestBody {
     return this.#bytes
   }
 
+  /** Whether all of the request is here; node notices only after it has given the last bytes away. */
+  get arrived(): boolean {
+    return this.#message.complete || this.#bytes === Number(this.#message.headers['content-length'])
+  }
+
   /**
    * The body, chunk by chunk. Throws code 13: with status 413 above the limit, 415 for an encoding, 408 for a client that
    * pauses too long; and where the connection ends before the body does, so that part of an upload is never taken for the
@@ -50,8 +55,13 @@ export class RequestBody {
    */
   async json(signal: AbortSignal | undefined, maxBytes: number = maxJsonBytes): Promise<unknown> {
     const limit = Math.min(this.#limits.bodyBytes, maxJsonBytes, maxBytes)
-    const chunks: Uint8Array[] = []
-    for await (const chunk of this.#read(limit, signal)) chunks.push(chunk)
+    this.#begin(limit)
+    // Most bodies come with the head, and are given away right after it: nothing else is waited for then.
+    await null
+    const first = this.#take(limit)
+    const chunks = first === null ? [] : [first]
+    if (!this.arrived || this.#message.destroyed)
+      for await (const chunk of this.#rest(limit, signal)) chunks.push(chunk)
     if (chunks.length === 0) return undefined
     const type = this.#message.headers['content-type']
     if (type === undefined || !/^application\/([\w.+-]+\+)?json *(;|$)/i.test(type)) {
@@ -59,21 +69,35 @@ export class RequestBody {
         hint: 'send application/json',
       })
     }
-    return readJson(joined(chunks), limit)
+    return readJson(concatChunks(chunks), limit)
   }
 
   async *#read(maxBytes: number, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
-    const message = this.#message
-    checkEncoding(message.headers['content-encoding'])
-    if (Number(message.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
+    this.#begin(maxBytes)
+    yield* this.#rest(maxBytes, signal)
+  }
+
+  #begin(maxBytes: number): void {
+    const { headers } = this.#message
+    checkEncoding(headers['content-encoding'])
+    if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
     this.#sendOn?.()
+  }
+
+  /** What is here, if anything is. */
+  #take(maxBytes: number): Uint8Array | null {
+    const chunk = this.#message.read() as Uint8Array | null
+    this.#bytes += chunk?.length ?? 0
+    if (this.#bytes > maxBytes) throw tooLarge(maxBytes)
+    return chunk
+  }
+
+  async *#rest(maxBytes: number, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+    const message = this.#message
     for (;;) {
-      const chunk = message.read() as Uint8Array | null
-      if (chunk !== null) {
-        this.#bytes += chunk.length
-        if (this.#bytes > maxBytes) throw tooLarge(maxBytes)
-        yield chunk
-      } else if (message.readableEnded || message.destroyed) break
+      const chunk = this.#take(maxBytes)
+      if (chunk !== null) yield chunk
+      else if (message.readableEnded || message.destroyed) break
       else await this.#more(signal)
     }
     // Bytes that lay there when the connection was lost are lost with it, also where they were the last.

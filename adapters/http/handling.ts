@@ -100,8 +100,8 @@ export class Handling {
         throw unsupported(`${request.method} ${target.path} is known but not supported`)
       case 'wrong-method': {
         const error = unsupported(`${request.method} is not a method of ${target.path}`, { status: 405 })
-        const allow = found.allowed.join(', ')
-        return errorReply(error, target.path, target.dialect, undefined, { allow })
+        const allow = ['allow', found.allowed.join(', ')]
+        return errorReply(error, target.path, target.dialect, undefined, allow)
       }
     }
   }
@@ -134,20 +134,18 @@ export class Handling {
     }
 
     const { context, idempotencyKey, table } = caller
-    const fields = {
-      ...readRequest(entry, { segments, query, body }),
-      ...(identity && { identity }),
-      ...(context && { context }),
-    }
+    const fields = readRequest(entry, { segments, query, body })
+    if (identity !== undefined) fields.identity = identity
+    if (context !== undefined) fields.context = context
     const options: StreamedCallOptions = {
       identity,
       context,
       idempotencyKey,
-      ...(entry.target === 'table' && { table }),
+      table: entry.target === 'table' ? table : undefined,
       dialect: target.dialect,
       signal: ended,
       maxMessageBytes: this.#limits.messageBytes,
-      ...(request.httpVersion !== '1.0' && { streamAfter: gatheredBytes }),
+      streamAfter: request.httpVersion !== '1.0' ? gatheredBytes : undefined,
     }
     const asks = this.#gate.asksWhat ? asking(request, name, fields, particulars) : undefined
     if (asks !== undefined) await this.#gate.allow(namedObjects(name, asks.request), identity, asks.asked)

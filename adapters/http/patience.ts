@@ -1,9 +1,9 @@
 /** When a call is given up. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import type { OperationEntry } from '../../src/protocol/operations.js'
 import { longestTimerMs } from './events.js'
-import { isGone, whenGone } from './reply.js'
 
 const timeoutHeader = 'x-request-timeout-ms'
 
@@ -15,19 +15,26 @@ export interface Patience {
 }
 
 /** Throws code 13 where the client asks for a time that is none. */
-export function patienceFor(request: IncomingMessage, response: ServerResponse, requestMs: number): Patience {
+export function patienceFor(request: IncomingMessage, requestMs: number): Patience {
   const ms = Math.min(askedMs(request) ?? requestMs, requestMs)
   const isEndless = ms > longestTimerMs
-  let timer: NodeJS.Timeout | undefined
+  let end: (() => void) | undefined
   return {
     signal: access => {
-      if (isEndless && access === 'write') return undefined
+      const gone = access === 'read' ? endOf(request.socket) : undefined
+      if (isEndless) return gone
       const controller = new AbortController()
-      if (!isEndless) timer = setTimeout(() => controller.abort(timeIsUp(ms)), ms)
-      if (access === 'read') abortWhenGone(request, response, controller)
+      const timer = setTimeout(() => controller.abort(timeIsUp(ms)), ms)
+      const abort = () => controller.abort(gone?.reason)
+      if (gone?.aborted) abort()
+      else gone?.addEventListener('abort', abort)
+      end = () => {
+        clearTimeout(timer)
+        gone?.removeEventListener('abort', abort)
+      }
       return controller.signal
     },
-    end: () => clearTimeout(timer),
+    end: () => end?.(),
   }
 }
 
@@ -44,15 +51,15 @@ function askedMs(request: IncomingMessage): number | undefined {
   throw invalidInput(`${timeoutHeader} must be a whole number of milliseconds > 0, got ${quote(text)}`)
 }
 
-function abortWhenGone(
-  request: IncomingMessage,
-  response: ServerResponse,
-  controller: AbortController,
-): void {
-  if (isGone(request, response)) controller.abort()
-  else {
-    whenGone(request, response).then(() => {
-      if (!response.writableFinished) controller.abort()
-    })
-  }
+const ends = new WeakMap<Socket, AbortSignal>()
+
+/** Fires when the connection ends: one signal for all that is ever asked on it, since signals are dear. */
+function endOf(socket: Socket): AbortSignal {
+  const known = ends.get(socket)
+  if (known !== undefined) return known
+  const controller = new AbortController()
+  if (socket.destroyed) controller.abort()
+  else socket.once('close', () => controller.abort())
+  ends.set(socket, controller.signal)
+  return controller.signal
 }

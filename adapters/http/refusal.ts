@@ -50,10 +50,10 @@ export async function refuse(
   if (!inBody) await Promise.all(exchanges.map(({ answered }) => answered))
   const saying = exchanges.some(({ response }) => response.headersSent && !response.writableFinished)
   if (saying || !socket.writable) return void socket.destroy()
-  const { status, headers, chunks } = errorReply(cause, '', 'namespace')
-  const body = chunks[0]!
-  const fields = { ...serverVersion, ...headers, connection: 'close', 'content-length': body.length }
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  const { status, headers, body: text } = errorReply(cause, '', 'namespace')
+  const body = Buffer.from(text as string)
+  const fields = [...serverVersion, ...headers, 'connection', 'close', 'content-length', body.length]
+  const lines = fields.map((text, i) => text + (i % 2 === 0 ? ': ' : '\r\n'))
   ending(body.length)
   socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`)
   socket.end(body, () => {

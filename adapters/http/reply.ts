@@ -1,17 +1,19 @@
 /** Replies: decided as data, then sent. */
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { concatChunks } from '../../src/arrow/encode-ipc.js'
 import type { SheafError } from '../../src/errors.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 import { errorBody } from '../../src/protocol/errors-wire.js'
 import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
 import { writeReply } from '../../src/protocol/wire.js'
-import { joined, lengthOf } from '../bytes.js'
+import { lengthOf } from '../bytes.js'
 import { streamOfFile } from './arrow-stream.js'
+import type { RequestBody } from './body.js'
 import { bodyIn, type Dialect, errorIn } from './dialect.js'
 import { first, longestTimerMs } from './events.js'
 
 /** Sent with every reply: from 0.3.0 on LanceDB's client sends full-text queries whole, from 0.4.0 on it sends multipart writes. */
-export const serverVersion = { 'phalanx-version': '0.3.0' } as const
+export const serverVersion = ['phalanx-version', '0.3.0'] as const
 
 /** Header field with the version of the table that a query read. */
 export const tableVersion = 'x-lancedb-version'
@@ -22,19 +24,23 @@ export const arrowStream = 'application/vnd.apache.arrow.stream'
 /** Seconds after which a client may ask again, where the error is one of load. */
 const retryAfterSeconds = '1'
 
+/** Name, value, name, value: objects with such names cost several times as much. */
+export type HeaderFields = readonly string[]
+
 export interface HttpReply {
   readonly status: number
-  readonly headers: OutgoingHttpHeaders
-  readonly chunks: readonly Uint8Array[]
+  readonly headers: HeaderFields
+  /** Text, or bytes in chunks. */
+  readonly body: string | readonly Uint8Array[]
   /** What follows the chunks, as long as it comes. */
   readonly rest?: AsyncIterable<Uint8Array> | undefined
 }
 
-export function jsonReply(status: number, body: unknown, headers: OutgoingHttpHeaders = {}): HttpReply {
+export function jsonReply(status: number, body: unknown, headers: HeaderFields = []): HttpReply {
   return {
     status,
-    headers: { ...headers, 'content-type': 'application/json' },
-    chunks: [Buffer.from(JSON.stringify(body))],
+    headers: ['content-type', 'application/json', ...headers],
+    body: JSON.stringify(body),
   }
 }
 
@@ -48,7 +54,7 @@ export function successReply(
   const entry: OperationEntry = operations[name]
   switch (entry.reply) {
     case 'empty':
-      return { status: entry.status, headers: {}, chunks: [] }
+      return { status: entry.status, headers: [], body: '' }
     case 'arrow':
       return arrowReply(entry.status, result as ArrowReply, accept)
     default:
@@ -58,10 +64,12 @@ export function successReply(
 
 function arrowReply(status: number, { version, chunks, rest }: ArrowReply, accept = ''): HttpReply {
   const asStream = accept.includes(arrowStream) && !accept.includes(arrowFile)
+  const pieces = asStream ? streamOfFile({ chunks, rest }) : { chunks, rest }
   return {
     status,
-    headers: { 'content-type': asStream ? arrowStream : arrowFile, [tableVersion]: version },
-    ...(asStream ? streamOfFile({ chunks, rest }) : { chunks, rest }),
+    headers: ['content-type', asStream ? arrowStream : arrowFile, tableVersion, String(version)],
+    body: pieces.chunks,
+    rest: pieces.rest,
   }
 }
 
@@ -71,12 +79,12 @@ export function errorReply(
   instance: string,
   dialect: Dialect,
   operation?: OperationName,
-  headers: OutgoingHttpHeaders = {},
+  headers: HeaderFields = [],
 ): HttpReply {
   const { error, status } = errorIn(dialect, cause, operation)
-  const wait = status === 503 || status === 429 ? { 'retry-after': retryAfterSeconds } : {}
-  const challenge = status === 401 ? { 'www-authenticate': 'Bearer' } : {}
-  return jsonReply(status, errorBody(error, instance, status), { ...headers, ...wait, ...challenge })
+  const wait = status === 503 || status === 429 ? ['retry-after', retryAfterSeconds] : []
+  const challenge = status === 401 ? ['www-authenticate', 'Bearer'] : []
+  return jsonReply(status, errorBody(error, instance, status), [...headers, ...wait, ...challenge])
 }
 
 export interface Sending {
@@ -84,6 +92,10 @@ export interface Sending {
   readonly last: boolean
   /** Longest pause of the client in reading. */
   readonly pauseMs: number
+  /** What may not have been read of the request. */
+  readonly sent: RequestBody
+  /** Goes back as `x-request-id`. */
+  readonly requestId: string | undefined
   /** Called before the last of the body goes out, or when nobody waits for it, with the bytes of it that were sent; perhaps twice. */
   readonly ending: (bytesOut: number) => void
 }
@@ -99,33 +111,34 @@ export async function send(
   request: IncomingMessage,
   response: ServerResponse,
   reply: HttpReply,
-  { last, pauseMs, ending }: Sending,
+  { last, pauseMs, sent, requestId, ending }: Sending,
 ): Promise<void> {
   const { socket } = request
   // The end of the body may be in the bytes that are being parsed right now.
-  if (!request.complete) await new Promise(resolve => setImmediate(resolve))
+  if (!sent.arrived) await new Promise(resolve => setImmediate(resolve))
   // Replies to the requests before it on the connection go first; until then this one is not what the client pauses in.
   if (response.socket === null && !isGone(request, response)) {
     await first([response, 'socket'], [response, 'close'], [socket, 'close'])
   }
   if (isGone(request, response)) return ending(0)
-  const gone = whenGone(request, response)
-  const unread = !request.complete
-  const { chunks, rest } = reply
-  const length = rest === undefined ? lengthOf(chunks) : undefined
-  // The server sets it anew for the request that comes next.
-  socket.setTimeout(Math.min(pauseMs, longestTimerMs))
-  response.writeHead(reply.status, {
-    ...serverVersion,
-    ...reply.headers,
-    ...(length !== undefined && { 'content-length': length }),
-    ...((last || unread) && { connection: 'close' }),
-  })
+  const unread = !sent.arrived
+  const { body, rest } = reply
+  const length = rest === undefined ? lengthIn(body) : undefined
+  const headers = [...reply.headers, ...serverVersion]
+  if (requestId !== undefined) headers.push('x-request-id', requestId)
+  if (length !== undefined) headers.push('content-length', String(length))
+  if (last || unread) headers.push('connection', 'close')
+  response.writeHead(reply.status, headers)
   if (length !== undefined && length <= atOnceBytes && !unread) {
     ending(length)
-    response.end(length === 0 ? undefined : chunks.length === 1 ? chunks[0] : joined(chunks))
-    return gone
+    endWith(response, body, length)
+    // What the system has taken is out.
+    if (socket.writableLength === 0) return
   }
+  const gone = first([response, 'close'], [socket, 'close'])
+  // The server sets it anew for the request that comes next.
+  socket.setTimeout(Math.min(pauseMs, longestTimerMs))
+  if (response.writableEnded) return gone
   let bytes = 0
   try {
     for await (const chunk of bodyOf(reply)) {
@@ -152,19 +165,26 @@ export async function send(
 /** A reply of so few bytes is handed over in one piece: small chunks cost more to send than to join. */
 const atOnceBytes = 64 * 1024
 
-async function* bodyOf({ chunks, rest }: HttpReply): AsyncGenerator<Uint8Array> {
-  yield* chunks
+function endWith(response: ServerResponse, body: HttpReply['body'], length: number): void {
+  // Of text that is ASCII, head and body make one string, which is sent at once.
+  if (typeof body !== 'string') response.end(concatChunks(body))
+  else if (body.length === length) response.end(body, 'latin1')
+  else response.end(Buffer.from(body))
+}
+
+function lengthIn(body: HttpReply['body']): number {
+  return typeof body === 'string' ? Buffer.byteLength(body) : lengthOf(body)
+}
+
+async function* bodyOf({ body, rest }: HttpReply): AsyncGenerator<Uint8Array> {
+  if (typeof body === 'string') yield Buffer.from(body)
+  else yield* body
   if (rest !== undefined) yield* rest
 }
 
 /** Whether nobody is there to read the reply any more. A reply that waits for those before it has no events of its own. */
 export function isGone(request: IncomingMessage, response: ServerResponse): boolean {
   return response.destroyed || request.socket.destroyed
-}
-
-/** Resolves when the reply is out, or its reader gone. */
-export function whenGone(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  return first([response, 'close'], [request.socket, 'close'])
 }
 
 /** The most that is read of a request already answered, how long, and the longest pause in it. */

@@ -34,12 +34,14 @@ function splitOnce(text: string, separator: string): [string, string] {
   return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
 }
 
-/** Query parameters. Malformed percent-encoding is InvalidInput: a predicate read wrong could delete the wrong rows. */
+const noQuery = new URLSearchParams()
+
+/** Query parameters, to be read. Malformed percent-encoding is InvalidInput: a predicate read wrong could delete the wrong rows. */
 export function readQuery(query: string): URLSearchParams {
   try {
     decodeURIComponent(query)
   } catch {
     throw invalidInput(`the query ${quote(query)} is not valid percent-encoding`)
   }
-  return new URLSearchParams(query)
+  return query === '' ? noQuery : new URLSearchParams(query)
 }

@@ -26,16 +26,23 @@ interface Template {
   readonly operation: OperationName | null
 }
 
-/** Templates by their number of segments. */
-const templates = new Map<number, Template[]>()
+/** Templates of one number of segments that may fit a path: by its last segment, where that is a literal of some. */
+interface Alike {
+  readonly byLast: Map<string, readonly Template[]>
+  readonly others: readonly Template[]
+}
 
-function addTemplate(route: Route, operation: OperationName | null): void {
+function templateOf(route: Route, operation: OperationName | null): Template {
   const [method, path] = route.split(' ') as [string, string]
-  const segments = path.split('/')
-  const alike = templates.get(segments.length) ?? []
-  alike.push({ method, segments, operation })
-  alike.sort((a, b) => placeholders(a) - placeholders(b))
-  templates.set(segments.length, alike)
+  return { method, segments: path.split('/'), operation }
+}
+
+function alikeAmong(templates: readonly Template[]): Alike {
+  const sorted = templates.toSorted((a, b) => placeholders(a) - placeholders(b))
+  const ending = (last: string) =>
+    sorted.filter(({ segments }) => isPlaceholder(segments.at(-1)!) || segments.at(-1) === last)
+  const literals = new Set(templates.map(({ segments }) => segments.at(-1)!))
+  return { byLast: new Map([...literals].map(last => [last, ending(last)])), others: ending('') }
 }
 
 function placeholders(template: Template): number {
@@ -46,15 +53,27 @@ function isPlaceholder(segment: string): boolean {
   return segment.startsWith('{')
 }
 
-for (const [name, entry] of Object.entries(operations) as [OperationName, OperationEntry][]) {
-  for (const route of entry.routes) addTemplate(route, name)
-}
-for (const route of unservedRoutes) addTemplate(route, null)
+const templates = [
+  ...(Object.entries(operations) as [OperationName, OperationEntry][]).flatMap(([name, { routes }]) =>
+    routes.map(route => templateOf(route, name)),
+  ),
+  ...unservedRoutes.map(route => templateOf(route, null)),
+]
+
+/** By their number of segments. */
+const alike = new Map(
+  [...new Set(templates.map(({ segments }) => segments.length))].map(length => [
+    length,
+    alikeAmong(templates.filter(({ segments }) => segments.length === length)),
+  ]),
+)
 
 /** `path` without query, base path and trailing slash. Literal segments win over placeholders. */
 export function findRoute(method: string, path: string): Found {
   const segments = path.split('/')
-  const matching = (templates.get(segments.length) ?? []).filter(template => matches(template, segments))
+  const { byLast, others } = alike.get(segments.length) ?? none
+  const candidates = byLast.get(segments.at(-1)!) ?? others
+  const matching = candidates.filter(template => matches(template, segments))
   if (matching.length === 0) return { kind: 'unknown' }
   const found = matching.find(template => template.method === method)
   if (found === undefined) {
@@ -63,6 +82,8 @@ export function findRoute(method: string, path: string): Found {
   if (found.operation === null) return { kind: 'unserved' }
   return { kind: 'operation', name: found.operation, segments: filled(found, segments) }
 }
+
+const none: Alike = { byLast: new Map(), others: [] }
 
 function matches(template: Template, segments: readonly string[]): boolean {
   return template.segments.every((part, i) =>

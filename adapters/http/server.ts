@@ -93,10 +93,10 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
     const particulars: Particulars = {}
     const atEnd: (() => void)[] = []
 
-    const called = async (): Promise<HttpReply> => {
+    const called = (): Promise<HttpReply> => {
       const place = operation === undefined ? undefined : admission.enter()
       if (place !== undefined) atEnd.push(place.leave)
-      const patience = patienceFor(request, response, limits.requestMs)
+      const patience = patienceFor(request, limits.requestMs)
       atEnd.push(patience.end)
       const admit = (principal: string | undefined) =>
         place?.by(principal ?? `address ${request.socket.remoteAddress}`)
@@ -117,38 +117,42 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
     let error: unknown
     try {
       checkHead(request, expects)
-      reply =
-        (await systemReply(target.route, system, () => handling.admit(request, particulars))) ??
-        (await called())
+      reply = await (systemReply(target.route, system, () => handling.admit(request, particulars)) ??
+        called())
     } catch (cause) {
       error = cause
       const shown = isGone(request, response) ? clientGone : presentable(cause)
       reply = errorReply(shown, target.path, target.dialect, operation)
     }
     const { status } = reply
-    const { principal, ...told } = particulars
-    if (told.requestId !== undefined) response.setHeader('x-request-id', told.requestId)
+    const { principal, database, requestId, context } = particulars
     let recorded = false
     const ending = (bytesOut: number) => {
       if (recorded) return
       recorded = true
-      const durationMs = performance.now() - begun
-      const bytesIn = body.bytes
       log({
-        ...told,
-        principal: principal?.name,
         method,
         path: target.path,
         operation,
         status,
-        durationMs,
-        bytesIn,
+        principal: principal?.name,
+        database,
+        requestId,
+        context,
+        durationMs: performance.now() - begun,
+        bytesIn: body.bytes,
         bytesOut,
         error,
       })
     }
     try {
-      await send(request, response, reply, { last: closing, pauseMs: limits.pauseMs, ending })
+      await send(request, response, reply, {
+        last: closing,
+        pauseMs: limits.pauseMs,
+        sent: body,
+        requestId,
+        ending,
+      })
     } catch (cause) {
       error = cause
       response.destroy()
@@ -169,11 +173,18 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
   })
   server.maxConnections = limits.connections
 
+  async function answerAlways(request: IncomingMessage, response: ServerResponse, expects: Expects) {
+    try {
+      await answer(request, response, expects)
+    } catch {
+      response.destroy()
+    } finally {
+      answering.delete(request)
+    }
+  }
+
   const begin = (expects: Expects) => (request: IncomingMessage, response: ServerResponse) => {
-    const answered = answer(request, response, expects)
-      .catch(() => response.destroy())
-      .finally(() => answering.delete(request))
-    answering.set(request, { request, response, answered })
+    answering.set(request, { request, response, answered: answerAlways(request, response, expects) })
   }
   server.on('request', begin('nothing'))
   server.on('checkContinue', begin('to be told to send'))

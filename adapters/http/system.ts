@@ -10,29 +10,30 @@ export interface System {
   metrics(): string
 }
 
-/** The reply of a system route; null for any other route. `admit` throws for whom the rest is not to be told. */
-export async function systemReply(
-  route: string | null,
-  system: System,
-  admit: () => Promise<void>,
-): Promise<HttpReply | null> {
-  switch (route) {
-    case '/healthz':
-      return jsonReply(200, { status: 'ok' })
-    case '/readyz': {
+type Admit = () => Promise<void>
+
+const replies = new Map<string | null, (system: System, admit: Admit) => Promise<HttpReply>>([
+  ['/healthz', async () => jsonReply(200, { status: 'ok' })],
+  [
+    '/readyz',
+    async system => {
       const status = system.isClosing() ? 'closing' : (await answers(system.operations)) ? 'ok' : 'not ready'
       return jsonReply(status === 'ok' ? 200 : 503, { status })
-    }
-    case '/metrics':
+    },
+  ],
+  [
+    '/metrics',
+    async (system, admit) => {
       await admit()
-      return {
-        status: 200,
-        headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
-        chunks: [Buffer.from(system.metrics())],
-      }
-    default:
-      return null
-  }
+      const headers = ['content-type', 'text/plain; version=0.0.4; charset=utf-8']
+      return { status: 200, headers, body: system.metrics() }
+    },
+  ],
+])
+
+/** The reply of a system route; null for any other route. `admit` throws for whom the rest is not to be told. */
+export function systemReply(route: string | null, system: System, admit: Admit): Promise<HttpReply> | null {
+  return replies.get(route)?.(system, admit) ?? null
 }
 
 /** Longer than any root takes that works. */

@@ -146,6 +146,30 @@ describe('requests of a special form', () => {
   })
 })
 
+test.each([
+  ['the length of which is known', 'content-length: 14', ['{"versio', 'n": 7', '}']],
+  ['in chunks', 'transfer-encoding: chunked', ['8\r\n{"versio\r\n', '6\r\nn": 7}', '\r\n', '0\r\n\r\n']],
+])('a body %s comes in parts, or with its head', async (_how, field, parts) => {
+  const versions: unknown[] = []
+  const url = await start(
+    withHandler(async (_name, { version }) => {
+      versions.push(version)
+      return undefined
+    }),
+  )
+  const head = `POST /v1/table/t/describe HTTP/1.1\r\n${host}content-type: application/json\r\n${field}\r\n`
+  const socket = dial(url)
+  const replies = repliesOf(socket)
+  socket.write(`${head}\r\n${parts.join('')}`)
+  for (const part of [`${head}${close}\r\n`, ...parts]) {
+    socket.write(part)
+    // By then that part is there.
+    await ask(url, { path: '/healthz' })
+  }
+  expect((await replies).length).toBe(2)
+  expect(versions).toEqual([7, 7])
+})
+
 test('a client that closes its side does not wait for a reply: who goes away looks the same', async () => {
   let begin!: () => void
   const begun = new Promise<void>(resolve => {
