@@ -31,6 +31,9 @@ type Answers = {
   ) => Promise<Questions[Q]['answer']>
 }
 
+/** To give less than that away takes longer than to copy it. */
+const copiedBytes = 32 * 1024
+
 /** Why a call is given up: the program knows better. */
 const toldTo = new DOMException('the caller gave up', 'AbortError')
 
@@ -52,7 +55,8 @@ export function host(port: MessagePort, namespace: Hosted): void {
       if (operations[name].reply !== 'arrow') say({ kind: 'reply', id, reply: result })
       else {
         const reply = gathered(result as ArrowReply)
-        say({ kind: 'reply', id, reply }, [reply.chunks[0].buffer])
+        const { length, buffer } = reply.chunks[0]
+        say({ kind: 'reply', id, reply }, length < copiedBytes ? [] : [buffer])
       }
     } catch (cause) {
       fail(id, cause)
