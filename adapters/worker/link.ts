@@ -127,17 +127,17 @@ export class WorkerLink {
   }
 
   #await(
-    about: Pick<Pending, 'signal' | 'fate' | 'load' | 'onProgress'>,
+    { signal, fate, load, onProgress }: Pick<Pending, 'signal' | 'fate' | 'load' | 'onProgress'>,
     post: (id: number, pending: Pending) => void,
   ): Promise<unknown> {
-    const { signal } = about
-    if (this.#death !== undefined) return Promise.reject(this.#lost(about.fate, this.#death, false))
+    if (this.#death !== undefined) return Promise.reject(this.#lost(fate, this.#death, false))
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
       const abort = () => this.#post({ kind: 'abort', id })
-      const pending: Pending = { ...about, callersError: undefined, abort, resolve, reject }
+      const callersError = undefined
+      const pending: Pending = { signal, fate, load, onProgress, callersError, abort, resolve, reject }
       this.#pending.set(id, pending)
-      this.#load += about.load
+      this.#load += load
       this.#worker.ref()
       signal?.addEventListener('abort', abort, { once: true })
       try {
