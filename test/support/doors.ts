@@ -12,15 +12,6 @@ import { MemoryStore } from '../../src/storage/memory-store.js'
 import { shipped } from '../adapters/built.js'
 import type { OpenedNamespace } from '../suites/namespace.js'
 
-export async function openInMemory(): Promise<OpenedNamespace> {
-  const ns = await connect('memory://')
-  return { ns, close: () => ns.close(), sql }
-}
-
-export async function openOverHttp(): Promise<OpenedNamespace> {
-  return overHttp('memory://')
-}
-
 /** A namespace whose root can be reached by other ways too. */
 export interface OpenedRoot extends OpenedNamespace {
   /** Another one after `reopen`. */
