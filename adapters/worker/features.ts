@@ -53,8 +53,9 @@ export function featuresOver(
         const threw = 'error' in done ? codeOf(done.error) : undefined
         const end = { held: held.number, threw, aborted: signal?.aborted === true }
         const writes = threw === undefined && held.hasWritten
+        const tell = () => worker.ask('end', end, { signal, writes })
         try {
-          step = await root.run(() => worker.ask('end', end, { signal, writes }))
+          step = await ('error' in done ? tell() : root.run(tell))
         } catch (cause) {
           // With the worker all of it is undone.
           if ('error' in done && !worker.isAlive) throw done.error
