@@ -42,7 +42,7 @@ describe('connectWorker', () => {
 
   test('upkeep and verification are done by the worker that writes, where it may', async () => {
     const root = freshRoot()
-    const writer = await connectWorker(root, { workers: 2 })
+    const writer = await connectWorker(root)
     const table = await writer.createTable('t', [{ a: 1 }])
     for (let a = 2; a < 6; a++) await table.add([{ a }])
     await writer.optimize()

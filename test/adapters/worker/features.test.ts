@@ -1,6 +1,6 @@
 /** What goes on over several calls, and what becomes of it when the worker dies; that it does what it should is told by its suites. */
 import { Worker } from 'node:worker_threads'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { Team } from '../../../adapters/worker/team.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
 import { Namespace } from '../../../src/index.js'
@@ -8,16 +8,28 @@ import { failure } from '../../support/failure.js'
 import { built } from '../built.js'
 
 const opened: Namespace[] = []
+let common: Namespace | undefined
 
 afterEach(async () => {
   await Promise.all(opened.splice(0).map(ns => ns.close()))
 })
+afterAll(() => common?.close())
+
+/** One for all tests that leave its worker alive. */
+async function sharedOne(): Promise<Namespace> {
+  common ??= await open()
+  return common
+}
 
 async function start(): Promise<Namespace> {
-  const team = await Team.open('the test', () => new Worker(built('test/adapters/worker/echo-worker.ts')))
-  const ns = new Namespace(team.operations, () => team.close(), team.features)
+  const ns = await open()
   opened.push(ns)
   return ns
+}
+
+async function open(): Promise<Namespace> {
+  const team = await Team.open('the test', () => new Worker(built('test/adapters/worker/echo-worker.ts')))
+  return new Namespace(team.operations, () => team.close(), team.features)
 }
 
 const stopped = { code: ErrorCode.ServiceUnavailable, message: expect.stringContaining('stopped') }
@@ -93,7 +105,7 @@ describe('the death of a worker', () => {
 
 describe('a verification', () => {
   test('tells its progress, and answers like any call', async () => {
-    const ns = await start()
+    const ns = await sharedOne()
     const told: number[] = []
     const { ok, checked } = await ns.verify({ onProgress: ({ done }) => told.push(done) })
     expect([ok, checked.slots, told]).toEqual([true, 3, [0, 1, 2]])
@@ -101,7 +113,7 @@ describe('a verification', () => {
   })
 
   test('ends with what is thrown at its progress, which is told no more', async () => {
-    const ns = await start()
+    const ns = await sharedOne()
     const mine = new Error('mine')
     let told = 0
     const onProgress = () => {
@@ -114,7 +126,7 @@ describe('a verification', () => {
 })
 
 test('upkeep can be given up', async () => {
-  const ns = await start()
+  const ns = await sharedOne()
   const ending = new AbortController()
   const reason = new Error('enough')
   const done = failure(ns.optimize({ signal: ending.signal }))
@@ -125,7 +137,7 @@ test('upkeep can be given up', async () => {
 })
 
 test('what stands in memory elsewhere is not to be had at once', async () => {
-  const ns = await start()
+  const ns = await sharedOne()
   expect(() => ns.stats()).toThrow(expect.objectContaining({ code: ErrorCode.Unsupported }))
 })
 
@@ -151,7 +163,7 @@ test('closing waits neither for who watches nor for the work of a transaction, w
 })
 
 test('what a transaction throws is known by its code where it was done', async () => {
-  const ns = await start()
+  const ns = await sharedOne()
   const conflict = new SheafError(ErrorCode.ConcurrentModification, 'mine')
   for (const mine of [conflict, undefined, Symbol('mine')]) {
     expect(await failure(ns.transaction(() => Promise.reject(mine)))).toBe(mine)
