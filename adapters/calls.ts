@@ -25,6 +25,10 @@ export function carryOut(target: Operations, { name, request, body, options }: C
 
 export interface Remote {
   readonly operations: Operations
+  /** Throws code 17 once calls are refused. */
+  checkOpen(): void
+  /** Carries out what is no operation, as one of the calls. */
+  run<T>(call: () => Promise<T>): Promise<T>
   /** Refuses further calls (code 17), and resolves when those that have begun are settled. */
   drain(): Promise<void>
 }
@@ -37,25 +41,37 @@ export function remoteOperations(place: string, send: (call: Call) => Promise<un
   const pending = new Set<Promise<unknown>>()
   let closed = false
 
-  const perform = async (name: OperationName, args: unknown[]): Promise<unknown> => {
+  const checkOpen = (): void => {
     if (closed) throw new SheafError(ErrorCode.ServiceUnavailable, `the connection to ${place} is closed`)
-    const entry: OperationEntry = operations[name]
-    const request = parse(entry.request, args.shift(), name) as Call['request']
-    const body = entry.body === 'arrow' ? arrowBody(args.shift(), name) : undefined
-    // Answers travel whole.
-    const { streamAfter: _, ...options } = (args[0] ?? {}) as StreamedCallOptions
-    options.signal?.throwIfAborted()
-    const reply = send({ name, request, body, options })
+  }
+
+  const counted = <T>(reply: Promise<T>): Promise<T> => {
     const settled = reply.then(ignore, ignore)
     pending.add(settled)
     settled.then(() => pending.delete(settled))
     return reply
   }
 
+  const perform = async (name: OperationName, args: unknown[]): Promise<unknown> => {
+    checkOpen()
+    const entry: OperationEntry = operations[name]
+    const request = parse(entry.request, args.shift(), name) as Call['request']
+    const body = entry.body === 'arrow' ? arrowBody(args.shift(), name) : undefined
+    // Answers travel whole.
+    const { streamAfter: _, ...options } = (args[0] ?? {}) as StreamedCallOptions
+    options.signal?.throwIfAborted()
+    return counted(send({ name, request, body, options }))
+  }
+
   return {
     operations: Object.fromEntries(
       operationNames.map(name => [name, (...args: unknown[]) => perform(name, args)]),
     ) as unknown as Operations,
+    checkOpen,
+    async run(call) {
+      checkOpen()
+      return counted(call())
+    },
     async drain() {
       closed = true
       await Promise.all(pending)

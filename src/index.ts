@@ -32,6 +32,7 @@ export {
   type CreateViewOptions,
   type DropNamespaceOptions,
   type Identifier,
+  type LocalFeatures,
   Namespace,
 } from './namespace/namespace.js'
 export type { RowsOptions } from './namespace/row-objects.js'

@@ -37,7 +37,7 @@ export async function connectWorker(path: string, options: ConnectWorkerOptions 
   }
   const hire = hireFor(path, plainOptions, workers)
   const team = await Team.open(quote(path), hire, { seats: workers, lasting, signal })
-  return new Namespace(team.operations, () => team.close())
+  return new Namespace(team.operations, () => team.close(), team.features)
 }
 
 /** Only the first writes; and nobody makes a root anew that was there. */

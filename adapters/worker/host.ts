@@ -1,49 +1,113 @@
 /** The worker's side: carries out the calls that come over a port. */
 import { MessagePort } from 'node:worker_threads'
-import type { ArrowReply, Operations } from '../../src/protocol/calls.js'
+import type { Namespace, VerifyProgress } from '../../src/index.js'
+import type { ArrowReply } from '../../src/protocol/calls.js'
 import { operations } from '../../src/protocol/operations.js'
 import { joined } from '../bytes.js'
 import { carryOut } from '../calls.js'
 import { drawBody } from './body.js'
-import { type CallMessage, type FromWorker, packError, type ToWorker } from './messages.js'
+import { Holdings } from './holdings.js'
+import {
+  type AskMessage,
+  type CallMessage,
+  type FromWorker,
+  packError,
+  type Question,
+  type Questions,
+  type ToWorker,
+} from './messages.js'
 
-export interface Hosted {
-  readonly operations: Operations
-  close(): Promise<void>
+export type Hosted = Pick<
+  Namespace,
+  'operations' | 'snapshot' | 'transaction' | 'watch' | 'optimize' | 'verify' | 'close'
+>
+
+/** How each question is answered; `id`: of the message. */
+type Answers = {
+  readonly [Q in Question]: (
+    ask: Questions[Q]['ask'],
+    signal: AbortSignal,
+    id: number,
+  ) => Promise<Questions[Q]['answer']>
 }
+
+/** To give less than that away takes longer than to copy it. */
+const copiedBytes = 32 * 1024
+
+/** Why a call is given up: the program knows better. */
+const toldTo = new DOMException('the caller gave up', 'AbortError')
 
 /** Answers calls on `port` until it is told to close `namespace`. */
 export function host(port: MessagePort, namespace: Hosted): void {
+  const holdings = new Holdings(namespace)
   /** Calls that can be told to give up. */
   const running = new Map<number, AbortController>()
   const say = (message: FromWorker, transfer: readonly ArrayBuffer[] = []) =>
     port.postMessage(message, transfer)
 
   async function perform(message: CallMessage): Promise<void> {
-    const { id, name, request, body, options } = message
+    const { id, name, request, body, options, held } = message
     const signal = message.abortable ? abortable(id) : undefined
     try {
       const data = body instanceof MessagePort ? drawBody(body) : body
       const call = { name, request, body: data, options: signal ? { ...options, signal } : options }
-      const result = await carryOut(namespace.operations, call)
+      const result = await carryOut(holdings.operationsOf(held), call)
       if (operations[name].reply !== 'arrow') say({ kind: 'reply', id, reply: result })
       else {
         const reply = gathered(result as ArrowReply)
-        say({ kind: 'reply', id, reply }, [reply.chunks[0].buffer])
+        const { length, buffer } = reply.chunks[0]
+        say({ kind: 'reply', id, reply }, length < copiedBytes ? [] : [buffer])
       }
     } catch (cause) {
-      if (signal?.aborted && cause === signal.reason) say({ kind: 'aborted', id })
-      else say({ kind: 'failure', id, error: packError(cause) })
+      fail(id, cause)
     } finally {
       if (signal !== undefined) running.delete(id)
       if (body instanceof MessagePort) body.close()
     }
   }
 
+  async function answer<Q extends Question>({ id, question, ask }: AskMessage<Q>): Promise<void> {
+    const signal = abortable(id)
+    try {
+      say({ kind: 'reply', id, reply: await answers[question](ask, signal, id) })
+    } catch (cause) {
+      fail(id, cause)
+    } finally {
+      running.delete(id)
+    }
+  }
+
+  const answers: Answers = {
+    snapshot: (_, signal) => holdings.takeSnapshot(signal),
+    release: ({ held }) => holdings.release(held),
+    begin: (_, signal) => holdings.begin(signal),
+    end(ask, signal, id) {
+      if (ask.aborted) abort(id)
+      return holdings.end(ask, signal)
+    },
+    async watch({ than }, signal) {
+      for await (const slot of namespace.watch({ signal })) if (slot !== than) return slot
+      throw toldTo
+    },
+    optimize: (_, signal) => namespace.optimize({ signal }),
+    verify({ repair, tellsProgress }, signal, id) {
+      const onProgress = (progress: VerifyProgress) => say({ kind: 'progress', id, progress })
+      return namespace.verify({ repair, signal, ...(tellsProgress && { onProgress }) })
+    },
+  }
+
+  function fail(id: number, cause: unknown): void {
+    say(cause === toldTo ? { kind: 'aborted', id } : { kind: 'failure', id, error: packError(cause) })
+  }
+
   function abortable(id: number): AbortSignal {
     const controller = new AbortController()
     running.set(id, controller)
     return controller.signal
+  }
+
+  function abort(id: number): void {
+    running.get(id)?.abort(toldTo)
   }
 
   async function close(): Promise<void> {
@@ -54,7 +118,8 @@ export function host(port: MessagePort, namespace: Hosted): void {
 
   port.on('message', (message: ToWorker) => {
     if (message.kind === 'call') void perform(message)
-    else if (message.kind === 'abort') running.get(message.id)?.abort()
+    else if (message.kind === 'ask') void answer(message)
+    else if (message.kind === 'abort') abort(message.id)
     else void close()
   })
   say({ kind: 'open' })

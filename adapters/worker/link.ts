@@ -1,18 +1,42 @@
 /** The program's side: calls that go to one worker, and what becomes of them when it dies. */
 import { MessagePort, type Worker } from 'node:worker_threads'
 import { ErrorCode, invalidInput, SheafError } from '../../src/errors.js'
+import type { VerifyProgress } from '../../src/index.js'
 import type { ArrowBody } from '../../src/protocol/calls.js'
 import { operations } from '../../src/protocol/operations.js'
 import { joined } from '../bytes.js'
 import type { Call } from '../calls.js'
 import { offerBody } from './body.js'
-import { type CallMessage, type FromWorker, type ToWorker, unpackError } from './messages.js'
+import { deferred } from './deferred.js'
+import {
+  type CallMessage,
+  type FromWorker,
+  type Question,
+  type Questions,
+  type ToWorker,
+  unpackError,
+} from './messages.js'
 
-/** A call whose answer is still to come. */
+/** What becomes of a call whose worker dies: nothing, a write nobody knows of, or nothing ever as what it was for is gone. */
+type Fate = 'nothing' | 'unknown' | 'gone'
+
+export interface AskOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Whether a death in the middle leaves a write whose outcome is unknown. Default false. */
+  readonly writes?: boolean
+  /** Whether it waits for others, and is no load meanwhile. Default false. */
+  readonly waits?: boolean
+  readonly onProgress?: ((progress: VerifyProgress) => void) | undefined
+}
+
+/** A call or question whose answer is still to come. */
 interface Pending {
-  readonly call: Call
-  /** What the caller's own body threw, if it did: more exact than what comes back of it. */
-  bodyError: unknown
+  readonly signal: AbortSignal | undefined
+  readonly fate: Fate
+  readonly load: 0 | 1
+  readonly onProgress?: AskOptions['onProgress']
+  /** What the caller's own code threw, if it did: more exact than what comes back of it. */
+  callersError: { readonly cause: unknown } | undefined
   abort(): void
   resolve(reply: unknown): void
   reject(cause: unknown): void
@@ -23,9 +47,10 @@ export class WorkerLink {
   readonly #worker: Worker
   readonly #place: string
   readonly #pending = new Map<number, Pending>()
-  readonly #opening = deferred()
-  readonly #closing = deferred()
+  readonly #opening = deferred<void>()
+  readonly #closing = deferred<void>()
   #lastId = 0
+  #load = 0
   #death: SheafError | undefined
 
   private constructor(worker: Worker, place: string) {
@@ -63,29 +88,60 @@ export class WorkerLink {
 
   /** Calls under way. */
   get load(): number {
-    return this.#pending.size
+    return this.#load
   }
 
-  /** Closes the engine, and ends the worker. No call may be under way. */
+  /** Closes the engine, and ends the worker. What is still under way rejects with code 17, a write as if the worker had died. */
   async close(): Promise<void> {
+    if (this.#death === undefined) {
+      this.#post({ kind: 'close' })
+      this.#end(`the connection to ${this.#place} is closed`)
+    }
     this.#worker.ref()
-    this.#post({ kind: 'close' })
-    if (this.#death === undefined) await this.#closing.promise
+    await this.#closing.promise
     await this.#worker.terminate()
   }
 
-  /** Rejects with the reason where the worker has died, or dies; a write it was told of then has an unknown outcome. */
-  send(call: Call): Promise<unknown> {
-    if (this.#death !== undefined) return Promise.reject(this.#death)
+  /**
+   * Rejects with the reason where the worker has died, or dies; a write it was told of then has an unknown outcome. `held`: the
+   * snapshot or attempt of this worker that it is for.
+   */
+  send(call: Call, held?: number): Promise<unknown> {
+    const { options } = call
+    const isWrite = operations[call.name].access === 'write'
+    const fate = held !== undefined ? 'gone' : isWrite ? 'unknown' : 'nothing'
+    return this.#await({ signal: options.signal, fate, load: 1 }, (id, pending) => {
+      this.#postCall(id, pending, call, held)
+    })
+  }
+
+  /** Asks what is no operation. Rejects like a call. */
+  ask<Q extends Question>(
+    question: Q,
+    ask: Questions[Q]['ask'],
+    { signal, writes = false, waits = false, onProgress }: AskOptions = {},
+  ): Promise<Questions[Q]['answer']> {
+    const about = { signal, fate: writes ? 'unknown' : 'nothing', load: waits ? 0 : 1, onProgress } as const
+    const answer = this.#await(about, id => this.#post({ kind: 'ask', id, question, ask }))
+    return answer as Promise<Questions[Q]['answer']>
+  }
+
+  #await(
+    { signal, fate, load, onProgress }: Pick<Pending, 'signal' | 'fate' | 'load' | 'onProgress'>,
+    post: (id: number, pending: Pending) => void,
+  ): Promise<unknown> {
+    if (this.#death !== undefined) return Promise.reject(this.#lost(fate, this.#death, false))
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
       const abort = () => this.#post({ kind: 'abort', id })
-      const pending: Pending = { call, bodyError: undefined, abort, resolve, reject }
+      const callersError = undefined
+      const pending: Pending = { signal, fate, load, onProgress, callersError, abort, resolve, reject }
       this.#pending.set(id, pending)
+      this.#load += load
       this.#worker.ref()
-      call.options.signal?.addEventListener('abort', abort, { once: true })
+      signal?.addEventListener('abort', abort, { once: true })
       try {
-        this.#postCall(id, pending)
+        post(id, pending)
       } catch (cause) {
         this.#settled(id)
         const options = 'the options of a call to a worker must be plain data'
@@ -95,15 +151,16 @@ export class WorkerLink {
   }
 
   /** Throws a DataCloneError where the caller's options cannot cross. */
-  #postCall(id: number, pending: Pending): void {
-    const { name, request, options } = pending.call
+  #postCall(id: number, pending: Pending, call: Call, held: number | undefined): void {
+    const { name, request, options } = call
     const { signal, ...plainOptions } = options
-    const { body, transfer } = movable(pending.call.body, cause => {
-      pending.bodyError = cause
+    const { body, transfer } = movable(call.body, cause => {
+      pending.callersError = { cause }
     })
+    const abortable = signal !== undefined
+    const message = { kind: 'call', id, name, request, body, options: plainOptions, abortable } as const
     try {
-      const abortable = signal !== undefined
-      this.#post({ kind: 'call', id, name, request, body, options: plainOptions, abortable }, transfer)
+      this.#post(held === undefined ? message : { ...message, held }, transfer)
     } catch (cause) {
       if (body instanceof MessagePort) body.close()
       throw cause
@@ -118,33 +175,63 @@ export class WorkerLink {
     if (message.kind === 'open') this.#opening.resolve()
     else if (message.kind === 'refused') this.#opening.reject(unpackError(message.error))
     else if (message.kind === 'closed') this.#closing.resolve()
+    else if (message.kind === 'progress') this.#progress(message.id, message.progress)
     else {
       const pending = this.#settled(message.id)
-      if (message.kind === 'reply') pending?.resolve(message.reply)
-      else if (message.kind === 'aborted') pending?.reject(pending.call.options.signal?.reason)
-      else pending?.reject(pending.bodyError ?? unpackError(message.error))
+      if (pending === undefined) return
+      const { callersError } = pending
+      if (callersError !== undefined && (message.kind !== 'reply' || pending.onProgress !== undefined)) {
+        pending.reject(callersError.cause)
+      } else if (message.kind === 'reply') pending.resolve(message.reply)
+      else if (message.kind === 'aborted') pending.reject(pending.signal?.reason)
+      else pending.reject(unpackError(message.error))
+    }
+  }
+
+  /** One who throws at what he is told ends the call with that. */
+  #progress(id: number, progress: VerifyProgress): void {
+    const pending = this.#pending.get(id)
+    if (pending === undefined || pending.callersError !== undefined) return
+    try {
+      pending.onProgress?.(progress)
+    } catch (cause) {
+      pending.callersError = { cause }
+      pending.abort()
     }
   }
 
   /** Takes a call from those pending. */
   #settled(id: number): Pending | undefined {
     const pending = this.#pending.get(id)
-    pending?.call.options.signal?.removeEventListener('abort', pending.abort)
+    if (pending === undefined) return undefined
+    pending.signal?.removeEventListener('abort', pending.abort)
     this.#pending.delete(id)
+    this.#load -= pending.load
     if (this.#pending.size === 0) this.#worker.unref()
     return pending
   }
 
   #die(reason: string, cause?: unknown): void {
-    if (this.#death !== undefined) return
-    const message = `the worker of ${this.#place} stopped: ${reason}`
-    this.#death = new SheafError(ErrorCode.ServiceUnavailable, message, { cause })
-    for (const [id, { call, reject }] of this.#pending) {
-      this.#settled(id)
-      reject(operations[call.name].access === 'read' ? this.#death : outcomeUnknown(message, cause))
-    }
+    this.#end(`the worker of ${this.#place} stopped: ${reason}`, cause)
     this.#opening.reject(this.#death)
     this.#closing.resolve()
+  }
+
+  /** Nothing is answered from now on. */
+  #end(message: string, cause?: unknown): void {
+    if (this.#death !== undefined) return
+    this.#death = new SheafError(ErrorCode.ServiceUnavailable, message, { cause })
+    for (const [id, { fate, reject }] of this.#pending) {
+      this.#settled(id)
+      reject(this.#lost(fate, this.#death, true))
+    }
+  }
+
+  /** What a call rejects with that a worker takes with it. */
+  #lost(fate: Fate, death: SheafError, wasSent: boolean): SheafError {
+    const { message, cause } = death
+    if (fate === 'gone') return goneWith(message, cause)
+    return fate === 'unknown' && wasSent ? outcomeUnknown(message, cause) : death
   }
 }
 
@@ -170,19 +257,10 @@ function outcomeUnknown(message: string, cause: unknown): SheafError {
   })
 }
 
-interface Deferred {
-  readonly promise: Promise<void>
-  resolve(): void
-  reject(cause: unknown): void
-}
-
-function deferred(): Deferred {
-  let resolve!: () => void
-  let reject!: (cause: unknown) => void
-  const promise = new Promise<void>((yes, no) => {
-    resolve = yes
-    reject = no
+function goneWith(message: string, cause: unknown): SheafError {
+  const gone = `${message}; the snapshots and transactions it held are gone with it`
+  return new SheafError(ErrorCode.ServiceUnavailable, gone, {
+    hint: 'take another snapshot, or begin the transaction again',
+    cause,
   })
-  promise.catch(() => {})
-  return { promise, resolve, reject }
 }

@@ -3,11 +3,13 @@
  * seat waits for another one, which opens the root again; whatever was acknowledged is in it.
  */
 import type { Worker } from 'node:worker_threads'
+import type { LocalFeatures } from '../../src/index.js'
 import { orAborted } from '../../src/primitives/abort.js'
 import type { Soon } from '../../src/primitives/soon.js'
 import type { Operations } from '../../src/protocol/calls.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import { type Call, type Remote, remoteOperations } from '../calls.js'
+import { featuresOver } from './features.js'
 import { WorkerLink } from './link.js'
 
 /** Starts the worker of a seat; `again`: after another one that has died. */
@@ -34,12 +36,14 @@ const spread: ReadonlySet<OperationName> = new Set<OperationName>([
 ])
 
 export class Team {
+  readonly features: LocalFeatures
   readonly #remote: Remote
   readonly #seats: readonly Seat[]
 
   private constructor(place: string, seats: readonly Seat[]) {
     this.#remote = remoteOperations(place, call => this.#send(call))
     this.#seats = seats
+    this.features = featuresOver(place, this.#remote, signal => this.#seats[0]!.taken(signal))
   }
 
   /** Throws what the first engine that cannot be opened throws, or `signal.reason`; then no worker is left. */
@@ -132,18 +136,22 @@ class Seat {
 
   send(call: Call): Promise<unknown> {
     const link = this.take()
-    return link instanceof WorkerLink ? link.send(call) : this.#sendLater(link, call)
+    return link instanceof WorkerLink ? link.send(call) : this.#sendLater(call)
   }
 
-  async #sendLater(starting: Promise<WorkerLink>, call: Call): Promise<unknown> {
+  async #sendLater(call: Call): Promise<unknown> {
+    const link = await this.taken(call.options.signal)
+    return link.send(call)
+  }
+
+  /** The worker, or `signal.reason`. */
+  async taken(signal: AbortSignal | undefined): Promise<WorkerLink> {
     this.#waiting++
-    let link: WorkerLink
     try {
-      link = await orAborted(starting, call.options.signal)
+      return await orAborted(this.take(), signal)
     } finally {
       this.#waiting--
     }
-    return link.send(call)
   }
 
   async leave(): Promise<void> {

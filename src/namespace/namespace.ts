@@ -60,7 +60,7 @@ export interface DropNamespaceOptions extends CallOptions {
   readonly behavior?: 'restrict' | 'cascade'
 }
 
-/** What needs the root itself, not only its operations. */
+/** What needs the root itself, not only its operations; each as `Namespace` has it. */
 export interface LocalFeatures {
   readonly snapshot: (options?: CallOptions) => Promise<Namespace>
   readonly transaction: <T>(work: (tx: Namespace) => Promise<T>, options?: CallOptions) => Promise<T>
@@ -76,7 +76,7 @@ export class Namespace implements AsyncDisposable {
   readonly #close: () => Promise<void>
   readonly #local: LocalFeatures | undefined
 
-  /** `local`: what only the process that has the root open can do. */
+  /** `local`: what only the process that has the root open can do, in whichever thread. */
   constructor(operations: Operations, close: () => Promise<void>, local?: LocalFeatures) {
     this.operations = operations
     this.#close = close
@@ -221,7 +221,7 @@ export class Namespace implements AsyncDisposable {
 
   /**
    * All tables, tags and versions as they are now, for reading: nothing that happens later shows in it. Until it is closed
-   * no process deletes what it shows, as long as this one lives.
+   * no process deletes what it shows, as long as this one lives; one that a worker holds, as long as that worker lives.
    * Throws code 0 where the root is open in another process.
    */
   async snapshot(options: CallOptions = {}): Promise<Namespace> {
@@ -259,7 +259,7 @@ export class Namespace implements AsyncDisposable {
 
   /**
    * What this process keeps in memory of the root, how far it has read the log, and what its upkeep did. Reads nothing. Throws
-   * code 0 where the root is open in another process, and of a snapshot.
+   * code 0 where the root is open in another process or thread, and of a snapshot.
    */
   stats(): RootStats {
     return this.#here('the state of a root').stats()
@@ -277,7 +277,7 @@ export class Namespace implements AsyncDisposable {
 
   #here(what: string): LocalFeatures {
     if (this.#local !== undefined) return this.#local
-    throw unsupported(`${what} is only to be had of a namespace that connect() gave in this process`)
+    throw unsupported(`${what} is only to be had of a namespace that connect() or connectWorker() gave in this process`)
   }
 
   /** Lets commits that have begun end, then refuses further ones. */

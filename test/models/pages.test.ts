@@ -170,6 +170,7 @@ const pagedBy = ({ name, open }: Door, runs: number) => {
   )
 }
 
-const [inMemory, , overHttp] = doors(temporaryRoots())
+const [inMemory, , overHttp, inWorker] = doors(temporaryRoots())
 pagedBy(inMemory!, 60)
 pagedBy(overHttp!, 12)
+pagedBy(inWorker!, 4)

@@ -1,5 +1,13 @@
 import { versionsAndTagsModel } from '../suites/versions-and-tags.js'
-import { openInMemory, openOverHttp } from '../support/doors.js'
+import { doors } from '../support/doors.js'
+import { temporaryRoots } from '../support/roots.js'
 
-versionsAndTagsModel('direct', openInMemory, 60)
-versionsAndTagsModel('over HTTP', openOverHttp, 30)
+/** Histories to try. */
+const effort: Readonly<Record<string, number>> = {
+  'in memory': 50,
+  'in a directory': 5,
+  'over HTTP': 25,
+  'in a worker': 5,
+}
+
+for (const { name, open } of doors(temporaryRoots())) versionsAndTagsModel(name, open, effort[name]!)

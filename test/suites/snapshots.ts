@@ -74,7 +74,7 @@ async function everythingIn({ operations: ops }: Namespace): Promise<unknown> {
   return { namespaces, tables, contents }
 }
 
-export function snapshotsSuite({ name, isDirect, open }: Door): void {
+export function snapshotsSuite({ name, isLocal, open }: Door): void {
   describe(name, () => {
     let opened: OpenedRoot
     let ns: Namespace
@@ -82,16 +82,16 @@ export function snapshotsSuite({ name, isDirect, open }: Door): void {
     beforeEach(async () => {
       opened = await open()
       ;({ ns, store } = opened)
-      if (isDirect) await fill(opened)
+      if (isLocal) await fill(opened)
     })
     afterEach(() => opened.close())
 
-    test.skipIf(isDirect)('a root in another process gives no snapshot and cannot be watched', async () => {
+    test.skipIf(isLocal)('a root in another process gives no snapshot and cannot be watched', async () => {
       expect(await failure(ns.snapshot())).toMatchObject({ code: 0, status: 406 })
       expect(() => ns.watch()).toThrow(expect.objectContaining({ code: 0 }))
     })
 
-    describe.runIf(isDirect)('a snapshot', () => {
+    describe.runIf(isLocal)('a snapshot', () => {
       /** Changes all of it. */
       const changeEverything = async (through: Namespace) => {
         const { operations: ops } = through
@@ -196,7 +196,7 @@ export function snapshotsSuite({ name, isDirect, open }: Door): void {
       })
     })
 
-    describe.runIf(isDirect)('watching', () => {
+    describe.runIf(isLocal)('watching', () => {
       /** What is seen next, or an error after ten seconds: the real clock is at work. */
       const next = async (events: AsyncIterator<number>) => {
         const late = systemClock.sleep(10_000, undefined, true).then(() => expect.fail('nothing was seen'))

@@ -12,15 +12,6 @@ import { MemoryStore } from '../../src/storage/memory-store.js'
 import { shipped } from '../adapters/built.js'
 import type { OpenedNamespace } from '../suites/namespace.js'
 
-export async function openInMemory(): Promise<OpenedNamespace> {
-  const ns = await connect('memory://')
-  return { ns, close: () => ns.close(), sql }
-}
-
-export async function openOverHttp(): Promise<OpenedNamespace> {
-  return overHttp('memory://')
-}
-
 /** A namespace whose root can be reached by other ways too. */
 export interface OpenedRoot extends OpenedNamespace {
   /** Another one after `reopen`. */
@@ -29,14 +20,16 @@ export interface OpenedRoot extends OpenedNamespace {
   readonly store: BlobStore
   /** One more opener, as another process would be. */
   readonly another: (options?: ConnectOptions) => Promise<Namespace>
+  /** Closes those. */
+  readonly closeOthers: () => Promise<void>
   /** Ends what is open, and opens the root again in the same way. */
   readonly reopen: () => Promise<Namespace>
 }
 
 export interface Door {
   readonly name: string
-  /** Whether `ns` has the root open in this very process, without anything between. */
-  readonly isDirect: boolean
+  /** Whether `ns` does what needs the root itself: snapshots, transactions, watching. */
+  readonly isLocal: boolean
   /** Whether the root is a directory. */
   readonly isOnDisk: boolean
   readonly open: () => Promise<OpenedRoot>
@@ -49,10 +42,10 @@ const freshMemory = () => `memory://door-${memoryRoots++}`
 export function doors(freshRoot: () => string): readonly Door[] {
   const worker = reused(() => openRoot(freshRoot(), inWorker))
   return [
-    { name: 'in memory', isDirect: true, isOnDisk: false, open: () => openRoot(freshMemory(), directly) },
-    { name: 'in a directory', isDirect: true, isOnDisk: true, open: () => openRoot(freshRoot(), directly) },
-    { name: 'over HTTP', isDirect: false, isOnDisk: false, open: () => openRoot(freshMemory(), overHttp) },
-    { name: 'in a worker', isDirect: false, isOnDisk: true, open: worker },
+    { name: 'in memory', isLocal: true, isOnDisk: false, open: () => openRoot(freshMemory(), directly) },
+    { name: 'in a directory', isLocal: true, isOnDisk: true, open: () => openRoot(freshRoot(), directly) },
+    { name: 'over HTTP', isLocal: false, isOnDisk: false, open: () => openRoot(freshMemory(), overHttp) },
+    { name: 'in a worker', isLocal: true, isOnDisk: true, open: worker },
   ]
 }
 
@@ -61,6 +54,7 @@ function reused(open: () => Promise<OpenedRoot>): () => Promise<OpenedRoot> {
   let root: OpenedRoot | undefined
   afterAll(() => root?.close())
   const close = async () => {
+    await root!.closeOthers()
     for (const name of await root!.ns.namespaceNames()) {
       await root!.ns.dropNamespace([name], { behavior: 'cascade' })
     }
@@ -79,6 +73,9 @@ async function openRoot(path: string, open: Open): Promise<OpenedRoot> {
     ? MemoryStore.open(path)
     : await FileStore.open(path, { create: true, readOnly: false })
   const others: Namespace[] = []
+  const closeOthers = async () => {
+    for (const ns of others.splice(0)) await ns.close()
+  }
   let current = await open(path)
   return {
     get ns() {
@@ -91,13 +88,14 @@ async function openRoot(path: string, open: Open): Promise<OpenedRoot> {
       others.push(ns)
       return ns
     },
+    closeOthers,
     async reopen() {
       await current.close()
       current = await open(path)
       return current.ns
     },
     async close() {
-      for (const ns of others) await ns.close()
+      await closeOthers()
       await current.close()
     },
   }

@@ -40,6 +40,26 @@ describe('connectWorker', () => {
     await expect(connectWorker(freshRoot(), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
   })
 
+  test('upkeep and verification are done by the worker that writes, where it may', async () => {
+    const root = freshRoot()
+    const writer = await connectWorker(root)
+    const table = await writer.createTable('t', [{ a: 1 }])
+    for (let a = 2; a < 6; a++) await table.add([{ a }])
+    await writer.optimize()
+    const phases = new Set<string>()
+    const found = await writer.verify({ onProgress: ({ phase }) => phases.add(phase) })
+    expect(found).toMatchObject({ ok: true, problems: [], checked: { tables: 1 } })
+    expect([...phases]).toContain('tables')
+    const given = { signal: AbortSignal.abort(new Error('enough')) }
+    await expect(writer.verify(given)).rejects.toThrow('enough')
+    await writer.close()
+    const reader = await connectWorker(root, { readOnly: true })
+    const refused = { code: ErrorCode.PermissionDenied }
+    await expect(reader.optimize()).rejects.toMatchObject(refused)
+    await expect(reader.verify({ repair: true })).rejects.toMatchObject(refused)
+    await reader.close()
+  })
+
   test('a process ends although its worker was never closed', () => {
     const root = freshRoot()
     mkdirSync(root, { recursive: true })

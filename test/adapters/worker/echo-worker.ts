@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { parentPort, workerData } from 'node:worker_threads'
 import { host } from '../../../adapters/worker/host.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
+import type { Namespace } from '../../../src/index.js'
 import type { ArrowBody, CallOptions } from '../../../src/protocol/calls.js'
 import type { OperationName } from '../../../src/protocol/operations.js'
 import { withHandler } from '../echo.js'
@@ -17,6 +18,7 @@ const chunks = [column, column.subarray(10, 20), column]
 
 let waiting: (() => void)[] = []
 let closed = 0
+let exitsAtCommit = false
 
 async function handle(
   name: OperationName,
@@ -63,6 +65,9 @@ async function handle(
     case 'exit':
       process.exit(3)
       break
+    case 'exit-at-commit':
+      exitsAtCommit = true
+      return undefined
     case 'throw':
       setImmediate(() => {
         throw new Error('uncaught')
@@ -86,9 +91,39 @@ async function take(body: ArrowBody, limit: number) {
   return { num_inserted_rows: length, version: sum }
 }
 
+const operations = withHandler(handle)
+const close = async () => {
+  closed++
+}
+const echo = { operations, close } as Namespace
+
 host(parentPort!, {
-  operations: withHandler(handle),
-  async close() {
-    closed++
+  operations,
+  close,
+  snapshot: async () => echo,
+  async transaction(work) {
+    const result = await work(echo)
+    if (exitsAtCommit) process.exit(3)
+    return result
+  },
+  async *watch({ signal } = {}) {
+    yield 7
+    await once(signal!, 'abort')
+    throw signal!.reason
+  },
+  async optimize({ signal } = {}) {
+    await once(signal!, 'abort')
+    throw signal!.reason
+  },
+  async verify({ onProgress, signal } = {}) {
+    for (let done = 0; done < 3; done++) onProgress?.({ phase: 'log', done, total: 3 })
+    if (onProgress !== undefined) await new Promise(setImmediate)
+    signal?.throwIfAborted()
+    return {
+      ok: true,
+      problems: [],
+      repaired: [],
+      checked: { slots: 3, files: 0, bytes: 0, tables: 0, versions: 0 },
+    }
   },
 })

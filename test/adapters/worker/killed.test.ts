@@ -70,3 +70,32 @@ test('no acknowledged write is lost, and none is there twice, whenever the worke
     { numRuns: 2 },
   )
 })
+
+test('a transaction whose worker is killed leaves nothing behind, and a snapshot shows nothing else', async () => {
+  const path = freshRoot()
+  let worker!: Worker
+  const team = await Team.open(path, (_seat, again) => {
+    worker = new Worker(main, { workerData: { path, options: { create: !again } } })
+    return worker
+  })
+  const ns = new Namespace(team.operations, () => team.close(), team.features)
+  const table = await ns.createTable('t', [{ id: 0 }])
+  const snapshot = await ns.snapshot()
+  await table.add([{ id: 1 }])
+  expect(await snapshot.table('t').countRows()).toBe(1)
+  const done = ns.transaction(async tx => {
+    await tx.table('t').add([{ id: 2 }])
+    await tx.createTable('u', [{ id: 3 }])
+    await worker.terminate()
+  })
+  const dead = { code: ErrorCode.ServiceUnavailable, kind: 'service-unavailable' }
+  await expect(done).rejects.toMatchObject(dead)
+  expect([await table.countRows(), await ns.tableNames()]).toEqual([2, ['t']])
+  const message = expect.stringContaining('gone with it')
+  await expect(snapshot.table('t').countRows()).rejects.toMatchObject({ ...dead, message })
+  await ns.transaction(async tx => {
+    await tx.table('t').add([{ id: 2 }])
+  })
+  expect(await table.countRows()).toBe(3)
+  await ns.close()
+})

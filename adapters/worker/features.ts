@@ -1,0 +1,148 @@
+/** The program's side of what a namespace can do beside its operations: all of it by the worker that writes. */
+import { ErrorCode, invalidInput, SheafError, unsupported } from '../../src/errors.js'
+import { type LocalFeatures, Namespace } from '../../src/index.js'
+import type { CallOptions } from '../../src/protocol/calls.js'
+import { operations } from '../../src/protocol/operations.js'
+import { type Call, type Remote, remoteOperations } from '../calls.js'
+import type { AskOptions, WorkerLink } from './link.js'
+import type { Question, Questions, TransactionStep } from './messages.js'
+
+/** `first`: that worker, a new one where it has died, or `signal.reason`. */
+export function featuresOver(
+  place: string,
+  root: Remote,
+  first: (signal: AbortSignal | undefined) => Promise<WorkerLink>,
+): LocalFeatures {
+  async function link({ signal }: CallOptions): Promise<WorkerLink> {
+    root.checkOpen()
+    signal?.throwIfAborted()
+    return first(signal)
+  }
+
+  async function ask<Q extends Question>(
+    question: Q,
+    asked: Questions[Q]['ask'],
+    options: AskOptions,
+  ): Promise<Questions[Q]['answer']> {
+    return (await link(options)).ask(question, asked, options)
+  }
+
+  return {
+    snapshot({ signal } = {}) {
+      return root.run(async () => {
+        const worker = await link({ signal })
+        const held = new Held(worker, await worker.ask('snapshot', {}, { signal }))
+        let released: Promise<void> | undefined
+        return held.namespace(place, () => {
+          held.end(new SheafError(ErrorCode.ServiceUnavailable, 'this snapshot is closed'))
+          released ??= release(held)
+          return released
+        })
+      })
+    },
+
+    async transaction(work, { signal } = {}) {
+      const begun = await root.run(async () => {
+        const worker = await link({ signal })
+        return { worker, step: await worker.ask('begin', {}, { signal }) }
+      })
+      const { worker } = begun
+      for (let step: TransactionStep = begun.step; typeof step === 'object'; ) {
+        const held = new Held(worker, step.held)
+        const done = await outcomeOf(work, held, place)
+        const threw = 'error' in done ? codeOf(done.error) : undefined
+        const end = { held: held.number, threw, aborted: signal?.aborted === true }
+        const writes = threw === undefined && held.hasWritten
+        const tell = () => worker.ask('end', end, { signal, writes })
+        try {
+          step = await ('error' in done ? tell() : root.run(tell))
+        } catch (cause) {
+          // With the worker all of it is undone.
+          if ('error' in done && !worker.isAlive) throw done.error
+          throw cause
+        }
+        if (step === 'committed' && 'result' in done) return done.result
+        if (step === 'thrown' && 'error' in done) throw done.error
+      }
+      throw new SheafError(ErrorCode.Internal, 'a transaction ended otherwise than its work')
+    },
+
+    /** Nothing of it is kept between two looks: it outlives the worker, and needs no end. */
+    async *watch({ signal } = {}) {
+      for (let than = -1; ; ) {
+        than = await ask('watch', { than }, { signal, waits: true })
+        yield than
+      }
+    },
+
+    optimize: ({ signal } = {}) => root.run(() => ask('optimize', {}, { signal })),
+
+    stats() {
+      throw unsupported('stats() answers at once, and what it tells of lies in another thread', {
+        hint: 'it is to be had of a namespace that connect() gave',
+      })
+    },
+
+    verify({ repair = false, onProgress, signal } = {}) {
+      const asked = { repair, tellsProgress: onProgress !== undefined }
+      return root.run(() => ask('verify', asked, { signal, onProgress }))
+    },
+  }
+}
+
+/** A snapshot or an attempt that a worker holds. */
+class Held {
+  readonly worker: WorkerLink
+  readonly number: number
+  /** Whether a write was sent to it. */
+  hasWritten = false
+  #end: SheafError | undefined
+
+  constructor(worker: WorkerLink, number: number) {
+    this.worker = worker
+    this.number = number
+  }
+
+  namespace(place: string, close: () => Promise<void>): Namespace {
+    return new Namespace(remoteOperations(place, call => this.#send(call)).operations, close)
+  }
+
+  /** Every later call rejects with `reason`. */
+  end(reason: SheafError): void {
+    this.#end ??= reason
+  }
+
+  #send(call: Call): Promise<unknown> {
+    if (this.#end !== undefined) return Promise.reject(this.#end)
+    if (operations[call.name].access === 'write') this.hasWritten = true
+    return this.worker.send(call, this.number)
+  }
+}
+
+async function release({ worker, number }: Held): Promise<void> {
+  try {
+    await worker.ask('release', { held: number })
+  } catch (cause) {
+    if (worker.isAlive) throw cause
+  }
+}
+
+async function outcomeOf<T>(
+  work: (tx: Namespace) => Promise<T>,
+  held: Held,
+  place: string,
+): Promise<{ readonly result: T } | { readonly error: unknown }> {
+  const end = () =>
+    held.end(invalidInput('this transaction is over', { hint: 'await all of its calls in it' }))
+  try {
+    return { result: await work(held.namespace(place, async () => end())) }
+  } catch (error) {
+    return { error }
+  } finally {
+    end()
+  }
+}
+
+function codeOf(error: unknown): ErrorCode {
+  return error instanceof SheafError ? error.code : ErrorCode.Internal
+}

@@ -1,0 +1,124 @@
+/** The worker's side of what goes on over several calls: snapshots and transactions, each under a number that the calls name. */
+import { assert, type ErrorCode, SheafError } from '../../src/errors.js'
+import type { Namespace } from '../../src/index.js'
+import type { Operations } from '../../src/protocol/calls.js'
+import { type Deferred, deferred } from './deferred.js'
+import type { EndOfWork, TransactionStep } from './messages.js'
+
+/** What is held under a number: a snapshot to be closed, or an attempt of a transaction to be ended. */
+type Held =
+  | { readonly operations: Operations; readonly close: () => Promise<void> }
+  | { readonly operations: Operations; readonly transaction: Transaction }
+
+export class Holdings {
+  readonly #namespace: Pick<Namespace, 'operations' | 'snapshot' | 'transaction'>
+  readonly #held = new Map<number, Held>()
+  #last = 0
+
+  constructor(namespace: Pick<Namespace, 'operations' | 'snapshot' | 'transaction'>) {
+    this.#namespace = namespace
+  }
+
+  /** Of what is held under a number; of the namespace itself where there is none. */
+  operationsOf(held: number | undefined): Operations {
+    return held === undefined ? this.#namespace.operations : this.#get(held).operations
+  }
+
+  async takeSnapshot(signal: AbortSignal): Promise<number> {
+    const snapshot = await this.#namespace.snapshot({ signal })
+    return this.#hold({ operations: snapshot.operations, close: () => snapshot.close() })
+  }
+
+  async release(number: number): Promise<void> {
+    const held = this.#take(number)
+    assert('close' in held, `${number} is a snapshot`)
+    await held.close()
+  }
+
+  begin(signal: AbortSignal): Promise<TransactionStep> {
+    const transaction = new Transaction(this.#namespace, operations =>
+      this.#hold({ operations, transaction }),
+    )
+    return transaction.run(signal)
+  }
+
+  async end({ held: number, threw }: EndOfWork, signal: AbortSignal): Promise<TransactionStep> {
+    const held = this.#take(number)
+    assert('transaction' in held, `${number} is an attempt`)
+    return held.transaction.goOn(threw, signal)
+  }
+
+  #hold(held: Held): number {
+    const number = ++this.#last
+    this.#held.set(number, held)
+    return number
+  }
+
+  #get(number: number): Held {
+    const held = this.#held.get(number)
+    assert(held !== undefined, `${number} is held`)
+    return held
+  }
+
+  #take(number: number): Held {
+    const held = this.#get(number)
+    this.#held.delete(number)
+    return held
+  }
+}
+
+/** A transaction whose work is done in another thread. */
+class Transaction {
+  readonly #namespace: Pick<Namespace, 'transaction'>
+  readonly #hold: (attempt: Operations) => number
+  readonly #abort = new AbortController()
+  /** What the program waits for. */
+  #step!: Deferred<TransactionStep>
+  /** What the engine waits for: the code of what the work threw. */
+  #work!: Deferred<ErrorCode | undefined>
+
+  constructor(namespace: Pick<Namespace, 'transaction'>, hold: (attempt: Operations) => number) {
+    this.#namespace = namespace
+    this.#hold = hold
+  }
+
+  run(signal: AbortSignal): Promise<TransactionStep> {
+    const step = this.#next(signal)
+    void this.#begin()
+    return step
+  }
+
+  goOn(threw: ErrorCode | undefined, signal: AbortSignal): Promise<TransactionStep> {
+    const step = this.#next(signal)
+    this.#work.resolve(threw)
+    return step
+  }
+
+  #next(signal: AbortSignal): Promise<TransactionStep> {
+    const abort = () => this.#abort.abort(signal.reason)
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+    this.#step = deferred()
+    return this.#step.promise
+  }
+
+  async #begin(): Promise<void> {
+    let thrown: SheafError | undefined
+    const work = async (tx: Namespace) => {
+      this.#work = deferred()
+      this.#step.resolve({ held: this.#hold(tx.operations) })
+      const threw = await this.#work.promise
+      if (threw === undefined) return
+      // The engine sees whether it was a conflict; the program keeps the error itself.
+      thrown = new SheafError(threw, 'the work of a transaction threw')
+      throw thrown
+    }
+    try {
+      await this.#namespace.transaction(work, { signal: this.#abort.signal })
+      this.#step.resolve('committed')
+    } catch (cause) {
+      if (cause === thrown) this.#step.resolve('thrown')
+      else this.#step.reject(cause)
+    }
+  }
+}
