@@ -10,7 +10,8 @@ const ns = await connect(process.argv[2])
 const sheaf = await serve(ns, { port: 0 })
 
 const replies = new Map()
-const bare = createServer((request, response) => {
+// As patient with connections that wait as the other one: while that is measured, these do.
+const bare = createServer({ keepAliveTimeout: 305_000 }, (request, response) => {
   const chunks = []
   request.on('data', chunk => chunks.push(chunk))
   request.on('end', () => {
