@@ -277,7 +277,9 @@ export class Namespace implements AsyncDisposable {
 
   #here(what: string): LocalFeatures {
     if (this.#local !== undefined) return this.#local
-    throw unsupported(`${what} is only to be had of a namespace that connect() or connectWorker() gave in this process`)
+    throw unsupported(
+      `${what} is only to be had of a namespace that connect() or connectWorker() gave in this process`,
+    )
   }
 
   /** Lets commits that have begun end, then refuses further ones. */
