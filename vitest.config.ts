@@ -5,12 +5,18 @@ import { configDefaults, defineConfig } from 'vitest/config'
  * open roots, threads and servers, which would be in each other's way.
  */
 const together = [
+  'adapters/files',
+  'adapters/http',
   'arrow',
   'catalog',
+  'commit',
   'indexes',
   'jobs',
   'kernels',
+  'manifest',
+  'namespace',
   'primitives',
+  'properties',
   'protocol',
   'query',
   'sql',
@@ -18,8 +24,24 @@ const together = [
   'table',
   'write',
 ].map(folder => `test/${folder}/**/*.test.ts`)
-/** Files in them that put another module in place of one of Sheaf's, start threads, or watch how long the process computes. */
+/**
+ * Files in them that put another module in place of one of Sheaf's, start threads, watch how long the process computes, or leave so much
+ * to collect that those after them take longer.
+ */
 const apart = [
+  'test/manifest/runs.test.ts',
+  'test/namespace/catalog.test.ts',
+  'test/namespace/columns.test.ts',
+  'test/namespace/idempotency.test.ts',
+  'test/namespace/ingest.test.ts',
+  'test/namespace/snapshots.test.ts',
+  'test/namespace/takes.test.ts',
+  'test/namespace/text-indexes.test.ts',
+  'test/namespace/text-segments.test.ts',
+  'test/namespace/upkeep/backup.test.ts',
+  'test/namespace/vector-indexes.test.ts',
+  'test/namespace/vector-segments.test.ts',
+  'test/namespace/views.test.ts',
   'test/indexes/vector/insert-threads.test.ts',
   'test/kernels/graph-shared.test.ts',
   'test/kernels/vector-segment.test.ts',

@@ -1,7 +1,7 @@
 /**
  * Processes that move money in one directory and are killed (SIGKILL) at any moment, again and again: what a process was told
  * stands in the log, nothing stands there twice, and the sum stays what it was, in every snapshot and at the end.
- * `SHEAF_CRASH_SECONDS` says for how long (default 10).
+ * `SHEAF_CRASH_SECONDS` says for how long (default 6).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ import { shipped } from '../adapters/built.js'
 import { randomFrom } from '../support/clock.js'
 import { temporaryRoots } from '../support/roots.js'
 
-const seconds = Number(process.env.SHEAF_CRASH_SECONDS ?? 10)
+const seconds = Number(process.env.SHEAF_CRASH_SECONDS ?? 6)
 const random = randomFrom(Number(process.env.SHEAF_SEED ?? 1))
 const accounts = 5
 const writers = 4
