@@ -1,6 +1,7 @@
 /** `sheaf inspect` */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ErrorCode, SheafError } from '../../src/errors.js'
 import { connect, type Namespace } from '../../src/index.js'
 import { parseId } from '../../src/protocol/identifiers.js'
 import type { Call } from './arguments.js'
@@ -89,15 +90,18 @@ async function inspectTree(
 }
 
 async function openOrFailed(root: Namespace, signal: AbortSignal): Promise<JobFacts[]> {
-  const jobs = (await root.listJobs({ signal })).filter(
-    ({ state }) => state === 'running' || state === 'failed',
-  )
-  return Promise.all(
-    jobs.map(async ({ id, type, table, state }) => {
+  const facts: JobFacts[] = []
+  for (const { id, type, table, state } of await root.listJobs({ signal })) {
+    if (state !== 'running' && state !== 'failed') continue
+    try {
       const { progress, failure } = await root.operations.describeJob({ job_id: id }, { signal })
-      return { id, type, table, state, progress, reason: failure?.message }
-    }),
-  )
+      facts.push({ id, type, table, state, progress, reason: failure?.message })
+    } catch (error) {
+      // Another process may have forgotten it since it was listed.
+      if (!(error instanceof SheafError && error.code === ErrorCode.TransactionNotFound)) throw error
+    }
+  }
+  return facts
 }
 
 async function rootFacts(

@@ -16,6 +16,7 @@ import { AlreadyCommitted, checkKey, type Engine } from './engine.js'
 import { describeTableIndexStats, listTableIndices } from './index-records.js'
 import { createTableIndex, dropTableIndex } from './indexes.js'
 import { cancelJob, describeJob, listJobs } from './jobs.js'
+import { getTableLsmStats, getTableLsmWriteSpec, prewarmTable, prewarmTableIndex } from './lance.js'
 import { withRoot } from './locations.js'
 import {
   createNamespace,
@@ -24,7 +25,6 @@ import {
   listNamespaces,
   namespaceExists,
 } from './namespaces.js'
-import { getTableLsmStats, getTableLsmWriteSpec, prewarmTable, prewarmTableIndex } from './prewarm.js'
 import { analyzeTableQueryPlan, explainTableQueryPlan, queryTable } from './query.js'
 import { countTableRows, createTable, insertIntoTable, restoreTable } from './rows.js'
 import {
