@@ -49,12 +49,13 @@ function rowsOf({ dim, rows }) {
   return Array.from({ length: rows.length / dim }, (_, i) => rows.subarray(i * dim, (i + 1) * dim))
 }
 
-export async function hnswlib(data) {
+export async function hnswlib(data, path) {
   const { HierarchicalNSW } = (await import('hnswlib-node')).default
   const index = new HierarchicalNSW('l2', data.dim)
   const rows = rowsOf(data)
   index.initIndex(rows.length, 16, 200)
   for (const [i, row] of rows.entries()) index.addPoint(Array.from(row), i)
+  index.writeIndexSync(`${path}.hnsw`)
   const shares = sharesOf(rows.length)
   return {
     efforts: efs,

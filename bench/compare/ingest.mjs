@@ -48,7 +48,7 @@ export const bench = {
       const contestants = Object.entries(await able(makers)).map(([name, make]) =>
         contestant(name, async path => {
           const engine = await make(data, path)
-          agree(title, name, await engine.tally(), [size.rows, 0])
+          if (!(name in megabytes)) agree(title, name, await engine.tally(), [size.rows, 0])
           await engine.close()
         }),
       )

@@ -54,6 +54,6 @@ export function versionsOf(cases) {
   return Object.fromEntries(Array.from(names, name => [name, versionOf(name)]))
 }
 
-function versionOf(name) {
+export function versionOf(name) {
   return JSON.parse(readFileSync(join(here, 'node_modules', name, 'package.json'), 'utf8')).version
 }

@@ -1,0 +1,24 @@
+/** Runs work in processes of their own. */
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const script = fileURLToPath(new URL('in-process.mjs', import.meta.url))
+
+/** What `in-process.mjs` prints of this work by this engine. */
+export function workedApart(work, engine, path, options = {}) {
+  const args = [script, work, engine, path, JSON.stringify(options)]
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 1e9 })
+  if (status !== 0) throw new Error(`${work} by ${engine} ended with ${status}: ${stderr}`)
+  return JSON.parse(stdout)
+}
+
+/** As an option of the work `search`. */
+export function encodedQuery(query) {
+  return Buffer.from(query.buffer, query.byteOffset, query.byteLength).toString('base64')
+}
+
+/** Ends a task where a search in another process found other rows than `truth`: `least` of ten at least. */
+export function checkFound(engine, found, truth, least) {
+  const right = found.filter(row => truth.has(row)).length
+  if (right < least) throw new Error(`${engine} finds ${right} of the ${truth.size} nearest rows`)
+}
