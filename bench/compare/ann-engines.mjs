@@ -105,7 +105,8 @@ export function lance({ kind = 'hnsw', partitions = 1, refined = 0 } = {}) {
     const { lancedb, db } = await openLance(folder)
     const table = await db.createTable('vectors', arrowTable(data))
     const config = {
-      hnsw: () => lancedb.Index.hnswSq({ distanceType: metric, numPartitions: 1, m: 16, efConstruction: 200 }),
+      hnsw: () =>
+        lancedb.Index.hnswSq({ distanceType: metric, numPartitions: 1, m: 16, efConstruction: 200 }),
       pq: () =>
         lancedb.Index.ivfPq({ distanceType: metric, numPartitions: partitions, numSubVectors: data.dim / 4 }),
     }[kind]?.()
@@ -147,7 +148,11 @@ export async function sqliteVec(data, path, metric = 'l2') {
   }
 }
 
-const distances = { l2: 'array_distance', cosine: 'array_cosine_distance', dot: 'array_negative_inner_product' }
+const distances = {
+  l2: 'array_distance',
+  cosine: 'array_cosine_distance',
+  dot: 'array_negative_inner_product',
+}
 
 /** Exact. */
 export async function duckdb(data, path, metric = 'l2') {

@@ -1,10 +1,11 @@
 /** Approximate nearest rows at equal recall: the same rows and queries for all, one query at a time. */
+
+import { join } from 'node:path'
 import { clusteredData, fashionData, trueNeighbours } from '../../dist/bench/vector-data.js'
 import { atFloor, curveLines, queriesOf, swept } from './ann-contest.mjs'
 import { hnswlib, lance, sheaf, usearch } from './ann-engines.mjs'
 import { made } from './made.mjs'
 import { inScratch } from './scratch.mjs'
-import { join } from 'node:path'
 
 const makers = { sheaf: sheaf(), hnswlib, usearch, lancedb: lance() }
 
@@ -38,9 +39,7 @@ export async function compared(data, makers, floors, rounds) {
     const truth = trueNeighbours(data, 'l2', 10)
     const queries = queriesOf(data)
     const curves = await swept(engines, queries, truth, Math.min(3, rounds))
-    const results = [
-      { title: `building, ${data.name}`, entries: builds, lines: curveLines(engines, curves) },
-    ]
+    const results = [{ title: `building, ${data.name}`, entries: builds, lines: curveLines(engines, curves) }]
     for (const floor of floors) {
       const title = `recall >= ${floor}, ${queries.length} queries, ${data.name}`
       results.push(await atFloor(title, engines, curves, floor, queries, rounds))

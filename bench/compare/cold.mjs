@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { race } from '../../dist/bench/harness.js'
 import { clusteredData, trueNeighbours } from '../../dist/bench/vector-data.js'
-import { duckdb, hnswlib, lance, sheaf, sqliteVec, usearch } from './ann-engines.mjs'
 import { queriesOf } from './ann-contest.mjs'
+import { duckdb, hnswlib, lance, sheaf, sqliteVec, usearch } from './ann-engines.mjs'
 import { made } from './made.mjs'
 import { inScratch } from './scratch.mjs'
 import { checkFound, encodedQuery, workedApart } from './spawned.mjs'
@@ -41,7 +41,8 @@ export const bench = {
           found.set(name, answer)
           return answer
         },
-        after: () => checkFound(name, found.get(name), truth, name === 'hnswlib' || name === 'usearch' ? 8 : 10),
+        after: () =>
+          checkFound(name, found.get(name), truth, name === 'hnswlib' || name === 'usearch' ? 8 : 10),
       }))
       const limit = 'bare node'
       const bare = { name: limit, run: () => spawnSync(process.execPath, ['-e', '0']).status }

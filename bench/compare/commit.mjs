@@ -119,7 +119,9 @@ async function growth(versions, times) {
       }
     }
     return results.map(({ way, wanted, result }) =>
-      wanted === versions.at(-1) ? { ...result, lines: linesOf(results.filter(each => each.way === way)) } : result,
+      wanted === versions.at(-1)
+        ? { ...result, lines: linesOf(results.filter(each => each.way === way)) }
+        : result,
     )
   })
 }

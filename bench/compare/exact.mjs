@@ -59,7 +59,8 @@ async function asked(data, column, query, metric, rounds) {
     const truth = new Set(run())
     for (const { name, run } of finders) {
       const wrong = Array.from(await run()).filter(row => !truth.has(row))
-      if (wrong.length > 0) throw new Error(`${title}: ${name} finds rows ${wrong}, which are not the nearest`)
+      if (wrong.length > 0)
+        throw new Error(`${title}: ${name} finds rows ${wrong}, which are not the nearest`)
     }
     const contestants = [...finders, { name: limit, run: () => column.map(sumSegment) }]
     return race({ title, contestants, rounds, bytes: data.rows.byteLength, limit })

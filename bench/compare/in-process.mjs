@@ -65,7 +65,9 @@ const works = {
   /** `options.query`: base 64 of float32 in the machine's order. */
   async search() {
     const bytes = Buffer.from(options.query, 'base64')
-    return searches[engine](new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length)))
+    return searches[engine](
+      new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length)),
+    )
   },
   /** An index over texts, in files or in memory. */
   async texts() {
@@ -79,7 +81,9 @@ const works = {
   async rows() {
     const { duckdb, lance, makeWide, sheaf, sqlite } = await import('./wide.mjs')
     const data = makeWide(options)
-    const make = { sheaf, 'sqlite, WAL, synchronous FULL': sqlite, duckdb, 'lancedb, not synced': lance }[engine]
+    const make = { sheaf, 'sqlite, WAL, synchronous FULL': sqlite, duckdb, 'lancedb, not synced': lance }[
+      engine
+    ]
     const made = await make?.()(data, path)
     return (await made?.tally())?.[0] ?? data.rows
   },

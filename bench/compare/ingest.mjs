@@ -53,7 +53,14 @@ export const bench = {
         }),
       )
       const plain = contestant(limit, path => writeFile(path, bytes))
-      const result = await race({ title, contestants: [...contestants, plain], rounds, warmups: 1, bytes, limit })
+      const result = await race({
+        title,
+        contestants: [...contestants, plain],
+        rounds,
+        warmups: 1,
+        bytes,
+        limit,
+      })
       const entries = result.entries.map(entry => ({
         ...entry,
         figures: {

@@ -34,7 +34,11 @@ export const bench = {
           rmSync(path, { recursive: true, force: true })
           mkdirSync(path)
           writeFileSync(join(path, 'package.json'), '{"name":"app","private":true}')
-          return run(npm, [...installArguments, ...(name === 'alasql' ? ['--omit=optional'] : []), ...words], path)
+          return run(
+            npm,
+            [...installArguments, ...(name === 'alasql' ? ['--omit=optional'] : []), ...words],
+            path,
+          )
         }
         const { status, stderr } = install()
         if (status !== 0) {

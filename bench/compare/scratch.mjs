@@ -19,8 +19,7 @@ export async function inScratch(work) {
 export function bytesAt(path) {
   const all = (folder, recursive) =>
     readdirSync(folder, { recursive, withFileTypes: true }).filter(file => file.isFile())
-  const size = files =>
-    files.reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).size, 0)
+  const size = files => files.reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).size, 0)
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return size(all(path, true))
   const [parent, name] = [join(path, '..'), path.slice(join(path, '..').length + 1)]
   return size(all(parent, false).filter(file => file.name.startsWith(name)))

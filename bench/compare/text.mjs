@@ -85,7 +85,11 @@ async function gains(name) {
   if (judged === null) return []
   const names = [...judged.documents.keys()]
   // What is not a word is an operator to some of them.
-  const plain = query => query.toLowerCase().replaceAll(/[^a-z0-9]+/g, ' ').trim()
+  const plain = query =>
+    query
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, ' ')
+      .trim()
   return inScratch(async (folder, engines) => {
     const entries = await made(
       makers,
@@ -95,6 +99,11 @@ async function gains(name) {
         nDCG: await meanGain(judged, async query => (await or(plain(query))).map(id => names[id])),
       }),
     )
-    return [{ title: `nDCG@10 of ${judged.grades.size} queries, indexing ${names.length} texts of ${name}`, entries }]
+    return [
+      {
+        title: `nDCG@10 of ${judged.grades.size} queries, indexing ${names.length} texts of ${name}`,
+        entries,
+      },
+    ]
   })
 }
