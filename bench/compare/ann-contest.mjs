@@ -36,14 +36,16 @@ export async function swept(engines, queries, truth, passes, share) {
   return curves
 }
 
-/** The curves, as they are drawn. */
+/** The curves, as they are drawn: without efforts that find no more than a lesser one. */
 export function curveLines(engines, curves) {
   return {
     x: { name: 'recall' },
     y: { name: 'queries/s', logarithmic: true },
     lines: engines.map(({ name }, who) => ({
       name,
-      points: curves[who].map(({ recall, perSecond }) => [recall, perSecond]),
+      points: curves[who]
+        .filter(({ recall }, i, curve) => i === 0 || curve.slice(0, i).every(less => less.recall < recall))
+        .map(({ recall, perSecond }) => [recall, perSecond]),
     })),
   }
 }

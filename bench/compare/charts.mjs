@@ -84,7 +84,8 @@ export function drawn({ x, y, lines }, theme) {
     chart.setOption({
       animation: false,
       textStyle: { fontFamily: 'system-ui, sans-serif', color: palette.text },
-      legend: { bottom: 0, textStyle: { color: palette.text }, itemWidth: 28 },
+      // Names are wider than it reckons without a page to measure them on.
+      legend: { bottom: 0, textStyle: { color: palette.text, padding: [0, 14, 0, 0] }, itemWidth: 28 },
       grid: { left: 68, right: 24, top: 16, bottom: 42 + 26 * Math.ceil(lines.length / 4) },
       xAxis: {
         ...axis(
