@@ -2,8 +2,9 @@
 import { join } from 'node:path'
 import { race } from '../../dist/bench/harness.js'
 import { seededRandom } from '../../dist/bench/random.js'
+import { agree } from './checks.mjs'
 import { made } from './made.mjs'
-import { agree, inScratch } from './scratch.mjs'
+import { inScratch } from './scratch.mjs'
 import { duckdb, lance, makeWide, sheaf, sqlite } from './wide.mjs'
 
 const makers = {

@@ -5,9 +5,10 @@ import { race } from '../../dist/bench/harness.js'
 import { clusteredData, trueNeighbours } from '../../dist/bench/vector-data.js'
 import { queriesOf } from './ann-contest.mjs'
 import { duckdb, hnswlib, lance, sheaf, sqliteVec, usearch } from './ann-engines.mjs'
+import { checkFound } from './checks.mjs'
 import { made } from './made.mjs'
 import { inScratch } from './scratch.mjs'
-import { checkFound, encodedQuery, workedApart } from './spawned.mjs'
+import { encodedQuery, workedApart } from './spawned.mjs'
 
 /** By exact search, but for those that know graphs only. */
 export const makers = {
@@ -34,6 +35,7 @@ export const bench = {
       await made(makers, engines, (make, name) => make(data, join(folder, name)))
       for (const engine of engines) await engine.close()
       const found = new Map()
+      const title = `${data.name}, a process from its start to its end`
       const contestants = engines.map(({ name }) => ({
         name,
         run() {
@@ -42,11 +44,10 @@ export const bench = {
           return answer
         },
         after: () =>
-          checkFound(name, found.get(name), truth, name === 'hnswlib' || name === 'usearch' ? 8 : 10),
+          checkFound(title, name, found.get(name), truth, name === 'hnswlib' || name === 'usearch' ? 8 : 10),
       }))
       const limit = 'bare node'
       const bare = { name: limit, run: () => spawnSync(process.execPath, ['-e', '0']).status }
-      const title = `${data.name}, a process from its start to its end`
       return [await race({ title, contestants: [...contestants, bare], rounds, limit, distribution: true })]
     })
   },

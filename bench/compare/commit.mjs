@@ -3,8 +3,9 @@ import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { race } from '../../dist/bench/harness.js'
 import { connect } from '../../dist/src/index.js'
+import { agree } from './checks.mjs'
 import { able } from './packages.mjs'
-import { agree, inScratch } from './scratch.mjs'
+import { inScratch } from './scratch.mjs'
 import { openDuckdb, openLance, openSqlite } from './stores.mjs'
 
 const durable = { sheaf, 'sqlite, WAL, synchronous FULL': sqlite(true), duckdb }

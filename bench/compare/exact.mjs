@@ -4,6 +4,7 @@ import { race } from '../../dist/bench/harness.js'
 import { kernel, makeColumn, makeQuery } from '../../dist/bench/query-exact.js'
 import { sumSegment } from '../../dist/src/kernels/exact.js'
 import { duckdb, lance, sheaf, sqliteVec } from './ann-engines.mjs'
+import { checkFound } from './checks.mjs'
 import { made } from './made.mjs'
 import { able } from './packages.mjs'
 import { inScratch } from './scratch.mjs'
@@ -45,7 +46,7 @@ async function asked(data, column, query, metric, rounds) {
       duckdb,
       lancedb: lance({ kind: null }),
     }
-    await made(makers, engines, (make, name) => make(data, join(folder, engineFile(name)), metric))
+    await made(makers, engines, (make, name) => make(data, join(folder, name), metric))
     const { run } = kernel(column, query, metric, 10)
     const inMemory = await able({ usearch: () => usearch(data.rows, query, metric) })
     const finders = [
@@ -57,17 +58,11 @@ async function asked(data, column, query, metric, rounds) {
       })),
     ]
     const truth = new Set(run())
-    for (const { name, run } of finders) {
-      const wrong = Array.from(await run()).filter(row => !truth.has(row))
-      if (wrong.length > 0)
-        throw new Error(`${title}: ${name} finds rows ${wrong}, which are not the nearest`)
-    }
+    for (const { name, run } of finders) checkFound(title, name, await run(), truth, 10)
     const contestants = [...finders, { name: limit, run: () => column.map(sumSegment) }]
     return race({ title, contestants, rounds, bytes: data.rows.byteLength, limit })
   })
 }
-
-const engineFile = name => name.replaceAll(/\W+/g, '-')
 
 /** Reads its arguments from the start of their buffers, so they must not be views into larger ones. */
 async function usearch(matrix, query, metric) {

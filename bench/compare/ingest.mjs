@@ -3,8 +3,9 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { race } from '../../dist/bench/harness.js'
 import { writeFile } from '../../dist/bench/ingest.js'
+import { agree } from './checks.mjs'
 import { able } from './packages.mjs'
-import { agree, bytesAt, inScratch } from './scratch.mjs'
+import { bytesAt, inScratch } from './scratch.mjs'
 import { duckdb, lance, makeWide, sheaf, sqlite } from './wide.mjs'
 
 const makers = {

@@ -3,11 +3,12 @@ import { join } from 'node:path'
 import { hashOf, timesOf } from '../../dist/bench/harness.js'
 import { clusteredData, trueNeighbours } from '../../dist/bench/vector-data.js'
 import { queriesOf } from './ann-contest.mjs'
+import { agree, checkFound } from './checks.mjs'
 import { makers as vectorMakers } from './cold.mjs'
 import { made } from './made.mjs'
 import { able } from './packages.mjs'
-import { agree, inScratch } from './scratch.mjs'
-import { checkFound, encodedQuery, workedApart } from './spawned.mjs'
+import { inScratch } from './scratch.mjs'
+import { encodedQuery, workedApart } from './spawned.mjs'
 import { makers as textMakers } from './text-engines.mjs'
 
 const rowEngines = ['sheaf', 'sqlite, WAL, synchronous FULL', 'duckdb', 'lancedb, not synced']
@@ -49,13 +50,14 @@ async function searching({ rows, dim, centres, hasGraphs }) {
     const engines = []
     await made(Object.fromEntries(wanted), engines, (make, name) => make(data, join(folder, name)))
     for (const engine of engines) await engine.close()
+    const title = `opening ${data.name}, and one search`
     const done = engines.map(({ name }) => {
       const worked = workedApart('search', name, join(folder, name), { query })
-      checkFound(name, worked.answer, truth, graphs.includes(name) ? 8 : 10)
+      checkFound(title, name, worked.answer, truth, graphs.includes(name) ? 8 : 10)
       return { name, ...worked }
     })
     const bare = { name: 'bare process', ...workedApart('nothing', '', folder) }
-    return told(`opening ${data.name}, and one search`, [...done, bare])
+    return told(title, [...done, bare])
   })
 }
 

@@ -1,8 +1,9 @@
 /** Changing rows of a large table: the same rows and changes for all. */
 import { join } from 'node:path'
 import { race } from '../../dist/bench/harness.js'
+import { agree } from './checks.mjs'
 import { made } from './made.mjs'
-import { agree, inScratch } from './scratch.mjs'
+import { inScratch } from './scratch.mjs'
 import { duckdb, lance, makeWide, sheaf, sqlite } from './wide.mjs'
 
 /** DuckDB merges by a key only. */

@@ -4,9 +4,10 @@ import { tableFromIPC } from 'apache-arrow'
 import { race } from '../../dist/bench/harness.js'
 import { countTasks, encodePieces, fillTable, loop, makePieces } from '../../dist/bench/query-sql.js'
 import { connect } from '../../dist/src/index.js'
+import { agree, agreed } from './checks.mjs'
 import { made } from './made.mjs'
 import { able } from './packages.mjs'
-import { agree, agreed, inScratch } from './scratch.mjs'
+import { inScratch } from './scratch.mjs'
 import { openLance, openSqlite } from './stores.mjs'
 
 export const bench = {

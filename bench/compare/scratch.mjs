@@ -24,15 +24,3 @@ export function bytesAt(path) {
   const [parent, name] = [join(path, '..'), path.slice(join(path, '..').length + 1)]
   return size(all(parent, false).filter(file => file.name.startsWith(name)))
 }
-
-/** Ends a task where an engine answers something else than the others. */
-export function agree(title, name, answer, expected) {
-  const [given, wanted] = [JSON.stringify(answer), JSON.stringify(expected)]
-  if (given !== wanted) throw new Error(`${title}: ${name} answers ${given}, not ${wanted}`)
-}
-
-/** Ends a task where not all entries of a race gave the same answer. */
-export function agreed(result) {
-  for (const { name, answer } of result.entries) agree(result.title, name, answer, result.entries[0].answer)
-  return result
-}

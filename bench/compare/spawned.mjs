@@ -16,9 +16,3 @@ export function workedApart(work, engine, path, options = {}) {
 export function encodedQuery(query) {
   return Buffer.from(query.buffer, query.byteOffset, query.byteLength).toString('base64')
 }
-
-/** Ends a task where a search in another process found other rows than `truth`: `least` of ten at least. */
-export function checkFound(engine, found, truth, least) {
-  const right = found.filter(row => truth.has(row)).length
-  if (right < least) throw new Error(`${engine} finds ${right} of the ${truth.size} nearest rows`)
-}

@@ -7,8 +7,9 @@ import { tableFromIPC } from 'apache-arrow'
 import { race } from '../../dist/bench/harness.js'
 import { countTasks, encodePieces, fillTable, loop, makePieces } from '../../dist/bench/query-sql.js'
 import { connect } from '../../dist/src/index.js'
+import { agree } from './checks.mjs'
 import { made } from './made.mjs'
-import { agree, inScratch } from './scratch.mjs'
+import { inScratch } from './scratch.mjs'
 import { openDuckdb, openLance, openSqlite } from './stores.mjs'
 
 export const bench = {
