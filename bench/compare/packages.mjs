@@ -19,7 +19,7 @@ export const packages = {
   alasql: ['alasql'],
 }
 
-export const engineOf = name => /^[\w-]+/.exec(name)[0]
+export const engineOf = name => /^[\w-]*/.exec(name)[0]
 
 const missing = new Map()
 

@@ -3,6 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatMachine, formatVersions, round } from '../../dist/bench/harness.js'
 import { drawn } from './charts.mjs'
+import { engineOf } from './packages.mjs'
 import { stored } from './results.mjs'
 
 /** Writes `index.html` and `charts/` anew into the folder of the results. Gives how many charts there are. */
@@ -66,7 +67,7 @@ function oneCase({ title, entries, limit, lines }, draw) {
     'p50',
     'p95',
     ...(hasBytes ? ['GB/s'] : []),
-    'x first',
+    engineOf(entries[0].name) === 'sheaf' ? 'x Sheaf' : 'x first',
     ...(least === undefined ? [] : ['x limit']),
     ...figures,
   ]

@@ -1,8 +1,5 @@
 /** Filters over the same rows, warm: one function per engine, the same SQL for all that know it. */
-import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { tableFromIPC } from 'apache-arrow'
 import { race } from '../../dist/bench/harness.js'
 import { countTasks, encodePieces, fillTable, loop, makePieces } from '../../dist/bench/query-sql.js'
@@ -10,7 +7,7 @@ import { connect } from '../../dist/src/index.js'
 import { agree } from './checks.mjs'
 import { made } from './made.mjs'
 import { inScratch } from './scratch.mjs'
-import { openDuckdb, openLance, openSqlite } from './stores.mjs'
+import { fillDuckdb, openDuckdb, openLance, openSqlite } from './stores.mjs'
 
 export const bench = {
   name: 'sql',
@@ -22,8 +19,8 @@ export const bench = {
     const pieces = makePieces(rows, 1)
     return inScratch(async (folder, engines) => {
       const makers = { sheaf, duckdb, lancedb: lance, sqlite, alasql }
-      const fills = await made(makers, engines, (make, name) => make(join(folder, name), pieces))
-      const results = [{ title: `${rows} rows in, no indexes`, entries: fills }]
+      await made(makers, engines, (make, name) => make(join(folder, name), pieces))
+      const results = []
       for (const task of countTasks(rows)) {
         const title = `${task.filter}: count of ${rows} rows`
         const plain = loop(task, pieces)
@@ -56,28 +53,23 @@ async function sheaf(path, pieces) {
 }
 
 async function duckdb(path, pieces) {
-  const rows = `${path}.csv`
-  await pipeline(Readable.from(csvLines(pieces)), createWriteStream(rows))
-  const { connection, ask, close } = await openDuckdb(`${path}.duck`)
-  await connection.run('CREATE TABLE t (id BIGINT, x DOUBLE, cat VARCHAR, flag BOOLEAN, ts TIMESTAMP)')
-  await connection.run(`COPY t FROM '${rows}' (HEADER false)`)
-  await connection.run('CHECKPOINT')
-  return {
-    count: async filter => Number((await ask(`SELECT count(*) FROM t WHERE ${filter}`))[0][0]),
-    close,
-  }
-}
-
-function* csvLines(pieces) {
+  const { BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, VARCHAR } = await import('@duckdb/node-api')
+  const duck = await openDuckdb(`${path}.duck`)
+  await duck.connection.run('CREATE TABLE t (id BIGINT, x DOUBLE, cat VARCHAR, flag BOOLEAN, ts TIMESTAMP)')
   for (const { rows, id, x, cat, flag, ts } of pieces) {
-    let text = ''
-    for (let i = 0; i < rows; i++) {
-      text += `${id[i]},${x[i]},${wordAt(cat, i)},${isSet(flag, i)},${new Date(Number(ts[i] / 1000n)).toISOString().slice(0, 19)}\n`
-      if (text.length > 65536 || i === rows - 1) {
-        yield text
-        text = ''
-      }
+    const write = (i, vector, first, length) => {
+      if (i === 0) vector.items.set(id.subarray(first, first + length))
+      if (i === 1) vector.items.set(x.subarray(first, first + length))
+      if (i === 2) for (let n = 0; n < length; n++) vector.setItem(n, wordAt(cat, first + n))
+      if (i === 3) for (let n = 0; n < length; n++) vector.setItem(n, isSet(flag, first + n))
+      if (i === 4) vector.items.set(ts.subarray(first, first + length))
     }
+    await fillDuckdb(duck, 't', [BIGINT, DOUBLE, VARCHAR, BOOLEAN, TIMESTAMP], rows, write)
+  }
+  await duck.connection.run('CHECKPOINT')
+  return {
+    count: async filter => Number((await duck.ask(`SELECT count(*) FROM t WHERE ${filter}`))[0][0]),
+    close: duck.close,
   }
 }
 
