@@ -85,7 +85,7 @@ export function drawn({ x, y, lines }, theme) {
       animation: false,
       textStyle: { fontFamily: 'system-ui, sans-serif', color: palette.text },
       // Names are wider than it reckons without a page to measure them on.
-      legend: { bottom: 0, textStyle: { color: palette.text, padding: [0, 14, 0, 0] }, itemWidth: 28 },
+      legend: { bottom: 0, itemGap: 28, textStyle: { color: palette.text } },
       grid: { left: 68, right: 24, top: 16, bottom: 42 + 26 * Math.ceil(lines.length / 4) },
       xAxis: {
         ...axis(
