@@ -34,8 +34,8 @@ export const bench = {
     const results = []
     for (const size of searched) results.push(await searching(size))
     results.push(
-      await building('texts', Object.keys(textMakers), texts, `indexing ${texts.documents} texts`),
-      await building('rows', rowEngines, written, `writing ${written.rows} rows of ${written.dim} float32`),
+      await building('texts', Object.keys(textMakers), texts, count => `indexing ${count} texts`),
+      await building('rows', rowEngines, written, count => `writing ${count} rows of ${written.dim} float32`),
     )
     return results
   },
@@ -62,10 +62,11 @@ async function searching({ rows, dim, centres, hasGraphs }) {
 }
 
 /** Beside a process that has only what is to be written. */
-async function building(work, names, options, title) {
+async function building(work, names, options, titleOf) {
   return inScratch(async folder => {
     const engines = Object.keys(await able(Object.fromEntries(names.map(name => [name, null]))))
     const bare = { name: 'the data alone', ...workedApart(work, '', folder, options) }
+    const title = titleOf(bare.answer)
     const done = engines.map(name => {
       const worked = workedApart(work, name, join(folder, name), options)
       agree(title, name, worked.answer, bare.answer)
