@@ -1,9 +1,7 @@
 /** Which packages the engines are, which of them are here, and of what version. */
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 
-const here = fileURLToPath(new URL('.', import.meta.url))
+const manifest = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
 
 /** By the first word of a contestant's name. The first package is the engine, the others are what it runs in. */
 export const packages = {
@@ -54,6 +52,8 @@ export function versionsOf(cases) {
   return Object.fromEntries(Array.from(names, name => [name, versionOf(name)]))
 }
 
+/** All are pinned. */
 export function versionOf(name) {
-  return JSON.parse(readFileSync(join(here, 'node_modules', name, 'package.json'), 'utf8')).version
+  const { dependencies, optionalDependencies } = manifest
+  return dependencies[name] ?? optionalDependencies[name]
 }
