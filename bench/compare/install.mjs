@@ -13,7 +13,7 @@ const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 export const bench = {
   name: 'install',
   question:
-    'how large is a production install, and how long does npm take to it from its cache? (hnswlib and usearch and sqlite: built by a compiler where there is no binary for the machine; alasql without its optional packages, of which there are more than 400)',
+    'how large is a production install, and how long does npm take to it from its cache? (hnswlib, usearch and sqlite: built by a compiler where there is no binary for the machine; sqlite-vec: beside sqlite; alasql without its optional packages, of which there are more than 400)',
   small: { engines: ['minisearch', 'flexsearch'], rounds: 1 },
   full: { engines: Object.keys(packages), rounds: 1 },
   async run({ engines, rounds }) {
@@ -24,7 +24,10 @@ export const bench = {
       const wanted = {
         sheaf: [tarball],
         ...Object.fromEntries(
-          engines.map(engine => [engine, packages[engine].map(name => `${name}@${versionOf(name)}`)]),
+          engines.map(engine => {
+            const [name] = packages[engine]
+            return [engine, [`${name}@${versionOf(name)}`]]
+          }),
         ),
       }
       const contestants = []
