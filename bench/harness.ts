@@ -19,6 +19,8 @@ export interface Contestant {
   readonly name: string
   /** Does the work once. What it returns is hashed outside the measured time. */
   run(): Answer | Promise<Answer>
+  /** What is done after each run without being measured: looking at what it left, and taking that away. */
+  after?(): void | Promise<void>
 }
 
 /** Typed arrays are hashed by their bytes, everything else as JSON. */
@@ -36,6 +38,10 @@ export interface Race {
   readonly warmups?: number
   /** Bytes that one run looks at, for GB/s. */
   readonly bytes?: number
+  /** Name of the contestant that does no more than the machine must: reads the bytes, syncs them, starts a process. */
+  readonly limit?: string
+  /** Whether to tell how the times of all rounds are distributed. Default false. */
+  readonly distribution?: boolean
 }
 
 /** Milliseconds. */
@@ -61,7 +67,24 @@ export interface Entry {
 export interface CaseResult {
   readonly title: string
   readonly entries: readonly Entry[]
+  /** Name of the entry that shows what the machine allows. */
+  readonly limit?: string
+  /** What is better drawn than told. */
+  readonly lines?: Lines
 }
+
+/** One line for each contestant, through points in order of x. */
+export interface Lines {
+  readonly x: Axis
+  readonly y: Axis
+  readonly lines: readonly { readonly name: string; readonly points: readonly Point[] }[]
+}
+export interface Axis {
+  readonly name: string
+  /** Whether equal ratios are drawn equally long. Default: equal differences are. */
+  readonly logarithmic?: boolean
+}
+export type Point = readonly [x: number, y: number]
 
 export interface Machine {
   readonly cpu: string
@@ -77,6 +100,10 @@ export interface Report {
   readonly startedAt: string
   readonly machine: Machine
   readonly parameters: unknown
+  /** What asks this again. */
+  readonly command?: string
+  /** Of what stands beside Sheaf. */
+  readonly versions?: Readonly<Record<string, string>>
   readonly cases: readonly CaseResult[]
 }
 
@@ -123,7 +150,15 @@ export async function runBench<Parameters>(
 }
 
 /** Runs the contestants in turn; who begins changes from round to round. Throws when an answer changes. */
-export async function race({ title, contestants, rounds, warmups = 2, bytes }: Race): Promise<CaseResult> {
+export async function race({
+  title,
+  contestants,
+  rounds,
+  warmups = 2,
+  bytes,
+  limit,
+  distribution = false,
+}: Race): Promise<CaseResult> {
   const times = contestants.map(() => new Float64Array(rounds))
   const answers: string[] = []
   for (let round = -warmups; round < rounds; round++) {
@@ -132,6 +167,7 @@ export async function race({ title, contestants, rounds, warmups = 2, bytes }: R
       const started = process.hrtime.bigint()
       const answer = await contestants[who]!.run()
       const elapsed = Number(process.hrtime.bigint() - started) / 1e6
+      await contestants[who]!.after?.()
       if (round >= 0) times[who]![round] = elapsed
       const hash = hashOf(answer)
       answers[who] ??= hash
@@ -152,7 +188,29 @@ export async function race({ title, contestants, rounds, warmups = 2, bytes }: R
       answer: answers[who]!,
     }
   })
-  return { title, entries }
+  return {
+    title,
+    entries,
+    ...(limit !== undefined && { limit }),
+    ...(distribution && { lines: distributions(contestants, times) }),
+  }
+}
+
+const shares = [0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 1]
+
+/** How long what share of the times is at most. */
+export function distributions(
+  named: readonly { readonly name: string }[],
+  times: readonly Float64Array[],
+): Lines {
+  return {
+    x: { name: 'share of all' },
+    y: { name: 'ms at most', logarithmic: true },
+    lines: named.map(({ name }, who) => ({
+      name,
+      points: shares.map((share): Point => [share, quantile(times[who]!, share)]),
+    })),
+  }
 }
 
 /** Watches the event loop; the function it gives ends that and tells the longest time between two of its turns. */
@@ -191,27 +249,40 @@ export function machine(): Machine {
 }
 
 /** A report as a person reads it. */
-export function formatReport({ bench, question, machine, parameters, cases }: Report): string {
-  const { cpu, cores, memoryGiB, platform, node } = machine
+export function formatReport({ bench, question, machine, parameters, versions, cases }: Report): string {
   const lines = [
     `${bench}: ${question}`,
-    `${cpu}, ${cores} cores, ${memoryGiB} GiB, ${platform}, node ${node}`,
+    formatMachine(machine),
+    ...(versions === undefined ? [] : [formatVersions(versions)]),
     `${JSON.stringify(parameters)}`,
   ]
-  for (const { title, entries } of cases) {
+  for (const { title, entries, limit } of cases) {
+    const least = entries.find(({ name }) => name === limit)?.milliseconds.p50
     const widest = Math.max(title.length, ...entries.map(entry => entry.name.length + 2))
-    lines.push('', `${title.padEnd(widest)}       min       p50       p95   GB/s  x first  answer`)
+    const heads = `       min       p50       p95   GB/s  x first${least === undefined ? '' : '  x limit'}  answer`
+    lines.push('', title.padEnd(widest) + heads)
     for (const entry of entries) {
       const { min, p50, p95 } = entry.milliseconds
       const figures = Object.entries(entry.figures ?? {}).map(([name, value]) => `  ${name} ${round(value)}`)
       lines.push(
         `  ${entry.name.padEnd(widest - 2)}${[min, p50, p95].map(time => round(time).padStart(10)).join('')}` +
           `${(entry.gigabytesPerSecond === undefined ? '' : round(entry.gigabytesPerSecond)).padStart(7)}` +
-          `${entry.relativeTime.toFixed(2).padStart(9)}  ${entry.answer}${figures.join('')}`,
+          `${entry.relativeTime.toFixed(2).padStart(9)}` +
+          `${least === undefined ? '' : (p50 / least).toFixed(2).padStart(9)}  ${entry.answer}${figures.join('')}`,
       )
     }
   }
   return lines.join('\n')
+}
+
+export function formatMachine({ cpu, cores, memoryGiB, platform, node }: Machine): string {
+  return `${cpu}, ${cores} cores, ${memoryGiB} GiB, ${platform}, node ${node}`
+}
+
+export function formatVersions(versions: Readonly<Record<string, string>>): string {
+  return Object.entries(versions)
+    .map(([name, version]) => `${name} ${version}`)
+    .join(', ')
 }
 
 export function timesOf(times: Float64Array): Times {
@@ -225,7 +296,7 @@ function quantile(values: Float64Array, share: number): number {
 }
 
 /** Three significant digits, without an exponent. */
-function round(value: number): string {
+export function round(value: number): string {
   return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(value >= 1 ? 2 : 3)
 }
 

@@ -134,7 +134,8 @@ async function ingest(path: string, schema: Schema, data: Iterable<object>): Pro
   return rows
 }
 
-async function writeFile(path: string, bytes: number): Promise<void> {
+/** Durably. */
+export async function writeFile(path: string, bytes: number): Promise<void> {
   const piece = new Uint8Array(4 * 1024 * 1024).fill(7)
   const file = await open(path, 'wx')
   for (let left = bytes; left > 0; left -= piece.length) {

@@ -2,7 +2,7 @@
  * One kind of work on a large table in a process of its own: what `memory` measures. Arguments: the work, the root, and as
  * JSON the rows of the table, the dimension of its vectors, and `cacheBytes`. Prints as JSON what it took and its answer.
  */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
@@ -18,6 +18,7 @@ import {
   Utf8,
 } from 'apache-arrow'
 import { connect } from 'sheaf'
+import { peakBytes } from './peak-bytes.mjs'
 
 const [name, root, json] = process.argv.slice(2)
 const { rows, dim, cacheBytes } = JSON.parse(json)
@@ -155,15 +156,6 @@ const works = {
     await table.addColumns({ twice: 'score * 2' })
     return (await table.schema()).fields.length
   }),
-}
-
-/** The most memory this process has had, by the kernel's count where it tells: what a process inherits it does not count. */
-function peakBytes() {
-  try {
-    return 1024 * Number(/VmHWM:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'latin1'))[1])
-  } catch {
-    return 1024 * process.resourceUsage().maxRSS
-  }
 }
 
 const started = performance.now()

@@ -8,7 +8,8 @@ import type { Schema } from '../src/arrow/types.js'
 import { connect, type Namespace, type Table, type TextQuery } from '../src/index.js'
 import { ArrowRows } from '../src/namespace/arrow-rows.js'
 import { builtIndex } from './built-index.js'
-import { type Bench, type CaseResult, type Contestant, race, timesOf } from './harness.js'
+import { type Bench, type CaseResult, timesOf } from './harness.js'
+import { timedOneByOne } from './one-by-one.js'
 import { seededRandom } from './random.js'
 import { glosses, type TextData, textQueries, zipfTexts } from './text-data.js'
 
@@ -187,48 +188,4 @@ function answered(title: string, ways: readonly TextWay[], rounds: number): Prom
     })),
     rounds,
   )
-}
-
-export interface Asker<Query> {
-  readonly name: string
-  readonly queries: readonly Query[]
-  readonly ask: (query: Query) => readonly number[] | Promise<readonly number[]>
-}
-
-/**
- * A race through all queries, each timed alone: `p50Ms` and `p95Ms` are quantiles over the queries of what each took at the median of
- * the rounds.
- */
-export async function timedOneByOne<Query>(
-  title: string,
-  askers: readonly Asker<Query>[],
-  rounds: number,
-): Promise<CaseResult> {
-  const warmups = 2
-  const times = askers.map(({ queries }) => queries.map(() => new Float64Array(rounds)))
-  const contestants = askers.map(({ name, queries, ask }, who): Contestant => {
-    let round = -warmups
-    return {
-      name,
-      async run() {
-        const found: number[] = []
-        for (const [q, query] of queries.entries()) {
-          const begun = performance.now()
-          const ids = await ask(query)
-          if (round >= 0) times[who]![q]![round] = performance.now() - begun
-          found.push(...ids)
-        }
-        round++
-        return Uint32Array.from(found)
-      },
-    }
-  })
-  const { entries } = await race({ title, contestants, rounds, warmups })
-  return {
-    title,
-    entries: entries.map((entry, who) => {
-      const { p50, p95 } = timesOf(Float64Array.from(times[who]!, own => timesOf(own).p50))
-      return { ...entry, figures: { p50Ms: p50, p95Ms: p95 } }
-    }),
-  }
 }

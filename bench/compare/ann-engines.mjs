@@ -1,12 +1,13 @@
-/** Engines that find the approximately nearest rows, behind one interface, and how they are compared. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import * as lancedb from '@lancedb/lancedb'
+/**
+ * Engines that find the nearest rows, behind one interface. A maker is given vectors, a path of its own, and a metric (default `l2`);
+ * what it makes has `efforts`, the least first, of which exact ones have one, and `search(query, effort, share)`, which gives numbers of
+ * rows: of all, or of those that `sharesOf` gives less than `share`.
+ */
 import {
   Field,
   FixedSizeList,
   Float32,
+  Float64,
   Int32,
   makeData,
   RecordBatch,
@@ -14,86 +15,30 @@ import {
   Struct,
   Table,
 } from 'apache-arrow'
-import { MetricKind, ScalarKind, Index as Usearch } from 'usearch'
-import { race } from '../../dist/bench/harness.js'
-import { vectorTable } from '../../dist/bench/query-vector.js'
-import { recallOf, trueNeighbours } from '../../dist/bench/vector-data.js'
+import { sharesOf, vectorTable } from '../../dist/bench/query-vector.js'
 import { connect } from '../../dist/src/index.js'
-import { made } from './made.mjs'
+import { fillDuckdb, openDuckdb, openLance, openSqlite } from './stores.mjs'
 
-/** Needs a compiler to be installed; absent where there was none. */
-export const hnswlib = await import('hnswlib-node').then(
-  module => module.default,
-  () => null,
-)
-
-/** Builds what each of `makers` makes, and asks it for as much as reaches a recall. Figures are relative to the first. */
-export async function compared(data, makers, floors, rounds) {
-  const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
-  const truth = trueNeighbours(data, 'l2', 10)
-  const engines = []
-  try {
-    const builds = await made(makers, engines, (make, name) => make(data, join(folder, name)))
-    const results = [{ title: `building, ${data.name}`, entries: builds }]
-    const queries = Array.from(truth, (_, q) => data.queries.slice(q * data.dim, (q + 1) * data.dim))
-    for (const floor of floors) {
-      const contestants = []
-      const recalls = []
-      for (const engine of engines) {
-        const { effort, recall } = await leastEffort(engine, queries, truth, floor)
-        recalls.push(recall)
-        contestants.push({
-          name: `${engine.name}, ${effort}`,
-          async run() {
-            const found = []
-            for (const query of queries) found.push(...(await engine.search(query, effort)))
-            return found.length
-          },
-        })
-      }
-      const title = `recall >= ${floor}, ${queries.length} queries, ${data.name}`
-      const { entries } = await race({ title, contestants, rounds, warmups: 1 })
-      const figured = entries.map((entry, i) => ({
-        ...entry,
-        figures: { recall: recalls[i], perSecond: (1000 * queries.length) / entry.milliseconds.p50 },
-      }))
-      results.push({ title, entries: figured })
-    }
-    return results
-  } finally {
-    for (const engine of engines) await engine.close()
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-/** What to try of how hard a graph is searched, or how many partitions are. */
+/** How hard a graph is searched, or how many partitions are. */
 const efs = [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024]
 const probes = [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256]
+/** What is exact has nothing to choose. */
+const one = ['exact']
 
-async function leastEffort(engine, queries, truth, floor) {
-  let recall = 0
-  const { efforts } = engine
-  for (const effort of efforts) {
-    const found = []
-    for (const query of queries) found.push(await engine.search(query, effort))
-    recall = recallOf(truth, found)
-    if (recall >= floor) return { effort, recall }
-  }
-  return { effort: efforts.at(-1), recall }
-}
-
+/** `type: null`: no index, so exact. */
 export function sheaf({ type = 'IVF_HNSW_SQ', buildThreads = 1 } = {}) {
-  return async (data, folder) => {
+  return async (data, folder, metric = 'l2') => {
     const ns = await connect(folder, { buildThreads, upkeep: { compact: false } })
     const table = await vectorTable(ns, data)
-    await table.createIndex('vector', { type, waitTimeoutMs: 3_600_000 })
-    const isGraph = type.startsWith('IVF_HNSW')
+    const isGraph = type?.startsWith('IVF_HNSW')
+    if (type !== null) await table.createIndex('vector', { type, waitTimeoutMs: 3_600_000 })
     return {
-      efforts: isGraph ? efs : probes,
-      async search(query, effort) {
-        const asked = table.search(query).select(['id']).limit(10)
-        const rows = await (isGraph ? asked.ef(effort) : asked.nprobes(effort)).toArray()
-        return rows.map(row => row.id)
+      efforts: type === null ? one : isGraph ? efs : probes,
+      async search(query, effort, share = 1) {
+        let asked = table.search(query).distanceType(metric).select(['id']).limit(10)
+        if (share < 1) asked = asked.where('share < ?', [share])
+        if (type !== null) asked = isGraph ? asked.ef(effort) : asked.nprobes(effort)
+        return (await asked.toArray()).map(row => row.id)
       },
       close: () => ns.close(),
     }
@@ -104,23 +49,28 @@ function rowsOf({ dim, rows }) {
   return Array.from({ length: rows.length / dim }, (_, i) => rows.subarray(i * dim, (i + 1) * dim))
 }
 
-export function hnswlibNode(data) {
-  const index = new hnswlib.HierarchicalNSW('l2', data.dim)
+export async function hnswlib(data, path) {
+  const { HierarchicalNSW } = (await import('hnswlib-node')).default
+  const index = new HierarchicalNSW('l2', data.dim)
   const rows = rowsOf(data)
   index.initIndex(rows.length, 16, 200)
   for (const [i, row] of rows.entries()) index.addPoint(Array.from(row), i)
+  index.writeIndexSync(`${path}.hnsw`)
+  const shares = sharesOf(rows.length)
   return {
     efforts: efs,
-    search(query, ef) {
+    search(query, ef, share = 1) {
       index.setEf(ef)
-      return index.searchKnn(Array.from(query), 10).neighbors
+      const filter = share < 1 ? row => shares[row] < share : undefined
+      return index.searchKnn(Array.from(query), 10, filter).neighbors
     },
     close() {},
   }
 }
 
-/** What a search looks at is fixed when an index is made: one is made for each effort, from a file. */
-export async function usearch(data, folder) {
+/** What a search looks at is fixed when an index is made: one is made for each effort, from a file. Knows no filter. */
+export async function usearch(data, path) {
+  const { Index, MetricKind, ScalarKind } = await import('usearch')
   const options = ef => ({
     metric: MetricKind.L2sq,
     quantization: ScalarKind.F32,
@@ -129,16 +79,16 @@ export async function usearch(data, folder) {
     expansion_add: 200,
     expansion_search: ef,
   })
-  const index = new Usearch(options(10))
+  const index = new Index(options(10))
   for (const [i, row] of rowsOf(data).entries()) index.add(BigInt(i), row.slice())
-  index.save(`${folder}.usearch`)
+  index.save(`${path}.usearch`)
   let opened = null
   return {
     efforts: efs,
     search(query, ef) {
       if (opened?.ef !== ef) {
-        opened = { ef, index: new Usearch(options(ef)) }
-        opened.index.load(`${folder}.usearch`)
+        opened = { ef, index: new Index(options(ef)) }
+        opened.index.load(`${path}.usearch`)
       }
       return Array.from(opened.index.search(query, 10, 1).keys, Number)
     },
@@ -146,26 +96,93 @@ export async function usearch(data, folder) {
   }
 }
 
-/** A graph unless partitions are given. `refined`: how many times as many rows as wanted are measured exactly. */
-export function lance({ partitions = 0, refined = 0 } = {}) {
-  return async (data, folder) => {
-    const db = await lancedb.connect(folder)
+/**
+ * `kind`: a graph unless `pq`, in so many `partitions`, or `null` for no index. `refined`: how many times as many rows as wanted are
+ * measured exactly.
+ */
+export function lance({ kind = 'hnsw', partitions = 1, refined = 0 } = {}) {
+  return async (data, folder, metric = 'l2') => {
+    const { lancedb, db } = await openLance(folder)
     const table = await db.createTable('vectors', arrowTable(data))
-    const config =
-      partitions === 0
-        ? lancedb.Index.hnswSq({ distanceType: 'l2', numPartitions: 1, m: 16, efConstruction: 200 })
-        : lancedb.Index.ivfPq({ distanceType: 'l2', numPartitions: partitions, numSubVectors: data.dim / 4 })
-    await table.createIndex('vector', { config })
+    const config = {
+      hnsw: () =>
+        lancedb.Index.hnswSq({ distanceType: metric, numPartitions: 1, m: 16, efConstruction: 200 }),
+      pq: () =>
+        lancedb.Index.ivfPq({ distanceType: metric, numPartitions: partitions, numSubVectors: data.dim / 4 }),
+    }[kind]?.()
+    if (config !== undefined) await table.createIndex('vector', { config })
+    const efforts = { hnsw: efs, pq: probes.filter(count => count <= partitions) }[kind] ?? one
     return {
-      efforts: partitions === 0 ? efs : probes.filter(count => count <= partitions),
-      async search(query, effort) {
-        const asked = table.query().nearestTo(query).select(['id', '_distance']).limit(10)
-        const harder = partitions === 0 ? asked.ef(Math.max(effort, 10 * refined)) : asked.nprobes(effort)
-        const found = await (refined === 0 ? harder : harder.refineFactor(refined)).toArrow()
-        return Array.from(found.getChild('id').toArray())
+      efforts,
+      async search(query, effort, share = 1) {
+        let asked = table.query().nearestTo(query).distanceType(metric).select(['id', '_distance']).limit(10)
+        if (share < 1) asked = asked.where(`share < ${share}`)
+        if (kind === 'hnsw') asked = asked.ef(Math.max(effort, 10 * refined))
+        if (kind === 'pq') asked = asked.nprobes(effort)
+        if (refined > 0) asked = asked.refineFactor(refined)
+        return Array.from((await asked.toArrow()).getChild('id')?.toArray() ?? [])
       },
       close: () => db.close(),
     }
+  }
+}
+
+/** Exact, and knows no dot product. */
+export async function sqliteVec(data, path, metric = 'l2') {
+  const db = await openSqlite(`${path}.db`, { isSynced: false, hasVectors: true })
+  const column = `vector float[${data.dim}] distance_metric=${metric}`
+  db.exec(`CREATE VIRTUAL TABLE vectors USING vec0 (id INTEGER PRIMARY KEY, share FLOAT, ${column})`)
+  const insert = db.prepare('INSERT INTO vectors (id, share, vector) VALUES (?, ?, ?)')
+  const rows = rowsOf(data)
+  const shares = sharesOf(rows.length)
+  db.transaction(() => {
+    for (const [i, row] of rows.entries()) insert.run(BigInt(i), shares[i], row)
+  })()
+  const nearest = 'SELECT id FROM vectors WHERE vector MATCH ? AND k = 10'
+  const all = db.prepare(`${nearest} ORDER BY distance`).pluck()
+  const some = db.prepare(`${nearest} AND share < ? ORDER BY distance`).pluck()
+  return {
+    efforts: one,
+    search: (query, _, share = 1) => (share < 1 ? some.all(query, share) : all.all(query)),
+    close: () => db.close(),
+  }
+}
+
+const distances = {
+  l2: 'array_distance',
+  cosine: 'array_cosine_distance',
+  dot: 'array_negative_inner_product',
+}
+
+/** Exact. */
+export async function duckdb(data, path, metric = 'l2') {
+  const { ARRAY, DOUBLE, FLOAT, INTEGER } = await import('@duckdb/node-api')
+  const duck = await openDuckdb(`${path}.duck`)
+  const { dim, rows } = data
+  const shares = sharesOf(rows.length / dim)
+  await duck.connection.run(`CREATE TABLE vectors (id INTEGER, share DOUBLE, vector FLOAT[${dim}])`)
+  const types = [INTEGER, DOUBLE, ARRAY(FLOAT, dim)]
+  await fillDuckdb(duck, 'vectors', types, rows.length / dim, (i, vector, first, length) => {
+    if (i === 0) for (let n = 0; n < length; n++) vector.setItem(n, first + n)
+    if (i === 1) vector.items.set(shares.subarray(first, first + length))
+    if (i === 2) vector.childData.items.set(rows.subarray(first * dim, (first + length) * dim))
+  })
+  const ask = where =>
+    duck.connection.prepare(
+      `SELECT id FROM vectors ${where} ORDER BY ${distances[metric]}(vector, $1::FLOAT[${dim}]) LIMIT 10`,
+    )
+  const { arrayValue } = await import('@duckdb/node-api')
+  const all = await ask('')
+  const some = await ask('WHERE share < $2')
+  return {
+    efforts: one,
+    async search(query, _, share = 1) {
+      const statement = share < 1 ? some : all
+      statement.bindArray(1, arrayValue(Array.from(query)), ARRAY(FLOAT, dim))
+      if (share < 1) statement.bindDouble(2, share)
+      return (await statement.runAndReadAll()).getRows().map(([id]) => id)
+    },
+    close: duck.close,
   }
 }
 
@@ -175,8 +192,13 @@ function arrowTable({ dim, rows }) {
   const floats = makeData({ type: new Float32(), data: rows })
   const vectors = makeData({ type, length: count, nullCount: 0, child: floats })
   const ids = makeData({ type: new Int32(), data: Int32Array.from({ length: count }, (_, i) => i) })
-  const schema = new Schema([new Field('id', new Int32(), false), new Field('vector', type, true)])
-  const children = [ids, vectors]
+  const shares = makeData({ type: new Float64(), data: sharesOf(count) })
+  const schema = new Schema([
+    new Field('id', new Int32(), false),
+    new Field('share', new Float64(), false),
+    new Field('vector', type, true),
+  ])
+  const children = [ids, shares, vectors]
   const struct = makeData({ type: new Struct(schema.fields), length: count, nullCount: 0, children })
   return new Table(schema, [new RecordBatch(schema, struct)])
 }

@@ -1,6 +1,7 @@
 /** As `ann`, of a table that is larger than most, by those that keep it on disk: by graphs, and by codes of few bytes a row. */
 import { clusteredData } from '../../dist/bench/vector-data.js'
-import { compared, lance, sheaf } from './ann-engines.mjs'
+import { compared } from './ann.mjs'
+import { lance, sheaf } from './ann-engines.mjs'
 
 export const bench = {
   name: 'ann-large',
@@ -17,7 +18,7 @@ export const bench = {
     }
     const codes = {
       'sheaf, IVF_PQ': sheaf({ type: 'IVF_PQ' }),
-      'lancedb, IVF_PQ, refined': lance({ partitions, refined: 10 }),
+      'lancedb, IVF_PQ, refined': lance({ kind: 'pq', partitions, refined: 10 }),
     }
     return [
       ...(await compared(data, codes, [0.9], rounds)),

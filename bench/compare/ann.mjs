@@ -1,13 +1,13 @@
-/** Approximate nearest rows at equal recall: one function per engine, the same rows and queries for all, one query at a time. */
-import { clusteredData, fashionData } from '../../dist/bench/vector-data.js'
-import { compared, hnswlib, hnswlibNode, lance, sheaf, usearch } from './ann-engines.mjs'
+/** Approximate nearest rows at equal recall: the same rows and queries for all, one query at a time. */
 
-const makers = {
-  sheaf: sheaf(),
-  ...(hnswlib !== null && { hnswlib: hnswlibNode }),
-  usearch,
-  lancedb: lance(),
-}
+import { join } from 'node:path'
+import { clusteredData, fashionData, trueNeighbours } from '../../dist/bench/vector-data.js'
+import { atFloor, curveLines, queriesOf, swept } from './ann-contest.mjs'
+import { hnswlib, lance, sheaf, usearch } from './ann-engines.mjs'
+import { made } from './made.mjs'
+import { inScratch } from './scratch.mjs'
+
+const makers = { sheaf: sheaf(), hnswlib, usearch, lancedb: lance() }
 
 export const bench = {
   name: 'ann',
@@ -30,4 +30,20 @@ export const bench = {
     for (const data of all) results.push(...(await compared(data, makers, floors, rounds)))
     return results
   },
+}
+
+/** Builds what each of `makers` makes, and asks it for as much as reaches a recall. Figures are relative to the first. */
+export async function compared(data, makers, floors, rounds) {
+  return inScratch(async (folder, engines) => {
+    const builds = await made(makers, engines, (make, name) => make(data, join(folder, name)))
+    const truth = trueNeighbours(data, 'l2', 10)
+    const queries = queriesOf(data)
+    const curves = await swept(engines, queries, truth, Math.min(3, rounds))
+    const results = [{ title: `building, ${data.name}`, entries: builds, lines: curveLines(engines, curves) }]
+    for (const floor of floors) {
+      const title = `recall >= ${floor}, ${queries.length} queries, ${data.name}`
+      results.push(await atFloor(title, engines, curves, floor, queries, rounds))
+    }
+    return results
+  })
 }

@@ -1,56 +1,75 @@
-/** Many rows into a fresh table: one function per engine, the same Arrow table for all. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+/** Many rows into a fresh table: the same rows for all. */
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import * as lancedb from '@lancedb/lancedb'
-import { tableFromIPC } from 'apache-arrow'
 import { race } from '../../dist/bench/harness.js'
-import { makeBatches } from '../../dist/bench/wide-rows.js'
-import { concatChunks, encodeIpcStream } from '../../dist/src/arrow/encode-ipc.js'
-import { connect } from '../../dist/src/index.js'
+import { writeFile } from '../../dist/bench/ingest.js'
+import { agree } from './checks.mjs'
+import { able } from './packages.mjs'
+import { bytesAt, inScratch } from './scratch.mjs'
+import { duckdb, lance, makeWide, sheaf, sqlite } from './wide.mjs'
+
+const makers = {
+  sheaf: sheaf(),
+  'sqlite, WAL, synchronous FULL': sqlite(),
+  duckdb: duckdb(),
+  'lancedb, not synced': lance(),
+  'sqlite, not synced': sqlite({ isSynced: false }),
+}
 
 export const bench = {
   name: 'ingest',
   question:
-    'who writes many rows sooner? (lancedb syncs nothing to disk: what it answered may be lost with the power)',
+    'who writes many rows sooner? (sheaf and lancedb are given an Arrow table, sqlite and duckdb rows; of what is not synced, all may be lost with the power)',
   small: { rows: 20_000, dim: 16, batchRows: 5_000, rounds: 2 },
   full: { rows: 1_000_000, dim: 128, batchRows: 10_000, rounds: 5 },
   async run({ rounds, ...size }) {
-    const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
-    const { schema, batches } = makeBatches(size)
-    const table = tableFromIPC(concatChunks(encodeIpcStream(schema, batches)))
-    let roots = 0
-    const fresh = () => join(folder, `root-${roots++}`)
-    try {
-      return [
-        await race({
-          title: `${size.rows} rows of an Arrow table in batches of ${size.batchRows}, vectors of ${size.dim} float32`,
-          contestants: [
-            { name: 'sheaf', run: () => sheaf(fresh(), table) },
-            { name: 'lancedb, no sync', run: () => lance(fresh(), table) },
-          ],
-          rounds,
-          warmups: 1,
+    const data = makeWide(size)
+    const title = `${size.rows} rows in batches of ${size.batchRows}, vectors of ${size.dim} float32`
+    return inScratch(async folder => {
+      const megabytes = {}
+      const limit = 'as many bytes to one file, synced'
+      const bytes = size.rows * (4 * size.dim + 8 + 44)
+      /** Each run has a folder of its own that is empty before and gone after. */
+      const contestant = (name, write) => {
+        const path = join(folder, name)
+        mkdirSync(path)
+        return {
+          name,
+          async run() {
+            await write(join(path, 't'))
+            return size.rows
+          },
+          after() {
+            megabytes[name] = bytesAt(path) / 1e6
+            rmSync(path, { recursive: true })
+            mkdirSync(path)
+          },
+        }
+      }
+      const contestants = Object.entries(await able(makers)).map(([name, make]) =>
+        contestant(name, async path => {
+          const engine = await make(data, path)
+          if (!(name in megabytes)) agree(title, name, await engine.tally(), [size.rows, 0])
+          await engine.close()
         }),
-      ]
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
+      )
+      const plain = contestant(limit, path => writeFile(path, bytes))
+      const result = await race({
+        title,
+        contestants: [...contestants, plain],
+        rounds,
+        warmups: 1,
+        bytes,
+        limit,
+      })
+      const entries = result.entries.map(entry => ({
+        ...entry,
+        figures: {
+          rowsPerSecond: (1000 * size.rows) / entry.milliseconds.p50,
+          megabytes: megabytes[entry.name],
+        },
+      }))
+      return [{ ...result, entries }]
+    })
   },
-}
-
-async function sheaf(path, rows) {
-  const ns = await connect(path)
-  const table = await ns.createTable('t', rows)
-  const count = await table.countRows()
-  await ns.close()
-  return count
-}
-
-async function lance(path, rows) {
-  const db = await lancedb.connect(path)
-  const table = await db.createTable('t', rows)
-  const count = await table.countRows()
-  db.close()
-  return count
 }

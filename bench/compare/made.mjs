@@ -1,12 +1,13 @@
 /** Makes engines one after the other, and tells what each took. */
+import { able } from './packages.mjs'
 
 /**
  * Adds to `engines` what `make` makes with each of `makers`, under its name: what is there by then can be closed if a later one fails.
- * `figuresOf`: more to tell of one. Gives entries of a report, relative to the first.
+ * One whose package is not here is passed over. `figuresOf`: more to tell of one. Gives entries of a report, relative to the first.
  */
 export async function made(makers, engines, make, figuresOf = () => ({})) {
   const entries = []
-  for (const [name, maker] of Object.entries(makers)) {
+  for (const [name, maker] of Object.entries(await able(makers))) {
     const cpu = process.cpuUsage()
     const begun = performance.now()
     const engine = await make(maker, name)

@@ -1,87 +1,64 @@
-/** Changing rows of a large table: one function per engine and change, the same rows for both. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+/** Changing rows of a large table: the same rows and changes for all. */
 import { join } from 'node:path'
-import * as lancedb from '@lancedb/lancedb'
-import { tableFromIPC } from 'apache-arrow'
 import { race } from '../../dist/bench/harness.js'
-import { makeBatches } from '../../dist/bench/wide-rows.js'
-import { concatChunks, encodeIpcStream } from '../../dist/src/arrow/encode-ipc.js'
-import { connect } from '../../dist/src/index.js'
+import { agree } from './checks.mjs'
+import { made } from './made.mjs'
+import { inScratch } from './scratch.mjs'
+import { duckdb, lance, makeWide, sheaf, sqlite } from './wide.mjs'
+
+/** DuckDB merges by a key only. */
+const makers = {
+  sheaf: sheaf(),
+  'sheaf, BTREE on id': sheaf({ hasKey: true }),
+  'sqlite, key, WAL, synchronous FULL': sqlite(),
+  'duckdb, key': duckdb({ hasKey: true }),
+  'lancedb, not synced': lance(),
+  'lancedb, BTREE on id, not synced': lance({ hasKey: true }),
+}
 
 export const bench = {
   name: 'mutate',
   question:
-    'who changes rows sooner? (lancedb syncs nothing to disk: what it answered may be lost with the power)',
+    'who changes rows sooner? (of what is not synced, all may be lost with the power; sqlite and duckdb find rows by their key)',
   small: { rows: 20_000, dim: 16, batchRows: 5_000, merged: 200, rounds: 2 },
   full: { rows: 1_000_000, dim: 128, batchRows: 10_000, merged: 10_000, rounds: 10 },
   async run({ rounds, rows, merged, ...shape }) {
-    const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
-    const arrow = ({ schema, batches }) => tableFromIPC(concatChunks(encodeIpcStream(schema, batches)))
-    const table = arrow(makeBatches({ rows, ...shape }))
+    const data = makeWide({ rows, ...shape })
+    const times = rounds + 2
     // Every other row is new, the others are spread over the table.
-    const upserts = Array.from({ length: rounds + 2 }, (_, i) => {
+    const upserts = Array.from({ length: times }, (_, i) => {
       const idOf = row => (row % 2 === 0 ? rows * (i + 1) + row : (row * 7919 + i) % rows)
-      return arrow(makeBatches({ rows: merged, ...shape, idOf }))
+      return makeWide({ rows: merged, ...shape, idOf })
     })
-    const ns = await connect(join(folder, 'sheaf'))
-    const ours = await ns.createTable('t', table)
-    const db = await lancedb.connect(join(folder, 'lance'))
-    const theirs = await db.createTable('t', table)
-    // As in a process that has been at work: what is read is in memory.
-    await ours.search(new Float32Array(shape.dim)).limit(1).toArray()
-    await theirs.search(new Float32Array(shape.dim)).limit(1).toArray()
-    const counted = run => {
-      let round = 0
-      return () => run(round++)
-    }
-    const contest = (title, sheaf, lance) =>
-      race({
-        title: `${title}, ${rows} rows, vectors of ${shape.dim} float32`,
-        contestants: [
-          { name: 'sheaf', run: counted(sheaf) },
-          { name: 'lancedb, no sync', run: counted(lance) },
-        ],
-        rounds,
-      })
-    try {
+    return inScratch(async (folder, engines) => {
+      const fills = await made(makers, engines, (make, name) => make(data, join(folder, name)))
+      // As in a process that has been at work: what is read is in memory.
+      for (const { nearest } of engines) await nearest(new Float32Array(shape.dim))
+      const contest = async (what, change) => {
+        const title = `${what}, ${rows} rows, vectors of ${shape.dim} float32`
+        const contestants = engines.map(engine => {
+          let round = 0
+          return {
+            name: engine.name,
+            async run() {
+              await change(engine, round++)
+              return what
+            },
+          }
+        })
+        const result = await race({ title, contestants, rounds })
+        const expected = await engines[0].tally()
+        for (const { name, tally } of engines) agree(title, name, await tally(), expected)
+        return result
+      }
       return [
-        await contest(
-          'update of one row',
-          async i => (await ours.update({ text: 'changed' }, `id = ${i * 997}`)).rows,
-          async i =>
-            (await theirs.update({ where: `id = ${i * 997}`, values: { text: 'changed' } })).rowsUpdated,
-        ),
-        await contest(
-          'update of 1 %',
-          async i => (await ours.update({ text: 'changed' }, `id % 100 = ${i}`)).rows,
-          async i =>
-            (await theirs.update({ where: `id % 100 = ${i}`, values: { text: 'changed' } })).rowsUpdated,
-        ),
-        await contest(
-          `merge of ${merged} rows, half of them new`,
-          async i =>
-            (
-              await ours
-                .mergeInsert('id')
-                .whenMatchedUpdateAll()
-                .whenNotMatchedInsertAll()
-                .execute(upserts[i])
-            ).inserted,
-          async i =>
-            (
-              await theirs
-                .mergeInsert('id')
-                .whenMatchedUpdateAll()
-                .whenNotMatchedInsertAll()
-                .execute(upserts[i])
-            ).numInsertedRows,
-        ),
+        { title: `${rows} rows in, and their keys or indexes`, entries: fills },
+        await contest('update of one row', (engine, i) => engine.updateOne((i * 997 + 1) % rows)),
+        await contest('update of 1 %', (engine, i) => engine.updateMany(i)),
+        await contest(`merge of ${merged} rows, half of them new`, (engine, i) => engine.merge(upserts[i])),
+        await contest('delete of one row', (engine, i) => engine.removeOne((i * 991 + 2) % rows)),
+        await contest('delete of 1 %', (engine, i) => engine.removeMany(99 - i)),
       ]
-    } finally {
-      await ns.close()
-      db.close()
-      rmSync(folder, { recursive: true, force: true })
-    }
+    })
   },
 }

@@ -1,13 +1,14 @@
 /** Few rows of many by an indexed key, a count by small indexes, changes by key: one function per engine, the same rows. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import * as lancedb from '@lancedb/lancedb'
 import { tableFromIPC } from 'apache-arrow'
-import Sqlite from 'better-sqlite3'
 import { race } from '../../dist/bench/harness.js'
-import { countTasks, encodePieces, fillTable, makePieces } from '../../dist/bench/query-sql.js'
+import { countTasks, encodePieces, fillTable, loop, makePieces } from '../../dist/bench/query-sql.js'
 import { connect } from '../../dist/src/index.js'
+import { agree, agreed } from './checks.mjs'
+import { made } from './made.mjs'
+import { able } from './packages.mjs'
+import { inScratch } from './scratch.mjs'
+import { openLance, openSqlite } from './stores.mjs'
 
 export const bench = {
   name: 'scalar',
@@ -16,21 +17,20 @@ export const bench = {
   small: { rows: 20_000, countedRows: 20_000, merged: 100, rounds: 3 },
   full: { rows: 1_000_000, countedRows: 5_000_000, merged: 10_000, rounds: 25 },
   async run({ rows, countedRows, merged, rounds }) {
-    const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
-    const engines = [
-      await sheaf(join(folder, 'sheaf'), rows),
-      await lance(join(folder, 'lance'), rows),
-      sqlite(join(folder, 'sqlite.db'), rows),
-    ]
-    const contest = (title, run, times = rounds) =>
-      race({
-        title,
-        contestants: engines.map(engine => ({ name: engine.name, run: run(engine) })),
-        rounds: times,
-      })
-    try {
+    return inScratch(async (folder, engines) => {
+      const makers = { sheaf, 'lancedb, not synced': lance, sqlite }
+      const fills = await made(makers, engines, (make, name) => make(join(folder, name), rows))
+      const contest = async (title, run, times = rounds) =>
+        agreed(
+          await race({
+            title,
+            contestants: engines.map(engine => ({ name: engine.name, run: run(engine) })),
+            rounds: times,
+          }),
+        )
       const pick = i => (i * 7919) % rows
       return [
+        { title: `${rows} rows in, with a key`, entries: fills },
         await contest(`100 x one row of ${rows} by its key`, ({ one }) => {
           let i = 0
           return async () => {
@@ -71,12 +71,9 @@ export const bench = {
           },
           Math.max(2, Math.floor(rounds / 5)),
         ),
-        ...(await counts(folder, countedRows, rounds)),
+        ...(await counts(countedRows, rounds)),
       ]
-    } finally {
-      for (const engine of engines) await engine.close()
-      rmSync(folder, { recursive: true, force: true })
-    }
+    })
   },
 }
 
@@ -101,7 +98,6 @@ async function sheaf(path, rows) {
   await table.createIndex('id', { type: 'BTREE' })
   await table.waitForIndex(['id_idx'])
   return {
-    name: 'sheaf',
     one: id => table.search().where('id = ?', [id]).toArray(),
     hundred: ids => table.search().where(`id IN (${ids.join()})`).toArray(),
     update: async id => (await table.update({ text: 'changed' }, 'id = ?', [id])).rows,
@@ -112,7 +108,7 @@ async function sheaf(path, rows) {
 }
 
 async function lance(path, rows) {
-  const db = await lancedb.connect(path)
+  const { lancedb, db } = await openLance(path)
   let table = null
   for (const batch of batches(rows)) {
     if (table === null) table = await db.createTable('t', batch)
@@ -120,7 +116,6 @@ async function lance(path, rows) {
   }
   await table.createIndex('id', { config: lancedb.Index.btree() })
   return {
-    name: 'lancedb, no sync',
     one: id => table.query().where(`id = ${id}`).toArray(),
     hundred: ids => table.query().where(`id IN (${ids.join()})`).toArray(),
     update: async id =>
@@ -131,10 +126,8 @@ async function lance(path, rows) {
   }
 }
 
-function sqlite(path, rows) {
-  const db = new Sqlite(path)
-  db.pragma('journal_mode = WAL')
-  db.pragma('synchronous = FULL')
+async function sqlite(path, rows) {
+  const db = await openSqlite(`${path}.db`)
   db.exec('CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)')
   const insert = db.prepare('INSERT INTO t VALUES (?, ?)')
   db.transaction(() => {
@@ -148,7 +141,6 @@ function sqlite(path, rows) {
     for (const { id, text } of source) upsert.run(id, text)
   })
   return {
-    name: 'sqlite',
     one: id => one.all(id),
     hundred: ids => db.prepare(`SELECT * FROM t WHERE id IN (${ids.join()})`).all(),
     update: id => update.run(id).changes,
@@ -159,44 +151,57 @@ function sqlite(path, rows) {
 }
 
 /** The first of the filters of the bench of SQL, with an index that says whole sets of rows on each small column. */
-async function counts(folder, rows, rounds) {
+async function counts(rows, rounds) {
   const pieces = makePieces(rows, 1)
-  const { filter } = countTasks(rows)[0]
-  const ns = await connect(join(folder, 'sheaf-counts'))
-  const ours = await fillTable(ns, pieces)
-  const db = await lancedb.connect(join(folder, 'lance-counts'))
-  const theirs = await db.createTable('t', tableFromIPC(encodePieces(pieces)))
-  for (const column of ['cat', 'flag']) {
-    await ours.createIndex(column, { type: 'BITMAP' })
-    await theirs.createIndex(column, { config: lancedb.Index.bitmap() })
+  const [task] = countTasks(rows)
+  return inScratch(async (folder, engines) => {
+    const makers = { sheaf: sheafCounting, lancedb: lanceCounting }
+    for (const [name, make] of Object.entries(await able(makers)))
+      engines.push({ name, ...(await make(join(folder, name), pieces)) })
+    const title = `${task.filter}: count of ${rows} rows with BITMAPs on cat and flag`
+    const plain = loop(task, pieces)
+    const counting = engines.map(({ name, count }) => ({ name, run: () => count(task.filter) }))
+    const expected = plain.run()
+    for (const { name, run } of counting) agree(title, name, await run(), expected)
+    return [
+      await race({ title, contestants: [...counting, plain], rounds, limit: plain.name }),
+      await race({
+        title: `building a BTREE over ${rows} float64`,
+        contestants: engines.map(({ name, build }) => ({
+          name,
+          async run() {
+            await build()
+            return true
+          },
+        })),
+        rounds: 3,
+      }),
+    ]
+  })
+}
+
+async function sheafCounting(path, pieces) {
+  const ns = await connect(path)
+  const table = await fillTable(ns, pieces)
+  const build = async (column, type) => {
+    await table.createIndex(column, { type })
+    await table.waitForIndex([`${column}_idx`])
   }
-  await ours.waitForIndex(['cat_idx', 'flag_idx'])
-  const contestants = [
-    { name: 'sheaf', run: () => ours.countRows(filter) },
-    { name: 'lancedb', run: () => theirs.countRows(filter) },
-  ]
-  const counted = await race({
-    title: `${filter}: count of ${rows} rows with BITMAPs on cat and flag`,
-    contestants,
-    rounds,
-  })
-  const build = (name, work) => ({ name, run: work })
-  const built = await race({
-    title: `building a BTREE over ${rows} float64`,
-    contestants: [
-      build('sheaf', async () => {
-        await ours.createIndex('x', { type: 'BTREE' })
-        await ours.waitForIndex(['x_idx'])
-        return true
-      }),
-      build('lancedb', async () => {
-        await theirs.createIndex('x', { config: lancedb.Index.btree() })
-        return true
-      }),
-    ],
-    rounds: 3,
-  })
-  await ns.close()
-  db.close()
-  return [counted, built]
+  for (const column of ['cat', 'flag']) await build(column, 'BITMAP')
+  return {
+    count: filter => table.countRows(filter),
+    build: () => build('x', 'BTREE'),
+    close: () => ns.close(),
+  }
+}
+
+async function lanceCounting(path, pieces) {
+  const { lancedb, db } = await openLance(path)
+  const table = await db.createTable('t', tableFromIPC(encodePieces(pieces)))
+  for (const column of ['cat', 'flag']) await table.createIndex(column, { config: lancedb.Index.bitmap() })
+  return {
+    count: filter => table.countRows(filter),
+    build: () => table.createIndex('x', { config: lancedb.Index.btree() }),
+    close: () => db.close(),
+  }
 }

@@ -47,6 +47,31 @@ test('a contestant whose answer changes ends the race', async () => {
   await expect(race({ title: 't', contestants: [fickle], rounds: 2 })).rejects.toThrow('t: fickle answered')
 })
 
+test('what is done after each run follows it, and times can be told whole and beside a limit', async () => {
+  const order: string[] = []
+  const first = {
+    name: 'first',
+    run: () => order.push('run') > 0,
+    after: () => {
+      order.push('after')
+    },
+  }
+  const limit = { name: 'limit', run: () => true }
+  const result = await race({
+    title: 't',
+    contestants: [first, limit],
+    rounds: 2,
+    warmups: 1,
+    limit: 'limit',
+    distribution: true,
+  })
+  expect(order.join(' ')).toBe('run after run after run after')
+  expect(result.limit).toBe('limit')
+  const [line] = result.lines!.lines
+  expect(line!.points[0]).toEqual([0, result.entries[0]!.milliseconds.min])
+  expect(line!.points.at(-1)![0]).toBe(1)
+})
+
 test('answers are hashed by content', () => {
   expect(hashOf(Float32Array.of(1, 2))).toBe(hashOf(Float32Array.of(0, 1, 2).subarray(1)))
   expect(hashOf([1, 2])).not.toBe(hashOf([2, 1]))
@@ -82,6 +107,12 @@ test('a report names the machine, the parameters, and every entry with its figur
   expect(text).toContain(process.version)
   expect(text).toContain('{"rows":3}')
   expect(text).toMatch(/us .* 1\.00 +20\.0 +300 +1\.00 {2}cafe {2}recall 0\.750/)
+  const [nothing] = report.cases
+  const least = { ...nothing!.entries[0]!, name: 'least', milliseconds: { min: 5, p50: 5, p95: 5 } }
+  const limited = { ...nothing!, limit: 'least', entries: [...nothing!.entries, least] }
+  const beside = formatReport({ ...report, versions: { other: '1.2.3' }, cases: [limited] })
+  expect(beside).toContain('other 1.2.3')
+  expect(beside).toMatch(/us .* 1\.00 +4\.00 {2}cafe/)
 })
 
 test('the command line lists what there is, and knows a name that is none', async () => {

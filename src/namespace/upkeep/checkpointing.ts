@@ -17,6 +17,8 @@ import type { Chore, Report, Warn } from './upkeep.js'
 export const replacedMs = 10 * 1000
 /** A checkpoint is due when the log after the newest one has this many bytes, and half as many as that one has; */
 const tailBytesMin = 256 * 1024
+/** a slot counts as a block, however short it is: who opens the root reads each for itself; */
+const slotBytesMin = 4096
 /** or this many slots. */
 const tailSlotsMax = 4000
 
@@ -27,7 +29,7 @@ export class Tail {
 
   note(slot: Slot): void {
     this.slots++
-    this.bytes += slot.bytes
+    this.bytes += Math.max(slotBytesMin, slot.bytes)
   }
 
   isLong(checkpointBytes: number): boolean {

@@ -1,0 +1,54 @@
+/** The first answer of a process that has just begun: loading the engine, opening what is there, one search. */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { race } from '../../dist/bench/harness.js'
+import { clusteredData, trueNeighbours } from '../../dist/bench/vector-data.js'
+import { queriesOf } from './ann-contest.mjs'
+import { duckdb, hnswlib, lance, sheaf, sqliteVec, usearch } from './ann-engines.mjs'
+import { checkFound } from './checks.mjs'
+import { made } from './made.mjs'
+import { inScratch } from './scratch.mjs'
+import { encodedQuery, workedApart } from './spawned.mjs'
+
+/** By exact search, but for those that know graphs only. */
+export const makers = {
+  sheaf: sheaf({ type: null }),
+  lancedb: lance({ kind: null }),
+  duckdb,
+  'sqlite-vec': sqliteVec,
+  hnswlib,
+  usearch,
+}
+
+export const bench = {
+  name: 'cold',
+  question:
+    'how long does a process that has just begun take to its ten nearest rows, from files in the page cache? (hnswlib and usearch: by a graph)',
+  small: { rows: 1000, dim: 16, centres: 10, rounds: 2 },
+  full: { rows: 10_000, dim: 128, centres: 100, rounds: 15 },
+  async run({ rows, dim, centres, rounds }) {
+    const data = clusteredData(rows, dim, centres, 1.5, 1)
+    const [truth] = trueNeighbours(data, 'l2', 10)
+    const query = encodedQuery(queriesOf(data)[0])
+    return inScratch(async folder => {
+      const engines = []
+      await made(makers, engines, (make, name) => make(data, join(folder, name)))
+      for (const engine of engines) await engine.close()
+      const found = new Map()
+      const title = `${data.name}, a process from its start to its end`
+      const contestants = engines.map(({ name }) => ({
+        name,
+        run() {
+          const { answer } = workedApart('search', name, join(folder, name), { query })
+          found.set(name, answer)
+          return answer
+        },
+        after: () =>
+          checkFound(title, name, found.get(name), truth, name === 'hnswlib' || name === 'usearch' ? 8 : 10),
+      }))
+      const limit = 'bare node'
+      const bare = { name: limit, run: () => spawnSync(process.execPath, ['-e', '0']).status }
+      return [await race({ title, contestants: [...contestants, bare], rounds, limit, distribution: true })]
+    })
+  },
+}

@@ -1,0 +1,98 @@
+/**
+ * One kind of work by one engine in a process of its own, for `cold` and `memory`. Arguments: the work, the engine, a path, and as JSON
+ * what the work needs. Prints as JSON its answer, and the most memory the process had. Loads nothing that the work does not need.
+ */
+import { peakBytes } from '../peak-bytes.mjs'
+
+const [work, engine, path, json] = process.argv.slice(2)
+const options = JSON.parse(json)
+
+/** The ten nearest rows in what a maker of `ann-engines` left there. */
+const searches = {
+  async sheaf(query) {
+    const { connect } = await import('../../dist/lib/index.js')
+    const ns = await connect(path, { create: false })
+    const found = await (await ns.openTable('vectors')).search(query).select(['id']).limit(10).toArray()
+    await ns.close()
+    return found.map(({ id }) => id)
+  },
+  async lancedb(query) {
+    const { connect } = await import('@lancedb/lancedb')
+    const table = await (await connect(path)).openTable('vectors')
+    const asked = table.query().nearestTo(query).select(['id', '_distance']).limit(10)
+    return Array.from((await asked.toArrow()).getChild('id').toArray())
+  },
+  async duckdb(query) {
+    const { DuckDBInstance } = await import('@duckdb/node-api')
+    const connection = await (await DuckDBInstance.create(`${path}.duck`)).connect()
+    const vector = `[${query.join()}]::FLOAT[${query.length}]`
+    const sql = `SELECT id FROM vectors ORDER BY array_distance(vector, ${vector}) LIMIT 10`
+    return (await connection.runAndReadAll(sql)).getRows().map(([id]) => id)
+  },
+  async 'sqlite-vec'(query) {
+    const { default: Sqlite } = await import('better-sqlite3')
+    const db = new Sqlite(`${path}.db`, { readonly: true })
+    ;(await import('sqlite-vec')).load(db)
+    return db
+      .prepare('SELECT id FROM vectors WHERE vector MATCH ? AND k = 10 ORDER BY distance')
+      .pluck()
+      .all(query)
+  },
+  async hnswlib(query) {
+    const { HierarchicalNSW } = (await import('hnswlib-node')).default
+    const index = new HierarchicalNSW('l2', query.length)
+    index.readIndexSync(`${path}.hnsw`)
+    index.setEf(256)
+    return index.searchKnn(Array.from(query), 10).neighbors
+  },
+  async usearch(query) {
+    const { Index, MetricKind, ScalarKind } = await import('usearch')
+    const index = new Index({
+      metric: MetricKind.L2sq,
+      quantization: ScalarKind.F32,
+      dimensions: query.length,
+      connectivity: 16,
+      expansion_add: 200,
+      expansion_search: 256,
+    })
+    // Mapped, not read.
+    index.view(`${path}.usearch`)
+    return Array.from(index.search(query, 10, 1).keys, Number)
+  },
+}
+
+const works = {
+  /** `options.query`: base 64 of float32 in the machine's order. */
+  async search() {
+    const bytes = Buffer.from(options.query, 'base64')
+    return searches[engine](
+      new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length)),
+    )
+  },
+  /** An index over texts, in files or in memory. */
+  async texts() {
+    const { makers } = await import('./text-engines.mjs')
+    const { glosses, zipfTexts } = await import('../../dist/bench/text-data.js')
+    const { documents } = (options.wordNet ? glosses() : null) ?? zipfTexts(options.documents)
+    await makers[engine]?.(documents, path)
+    return documents.length
+  },
+  /** A table of rows, which are in memory before. */
+  async rows() {
+    const { duckdb, lance, makeWide, sheaf, sqlite } = await import('./wide.mjs')
+    const data = makeWide(options)
+    const make = { sheaf, 'sqlite, WAL, synchronous FULL': sqlite, duckdb, 'lancedb, not synced': lance }[
+      engine
+    ]
+    const made = await make?.()(data, path)
+    return (await made?.tally())?.[0] ?? data.rows
+  },
+  async nothing() {
+    return null
+  },
+}
+
+const begun = performance.now()
+const answer = await works[work]()
+const milliseconds = performance.now() - begun
+process.stdout.write(JSON.stringify({ answer, milliseconds, peakBytes: peakBytes() }), () => process.exit(0))

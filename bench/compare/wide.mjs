@@ -1,0 +1,178 @@
+/**
+ * Tables of many rows {id, text, vector} in every engine that keeps tables on disk, behind one interface. A maker is given rows and a
+ * path of its own; what it makes can be counted, asked for rows and changed. `one`, `hundred` and `offsets` give rows whose vectors are
+ * arrays; `tally` gives how many rows there are, and how many say `changed`. Names of makers say what is not on disk when it answers.
+ */
+import { tableFromIPC } from 'apache-arrow'
+import { makeBatches, textOf } from '../../dist/bench/wide-rows.js'
+import { concatChunks, encodeIpcStream } from '../../dist/src/arrow/encode-ipc.js'
+import { connect } from '../../dist/src/index.js'
+import { fillDuckdb, openDuckdb, openLance, openSqlite } from './stores.mjs'
+
+/**
+ * The same rows as an Arrow table, and one by one: `idAt(row)`, `vectorAt(row)`, `vectors(first, length)` of neighbours that lie within a
+ * batch.
+ */
+export function makeWide(shape) {
+  const { schema, batches, pool } = makeBatches(shape)
+  const { rows, dim, batchRows, idOf = row => row } = shape
+  const vectors = (first, length) => {
+    const from = (first * dim) % pool.length
+    return pool.subarray(from, from + length * dim)
+  }
+  return {
+    rows,
+    dim,
+    batchRows,
+    idAt: idOf,
+    vectorAt: row => vectors(row, 1),
+    vectors,
+    arrow: tableFromIPC(concatChunks(encodeIpcStream(schema, batches))),
+  }
+}
+
+/** `hasKey`: whether rows are looked up by an index on their ids. SQLite always has one. */
+export function sheaf({ hasKey = false } = {}) {
+  return async (data, path) => {
+    const ns = await connect(path)
+    const table = await ns.createTable('t', data.arrow)
+    if (hasKey) {
+      await table.createIndex('id', { type: 'BTREE' })
+      await table.waitForIndex(['id_idx'])
+    }
+    const rows = async asked => (await asked.toArray()).map(({ id, text, vector }) => [id, text, vector])
+    return {
+      tally: async () => [await table.countRows(), await table.countRows("text = 'changed'")],
+      one: id => rows(table.search().where('id = ?', [id])),
+      hundred: ids => rows(table.search().where(`id IN (${ids.join()})`)),
+      offsets: offsets => rows(table.takeOffsets(offsets)),
+      updateOne: id => table.update({ text: 'changed' }, `id = ${id}`),
+      updateMany: i => table.update({ text: 'changed' }, `id % 100 = ${i}`),
+      removeOne: id => table.delete(`id = ${id}`),
+      removeMany: i => table.delete(`id % 100 = ${i}`),
+      merge: ({ arrow }) =>
+        table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(arrow),
+      nearest: async query => (await table.search(query).select(['id']).limit(10).toArray()).length,
+      close: () => ns.close(),
+    }
+  }
+}
+
+export function lance({ hasKey = false } = {}) {
+  return async (data, path) => {
+    const { lancedb, db } = await openLance(path)
+    const table = await db.createTable('t', data.arrow)
+    if (hasKey) await table.createIndex('id', { config: lancedb.Index.btree() })
+    const rows = async asked =>
+      (await asked.toArray()).map(({ id, text, vector }) => [id, text, vector.toArray()])
+    return {
+      tally: async () => [await table.countRows(), await table.countRows("text = 'changed'")],
+      one: id => rows(table.query().where(`id = ${id}`)),
+      hundred: ids => rows(table.query().where(`id IN (${ids.join()})`)),
+      offsets: offsets => rows(table.takeOffsets(offsets)),
+      updateOne: id => table.update({ where: `id = ${id}`, values: { text: 'changed' } }),
+      updateMany: i => table.update({ where: `id % 100 = ${i}`, values: { text: 'changed' } }),
+      removeOne: id => table.delete(`id = ${id}`),
+      removeMany: i => table.delete(`id % 100 = ${i}`),
+      merge: ({ arrow }) =>
+        table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(arrow),
+      nearest: async query =>
+        (await table.query().nearestTo(query).select(['id', '_distance']).limit(10).toArrow()).numRows,
+      close: () => db.close(),
+    }
+  }
+}
+
+/** One transaction for each batch; vectors are blobs. */
+export function sqlite({ isSynced = true } = {}) {
+  return async (data, path) => {
+    const db = await openSqlite(`${path}.db`, { isSynced, hasVectors: true })
+    db.exec('CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT, vector BLOB)')
+    const insert = db.prepare('INSERT INTO t VALUES (?, ?, ?)')
+    const upsert = db.prepare(
+      'INSERT INTO t VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET text = excluded.text, vector = excluded.vector',
+    )
+    const write = db.transaction((statement, { idAt, vectorAt }, first, end) => {
+      for (let row = first; row < end; row++) {
+        const id = idAt(row)
+        statement.run(id, textOf(id), vectorAt(row))
+      }
+    })
+    for (let first = 0; first < data.rows; first += data.batchRows)
+      write(insert, data, first, Math.min(data.rows, first + data.batchRows))
+    const tally = db.prepare("SELECT count(*), count(*) FILTER (WHERE text = 'changed') FROM t").raw()
+    const prepared = new Map()
+    const run = (sql, value) => {
+      if (!prepared.has(sql)) prepared.set(sql, db.prepare(sql))
+      prepared.get(sql).run(value)
+    }
+    const one = db.prepare('SELECT * FROM t WHERE id = ?')
+    const hundred = db.prepare('SELECT * FROM t WHERE id IN (SELECT value FROM json_each(?))')
+    const nearest = db.prepare('SELECT id FROM t ORDER BY vec_distance_L2(vector, ?) LIMIT 10')
+    const rows = found => found.map(({ id, text, vector }) => [id, text, floatsOf(vector)])
+    return {
+      tally: () => tally.get(),
+      one: id => rows(one.all(id)),
+      hundred: ids => rows(hundred.all(JSON.stringify(ids))),
+      updateOne: id => run("UPDATE t SET text = 'changed' WHERE id = ?", id),
+      updateMany: i => run("UPDATE t SET text = 'changed' WHERE id % 100 = ?", i),
+      removeOne: id => run('DELETE FROM t WHERE id = ?', id),
+      removeMany: i => run('DELETE FROM t WHERE id % 100 = ?', i),
+      merge: source => write(upsert, source, 0, source.rows),
+      nearest: query => nearest.all(query).length,
+      close: () => db.close(),
+    }
+  }
+}
+
+/** Blobs are views into buffers of any alignment. */
+function floatsOf(blob) {
+  return new Float32Array(blob.buffer.slice(blob.byteOffset, blob.byteOffset + blob.byteLength))
+}
+
+export function duckdb({ hasKey = false } = {}) {
+  return async (data, path) => {
+    const { ARRAY, BIGINT, FLOAT, VARCHAR, arrayValue } = await import('@duckdb/node-api')
+    const duck = await openDuckdb(`${path}.duck`)
+    const { ask, connection, close } = duck
+    const type = ARRAY(FLOAT, data.dim)
+    const columns = key => `(id BIGINT${key ? ' PRIMARY KEY' : ''}, text VARCHAR, vector FLOAT[${data.dim}])`
+    const fill = async (table, { rows, idAt, vectorAt }) =>
+      fillDuckdb(duck, table, [BIGINT, VARCHAR, type], rows, (i, vector, first, length) => {
+        for (let n = 0; n < length; n++) {
+          const id = idAt(first + n)
+          if (i === 0) vector.setItem(n, BigInt(id))
+          if (i === 1) vector.setItem(n, textOf(id))
+          if (i === 2) vector.childData.items.set(vectorAt(first + n), n * data.dim)
+        }
+      })
+    await connection.run(`CREATE TABLE t ${columns(hasKey)}`)
+    await fill('t', data)
+    const rows = async sql => (await ask(sql)).map(([id, text, { items }]) => [Number(id), text, items])
+    return {
+      tally: async () =>
+        (await ask("SELECT count(*), count(*) FILTER (text = 'changed') FROM t"))[0].map(Number),
+      one: id => rows(`SELECT * FROM t WHERE id = ${id}`),
+      hundred: ids => rows(`SELECT * FROM t WHERE id IN (${ids.join()})`),
+      updateOne: id => connection.run(`UPDATE t SET text = 'changed' WHERE id = ${id}`),
+      updateMany: i => connection.run(`UPDATE t SET text = 'changed' WHERE id % 100 = ${i}`),
+      removeOne: id => connection.run(`DELETE FROM t WHERE id = ${id}`),
+      removeMany: i => connection.run(`DELETE FROM t WHERE id % 100 = ${i}`),
+      async merge(source) {
+        await connection.run(`CREATE TEMP TABLE source ${columns(false)}`)
+        await fill('source', source)
+        const set = 'text = excluded.text, vector = excluded.vector'
+        await connection.run(`INSERT INTO t SELECT * FROM source ON CONFLICT (id) DO UPDATE SET ${set}`)
+        await connection.run('DROP TABLE source')
+      },
+      async nearest(query) {
+        const statement = await connection.prepare(
+          `SELECT id FROM t ORDER BY array_distance(vector, $1::FLOAT[${data.dim}]) LIMIT 10`,
+        )
+        statement.bindArray(1, arrayValue(Array.from(query)), type)
+        return (await statement.runAndReadAll()).getRows().length
+      },
+      close,
+    }
+  }
+}

@@ -1,0 +1,48 @@
+/** Queries that are asked one at a time, each timed alone. */
+import { type CaseResult, type Contestant, distributions, race, timesOf } from './harness.js'
+
+export interface Asker<Query> {
+  readonly name: string
+  readonly queries: readonly Query[]
+  readonly ask: (query: Query) => readonly number[] | Promise<readonly number[]>
+}
+
+/**
+ * A race through all queries, each timed alone: `p50Ms` and `p95Ms` are quantiles over the queries of what each took at the median of
+ * the rounds.
+ */
+export async function timedOneByOne<Query>(
+  title: string,
+  askers: readonly Asker<Query>[],
+  rounds: number,
+): Promise<CaseResult> {
+  const warmups = 2
+  const times = askers.map(({ queries }) => queries.map(() => new Float64Array(rounds)))
+  const contestants = askers.map(({ name, queries, ask }, who): Contestant => {
+    let round = -warmups
+    return {
+      name,
+      async run() {
+        const found: number[] = []
+        for (const [q, query] of queries.entries()) {
+          const begun = performance.now()
+          const ids = await ask(query)
+          if (round >= 0) times[who]![q]![round] = performance.now() - begun
+          found.push(...ids)
+        }
+        round++
+        return Uint32Array.from(found)
+      },
+    }
+  })
+  const { entries } = await race({ title, contestants, rounds, warmups })
+  const medians = times.map(own => Float64Array.from(own, each => timesOf(each).p50))
+  return {
+    title,
+    lines: distributions(askers, medians),
+    entries: entries.map((entry, who) => {
+      const { p50, p95 } = timesOf(medians[who]!)
+      return { ...entry, figures: { p50Ms: p50, p95Ms: p95 } }
+    }),
+  }
+}
