@@ -9,11 +9,9 @@ const together = [
   'adapters/http',
   'arrow',
   'catalog',
-  'commit',
   'indexes',
   'jobs',
   'kernels',
-  'manifest',
   'namespace',
   'primitives',
   'properties',
@@ -29,7 +27,6 @@ const together = [
  * to collect that those after them take longer.
  */
 const apart = [
-  'test/manifest/runs.test.ts',
   'test/namespace/catalog.test.ts',
   'test/namespace/columns.test.ts',
   'test/namespace/idempotency.test.ts',
