@@ -41,22 +41,24 @@ export function settlePrefixes(prefixes: readonly string[] = contextPrefixes): r
  * name, the earlier prefix counts.
  */
 export function readCaller(headers: IncomingHttpHeaders, prefixes: readonly string[]): Caller {
-  const token = /^bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]
-  const key = one(headers['x-api-key'])
+  const identity = readIdentity(headers)
   const request = one(headers['x-request-id']) || undefined
   const table = one(headers[tableHeader]) || undefined
   const context = contextIn(headers, prefixes)
   return {
-    ...((token !== undefined || key !== undefined) && {
-      identity: {
-        ...(key !== undefined && { api_key: key }),
-        ...(token !== undefined && { auth_token: token }),
-      },
-    }),
+    ...(identity !== undefined && { identity }),
     ...(context !== undefined && { context }),
     ...(request !== undefined && { idempotencyKey: request }),
     ...(table !== undefined && { table }),
   }
+}
+
+/** The credentials in the header, right or wrong. */
+export function readIdentity(headers: IncomingHttpHeaders): Identity | undefined {
+  const token = /^bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]
+  const key = one(headers['x-api-key'])
+  if (token === undefined && key === undefined) return undefined
+  return { ...(key !== undefined && { api_key: key }), ...(token !== undefined && { auth_token: token }) }
 }
 
 function contextIn(

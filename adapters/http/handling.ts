@@ -9,7 +9,15 @@ import { parse } from '../../src/protocol/parse.js'
 import { readRequest } from '../../src/protocol/wire.js'
 import { type Call, carryOut } from '../calls.js'
 import type { RequestBody } from './body.js'
-import { type Caller, identityIn, readCaller, readDatabase, settlePrefixes, withHeaders } from './caller.js'
+import {
+  type Caller,
+  identityIn,
+  readCaller,
+  readDatabase,
+  readIdentity,
+  settlePrefixes,
+  withHeaders,
+} from './caller.js'
 import type { Databases } from './databases.js'
 import { unknownPath } from './dialect.js'
 import { type Asked, Gate } from './gate.js'
@@ -91,7 +99,7 @@ export class Handling {
     particulars.context = caller.context
     particulars.database = readDatabase(request.headers)
     if (found.kind === 'operation') return this.#call(arrival, found, caller)
-    await this.admit(request, particulars)
+    particulars.principal = await this.#gate.admit(caller.identity)
     switch (found.kind) {
       case 'unknown':
         if (target.route === '/openapi.json') return jsonReply(200, openApi(basePathOf(target)))
@@ -106,9 +114,9 @@ export class Handling {
     }
   }
 
-  /** Finds out who calls by the header alone. Throws code 16 for whom it does not let in. */
+  /** For what is no call: finds out who asks by the header alone. Throws code 16 for whom it does not let in. */
   async admit({ headers }: IncomingMessage, particulars: Particulars): Promise<void> {
-    particulars.principal = await this.#gate.admit(readCaller(headers, []).identity)
+    particulars.principal = await this.#gate.admit(readIdentity(headers))
   }
 
   async #call(
@@ -122,7 +130,7 @@ export class Handling {
     // A JSON body may say who calls, but only where the header does not.
     const isStranger = this.#gate.asksWho && caller.identity === undefined
     if (caller.identity !== undefined || takesUpload || entry.bare !== undefined)
-      await this.admit(request, particulars)
+      particulars.principal = await this.#gate.admit(caller.identity)
     if (!isStranger) admit(particulars.principal?.name)
     const query = readQuery(target.query)
     const body = takesUpload ? undefined : await sent.json(ended, isStranger ? strangerBytes : undefined)
