@@ -102,6 +102,9 @@ export function sourceSchema(schema: TableSchema, by: SearchedBy = 'nothing'): S
   return Readable.of(schema).schema(by)
 }
 
+/** Parts of which a query holds what it has read. */
+const heldParts = 2
+
 export class RowSource {
   readonly reader: TableReader
   /** The only rows there are; null: all. */
@@ -110,6 +113,11 @@ export class RowSource {
   readonly meter: Meter | null
   readonly #pacer: Pacer
   readonly #fields: ReadonlyMap<string, TableField>
+  /**
+   * What was read of the last parts, the latest last: rows are taken a few at a time, from a part or where two meet, and a column
+   * larger than all that may be kept would be loaded anew for each of those times.
+   */
+  readonly #held = new Map<Part, Map<TableField, Column>>()
 
   /** `other`: a version whose rows are left out. */
   constructor(
@@ -152,10 +160,25 @@ export class RowSource {
   }
 
   #stored(part: Part, field: TableField): Soon<Column> {
-    return whenThere(this.reader.column(part, field, this.#pacer.signal), ({ column }) => {
-      this.meter?.looked(column)
-      return column
-    })
+    const held = this.#heldOf(part)
+    return (
+      held.get(field) ??
+      whenThere(this.reader.column(part, field, this.#pacer.signal), ({ column }) => {
+        this.meter?.looked(column)
+        held.set(field, column)
+        return column
+      })
+    )
+  }
+
+  #heldOf(part: Part): Map<TableField, Column> {
+    let held = this.#held.get(part)
+    if (held === undefined) {
+      held = new Map()
+      this.#held.set(part, held)
+      if (this.#held.size > heldParts) this.#held.delete(this.#held.keys().next().value!)
+    }
+    return held
   }
 
   /** The columns `names` of some rows. `owned`: as copies that share no memory with what is kept in the cache. */

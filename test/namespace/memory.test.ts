@@ -139,6 +139,29 @@ test('all rows in an order read a table that is larger than the budget a few tim
   await ns.close()
 })
 
+test('columns larger than the budget are read once by a query that takes their rows a few at a time', async () => {
+  const dim = 64
+  const rows = Array.from({ length: 20_000 }, (_, id) => ({ id, v: new Float32Array(dim).fill(-id) }))
+  const store = new CountingStore(new MemoryStore())
+  await using writer = await connect('memory://', { store })
+  await writer.createTable('t', rows)
+  const reads = async (cacheBytes: number, ask: (search: Search) => Search) => {
+    await using ns = await connect('memory://', { store, cacheBytes })
+    store.reset()
+    const { length } = await ask(ns.table('t').search()).toArray()
+    return [length, store.calls.get('readInto')]
+  }
+  const asked: [number, (search: Search) => Search][] = [
+    [20_000, search => search.select({ id: 'id', x: 'v[1]' })],
+    [19_000, search => search.where('id >= 1000 AND v[2] < -4').select({ x: 'v[1]' })],
+  ]
+  for (const [count, ask] of asked) {
+    const [whole, few] = [await reads(1 << 30, ask), await reads(1 << 18, ask)]
+    expect(whole[0]).toBe(count)
+    expect(few).toEqual(whole)
+  }
+})
+
 describe('stats', () => {
   test('say what is kept, how far the log is read, and what upkeep did', async () => {
     const ns = await connect('memory://', { cacheBytes: megabyte })
