@@ -62,11 +62,12 @@ export function host(port: MessagePort, namespace: Hosted): void {
 
   function sayRows(id: number, reply: ArrowReply): void {
     const rows = fewRows(reply)
-    if (rows !== null) return say({ kind: 'rows', id, rows })
-    const { version, chunks } = reply
-    // Chunks view columns that the engine keeps: to give one away would take its memory from under the engine.
-    const whole = joined(chunks)
-    say({ kind: 'reply', id, reply: { version, chunks: [whole] } }, [whole.buffer])
+    if (rows !== null) say({ kind: 'rows', id, rows })
+    else {
+      // Chunks view columns that the engine keeps: to give one away would take its memory from under the engine.
+      const whole = joined(reply.chunks)
+      say({ kind: 'reply', id, reply: { version: reply.version, chunks: [whole] } }, [whole.buffer])
+    }
   }
 
   async function answer<Q extends Question>({ id, question, ask }: AskMessage<Q>): Promise<void> {
