@@ -20,8 +20,8 @@ export interface ConnectWorkerOptions
 const inMemory = 'memory://'
 
 /**
- * Opens the namespace at `path` in new worker threads; throws what `connect` throws, and code 13 for `workers` out of range. Rows
- * travel without being copied on this side. When a worker dies, its calls reject with code 17, writes with kind
+ * Opens the namespace at `path` in new worker threads; throws what `connect` throws, and code 13 for `workers` out of range. Long
+ * answers are not copied on this side. When a worker dies, its calls reject with code 17, writes with kind
  * `commit-state-unknown`; the next call starts another one, or rejects with the reason why there is none.
  */
 export async function connectWorker(path: string, options: ConnectWorkerOptions = {}): Promise<Namespace> {

@@ -6,6 +6,7 @@ import { operations } from '../../src/protocol/operations.js'
 import { joined } from '../bytes.js'
 import { carryOut } from '../calls.js'
 import { drawBody } from './body.js'
+import { fewRows } from './few-rows.js'
 import { Holdings } from './holdings.js'
 import {
   type AskMessage,
@@ -31,9 +32,6 @@ type Answers = {
   ) => Promise<Questions[Q]['answer']>
 }
 
-/** To give less than that away takes longer than to copy it. */
-const copiedBytes = 32 * 1024
-
 /** Why a call is given up: the program knows better. */
 const toldTo = new DOMException('the caller gave up', 'AbortError')
 
@@ -53,16 +51,22 @@ export function host(port: MessagePort, namespace: Hosted): void {
       const call = { name, request, body: data, options: signal ? { ...options, signal } : options }
       const result = await carryOut(holdings.operationsOf(held), call)
       if (operations[name].reply !== 'arrow') say({ kind: 'reply', id, reply: result })
-      else {
-        const reply = gathered(result as ArrowReply)
-        const { length, buffer } = reply.chunks[0]
-        say({ kind: 'reply', id, reply }, length < copiedBytes ? [] : [buffer])
-      }
+      else sayRows(id, result as ArrowReply)
     } catch (cause) {
       fail(id, cause)
     } finally {
       if (signal !== undefined) running.delete(id)
       if (body instanceof MessagePort) body.close()
+    }
+  }
+
+  function sayRows(id: number, reply: ArrowReply): void {
+    const rows = fewRows(reply)
+    if (rows !== null) say({ kind: 'rows', id, rows })
+    else {
+      // Chunks view columns that the engine keeps: to give one away would take its memory from under the engine.
+      const whole = joined(reply.chunks)
+      say({ kind: 'reply', id, reply: { version: reply.version, chunks: [whole] } }, [whole.buffer])
     }
   }
 
@@ -123,9 +127,4 @@ export function host(port: MessagePort, namespace: Hosted): void {
     else void close()
   })
   say({ kind: 'open' })
-}
-
-/** Chunks view columns that the engine keeps: to give one away would take its memory from under the engine. */
-function gathered({ version, chunks }: ArrowReply) {
-  return { version, chunks: [joined(chunks)] as const }
 }

@@ -8,6 +8,7 @@ import { joined } from '../bytes.js'
 import type { Call } from '../calls.js'
 import { offerBody } from './body.js'
 import { deferred } from './deferred.js'
+import { replyOf } from './few-rows.js'
 import {
   type CallMessage,
   type FromWorker,
@@ -183,6 +184,7 @@ export class WorkerLink {
       if (callersError !== undefined && (message.kind !== 'reply' || pending.onProgress !== undefined)) {
         pending.reject(callersError.cause)
       } else if (message.kind === 'reply') pending.resolve(message.reply)
+      else if (message.kind === 'rows') pending.resolve(replyOf(message.rows))
       else if (message.kind === 'aborted') pending.reject(pending.signal?.reason)
       else pending.reject(unpackError(message.error))
     }

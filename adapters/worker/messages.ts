@@ -5,6 +5,7 @@ import type { Verification, VerifyProgress } from '../../src/index.js'
 import type { CallOptions } from '../../src/protocol/calls.js'
 import { type ErrorBody, errorBody, errorFrom } from '../../src/protocol/errors-wire.js'
 import type { OperationName } from '../../src/protocol/operations.js'
+import type { FewRows } from './few-rows.js'
 
 export interface CallMessage {
   readonly kind: 'call'
@@ -72,6 +73,8 @@ export type FromWorker =
   /** The engine could not be opened. */
   | { readonly kind: 'refused'; readonly error: ErrorBody }
   | { readonly kind: 'reply'; readonly id: number; readonly reply: unknown }
+  /** The reply to a query that found little. */
+  | { readonly kind: 'rows'; readonly id: number; readonly rows: FewRows }
   | { readonly kind: 'failure'; readonly id: number; readonly error: ErrorBody }
   /** Comes any number of times before the reply. */
   | { readonly kind: 'progress'; readonly id: number; readonly progress: VerifyProgress }
