@@ -162,7 +162,8 @@ function naming(column: NumberColumn, numbers: readonly number[]): string | unde
 
 /** Where the rows with these numbers stand among those found; null where they are those, in that order. */
 function inOrder(numbers: readonly number[], found: BigUint64Array): Uint32Array | null {
-  if (numbers.length === found.length && numbers.every((number, i) => Number(found[i]!) === number)) return null
+  if (numbers.length === found.length && numbers.every((number, i) => Number(found[i]!) === number))
+    return null
   const places = new Map<number, number>()
   for (let i = 0; i < found.length; i++) places.set(Number(found[i]!), i)
   const rows = new Uint32Array(numbers.length)

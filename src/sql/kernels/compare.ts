@@ -211,13 +211,7 @@ type Numbers = Int32Array | Float64Array | Float32Array
  * Rows that hold the number, which is not NaN. As long as few do and all are asked for, what lies between two of them is passed
  * over by the search of the array itself, which takes a third of the time.
  */
-function equalNumber(
-  values: Numbers,
-  wanted: number,
-  out: Uint32Array,
-  length: number,
-  rows: RowMask,
-): void {
+function equalNumber(values: Numbers, wanted: number, out: Uint32Array, length: number, rows: RowMask): void {
   let searches = 0
   for (let base = 0; base < length; base += 32) {
     if (rows === null && searches * searchedRows <= base) {
