@@ -120,6 +120,7 @@ export function* choiceFor(
     if (mayPass(source, filter, fragment)) passing.push(fragment)
     if (pacer.due()) yield pacer.pause()
   }
+  if (passing.length === all.length && from === 0) return choice
   return choose(rest, offers, { rows: Math.min(countLive(passing), least), enough })
 }
 
@@ -223,7 +224,7 @@ function* chosenRows(
 ): Waits<RowSet | null> {
   let chosen = found?.slice(part.first, part.first + part.rows) ?? null
   if (named !== null && chosen?.isNone !== true) {
-    chosen = alsoIn(yield* arrival(namedIn(named, part, reader, signal)), chosen)
+    chosen = alsoIn(yield* namedIn(named, part, reader, signal), chosen)
   }
   if (difference !== null && chosen?.isNone !== true) {
     const differing = yield* arrival(difference.rowsIn(part, signal))
