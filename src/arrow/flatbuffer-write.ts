@@ -29,16 +29,20 @@ export const int64s = (values: readonly number[], perItem: number): Part => ({
   perItem,
 })
 
-/** The finished buffer; its length is a multiple of 8. */
+/** The finished buffer, to be copied before the next is made; its length is a multiple of 8. */
 export function encodeFlatbuffer(root: Part): Uint8Array {
-  const out = new Output()
+  const out = Output.empty()
   out.reserve(4)
   out.patch(0, write(root, out))
   out.align(8)
   return out.finish()
 }
 
+/** What is kept for the next buffer: a small answer takes three of them. */
+const keptBytes = 64 * 1024
+
 class Output {
+  static #kept: Output | null = null
   #bytes = Buffer.alloc(512)
   #view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength)
   #length = 0
@@ -82,7 +86,17 @@ class Output {
   }
 
   finish(): Uint8Array {
+    Output.#kept = this.#bytes.length <= keptBytes ? this : null
     return this.#bytes.subarray(0, this.#length)
+  }
+
+  /** One that nobody writes to: an error on the way leaves it to the collector. */
+  static empty(): Output {
+    const out = Output.#kept ?? new Output()
+    Output.#kept = null
+    out.#bytes.fill(0, 0, out.#length)
+    out.#length = 0
+    return out
   }
 }
 

@@ -171,7 +171,19 @@ function decodeBlocks(source: Table, slot: number): Block[] {
 
 /** The message that opens a stream, as one chunk. */
 export function encodeSchemaMessage(schema: Schema, position: number, alignment: number): Uint8Array {
-  return encapsulate(message(Header.Schema, encodeSchema(schema), 0), position, alignment)
+  return encapsulate(message(Header.Schema, partOf(schema), 0), position, alignment)
+}
+
+/** A schema is written twice in a file, and in every answer with its columns. */
+const parts = new WeakMap<Schema, Part>()
+
+function partOf(schema: Schema): Part {
+  let part = parts.get(schema)
+  if (part === undefined) {
+    part = encodeSchema(schema)
+    parts.set(schema, part)
+  }
+  return part
 }
 
 /** What goes before the body of a record batch, or of a dictionary batch when `dictionaryId` is given. */
@@ -205,7 +217,7 @@ export function encodeFooter(
   const footer = encodeFlatbuffer(
     table([
       int16(metadataVersion.v5),
-      encodeSchema(schema),
+      partOf(schema),
       encodeBlocks(dictionaries),
       encodeBlocks(batches),
       encodeMetadata(metadata),

@@ -127,10 +127,15 @@ export class LayoutStore {
     }
   }
 
+  /** What `at` gives, where it is in memory. */
+  known({ uuid }: TablePlace, version: number): Layout | undefined {
+    return this.#kept.peek(keyOf(uuid, version))
+  }
+
   /** The layout of a version of a sheaf table that was committed, whether it was expired since or not. */
   async at(table: TablePlace, version: number, signal?: AbortSignal): Promise<Layout> {
     signal?.throwIfAborted()
-    const known = this.#kept.peek(keyOf(table.uuid, version))
+    const known = this.known(table, version)
     if (known !== undefined) return known
     const work = async () =>
       this.#kept.peek(keyOf(table.uuid, version)) ?? (await this.#fold(table, version, signal))

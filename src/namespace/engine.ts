@@ -47,7 +47,7 @@ export interface Engine {
   readonly root: Root
   readonly slots: SlotReader
   readonly history: Pick<History, 'find' | 'range'>
-  readonly layouts: Pick<LayoutStore, 'at' | 'schemaOf'>
+  readonly layouts: Pick<LayoutStore, 'at' | 'schemaOf'> & Partial<Pick<LayoutStore, 'known'>>
   readonly recent: Pick<RecentChanges, 'between'>
   readonly lance: LanceManifests
   readonly jobs: JobRunner<CatalogState>
@@ -286,10 +286,9 @@ export async function openVersion(
   version: number,
   signal?: AbortSignal,
 ): Promise<OpenTable> {
-  const layout = await engine.layouts.at(head, version, signal).catch(async error => {
-    signal?.throwIfAborted()
-    throw (await engine.source.explain?.(head.uuid, version, error)) ?? error
-  })
+  signal?.throwIfAborted()
+  // Nearly always it is there.
+  const layout = engine.layouts.known?.(head, version) ?? (await layoutOf(engine, head, version, signal))
   let reader = readers.get(layout)
   if (reader === undefined) {
     const indexes = indexReaders(engine.source, head.location, layout)
@@ -299,6 +298,20 @@ export async function openVersion(
     readers.set(layout, reader)
   }
   return { head, version, layout, reader }
+}
+
+async function layoutOf(
+  { layouts, source }: Engine,
+  head: TableHead,
+  version: number,
+  signal: AbortSignal | undefined,
+): Promise<Layout> {
+  try {
+    return await layouts.at(head, version, signal)
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw (await source.explain?.(head.uuid, version, error)) ?? error
+  }
 }
 
 /** The schema of a table's newest version. Reads nothing where it was seen before. */

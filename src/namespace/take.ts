@@ -51,6 +51,10 @@ export class Take {
   /** The rows as objects; see `Table.takeRowIds` for their order. */
   async toArray(options: RowsOptions = {}): Promise<RowObject[]> {
     const call = callOptions(options)
+    if (this.#numbers.length <= takenAtOnce) {
+      const { page } = await takePage(this.#operations, this.#request, this.#column, this.#numbers, call)
+      return rowObjects(page.batches, options)
+    }
     const rows: RowObject[] = []
     for await (const { batches } of this.#pages(call)) {
       for (const row of await rowObjects(batches, options)) rows.push(row)
@@ -114,47 +118,52 @@ export async function* takePages(
   options: CallOptions,
 ): AsyncGenerator<TakenRows> {
   const pacer = new Pacer(options.signal)
-  const shows = selects(request, column) || (column === '_rowid' && request.with_row_id === true)
   let { version } = request
   for (let from = 0; from === 0 || from < numbers.length; from += takenAtOnce) {
-    const some = Array.from(
-      { length: Math.min(takenAtOnce, numbers.length - from) },
-      (_, i) => numbers[from + i]!,
-    )
-    const reply = await operations.queryTable(
-      {
-        ...request,
-        ...(version !== undefined && { version }),
-        vector: null,
-        k: some.length,
-        ...(some.length > 0 && { filter: `${column} IN (${some.join(', ')})` }),
-        ...(column === '_rowid' ? { with_row_id: true } : { resume_at: 0 }),
-      },
-      options,
-    )
-    version = reply.version
-    const { schema, batches } = readReply(reply)
-    const place = schema.fields.findIndex(field => field.name === column)
-    assert(place !== -1, `a query that asks for ${column} gives it`)
-    const kept = <T>(list: readonly T[]) => (shows ? list : list.filter((_, i) => i !== place))
-    const answer = { ...schema, fields: kept(schema.fields) }
-    if (batches.length === 0) {
-      yield { schema: answer, batches: [] }
-      continue
-    }
-    const found = concatBatches(batches)
-    await pacer.turn()
-    const rows = inOrder(some, found.columns[place]!.values as BigUint64Array)
-    yield {
-      schema: answer,
-      batches: [takeBatch({ ...found, schema: answer, columns: kept(found.columns) }, rows)],
-    }
+    const length = Math.min(takenAtOnce, numbers.length - from)
+    const some = Array.from({ length }, (_, i) => numbers[from + i]!)
+    const taken = await takePage(operations, { ...request, version }, column, some, options)
+    version = taken.version
+    yield taken.page
     await pacer.turn()
   }
 }
 
-/** Where the rows with these numbers stand among those found. */
-function inOrder(numbers: readonly number[], found: BigUint64Array): Uint32Array {
+/** The page of at most `takenAtOnce` numbers, and the version it is of. */
+async function takePage(
+  operations: Operations,
+  request: TakeRequest,
+  column: NumberColumn,
+  numbers: readonly number[],
+  options: CallOptions,
+): Promise<{ readonly page: TakenRows; readonly version: number }> {
+  const shows = selects(request, column) || (column === '_rowid' && request.with_row_id === true)
+  const asked = { vector: null, k: numbers.length, filter: naming(column, numbers) }
+  const numbered = column === '_rowid' ? { with_row_id: true } : { resume_at: 0 }
+  const reply = await operations.queryTable(Object.assign({}, request, asked, numbered), options)
+  const { version } = reply
+  const { schema, batches } = readReply(reply)
+  const place = schema.fields.findIndex(field => field.name === column)
+  assert(place !== -1, `a query that asks for ${column} gives it`)
+  const kept = <T>(list: readonly T[]) => (shows ? list : list.filter((_, i) => i !== place))
+  const answer = { ...schema, fields: kept(schema.fields) }
+  if (batches.length === 0) return { page: { schema: answer, batches: [] }, version }
+  const found = concatBatches(batches)
+  const own = { ...found, schema: answer, columns: kept(found.columns) }
+  const rows = inOrder(numbers, found.columns[place]!.values as BigUint64Array)
+  return { page: { schema: answer, batches: [rows === null ? own : takeBatch(own, rows)] }, version }
+}
+
+/** A condition that is true of the rows with these numbers; undefined where there are none. */
+function naming(column: NumberColumn, numbers: readonly number[]): string | undefined {
+  if (numbers.length === 0) return undefined
+  return numbers.length === 1 ? `${column} = ${numbers[0]}` : `${column} IN (${numbers.join(', ')})`
+}
+
+/** Where the rows with these numbers stand among those found; null where they are those, in that order. */
+function inOrder(numbers: readonly number[], found: BigUint64Array): Uint32Array | null {
+  if (numbers.length === found.length && numbers.every((number, i) => Number(found[i]!) === number))
+    return null
   const places = new Map<number, number>()
   for (let i = 0; i < found.length; i++) places.set(Number(found[i]!), i)
   const rows = new Uint32Array(numbers.length)

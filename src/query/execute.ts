@@ -106,11 +106,18 @@ function runOf(
 
 /** The columns of the answer, but for the number of its query where there are several. */
 function schemaOf(plan: Plan): Schema {
-  const marks = plan.highlights.length === 0 ? [] : [highlightsField(plan)]
-  const fields = [...plan.output.map(({ field }) => field), ...marks]
-  const { metadata } = plan
-  return metadata === undefined ? { fields } : { fields, metadata }
+  const { output, highlights, metadata } = plan
+  const known = schemas.get(output)
+  if (known !== undefined && known.metadata === metadata && highlights.length === 0) return known
+  const marks = highlights.length === 0 ? [] : [highlightsField(plan)]
+  const fields = [...output.map(({ field }) => field), ...marks]
+  const schema = metadata === undefined ? { fields } : { fields, metadata }
+  if (highlights.length === 0) schemas.set(output, schema)
+  return schema
 }
+
+/** Answers with the same columns have the same schema, so that it is encoded once. */
+const schemas = new WeakMap<Plan['output'], Schema>()
 
 /** The answer as its rows are found. `owned`: in batches that share no memory with the cache. */
 function* rowsInGroups(run: Run, schema: Schema, owned: boolean): Flow<Batch> {

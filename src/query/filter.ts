@@ -17,6 +17,7 @@ import { selectRows } from '../sql/evaluate.js'
 import { possibleTruth } from '../sql/zones/prune.js'
 import type { Zone } from '../sql/zones/zone.js'
 import type { Part } from '../table/table-reader.js'
+import { BlockZones } from './block-zones.js'
 import { type Choice, choose, offersFor } from './choose-probes.js'
 import { unmade } from './hits.js'
 import { countNamed, mayHoldNamed, type NamedRows, namedIn, namedRows } from './named-rows.js'
@@ -119,6 +120,7 @@ export function* choiceFor(
     if (mayPass(source, filter, fragment)) passing.push(fragment)
     if (pacer.due()) yield pacer.pause()
   }
+  if (passing.length === all.length && from === 0) return choice
   return choose(rest, offers, { rows: Math.min(countLive(passing), least), enough })
 }
 
@@ -222,7 +224,7 @@ function* chosenRows(
 ): Waits<RowSet | null> {
   let chosen = found?.slice(part.first, part.first + part.rows) ?? null
   if (named !== null && chosen?.isNone !== true) {
-    chosen = alsoIn(yield* arrival(namedIn(named, part, reader, signal)), chosen)
+    chosen = alsoIn(yield* namedIn(named, part, reader, signal), chosen)
   }
   if (difference !== null && chosen?.isNone !== true) {
     const differing = yield* arrival(difference.rowsIn(part, signal))
@@ -409,9 +411,13 @@ function* slices(
   const batch = yield* arrival(source.partBatch(part, filter.columns))
   if (pacer.due()) yield pacer.pause()
   const steps = new Steps([filter], part.rows + 31)
+  const zones = chosen === null ? BlockZones.of(filter, batch) : null
   let length: number
   for (let from = 32 * Math.floor(first / 32); from < part.rows; from += length) {
+    if (zones !== null) from = zones.next(from, part.rows)
     length = Math.min(steps.rows, part.rows - from)
+    if (zones !== null) length = zones.until(from, from + length) - from
+    if (length === 0) return
     const within = looked === null ? undefined : looked.view(from, from + length)
     if (chosen !== null && within?.isEmpty() === true) continue
     const piece = length === part.rows ? batch : sliceBatch(batch, from, length)

@@ -5,6 +5,7 @@
 import type { Fragment } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
 import { partitionPoint } from '../primitives/partition-point.js'
+import { arrival, type Waits } from '../primitives/soon.js'
 import { type Bound, type BoundExpression, columnsOf, type Scalar } from '../sql/bound.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import { rowIdField, rowOffsetField } from './source.js'
@@ -160,26 +161,26 @@ export function mayHoldNamed({ ids, offsets }: NamedRows, fragment: Fragment, re
 }
 
 /** The rows of a part that are named, by offset in it; by id dead ones too, by offset living ones only. */
-export async function namedIn(
+export function* namedIn(
   { ids, offsets }: NamedRows,
   part: Part,
   reader: TableReader,
   signal: AbortSignal | undefined,
-): Promise<Bitset> {
-  const byId = ids === null ? null : await rowsById(ids, part, reader, signal)
+): Waits<Bitset> {
+  const byId = ids === null ? null : yield* rowsById(ids, part, reader, signal)
   // Where rows stand is not asked of a part without any.
   if (offsets === null || byId?.isEmpty() === true) return byId!
-  const byOffset = await rowsByOffset(offsets, part, reader, signal)
+  const byOffset = yield* rowsByOffset(offsets, part, reader, signal)
   return byId === null ? byOffset : byId.and(byOffset)
 }
 
-async function rowsById(
+function* rowsById(
   { least, greatest, members }: Numbers,
   { fragment, first, rows }: Part,
   reader: TableReader,
   signal: AbortSignal | undefined,
-): Promise<Bitset> {
-  const runs = await reader.rowIds(fragment, signal)
+): Waits<Bitset> {
+  const runs = yield* arrival(reader.rowIds(fragment, signal))
   const named = new Bitset(rows)
   if (rows === 0) return named
   if (members === null) {
@@ -195,15 +196,15 @@ async function rowsById(
   return named
 }
 
-async function rowsByOffset(
+function* rowsByOffset(
   { least, greatest, members }: Numbers,
   part: Part,
   reader: TableReader,
   signal: AbortSignal | undefined,
-): Promise<Bitset> {
+): Waits<Bitset> {
   const { fragment, rows } = part
-  const live = await reader.live(part, signal)
-  const before = reader.liveBeforeFragment(fragment) + (await reader.liveBefore(part, signal))
+  const live = yield* arrival(reader.live(part, signal))
+  const before = reader.liveBeforeFragment(fragment) + (yield* arrival(reader.liveBefore(part, signal)))
   const count = live === null ? rows : live.count()
   if (members === null) {
     const from = Math.max(least - before, 0)

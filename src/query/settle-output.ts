@@ -169,13 +169,56 @@ function settleRows(
 ): Settled {
   const source = sourceSchema(schema, by)
   const readable = (name: string) => columnExpression(namedColumn(name, source), random)
+  const settle = () => outputOfRows(request, schema, aliases, by, options, random)
+  const output = aliases.length > 0 ? settle() : namedBefore(request, source, settle)
+  return { grouping: null, output, readable }
+}
+
+/**
+ * Columns that were asked for by their names, of each schema, the ones that came last at the end: the same ones are asked for
+ * again, and are then the same to all that follows.
+ */
+const named = new WeakMap<Schema, Map<string, readonly OutputColumn[]>>()
+const namedAtMost = 16
+
+function namedBefore(
+  request: QueryRequest,
+  source: Schema,
+  settle: () => readonly OutputColumn[],
+): readonly OutputColumn[] {
+  const { distinct, with_row_id, resume_at } = request
+  const made = [distinct === true, with_row_id === true, resume_at !== undefined]
+  const asked = JSON.stringify([...made, namesOf(request)])
+  let ofSchema = named.get(source)
+  if (ofSchema === undefined) {
+    ofSchema = new Map()
+    named.set(source, ofSchema)
+  }
+  let output = ofSchema.get(asked)
+  if (output === undefined) {
+    output = settle()
+    if (ofSchema.size === namedAtMost) ofSchema.delete(ofSchema.keys().next().value!)
+    ofSchema.set(asked, output)
+  }
+  return output
+}
+
+function outputOfRows(
+  request: QueryRequest,
+  schema: TableSchema,
+  aliases: readonly Alias[],
+  by: SearchedBy,
+  options: BindOptions,
+  random: Random,
+): readonly OutputColumn[] {
+  const source = sourceSchema(schema, by)
   const named = (name: string) => namedOutput(name, source, random)
   const output =
     aliases.length > 0
       ? aliases.map(({ name, tree }) => outputOf(name, bound(tree, name, source, options), source))
       : (namesOf(request) ?? schema.fields.map(field => field.name)).map(named)
   // A row is equal to no other once it has a distance or an id: those are added only where all rows are wanted.
-  if (request.distinct === true) return { grouping: null, output, readable }
+  if (request.distinct === true) return output
   const computed = [
     ...searchedFields[by].map(({ name }) => name),
     ...(request.with_row_id === true ? [rowIdField.name] : []),
@@ -183,7 +226,7 @@ function settleRows(
   ]
   for (const { field, value } of output) checkMadeName(field.name, value)
   const missing = computed.filter(name => output.every(column => column.field.name !== name))
-  return { grouping: null, output: [...output, ...missing.map(named)], readable }
+  return [...output, ...missing.map(named)]
 }
 
 /** The names of what a query makes are not those of anything else. */

@@ -148,13 +148,18 @@ export class RowSource {
   }
 
   /** All rows of a part, dead ones too, with the columns `names`; without a copy where they lie in memory. */
-  async partBatch(part: Part, names: readonly string[]): Promise<Batch> {
+  partBatch(part: Part, names: readonly string[]): Soon<Batch> {
+    return begun(this.#partBatch(part, names))
+  }
+
+  *#partBatch(part: Part, names: readonly string[]): Waits<Batch> {
     const fields: Field[] = []
     const columns: Column[] = []
     for (const name of names) {
       const field = this.#fields.get(name)
       fields.push(field ?? madeField(name))
-      columns.push(field === undefined ? await this.#made(name, part, null) : await this.#stored(part, field))
+      const column = field === undefined ? this.#made(name, part, null) : this.#stored(part, field)
+      columns.push(column instanceof Promise ? yield* arrival(column) : column)
     }
     return { schema: { fields }, length: part.rows, columns }
   }
@@ -197,8 +202,9 @@ export class RowSource {
         columns.push(madeColumn(made.values))
       } else if (hits.offsets.length === 0) {
         columns.push(emptyColumn((field ?? madeField(name)).type))
-      } else if (hits.partOf === null) {
-        columns.push(yield* arrival(this.#some(hits.parts[0]!, name, hits.offsets, owned)))
+      } else if (hits.partOf === null || hits.parts.length === 1) {
+        const some = this.#some(hits.parts[0]!, name, hits.offsets, owned)
+        columns.push(some instanceof Promise ? yield* arrival(some) : some)
       } else {
         pieces ??= partition(hits.parts, hits.partOf, hits.offsets)
         columns.push(yield* this.#gather(pieces, name))
@@ -272,25 +278,31 @@ export class RowSource {
   }
 
   /** Ids of rows of a part, by offset in it; `offsets`: null for all rows. */
-  async rowIds({ fragment, first, rows }: Part, offsets: Uint32Array | null): Promise<Float64Array> {
-    const runs = await this.reader.rowIds(fragment, this.#pacer.signal)
-    if (offsets !== null && offsets.length < rows / 16) {
-      return Float64Array.from(offsets, offset => runs.at(first + offset))
-    }
-    const ids = new Float64Array(rows)
-    runs.copy(first, first + rows, ids)
-    return offsets === null ? ids : Float64Array.from(offsets, offset => ids[offset]!)
+  rowIds({ fragment, first, rows }: Part, offsets: Uint32Array | null): Soon<Float64Array> {
+    return whenThere(this.reader.rowIds(fragment, this.#pacer.signal), runs => {
+      if (offsets !== null && offsets.length < rows / 16) {
+        return Float64Array.from(offsets, offset => runs.at(first + offset))
+      }
+      const ids = new Float64Array(rows)
+      runs.copy(first, first + rows, ids)
+      return offsets === null ? ids : Float64Array.from(offsets, offset => ids[offset]!)
+    })
   }
 
   /** `offsets`: null for all rows. */
-  async #made(name: string, part: Part, offsets: Uint32Array | null): Promise<Column> {
+  #made(name: string, part: Part, offsets: Uint32Array | null): Soon<Column> {
+    if (name === rowIdField.name) return whenThere(this.rowIds(part, offsets), rowIdColumn)
+    assert(name === rowOffsetField.name, `a query makes no column ${name} of a part`)
+    return begun(this.#rowOffsets(part, offsets))
+  }
+
+  *#rowOffsets(part: Part, offsets: Uint32Array | null): Waits<Column> {
     const length = offsets?.length ?? part.rows
     const offsetOf = (row: number) => offsets?.[row] ?? row
-    if (name === rowIdField.name) return rowIdColumn(await this.rowIds(part, offsets))
-    assert(name === rowOffsetField.name, `a query makes no column ${name} of a part`)
-    const live = await this.reader.live(part, this.#pacer.signal)
+    const { signal } = this.#pacer
+    const live = yield* arrival(this.reader.live(part, signal))
     const before =
-      this.reader.liveBeforeFragment(part.fragment) + (await this.reader.liveBefore(part, this.#pacer.signal))
+      this.reader.liveBeforeFragment(part.fragment) + (yield* arrival(this.reader.liveBefore(part, signal)))
     if (live === null) return wholeNumbers(rowOffsetField, length, row => before + offsetOf(row))
     const ranks = live.ranks()
     return wholeNumbers(rowOffsetField, length, row => before + live.rank(offsetOf(row), ranks))

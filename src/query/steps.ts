@@ -15,7 +15,7 @@ const longStep = 5
 /** Estimated nanoseconds per row up to which the estimate is trusted: no text is looked at as a whole. */
 const plainCost = 25
 /** Rows of the first step: of what is trusted, and of what is not. */
-const firstRows = { plain: 2048, costly: 512 } as const
+const firstRows = { plain: 16 * 1024, costly: 512 } as const
 /** Rows are evaluated in multiples of this, so that bitmaps are cut at words. */
 const unit = 32
 

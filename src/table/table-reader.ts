@@ -243,10 +243,11 @@ export class TableReader {
   }
 
   /** How many rows of a part's fragment that come before the part are alive. */
-  async liveBefore({ fragment, first }: Part, signal?: AbortSignal): Promise<number> {
+  liveBefore({ fragment, first }: Part, signal?: AbortSignal): Soon<number> {
     if (first === 0 || fragment.dead.count === 0) return first
-    const dead = await this.#arrived(this.#deadOffsets(fragment), signal)
-    return dead.reduce((live, offsets) => live - offsets.rankOf(first), first)
+    return whenThere(this.#arrived(this.#deadOffsets(fragment), signal), dead =>
+      dead.reduce((live, offsets) => live - offsets.rankOf(first), first),
+    )
   }
 
   /** The ids of all rows of a fragment, dead ones included, by offset. */

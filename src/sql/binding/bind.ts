@@ -83,24 +83,44 @@ export function bindExpression(expr: Expr, schema: Schema, options: BindOptions 
 
 /** Parses and binds a condition. Throws code 20 when the expression is no condition; NULL is one. */
 export function bindFilter(text: string, schema: Schema, options: BindOptions = {}): BoundExpression {
-  const expr = parsedFilter(text)
+  const known = parsedFilter(text)
+  const { clock = systemClock, doubleQuotes, parameters } = options
+  const { bound } = known
+  const isSame = bound?.schema === schema && bound.clock === clock && bound.doubleQuotes === doubleQuotes
+  // Whether values are given that nothing asks for is looked at by who owns them.
+  if (isSame && (parameters === undefined || parameters instanceof ParameterList)) return bound.filter
   const binder = new Binder(schema, options, true)
-  return binder.finish(binder.condition(expr, 'a filter is a condition'))
+  const filter = binder.finish(binder.condition(known.expr, 'a filter is a condition'))
+  if (!binder.isOfCall) known.bound = { schema, clock, doubleQuotes, filter }
+  return filter
+}
+
+/** A filter that was parsed, and what it was last bound to, where that says nothing of the call it was bound for. */
+interface Parsed {
+  readonly expr: Expr
+  bound: Bindings | null
+}
+
+interface Bindings {
+  readonly schema: Schema
+  readonly clock: Clock
+  readonly doubleQuotes: BindOptions['doubleQuotes']
+  readonly filter: BoundExpression
 }
 
 /** Short filters that were parsed, the one that came last at the end: the same ones come again, with other parameters. */
-const parsed = new Map<string, Expr>()
+const parsed = new Map<string, Parsed>()
 const parsedAtMost = 128
 const shortFilter = 500
 
-function parsedFilter(text: string): Expr {
+function parsedFilter(text: string): Parsed {
   const known = parsed.get(text)
   if (known !== undefined) return known
-  const expr = parseExpression(text)
-  if (text.length > shortFilter) return expr
+  const made: Parsed = { expr: parseExpression(text), bound: null }
+  if (text.length > shortFilter) return made
   if (parsed.size === parsedAtMost) parsed.delete(parsed.keys().next().value!)
-  parsed.set(text, expr)
-  return expr
+  parsed.set(text, made)
+  return made
 }
 
 const nanosPerMilli = 1_000_000n
@@ -117,6 +137,7 @@ class Binder {
   readonly #isFilter: boolean
   readonly #warnings: string[] = []
   #now: bigint | null = null
+  #takesParameters = false
 
   constructor(schema: Schema, { parameters, doubleQuotes, clock }: BindOptions, isFilter = false) {
     this.#schema = schema
@@ -125,6 +146,11 @@ class Binder {
     this.#parameters = parameters instanceof ParameterList ? parameters : new ParameterList(parameters)
     this.#quotesAreNames = doubleQuotes === 'identifier'
     this.#clock = clock ?? systemClock
+  }
+
+  /** Whether what was bound holds values of one call: of its parameters, or the time. */
+  get isOfCall(): boolean {
+    return this.#takesParameters || this.#now !== null
   }
 
   finish(bound: Bound): BoundExpression {
@@ -143,6 +169,7 @@ class Binder {
       case 'column':
         return this.#column(expr)
       case 'parameter': {
+        this.#takesParameters = true
         const value = this.#parameters.take(expr)
         return 'kind' in value ? value : list(value, expr.at)
       }
@@ -283,12 +310,14 @@ class Binder {
     if (!('kind' in written)) {
       const members: Bound[] = []
       for (const member of written) {
+        if (member.kind === 'parameter') this.#takesParameters = true
         const values = member.kind === 'parameter' ? this.#parameters.take(member) : this.bind(member)
         if ('kind' in values) members.push(values)
         else for (const value of values) members.push(value)
       }
       return membership(operand, members, at)
     }
+    if (written.kind === 'parameter') this.#takesParameters = true
     const values = written.kind === 'constants' ? written : this.#parameters.takeMembers(written)
     if (!('kind' in values)) return membership(operand, values, at)
     if (values.kind === 'constants') return membershipOfMany(operand, values.values, at)

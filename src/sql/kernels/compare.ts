@@ -107,7 +107,7 @@ function compareWithConstant(
   const inverted = op === '<>' || op === '>' || op === '>='
   if (fitsInt32(type)) {
     const limit = int32sOf(constant)[0]!
-    if (isEquality) equalInt32(int32sOf(column), limit, out, length, rows)
+    if (isEquality) equalNumber(int32sOf(column), limit, out, length, rows)
     else lessInt32(int32sOf(column), orEqual ? limit + 1 : limit, out, length, rows)
   } else if (isWide(type)) {
     const isSigned = !(type.kind === 'int' && !type.signed)
@@ -154,8 +154,7 @@ function compareNumber(
     else notANumber(doublesOf(column), out, length)
     if (!isEquality && !everything) invert(out, length)
   } else if (isEquality) {
-    if (values instanceof Float32Array) equalSingle(values, limit, out, length, rows)
-    else equalDouble(doublesOf(column), limit, out, length, rows)
+    equalNumber(values instanceof Float32Array ? values : doublesOf(column), limit, out, length, rows)
   } else {
     const below = orEqual ? stepDouble(limit, 1) : limit
     if (values instanceof Float32Array) lessSingle(values, below, out, length, rows)
@@ -206,20 +205,43 @@ function isCount(type: DataType): boolean {
   return type.kind === 'int' || fitsInt32(type) || isWide(type)
 }
 
-function equalInt32(
-  values: Int32Array,
-  wanted: number,
-  out: Uint32Array,
-  length: number,
-  rows: RowMask,
-): void {
-  for (let w = 0, base = 0; base < length; w++, base += 32) {
-    if (rows !== null && rows[w] === 0) continue
-    const count = Math.min(32, length - base)
-    let word = 0
-    for (let bit = 0; bit < count; bit++) word |= Number(values[base + bit] === wanted) << bit
-    out[w] = word
+type Numbers = Int32Array | Float64Array | Float32Array
+
+/**
+ * Rows that hold the number, which is not NaN. As long as few do and all are asked for, what lies between two of them is passed
+ * over by the search of the array itself, which takes a third of the time.
+ */
+function equalNumber(values: Numbers, wanted: number, out: Uint32Array, length: number, rows: RowMask): void {
+  let searches = 0
+  for (let base = 0; base < length; base += 32) {
+    if (rows === null && searches * searchedRows <= base) {
+      const found = values.indexOf(wanted, base)
+      if (found === -1 || found >= length) return
+      searches++
+      base = found & ~31
+    }
+    const w = base >>> 5
+    if (rows === null || rows[w] !== 0) out[w] = equalWord(values, wanted, base, Math.min(32, length - base))
   }
+}
+
+/** Rows on average that a search has to pass over to be worth it. */
+const searchedRows = 256
+
+function equalWord(values: Numbers, wanted: number, base: number, count: number): number {
+  let word = 0
+  let bit = 0
+  for (; bit + 4 <= count; bit += 4) {
+    const at = base + bit
+    word |=
+      (Number(values[at] === wanted) |
+        (Number(values[at + 1] === wanted) << 1) |
+        (Number(values[at + 2] === wanted) << 2) |
+        (Number(values[at + 3] === wanted) << 3)) <<
+      bit
+  }
+  for (; bit < count; bit++) word |= Number(values[base + bit] === wanted) << bit
+  return word
 }
 
 function lessInt32(values: Int32Array, limit: number, out: Uint32Array, length: number, rows: RowMask): void {
@@ -228,22 +250,6 @@ function lessInt32(values: Int32Array, limit: number, out: Uint32Array, length: 
     const count = Math.min(32, length - base)
     let word = 0
     for (let bit = 0; bit < count; bit++) word |= Number(values[base + bit]! < limit) << bit
-    out[w] = word
-  }
-}
-
-function equalDouble(
-  values: Float64Array,
-  wanted: number,
-  out: Uint32Array,
-  length: number,
-  rows: RowMask,
-): void {
-  for (let w = 0, base = 0; base < length; w++, base += 32) {
-    if (rows !== null && rows[w] === 0) continue
-    const count = Math.min(32, length - base)
-    let word = 0
-    for (let bit = 0; bit < count; bit++) word |= Number(values[base + bit] === wanted) << bit
     out[w] = word
   }
 }
@@ -271,22 +277,6 @@ function lessDouble(
         bit
     }
     for (; bit < count; bit++) word |= Number(values[base + bit]! < limit) << bit
-    out[w] = word
-  }
-}
-
-function equalSingle(
-  values: Float32Array,
-  wanted: number,
-  out: Uint32Array,
-  length: number,
-  rows: RowMask,
-): void {
-  for (let w = 0, base = 0; base < length; w++, base += 32) {
-    if (rows !== null && rows[w] === 0) continue
-    const count = Math.min(32, length - base)
-    let word = 0
-    for (let bit = 0; bit < count; bit++) word |= Number(values[base + bit] === wanted) << bit
     out[w] = word
   }
 }
@@ -323,12 +313,23 @@ function equalPair(
     if (rows !== null && rows[w] === 0) continue
     const count = Math.min(32, length - base)
     let word = 0
-    for (let bit = 0; bit < count; bit++) {
+    let bit = 0
+    for (; bit + 4 <= count; bit += 4) {
       const at = (base + bit) * 2
-      word |= Number(((pairs[at]! ^ low) | (pairs[at + 1]! ^ high)) === 0) << bit
+      word |=
+        (isPair(pairs, at, low, high) |
+          (isPair(pairs, at + 2, low, high) << 1) |
+          (isPair(pairs, at + 4, low, high) << 2) |
+          (isPair(pairs, at + 6, low, high) << 3)) <<
+        bit
     }
+    for (; bit < count; bit++) word |= isPair(pairs, (base + bit) * 2, low, high) << bit
     out[w] = word
   }
+}
+
+function isPair(pairs: Int32Array, at: number, low: number, high: number): number {
+  return Number(((pairs[at]! ^ low) | (pairs[at + 1]! ^ high)) === 0)
 }
 
 /** Rows below the pair, or with `orEqual` not above it. */

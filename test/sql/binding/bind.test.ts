@@ -419,3 +419,30 @@ describe('what a filter may have', () => {
     expect(printed(`${wide} AND ${few}`).startsWith('upper(s)')).toBe(true)
   })
 })
+
+describe('a filter that comes again', () => {
+  test('is what it was for the same schema, and bound anew to another', () => {
+    const text = 'i64 = 77'
+    const first = bindFilter(text, schema)
+    expect(bindFilter(text, schema)).toBe(first)
+    const other = schemaOf({ i64: utf8 })
+    expect(() => bindFilter(text, other)).toThrow(SheafError)
+    expect(bindFilter("i64 = '77'", other)).not.toBe(bindFilter("i64 = '77'", schemaOf({ i64: utf8 })))
+  })
+
+  test('takes its parameters and the time from each call', () => {
+    const at = (value: number) => printExpression(bindFilter('i64 = ?', schema, { parameters: [value] }))
+    expect(at(1)).not.toBe(at(2))
+    const among = (values: number[]) =>
+      printExpression(bindFilter('i64 IN (?)', schema, { parameters: [values] }))
+    expect(among([1, 2])).not.toBe(among([3, 4]))
+    expect(bindFilter('ms < now()', schema)).not.toBe(bindFilter('ms < now()', schema))
+  })
+
+  test('refuses values that nothing asks for, however often it was bound', () => {
+    bindFilter('i64 = 78', schema)
+    expect(() => bindFilter('i64 = 78', schema, { parameters: [1] })).toThrow(
+      '1 parameters are given, 0 are used',
+    )
+  })
+})

@@ -309,3 +309,31 @@ test.each([
 ])('%s and %s are not compared', (a, b) => {
   expect(areComparable(typeOf(a), typeOf(b))).toBe(false)
 })
+
+describe('rows that equal a number', () => {
+  test.each(['Int8', 'Int32', 'Float32', 'Float64'])(
+    'of %s are found whether they are few, many or both',
+    name => {
+      const type = typeOf(name)
+      const cast = (value: number) => (name.startsWith('Int') ? BigInt(value) : value)
+      const wanted = { column: columnOfScalars(type, [cast(7)]), constant: true }
+      const stretches = fc.array(fc.tuple(fc.integer({ min: 1, max: 900 }), fc.constantFrom(0, 1, 7, 300)), {
+        minLength: 1,
+        maxLength: 5,
+      })
+      fc.assert(
+        fc.property(stretches, parts => {
+          // One row in so many of each stretch.
+          const values = parts.flatMap(([rows, oneIn]) =>
+            Array.from({ length: rows }, (_, i) => (oneIn > 0 && i % oneIn === oneIn - 1 ? 7 : 8)),
+          )
+          const column = columnOfScalars(type, values.map(cast))
+          const { isTrue } = compareOperands('=', { column, constant: false }, wanted, values.length, null)
+          const found = values.map((_, row) => ((isTrue[row >>> 5]! >>> (row & 31)) & 1) === 1)
+          expect(found).toEqual(values.map(value => value === 7))
+        }),
+        { numRuns: 30 },
+      )
+    },
+  )
+})
