@@ -24,26 +24,16 @@ const together = [
   'write',
 ].map(folder => `test/${folder}/**/*.test.ts`)
 /**
- * Files in them that put another module in place of one of Sheaf's, start threads, watch how long the process computes, or leave so much
- * to collect that those after them take longer.
+ * Files in them that put another module in place of one of Sheaf's, start threads, or watch how long the process computes.
  */
 const apart = [
-  'test/namespace/catalog.test.ts',
-  'test/namespace/columns.test.ts',
-  'test/namespace/idempotency.test.ts',
-  'test/namespace/ingest.test.ts',
-  'test/namespace/snapshots.test.ts',
-  'test/namespace/takes.test.ts',
   'test/namespace/text-indexes.test.ts',
   'test/namespace/text-segments.test.ts',
-  'test/namespace/upkeep/backup.test.ts',
   'test/namespace/vector-indexes.test.ts',
   'test/namespace/vector-segments.test.ts',
-  'test/namespace/views.test.ts',
   'test/indexes/vector/insert-threads.test.ts',
   'test/kernels/graph-shared.test.ts',
   'test/kernels/vector-segment.test.ts',
-  'test/query/difference.test.ts',
   'test/query/indexed.test.ts',
   'test/query/near.test.ts',
   'test/write/carry-indexes.test.ts',
