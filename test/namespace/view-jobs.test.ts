@@ -202,7 +202,6 @@ test('a process that dies anywhere in a refresh leaves the old view or the new o
       expect(await jobEnd(next.operations, id)).toMatchObject({ status: 'Succeeded' })
     }
     await next.close()
-    clock.stop()
   }
 })
 
