@@ -13,6 +13,7 @@ const together = [
   'indexes',
   'jobs',
   'kernels',
+  'models',
   'namespace',
   'primitives',
   'properties',
@@ -20,6 +21,7 @@ const together = [
   'query',
   'sql',
   'stories',
+  'support',
   'table',
   'write',
 ].map(folder => `test/${folder}/**/*.test.ts`)
