@@ -33,7 +33,7 @@ export interface Race {
   readonly title: string
   /** The first one is what the others are held against. */
   readonly contestants: readonly Contestant[]
-  /** Measured rounds, after `warmups` (default 2) that are not. */
+  /** Measured rounds, after `warmups` that are not (default 2, but no more than rounds). */
   readonly rounds: number
   readonly warmups?: number
   /** Bytes that one run looks at, for GB/s. */
@@ -154,7 +154,7 @@ export async function race({
   title,
   contestants,
   rounds,
-  warmups = 2,
+  warmups = Math.min(2, rounds),
   bytes,
   limit,
   distribution = false,

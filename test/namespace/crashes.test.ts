@@ -87,7 +87,9 @@ test.each(atOnce)(
         const entries = committed.map(bytes => JSON.parse(Buffer.from(bytes!).toString().split('\n')[0]!))
         expect(entries.flatMap(({ entries }) => entries).filter(({ key }) => key === 'k')).toHaveLength(1)
         await next.close()
+        clock.stop()
       }
     }
+    undisturbed.clock.stop()
   },
 )

@@ -168,5 +168,6 @@ test('a process that dies anywhere while it builds an index leaves none or all o
     }
     expect((await next.verify()).problems).toEqual([])
     await next.close()
+    clock.stop()
   }
 })

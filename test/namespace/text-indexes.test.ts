@@ -467,6 +467,7 @@ describe('upkeep', () => {
       await ns.optimize()
       expect(await indexFiles(store)).toHaveLength(1)
       expect((await ns.verify()).problems).toEqual([])
+      clock.stop()
     }
   })
 })

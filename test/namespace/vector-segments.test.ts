@@ -126,6 +126,7 @@ test('a process that dies while it builds leaves nothing that counts, and the ne
     await ns.optimize()
     expect(await indexFiles(store)).toHaveLength(1)
     expect((await ns.verify()).problems).toEqual([])
+    clock.stop()
   }
 })
 

@@ -4,6 +4,9 @@
  * Nothing waits for real: whenever everything else has come to rest, one waiter is woken, chosen by the seed among
  * those that only yielded; when there is none, time jumps to the next sleeper. So two tasks that yield now and
  * then meet in every order, and each order has its seed.
+ *
+ * So a root that is left open, as one whose process died, goes through its hours as fast as the machine can, for as long as the
+ * clock turns: who leaves one behind stops its clock.
  */
 import type { Clock } from '../../src/primitives/clock.js'
 
@@ -12,13 +15,21 @@ interface Sleeper {
   readonly wake: () => void
 }
 
+/** Clocks at which somebody waits. */
+const turning = new Set<SeededClock>()
+
+/** Stops every clock there is. */
+export function stopClocks(): void {
+  for (const clock of turning) clock.stop()
+}
+
 export class SeededClock implements Clock {
   readonly #start: number
   readonly #random: () => number
   #time = 0
   #yielded: (() => void)[] = []
   #sleepers: Sleeper[] = []
-  #turning = false
+  #stopped = false
 
   /** `start`: wall time of the first moment, milliseconds since 1970. */
   constructor(seed: number, start = 1_700_000_000_000) {
@@ -50,6 +61,13 @@ export class SeededClock implements Clock {
     this.#time += ms
   }
 
+  /** Wakes nobody any more: who waits, or will, waits for ever. */
+  stop(): void {
+    this.#stopped = true
+    this.#yielded = []
+    this.#sleepers = []
+  }
+
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
@@ -78,10 +96,10 @@ export class SeededClock implements Clock {
   }
 
   #turn(): void {
-    if (this.#turning) return
-    this.#turning = true
+    if (this.#stopped || turning.has(this)) return
+    turning.add(this)
     setImmediate(() => {
-      this.#turning = false
+      turning.delete(this)
       this.#wakeOne()
       if (this.#yielded.length > 0 || this.#sleepers.length > 0) this.#turn()
     })

@@ -97,6 +97,8 @@ async function openRoot(path: string, open: Open): Promise<OpenedRoot> {
     async close() {
       await closeOthers()
       await current.close()
+      // One in memory is there until the process ends.
+      if (store instanceof MemoryStore) for await (const { key } of store.list('')) await store.delete(key)
     },
   }
 }

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Table as ArrowTable, vectorFromArray } from 'apache-arrow'
+import { Table as ArrowTable, makeVector } from 'apache-arrow'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { connectHttp } from '../../../adapters/http/client.js'
@@ -53,7 +53,7 @@ async function spaces(url: string, headers: Record<string, string>): Promise<unk
 
 /** Rows of 16 bytes. */
 function numbers(count: number): ArrowTable {
-  const column = () => vectorFromArray(new Float64Array(count))
+  const column = () => makeVector(new Float64Array(count))
   return new ArrowTable({ a: column(), b: column() })
 }
 

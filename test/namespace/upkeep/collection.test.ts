@@ -131,14 +131,18 @@ test('files of versions that expire while the root rests are deleted', async () 
   const rows = Array.from({ length: 3000 }, (_, a) => ({ a, b: `row ${a} .................` }))
   const table = await ns.createTable('t', rows)
   for (let i = 0; i < 5; i++) await table.add(rows, { mode: 'overwrite' })
-  await clock.sleep(30 * 24 * hour)
+  // Day by day: what paces itself by the machine's time would sleep through all of them at once.
+  const month = async () => {
+    for (let day = 0; day < 30; day++) await clock.sleep(24 * hour)
+  }
+  await month()
   const keys: string[] = []
   for await (const { key } of store.list('tables/')) keys.push(key)
   expect(await table.versions()).toHaveLength(1)
   expect(keys).toHaveLength(1)
   // Then there is nothing left to do.
   const slot = ns.stats().log.slot
-  await clock.sleep(30 * 24 * hour)
+  await month()
   expect(ns.stats().log.slot).toBe(slot)
   await ns.close()
 })
