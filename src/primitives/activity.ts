@@ -33,7 +33,8 @@ export class Activity {
     try {
       await orAborted(Promise.race([this.#over.promise, patience]), signal)
     } finally {
-      enough.abort()
+      // With a reason: making an AbortError takes longer than all the rest.
+      enough.abort(null)
     }
   }
 }

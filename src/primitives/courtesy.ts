@@ -50,7 +50,7 @@ export class Courtesy {
     try {
       await orAborted(Promise.race([busy, patience]), signal)
     } finally {
-      over.abort()
+      over.abort(null)
     }
   }
 }

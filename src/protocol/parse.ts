@@ -150,6 +150,7 @@ function readInteger(shape: IntegerShape, value: unknown, place: Place): number 
 
 function readEnumeration(shape: EnumerationShape, value: unknown, place: Place): string {
   if (typeof value !== 'string') throw place.mismatch(shape, value)
+  if (shape.values.includes(value)) return value
   const word = plainWord(value)
   for (const known of shape.values) if (plainWord(known) === word) return known
   for (const [synonym, known] of Object.entries(shape.synonyms)) if (plainWord(synonym) === word) return known

@@ -5,7 +5,7 @@
  * is immutable, so what is cached is right for every reader of every version that shares the file. Loads are shared
  * between callers, so one caller's signal ends its own wait, never the load.
  */
-import type { Column } from '../arrow/column.js'
+import type { Batch, Column } from '../arrow/column.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import { nullColumn } from '../arrow/fill.js'
 import { decodeBatch } from '../arrow/inline-batch.js'
@@ -15,6 +15,7 @@ import { retyped } from '../arrow/retype.js'
 import { equalTypes } from '../arrow/same-type.js'
 import { takeColumn } from '../arrow/take.js'
 import { slotKey } from '../commit/blob-log.js'
+import type { SlotReader } from '../commit/slots.js'
 import { assert, corrupted } from '../errors.js'
 import type { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import { filePath } from '../manifest/file-names.js'
@@ -369,18 +370,30 @@ export class TableReader {
   }
 
   async #inlineColumn(file: InlineFile, field: TableField): Promise<LoadedColumn> {
-    const slot = await this.#source.slots.get(file.slot)
-    const { schema, earlier } = this.layout
-    const written = file.schema === schema.id ? schema : earlier.find(({ id }) => id === file.schema)
-    const fields = file.fields.map(id => written?.fields.find(known => known.id === id))
-    assert(!fields.includes(undefined), `slot ${file.slot} holds a field that is in no schema`)
-    const batch = decodeBatch(slot.blob(file.blob), arrowSchema({ id: 0, fields: fields as TableField[] }))
-    const column: Column | undefined = batch.columns[file.fields.indexOf(field.id)]
+    const { slots } = this.#source
+    const slot = await slots.get(file.slot)
+    let last = lastInline.get(slots)
+    if (last?.file !== file) {
+      last = { file, batch: this.#decoded(file, slot.blob(file.blob)) }
+      lastInline.set(slots, last)
+    }
+    const column: Column | undefined = last.batch.columns[file.fields.indexOf(field.id)]
     assert(column !== undefined, `slot ${file.slot} lacks field ${field.id}`)
     // A view would keep the whole slot.
     return loadedColumn(withOwnDictionary(takeColumn(column, allOf(column.length))))
   }
+
+  #decoded(file: InlineFile, bytes: Uint8Array): Batch {
+    const { schema, earlier } = this.layout
+    const written = file.schema === schema.id ? schema : earlier.find(({ id }) => id === file.schema)
+    const fields = file.fields.map(id => written?.fields.find(known => known.id === id))
+    assert(!fields.includes(undefined), `slot ${file.slot} holds a field that is in no schema`)
+    return decodeBatch(bytes, arrowSchema({ id: 0, fields: fields as TableField[] }))
+  }
 }
+
+/** Per log, the inline rows decoded last: their columns are asked for one after the other. They view their slot, so only one is kept. */
+const lastInline = new WeakMap<SlotReader, { readonly file: InlineFile; readonly batch: Batch }>()
 
 /** The newest file of a fragment that holds `field`. */
 export function fileOf(fragment: Fragment, field: TableField): DataFile | undefined {

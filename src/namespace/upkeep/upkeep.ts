@@ -44,6 +44,8 @@ const failedMsMax = 60 * 60 * 1000
 const timerMsMax = 2 ** 31 - 1
 /** How long a root that is being closed waits for what is under way: long enough that short-lived processes keep it in order, too. */
 const closingMs = 1000
+/** What is due by the wall clock, which counts whole milliseconds, seems due sooner or later by as much from one look to the next. */
+const wallClockMs = 1
 
 /** A chore that failed the last time, or the last times. */
 interface Failing {
@@ -145,7 +147,7 @@ export class Upkeep {
   #wait(ms: number): void {
     if (ms === Number.POSITIVE_INFINITY) return
     const until = this.#clock.elapsed() + Math.min(ms, timerMsMax)
-    if (this.#waiting !== null && this.#waiting.until <= until) return
+    if (this.#waiting !== null && this.#waiting.until <= until + wallClockMs) return
     this.#endWait()
     const waiting = { until, over: new AbortController() }
     this.#waiting = waiting
@@ -159,7 +161,8 @@ export class Upkeep {
   }
 
   #endWait(): void {
-    this.#waiting?.over.abort()
+    // With a reason: making an AbortError takes longer than all the rest.
+    this.#waiting?.over.abort(null)
     this.#waiting = null
   }
 

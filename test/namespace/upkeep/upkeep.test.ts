@@ -284,6 +284,30 @@ describe('a chore', () => {
     await upkeep.close()
   })
 
+  test('that is due by the wall clock, which counts whole milliseconds, is waited for once, not anew after every commit', async () => {
+    const waits: number[] = []
+    class Recording extends SeededClock {
+      override sleep(ms: number, signal?: AbortSignal): Promise<void> {
+        waits.push(ms)
+        return super.sleep(ms, signal)
+      }
+    }
+    const clock = new Recording(1)
+    const due = clock.now() + 60_000
+    let done = 0
+    const dueIn = () => (done > 0 ? Number.POSITIVE_INFINITY : Math.max(0, due - clock.now()))
+    const work = async () => void done++
+    const upkeep = new Upkeep({ chores: [{ name: 'x', dueIn, work }], clock, warn: () => {} })
+    for (let i = 0; i < 10; i++) {
+      clock.advance(0.7)
+      upkeep.afterCommit(committed)
+    }
+    expect(waits).toHaveLength(1)
+    await clock.sleep(60_001)
+    expect(done).toBe(1)
+    await upkeep.close()
+  })
+
   test('that is due in a month is not waited for longer than a timer can be set', async () => {
     const waits: number[] = []
     class Recording extends SeededClock {
