@@ -76,6 +76,24 @@ describe('a production install', () => {
     expect(own).toContain('LICENSE')
   })
 
+  test('loads what writes when somebody writes', () => {
+    const lib = join(folder, 'app', 'node_modules', 'sheaf', 'dist', 'lib')
+    const loaded = new Set(['index.js'])
+    for (const name of loaded) {
+      const imports = readFileSync(join(lib, name), 'utf8').matchAll(/(?:from|^import)\s*"\.\/([^"]+)"/gm)
+      for (const [, imported] of imports) loaded.add(imported!)
+    }
+    const sizes = (names: Iterable<string>) =>
+      [...names].reduce((sum, name) => sum + statSync(join(lib, name)).size, 0)
+    const later = readdirSync(lib).filter(name => name.startsWith('shared-later'))
+    expect(later).toHaveLength(1)
+    expect([...loaded]).not.toContain(later[0])
+    console.log(
+      `loaded at first: ${(sizes(loaded) / megabytes).toFixed(2)} MB, later: ${sizes(later) / megabytes}`,
+    )
+    expect(sizes(later)).toBeGreaterThan(0.15 * sizes(loaded))
+  })
+
   test('opens, writes, searches and closes', () => {
     const script = `
       import { connect, SheafError } from 'sheaf'

@@ -11,6 +11,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
+import { loadAll } from '../../src/primitives/later.js'
 import { presentable } from '../calls.js'
 import { Admission } from './admission.js'
 import { RequestBody } from './body.js'
@@ -55,6 +56,8 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
   }
   checkBinding(host, options)
   const limits = settleLimits(options.limits ?? {})
+  // A server outlives the installation of a newer package over its own.
+  await loadAll()
   const handling = await Handling.open(served, options, limits)
   const admission = new Admission(limits)
   const metrics = new Metrics()

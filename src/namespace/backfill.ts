@@ -4,7 +4,7 @@ import type { TxnOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { Json, Propose } from '../commit/machine.js'
 import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
-import type { JobKind, JobRun } from '../jobs/job-kind.js'
+import type { JobRun } from '../jobs/job-kind.js'
 import { type JobQueuedOp, queuedOp } from '../jobs/job-op.js'
 import { findField } from '../manifest/field-node.js'
 import { countRows } from '../manifest/layout.js'
@@ -16,13 +16,11 @@ import { backfilledValues } from '../write/backfill-columns.js'
 import { buildChange } from '../write/build-change.js'
 import { definitionOf } from '../write/definitions.js'
 import { filledWith } from '../write/derive.js'
-import { type ColumnFunction, findFunction, functionKey } from '../write/functions.js'
+import { findFunction, functionKey } from '../write/functions.js'
 import { StagedColumns } from '../write/stage-columns.js'
 import { commit, type Engine, openTable, openVersion, requirementsOf, stageTarget } from './engine.js'
 import { overtaken, tableOf } from './job-attempts.js'
-
-/** The kind of the jobs; of those that call a function, its name follows. */
-export const backfillJob = 'backfill'
+import { backfillJobOf } from './job-names.js'
 
 /** What a job is to fill. */
 export interface BackfillSpec {
@@ -102,10 +100,10 @@ function backfillOp(
   spec: BackfillSpec,
 ): JobQueuedOp | null {
   const definition = definitionOf(field)!
-  if (definition.kind === 'computed') return queuedOp(kindName(null), asJson(spec), table)
+  if (definition.kind === 'computed') return queuedOp(backfillJobOf(null), asJson(spec), table)
   const { udf_name, udf_version } = definition.column
   const called = findFunction(engine.functions, udf_name, udf_version)
-  return called === undefined ? null : queuedOp(kindName(called), asJson(spec), table)
+  return called === undefined ? null : queuedOp(backfillJobOf(called), asJson(spec), table)
 }
 
 function unknownFunction(field: TableField): SheafError {
@@ -127,23 +125,7 @@ function asJson(spec: BackfillSpec): Json {
 
 // ---- the job
 
-/** Processes that do not know a function leave its jobs to those that do. */
-function kindName(called: ColumnFunction | null): string {
-  return called === null ? backfillJob : `${backfillJob}:${functionKey(called)}`
-}
-
-export function backfillKinds(
-  engine: () => Engine,
-  functions: readonly ColumnFunction[],
-): readonly JobKind<CatalogState>[] {
-  return [null, ...functions].map(called => ({
-    name: kindName(called),
-    onOrphan: 'requeue',
-    run: job => backfill(engine(), job),
-  }))
-}
-
-function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
+export function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
   const { fields: ids, where, concurrency } = job.spec as unknown as BackfillSpec
   const { signal } = job
   const staged = new StagedColumns()

@@ -35,11 +35,10 @@ import { createTableSource } from '../table/table-source.js'
 import { type ColumnFunction, checkFunctions } from '../write/functions.js'
 import { Pins } from '../write/pins.js'
 import { UnderWay } from '../write/under-way.js'
-import { backfillKinds } from './backfill.js'
 import type { Engine } from './engine.js'
 import { explainLoss } from './expired.js'
 import { bindOperations, readsOnly } from './handlers.js'
-import { indexKind } from './index-build.js'
+import { jobKinds as ownJobKinds } from './job-kinds.js'
 import { Namespace } from './namespace.js'
 import { takeSnapshot } from './snapshot.js'
 import type { RootStats } from './stats.js'
@@ -58,7 +57,6 @@ import type { UpkeepEvent } from './upkeep/upkeep-event.js'
 import { type SettledUpkeep, settleUpkeep, type UpkeepSettings } from './upkeep/upkeep-settings.js'
 import { ViewRefreshes } from './upkeep/view-refreshes.js'
 import { verifyOpen } from './verify/verify.js'
-import { refreshKind } from './view-refresh.js'
 import { watchRoot } from './watch.js'
 
 export interface ConnectOptions {
@@ -350,14 +348,7 @@ export async function openEngine(
     },
     store,
     clock,
-    kinds: readOnly
-      ? []
-      : [
-          ...backfillKinds(() => engine, functions),
-          refreshKind(() => engine),
-          ...[undefined, ...tokenizers].map(tokenizer => indexKind(() => engine, tokenizer)),
-          ...jobKinds,
-        ],
+    kinds: readOnly ? [] : [...ownJobKinds(() => engine, functions, tokenizers), ...jobKinds],
   })
   const engine: Engine = {
     location,

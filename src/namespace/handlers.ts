@@ -1,21 +1,11 @@
 /** One handler per operation. What is not built yet says so. */
 import { SheafError } from '../errors.js'
+import { later } from '../primitives/later.js'
+import { whenThere } from '../primitives/soon.js'
 import { bindHandlers, type HandlerOptions, type Handlers, type Operations } from '../protocol/calls.js'
 import { type OperationName, operationNames, operations } from '../protocol/operations.js'
-import { alterTableBackfillColumns } from './backfill.js'
-import { batchCommitTables, batchCreateTableVersions } from './batch.js'
-import {
-  alterTableAddColumns,
-  alterTableAlterColumns,
-  alterTableDropColumns,
-  updateFieldMetadata,
-  updateTableSchemaMetadata,
-} from './columns.js'
-import { deleteFromTable, mergeInsertIntoTable, updateTable } from './edit-rows.js'
 import { AlreadyCommitted, checkKey, type Engine } from './engine.js'
 import { describeTableIndexStats, listTableIndices } from './index-records.js'
-import { createTableIndex, dropTableIndex } from './indexes.js'
-import { cancelJob, describeJob, listJobs } from './jobs.js'
 import { getTableLsmStats, getTableLsmWriteSpec, prewarmTable, prewarmTableIndex } from './lance.js'
 import { withRoot } from './locations.js'
 import {
@@ -25,8 +15,7 @@ import {
   listNamespaces,
   namespaceExists,
 } from './namespaces.js'
-import { analyzeTableQueryPlan, explainTableQueryPlan, queryTable } from './query.js'
-import { countTableRows, createTable, insertIntoTable, restoreTable } from './rows.js'
+import { analyzeTableQueryPlan, countTableRows, explainTableQueryPlan, queryTable } from './query.js'
 import {
   declareTable,
   deregisterTable,
@@ -48,7 +37,18 @@ import {
   finaliseNew,
   listTableVersions,
 } from './versions.js'
-import { createMaterializedView, refreshMaterializedView } from './views.js'
+import type * as writeHandlers from './write-handlers.js'
+
+type WriteHandlers = typeof writeHandlers
+
+const writing = later(() => import('./write-handlers.js'))
+
+/** A handler that is loaded with the first call that needs one of them. */
+function written<N extends keyof WriteHandlers>(name: N): WriteHandlers[N] {
+  const call: AnyHandler = async (...args) =>
+    whenThere(writing(), handlers => (handlers[name] as AnyHandler)(...args))
+  return call as WriteHandlers[N]
+}
 
 const handlers: Handlers<Engine> = {
   createNamespace,
@@ -66,33 +66,33 @@ const handlers: Handlers<Engine> = {
   dropTable,
   deregisterTable,
   getTableStats,
-  createTable,
-  insertIntoTable,
-  mergeInsertIntoTable,
-  updateTable,
-  deleteFromTable,
+  createTable: written('createTable'),
+  insertIntoTable: written('insertIntoTable'),
+  mergeInsertIntoTable: written('mergeInsertIntoTable'),
+  updateTable: written('updateTable'),
+  deleteFromTable: written('deleteFromTable'),
   countTableRows,
   queryTable,
   explainTableQueryPlan,
   analyzeTableQueryPlan,
-  alterTableAddColumns,
-  alterTableAlterColumns,
-  alterTableDropColumns,
-  alterTableBackfillColumns,
-  updateFieldMetadata,
-  updateTableSchemaMetadata,
-  createTableIndex,
-  createTableScalarIndex: createTableIndex,
+  alterTableAddColumns: written('alterTableAddColumns'),
+  alterTableAlterColumns: written('alterTableAlterColumns'),
+  alterTableDropColumns: written('alterTableDropColumns'),
+  alterTableBackfillColumns: written('alterTableBackfillColumns'),
+  updateFieldMetadata: written('updateFieldMetadata'),
+  updateTableSchemaMetadata: written('updateTableSchemaMetadata'),
+  createTableIndex: written('createTableIndex'),
+  createTableScalarIndex: written('createTableIndex'),
   listTableIndices,
   describeTableIndexStats,
-  dropTableIndex,
+  dropTableIndex: written('dropTableIndex'),
   listTableVersions,
   createTableVersion,
   describeTableVersion,
   batchDeleteTableVersions,
-  restoreTable,
-  batchCreateTableVersions,
-  batchCommitTables,
+  restoreTable: written('restoreTable'),
+  batchCreateTableVersions: written('batchCreateTableVersions'),
+  batchCommitTables: written('batchCommitTables'),
   listTableTags,
   getTableTagVersion,
   createTableTag,
@@ -103,11 +103,11 @@ const handlers: Handlers<Engine> = {
   deleteTableBranch: 'unsupported',
   describeTransaction,
   alterTransaction,
-  createMaterializedView,
-  refreshMaterializedView,
-  listJobs,
-  describeJob,
-  cancelJob,
+  createMaterializedView: written('createMaterializedView'),
+  refreshMaterializedView: written('refreshMaterializedView'),
+  listJobs: written('listJobs'),
+  describeJob: written('describeJob'),
+  cancelJob: written('cancelJob'),
   prewarmTableIndex,
   prewarmTable,
   getTableLsmWriteSpec,

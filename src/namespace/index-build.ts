@@ -2,13 +2,12 @@
 
 import { typeName } from '../arrow/type-name.js'
 import type { DataType } from '../arrow/types.js'
-import { type IndexSpec, indexJob, indexJobOf } from '../catalog/index-builds.js'
+import type { IndexSpec } from '../catalog/index-builds.js'
 import { versionOf } from '../catalog/lookup.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import type { Json, Propose } from '../commit/machine.js'
 import { invalidInput, quote } from '../errors.js'
-import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
-import type { JobKind, JobRun } from '../jobs/job-kind.js'
+import type { JobRun } from '../jobs/job-kind.js'
 import type { Change } from '../manifest/change.js'
 import { findFieldById, typeOf } from '../manifest/field-node.js'
 import {
@@ -29,14 +28,8 @@ import { buildSegments } from '../write/build-index.js'
 import { type Engine, openVersion, requirementsOf, stageTarget } from './engine.js'
 import { overtaken, tableOf } from './job-attempts.js'
 
-/** `tokenizer`: one that callers register. Processes that do not know it leave its jobs to those that do. */
-export function indexKind(engine: () => Engine, tokenizer?: CustomTokenizer): JobKind<CatalogState> {
-  const name = tokenizer === undefined ? indexJob : indexJobOf(tokenizer.name)
-  return { name, onOrphan: 'requeue', run: job => build(engine(), job) }
-}
-
 /** Over the rows of the newest version there is when it begins. Those that come or move meanwhile are folded in later. */
-async function build(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
+export async function buildIndex(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
   const spec = job.spec as unknown as IndexSpec
   const { signal } = job
   const state = await engine.root.refresh(signal)

@@ -12,10 +12,11 @@ import type { Handler, Reply } from '../protocol/calls.js'
 import type { JobState } from '../protocol/job-shapes.js'
 import { type Listing, paginate } from '../protocol/page.js'
 import type { TransactionStatus } from '../protocol/transaction-shapes.js'
-import { type BackfillSpec, backfillJob } from './backfill.js'
+import type { BackfillSpec } from './backfill.js'
 import { commit, type Engine, schemaOf } from './engine.js'
+import { backfillJob, refreshJob } from './job-names.js'
 import { entryOf, queuedIn, unknownTransaction } from './transactions.js'
-import { type RefreshSpec, refreshJob } from './views.js'
+import type { RefreshSpec } from './views.js'
 
 /** As many jobs as a page has that is not limited: each is looked up in the log. */
 const pageMax = 1000

@@ -1,14 +1,17 @@
 /** Handlers of the query operations. */
 
 import { versionOf } from '../catalog/lookup.js'
+import { invalidInput } from '../errors.js'
+import { countRows } from '../manifest/layout.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'
 import { analyzePlan } from '../query/analyze.js'
+import { countMatching } from '../query/count.js'
 import { narrowedToEnds } from '../query/ends.js'
 import { beginScan, executePlan } from '../query/execute.js'
 import { explainPlan } from '../query/explain.js'
 import type { Plan } from '../query/plan.js'
-import { settleQuery } from '../query/settle.js'
+import { settleFilter, settleQuery } from '../query/settle.js'
 import { RowSource } from '../query/source.js'
 import type { TableReader } from '../table/table-reader.js'
 import { answered } from './answered.js'
@@ -47,6 +50,18 @@ export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = a
   const pacer = new Pacer(options.signal)
   const plan = await narrowedToEnds(settled(engine, request, reader), reader, pacer)
   return analyzePlan(plan, reader, other, request.id.join('$'), pacer, engine.clock)
+}
+
+export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, request, options) => {
+  const { id, version, predicate, parameters } = request
+  const { layout, reader } = await openTable(engine, id, version, options)
+  if (predicate === undefined) {
+    if (parameters !== undefined) throw invalidInput('parameters are given, but no predicate')
+    return countRows(layout)
+  }
+  const pacer = new Pacer(options.signal)
+  const filter = settleFilter(predicate, reader.schema, parameters, engine.clock)
+  return countMatching(reader, filter, pacer)
 }
 
 function settled({ clock, source }: Engine, request: Request<'queryTable'>, reader: TableReader): Plan {

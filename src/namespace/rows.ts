@@ -1,4 +1,4 @@
-/** Handlers of the operations that write, delete, restore and count rows. */
+/** Handlers of the operations that write, delete and restore rows. */
 import type { Batch } from '../arrow/column.js'
 import type { Schema } from '../arrow/types.js'
 import { checkWritable, findNamespace, findTable, idText, tableNamed, versionOf } from '../catalog/lookup.js'
@@ -6,13 +6,10 @@ import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, latestOf, newTable, pathKey, type TableHead } from '../catalog/state.js'
 import { decideDeclareTable, decideProps } from '../catalog/tables.js'
 import type { ProposalPosition } from '../commit/machine.js'
-import { ErrorCode, invalidInput, SheafError } from '../errors.js'
-import { countRows, type Layout } from '../manifest/layout.js'
+import { ErrorCode, SheafError } from '../errors.js'
+import type { Layout } from '../manifest/layout.js'
 import { arrowSchema, numberFields, type TableSchema, takesRowsOf } from '../manifest/table-schema.js'
-import { Pacer } from '../primitives/pacer.js'
 import type { ArrowBody, Handler, HandlerOptions, Reply, Request } from '../protocol/calls.js'
-import { countMatching } from '../query/count.js'
-import { settleFilter } from '../query/settle.js'
 import { buildChange } from '../write/build-change.js'
 import { checkFits, conformBatches, schemaOfTable } from '../write/conform.js'
 import { MaintainedColumns, maintainsAlike } from '../write/maintained.js'
@@ -26,7 +23,6 @@ import {
   type Engine,
   locationOf,
   type OpenTable,
-  openTable,
   openVersion,
   requirementsOf,
   schemaOf,
@@ -270,20 +266,6 @@ export const restoreTable: Handler<Engine, 'restoreTable'> = async (engine, requ
     },
   }
   return (await commitOnNewest(engine, work, options)).reply
-}
-
-// ---- count
-
-export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, request, options) => {
-  const { id, version, predicate, parameters } = request
-  const { layout, reader } = await openTable(engine, id, version, options)
-  if (predicate === undefined) {
-    if (parameters !== undefined) throw invalidInput('parameters are given, but no predicate')
-    return countRows(layout)
-  }
-  const pacer = new Pacer(options.signal)
-  const filter = settleFilter(predicate, reader.schema, parameters, engine.clock)
-  return countMatching(reader, filter, pacer)
 }
 
 // ---- shared

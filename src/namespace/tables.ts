@@ -21,7 +21,7 @@ import { type Listing, paginate, tableNames } from '../protocol/page.js'
 import { commit, type Engine, locationOf, openTable, openVersion, schemaOf } from './engine.js'
 import { folderAt, uriOf } from './locations.js'
 import { finaliseNewest } from './versions.js'
-import { viewMetadata } from './views.js'
+import { viewMetadata } from './view-metadata.js'
 
 // ---- listing
 

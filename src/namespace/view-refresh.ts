@@ -4,7 +4,7 @@ import type { ShowsOp, ViewDefinition } from '../catalog/ops.js'
 import type { CatalogState, TableHead, ViewState } from '../catalog/state.js'
 import type { Json, Propose } from '../commit/machine.js'
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
-import type { JobKind, JobRun } from '../jobs/job-kind.js'
+import type { JobRun } from '../jobs/job-kind.js'
 import { kindsKeepingRows } from '../manifest/change.js'
 import { countRows } from '../manifest/layout.js'
 import { hasNumber } from '../manifest/runs.js'
@@ -23,13 +23,9 @@ import {
 import { type BoundView, bindView, checkMakes, readsTheSame } from '../write/view-query.js'
 import { type Engine, openVersion, requirementsOf, stageTarget } from './engine.js'
 import { overtaken, tableOf } from './job-attempts.js'
-import { type RefreshSpec, refreshJob, sourceOf } from './views.js'
+import { type RefreshSpec, sourceOf } from './views.js'
 
-export function refreshKind(engine: () => Engine): JobKind<CatalogState> {
-  return { name: refreshJob, exclusive: true, onOrphan: 'requeue', run: job => refresh(engine(), job) }
-}
-
-function refresh(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
+export function refreshView(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
   const { signal } = job
   const attempt = async (): Promise<Propose<CatalogState>> => {
     await engine.root.refresh(signal)

@@ -3,7 +3,7 @@ import { decodeIpc } from '../arrow/decode-ipc.js'
 import type { Schema } from '../arrow/types.js'
 import { checkRows, findTable, idText, tableNamed, versionOf } from '../catalog/lookup.js'
 import type { Properties, ViewDefinition, ViewOp } from '../catalog/ops.js'
-import { type CatalogState, latestOf, newTable, type TableHead, type ViewState } from '../catalog/state.js'
+import { type CatalogState, newTable, type TableHead, type ViewState } from '../catalog/state.js'
 import { decideDeclareTable } from '../catalog/tables.js'
 import type { Json } from '../commit/machine.js'
 import { invalidInput, type SheafError, unsupported } from '../errors.js'
@@ -15,6 +15,7 @@ import { buildChange } from '../write/build-change.js'
 import { schemaOfTable } from '../write/conform.js'
 import { bindView, checkMakes } from '../write/view-query.js'
 import { commit, type Engine, schemaOf } from './engine.js'
+import { refreshJob } from './job-names.js'
 
 // ---- create
 
@@ -137,9 +138,6 @@ function notRunHere({ kind }: Pick<ViewDefinition, 'kind'>): SheafError {
 
 // ---- refresh: the request
 
-/** The kind of the job. */
-export const refreshJob = 'refresh-view'
-
 /** What a refresh is to do. */
 export interface RefreshSpec {
   /** Of the source; absent: the newest when the job begins. */
@@ -246,21 +244,5 @@ function specOf(
     ...(src_version !== undefined && { version: src_version }),
     ...(max_rows_per_fragment !== undefined && { rowsMax: max_rows_per_fragment }),
     pinned,
-  }
-}
-
-// ---- description
-
-/** The definition of a view as users of Lance look for it: in the metadata of its schema. What it shows is told of its newest version. */
-export function viewMetadata(head: TableHead, version: number): Readonly<Record<string, string>> {
-  if (head.view === null) return {}
-  const { definition } = head.view
-  const src = version === latestOf(head) ? head.view.src : null
-  const { source } = definition
-  return {
-    'geneva::view::kind': definition.kind,
-    'geneva::view::query': definition.source_query,
-    ...(source !== null && { 'geneva::view::base_table': source.id.join('$') }),
-    ...(src !== null && { 'geneva::view::base_version': String(src.version) }),
   }
 }

@@ -1,6 +1,7 @@
 /** A plan under way: what all of its steps share, and the rows it begins with. */
 import type { Batch, Column } from '../arrow/column.js'
 import { assert } from '../errors.js'
+import { later } from '../primitives/later.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
@@ -12,7 +13,6 @@ import { pickHits, type RowHits, sliceHits, unmade } from './hits.js'
 import { isRanked, type Plan } from './plan.js'
 import { searchExact } from './search-exact.js'
 import { searchNear } from './search-near.js'
-import { searchText } from './search-text.js'
 import type { RowSource } from './source.js'
 import { inSteps, Steps } from './steps.js'
 
@@ -30,6 +30,8 @@ export interface Run {
    */
   readonly window: { readonly offset: number; readonly limit: number }
 }
+
+const searchingText = later(() => import('./search-text.js'))
 
 /** Rows taken at once at most, so that one step is short. */
 export const chunkRows = 16 * 1024
@@ -111,6 +113,7 @@ function* finding(plan: Plan, source: RowSource, pacer: Pacer): Waits<RowHits> {
   }
   let found = near
   if (text !== null) {
+    const { searchText } = yield* arrival(searchingText())
     const match = () => searchText(text, before, wanted, source, pacer)
     found = yield* arrival(meter === null ? match() : meter.within('match', match, rowsIn))
     if (near !== null) found = yield* fused(near, found, fusion, wanted, source.reader, pacer)

@@ -1,7 +1,6 @@
 /** A vector index of a table at one version: its segments, and which rows of fragments their ordinals are. */
 
 import type { VectorKind } from '../indexes/vector/kind.js'
-import { openSegment } from '../indexes/vector/open.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
 import type { SegmentMemory } from '../indexes/vector/segment-memory.js'
 import { attachShareable, openShareable } from '../kernels/arena.js'
@@ -10,6 +9,7 @@ import { findFieldById } from '../manifest/field-node.js'
 import { fragmentsById } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
 import { vectorSpecOf } from '../manifest/table-index.js'
+import { later } from '../primitives/later.js'
 import type { RowSet } from '../primitives/row-set.js'
 import { type OpenSegment, SegmentReader } from './covered-segment.js'
 import { IndexCover } from './index-cover.js'
@@ -53,11 +53,14 @@ export function vectorIndexReaders(
   })
 }
 
+const opener = later(() => import('../indexes/vector/open.js'))
+
 /** Each as a whole. */
 function opening({ store, segments, sharing }: TableSource, dim: number): OpenSegment<VectorIndexSegment> {
   return (path, { bytes, crc, rows }) =>
     segments.get(path, async claim => {
       claim(bytes)
+      const { openSegment } = await opener()
       const file = await openSectionFile(store, path, { bytes, crc })
       return openSegment(file, rows, dim, sharing && memoryOf(sharing, path, bytes))
     })

@@ -1,6 +1,7 @@
 /** One seed, one world, one audit. */
 
 import { systemClock } from '../../src/primitives/clock.js'
+import { loadAll } from '../../src/primitives/later.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { selfTest } from '../../src/storage/self-test.js'
 import { audit } from './audit.js'
@@ -25,6 +26,8 @@ const passed = selfTest(new MemoryStore(diskName), systemClock)
 export async function simulate(seed: number, options: SimulationOptions = {}): Promise<readonly Call[]> {
   const { tell, tidy = false, makeDisk = clock => new Disk(diskName, clock) } = options
   await passed
+  // The first world would wait for it, in hours of its own.
+  await loadAll()
   // Most errors in a world are answers, and where they were made is not asked: half of the cost of one.
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0

@@ -1,4 +1,5 @@
 /** A root whose indexes are built when a test says so, or not at all. */
+import { indexJob } from '../../src/catalog/index-builds.js'
 import type { CatalogState } from '../../src/catalog/state.js'
 import type { Json } from '../../src/commit/machine.js'
 import type { JobKind } from '../../src/jobs/job-kind.js'
@@ -6,7 +7,7 @@ import type { Change } from '../../src/manifest/change.js'
 import { openEngine } from '../../src/namespace/connect.js'
 import type { Engine } from '../../src/namespace/engine.js'
 import { bindOperations } from '../../src/namespace/handlers.js'
-import { indexKind } from '../../src/namespace/index-build.js'
+import { jobKinds } from '../../src/namespace/job-kinds.js'
 import { Namespace } from '../../src/namespace/namespace.js'
 import { runTransaction } from '../../src/namespace/transaction.js'
 import { settleUpkeep } from '../../src/namespace/upkeep/upkeep-settings.js'
@@ -38,7 +39,7 @@ export class Builder {
   }
 
   kind(engine: () => Engine): JobKind<CatalogState> {
-    const real = indexKind(engine)
+    const real = jobKinds(engine, [], []).find(({ name }) => name === indexJob)!
     return {
       ...real,
       run: async job => {

@@ -2,13 +2,16 @@
 import type { CatalogOp } from '../../catalog/ops.js'
 import type { CatalogState } from '../../catalog/state.js'
 import type { Committed } from '../../commit/machine.js'
+import { later } from '../../primitives/later.js'
 import { Pacer } from '../../primitives/pacer.js'
 import type { Zeal } from '../../write/compaction-plan.js'
 import type { Engine } from '../engine.js'
-import { compactTable, type Round } from './compact-table.js'
-import { foldIndexes } from './fold-indexes.js'
+import type { Round } from './compact-table.js'
 import type { Chore, Report } from './upkeep.js'
 import type { SettledUpkeep } from './upkeep-settings.js'
+
+const compacting = later(() => import('./compact-table.js'))
+const folding = later(() => import('./fold-indexes.js'))
 
 /** So many new fragments, or commits that killed rows, are looked at at once; */
 const soonCount = 64
@@ -117,6 +120,8 @@ export class Compaction implements Chore {
 
   async #compact(uuid: string, zeal: Zeal, pacer: Pacer): Promise<Round | null> {
     const { engine, keep, report } = this.#options
+    const { compactTable } = await compacting()
+    const { foldIndexes } = await folding()
     const round =
       keep.compact || zeal === 'thorough'
         ? await compactTable(engine(), uuid, zeal, keep.fragmentBytes, pacer)

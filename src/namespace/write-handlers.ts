@@ -1,0 +1,15 @@
+/** The handlers that write rows, columns, indexes and views, and those of jobs: what a process that only reads never loads. */
+export { alterTableBackfillColumns } from './backfill.js'
+export { batchCommitTables, batchCreateTableVersions } from './batch.js'
+export {
+  alterTableAddColumns,
+  alterTableAlterColumns,
+  alterTableDropColumns,
+  updateFieldMetadata,
+  updateTableSchemaMetadata,
+} from './columns.js'
+export { deleteFromTable, mergeInsertIntoTable, updateTable } from './edit-rows.js'
+export { createTableIndex, dropTableIndex } from './indexes.js'
+export { cancelJob, describeJob, listJobs } from './jobs.js'
+export { createTable, insertIntoTable, restoreTable } from './rows.js'
+export { createMaterializedView, refreshMaterializedView } from './views.js'
