@@ -363,7 +363,10 @@ export class Committer<S> {
     }
   }
 
-  /** Slots `first` and following: one, and whether there is a next, where the log can peek; else a window. */
+  /**
+   * Slots `first` and following, a window of them; where the log can peek those that are there, or whether there is one after a missing
+   * one. As slots are trimmed in ascending order, all of them were of the log if the one before them is there afterwards.
+   */
   async #readFrom(
     first: number,
     window: number,
@@ -373,7 +376,11 @@ export class Committer<S> {
     if (log.peek === undefined) {
       return Promise.all(Array.from({ length: window }, (_, i) => log.read(first + i, signal)))
     }
-    if (log.peek(first)) return [await log.read(first, signal)]
+    const found: (Uint8Array | null)[] = []
+    while (found.length < window && log.peek(first + found.length)) {
+      found.push(await log.read(first + found.length, signal))
+    }
+    if (found.length > 0) return found
     return log.peek(first + 1) ? [null, await log.read(first + 1, signal)] : [null]
   }
 

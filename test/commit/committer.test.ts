@@ -53,6 +53,19 @@ describe('opening', () => {
     expect(opened.genesis).toEqual(created.genesis)
   })
 
+  test('slots that are old are read once, and that the log still goes back to them is asked once for many', async () => {
+    const store = new CountingStore(new MemoryStore())
+    const clock = new SeededClock(1)
+    const writer = await openOn(new BlobLog(store), { clock })
+    for (let i = 0; i < 40; i++) await writer.commit(add(1))
+    clock.advance(60_000)
+    store.reset()
+    const opened = await openOn(new BlobLog(store), { clock })
+    expect([opened.head, opened.state]).toEqual([40, writer.state])
+    // Slot 0 and the others, and the last one for whether it is there still.
+    expect(store.calls.get('get')).toBe(42)
+  })
+
   test('creators racing for one log get one root', async () => {
     const log = memoryLog()
     const committers = await Promise.all(Array.from({ length: 5 }, () => openOn(log)))
