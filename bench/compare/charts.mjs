@@ -56,6 +56,9 @@ function colourOf(name, { sheaf, others, text }) {
   return at < 0 ? text : others[at]
 }
 
+/** Points of a line up to which each has its mark. */
+const mostMarked = 12
+
 /** The chart as SVG, without a background. `theme`: `light` or `dark`. */
 export function drawn({ x, y, lines }, theme) {
   const palette = colours[theme]
@@ -106,6 +109,7 @@ export function drawn({ x, y, lines }, theme) {
         type: 'line',
         symbol: 'circle',
         symbolSize: 5,
+        showSymbol: points.length <= mostMarked,
         color: colourOf(name, palette),
         lineStyle: {
           width: engines[i] === 'sheaf' ? 3 : 1.8,
@@ -114,7 +118,8 @@ export function drawn({ x, y, lines }, theme) {
         data: points.filter(isPlaced),
       })),
     })
-    return chart.renderToSVGString()
+    // What a script would need that nobody runs here.
+    return chart.renderToSVGString().replace(/ ecmeta_\w+="[^"]*"/g, '')
   } finally {
     // Else its timer keeps the process alive.
     chart.dispose()
