@@ -57,7 +57,7 @@ describe('opening', () => {
     const store = new CountingStore(new MemoryStore())
     const clock = new SeededClock(1)
     const writer = await openOn(new BlobLog(store), { clock })
-    for (let i = 0; i < 40; i++) await writer.commit(add(1))
+    for (let i = 0; i < 40; i++) await writer.commit(add(1, 'x'))
     clock.advance(60_000)
     store.reset()
     const opened = await openOn(new BlobLog(store), { clock })
