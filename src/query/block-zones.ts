@@ -5,9 +5,11 @@
  * - The second filter that looks at a column learns of each stretch it comes to; the first may be the only one.
  * - What is known lives as long as the column, and takes less than a hundredth of it.
  * - Where it has hardly ever told anything, it is not asked any more.
+ * - Filters that can fail look at every row: they fail for the same ones every time.
  */
 import type { Batch, Column } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
+import { costOf } from '../sql/binding/cost.js'
 import type { BoundExpression, ColumnNode } from '../sql/bound.js'
 import { type KnownColumn, possibleTruth } from '../sql/zones/prune.js'
 import { type Zone, zoneOf } from '../sql/zones/zone.js'
@@ -65,7 +67,8 @@ export class BlockZones {
 
   /** `batch`: all rows of the part, as they are kept. Null where nothing is known that could help. */
   static of(filter: BoundExpression, { schema, columns, length }: Batch): BlockZones | null {
-    if (length < fewest * blockRows) return null
+    // What fails for a row must not depend on what was learnt before.
+    if (length < fewest * blockRows || costOf(filter.expr).mayFail) return null
     const zones = new Map<string, ColumnZones>()
     for (const [i, column] of columns.entries()) {
       if (!quick.includes(column.type.kind)) continue

@@ -79,3 +79,10 @@ test('where stretches hardly differ it is soon not asked any more', () => {
     BlockZones.of(bindFilter('mixed = 1', schema), { ...batch, columns: [batch.columns[1]!] }),
   ).toBeNull()
 })
+
+test('a filter that can fail looks at every row each time', () => {
+  const batch = rowsToBatch(rows, schema)
+  const text = 'CASE WHEN CAST(rising / 0.5 AS int) = 1 THEN rising ELSE 0 END > 39000'
+  const filter = bindFilter(text, schema)
+  for (let time = 0; time < 4; time++) expect(BlockZones.of(filter, batch)).toBeNull()
+})
