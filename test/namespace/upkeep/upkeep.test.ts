@@ -250,6 +250,16 @@ test('a dropped table with a file that cannot be deleted now holds up no other',
   await ns.close()
 })
 
+/** Tells how long it was asked to wait. */
+class RecordingClock extends SeededClock {
+  readonly waits: number[] = []
+
+  override sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    this.waits.push(ms)
+    return super.sleep(ms, signal)
+  }
+}
+
 describe('a chore', () => {
   const committed = {} as Committed<CatalogState>
 
@@ -285,14 +295,8 @@ describe('a chore', () => {
   })
 
   test('that is due by the wall clock, which counts whole milliseconds, is waited for once, not anew after every commit', async () => {
-    const waits: number[] = []
-    class Recording extends SeededClock {
-      override sleep(ms: number, signal?: AbortSignal): Promise<void> {
-        waits.push(ms)
-        return super.sleep(ms, signal)
-      }
-    }
-    const clock = new Recording(1)
+    const clock = new RecordingClock(1)
+    const { waits } = clock
     const due = clock.now() + 60_000
     let done = 0
     const dueIn = () => (done > 0 ? Number.POSITIVE_INFINITY : Math.max(0, due - clock.now()))
@@ -309,14 +313,8 @@ describe('a chore', () => {
   })
 
   test('that is due in a month is not waited for longer than a timer can be set', async () => {
-    const waits: number[] = []
-    class Recording extends SeededClock {
-      override sleep(ms: number, signal?: AbortSignal): Promise<void> {
-        waits.push(ms)
-        return super.sleep(ms, signal)
-      }
-    }
-    const clock = new Recording(1)
+    const clock = new RecordingClock(1)
+    const { waits } = clock
     const due = 30 * 24 * 3600_000
     let done = 0
     const dueIn = () => (done > 0 ? Number.POSITIVE_INFINITY : Math.max(0, due - clock.elapsed()))
