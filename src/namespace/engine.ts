@@ -199,11 +199,13 @@ async function tryOnNewest<P, R>(
 ): Promise<Outcome<R>> {
   const { signal } = options
   const named = work.find(await engine.root.refresh(signal))?.uuid
+  const once = () => tryOnce(engine, work, named, options)
+  // Commits of this process that were on their way may still come between once, as `Courtesy` tells.
+  const twice = async () => (await once()) ?? once()
   for (let attempt = 1; attempt <= maxAttempts; attempt++) {
-    const once = () => tryOnce(engine, work, named, options)
     const isUrgent = attempt >= urgentAttempt && named !== undefined
     if (!isUrgent && named !== undefined) await engine.urgent.yield(named, signal)
-    const outcome = isUrgent ? await engine.urgent.run(named, once, signal) : await once()
+    const outcome = isUrgent ? await engine.urgent.run(named, twice, signal) : await once()
     if (outcome !== null) return outcome
     if (attempt >= urgentAttempt) {
       await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempt, 6), signal, true)

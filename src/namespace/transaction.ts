@@ -52,10 +52,15 @@ async function tryTransaction<T>(
 ): Promise<T> {
   const first = await attempt(engine, work, signal)
   if ('result' in first) return first.result
+  // Commits of this process that were on their way may still come between once, as `Courtesy` tells.
+  const twice = async () => {
+    const outcome = await attempt(engine, work, signal)
+    return 'result' in outcome ? outcome : attempt(engine, work, signal)
+  }
   const again = async (): Promise<T> => {
     let { tables } = first
     for (let attempts = 2; attempts <= maxAttempts; attempts++) {
-      const outcome = await holding(engine, tables, () => attempt(engine, work, signal), signal)
+      const outcome = await holding(engine, tables, twice, signal)
       if ('result' in outcome) return outcome.result
       tables = outcome.tables
       await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempts, 6), signal, true)

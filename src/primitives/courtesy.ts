@@ -23,7 +23,10 @@ export class Courtesy {
     if (busy !== undefined) await this.#waitFor(busy, signal)
   }
 
-  /** Runs `work` as urgent under `key`, after those who came before. Rejects with `signal.reason` while it waits. */
+  /**
+   * Runs `work` as urgent under `key`, after those who came before. Who had nobody to give way to by then is still at work;
+   * so `work` that loses to it tries again before it returns. Rejects with `signal.reason` while it waits.
+   */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#busy.get(key)
     let release!: () => void

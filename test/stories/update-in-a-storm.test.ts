@@ -4,9 +4,23 @@
  */
 import { expect, test } from 'vitest'
 import { connect, sql } from '../../src/index.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
 import { temporaryRoots } from '../support/roots.js'
+import { WrappedStore } from '../support/stores.js'
 
 const freshRoot = temporaryRoots()
+
+/** Each commit is on its way for many turns of the loop. */
+class SlowToWrite extends WrappedStore {
+  protected async around<T>(_call: string, conditional: boolean, run: () => Promise<T>): Promise<T> {
+    if (conditional) await turnsOfTheLoop(50)
+    return run()
+  }
+}
+
+async function turnsOfTheLoop(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise(resolve => setImmediate(resolve))
+}
 
 test('an update comes through a storm of appends, from its own process and from another', async () => {
   const root = freshRoot()
@@ -31,6 +45,32 @@ test('an update comes through a storm of appends, from its own process and from 
   expect(await table.countRows('id = 0 AND n = 25')).toBe(1)
   expect(await table.countRows()).toBe(1 + appended)
   await other.close()
+  await ns.close()
+})
+
+test('a transaction that takes longer than a commit comes through a storm of its own process', async () => {
+  const ns = await connect('memory://', { store: new SlowToWrite(new MemoryStore()) })
+  const table = await ns.createTable('t', [{ id: 0, n: 0 }])
+  let isStormy = true
+  const append = async (turns: number) => {
+    for (; isStormy; await turnsOfTheLoop(turns)) await ns.table('t').add([{ id: 1, n: 0 }])
+  }
+  const storms = [10, 20, 30, 40].map(append)
+  let mostRuns = 0
+  for (let i = 0; i < 20; i++) {
+    let runs = 0
+    await ns.transaction(async tx => {
+      runs++
+      await turnsOfTheLoop(100)
+      await tx.table('t').update({ n: sql`n + 1` }, 'id = 0')
+    })
+    mostRuns = Math.max(mostRuns, runs)
+  }
+  isStormy = false
+  await Promise.all(storms)
+  expect(await table.countRows('id = 0 AND n = 20')).toBe(1)
+  // Once unaware, once behind what was on its way, once alone.
+  expect(mostRuns).toBeLessThanOrEqual(3)
   await ns.close()
 })
 
