@@ -127,20 +127,24 @@ export class Parts {
 }
 
 /**
- * The `limit` nearest of hits that were measured in any order, ascending by (distance, row id). No distance is NaN.
+ * The `limit` nearest of the first `count` hits, which were measured in any order, ascending by (distance, row id). No distance is NaN.
  * Sorts numbers alone, which the engine does without a call for every pair: float64s that are the distances have bits to
  * spare for the place each came from.
  */
-export function ranked({ partOf, offsets, distances }: RankedHits, limit: number, parts: Parts): RankedHits {
-  const count = offsets.length
-  const keys = count <= fewKeys.length ? fewKeys.subarray(0, count) : new Float64Array(count)
-  const words = new Uint32Array(keys.buffer, 0, 2 * count)
+export function ranked(
+  { partOf, offsets, distances }: RankedHits,
+  limit: number,
+  parts: Parts,
+  count = offsets.length,
+): RankedHits {
+  const keys = count <= fewKeys.length ? fewKeys : new Float64Array(count)
+  const words = keys === fewKeys ? fewWords : new Uint32Array(keys.buffer)
   for (let i = 0; i < count; i++) {
     // An infinity has no bits to spare, and -0 would come before 0.
     keys[i] = Math.max(-farthest, Math.min(farthest, distances[i]! + 0))
     words[2 * i]! |= i
   }
-  keys.sort()
+  sortFirst(keys, count)
   const numberAt = (rank: number) => words[2 * rank]! & placeBits
   for (let from = 0, to: number; from < Math.min(count, limit); from = to) {
     const distance = distances[numberAt(from)]
@@ -168,10 +172,26 @@ export function ranked({ partOf, offsets, distances }: RankedHits, limit: number
 
 /** For those who sort a few: nobody waits in between. */
 const fewKeys = new Float64Array(1024)
+const fewWords = new Uint32Array(fewKeys.buffer)
+/** So many are inserted one by one: to begin a sort takes longer. */
+const insertedKeys = 32
 /** Beyond every float32. */
 const farthest = 2 ** 1000
 /** A float32 leaves these bits of a float64 empty. */
 const placeBits = 2 ** 29 - 1
+
+function sortFirst(keys: Float64Array, count: number): void {
+  if (count > insertedKeys) {
+    ;(count === keys.length ? keys : keys.subarray(0, count)).sort()
+    return
+  }
+  for (let i = 1; i < count; i++) {
+    const key = keys[i]!
+    let hole = i
+    for (; hole > 0 && keys[hole - 1]! > key; hole--) keys[hole] = keys[hole - 1]!
+    keys[hole] = key
+  }
+}
 
 /** The `limit` nearest of all, ties by row id: a merge of sorted lists with a heap of their heads. */
 export function* mergeHits(

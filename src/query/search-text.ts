@@ -38,6 +38,8 @@ import {
 import { type Passing, type TextUnit, unitsOf } from './text-units.js'
 import { distanceFor, type TextLeaf, wantedTerms } from './wanted-terms.js'
 
+/** So many are inserted one by one: to begin a sort takes longer. */
+const fewRows = 32
 /** Rows ranked between two looks at the clock, where no more are wanted. */
 const rankedAtOnce = 4096
 
@@ -167,8 +169,9 @@ class TextRun {
     if (query === null) return noPlaces
     const lists: ScoredPlaces[] = []
     let floor = -Infinity
-    for (const { segment, allowed, isById, on, places } of units) {
-      const found = yield* on(
+    for (const unit of units) {
+      const { segment, allowed } = unit
+      const found = yield* unit.on(
         limit === null
           ? everyRow(segment, query, corpus, allowed, this.#pacer)
           : bestRows(segment, query, corpus, limit, allowed, this.#pacer, floor),
@@ -176,8 +179,8 @@ class TextRun {
       if (found.ordinals.length === 0) continue
       // So many rows are at least as good: what others have must be, too.
       if (limit !== null && found.scores.length >= limit) floor = Math.max(floor, found.scores[limit - 1]!)
-      const { ordinals, scores } = limit === null ? found : byOrdinal(isById ? firstOf(found, limit) : found)
-      lists.push({ places: yield* places(ordinals), scores })
+      const { ordinals, scores } = limit === null ? found : byOrdinal(found, unit.isById ? limit : Infinity)
+      lists.push({ places: yield* unit.places(ordinals), scores })
     }
     return lists.length === 0 ? noPlaces : joined(lists)
   }
@@ -252,25 +255,34 @@ class TextRun {
       }
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
-    const left = <A extends Uint32Array | Float32Array>(numbers: A) => numbers.subarray(0, count) as A
-    const best = ranked(
-      { partOf: left(partOf), offsets: left(offsets), distances: left(distances) },
-      limit,
-      parts,
-    )
-    const values = best.distances.map(distance => 0 - distance)
+    const best = ranked({ partOf, offsets, distances }, limit, parts, count)
+    const values = best.distances
+    for (let i = 0; i < values.length; i++) values[i] = 0 - values[i]!
     const made = [{ name: madeBySearch.score, values }]
     return { parts: parts.all, partOf: best.partOf, offsets: best.offsets, made }
   }
 }
 
-function firstOf({ ordinals, scores }: ScoredRows, count: number): ScoredRows {
-  return { ordinals: ordinals.subarray(0, count), scores: scores.subarray(0, count) }
+/** The first rows, `most` at most. */
+function byOrdinal({ ordinals, scores }: ScoredRows, most: number): ScoredRows {
+  const count = Math.min(most, ordinals.length)
+  if (count > fewRows) return manyByOrdinal(ordinals, scores, count)
+  const sorted = { ordinals: new Uint32Array(count), scores: new Float32Array(count) }
+  for (let i = 0; i < count; i++) {
+    const ordinal = ordinals[i]!
+    let hole = i
+    for (; hole > 0 && sorted.ordinals[hole - 1]! > ordinal; hole--) {
+      sorted.ordinals[hole] = sorted.ordinals[hole - 1]!
+      sorted.scores[hole] = sorted.scores[hole - 1]!
+    }
+    sorted.ordinals[hole] = ordinal
+    sorted.scores[hole] = scores[i]!
+  }
+  return sorted
 }
 
 /** Sorts numbers alone, which the engine does without a call for every pair. */
-function byOrdinal({ ordinals, scores }: ScoredRows): ScoredRows {
-  const count = ordinals.length
+function manyByOrdinal(ordinals: Uint32Array, scores: Float32Array, count: number): ScoredRows {
   const keys = new BigUint64Array(count)
   const halves = new Uint32Array(keys.buffer)
   const bits = new Uint32Array(scores.buffer, scores.byteOffset, count)

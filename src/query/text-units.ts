@@ -13,7 +13,7 @@ import { RowSet } from '../primitives/row-set.js'
 import { arrival, type Flow, type Waits } from '../primitives/soon.js'
 import { columnAt } from '../sql/kernels/batch-columns.js'
 import { areById, type SegmentReader } from '../table/covered-segment.js'
-import type { Part } from '../table/table-reader.js'
+import type { Part, TableReader } from '../table/table-reader.js'
 import type { TextIndexReader } from '../table/text-index.js'
 import { partialCover } from './probed-rows.js'
 import type { RowSource } from './source.js'
@@ -74,20 +74,47 @@ function* indexed(
     const rowsOf = (fragment: Fragment) => passing.get(fragment) ?? RowSet.none(fragment.rows)
     allowed = yield* arrival(segment.ordinalsOf(rowsOf, pacer))
   }
-  return {
-    segment: opened,
-    allowed,
-    isById: segment.isById,
-    on: work => segment.on(work, signal),
-    *places(ordinals) {
-      const places = new Float64Array(ordinals.length)
-      let count = 0
-      for (const { fragment, offsets } of yield* arrival(segment.place(ordinals))) {
-        const number = reader.placeOf(fragment.id)!
-        for (const offset of offsets) places[count++] = rowPlace(number, offset)
-      }
-      return places
-    },
+  return new IndexedUnit(segment, opened, allowed, reader, signal)
+}
+
+/** A class, like the other: a generator that is made with its object takes longer to begin than to run. */
+class IndexedUnit implements TextUnit {
+  readonly segment: TextSegment
+  readonly allowed: Bitset | null
+  readonly #from: SegmentReader<TextSegment>
+  readonly #reader: TableReader
+  readonly #signal: AbortSignal | undefined
+
+  constructor(
+    from: SegmentReader<TextSegment>,
+    segment: TextSegment,
+    allowed: Bitset | null,
+    reader: TableReader,
+    signal: AbortSignal | undefined,
+  ) {
+    this.segment = segment
+    this.allowed = allowed
+    this.#from = from
+    this.#reader = reader
+    this.#signal = signal
+  }
+
+  get isById(): boolean {
+    return this.#from.isById
+  }
+
+  on<T>(work: Waits<T>): Waits<T> {
+    return this.#from.on(work, this.#signal)
+  }
+
+  *places(ordinals: Uint32Array): Waits<Float64Array> {
+    const places = new Float64Array(ordinals.length)
+    let count = 0
+    for (const { fragment, offsets } of yield* arrival(this.#from.place(ordinals))) {
+      const number = this.#reader.placeOf(fragment.id)!
+      for (let i = 0; i < offsets.length; i++) places[count++] = rowPlace(number, offsets[i]!)
+    }
+    return places
   }
 }
 
@@ -158,24 +185,8 @@ class Scanned {
 
   /** Once all has been read. */
   unit(segment: TextSegment): TextUnit {
-    const { reader } = this.#source
-    const pieces = this.#pieces
-    return {
-      segment,
-      on: work => work,
-      allowed: this.#passing === null ? null : this.#allowed(this.#passing),
-      isById: areById(
-        pieces.map(({ part: { fragment, first, rows } }) => ({ fragment, from: first, to: first + rows })),
-      ),
-      *places(ordinals) {
-        return Float64Array.from(ordinals, ordinal => {
-          const number = partitionPoint(pieces.length, i => pieces[i]!.first <= ordinal) - 1
-          const { part, rows, first } = pieces[number]!
-          const offset = rows === null ? ordinal - first : rows[ordinal - first]!
-          return rowPlace(reader.placeOf(part.fragment.id)!, part.first + offset)
-        })
-      },
-    }
+    const allowed = this.#passing === null ? null : this.#allowed(this.#passing)
+    return new ScannedUnit(segment, allowed, this.#pieces, this.#source.reader)
   }
 
   #allowed(passing: Passing): Bitset {
@@ -190,5 +201,44 @@ class Scanned {
       }
     }
     return bits
+  }
+}
+
+class ScannedUnit implements TextUnit {
+  readonly segment: TextSegment
+  readonly allowed: Bitset | null
+  readonly #pieces: readonly Piece[]
+  readonly #reader: TableReader
+
+  constructor(segment: TextSegment, allowed: Bitset | null, pieces: readonly Piece[], reader: TableReader) {
+    this.segment = segment
+    this.allowed = allowed
+    this.#pieces = pieces
+    this.#reader = reader
+  }
+
+  get isById(): boolean {
+    return areById(
+      this.#pieces.map(({ part: { fragment, first, rows } }) => ({
+        fragment,
+        from: first,
+        to: first + rows,
+      })),
+    )
+  }
+
+  on<T>(work: Waits<T>): Waits<T> {
+    return work
+  }
+
+  // biome-ignore lint/correctness/useYield: it has nothing to wait for
+  *places(ordinals: Uint32Array): Waits<Float64Array> {
+    const pieces = this.#pieces
+    return Float64Array.from(ordinals, ordinal => {
+      const number = partitionPoint(pieces.length, i => pieces[i]!.first <= ordinal) - 1
+      const { part, rows, first } = pieces[number]!
+      const offset = rows === null ? ordinal - first : rows[ordinal - first]!
+      return rowPlace(this.#reader.placeOf(part.fragment.id)!, part.first + offset)
+    })
   }
 }

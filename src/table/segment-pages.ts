@@ -7,10 +7,13 @@ import type { TableSource } from './table-source.js'
 /** Of the file at `path`; they leave the memory with it. Pages throw corrupted (code 18) where they are not what was written. */
 export function segmentPages(source: TableSource, path: string): PageReader {
   const { pages } = source
+  /** By number. A text that was looked up once knows its hash. */
+  const keys: string[] = []
   return {
     page(number, range, signal) {
+      keys[number] ??= `${path}/${number}`
       const loading = pages.get(
-        `${path}/${number}`,
+        keys[number],
         async claim => {
           claim(range.bytes)
           return readRange(source, path, range)

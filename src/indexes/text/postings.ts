@@ -7,7 +7,14 @@
  */
 import { assert } from '../../errors.js'
 import { packedWords, unpackAscending, unpackFromOne, widthOf } from './packed.js'
-import { blockDocs, type PostingCursor, type Postings, type TextSegment } from './segment.js'
+import {
+  type BlockRoom,
+  blockDocs,
+  newBlockRoom,
+  type PostingCursor,
+  type Postings,
+  type TextSegment,
+} from './segment.js'
 
 /** Where something of a term begins among bytes that are not changed. */
 export interface TermBytes {
@@ -76,8 +83,8 @@ class PackedPostings implements Postings {
     this.tailAt = start + 4 * this.words.length
   }
 
-  cursor(): PostingCursor {
-    return new PackedCursor(this)
+  cursor(room: BlockRoom = newBlockRoom()): PostingCursor {
+    return new PackedCursor(this, room)
   }
 
   /** Gives where it ends. */
@@ -118,15 +125,17 @@ class PackedPostings implements Postings {
 class PackedCursor implements PostingCursor {
   block = -1
   count = 0
-  readonly docs = new Uint32Array(blockDocs)
-  readonly #frequencies = new Uint32Array(blockDocs)
+  readonly docs: Uint32Array
+  readonly #frequencies: Uint32Array
   /** Whether the frequencies are those of the block. */
   #isCounted = false
   readonly #postings: PackedPostings
   readonly #tail: Reader
   readonly #positions: PositionReader | null
 
-  constructor(postings: PackedPostings) {
+  constructor(postings: PackedPostings, { docs, frequencies }: BlockRoom) {
+    this.docs = docs
+    this.#frequencies = frequencies
     this.#postings = postings
     this.#tail = new Reader(postings.bytes, postings.tailAt)
     this.#positions =

@@ -68,7 +68,18 @@ export interface Postings {
   /** how often one of its rows has the term at most, and how few terms one of them has in all. */
   readonly mostFrequent: Uint32Array
   readonly shortest: Uint32Array
-  cursor(): PostingCursor
+  /** `room`: the cursor's own until nobody uses it any more; default: new. */
+  cursor(room?: BlockRoom): PostingCursor
+}
+
+/** Where a cursor unpacks a block: `blockDocs` numbers each. */
+export interface BlockRoom {
+  readonly docs: Uint32Array
+  readonly frequencies: Uint32Array
+}
+
+export function newBlockRoom(): BlockRoom {
+  return { docs: new Uint32Array(blockDocs), frequencies: new Uint32Array(blockDocs) }
 }
 
 /** One block at a time. */

@@ -1,9 +1,12 @@
 /** Arrays of a search, used again by the next one: to make new ones would take longer than many a search. */
+import { type BlockRoom, newBlockRoom } from '../segment.js'
 
 /** Rows of a range are at most two to the power of this. */
 export const mostRangeBits = 14
 /** Numbers of each array that a desk is kept with. */
 const mostKept = 256 * 1024
+/** Rooms for blocks that a desk is kept with. */
+const mostBlocks = 256
 
 export class Desk {
   /** What rows of a range have got so far; between two ranges all is 0. */
@@ -14,6 +17,17 @@ export class Desk {
   #usedNumbers = 0
   #places = new Uint32Array(4096)
   #usedPlaces = 0
+  readonly #blocks: BlockRoom[] = []
+  #usedBlocks = 0
+
+  /** Room for a block of postings. */
+  block(): BlockRoom {
+    const at = this.#usedBlocks++
+    if (at < this.#blocks.length) return this.#blocks[at]!
+    const room = newBlockRoom()
+    if (at < mostBlocks) this.#blocks.push(room)
+    return room
+  }
 
   /** Room for so many numbers: where it begins in an array that has others, too. What is there means nothing. */
   numbers(count: number): { readonly array: Float64Array; readonly from: number } {
@@ -42,6 +56,7 @@ export class Desk {
   giveBack(): void {
     this.#usedNumbers = 0
     this.#usedPlaces = 0
+    this.#usedBlocks = 0
     if (Math.max(this.#numbers.length, this.#places.length) <= mostKept) spare = this
   }
 }

@@ -44,7 +44,7 @@ export class Leaf {
     const { array: bounds, from } = desk.numbers(postings.blocks)
     this.bounds = bounds
     this.firstBound = from
-    this.#cursor = postings.cursor()
+    this.#cursor = postings.cursor(desk.block())
     const { mostFrequent, shortest } = postings
     this.mostFrequent = mostFrequent
     let most = 0
