@@ -10,7 +10,8 @@ import type { ProbeEnd, ScalarProbe } from '../indexes/scalar/probe.js'
 import { probesOfKind } from '../indexes/scalar/probe.js'
 import { isNew, negated } from '../sql/binding/logic.js'
 import { printShort } from '../sql/binding/print.js'
-import type { Bound, ColumnNode, InNode, LikeNode, Scalar } from '../sql/bound.js'
+import type { Bound, ColumnNode, InNode, LikeNode } from '../sql/bound.js'
+import type { Scalar } from '../sql/values/scalar.js'
 import { orderOfScalars } from '../sql/values/scalar-order.js'
 import { valueType } from '../sql/values/types.js'
 import { type Prefix, prefixOfPattern, prefixOfText } from '../sql/zones/like-prefix.js'
@@ -234,7 +235,7 @@ function valuesFor(node: Bound): Values | null {
     case 'like':
       return valuesLike(node)
     case 'call':
-      return valuesOfCall(node.name, node.args)
+      return valuesOfCall(node.callee.name, node.args)
     default:
       return null
   }

@@ -231,7 +231,6 @@ class ScannedUnit implements TextUnit {
     return work
   }
 
-  // biome-ignore lint/correctness/useYield: it has nothing to wait for
   *places(ordinals: Uint32Array): Waits<Float64Array> {
     const pieces = this.#pieces
     return Float64Array.from(ordinals, ordinal => {

@@ -1,24 +1,12 @@
 /**
  * An expression bound to a schema: every name a column, every node of a known type, every constant folded into
- * a value of the type it meets. Plain data, so that a planner can read it: a comparison with a constant has the
+ * a value of the type it meets. Data that a planner can read: a comparison with a constant has the
  * constant on the right, already in the type of the left side.
  */
 import type { DataType } from '../arrow/types.js'
+import type { Callee } from './functions/call.js'
 import type { ArithmeticOp, CompareOp } from './syntax/syntax.js'
-
-/** A span of the calendar. Its parts are not converted into each other: a month has no fixed number of days. */
-export interface Interval {
-  readonly months: number
-  readonly days: number
-  readonly nanos: bigint
-}
-
-/**
- * One value: bool as boolean; every integer, date, time, timestamp and duration (in units of its type) as bigint; a
- * decimal as the bigint that its scale divides; floats as number; utf8 as string; binary as bytes; a list as an array.
- * Structs and maps have no constants.
- */
-export type Scalar = null | boolean | bigint | number | string | Uint8Array | Interval | readonly Scalar[]
+import type { Scalar } from './values/scalar.js'
 
 interface Typed {
   readonly type: DataType
@@ -128,10 +116,10 @@ export interface FieldNode extends Typed {
   readonly index: number
 }
 
-/** A function of functions.ts under its own name, arguments in the types it declares. */
+/** A call of a function of functions.ts, arguments in the types it declares. */
 export interface CallNode extends Typed {
   readonly kind: 'call'
-  readonly name: string
+  readonly callee: Callee
   readonly args: readonly Bound[]
 }
 

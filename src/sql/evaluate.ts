@@ -23,10 +23,8 @@ import type {
   LikeNode,
   LiteralNode,
   LogicNode,
-  Scalar,
 } from './bound.js'
 import type { Call } from './functions/call.js'
-import { functionNamed } from './functions/functions.js'
 import { listElement } from './functions/lists.js'
 import { lowerColumn } from './functions/strings.js'
 import { calculate } from './kernels/arithmetic.js'
@@ -53,6 +51,7 @@ import {
 } from './kernels/truth.js'
 import { EntryCache } from './per-entry.js'
 import type { CompareOp } from './syntax/syntax.js'
+import type { Scalar } from './values/scalar.js'
 import { valueType } from './values/types.js'
 import {
   bitAt,
@@ -322,10 +321,10 @@ function plain(node: Bound, frame: Frame): Operand {
   return { column: decoded(column), constant }
 }
 
-function call({ name, args, type }: CallNode, frame: Frame): Column | Truth {
+function call({ callee, args, type }: CallNode, frame: Frame): Column | Truth {
   const { length, rows, random } = frame
-  const kernel = functionNamed(name)!.kernel
-  const describe = () => printShort({ kind: 'call', name, args, type })
+  const { kernel } = callee
+  const describe = () => printShort({ kind: 'call', callee, args, type })
   if ('lazy' in kernel) {
     const lazily = args.map(arg => (needed: RowMask) => plain(arg, { ...frame, rows: needed }))
     return kernel.lazy(lazily, { type, length, rows, describe, random })

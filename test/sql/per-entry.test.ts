@@ -5,6 +5,7 @@ import { sliceColumn } from '../../src/arrow/slice.js'
 import type { DataType } from '../../src/arrow/types.js'
 import { invalidInput } from '../../src/errors.js'
 import type { Bound } from '../../src/sql/bound.js'
+import { functionNamed } from '../../src/sql/functions/functions.js'
 import { EntryCache } from '../../src/sql/per-entry.js'
 import type { RowMask } from '../../src/sql/values/vector.js'
 
@@ -22,7 +23,12 @@ const column = rowsToBatch(
 const operand: Bound = { kind: 'column', path: ['x'], type }
 const safe: Bound = { kind: 'is', type: { kind: 'bool' }, operand, what: 'null' }
 const failing: Bound = { kind: 'cast', type: { kind: 'bool' }, operand, try: false }
-const random: Bound = { kind: 'call', name: 'random', type: { kind: 'float', bits: 64 }, args: [operand] }
+const random: Bound = {
+  kind: 'call',
+  callee: functionNamed('random')!,
+  type: { kind: 'float', bits: 64 },
+  args: [operand],
+}
 
 /** A computation that counts its calls and says how many values it was given. */
 function counting() {

@@ -1,5 +1,5 @@
 /** What can be asked of a scalar index. */
-import type { Scalar } from '../../sql/bound.js'
+import type { Scalar } from '../../sql/values/scalar.js'
 
 export type ScalarKind = 'BTREE' | 'BITMAP' | 'LABEL_LIST'
 

@@ -6,7 +6,7 @@ import type { Column } from '../../arrow/column.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { RowSet } from '../../primitives/row-set.js'
 import type { Soon } from '../../primitives/soon.js'
-import type { Scalar } from '../../sql/bound.js'
+import type { Scalar } from '../../sql/values/scalar.js'
 import type { ScalarProbe } from './probe.js'
 
 /** The Arrow IPC file of a segment, as whoever reads it sees it: columns of record batches, checked and kept in memory. */

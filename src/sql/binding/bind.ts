@@ -232,7 +232,7 @@ class Binder {
     if (kind === 'null') return unknownTruth
     if (kind === 'bool') return bound
     // Where Lance wants a condition it takes a match for one, which is never NULL.
-    if (bound.kind === 'call' && bound.name === 'regexp_match') {
+    if (bound.kind === 'call' && bound.callee.name === 'regexp_match') {
       return asked(called(functionNamed('regexp_like')!, bound.args, expr.at), 'true')
     }
     throw schemaMismatch(`${message}, not ${describe(bound)}`, {
@@ -359,7 +359,12 @@ class Binder {
   #is({ operand: written, what, negated: isNegated }: IsExpr): Bound {
     const message = `IS ${what.toUpperCase()} asks about a condition`
     const operand = what === 'null' ? this.bind(written) : this.condition(written, message)
-    if (this.#isFilter && what === 'null' && operand.kind === 'call' && operand.name === 'regexp_match') {
+    if (
+      this.#isFilter &&
+      what === 'null' &&
+      operand.kind === 'call' &&
+      operand.callee.name === 'regexp_match'
+    ) {
       this.#warnings.push(
         'regexp_match in a filter is a condition that is never NULL, as Lance has it; regexp_like asks whether a text matches',
       )

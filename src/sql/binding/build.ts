@@ -15,14 +15,7 @@ import {
   schemaMismatch,
   unsupported,
 } from '../../errors.js'
-import {
-  type Bound,
-  type CastNode,
-  type IsNode,
-  type LiteralNode,
-  operandsOf,
-  type Scalar,
-} from '../bound.js'
+import { type Bound, type CastNode, type IsNode, type LiteralNode, operandsOf } from '../bound.js'
 import { evaluateSmallConstant } from '../evaluate.js'
 import { arithmeticSignature } from '../kernels/arithmetic.js'
 import { castable } from '../kernels/cast.js'
@@ -30,6 +23,7 @@ import { areComparable, mirrored } from '../kernels/compare.js'
 import { type Constants, distinctValues } from '../syntax/constant-list.js'
 import type { ArithmeticOp, CompareOp } from '../syntax/syntax.js'
 import { decimalLiteral, equalValue, fitComparison, integerRange, literalOf } from '../values/literal.js'
+import type { Scalar } from '../values/scalar.js'
 import { nanosPerUnit } from '../values/temporal.js'
 import { boolType, commonType, isNumeric, nullType, uint64, utf8, valueType } from '../values/types.js'
 import { hasConstants } from '../values/vector.js'

@@ -64,5 +64,5 @@ export function called(callee: SqlFunction, written: readonly Bound[], at: Sourc
     if (bound === null) throw mismatch()
     return bound
   })
-  return fold({ kind: 'call', name: callee.name, type: signature.result, args: fitted })
+  return fold({ kind: 'call', callee, type: signature.result, args: fitted })
 }

@@ -3,7 +3,6 @@
 import { equalTypes } from '../../arrow/same-type.js'
 import type { DataType } from '../../arrow/types.js'
 import { type Bound, type CallNode, operandsOf } from '../bound.js'
-import { functionNamed } from '../functions/functions.js'
 import { isLossless } from '../kernels/cast.js'
 import { valueType } from '../values/types.js'
 
@@ -29,7 +28,7 @@ export function costOf(node: Bound): Cost {
   if (cost === undefined) {
     let weight = ownWeight(node)
     let mayFail = canFail(node)
-    let isVolatile = node.kind === 'call' && functionNamed(node.name)!.volatile === true
+    let isVolatile = node.kind === 'call' && node.callee.volatile === true
     let isConstant = !isVolatile
     for (const operand of operandsOf(node)) {
       const below = costOf(operand)
@@ -116,7 +115,7 @@ function castWeight(from: DataType, to: DataType): number {
 /** Functions that read a language of their own, or every byte many times. */
 const heavyCalls = /^(json_|regexp_|md5|sha|digest)/
 
-function callWeight({ name, type, args }: CallNode): number {
+function callWeight({ callee: { name }, type, args }: CallNode): number {
   if (heavyCalls.test(name)) return 2000
   const weight = isBytes(type) ? 200 : args.some(arg => isBytes(arg.type)) ? 100 : 50
   return weight * Math.max(1, args.length / 2)
@@ -129,7 +128,7 @@ function canFail(node: Bound): boolean {
     case 'cast':
       return !node.try && !isLossless(valueType(node.operand.type), node.type)
     case 'call':
-      return functionNamed(node.name)!.mayFail === true
+      return node.callee.mayFail === true
     default:
       return false
   }

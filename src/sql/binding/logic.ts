@@ -4,15 +4,9 @@
  * Each step keeps the truth value of every row, NULL included.
  */
 import type { DataType } from '../../arrow/types.js'
-import {
-  type Bound,
-  type CaseNode,
-  type InNode,
-  type LiteralNode,
-  operandsOf,
-  type Scalar,
-} from '../bound.js'
+import { type Bound, type CaseNode, type InNode, type LiteralNode, operandsOf } from '../bound.js'
 import { complement } from '../kernels/compare.js'
+import type { Scalar } from '../values/scalar.js'
 import { boolType, valueType } from '../values/types.js'
 import { costOf, inOrder } from './cost.js'
 import { printBound } from './print.js'

@@ -7,10 +7,8 @@ import {
   type Bound,
   type BoundExpression,
   type InNode,
-  type Interval,
   type LiteralNode,
   operandsOf,
-  type Scalar,
   withOperands,
 } from '../bound.js'
 import { writeFloat } from '../kernels/cast.js'
@@ -18,6 +16,7 @@ import { isBareName } from '../syntax/parse.js'
 import { level } from '../syntax/syntax.js'
 import { formatArrowType } from '../values/arrow-type.js'
 import { formatInterval } from '../values/interval.js'
+import type { Interval, Scalar } from '../values/scalar.js'
 import { formatInstant, writeTime } from '../values/temporal.js'
 import { float64, int64, nameOfType, uint64, valueType } from '../values/types.js'
 
@@ -132,9 +131,9 @@ function write(node: Bound): readonly [text: string, level: number] {
     }
     case 'call': {
       const [first, second] = node.args
-      if (node.name === '||')
+      if (node.callee.name === '||')
         return [`${print(first!, level.sum)} || ${print(second!, level.product)}`, level.sum]
-      return [`${node.name}(${node.args.map(arg => print(arg, level.or)).join(', ')})`, level.element]
+      return [`${node.callee.name}(${node.args.map(arg => print(arg, level.or)).join(', ')})`, level.element]
     }
   }
 }

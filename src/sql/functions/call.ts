@@ -20,5 +20,15 @@ export interface Call {
 /** Computes rows `0 .. length-1`; a predicate gives a `Truth`. */
 export type Kernel = (call: Call) => Column | Truth
 
+/** A function as a call of it was bound: all that evaluating it takes. */
+export interface Callee {
+  readonly name: string
+  readonly kernel: Kernel | { readonly lazy: LazyKernel }
+  /** Whether some values of the declared types are an error. */
+  readonly mayFail?: boolean
+  /** Whether every row has a value of its own, whatever the arguments are. */
+  readonly volatile?: true
+}
+
 /** As `Kernel`, but evaluates its arguments itself, each for the rows that need it. */
 export type LazyKernel = (args: readonly ((rows: RowMask) => Operand)[], call: Omit<Call, 'args'>) => Column

@@ -1,8 +1,8 @@
 /** Times cut to the start of a unit, or of a span of their own. */
 import type { Column } from '../../arrow/column.js'
 import { invalidInput, quote, unsupported } from '../../errors.js'
-import type { Interval } from '../bound.js'
 import { checkCalendar, joinInstant, splitInstants } from '../values/instants.js'
+import type { Interval } from '../values/scalar.js'
 import {
   addMonths,
   civilOfDays,

@@ -1,9 +1,9 @@
 /** The elements of lists as sets and numbers; those of a list that is the same in every row are looked up, not laid out for each. */
 import { type Column, isValid } from '../../arrow/column.js'
-import type { Scalar } from '../bound.js'
 import { withoutIntervals } from '../kernels/compare-values.js'
 import { decoded } from '../kernels/dictionary.js'
 import { type Members, membersOf } from '../kernels/members.js'
+import type { Scalar } from '../values/scalar.js'
 import { listOffsetsOf, scalarAt } from '../values/vector.js'
 
 /** What was made of constant lists, for as long as they live: every batch has the same. */

@@ -1,8 +1,8 @@
 /** What a row of the function table says about a function, and the signatures many of them share. */
 import type { DataType } from '../../arrow/types.js'
-import type { Scalar } from '../bound.js'
+import type { Scalar } from '../values/scalar.js'
 import { float64, int64, uint64, utf8 } from '../values/types.js'
-import type { Kernel, LazyKernel } from './call.js'
+import type { Callee } from './call.js'
 
 /** The types a call's arguments are brought to, and that of its result. */
 export interface Signature {
@@ -19,21 +19,15 @@ export type Constants = readonly (Scalar | undefined)[]
  */
 export type Sign = (args: readonly DataType[], constants: readonly (Scalar | undefined)[]) => Signature | null
 
-export interface SqlFunction {
-  readonly name: string
+export interface SqlFunction extends Callee {
   /** How it is written, for messages. */
   readonly usage: string
   readonly sign: Sign
-  readonly kernel: Kernel | { readonly lazy: LazyKernel }
   readonly aliases?: readonly string[]
   /** Arguments it takes at most, where that is less than any function does. */
   readonly most?: number
   /** The argument that must be a constant. */
   readonly constant?: number
-  /** Whether some values of the declared types are an error. */
-  readonly mayFail?: boolean
-  /** Whether every row has a value of its own, whatever the arguments are. */
-  readonly volatile?: true
 }
 
 export function isText(type: DataType): boolean {

@@ -8,10 +8,10 @@
  */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
-import type { Interval } from '../bound.js'
 import type { ArithmeticOp } from '../syntax/syntax.js'
 import { checked } from '../values/interval.js'
 import { integerRange } from '../values/literal.js'
+import type { Interval } from '../values/scalar.js'
 import {
   addMonths,
   floorDivide,

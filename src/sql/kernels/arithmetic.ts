@@ -11,9 +11,9 @@ import { equalTypes } from '../../arrow/same-type.js'
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType } from '../../arrow/types.js'
 import { invalidInput, type SheafError } from '../../errors.js'
-import type { Scalar } from '../bound.js'
 import type { ArithmeticOp } from '../syntax/syntax.js'
 import { integerRange } from '../values/literal.js'
+import type { Scalar } from '../values/scalar.js'
 import { float64, int64, intervalType, isNumeric, uint64 } from '../values/types.js'
 import {
   bitAt,

@@ -1,7 +1,6 @@
 /** CAST among bools and numbers. */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
-import type { Scalar } from '../bound.js'
 import {
   type DecimalType,
   decimalRange,
@@ -12,6 +11,7 @@ import {
 } from '../values/decimals.js'
 import { roundFloat } from '../values/floats.js'
 import { integerRange } from '../values/literal.js'
+import type { Scalar } from '../values/scalar.js'
 import {
   bitAt,
   bytesOfWords,

@@ -3,7 +3,7 @@ import type { Column } from '../../arrow/column.js'
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType } from '../../arrow/types.js'
 import { invalidInput, quote } from '../../errors.js'
-import type { Scalar } from '../bound.js'
+import type { Scalar } from '../values/scalar.js'
 import { bitAt, columnOfScalars, scalarAt } from '../values/vector.js'
 import { writeText } from './cast-text.js'
 

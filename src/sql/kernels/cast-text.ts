@@ -1,11 +1,11 @@
 /** Values as text and back. */
 import { formatDecimal } from '../../arrow/decimal.js'
 import type { DataType } from '../../arrow/types.js'
-import type { Interval, Scalar } from '../bound.js'
 import { decimalRange, digitsAt, parseDigits } from '../values/decimals.js'
 import { roundFloat, writeFloat } from '../values/floats.js'
 import { formatDuration, formatInterval, intervalNanos, parseInterval } from '../values/interval.js'
 import { integerRange } from '../values/literal.js'
+import type { Interval, Scalar } from '../values/scalar.js'
 import {
   digitsOfUnit,
   floorDivide,

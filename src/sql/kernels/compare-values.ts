@@ -3,7 +3,6 @@ import { type Column, isValid } from '../../arrow/column.js'
 import { readDecimal } from '../../arrow/decimal.js'
 import { aligned } from '../../arrow/layout.js'
 import type { DataType } from '../../arrow/types.js'
-import type { Interval } from '../bound.js'
 import {
   type DecimalType,
   decimalBytes,
@@ -14,6 +13,7 @@ import {
 } from '../values/decimals.js'
 import { roundFloat } from '../values/floats.js'
 import { intervalNanos } from '../values/interval.js'
+import type { Interval } from '../values/scalar.js'
 import { instantNanos, nanosPerCount } from '../values/temporal.js'
 import { zoneNamed } from '../values/time-zone.js'
 import { zoneOf } from '../values/types.js'

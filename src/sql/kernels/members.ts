@@ -1,7 +1,7 @@
 /** `IN` with constants: the list becomes a set once, and each row is looked up in it. */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
-import type { Scalar } from '../bound.js'
+import type { Scalar } from '../values/scalar.js'
 import { byteRowsOf, columnOfScalars, type RowMask, tailMask, wordCount, wordsOf } from '../values/vector.js'
 import { type ByteMembers, byteMembers, findByteMembers } from './byte-members.js'
 import { withoutIntervals } from './compare-values.js'

@@ -1,7 +1,7 @@
 /** What an arithmetic operation takes and gives, and how rows are computed where no loop is written for the type. */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
-import type { Interval } from '../bound.js'
+import type { Interval } from '../values/scalar.js'
 
 export interface ArithmeticSignature {
   readonly left: DataType

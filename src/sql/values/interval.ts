@@ -4,7 +4,7 @@
  * Where intervals are put in order or counted, a month is 30 days and a day 24 hours; nothing else converts one
  * part into another.
  */
-import type { Interval } from '../bound.js'
+import type { Interval } from './scalar.js'
 
 const nanosPerSecond = 1_000_000_000n
 const nanosPerDay = 86_400n * nanosPerSecond

@@ -1,6 +1,6 @@
 /** Constants and the columns they meet: where a value stands among the values of another type, exactly. */
 import type { DataType } from '../../arrow/types.js'
-import type { Interval, LiteralNode, Scalar } from '../bound.js'
+import type { LiteralNode } from '../bound.js'
 import type { CompareOp } from '../syntax/syntax.js'
 import {
   type Digits,
@@ -15,6 +15,7 @@ import {
 } from './decimals.js'
 import { floatBelow, roundFloat } from './floats.js'
 import { checked, intervalNanos, parseInterval } from './interval.js'
+import type { Interval, Scalar } from './scalar.js'
 import {
   floorDivide,
   instantNanos,

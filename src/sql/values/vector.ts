@@ -13,8 +13,8 @@ import { Place } from '../../arrow/place.js'
 import type { DataType } from '../../arrow/types.js'
 import { assert } from '../../errors.js'
 import { Bitset } from '../../primitives/bitset.js'
-import type { Interval, Scalar } from '../bound.js'
 import { decimalBytes } from './decimals.js'
+import type { Interval, Scalar } from './scalar.js'
 import { binary, elementType, intervalType, valueType } from './types.js'
 
 /** A column, or with `constant` a column of one row that stands for every row. */

@@ -3,7 +3,7 @@ import type { Column } from '../../arrow/column.js'
 import { readDecimal } from '../../arrow/decimal.js'
 import { fromFloat16 } from '../../arrow/float16.js'
 import { aligned } from '../../arrow/layout.js'
-import type { Scalar } from '../bound.js'
+import type { Scalar } from '../values/scalar.js'
 import {
   type ByteRows,
   byteRowsOf,

@@ -19,11 +19,11 @@ import {
   type LiteralNode,
   type LogicNode,
   operandsOf,
-  type Scalar,
   withOperands,
 } from '../bound.js'
 import { evaluateConstant } from '../evaluate.js'
 import type { CompareOp } from '../syntax/syntax.js'
+import type { Scalar } from '../values/scalar.js'
 import {
   type Order,
   orderBetween,
@@ -314,7 +314,7 @@ function likeness(node: LikeNode, known: Known): PossibleTruth {
   return prefix.rest === 'nothing' ? equalTo(range, prefix.text) : beginning(range, prefix)
 }
 
-function called({ name, args }: CallNode, known: Known): PossibleTruth {
+function called({ callee: { name }, args }: CallNode, known: Known): PossibleTruth {
   const [text, start] = args
   if (name !== 'starts_with' || start?.kind !== 'literal') return anything
   const { least } = rangeOfLiteral(start)

@@ -25,7 +25,7 @@ function isRising(node: Bound, at: number, count: number, type: DataType): boole
     case 'arithmetic':
       return isExact(node.type) && isExact(type) && (node.op === '+' || (node.op === '-' && at === 0))
     case 'call':
-      return risingFunctions.has(node.name) && at === count - 1 && !isZoned(type)
+      return risingFunctions.has(node.callee.name) && at === count - 1 && !isZoned(type)
     default:
       return false
   }

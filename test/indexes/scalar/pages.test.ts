@@ -9,7 +9,7 @@ import { openSegment } from '../../../src/indexes/scalar/open-segment.js'
 import type { ScalarKind, ScalarProbe } from '../../../src/indexes/scalar/probe.js'
 import { indexableBy, maxSegmentRows } from '../../../src/indexes/scalar/segment-schema.js'
 import { Pacer } from '../../../src/primitives/pacer.js'
-import type { Scalar } from '../../../src/sql/bound.js'
+import type { Scalar } from '../../../src/sql/values/scalar.js'
 import { segmentBytes, segmentFile, segmentOf } from '../../support/segments.js'
 
 const utf8: DataType = { kind: 'utf8', large: false }

@@ -7,9 +7,11 @@ import { sliceBatch } from '../../../src/arrow/slice.js'
 import type { DataType, IntType } from '../../../src/arrow/types.js'
 import type { ScalarKind, ScalarProbe } from '../../../src/indexes/scalar/probe.js'
 import { Pacer } from '../../../src/primitives/pacer.js'
-import type { Bound, Scalar } from '../../../src/sql/bound.js'
+import type { Bound } from '../../../src/sql/bound.js'
 import { selectRows } from '../../../src/sql/evaluate.js'
+import { functionNamed } from '../../../src/sql/functions/functions.js'
 import type { CompareOp } from '../../../src/sql/syntax/syntax.js'
+import type { Scalar } from '../../../src/sql/values/scalar.js'
 import { boolType, elementType, valueType } from '../../../src/sql/values/types.js'
 import { scalarAt } from '../../../src/sql/values/vector.js'
 import { cellValue } from '../../support/arrow-generators.js'
@@ -112,7 +114,12 @@ function conditionOf(type: DataType, probe: ScalarProbe): Bound {
         child: { name: 'item', type: elementType(type)!, nullable: true },
       }
       const elements: Bound = { kind: 'literal', value: probe.values, type: list }
-      return { kind: 'call', name: `array_has_${probe.kind}`, args: [column, elements], type: boolType }
+      return {
+        kind: 'call',
+        callee: functionNamed(`array_has_${probe.kind}`)!,
+        args: [column, elements],
+        type: boolType,
+      }
     }
   }
 }

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { DataType } from '../../../src/arrow/types.js'
-import type { Scalar } from '../../../src/sql/bound.js'
 import { memberRows, membersOf } from '../../../src/sql/kernels/members.js'
 import { hashPair } from '../../../src/sql/kernels/number-members.js'
+import type { Scalar } from '../../../src/sql/values/scalar.js'
 import { float64, int32, int64, uint64, utf8 } from '../../../src/sql/values/types.js'
 import { columnOfScalars } from '../../../src/sql/values/vector.js'
 

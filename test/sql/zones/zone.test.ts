@@ -8,7 +8,7 @@ import { cellBytes } from '../../../src/arrow/layout.js'
 import { rowsToBatch } from '../../../src/arrow/rows.js'
 import { sliceColumn } from '../../../src/arrow/slice.js'
 import type { DataType } from '../../../src/arrow/types.js'
-import type { Scalar } from '../../../src/sql/bound.js'
+import type { Scalar } from '../../../src/sql/values/scalar.js'
 import { hasZones, joinZones, readZone, writeZone, type Zone, zoneOf } from '../../../src/sql/zones/zone.js'
 import { batches } from '../../support/arrow-generators.js'
 
