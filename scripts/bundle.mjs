@@ -4,7 +4,7 @@
  * Node resolves, reads and compiles every module of an import graph for itself, about a millisecond each. Joined,
  * the first answer of a cold process comes several times sooner (bench/open-cold.ts prints it beside the plain
  * modules). Entries share chunks, so `SheafError` is one class whichever entry it came through. What nothing imports before it is
- * needed makes one chunk more, which a process that only reads never loads: it would compile half as much again for nothing.
+ * needed makes chunks of its own: to compile what a process never calls would take it longer than its first answer.
  */
 import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -27,20 +27,37 @@ const entries = {
  */
 const threads = { 'insert-worker': 'dist/src/indexes/vector/insert-worker.js' }
 
-/** Names the chunk of a module by the entries that come to it without a dynamic import. */
+/** What questions load when they need it, each apart. All else that is loaded later is for who writes or looks after a root. */
+const asked = {
+  expressions: ['dist/src/sql/binding/bind.js', 'dist/src/query/settle-filter.js'],
+  text: [
+    'dist/src/query/search-text.js',
+    'dist/src/query/highlight-rows.js',
+    'dist/src/indexes/text/open.js',
+  ],
+  vectors: ['dist/src/indexes/vector/open.js'],
+  scalars: ['dist/src/indexes/scalar/open-segment.js'],
+  explain: ['dist/src/query/explain.js', 'dist/src/query/analyze.js'],
+}
+
+/** Names the chunk of a module by who comes to it without a dynamic import: entries, or else what is asked for later. */
 function chunksOf(input) {
-  const names = new Map()
-  const visit = (id, name, graph) => {
+  const byEntry = new Map()
+  const byQuestion = new Map()
+  const visit = (id, name, names, graph) => {
     const known = names.get(id) ?? []
     if (known.at(-1) === name) return
     names.set(id, [...known, name])
-    for (const imported of graph.getModuleInfo(id)?.importedIds ?? []) visit(imported, name, graph)
+    for (const imported of graph.getModuleInfo(id)?.importedIds ?? []) visit(imported, name, names, graph)
   }
   return (id, graph) => {
-    if (names.size === 0) {
-      for (const [name, path] of Object.entries(input)) visit(resolve(path), name, graph)
+    if (byEntry.size === 0) {
+      for (const [name, path] of Object.entries(input)) visit(resolve(path), name, byEntry, graph)
+      for (const [name, paths] of Object.entries(asked)) {
+        for (const path of paths) visit(resolve(path), name, byQuestion, graph)
+      }
     }
-    return names.get(id)?.join('-') ?? 'later'
+    return (byEntry.get(id) ?? byQuestion.get(id) ?? ['later']).join('-')
   }
 }
 

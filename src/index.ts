@@ -84,7 +84,7 @@ export type {
   VerifyOptions,
   VerifyProgress,
 } from './namespace/verify/findings.js'
-export { verify } from './namespace/verify/verify.js'
+export { verify } from './namespace/verify.js'
 export type { Clock } from './primitives/clock.js'
 export type { MemoryStats, RoomStats } from './primitives/memory.js'
 export type { ArrowBody, ArrowReply, CallOptions, Operations, Reply, Request } from './protocol/calls.js'

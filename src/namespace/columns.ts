@@ -8,7 +8,7 @@ import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Handler, HandlerOptions } from '../protocol/calls.js'
 import { countMatching } from '../query/count.js'
-import { settleFilter } from '../query/settle.js'
+import { settleFilter } from '../query/settle-filter.js'
 import type { TableReader } from '../table/table-reader.js'
 import { addedValues, settleNewColumns } from '../write/add-columns.js'
 import {

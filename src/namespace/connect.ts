@@ -56,7 +56,7 @@ import { type Report, Upkeep, type Warn } from './upkeep/upkeep.js'
 import type { UpkeepEvent } from './upkeep/upkeep-event.js'
 import { type SettledUpkeep, settleUpkeep, type UpkeepSettings } from './upkeep/upkeep-settings.js'
 import { ViewRefreshes } from './upkeep/view-refreshes.js'
-import { verifyOpen } from './verify/verify.js'
+import { verifyOpen } from './verify.js'
 import { watchRoot } from './watch.js'
 
 export interface ConnectOptions {

@@ -15,8 +15,8 @@ import type { TransactionStatus } from '../protocol/transaction-shapes.js'
 import type { BackfillSpec } from './backfill.js'
 import { commit, type Engine, schemaOf } from './engine.js'
 import { backfillJob, refreshJob } from './job-names.js'
+import type { RefreshSpec } from './refresh-request.js'
 import { entryOf, queuedIn, unknownTransaction } from './transactions.js'
-import type { RefreshSpec } from './views.js'
 
 /** As many jobs as a page has that is not limited: each is looked up in the log. */
 const pageMax = 1000

@@ -3,25 +3,30 @@
 import { versionOf } from '../catalog/lookup.js'
 import { invalidInput } from '../errors.js'
 import { countRows } from '../manifest/layout.js'
+import { later } from '../primitives/later.js'
 import { Pacer } from '../primitives/pacer.js'
+import { type Soon, whenThere } from '../primitives/soon.js'
 import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'
-import { analyzePlan } from '../query/analyze.js'
+import { binding, hasExpressions } from '../query/binding.js'
 import { countMatching } from '../query/count.js'
 import { narrowedToEnds } from '../query/ends.js'
 import { beginScan, executePlan } from '../query/execute.js'
-import { explainPlan } from '../query/explain.js'
 import type { Plan } from '../query/plan.js'
-import { settleFilter, settleQuery } from '../query/settle.js'
+import { settleQuery } from '../query/settle.js'
 import { RowSource } from '../query/source.js'
 import type { TableReader } from '../table/table-reader.js'
 import { answered } from './answered.js'
 import { ReadRows } from './arrow-rows.js'
 import { type Engine, type OpenTable, openTable, openVersion } from './engine.js'
 
+const filtering = later(() => import('../query/settle-filter.js'))
+const explaining = later(() => import('../query/explain.js'))
+const analyzing = later(() => import('../query/analyze.js'))
+
 export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
   const { reader, version, other } = await openVersions(engine, request.id, request, options)
   const pacer = new Pacer(options.signal)
-  const plan = await narrowedToEnds(settled(engine, request, reader), reader, pacer)
+  const plan = await settled(engine, request, reader, pacer)
   const { streamAfter } = options
   const scan = streamAfter === undefined ? null : beginScan(plan, reader, other, pacer, engine.clock)
   if (scan !== null) return answered(version, scan, streamAfter!)
@@ -36,8 +41,9 @@ export const explainTableQueryPlan: Handler<Engine, 'explainTableQueryPlan'> = a
 ) => {
   const { reader, other } = await openVersions(engine, id, query, options)
   const pacer = new Pacer(options.signal)
-  const plan = await narrowedToEnds(settled(engine, { ...query, id }, reader), reader, pacer, true)
+  const plan = await settled(engine, { ...query, id }, reader, pacer, true)
   const source = new RowSource(reader, pacer, other)
+  const { explainPlan } = await explaining()
   return explainPlan(plan, source, id.join('$'), verbose === true, pacer)
 }
 
@@ -48,7 +54,8 @@ export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = a
 ) => {
   const { reader, other } = await openVersions(engine, request.id, request, options)
   const pacer = new Pacer(options.signal)
-  const plan = await narrowedToEnds(settled(engine, request, reader), reader, pacer)
+  const plan = await settled(engine, request, reader, pacer)
+  const { analyzePlan } = await analyzing()
   return analyzePlan(plan, reader, other, request.id.join('$'), pacer, engine.clock)
 }
 
@@ -60,15 +67,26 @@ export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, 
     return countRows(layout)
   }
   const pacer = new Pacer(options.signal)
+  const { settleFilter } = await filtering()
   const filter = settleFilter(predicate, reader.schema, parameters, engine.clock)
   return countMatching(reader, filter, pacer)
 }
 
-function settled({ clock, source }: Engine, request: Request<'queryTable'>, reader: TableReader): Plan {
-  return settleQuery(request, reader.schema, clock, {
-    vectors: reader.vectorIndexes,
-    texts: reader.textIndexes,
-    analyzer: options => source.analyzers.open(options),
+/** `guess`: as `narrowedToEnds` takes it. */
+function settled(
+  { clock, source }: Engine,
+  request: Request<'queryTable'>,
+  reader: TableReader,
+  pacer: Pacer,
+  guess = false,
+): Soon<Plan> {
+  return whenThere(hasExpressions(request) ? binding() : null, bind => {
+    const plan = settleQuery(request, reader.schema, bind, clock, {
+      vectors: reader.vectorIndexes,
+      texts: reader.textIndexes,
+      analyzer: options => source.analyzers.open(options),
+    })
+    return narrowedToEnds(plan, reader, pacer, guess)
   })
 }
 

@@ -23,7 +23,7 @@ import {
 import { type BoundView, bindView, checkMakes, readsTheSame } from '../write/view-query.js'
 import { type Engine, openVersion, requirementsOf, stageTarget } from './engine.js'
 import { overtaken, tableOf } from './job-attempts.js'
-import { type RefreshSpec, sourceOf } from './views.js'
+import { type RefreshSpec, sourceOf } from './refresh-request.js'
 
 export function refreshView(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
   const { signal } = job

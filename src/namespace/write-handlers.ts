@@ -11,5 +11,6 @@ export {
 export { deleteFromTable, mergeInsertIntoTable, updateTable } from './edit-rows.js'
 export { createTableIndex, dropTableIndex } from './indexes.js'
 export { cancelJob, describeJob, listJobs } from './jobs.js'
+export { refreshMaterializedView } from './refresh-request.js'
 export { createTable, insertIntoTable, restoreTable } from './rows.js'
-export { createMaterializedView, refreshMaterializedView } from './views.js'
+export { createMaterializedView } from './views.js'

@@ -5,13 +5,14 @@ import { batchBytes } from '../arrow/layout.js'
 import { sliceBatch } from '../arrow/slice.js'
 import type { Schema } from '../arrow/types.js'
 import type { Clock } from '../primitives/clock.js'
+import { later } from '../primitives/later.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { arrival, awaited, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import { valueType } from '../sql/values/types.js'
 import type { TableReader } from '../table/table-reader.js'
 import { Grouper, seedOf } from './group.js'
 import { groupRows } from './group-rows.js'
-import { highlightsField, withHighlights } from './highlight-rows.js'
+import { highlightsField } from './highlight-field.js'
 import { joinHits, type RowHits, regrouped, sliceHits } from './hits.js'
 import type { Meter } from './meter.js'
 import { arranged, orderedRows } from './ordered.js'
@@ -128,8 +129,15 @@ function* rowsInGroups(run: Run, schema: Schema, owned: boolean): Flow<Batch> {
     }
     const rows = yield* arrival(rowsOut(run, hits, schema, owned))
     const isMarked = run.plan.highlights.length > 0
-    yield isMarked ? yield* arrival(withHighlights(rows, run, hits)) : rows
+    yield isMarked ? yield* arrival(highlighted(rows, run, hits)) : rows
   }
+}
+
+const highlighting = later(() => import('./highlight-rows.js'))
+
+async function highlighted(rows: Batch, run: Run, hits: RowHits): Promise<Batch> {
+  const { withHighlights } = await highlighting()
+  return withHighlights(rows, run, hits)
 }
 
 /** The nearest rows of each query of a batch, one query after the other. */

@@ -1,12 +1,13 @@
 /** The texts of the rows found with the words marked for which they were found: the column `_highlights`. */
+
 import { type Batch, type Column, isValid } from '../arrow/column.js'
 import { rowsToBatch } from '../arrow/rows.js'
-import type { DataType, Field } from '../arrow/types.js'
+import type { DataType } from '../arrow/types.js'
 import { highlighted } from '../indexes/text/highlight.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { columnAt } from '../sql/kernels/batch-columns.js'
+import { highlightName, highlightsField } from './highlight-field.js'
 import type { RowHits } from './hits.js'
-import { highlightsName, type Plan } from './plan.js'
 import type { Run } from './run.js'
 import type { Highlighting, TextSearch } from './text-plan.js'
 import { wantedTerms } from './wanted-terms.js'
@@ -15,22 +16,6 @@ import { wantedTerms } from './wanted-terms.js'
 const unitsMax = 16 * 1024
 /** That many units have no more bytes, and what is cut at the end of those is behind them. */
 const bytesMax = 3 * unitsMax + 3
-
-/** A struct with a text for each column, by its name. */
-export function highlightsField({ text, highlights }: Plan): Field {
-  const children = highlights.map(
-    ({ column }): Field => ({
-      name: nameOf(text!, column),
-      type: { kind: 'utf8', large: false },
-      nullable: true,
-    }),
-  )
-  return { name: highlightsName, type: { kind: 'struct', children }, nullable: false }
-}
-
-function nameOf({ columns }: TextSearch, column: number): string {
-  return columns[column]!.path.join('.')
-}
 
 /** The rows with one column more; `hits`: what they are of. */
 export async function withHighlights(batch: Batch, run: Run, hits: RowHits): Promise<Batch> {
@@ -41,7 +26,7 @@ export async function withHighlights(batch: Batch, run: Run, hits: RowHits): Pro
   const read = await source.batch(hits, names, false)
   const rows: Record<string, string | null>[] = Array.from({ length: batch.length }, () => ({}))
   for (const each of plan.highlights) {
-    const name = nameOf(text, each.column)
+    const name = highlightName(text, each.column)
     const column = columnAt(read, text.columns[each.column]!.path)
     const mark = marking(text, each)
     for (const [row, marked] of rows.entries()) {

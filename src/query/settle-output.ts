@@ -17,7 +17,6 @@ import {
   containsAggregate,
   splitAggregates,
 } from '../sql/binding/aggregates.js'
-import { type BindOptions, bindExpression } from '../sql/binding/bind.js'
 import { costOf } from '../sql/binding/cost.js'
 import { hasColumn } from '../sql/binding/names.js'
 import { printBound } from '../sql/binding/print.js'
@@ -25,6 +24,7 @@ import { type Bound, type BoundExpression, columnsOf, operandsOf, withOperands }
 import { parseExpression } from '../sql/syntax/parse.js'
 import type { Expr } from '../sql/syntax/syntax.js'
 import { isOrdered, valueType } from '../sql/values/types.js'
+import { type BindingOptions, bindingOf } from './binding.js'
 import { columnExpression, namedColumn } from './named-column.js'
 import type { Aggregate, Grouping, OrderKey, OutputColumn } from './plan.js'
 import {
@@ -50,7 +50,7 @@ export function settleOutput(
   request: QueryRequest,
   schema: TableSchema,
   by: SearchedBy,
-  options: BindOptions,
+  options: BindingOptions,
   random: Random,
 ): SettledOutput {
   const source = sourceSchema(schema, by)
@@ -142,9 +142,9 @@ function inColumn(error: unknown, name: string): unknown {
   return new SheafError(code, `column ${quote(name)}: ${message}`, { hint, at, cause: error })
 }
 
-function bound(tree: Expr, name: string, schema: Schema, options: BindOptions): BoundExpression {
+function bound(tree: Expr, name: string, schema: Schema, options: BindingOptions): BoundExpression {
   try {
-    return bindExpression(tree, schema, options)
+    return bindingOf(options).bindExpression(tree, schema, options)
   } catch (error) {
     throw inColumn(error, name)
   }
@@ -164,7 +164,7 @@ function settleRows(
   schema: TableSchema,
   aliases: readonly Alias[],
   by: SearchedBy,
-  options: BindOptions,
+  options: BindingOptions,
   random: Random,
 ): Settled {
   const source = sourceSchema(schema, by)
@@ -208,7 +208,7 @@ function outputOfRows(
   schema: TableSchema,
   aliases: readonly Alias[],
   by: SearchedBy,
-  options: BindOptions,
+  options: BindingOptions,
   random: Random,
 ): readonly OutputColumn[] {
   const source = sourceSchema(schema, by)
@@ -267,7 +267,7 @@ function settleGroups(
   request: QueryRequest,
   aliases: readonly Alias[],
   source: Schema,
-  options: BindOptions,
+  options: BindingOptions,
   random: Random,
 ): Settled {
   if (aliases.length === 0 && namesOf(request) === undefined) {

@@ -5,12 +5,11 @@
 import { invalidInput, quote, unsupported } from '../errors.js'
 import { openAnalyzer } from '../indexes/text/analysis/open-analyzer.js'
 import type { TableSchema } from '../manifest/table-schema.js'
-import { type Clock, systemClock } from '../primitives/clock.js'
+import type { Clock } from '../primitives/clock.js'
 import { readParameters } from '../protocol/parameters.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
-import { bindFilter } from '../sql/binding/bind.js'
 import { ParameterList } from '../sql/binding/parameters.js'
-import type { BoundExpression } from '../sql/bound.js'
+import { type Binding, bindingOf, hasExpressions } from './binding.js'
 import { highlightsName, type OutputColumn, type Plan } from './plan.js'
 import type { NearIndex } from './settle-near.js'
 import { settleOutput } from './settle-output.js'
@@ -38,13 +37,14 @@ const unindexed: Searchable = {
 }
 
 /**
- * Throws code 12 for unknown columns, 13 for what does not fit the table, 20 for types that do not fit, 0 for what this
+ * `binding`: null for a query without expressions (`hasExpressions`). Throws code 12 for unknown columns, 13 for what does not fit the table, 20 for types that do not fit, 0 for what this
  * engine does not do.
  */
 export function settleQuery(
   request: QueryRequest,
   schema: TableSchema,
-  clock: Clock = systemClock,
+  binding: Binding | null,
+  clock: Clock,
   searchable: Searchable = unindexed,
 ): Plan {
   if (request.parameters !== undefined && !hasExpressions(request)) {
@@ -58,11 +58,15 @@ export function settleQuery(
   const by = searchedBy(search !== null, text !== null)
   const filterFirst = request.prefilter ?? true
   const parameters = parametersOf(request.parameters)
-  const options = { parameters, clock }
+  const options = { parameters, clock, binding }
   const filter =
     request.filter === undefined
       ? null
-      : bindFilter(request.filter, sourceSchema(schema, filterFirst ? 'nothing' : by), options)
+      : bindingOf(options).bindFilter(
+          request.filter,
+          sourceSchema(schema, filterFirst ? 'nothing' : by),
+          options,
+        )
   const output = settleOutput(request, schema, by, options, () => clock.random())
   parameters.checkUsed()
   const highlights = settleHighlights(request, text, schema)
@@ -117,25 +121,6 @@ function withIds(output: readonly OutputColumn[], { fields }: TableSchema): read
     if (id === undefined) return { field, value }
     return { value, field: { ...field, metadata: { ...field.metadata, [fieldIdKey]: String(id) } } }
   })
-}
-
-function hasExpressions({ filter, columns, group_by }: QueryRequest): boolean {
-  return (
-    filter !== undefined || group_by !== undefined || (columns !== undefined && 'column_aliases' in columns)
-  )
-}
-
-/** Binds a filter to the columns of a table and those every query makes. `parameters` are as they travel. */
-export function settleFilter(
-  text: string,
-  schema: TableSchema,
-  parameters?: QueryRequest['parameters'],
-  clock: Clock = systemClock,
-): BoundExpression {
-  const list = parametersOf(parameters)
-  const filter = bindFilter(text, sourceSchema(schema), { parameters: list, clock })
-  list.checkUsed()
-  return filter
 }
 
 /** The values of parameters as they travel, for expressions to take. */

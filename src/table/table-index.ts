@@ -1,5 +1,4 @@
 /** An index of a table at one version: its segments' answers as rows of fragments. */
-import { openSegment } from '../indexes/scalar/open-segment.js'
 import type { ScalarKind, ScalarProbe } from '../indexes/scalar/probe.js'
 import type { ScalarSegment, SegmentFile } from '../indexes/scalar/segment.js'
 import { findFieldById } from '../manifest/field-node.js'
@@ -8,6 +7,7 @@ import { fragmentsById } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'
 import { type CoverItem, type IndexSegment, isScalarKind, type TableIndex } from '../manifest/table-index.js'
+import { later } from '../primitives/later.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
@@ -18,6 +18,8 @@ import { readColumn, readFooter } from './data-file.js'
 import { IndexCover } from './index-cover.js'
 import { readStoredRuns } from './stored-runs.js'
 import type { TableSource } from './table-source.js'
+
+const opener = later(() => import('../indexes/scalar/open-segment.js'))
 
 export interface IndexReader {
   readonly name: string
@@ -201,6 +203,7 @@ class TableIndexReader implements IndexReader {
         return whenThere(loading, loaded => loaded.column)
       },
     }
+    const { openSegment } = await opener()
     return openSegment(this.kind, rows, pages)
   }
 }

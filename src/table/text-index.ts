@@ -2,13 +2,13 @@
 import { SheafError } from '../errors.js'
 import type { Analyzer } from '../indexes/text/analysis/analyzer.js'
 import type { Analyzers } from '../indexes/text/analysis/analyzers.js'
-import { openTextSegment } from '../indexes/text/open.js'
 import type { TextOptions } from '../indexes/text/options.js'
 import type { TextSegment } from '../indexes/text/segment.js'
 import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { fragmentsById } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
 import type { IndexSegment, TableIndex } from '../manifest/table-index.js'
+import { later } from '../primitives/later.js'
 import type { RowSet } from '../primitives/row-set.js'
 import { type IndexedVersion, type OpenSegment, SegmentReader } from './covered-segment.js'
 import { IndexCover } from './index-cover.js'
@@ -16,6 +16,8 @@ import { openSectionFile } from './section-file.js'
 import { segmentPages } from './segment-pages.js'
 import type { TableSource } from './table-source.js'
 import { holdsText } from './text-column.js'
+
+const opener = later(() => import('../indexes/text/open.js'))
 
 export interface TextIndexReader {
   readonly name: string
@@ -141,7 +143,12 @@ export function askedSegments(
 function opening(source: TableSource): OpenSegment<TextSegment> {
   const { store, textSegments } = source
   return (path, { bytes, crc, rows }) =>
-    textSegments.get(path, async () =>
-      openTextSegment(await openSectionFile(store, path, { bytes, crc }), segmentPages(source, path), rows),
-    )
+    textSegments.get(path, async () => {
+      const { openTextSegment } = await opener()
+      return openTextSegment(
+        await openSectionFile(store, path, { bytes, crc }),
+        segmentPages(source, path),
+        rows,
+      )
+    })
 }

@@ -5,7 +5,7 @@
  *     sheaf:virtual_column   the definition of a function's column as JSON, as it was given
  *     sheaf:struct_field     which field of the function's result the column is, where it has several
  */
-import type { Field } from '../arrow/types.js'
+import type { Field, Schema } from '../arrow/types.js'
 import { corrupted, invalidInput, quote } from '../errors.js'
 import type { NewVirtualColumn } from '../protocol/schema-shapes.js'
 
@@ -41,6 +41,13 @@ export function definitionOf({ name, metadata }: Pick<Field, 'name' | 'metadata'
 export function isMaintained(field: Pick<Field, 'name' | 'metadata'>): boolean {
   const definition = definitionOf(field)
   return definition?.kind === 'computed' || definition?.column.auto_backfill === true
+}
+
+/** `schema` with nulls allowed where definitions fill them. */
+export function withNulls(schema: Schema): Schema {
+  if (!schema.fields.some(isMaintained)) return schema
+  const fields = schema.fields.map(field => (isMaintained(field) ? { ...field, nullable: true } : field))
+  return { ...schema, fields }
 }
 
 /** Equal for columns that the same call of the same function fills. */

@@ -9,8 +9,9 @@ import type { Clock } from '../primitives/clock.js'
 import { bindAssignment } from '../sql/binding/assign.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { evaluate } from '../sql/evaluate.js'
+import { callFunction } from './call-function.js'
 import { type Definition, definitionOf, definitionText } from './definitions.js'
-import { type ColumnFunction, callFunction, type FunctionCaller, findFunction } from './functions.js'
+import { type ColumnFunction, type FunctionCaller, findFunction } from './functions.js'
 
 /** What definitions are carried out with. */
 export interface Deriver {

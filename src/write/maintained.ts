@@ -5,7 +5,7 @@ import type { Schema } from '../arrow/types.js'
 import { quote, schemaMismatch } from '../errors.js'
 import { arrowSchema, type TableField, type TableSchema } from '../manifest/table-schema.js'
 import { conformBatch } from './conform.js'
-import { definitionOf, definitionText, isMaintained } from './definitions.js'
+import { definitionOf, definitionText, isMaintained, withNulls } from './definitions.js'
 import { type Derivation, type Deriver, deriving, filledWith } from './derive.js'
 import type { FunctionCaller } from './functions.js'
 import type { NewValues } from './rewrite-rows.js'
@@ -110,13 +110,6 @@ function isGiven(name: string, what: string) {
   return schemaMismatch(`column ${quote(name)} is kept up to date by its definition: ${what}`, {
     hint: 'leave it out',
   })
-}
-
-/** `schema` with nulls allowed where definitions fill them. */
-export function withNulls(schema: Schema): Schema {
-  if (!schema.fields.some(isMaintained)) return schema
-  const fields = schema.fields.map(field => (isMaintained(field) ? { ...field, nullable: true } : field))
-  return { ...schema, fields }
 }
 
 /** Whether the columns that are kept up to date are the same, made in the same way. */

@@ -9,6 +9,7 @@ import type { ViewQuery } from '../protocol/view-shapes.js'
 import { namesOf } from '../query/run.js'
 import { settleQuery } from '../query/settle.js'
 import { rowOffsetField } from '../query/source.js'
+import * as bind from '../sql/binding/bind.js'
 import { costOf } from '../sql/binding/cost.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { evaluate } from '../sql/evaluate.js'
@@ -40,7 +41,7 @@ export function bindView(
     ...(columns !== undefined && { columns }),
     ...(filter !== undefined && { filter }),
   }
-  const plan = settleQuery(request, source, watched)
+  const plan = settleQuery(request, source, bind, watched)
   if (plan.grouping !== null) {
     throw invalidInput('a view has a row for each row of its source: its columns cannot be aggregates', {
       hint: 'aggregate in queries of the view',

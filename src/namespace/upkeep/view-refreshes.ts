@@ -5,7 +5,7 @@ import type { Committed, Json } from '../../commit/machine.js'
 import type { Clock } from '../../primitives/clock.js'
 import { Pacer } from '../../primitives/pacer.js'
 import type { Engine } from '../engine.js'
-import { refreshOp, sourceOf } from '../views.js'
+import { refreshOp, sourceOf } from '../refresh-request.js'
 import type { Chore } from './upkeep.js'
 
 /** How long after a commit, so that what others commit soon after is seen to by the same refresh, milliseconds. */

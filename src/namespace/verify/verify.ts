@@ -25,12 +25,8 @@ import { type VerifiedLog, verifyLog } from './verify-log.js'
 import { verifyTables } from './verify-tables.js'
 import { Overtaken, type Verifying } from './verifying.js'
 
-/**
- * Checks the root in a directory, also one that cannot be opened any more. Nobody is told that it is read: in a root that others
- * write to use `Namespace.verify`, or take files for missing that upkeep has deleted meanwhile. Throws code 1 where there is no
- * root, 0 for one that a newer Sheaf wrote, and what the disk throws.
- */
-export async function verify(path: string, options: VerifyOptions = {}): Promise<Verification> {
+/** Checks the root in a directory, as `verify` does. */
+export async function verifyAt(path: string, options: VerifyOptions = {}): Promise<Verification> {
   const store = await FileStore.open(path, { create: false, readOnly: options.repair !== true })
   const hold = async () => ({ head: Number.POSITIVE_INFINITY, release: async () => {} })
   return verifyStore(store, hold, options, systemClock, new Analyzers())
@@ -40,7 +36,7 @@ export async function verify(path: string, options: VerifyOptions = {}): Promise
  * Checks a root that is open as it is now: while it does nobody deletes what it shows; but for an opener that only reads, of whom
  * others do not know: there files stay for as long as orphans do.
  */
-export async function verifyOpen(engine: Engine, options: VerifyOptions): Promise<Verification> {
+export async function verifyHeld(engine: Engine, options: VerifyOptions): Promise<Verification> {
   const { store, clock, source } = engine
   return verifyStore(store, () => holdNewest(engine, options.signal), options, clock, source.analyzers)
 }

@@ -1,0 +1,22 @@
+/** Checks of roots. Few processes ask for one: what does them is loaded for the first. */
+import { later } from '../primitives/later.js'
+import type { Engine } from './engine.js'
+import type { Verification, VerifyOptions } from './verify/findings.js'
+
+const checks = later(() => import('./verify/verify.js'))
+
+/**
+ * Checks the root in a directory, also one that cannot be opened any more. Nobody is told that it is read: in a root that others
+ * write to use `Namespace.verify`, or take files for missing that upkeep has deleted meanwhile. Throws code 1 where there is no
+ * root, 0 for one that a newer Sheaf wrote, and what the disk throws.
+ */
+export async function verify(path: string, options: VerifyOptions = {}): Promise<Verification> {
+  const { verifyAt } = await checks()
+  return verifyAt(path, options)
+}
+
+/** Checks a root that is open as it is now. */
+export async function verifyOpen(engine: Engine, options: VerifyOptions): Promise<Verification> {
+  const { verifyHeld } = await checks()
+  return verifyHeld(engine, options)
+}

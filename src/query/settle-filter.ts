@@ -1,0 +1,21 @@
+/** A condition on the rows of a table, for who asks for nothing else. */
+import type { TableSchema } from '../manifest/table-schema.js'
+import { type Clock, systemClock } from '../primitives/clock.js'
+import type { QueryRequest } from '../protocol/query-shapes.js'
+import { bindFilter } from '../sql/binding/bind.js'
+import type { BoundExpression } from '../sql/bound.js'
+import { parametersOf } from './settle.js'
+import { sourceSchema } from './source.js'
+
+/** Binds a filter to the columns of a table and those every query makes. `parameters` are as they travel. */
+export function settleFilter(
+  text: string,
+  schema: TableSchema,
+  parameters?: QueryRequest['parameters'],
+  clock: Clock = systemClock,
+): BoundExpression {
+  const list = parametersOf(parameters)
+  const filter = bindFilter(text, sourceSchema(schema), { parameters: list, clock })
+  list.checkUsed()
+  return filter
+}

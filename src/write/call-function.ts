@@ -1,0 +1,116 @@
+/** Calls functions of the application for the rows of columns they fill. */
+import type { Batch, Column } from '../arrow/column.js'
+import { concatColumns } from '../arrow/concat.js'
+import { rowsToBatches } from '../arrow/rows.js'
+import type { Field } from '../arrow/types.js'
+import { valueAt } from '../arrow/values.js'
+import { invalidInput, quote, SheafError, schemaMismatch } from '../errors.js'
+import { orAborted } from '../primitives/abort.js'
+import { inParallel } from '../primitives/in-parallel.js'
+import { Pacer } from '../primitives/pacer.js'
+import { columnAt } from '../sql/kernels/batch-columns.js'
+import { type ColumnFunction, type FunctionCall, type FunctionInput, functionKey } from './functions.js'
+
+/** An input column: what the function knows it as, and the names that lead to it. */
+export interface InputColumn {
+  readonly path: string
+  readonly names: readonly string[]
+}
+
+/** A column that gets the result, or a field of it. */
+export interface OutputColumn {
+  readonly field: Field
+  readonly structField: string | null
+}
+
+export interface CallingOptions {
+  /** What the first row is called in messages. */
+  readonly firstRow: number
+  /** Calls under way at the same time, of a function that is asynchronous. */
+  readonly concurrency: number
+  /** What the function is told beside the rows. */
+  readonly call: FunctionCall
+}
+
+/** The columns a function gives for some rows. Throws code 13 naming the row it failed for, 20 for a value of another type. */
+export async function callFunction(
+  called: ColumnFunction,
+  inputs: readonly InputColumn[],
+  outputs: readonly OutputColumn[],
+  rows: Batch,
+  { firstRow, concurrency, call }: CallingOptions,
+): Promise<readonly Column[]> {
+  const { signal } = call
+  const pacer = new Pacer(signal)
+  const columns = inputs.map(({ path, names }) => ({ path, column: columnAt(rows, names) }))
+  const inputAt = (row: number): FunctionInput =>
+    Object.fromEntries(columns.map(({ path, column }) => [path, valueAt(column, row, { name: path })]))
+  const size = called.batch ?? 1
+  const starts = Array.from({ length: Math.ceil(rows.length / size) }, (_, i) => i * size)
+  const results = await inParallel(starts, concurrency, async from => {
+    await pacer.turn()
+    const to = Math.min(rows.length, from + size)
+    try {
+      return await orAborted(valuesOf(called, from, to, inputAt, call), signal)
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw failed(called, firstRow + from, firstRow + to, error)
+    }
+  })
+  const values = results.flat(1)
+  return Promise.all(outputs.map(output => columnOf(values, output, firstRow, called, signal)))
+}
+
+async function valuesOf(
+  called: ColumnFunction,
+  from: number,
+  to: number,
+  inputAt: (row: number) => FunctionInput,
+  call: FunctionCall,
+): Promise<readonly unknown[]> {
+  if (called.batch === undefined) return [await called.call(inputAt(from), call)]
+  const rows = Array.from({ length: to - from }, (_, i) => inputAt(from + i))
+  const values = await called.call(rows, call)
+  if (Array.isArray(values) && values.length === rows.length) return values
+  throw invalidInput(
+    `it gave ${Array.isArray(values) ? `${values.length} values` : quote(values)} for ${rows.length} rows`,
+  )
+}
+
+function failed(called: ColumnFunction, from: number, to: number, cause: unknown): SheafError {
+  const rows = to - from === 1 ? `row ${from}` : `rows ${from} to ${to - 1}`
+  const message = cause instanceof Error ? cause.message : quote(cause)
+  return invalidInput(`function ${quote(functionKey(called))} failed for ${rows}: ${message}`, { cause })
+}
+
+async function columnOf(
+  values: readonly unknown[],
+  { field, structField }: OutputColumn,
+  firstRow: number,
+  called: ColumnFunction,
+  signal: AbortSignal | undefined,
+): Promise<Column> {
+  const rows = values.map(value => {
+    return { value: structField === null ? value : (value as Record<string, unknown> | null)?.[structField] }
+  })
+  const schema = { fields: [{ name: 'value', type: field.type, nullable: true }] }
+  try {
+    const { batches } = await rowsToBatches(inPieces(rows), { schema, ...(signal && { signal }) })
+    const columns: Column[] = []
+    for await (const batch of batches) columns.push(batch.columns[0]!)
+    return concatColumns(columns)
+  } catch (error) {
+    if (!(error instanceof SheafError)) throw error
+    throw schemaMismatch(
+      `column ${quote(field.name)} cannot take what function ${quote(functionKey(called))} gave, counted from row ${firstRow}: ${error.message}`,
+      { cause: error },
+    )
+  }
+}
+
+/** Rows converted between two turns of others. */
+const pieceRows = 1024
+
+async function* inPieces<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {
+  for (let from = 0; from < rows.length; from += pieceRows) yield rows.slice(from, from + pieceRows)
+}
