@@ -232,7 +232,7 @@ class PositionReader {
       positions[i] = last
     }
     this.#row = row + 1
-    return positions.subarray(0, count)
+    return positions
   }
 }
 

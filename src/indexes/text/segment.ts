@@ -96,7 +96,8 @@ export interface PostingCursor {
   readonly frequencies: Uint32Array
   load(block: number): void
   /**
-   * Positions of the term in row `i` of the block, ascending: valid until the next call. Cheapest for ascending `i`. Only of
+   * Positions of the term in row `i` of the block, ascending: the first `frequencies[i]` numbers, until the next call; what is
+   * behind them means nothing. Cheapest for ascending `i`. Only of
    * postings that were asked for with positions.
    */
   positions(i: number): Uint32Array

@@ -56,7 +56,7 @@ function check(postings: Postings, rows: readonly Row[], lengths = new Uint32Arr
       Math.min(...block.map(({ ordinal }) => lengths[ordinal] ?? 0xffffffff), 0xffffffff),
     )
     for (const i of [...block.keys(), 0, block.length >>> 1]) {
-      expect([...cursor.positions(i)]).toEqual(block[i]!.positions)
+      expect([...cursor.positions(i).subarray(0, cursor.frequencies[i])]).toEqual(block[i]!.positions)
     }
   }
 }

@@ -46,7 +46,10 @@ async function termOf(segment: TextSegment, term: string): Promise<Map<number, n
     let shortest = Infinity
     for (let i = 0; i < cursor.count; i++) {
       const frequency = cursor.frequencies[i]!
-      rows.set(cursor.docs[i]!, positions ? [...cursor.positions(i)] : new Array(frequency).fill(0))
+      rows.set(
+        cursor.docs[i]!,
+        positions ? [...cursor.positions(i).subarray(0, frequency)] : new Array(frequency).fill(0),
+      )
       shortest = Math.min(shortest, segment.lengths[cursor.docs[i]!]!)
       if (rows.get(cursor.docs[i]!)!.length !== frequency) throw new Error(`positions of ${term}`)
     }

@@ -110,11 +110,16 @@ export class Leaf {
 
   /** What the term gives the row that `has` found; `norm` is that of its length. */
   share(norm: number): number {
-    const frequency = this.frequencies[this.at]!
+    const { frequency } = this
     return this.weight * (frequency / (frequency + norm))
   }
 
-  /** Of the row that `has` found. */
+  /** How often the row at `at` has the term. */
+  get frequency(): number {
+    return this.frequencies[this.at]!
+  }
+
+  /** Of the row at `at`: the first `frequency` numbers. */
   positions(): Uint32Array {
     return this.#cursor.positions(this.at)
   }

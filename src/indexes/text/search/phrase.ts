@@ -13,6 +13,8 @@ export class Phrase {
   /** The one before it that has the same term; -1: none. */
   readonly #twins: readonly number[]
   readonly #positions: Uint32Array[]
+  /** How many they are. */
+  readonly #counts: Uint32Array
   readonly #at: Uint32Array
 
   /** `leaves`: of its terms, in their order. */
@@ -29,15 +31,16 @@ export class Phrase {
       return twin
     })
     this.#positions = order.map(() => none)
+    this.#counts = new Uint32Array(order.length)
     this.#at = new Uint32Array(order.length)
   }
 
-  /** `row` has all of the terms, and leaves have been reaching for no row behind it. */
-  matches(row: number): boolean {
+  /** Whether the row matches at which all leaves stand. */
+  matches(): boolean {
     const { length } = this.#leaves
     for (let i = 0; i < length; i++) {
       const leaf = this.#leaves[i]!
-      leaf.has(row, leaf.reach(row))
+      this.#counts[i] = leaf.frequency
       this.#positions[i] = leaf.positions()
     }
     return this.#fits()
@@ -49,13 +52,12 @@ export class Phrase {
    * the choice that matches, if there is one, is not passed over by making it more than the nearest or what the furthest allows.
    */
   #fits(): boolean {
-    const [lists, offsets, twins, at, slop] = [
-      this.#positions,
-      this.#offsets,
-      this.#twins,
-      this.#at,
-      this.#slop,
-    ]
+    const lists = this.#positions
+    const counts = this.#counts
+    const offsets = this.#offsets
+    const twins = this.#twins
+    const at = this.#at
+    const slop = this.#slop
     at.fill(0)
     let least = -Infinity
     for (;;) {
@@ -65,8 +67,8 @@ export class Phrase {
         const twin = twins[i]!
         let place = at[i]!
         if (twin >= 0 && place <= at[twin]!) place = at[twin]! + 1
-        while (place < list.length && list[place]! - offsets[i]! < least) place++
-        if (place >= list.length) return false
+        while (place < counts[i]! && list[place]! - offsets[i]! < least) place++
+        if (place >= counts[i]!) return false
         at[i] = place
         const from = list[place]! - offsets[i]!
         if (from < nearest) nearest = from

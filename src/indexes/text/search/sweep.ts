@@ -241,7 +241,9 @@ class Search {
           const norm = length < tableLengths ? table[length]! : norms.of(length)
           const sum = weight * (frequency / (frequency + norm))
           if (sum + rest < found.least) continue
-          if (allowed === null || ((allowed[row >>> 5]! >>> (row & 31)) & 1) === 1) this.#follow(row, sum)
+          if (allowed !== null && ((allowed[row >>> 5]! >>> (row & 31)) & 1) === 0) continue
+          leaf.at = i
+          this.#follow(row, sum)
         }
       }
       if (last[block]! >= end - 1) return
@@ -272,7 +274,7 @@ class Search {
     }
   }
 
-  /** Looks for a row in the clauses that do not lead, as long as it may get far enough. */
+  /** Looks for a row in the clauses that do not lead, as long as it may get far enough. A leaf that leads alone stands at it. */
   #follow(row: number, sum: number): void {
     const clauses = this.#clauses
     const rest = this.#rest
@@ -299,7 +301,7 @@ class Search {
     }
     if (sum < found.least) return
     const score = Math.fround(this.#isExact ? sum : this.#score(row, norm))
-    if (this.#phrase === null || this.#phrase.matches(row)) found.offer(row, score)
+    if (this.#phrase === null || this.#phrase.matches()) found.offer(row, score)
   }
 
   /** What all terms of a row give it, in the order of the query. */
