@@ -227,7 +227,9 @@ export function* mergeHits(
   return merged
 }
 
-function firstOf({ partOf, offsets, distances }: RankedHits, limit: number): RankedHits {
+function firstOf(hits: RankedHits, limit: number): RankedHits {
+  const { partOf, offsets, distances } = hits
+  if (offsets.length <= limit) return hits
   return {
     partOf: partOf.subarray(0, limit),
     offsets: offsets.subarray(0, limit),
