@@ -19,7 +19,7 @@ const lines: readonly (readonly string[])[] = [
   ['catalog', 'manifest', 'jobs'],
   ['commit', 'indexes', 'sql'],
   ['protocol', 'arrow', 'kernels', 'storage'],
-  ['errors', 'primitives'],
+  ['later', 'errors', 'primitives'],
 ]
 
 /** Calls that only one file, or one room, may make. */

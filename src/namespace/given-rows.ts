@@ -1,5 +1,5 @@
 /** Rows as callers give them, as Arrow. Who only reads gives none: what makes them is loaded with the first. */
-import { later } from '../primitives/later.js'
+import { later } from '../later.js'
 import type { ArrowRows } from './arrow-rows.js'
 import type { TableRowsOptions } from './table-rows.js'
 

@@ -1,6 +1,6 @@
 /** One handler per operation. What is not built yet says so. */
 import { SheafError } from '../errors.js'
-import { later } from '../primitives/later.js'
+import { later } from '../later.js'
 import { whenThere } from '../primitives/soon.js'
 import { bindHandlers, type HandlerOptions, type Handlers, type Operations } from '../protocol/calls.js'
 import { type OperationName, operationNames, operations } from '../protocol/operations.js'

@@ -2,8 +2,8 @@
 
 import { versionOf } from '../catalog/lookup.js'
 import { invalidInput } from '../errors.js'
+import { later } from '../later.js'
 import { countRows } from '../manifest/layout.js'
-import { later } from '../primitives/later.js'
 import { Pacer } from '../primitives/pacer.js'
 import { type Soon, whenThere } from '../primitives/soon.js'
 import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'

@@ -1,5 +1,5 @@
 /** Checks of roots. Few processes ask for one: what does them is loaded for the first. */
-import { later } from '../primitives/later.js'
+import { later } from '../later.js'
 import type { Engine } from './engine.js'
 import type { Verification, VerifyOptions } from './verify/findings.js'
 

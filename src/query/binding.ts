@@ -3,7 +3,7 @@
  * loaded for the first that has one.
  */
 import { assert } from '../errors.js'
-import { later } from '../primitives/later.js'
+import { later } from '../later.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import type * as bind from '../sql/binding/bind.js'
 

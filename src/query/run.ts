@@ -1,7 +1,7 @@
 /** A plan under way: what all of its steps share, and the rows it begins with. */
 import type { Batch, Column } from '../arrow/column.js'
 import { assert } from '../errors.js'
-import { later } from '../primitives/later.js'
+import { later } from '../later.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'

@@ -1,7 +1,7 @@
 /** One seed, one world, one audit. */
 
+import { loadAll } from '../../src/later.js'
 import { systemClock } from '../../src/primitives/clock.js'
-import { loadAll } from '../../src/primitives/later.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { selfTest } from '../../src/storage/self-test.js'
 import { audit } from './audit.js'

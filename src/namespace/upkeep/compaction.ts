@@ -2,7 +2,7 @@
 import type { CatalogOp } from '../../catalog/ops.js'
 import type { CatalogState } from '../../catalog/state.js'
 import type { Committed } from '../../commit/machine.js'
-import { later } from '../../primitives/later.js'
+import { later } from '../../later.js'
 import { Pacer } from '../../primitives/pacer.js'
 import type { Zeal } from '../../write/compaction-plan.js'
 import type { Engine } from '../engine.js'

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { later, loadAll } from '../../src/primitives/later.js'
+import { ErrorCode } from '../src/errors.js'
+import { later, loadAll } from '../src/later.js'
 
 test('a module is imported when it is first asked for, and then at once', async () => {
   let imports = 0
@@ -15,13 +16,18 @@ test('a module is imported when it is first asked for, and then at once', async 
   expect(imports).toBe(before)
 })
 
-test('an import that fails is tried again', async () => {
+test('an import that fails says what to do, and is tried again', async () => {
   let fails = true
   const asked = later(async () => {
     if (fails) throw new Error('no such file')
     return { word: 'here' }
   })
-  await expect(asked()).rejects.toThrow('no such file')
+  await expect(asked()).rejects.toMatchObject({
+    name: 'SheafError',
+    code: ErrorCode.ServiceUnavailable,
+    hint: 'start the process again',
+    cause: { message: 'no such file' },
+  })
   fails = false
   expect(await asked()).toEqual({ word: 'here' })
 })
