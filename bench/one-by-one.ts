@@ -1,10 +1,32 @@
 /** Queries that are asked one at a time, each timed alone. */
 import { type CaseResult, type Contestant, distributions, race, timesOf } from './harness.js'
 
+/** The rows of all queries, one query after the other, and what each query took. */
+export interface Asked {
+  readonly found: readonly number[]
+  readonly milliseconds: Float64Array
+}
+
 export interface Asker<Query> {
   readonly name: string
   readonly queries: readonly Query[]
-  readonly ask: (query: Query) => readonly number[] | Promise<readonly number[]>
+  /** Asks all, in order, one at a time: as `oneByOne` does, here or in another process. */
+  readonly ask: (queries: readonly Query[]) => Promise<Asked>
+}
+
+export async function oneByOne<Query>(
+  queries: readonly Query[],
+  ask: (query: Query) => readonly number[] | Promise<readonly number[]>,
+): Promise<Asked> {
+  const found: number[] = []
+  const milliseconds = new Float64Array(queries.length)
+  for (const [q, query] of queries.entries()) {
+    const begun = performance.now()
+    const rows = await ask(query)
+    milliseconds[q] = performance.now() - begun
+    found.push(...rows)
+  }
+  return { found, milliseconds }
 }
 
 /**
@@ -23,13 +45,8 @@ export async function timedOneByOne<Query>(
     return {
       name,
       async run() {
-        const found: number[] = []
-        for (const [q, query] of queries.entries()) {
-          const begun = performance.now()
-          const ids = await ask(query)
-          if (round >= 0) times[who]![q]![round] = performance.now() - begun
-          found.push(...ids)
-        }
+        const { found, milliseconds } = await ask(queries)
+        if (round >= 0) for (const [q, own] of times[who]!.entries()) own[round] = milliseconds[q]!
         round++
         return Uint32Array.from(found)
       },

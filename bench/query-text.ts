@@ -9,9 +9,9 @@ import { connect, type Namespace, type Table, type TextQuery } from '../src/inde
 import { ArrowRows } from '../src/namespace/arrow-rows.js'
 import { builtIndex } from './built-index.js'
 import { type Bench, type CaseResult, timesOf } from './harness.js'
-import { timedOneByOne } from './one-by-one.js'
+import { oneByOne, timedOneByOne } from './one-by-one.js'
 import { seededRandom } from './random.js'
-import { glosses, type TextData, textQueries, zipfTexts } from './text-data.js'
+import { type TextData, textQueries, textsOf } from './text-data.js'
 
 interface Parameters {
   /** At full size those of WordNet, where it is; else as many from a seed. */
@@ -31,7 +31,7 @@ export const bench: Bench<Parameters> = {
   small: { documents: 2000, wordNet: false, queries: 20, scans: 2, unindexed: 50, rounds: 1 },
   full: { documents: 118_000, wordNet: true, queries: 500, scans: 10, unindexed: 1000, rounds: 5 },
   async run({ documents, wordNet, queries, scans, unindexed, rounds }) {
-    const data = (wordNet ? glosses() : null) ?? zipfTexts(documents)
+    const data = textsOf({ wordNet, documents })
     const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
     try {
       const built = await building(folder, data)
@@ -181,10 +181,11 @@ function answered(title: string, ways: readonly TextWay[], rounds: number): Prom
     ways.map(({ name, queries, search }) => ({
       name,
       queries,
-      async ask(query: string | TextQuery) {
-        const rows = await search().fullText(query).select(['id']).limit(10).toArray()
-        return rows.map(({ id }) => id as number)
-      },
+      ask: (queries: Asked) =>
+        oneByOne(queries, async query => {
+          const rows = await search().fullText(query).select(['id']).limit(10).toArray()
+          return rows.map(({ id }) => id as number)
+        }),
     })),
     rounds,
   )

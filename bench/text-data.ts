@@ -10,8 +10,19 @@ export interface TextData {
 
 const dictionary = '/usr/share/wordnet'
 
+/** Texts of WordNet, if they are wanted and here; else so many made from a seed. */
+export function textsOf({
+  wordNet,
+  documents,
+}: {
+  readonly wordNet: boolean
+  readonly documents: number
+}): TextData {
+  return (wordNet ? glosses() : null) ?? zipfTexts(documents)
+}
+
 /** What WordNet says of each set of synonyms, where Debian's package wordnet-base is installed: 117,659 texts of about 15 words. */
-export function glosses(): TextData | null {
+function glosses(): TextData | null {
   const files = ['noun', 'verb', 'adj', 'adv'].map(part => `${dictionary}/data.${part}`)
   if (!files.every(path => existsSync(path))) return null
   const lines = files.flatMap(path => readFileSync(path, 'utf8').split('\n'))
@@ -31,7 +42,7 @@ function glossOf(line: string): string {
 const vocabulary = 60_000
 
 /** Texts of 5 to 25 words; the word of rank `n` is about `1 / n` as frequent as the first. */
-export function zipfTexts(count: number): TextData {
+function zipfTexts(count: number): TextData {
   const random = seededRandom(1)
   const documents = Array.from({ length: count }, () => {
     const length = 5 + Math.floor(20 * random())

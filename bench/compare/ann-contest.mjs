@@ -1,5 +1,5 @@
 /** How engines that find the nearest rows are compared: at equal recall, one query at a time. */
-import { timedOneByOne } from '../../dist/bench/one-by-one.js'
+import { oneByOne, timedOneByOne } from '../../dist/bench/one-by-one.js'
 import { recallOf } from '../../dist/bench/vector-data.js'
 
 export function queriesOf({ dim, queries }) {
@@ -59,7 +59,8 @@ export async function atFloor(title, engines, curves, floor, queries, rounds, sh
   const askers = engines.map(({ name, search }, who) => {
     const { effort, recall } = chosen[who]
     if (recall < floor / 2) throw new Error(`${title}: ${name} has a recall of ${recall}`)
-    return { name: `${name}, ${effort}`, queries, ask: query => search(query, effort, share) }
+    const ask = queries => oneByOne(queries, query => search(query, effort, share))
+    return { name: `${name}, ${effort}`, queries, ask }
   })
   const result = await timedOneByOne(title, askers, rounds)
   const entries = result.entries.map((entry, who) => ({

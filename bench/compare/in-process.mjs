@@ -72,8 +72,8 @@ const works = {
   /** An index over texts, in files or in memory. */
   async texts() {
     const { makers } = await import('./text-engines.mjs')
-    const { glosses, zipfTexts } = await import('../../dist/bench/text-data.js')
-    const { documents } = (options.wordNet ? glosses() : null) ?? zipfTexts(options.documents)
+    const { textsOf } = await import('../../dist/bench/text-data.js')
+    const { documents } = textsOf(options)
     await makers[engine]?.(documents, path)
     return documents.length
   },

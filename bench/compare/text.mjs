@@ -1,9 +1,11 @@
 /** Short texts by their words: the same documents and queries for all, one query at a time; and how good what they find is. */
 import { join } from 'node:path'
 import { timedOneByOne } from '../../dist/bench/one-by-one.js'
-import { glosses, textQueries, zipfTexts } from '../../dist/bench/text-data.js'
+import { textQueries, textsOf } from '../../dist/bench/text-data.js'
 import { cranfield, meanGain, sciFact } from '../../dist/test/support/judged.js'
+import { madeApart } from './apart.mjs'
 import { made } from './made.mjs'
+import { able } from './packages.mjs'
 import { inScratch } from './scratch.mjs'
 import { makers } from './text-engines.mjs'
 
@@ -19,7 +21,7 @@ const classes = [
 export const bench = {
   name: 'text',
   question:
-    'who finds texts by their words sooner, and whose ten best do people judge better? (by BM25, except flexsearch; sqlite: synchronous calls in the process; minisearch, flexsearch and orama: all in memory, no phrases, and of these only orama has stems; lancedb may use other threads)',
+    'who finds texts by their words sooner, and whose ten best do people judge better? (by BM25, except flexsearch; each in a process of its own; sqlite: synchronous calls; minisearch, flexsearch and orama: all in memory, no phrases, and of these only orama has stems; lancedb may use other threads)',
   small: { documents: 2000, wordNet: false, queries: 30, rounds: 2, judged: ['Cranfield'] },
   full: {
     documents: 118_000,
@@ -29,26 +31,32 @@ export const bench = {
     judged: ['Cranfield', 'SciFact'],
   },
   async run({ documents, wordNet, queries, rounds, judged }) {
-    const data = (wordNet ? glosses() : null) ?? zipfTexts(documents)
-    const results = await timed(data, textQueries(data, queries), rounds)
+    const results = await timed({ documents, wordNet }, queries, rounds)
     for (const name of judged) results.push(...(await gains(name)))
     return results
   },
 }
 
-async function timed(data, asked, rounds) {
+async function timed(texts, queries, rounds) {
+  const data = textsOf(texts)
+  const asked = textQueries(data, queries)
   return inScratch(async (folder, engines) => {
-    const builds = await made(
-      makers,
-      engines,
-      (make, name) => make(data.documents, join(folder, name)),
-      async engine => ({ megabytes: (await engine.bytes()) / 1e6 }),
-    )
+    for (const name of Object.keys(await able(makers)))
+      engines.push(await madeApart(name, join(folder, name), texts))
+    const [{ took: first }] = engines
+    const builds = engines.map(({ took }) => ({
+      ...took,
+      relativeTime: took.milliseconds.p50 / first.milliseconds.p50,
+    }))
     const results = [{ title: `texts and index, ${data.name}`, entries: builds }]
     for (const { title, way, queries } of classes) {
-      const able = engines.filter(engine => engine[way] !== undefined)
-      const overlaps = await overlapsOf(able, way, asked[queries])
-      const askers = able.map(engine => ({ name: engine.name, queries: asked[queries], ask: engine[way] }))
+      const fit = engines.filter(({ ways }) => ways.includes(way))
+      const overlaps = await overlapsOf(fit, way, asked[queries])
+      const askers = fit.map(({ name, ask }) => ({
+        name,
+        queries: asked[queries],
+        ask: each => ask(way, each),
+      }))
       const named = `${title}, ${asked[queries].length} queries, k 10, ${data.name}`
       const result = await timedOneByOne(named, askers, rounds)
       const entries = result.entries.map((entry, i) => ({
@@ -65,14 +73,17 @@ async function timed(data, asked, rounds) {
 async function overlapsOf(engines, way, queries) {
   const theirs = engines.find(({ name }) => name === reference)
   if (theirs === undefined) return []
+  const rowsOf = async ({ ask }) => {
+    const rows = []
+    for (const query of queries) rows.push((await ask(way, [query])).found)
+    return rows
+  }
+  const expected = (await rowsOf(theirs)).map(rows => new Set(rows))
+  const all = expected.reduce((sum, { size }) => sum + size, 0)
   const overlaps = []
   for (const engine of engines) {
-    let [same, all] = [0, 0]
-    for (const query of queries) {
-      const expected = new Set(await theirs[way](query))
-      all += expected.size
-      same += (await engine[way](query)).filter(id => expected.has(id)).length
-    }
+    const rows = await rowsOf(engine)
+    const same = rows.reduce((sum, found, q) => sum + found.filter(id => expected[q].has(id)).length, 0)
     if (same < all / 8) throw new Error(`${engine.name} finds ${same} of ${all} rows that ${reference} does`)
     overlaps.push(same / all)
   }
