@@ -16,12 +16,14 @@
 import {
   closeSync,
   constants,
+  type Dir,
   fdatasync,
   fstatSync,
   fsync,
   linkSync,
   lstatSync,
   mkdirSync,
+  opendirSync,
   openSync,
   read,
   readSync,
@@ -31,7 +33,6 @@ import {
   write,
   writeSync,
 } from 'node:fs'
-import { opendir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { assert, corrupted, ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
@@ -57,7 +58,7 @@ export interface FileStoreOptions {
 const syncMax = 64 * 1024
 /** Larger ones go in pieces of this many bytes, with a look at the signal between two. */
 const pieceBytes = 4 * 1024 * 1024
-/** Names read from a directory before the event loop turns: about a millisecond's worth. */
+/** Names read from a directory between two looks at the clock: about a millisecond's worth. To have each read by another thread takes longer than to read few. */
 const listedAtOnce = 1024
 /** How many directories are remembered as checked or durable before all are forgotten. */
 const rememberedMax = 10_000
@@ -361,7 +362,7 @@ export class FileStore implements BlobStore {
 
   /** Blobs in and below `directory` whose key starts with `prefix` and comes after `startAfter`, in byte order. */
   async *#walk(directory: string, prefix: string, startAfter: string, pacer: Pacer): AsyncIterable<BlobInfo> {
-    for (const entry of await this.#entries(directory, prefix, startAfter)) {
+    for (const entry of await this.#entries(directory, prefix, startAfter, pacer)) {
       if (entry.endsWith('/')) {
         yield* this.#walk(entry.slice(0, -1), prefix, startAfter, pacer)
       } else {
@@ -376,11 +377,16 @@ export class FileStore implements BlobStore {
    * The keys in one directory, sub-directories with a final '/': in that form their order is the order of
    * everything below them. Names that are no keys are not ours.
    */
-  async #entries(directory: string, prefix: string, startAfter: string): Promise<string[]> {
+  async #entries(directory: string, prefix: string, startAfter: string, pacer: Pacer): Promise<string[]> {
     const entries: string[] = []
+    let listing: Dir | null = null
     try {
       if (!this.#hasDirectory(directory)) return []
-      for await (const found of await opendir(this.#pathOf(directory), { bufferSize: listedAtOnce })) {
+      listing = opendirSync(this.#pathOf(directory), { bufferSize: listedAtOnce })
+      for (let read = 1; ; read++) {
+        const found = listing.readSync()
+        if (found === null) break
+        if (read % listedAtOnce === 0) await pacer.turn()
         const key = directory === '' ? found.name : `${directory}/${found.name}`
         const entry = found.isDirectory() ? `${key}/` : key
         const passed = entry <= startAfter && !(found.isDirectory() && startAfter.startsWith(entry))
@@ -390,6 +396,8 @@ export class FileStore implements BlobStore {
     } catch (error) {
       if (systemCode(error) === 'ENOENT') return []
       throw ioError(error, 'list', directory === '' ? '.' : directory)
+    } finally {
+      listing?.closeSync()
     }
     return entries.sort()
   }
