@@ -40,24 +40,36 @@ const asked = {
   explain: ['dist/src/query/explain.js', 'dist/src/query/analyze.js'],
 }
 
-/** Names the chunk of a module by who comes to it without a dynamic import: entries, or else what is asked for later. */
+/**
+ * Names the chunk of a module by who comes to it without a dynamic import: entries, and what is asked for later unless it is there
+ * with `index` anyway.
+ */
 function chunksOf(input) {
-  const byEntry = new Map()
-  const byQuestion = new Map()
+  const groups = { entries: new Map(), asked: new Map(), later: new Map() }
   const visit = (id, name, names, graph) => {
     const known = names.get(id) ?? []
     if (known.at(-1) === name) return
     names.set(id, [...known, name])
     for (const imported of graph.getModuleInfo(id)?.importedIds ?? []) visit(imported, name, names, graph)
   }
-  return (id, graph) => {
-    if (byEntry.size === 0) {
-      for (const [name, path] of Object.entries(input)) visit(resolve(path), name, byEntry, graph)
-      for (const [name, paths] of Object.entries(asked)) {
-        for (const path of paths) visit(resolve(path), name, byQuestion, graph)
+  const visitAll = graph => {
+    for (const [name, path] of Object.entries(input)) visit(resolve(path), name, groups.entries, graph)
+    for (const [name, paths] of Object.entries(asked)) {
+      for (const path of paths) visit(resolve(path), name, groups.asked, graph)
+    }
+    const reached = new Set([...groups.entries.keys(), ...groups.asked.keys()])
+    for (const id of reached) {
+      for (const late of graph.getModuleInfo(id)?.dynamicallyImportedIds ?? []) {
+        visit(late, 'later', groups.later, graph)
+        for (const each of groups.later.keys()) reached.add(each)
       }
     }
-    return (byEntry.get(id) ?? byQuestion.get(id) ?? ['later']).join('-')
+  }
+  return (id, graph) => {
+    if (groups.entries.size === 0) visitAll(graph)
+    const entries = groups.entries.get(id) ?? []
+    if (entries.includes('index')) return entries.join('-')
+    return [...entries, ...(groups.asked.get(id) ?? groups.later.get(id) ?? [])].join('-')
   }
 }
 

@@ -22,14 +22,17 @@ export async function madeApart(name, path, texts) {
         if (error === undefined) resolve(reply)
         else reject(new Error(`${name}: ${error}`))
       })
-      process.send(message)
+      process.send(message, error => error !== null && reject(error))
     })
-  const { took, ways } = await call({ kind: 'make', name, path, texts })
+  const { took, ways } = await call({ kind: 'make', name, path, texts }).catch(error => {
+    process.kill()
+    throw error
+  })
   return {
     name,
     took,
     ways,
     ask: (way, queries) => call({ kind: 'ask', way, queries }),
-    close: () => call({ kind: 'close' }),
+    close: async () => process.connected && call({ kind: 'close' }),
   }
 }

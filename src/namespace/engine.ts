@@ -199,16 +199,20 @@ async function tryOnNewest<P, R>(
 ): Promise<Outcome<R>> {
   const { signal } = options
   const named = work.find(await engine.root.refresh(signal))?.uuid
-  const once = () => tryOnce(engine, work, named, options)
+  let attempts = 0
+  const once = () => {
+    attempts++
+    return tryOnce(engine, work, named, options)
+  }
   // Commits of this process that were on their way may still come between once, as `Courtesy` tells.
-  const twice = async () => (await once()) ?? once()
-  for (let attempt = 1; attempt <= maxAttempts; attempt++) {
-    const isUrgent = attempt >= urgentAttempt && named !== undefined
+  const twice = async () => (await once()) ?? (attempts < maxAttempts ? once() : null)
+  while (attempts < maxAttempts) {
+    const isUrgent = attempts + 1 >= urgentAttempt && named !== undefined
     if (!isUrgent && named !== undefined) await engine.urgent.yield(named, signal)
     const outcome = isUrgent ? await engine.urgent.run(named, twice, signal) : await once()
     if (outcome !== null) return outcome
-    if (attempt >= urgentAttempt) {
-      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempt, 6), signal, true)
+    if (attempts >= urgentAttempt) {
+      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempts, 6), signal, true)
     }
   }
   throw new SheafError(

@@ -11,7 +11,6 @@ import type { CallOptions, Operations } from '../protocol/calls.js'
 import { parseId } from '../protocol/identifiers.js'
 import { checkFits, conformBatches } from '../write/conform.js'
 import { ArrowRows, readReply } from './arrow-rows.js'
-import { givenRows } from './given-rows.js'
 import { jobEnded } from './job-ended.js'
 import { cancelJob, type JobInfo, listJobs } from './job-list.js'
 import { wireWord } from './options.js'
@@ -19,6 +18,7 @@ import { columnsField } from './selection.js'
 import type { RootStats } from './stats.js'
 import { Table } from './table.js'
 import type { IngestOptions, Row, TableData } from './table-data.js'
+import { tableRows } from './table-rows.js'
 import type { Verification, VerifyOptions } from './verify/findings.js'
 
 /** `'a$b$t'`, or the names as an array (which may then contain `$`). */
@@ -101,7 +101,7 @@ export class Namespace implements AsyncDisposable {
     const { mode = 'create', schema, properties, createParents, onProgress, badVectors, ...call } = options
     const path = pathOf(id)
     const request = { id: path, mode: wireWord('mode', mode, createModes), ...(properties && { properties }) }
-    const rows = await givenRows(data, { schema, onProgress, badVectors, signal: call.signal })
+    const rows = await tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
     try {
       const body = withSchema(rows, schema)
       if (createParents === true) await this.#createParents(path, call)

@@ -14,7 +14,6 @@ import { type ChangesOptions, type TableChange, tableChanges, type Watch } from 
 import { alterations, type ColumnChanges, type NewColumns, newColumns } from './column-fields.js'
 import { type Diff, diffOf } from './diff.js'
 import { filterFields } from './filter-fields.js'
-import { givenRows } from './given-rows.js'
 import { jobEnded } from './job-ended.js'
 import { MergeInsert } from './merge-insert.js'
 import { wireWord } from './options.js'
@@ -30,6 +29,7 @@ import {
   indexStatsAt,
   type WaitForIndexOptions,
 } from './table-indexes.js'
+import { tableRows } from './table-rows.js'
 import { Tags } from './table-tags.js'
 import { rowNumbers, Take } from './take.js'
 import { type TextToken, type TokenizeColumnOptions, tokenizeAs } from './tokenize.js'
@@ -95,7 +95,7 @@ export class Table<R extends object = Row> {
       mode: wireWord('mode', mode, { append: 'Append', overwrite: 'Overwrite' }),
     }
     const schema = async () => withNulls(await this.schema(call))
-    const rows = await givenRows(data, { schema, onProgress, badVectors, signal: call.signal })
+    const rows = await tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
     try {
       const reply = await this.#operations.insertIntoTable(request, rows, call)
       return { version: reply.version, rows: reply.num_inserted_rows }
@@ -145,7 +145,7 @@ export class Table<R extends object = Row> {
   mergeInsert(...on: readonly [string, ...string[]]): MergeInsert {
     this.#refuseCheckedOut('mergeInsert')
     return new MergeInsert(this.#operations, { id: this.id, on }, (data, options) => {
-      return givenRows(data, {
+      return tableRows(data, {
         schema: () => this.schema(options),
         onlyBrought: true,
         signal: options.signal,

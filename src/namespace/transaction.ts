@@ -30,7 +30,7 @@ import { bindOperations } from './handlers.js'
 import { Namespace } from './namespace.js'
 
 /** Times a transaction runs before it gives up. */
-const maxAttempts = 20
+const maxRuns = 20
 
 /**
  * Runs `work` on a draft and commits what it did. When somebody else changed what it looked at, it runs again, from its
@@ -50,22 +50,27 @@ async function tryTransaction<T>(
   work: (tx: Namespace) => Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
-  const first = await attempt(engine, work, signal)
+  let runs = 0
+  const once = () => {
+    runs++
+    return attempt(engine, work, signal)
+  }
+  const first = await once()
   if ('result' in first) return first.result
   // Commits of this process that were on their way may still come between once, as `Courtesy` tells.
   const twice = async () => {
-    const outcome = await attempt(engine, work, signal)
-    return 'result' in outcome ? outcome : attempt(engine, work, signal)
+    const outcome = await once()
+    return 'result' in outcome || runs === maxRuns ? outcome : once()
   }
   const again = async (): Promise<T> => {
     let { tables } = first
-    for (let attempts = 2; attempts <= maxAttempts; attempts++) {
+    while (runs < maxRuns) {
       const outcome = await holding(engine, tables, twice, signal)
       if ('result' in outcome) return outcome.result
       tables = outcome.tables
-      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempts, 6), signal, true)
+      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(runs, 6), signal, true)
     }
-    const message = `other writers changed what the transaction read, ${maxAttempts} times in a row`
+    const message = `other writers changed what the transaction read, ${runs} times in a row`
     throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
   }
   return engine.urgent.run(transactionTurn, again, signal)

@@ -11,12 +11,14 @@ const checks = later(() => import('./verify/verify.js'))
  * root, 0 for one that a newer Sheaf wrote, and what the disk throws.
  */
 export async function verify(path: string, options: VerifyOptions = {}): Promise<Verification> {
+  const asked = { ...options }
   const { verifyAt } = await checks()
-  return verifyAt(path, options)
+  return verifyAt(path, asked)
 }
 
 /** Checks a root that is open as it is now. */
 export async function verifyOpen(engine: Engine, options: VerifyOptions): Promise<Verification> {
+  const asked = { ...options }
   const { verifyHeld } = await checks()
-  return verifyHeld(engine, options)
+  return verifyHeld(engine, asked)
 }
