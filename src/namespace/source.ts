@@ -1,4 +1,5 @@
 /** Whatever a caller can iterate, pulled item by item. Nobody waits for it longer than the caller wants to. */
+import { EventEmitter } from 'node:events'
 
 export class Source {
   readonly #iterator: AsyncIterator<unknown> | Iterator<unknown>
@@ -13,6 +14,8 @@ export class Source {
     this.#isAsync = Symbol.asyncIterator in items
     this.#iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]()
     this.#signal = signal
+    // A stream that fails while nobody listens ends the process; whoever pulls it is told of it even so.
+    if (items instanceof EventEmitter) items.on('error', () => {})
     signal?.addEventListener('abort', this.#aborted, { once: true })
   }
 

@@ -10,14 +10,21 @@ const program = (write: string) => `
 import { createReadStream } from 'node:fs'
 import { connect } from ${JSON.stringify(shipped('index'))}
 const ns = await connect('memory://')
-const { operations } = ns
-await operations.declareTable({ id: ['t'] })
+await ns.createTable('t', [{ a: 1 }])
+await ns.operations.declareTable({ id: ['declared'] })
 const stream = () => createReadStream('/no/such/file')
 await ${write}.catch(error => console.log(error.code))
+// So late that the stream has failed in any case.
+await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
 `
 
-test.each(["ns.createTable('u', stream())", "ns.table('t').add(stream())"])('%s', write => {
+test.each([
+  ["ns.createTable('u', stream())", 'ENOENT'],
+  ["ns.table('t').add(stream())", 'ENOENT'],
+  ["ns.table('t').mergeInsert('a').whenNotMatchedInsertAll().execute(stream())", 'ENOENT'],
+  ["ns.table('declared').add(stream())", '13'],
+])('%s', (write, code) => {
   const args = ['--input-type=module', '-e', program(write)]
   const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-  expect([stderr, stdout]).toEqual(['', 'ENOENT\n'])
+  expect([stderr, stdout]).toEqual(['', `${code}\n`])
 })
