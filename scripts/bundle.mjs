@@ -57,13 +57,17 @@ function chunksOf(input) {
     for (const [name, paths] of Object.entries(asked)) {
       for (const path of paths) visit(resolve(path), name, groups.asked, graph)
     }
-    const reached = new Set([...groups.entries.keys(), ...groups.asked.keys()])
-    for (const id of reached) {
-      for (const late of graph.getModuleInfo(id)?.dynamicallyImportedIds ?? []) {
-        visit(late, 'later', groups.later, graph)
-        for (const each of groups.later.keys()) reached.add(each)
+    const visitLater = ids => {
+      for (const id of ids) {
+        for (const late of graph.getModuleInfo(id)?.dynamicallyImportedIds ?? []) {
+          visit(late, 'later', groups.later, graph)
+        }
       }
     }
+    visitLater(groups.entries.keys())
+    visitLater(groups.asked.keys())
+    // Those that come later may load others: the map grows while it is walked.
+    visitLater(groups.later.keys())
   }
   return (id, graph) => {
     if (groups.entries.size === 0) visitAll(graph)

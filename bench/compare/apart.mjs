@@ -12,20 +12,20 @@ const script = fileURLToPath(new URL('apart-engine.mjs', import.meta.url))
  * `ways`, which searches it has; `ask(way, queries)`, as `oneByOne` gives it; and `close()`.
  */
 export async function madeApart(name, path, texts) {
-  const process = fork(script, { serialization: 'advanced' })
+  const child = fork(script, { serialization: 'advanced' })
   const call = message =>
     new Promise((resolve, reject) => {
       const ended = code => reject(new Error(`the process of ${name} ended with ${code}`))
-      process.once('exit', ended)
-      process.once('message', ({ error, reply }) => {
-        process.off('exit', ended)
+      child.once('exit', ended)
+      child.once('message', ({ error, reply }) => {
+        child.off('exit', ended)
         if (error === undefined) resolve(reply)
         else reject(new Error(`${name}: ${error}`))
       })
-      process.send(message, error => error !== null && reject(error))
+      child.send(message, error => error !== null && reject(error))
     })
   const { took, ways } = await call({ kind: 'make', name, path, texts }).catch(error => {
-    process.kill()
+    child.kill()
     throw error
   })
   return {
@@ -33,6 +33,6 @@ export async function madeApart(name, path, texts) {
     took,
     ways,
     ask: (way, queries) => call({ kind: 'ask', way, queries }),
-    close: async () => process.connected && call({ kind: 'close' }),
+    close: async () => child.connected && call({ kind: 'close' }),
   }
 }

@@ -37,8 +37,8 @@ const unindexed: Searchable = {
 }
 
 /**
- * `binding`: null for a query without expressions (`hasExpressions`). Throws code 12 for unknown columns, 13 for what does not fit the table, 20 for types that do not fit, 0 for what this
- * engine does not do.
+ * `binding`: null for a query without expressions (`hasExpressions`). Throws code 12 for unknown columns, 13 for what does not fit the
+ * table, 20 for types that do not fit, 0 for what this engine does not do.
  */
 export function settleQuery(
   request: QueryRequest,

@@ -58,7 +58,10 @@ export interface FileStoreOptions {
 const syncMax = 64 * 1024
 /** Larger ones go in pieces of this many bytes, with a look at the signal between two. */
 const pieceBytes = 4 * 1024 * 1024
-/** Names read from a directory between two looks at the clock: about a millisecond's worth. To have each read by another thread takes longer than to read few. */
+/**
+ * Names read from a directory between two looks at the clock: about a millisecond's worth. To have them read by another thread, a promise
+ * for each, takes several times as long.
+ */
 const listedAtOnce = 1024
 /** How many directories are remembered as checked or durable before all are forgotten. */
 const rememberedMax = 10_000
