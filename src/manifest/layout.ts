@@ -68,6 +68,9 @@ export interface Layout {
   readonly next: Counters
 }
 
+/** How often a builder walks through its list before it makes a map of it, which takes as long as a dozen walks. */
+const walksMax = 8
+
 /**
  * Folds changes, one after the other. What it gives stays as it is when it goes on. Any number of changes cost what
  * they say, plus one copy of the fragment list.
@@ -83,8 +86,9 @@ export class LayoutBuilder {
   #fragments: (Fragment | null)[]
   /** How many are not. */
   #count: number
-  /** Where in the list a fragment is, by id; from the first change on that asks. */
+  /** Where in the list a fragment is, by id; once that was asked often enough. */
   #places: Map<number, number> | null = null
+  #asked = 0
   /** Dead parts of fragments that changed, by place; not given to anybody yet. */
   readonly #dead = new Map<number, { readonly parts: RunsPlace[]; count: number }>()
 
@@ -174,10 +178,12 @@ export class LayoutBuilder {
   }
 
   #placeOf(id: number, version: number): number {
-    this.#places ??= new Map(this.#fragments.map((fragment, place) => [fragment?.id ?? -1, place]))
-    const place = this.#places.get(id)
+    if (this.#asked++ === walksMax) {
+      this.#places = new Map(this.#fragments.map((fragment, place) => [fragment?.id ?? -1, place]))
+    }
+    const place = this.#places?.get(id) ?? this.#fragments.findLastIndex(fragment => fragment?.id === id)
     assert(
-      place !== undefined && this.#fragments[place] !== null,
+      this.#fragments[place]?.id === id,
       `version ${version} of table ${this.#table} changes fragment ${id}, which is not there`,
     )
     return place

@@ -31,6 +31,8 @@ export interface Keeper<V> {
 }
 
 export interface PassingKeeper<V> extends Keeper<V> {
+  /** What is there now; a use of it. */
+  peek(key: string): V | undefined
   passing(): PassingKeeper<V>
 }
 
@@ -234,18 +236,14 @@ export class Room<V> implements PassingKeeper<V>, Owner {
   passing(): PassingKeeper<V> {
     const keeper: PassingKeeper<V> = {
       get: (key, load, source = key) => this.#get(key, load, source, true),
+      peek: key => this.#peek(key, true),
       passing: () => keeper,
     }
     return keeper
   }
 
-  /** What is there now; a use of it. */
   peek(key: string): V | undefined {
-    const entry = this.#entries.get(key)
-    if (entry?.value === undefined) return undefined
-    this.#hits++
-    this.#memory.use(entry, false)
-    return entry.value
+    return this.#peek(key, false)
   }
 
   /** Whether it is there now; no use of it. */
@@ -269,6 +267,14 @@ export class Room<V> implements PassingKeeper<V>, Owner {
   /** For the memory. */
   drop(key: string): void {
     this.#entries.delete(key)
+  }
+
+  #peek(key: string, inPassing: boolean): V | undefined {
+    const entry = this.#entries.get(key)
+    if (entry?.value === undefined) return undefined
+    this.#hits++
+    this.#memory.use(entry, inPassing)
+    return entry.value
   }
 
   #get(key: string, load: Load<V>, source: string, inPassing: boolean): Soon<V> {

@@ -12,6 +12,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
+import { costOf } from '../sql/binding/cost.js'
 import type { BoundExpression, ColumnNode } from '../sql/bound.js'
 import { selectRows } from '../sql/evaluate.js'
 import { possibleTruth } from '../sql/zones/prune.js'
@@ -161,13 +162,13 @@ export function* candidateFragments(
   const end = places?.length ?? fragments.length
   for (let i = begin; i < end; i++) {
     const fragment = fragments[places?.[i] ?? i]!
-    if (mayChoose(source, sieve, fragment)) yield fragment
+    if (mayHold(source, sieve, fragment)) yield fragment
     else if (i % fragmentsAtOnce === 0 && pacer.due()) yield pacer.pause()
   }
 }
 
-/** Fragments passed over between two looks at the clock. */
-const fragmentsAtOnce = 1024
+/** Fragments passed over between two looks at the clock: asking what is known of one takes a microsecond, and more for a long filter. */
+export const fragmentsAtOnce = 16
 
 /** As `candidates`, of one of `candidateFragments`. */
 export function* candidatesIn(
@@ -178,10 +179,7 @@ export function* candidatesIn(
   pacer: Pacer,
 ): Flow<Candidate> {
   if (pacer.due()) yield pacer.pause()
-  // Rows that an index finds pass its conditions anyway: where it does not cover all rows, everything is asked of all.
-  const isCovered = sieve.probed?.isCovered(fragment) ?? false
-  const rest = isCovered ? sieve.residual : sieve.rest
-  const left = rest === null ? null : remaining(source, rest, fragment, null)
+  const left = remainingIn(source, sieve, fragment)
   if (left === 'none') return
   if (pacer.due()) yield pacer.pause()
   const found = sieve.probed?.rowsIn(fragment) ?? null
@@ -189,7 +187,7 @@ export function* candidatesIn(
   const listed = source.reader.partsOf(fragment, pacer.signal)
   const parts = listed instanceof Promise ? yield* arrival(listed) : listed
   for (const [p, part] of parts.entries()) {
-    const rest = left === null ? null : remaining(source, left, fragment, part)
+    const rest = left === null ? null : remaining(source, left, fragment, part, true)
     if (rest === 'none') continue
     const first = yield* firstRow(source, part, from, pacer)
     if (first === part.rows) continue
@@ -203,8 +201,21 @@ export function* candidatesIn(
   }
 }
 
+/** Whether a fragment may hold rows that are looked at and pass. */
+export function mayHold(source: RowSource, sieve: Sieve, fragment: Fragment): boolean {
+  return mayChoose(source, sieve, fragment) && remainingIn(source, sieve, fragment) !== 'none'
+}
+
+/** What must still be asked of the rows of a fragment that are looked at. */
+function remainingIn(source: RowSource, sieve: Sieve, fragment: Fragment): BoundExpression | null | 'none' {
+  // Rows that an index finds pass its conditions anyway: where it does not cover all rows, everything is asked of all.
+  const isCovered = sieve.probed?.isCovered(fragment) ?? false
+  const rest = isCovered ? sieve.residual : sieve.rest
+  return rest === null ? null : remaining(source, rest, fragment, null, true)
+}
+
 /** Whether a fragment may hold rows that are looked at, whatever is in them. */
-export function mayChoose(
+function mayChoose(
   { reader, difference }: RowSource,
   { named, probed }: Pick<Sieve, 'named' | 'probed'>,
   fragment: Fragment,
@@ -242,6 +253,7 @@ function alsoIn(bits: Bitset, chosen: RowSet | null): RowSet {
 
 /** The first row of a part with at least `from` living rows of the version before it; the number of its rows for none. */
 function* firstRow({ reader }: RowSource, part: Part, from: number, pacer: Pacer): Waits<number> {
+  if (from === 0) return 0
   const before = reader.liveBeforeFragment(part.fragment)
   if (from <= before) return 0
   const rank = from - before - (yield* arrival(reader.liveBefore(part, pacer.signal)))
@@ -250,23 +262,29 @@ function* firstRow({ reader }: RowSource, part: Part, from: number, pacer: Pacer
   return live === null ? Math.min(rank, part.rows) : live.select(rank)
 }
 
-/** Whether a fragment may hold rows that are looked at and for which `filter` is true. */
+/** Whether a fragment may hold rows that are looked at and for which `filter` is true, as far as is recorded. */
 export function mayPass(source: RowSource, filter: BoundExpression | null, fragment: Fragment): boolean {
   const named = filter === null ? null : namedRows(filter)
   const rest = named === null ? filter : named.rest
   if (!mayChoose(source, { named, probed: null }, fragment)) return false
-  return rest === null || remaining(source, rest, fragment, null) !== 'none'
+  return rest === null || remaining(source, rest, fragment, null, false) !== 'none'
 }
 
-/** What must still be asked of the rows of a fragment, or of a part of it; `none` when no row can pass. */
+/**
+ * What must still be asked of the rows of a fragment, or of a part of it; `none` when no row can pass. `learns`: also by what was
+ * learnt of columns in memory.
+ */
 function remaining(
   source: RowSource,
   filter: BoundExpression,
   fragment: Fragment,
   part: Part | null,
+  learns: boolean,
 ): BoundExpression | null | 'none' {
+  // What fails for a row must not depend on what was learnt before.
+  const byLearnt = learns && !costOf(filter.expr).mayFail
   const known = (column: ColumnNode) => {
-    const zone = zoneOf(source, column, fragment, part)
+    const zone = zoneOf(source, column, fragment, part, byLearnt)
     return zone === null ? null : { zone, rows: fragment.rows }
   }
   const { isTrue, isFalse, isNull } = possibleTruth(filter.expr, known)
@@ -275,10 +293,19 @@ function remaining(
 }
 
 /** What is known of a column in a fragment holds for its parts too. */
-function zoneOf(source: RowSource, { path }: ColumnNode, fragment: Fragment, part: Part | null): Zone | null {
+function zoneOf(
+  source: RowSource,
+  { path }: ColumnNode,
+  fragment: Fragment,
+  part: Part | null,
+  byLearnt: boolean,
+): Zone | null {
   const [name] = path
   const field = source.field(name!)
-  if (field !== undefined) return path.length === 1 ? source.reader.zone(fragment, field) : null
+  if (field !== undefined) {
+    if (path.length > 1) return null
+    return byLearnt ? source.reader.zoneByNow(fragment, field) : source.reader.zone(fragment, field)
+  }
   const rows = part?.rows ?? fragment.rows
   const first = part?.first ?? 0
   if (name === rowIdField.name) {

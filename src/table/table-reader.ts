@@ -41,6 +41,7 @@ import { UnorderedRuns } from '../primitives/unordered-runs.js'
 import { readZone, type Zone } from '../sql/zones/zone.js'
 import { type Awaiting, arrived } from './arrived.js'
 import { bytesToRead, readColumn, readFooter } from './data-file.js'
+import { inlineZone } from './inline-zones.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { checkedRuns, type DecodeRuns, readStoredRuns } from './stored-runs.js'
 import type { IndexReader } from './table-index.js'
@@ -160,11 +161,20 @@ export class TableReader {
     return this.#starts
   }
 
-  /** Between which values the rows of a fragment lie, dead ones included; null when nothing is known. Reads nothing. */
+  /** Between which values the rows of a fragment lie, dead ones included, as far as is recorded; null when nothing is. Reads nothing. */
   zone(fragment: Fragment, field: TableField): Zone | null {
-    if (fileOf(fragment, field) === undefined) return { least: null, greatest: null, nulls: fragment.rows }
-    const record = fragment.zones?.[field.id]
-    return record === undefined ? null : readZone(record, field.type)
+    return recordedZone(fragment, field, fileOf(fragment, field))
+  }
+
+  /**
+   * The same, and what was learnt of columns that ride in slots, of which nothing is recorded: where they lie in memory, or did when
+   * somebody asked. So it differs from one time to the next.
+   */
+  zoneByNow(fragment: Fragment, field: TableField): Zone | null {
+    const file = fileOf(fragment, field)
+    const recorded = recordedZone(fragment, field, file)
+    if (recorded !== null || file === undefined || !('slot' in file)) return recorded
+    return inlineZone(file, field, () => this.#source.columns.peek(keyOfInline(file, field))?.column)
   }
 
   /** One column of one part; all null where the fragment was written before the field existed. */
@@ -345,7 +355,7 @@ export class TableReader {
   }
 
   #keyOf(file: DataFile, part: Part, field: TableField): string {
-    if ('slot' in file) return `${file.slot}/${file.blob}/${field.id}`
+    if ('slot' in file) return keyOfInline(file, field)
     return `${this.#location}/${file.file}/${part.batch}/${field.id}`
   }
 
@@ -394,6 +404,21 @@ export class TableReader {
 
 /** Per log, the inline rows decoded last: their columns are asked for one after the other. They view their slot, so only one is kept. */
 const lastInline = new WeakMap<SlotReader, { readonly file: InlineFile; readonly batch: Batch }>()
+
+function keyOfInline({ slot, blob }: InlineFile, { id }: TableField): string {
+  return `${slot}/${blob}/${id}`
+}
+
+/** `file`: the one of the fragment that holds `field`. */
+function recordedZone(
+  { rows, zones }: Fragment,
+  { id, type }: TableField,
+  file: DataFile | undefined,
+): Zone | null {
+  if (file === undefined) return { least: null, greatest: null, nulls: rows }
+  const record = zones?.[id]
+  return record === undefined ? null : readZone(record, type)
+}
 
 /** The newest file of a fragment that holds `field`. */
 export function fileOf(fragment: Fragment, field: TableField): DataFile | undefined {

@@ -7,12 +7,18 @@
  * change that lost the race for its slot is decided on exactly the version it will follow, at the cost of what changed.
  */
 
-import { type Fragment, onlyLostRows } from '../manifest/layout.js'
-import { Bitset } from '../primitives/bitset.js'
+import { type Fragment, type Layout, onlyLostRows } from '../manifest/layout.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { awaited } from '../primitives/soon.js'
-import { candidatesIn, matchingRows, mayChoose, type Sieve, sieveFor } from '../query/filter.js'
+import {
+  candidatesIn,
+  fragmentsAtOnce,
+  matchingRows,
+  mayHold,
+  type Sieve,
+  sieveFor,
+} from '../query/filter.js'
 import { type RowHits, unmade } from '../query/hits.js'
 import { RowSource, rowOffsetField } from '../query/source.js'
 import type { BoundExpression } from '../sql/bound.js'
@@ -24,17 +30,16 @@ export type RowSet = ReadonlyMap<Fragment, Uint32Array>
 /** Which of some rows of one part stay, by offset in the part. */
 export type Narrow = (source: RowSource, hits: RowHits) => Promise<Uint32Array>
 
-interface Known {
-  readonly fragment: Fragment
-  readonly offsets: Uint32Array
+/** What was found on a version. */
+interface Looked {
+  readonly layout: Layout
+  readonly found: RowSet
 }
 
 const none = new Uint32Array(0)
 
 export class MatchedRows {
-  /** By fragment id. */
-  #known = new Map<number, Known>()
-  #schemaId: number | undefined
+  #last: Looked | null = null
 
   /**
    * The rows of a version for which `filter` is true, all of them for null, and that `narrow` leaves. From one call to the
@@ -48,29 +53,34 @@ export class MatchedRows {
     narrow: Narrow = async (_, hits) => hits.offsets,
   ): Promise<RowSet> {
     const source = new RowSource(reader, pacer)
-    const { schema, fragments } = reader.layout
+    const { layout } = reader
+    const { fragments } = layout
     // Where a row stands among all others is not in the row.
     const isOfRow = !filter?.columns.includes(rowOffsetField.name)
-    const before = isOfRow && this.#schemaId === schema.id ? this.#known : new Map<number, Known>()
-    const known = new Map<number, Known>()
-    const found = new Map<Fragment, Uint32Array>()
+    const last = isOfRow && this.#last?.layout.schema.id === layout.schema.id ? this.#last : null
+    const before = last === null ? null : new Map(last.layout.fragments.map(each => [each.id, each]))
     const isKnown = (fragment: Fragment) => {
-      const last = before.get(fragment.id)
-      return last?.fragment.files === fragment.files && onlyLostRows(last.fragment, fragment)
+      const known = before?.get(fragment.id)
+      return known?.files === fragment.files && onlyLostRows(known, fragment)
     }
-    const open = before.size === 0 ? fragments : fragments.filter(fragment => !isKnown(fragment))
+    const open = before === null ? fragments : fragments.filter(fragment => !isKnown(fragment))
     const sieve = await sieveFor(source, filter, { fragments: open }, pacer)
-    for (const fragment of fragments) {
+    const found = new Map<Fragment, Uint32Array>()
+    for (const [i, fragment] of fragments.entries()) {
+      if (i % fragmentsAtOnce === 0) await pacer.turn()
       let offsets: Uint32Array = none
-      if (isKnown(fragment)) offsets = await stillLiving(source, fragment, before.get(fragment.id)!, pacer)
-      else if (mayChoose(source, sieve, fragment)) {
+      if (isKnown(fragment)) {
+        const known = before!.get(fragment.id)!
+        offsets = last!.found.get(known) ?? none
+        if (offsets.length > 0 && known.dead.count !== fragment.dead.count) {
+          offsets = await stillLiving(source, fragment, offsets, pacer)
+        }
+      } else if (mayHold(source, sieve, fragment)) {
         offsets = await matchingIn(source, fragment, sieve, narrow, pacer)
       }
-      known.set(fragment.id, { fragment, offsets })
       if (offsets.length > 0) found.set(fragment, offsets)
     }
-    this.#known = known
-    this.#schemaId = schema.id
+    this.#last = { layout, found }
     return found
   }
 }
@@ -102,16 +112,10 @@ async function matchingIn(
 async function stillLiving(
   { reader }: RowSource,
   fragment: Fragment,
-  { fragment: before, offsets }: Known,
-  pacer: Pacer,
+  offsets: Uint32Array,
+  { signal }: Pacer,
 ): Promise<Uint32Array> {
-  if (offsets.length === 0 || before.dead.count === fragment.dead.count) return offsets
-  const living = new Bitset(fragment.rows)
-  for (const part of await reader.partsOf(fragment, pacer.signal)) {
-    const live = (await reader.live(part, pacer.signal)) ?? Bitset.full(part.rows)
-    for (let row = 0; row < part.rows; row++) if (live.has(row)) living.add(part.first + row)
-    await pacer.turn()
-  }
+  const living = (await reader.liveIn(fragment, signal)).asBits()
   const rest = offsets.filter(offset => living.has(offset))
   return rest.length === offsets.length ? offsets : rest
 }

@@ -10,6 +10,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { Grouper } from '../query/group.js'
 import { isOrdered, valueType } from '../sql/values/types.js'
+import { doublesOf } from '../sql/values/vector.js'
 import { conformBatches } from './conform.js'
 
 export class MergeSource {
@@ -124,7 +125,7 @@ export class MergeSource {
 const membersMax = 32 * 1024
 
 /** Values of a parameter. */
-type Members = readonly string[] | Int32Array | Uint32Array | BigInt64Array | BigUint64Array
+type Members = readonly string[] | Int32Array | Uint32Array | BigInt64Array | BigUint64Array | Float64Array
 
 function keyType(key: string, table: Schema, brought: ReadonlySet<string>): DataType {
   const field = table.fields.find(({ name }) => name === key)
@@ -187,7 +188,8 @@ class FoundKeys {
   }
 }
 
-function membersOf(type: DataType, { values, length, offsets }: Column): Members | null {
+function membersOf(type: DataType, column: Column): Members | null {
+  const { values, length, offsets } = column
   if (type.kind === 'utf8') {
     const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
     const bytes = values as Uint8Array
@@ -195,6 +197,7 @@ function membersOf(type: DataType, { values, length, offsets }: Column): Members
       decoder.decode(bytes.subarray(offsets![row]!, offsets![row + 1]!)),
     )
   }
+  if (type.kind === 'float') return doublesOf(column).slice()
   if (type.kind !== 'int') return null
   if (values instanceof BigInt64Array || values instanceof BigUint64Array) return values.subarray(0, length)
   return type.signed

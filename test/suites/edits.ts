@@ -1,6 +1,6 @@
 /** What changing rows promises, through every door: updates, deletes and merges, and what they mean for each other. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Namespace, sql as ownSql, type Row, type Table } from '../../src/index.js'
+import { type Namespace, sql as ownSql, type Row, type Schema, type Table } from '../../src/index.js'
 import { failure } from '../support/failure.js'
 import type { OpenedNamespace } from './namespace.js'
 
@@ -269,6 +269,39 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
           [20, 8],
         ])
       })
+
+      test.each([16, 32, 64] as const)(
+        'keys that are floats of %d bits: NaN is one of them, and -0 is 0',
+        async bits => {
+          const schema: Schema = {
+            fields: [
+              { name: 'key', type: { kind: 'float', bits }, nullable: true },
+              { name: 'n', type: { kind: 'float', bits: 64 }, nullable: true },
+            ],
+          }
+          const keys = [Number.NaN, 0, 0.1, Number.POSITIVE_INFINITY, -2.5, 1024]
+          const rows = [...keys, null].map(key => ({ key, n: 0 }))
+          const floats = await ns.createTable(`floats${bits}`, rows, { schema })
+          await floats.createIndex('key', { type: 'BTREE' })
+          await floats.waitForIndex('key_idx')
+          await floats.add([{ key: 3, n: 0 }])
+          const upsert = floats.mergeInsert('key').whenMatchedUpdateAll().whenNotMatchedInsertAll()
+          for (const [n, zero] of [0, -0].entries()) {
+            const source = [Number.NaN, zero, 0.1, Number.POSITIVE_INFINITY, -2.5, 3].map(key => ({
+              key,
+              n: n + 1,
+            }))
+            expect(await upsert.execute(source)).toMatchObject({ updated: 6, inserted: 0 })
+            expect(await floats.countRows(`n = ${n + 1}`)).toBe(6)
+          }
+          expect(
+            await upsert.execute([
+              { key: 0.2, n: 9 },
+              { key: null, n: 9 },
+            ]),
+          ).toMatchObject({ inserted: 2 })
+        },
+      )
 
       test('a text that begins with a byte order mark is a key like any other', async () => {
         const mark = '\uFEFFone'

