@@ -119,9 +119,18 @@ export function drawn({ x, y, lines }, theme) {
       })),
     })
     // What a script would need that nobody runs here.
-    return chart.renderToSVGString().replace(/ ecmeta_\w+="[^"]*"/g, '')
+    return renumbered(chart.renderToSVGString().replace(/ ecmeta_\w+="[^"]*"/g, ''))
   } finally {
     // Else its timer keeps the process alive.
     chart.dispose()
   }
+}
+
+/** Names in a chart have the number of the chart, and count on from the one before: here they say nothing of either. */
+function renumbered(svg) {
+  const names = new Map()
+  return svg.replace(/\bzr\d+-(cls-|c)\d+/g, (name, kind) => {
+    if (!names.has(name)) names.set(name, `${kind}${names.size}`)
+    return names.get(name)
+  })
 }
