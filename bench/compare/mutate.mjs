@@ -34,7 +34,7 @@ export const bench = {
       const fills = await made(makers, engines, (make, name) => make(data, join(folder, name)))
       // As in a process that has been at work: what is read is in memory.
       for (const { nearest } of engines) await nearest(new Float32Array(shape.dim))
-      const contest = async (what, change) => {
+      const contest = async (what, change, often = rounds) => {
         const title = `${what}, ${rows} rows, vectors of ${shape.dim} float32`
         const contestants = engines.map(engine => {
           let round = 0
@@ -46,17 +46,25 @@ export const bench = {
             },
           }
         })
-        const result = await race({ title, contestants, rounds })
+        const result = await race({ title, contestants, rounds: often })
         const expected = await engines[0].tally()
         for (const { name, tally } of engines) agree(title, name, await tally(), expected)
         return result
       }
       return [
         { title: `${rows} rows in, and their keys or indexes`, entries: fills },
-        await contest('update of one row', (engine, i) => engine.updateOne((i * 997 + 1) % rows)),
+        await contest(
+          'update of one row',
+          (engine, i) => engine.updateOne((i * 997 + 1) % rows),
+          10 * rounds,
+        ),
         await contest('update of 1 %', (engine, i) => engine.updateMany(i)),
         await contest(`merge of ${merged} rows, half of them new`, (engine, i) => engine.merge(upserts[i])),
-        await contest('delete of one row', (engine, i) => engine.removeOne((i * 991 + 2) % rows)),
+        await contest(
+          'delete of one row',
+          (engine, i) => engine.removeOne((i * 991 + 2) % rows),
+          10 * rounds,
+        ),
         await contest('delete of 1 %', (engine, i) => engine.removeMany(99 - i)),
       ]
     })

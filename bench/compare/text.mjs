@@ -27,7 +27,7 @@ export const bench = {
     documents: 118_000,
     wordNet: true,
     queries: 500,
-    rounds: 5,
+    rounds: 15,
     judged: ['Cranfield', 'SciFact'],
   },
   async run({ documents, wordNet, queries, rounds, judged }) {

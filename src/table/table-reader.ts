@@ -232,14 +232,19 @@ export class TableReader {
 
   /** The rows of a part that are alive, by offset in the part; null when all are. */
   live(part: Part, signal?: AbortSignal): Soon<Bitset | null> {
-    const { fragment, batch } = part
-    if (fragment.dead.count === 0) return null
-    const last = fragment.dead.parts.at(-1)!
-    const key = `${this.layout.table}/${fragment.id}/${runsKey(last)}/${batch}`
+    const { dead } = part.fragment
+    if (dead.count === 0) return null
+    const last = dead.parts.at(-1)!
+    const load = () => this.#loadLive(part)
     return this.#arrived(
-      this.#source.live.get(key, () => this.#loadLive(part), this.#placeOfRuns(last)),
+      this.#source.live.get(this.#liveKey(part, last), load, this.#placeOfRuns(last)),
       signal,
     )
+  }
+
+  /** `last`: the part that the commit brought after which those rows are alive. */
+  #liveKey({ fragment, batch }: Part, last: RunsPlace): string {
+    return `${this.layout.table}/${fragment.id}/${runsKey(last)}/${batch}`
   }
 
   /** The rows of a fragment that are alive. */
@@ -282,7 +287,13 @@ export class TableReader {
   }
 
   async #loadLive(part: Part): Promise<Bitset> {
-    return (await this.marked(part, part.fragment.dead.parts)).not()
+    const { parts } = part.fragment.dead
+    // Where it is known what lived before the last commits, only what they killed is looked at.
+    for (let after = parts.length - 1; after > 0; after--) {
+      const before = this.#source.live.peek(this.#liveKey(part, parts[after - 1]!))
+      if (before !== undefined) return before.clone().andNot(await this.marked(part, parts.slice(after)))
+    }
+    return (await this.marked(part, parts)).not()
   }
 
   /** The rows of a part, by offset in it, that are among those which `places` say by offset in its fragment. */

@@ -159,6 +159,39 @@ describe('living rows', () => {
     )
   })
 
+  test('of a later version are those of an earlier one without what died since, whichever were asked for before', async () => {
+    const asked = fc.shuffledSubarray([1, 2, 3, 4, 5], { minLength: 2 })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(offset, { minLength: 5, maxLength: 40 }),
+        asked,
+        async (killed, versions) => {
+          const lists = Array.from({ length: 5 }, (_, c) =>
+            killed.filter((_, i) => i % 5 === c).sort((a, b) => a - b),
+          )
+          const { source, layout } = await open([rows], [lists])
+          const [fragment] = layout.fragments
+          // The first one is asked for again at last: what it had must be as it was.
+          for (const commits of [...versions, versions[0]!]) {
+            const gone = lists.slice(0, commits).flat()
+            const dead = { parts: fragment!.dead.parts.slice(0, commits), count: gone.length }
+            const reader = new TableReader(source, 'tables/t', {
+              ...layout,
+              fragments: [{ ...fragment!, dead }],
+            })
+            for (const part of await reader.parts()) {
+              const own = gone.filter(row => row >= part.first && row < part.first + part.rows)
+              const live = (await reader.live(part))!
+              expect(live.count()).toBe(part.rows - own.length)
+              expect(own.some(row => live.has(row - part.first))).toBe(false)
+            }
+          }
+        },
+      ),
+      { numRuns: 15 },
+    )
+  })
+
   test('a row past the fragment is damage', async () => {
     const { reader, fragments } = await open([200_000], [[[5, 200_000]]])
     const [, second] = await reader.partsOf(fragments[0]!)

@@ -111,9 +111,8 @@ function compareWithConstant(
     else lessInt32(int32sOf(column), orEqual ? limit + 1 : limit, out, length, rows)
   } else if (isWide(type)) {
     const isSigned = !(type.kind === 'int' && !type.signed)
-    const [low, high] = pairsOf(constant) as unknown as [number, number]
-    if (isEquality) equalPair(pairsOf(column), low, high, out, length, rows)
-    else lessPair(pairsOf(column), low, high, isSigned, orEqual, out, length, rows)
+    if (isEquality) equalWide(column, constant, out, length, rows)
+    else lessPair(pairsOf(column), pairsOf(constant), isSigned, orEqual, out, length, rows)
   } else if (type.kind === 'float' || type.kind === 'int') {
     compareNumber(column, doublesOf(constant)[0]!, isEquality, orEqual, out, length, rows)
   } else if (type.kind === 'bool') {
@@ -207,11 +206,23 @@ function isCount(type: DataType): boolean {
 
 type Numbers = Int32Array | Float64Array | Float32Array
 
+/** An array that can be searched for a value. */
+interface Searched<V> {
+  indexOf(value: V, from: number): number
+}
+
 /**
- * Rows that hold the number, which is not NaN. As long as few do and all are asked for, what lies between two of them is passed
- * over by the search of the array itself, which takes a third of the time.
+ * Rows that hold the value. `wordAt`: a bit for each of `count` rows from `base` on. As long as few do and all are asked for, what lies
+ * between two of them is passed over by the search of the array itself, which takes a third of the time.
  */
-function equalNumber(values: Numbers, wanted: number, out: Uint32Array, length: number, rows: RowMask): void {
+function equalRows<V>(
+  values: Searched<V>,
+  wanted: V,
+  wordAt: (base: number, count: number) => number,
+  out: Uint32Array,
+  length: number,
+  rows: RowMask,
+): void {
   let searches = 0
   for (let base = 0; base < length; base += 32) {
     if (rows === null && searches * searchedRows <= base) {
@@ -221,12 +232,18 @@ function equalNumber(values: Numbers, wanted: number, out: Uint32Array, length: 
       base = found & ~31
     }
     const w = base >>> 5
-    if (rows === null || rows[w] !== 0) out[w] = equalWord(values, wanted, base, Math.min(32, length - base))
+    if (rows === null || rows[w] !== 0) out[w] = wordAt(base, Math.min(32, length - base))
   }
 }
 
 /** Rows on average that a search has to pass over to be worth it. */
 const searchedRows = 256
+
+/** `wanted` is not NaN. */
+function equalNumber(values: Numbers, wanted: number, out: Uint32Array, length: number, rows: RowMask): void {
+  const wordAt = (base: number, count: number) => equalWord(values, wanted, base, count)
+  equalRows(values, wanted, wordAt, out, length, rows)
+}
 
 function equalWord(values: Numbers, wanted: number, base: number, count: number): number {
   let word = 0
@@ -301,42 +318,41 @@ function notANumber(values: Float64Array, out: Uint32Array, length: number): voi
   for (let i = 0; i < length; i++) if (Number.isNaN(values[i]!)) out[i >>> 5]! |= 1 << (i & 31)
 }
 
-function equalPair(
-  pairs: Int32Array,
-  low: number,
-  high: number,
-  out: Uint32Array,
-  length: number,
-  rows: RowMask,
-): void {
-  for (let w = 0, base = 0; base < length; w++, base += 32) {
-    if (rows !== null && rows[w] === 0) continue
-    const count = Math.min(32, length - base)
-    let word = 0
-    let bit = 0
-    for (; bit + 4 <= count; bit += 4) {
-      const at = (base + bit) * 2
-      word |=
-        (isPair(pairs, at, low, high) |
-          (isPair(pairs, at + 2, low, high) << 1) |
-          (isPair(pairs, at + 4, low, high) << 2) |
-          (isPair(pairs, at + 6, low, high) << 3)) <<
-        bit
-    }
-    for (; bit < count; bit++) word |= isPair(pairs, (base + bit) * 2, low, high) << bit
-    out[w] = word
+/** Of 64-bit integers. */
+function equalWide(column: Column, constant: Column, out: Uint32Array, length: number, rows: RowMask): void {
+  const pairs = pairsOf(column)
+  const [low, high] = pairsOf(constant) as unknown as [number, number]
+  // As one kind of number, whichever the two are held as.
+  const values = new BigInt64Array(pairs.buffer, pairs.byteOffset, length)
+  const wanted = (BigInt(high) << 32n) | BigInt(low >>> 0)
+  const wordAt = (base: number, count: number) => equalPairs(pairs, low, high, base, count)
+  equalRows(values, wanted, wordAt, out, length, rows)
+}
+
+function equalPairs(pairs: Int32Array, low: number, high: number, base: number, count: number): number {
+  let word = 0
+  let bit = 0
+  for (; bit + 4 <= count; bit += 4) {
+    const at = (base + bit) * 2
+    word |=
+      (isPair(pairs, at, low, high) |
+        (isPair(pairs, at + 2, low, high) << 1) |
+        (isPair(pairs, at + 4, low, high) << 2) |
+        (isPair(pairs, at + 6, low, high) << 3)) <<
+      bit
   }
+  for (; bit < count; bit++) word |= isPair(pairs, (base + bit) * 2, low, high) << bit
+  return word
 }
 
 function isPair(pairs: Int32Array, at: number, low: number, high: number): number {
   return Number(((pairs[at]! ^ low) | (pairs[at + 1]! ^ high)) === 0)
 }
 
-/** Rows below the pair, or with `orEqual` not above it. */
+/** Rows below the first of `wanted`, or with `orEqual` not above it. */
 function lessPair(
   pairs: Int32Array,
-  low: number,
-  high: number,
+  wanted: Int32Array,
   isSigned: boolean,
   orEqual: boolean,
   out: Uint32Array,
@@ -345,8 +361,8 @@ function lessPair(
 ): void {
   // Flipping the sign bit makes unsigned order signed.
   const flip = isSigned ? 0 : 0x80000000
-  const top = high ^ flip
-  const limit = (low ^ 0x80000000) + (orEqual ? 1 : 0)
+  const top = wanted[1]! ^ flip
+  const limit = (wanted[0]! ^ 0x80000000) + (orEqual ? 1 : 0)
   for (let w = 0, base = 0; base < length; w++, base += 32) {
     if (rows !== null && rows[w] === 0) continue
     const count = Math.min(32, length - base)
