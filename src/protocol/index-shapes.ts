@@ -83,7 +83,10 @@ export const createIndexRequest = object({
   sample_rate: optional(integer(1, 65_536), 'Training rows per partition; default 64.'),
   max_iterations: optional(integer(1, 10_000), 'Most k-means rounds; default 12.'),
   m: optional(integer(2, 128), 'HNSW: edges per node; default 16.'),
-  ef_construction: optional(integer(1, 10_000), 'HNSW: candidates while building; default 100.'),
+  ef_construction: optional(
+    integer(1, 10_000),
+    'HNSW: candidates while building; default 100, in graphs of more than 2^18 rows more: 140 for a million.',
+  ),
   // full text
   with_position: optional(boolean, 'Whether to keep positions, for phrases; default false.'),
   base_tokenizer: optional(

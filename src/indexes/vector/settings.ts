@@ -57,7 +57,6 @@ export function settle({ kind, metric, parameters }: VectorSpec, rows: number, d
     sampleRate = trainingRate,
     maxIterations = 12,
     m = 16,
-    efConstruction = 100,
   } = parameters
   const isGraph = kind.startsWith('IVF_HNSW')
   const codec = metric === 'hamming' ? 'bits' : codecs[kind]
@@ -73,9 +72,14 @@ export function settle({ kind, metric, parameters }: VectorSpec, rows: number, d
     subVectors: Math.min(subVectors, dim),
     bits,
     m,
-    efConstruction,
+    efConstruction: parameters.efConstruction ?? usualCandidates(rows / count),
     centroidRows: Math.min(most, Math.max(questionRows, count === 1 ? 1 : count * sampleRate)),
     codecRows: Math.min(most, codecRows[codec]),
     maxIterations,
   }
+}
+
+/** Candidates to choose the edges of a row from: with as many in a larger graph, what is far costs more to find, and some of it is not found. */
+function usualCandidates(rows: number): number {
+  return Math.round(100 * Math.max(1, rows / 2 ** 18) ** 0.25)
 }
