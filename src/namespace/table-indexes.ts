@@ -59,7 +59,7 @@ interface ProductOptions {
 interface GraphOptions {
   /** Edges of a row, 2 to 128; more find more, and take more memory. Default 16. */
   readonly m?: number
-  /** Rows that are looked at to choose them, 1 to 10,000; more find more, and take longer to build. Default 100, for more than 2^18 rows more: 140 for a million. */
+  /** Rows that are looked at to choose them, 1 to 10,000; more find more, and take longer to build. Default 100, in graphs of more than 2^18 rows more: 140 for a million. */
   readonly efConstruction?: number
 }
 

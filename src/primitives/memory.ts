@@ -31,7 +31,7 @@ export interface Keeper<V> {
 }
 
 export interface PassingKeeper<V> extends Keeper<V> {
-  /** What is there now; a use of it. */
+  /** What is there now; a use of it, but for who passes by something that others have asked for. */
   peek(key: string): V | undefined
   passing(): PassingKeeper<V>
 }

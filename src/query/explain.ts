@@ -13,7 +13,7 @@ import type { TableReader } from '../table/table-reader.js'
 import type { Choice } from './choose-probes.js'
 import { nearText } from './explain-near.js'
 import { textText } from './explain-text.js'
-import { choiceFor, mayPass } from './filter.js'
+import { choiceFor, mayPassByRecord } from './filter.js'
 import { namedRows } from './named-rows.js'
 import { type Aggregate, isRanked, type OrderKey, type OutputColumn, type Plan } from './plan.js'
 import { indexesOf, printProbes } from './probes.js'
@@ -198,7 +198,7 @@ async function scanStep(plan: Plan, source: RowSource, table: string, pacer: Pac
   let rows = 0
   for (const fragment of fragments.slice(reader.fragmentAt(from))) {
     await pacer.turn()
-    if (!mayPass(source, before, fragment)) continue
+    if (!mayPassByRecord(source, before, fragment)) continue
     count++
     rows += fragment.rows - fragment.dead.count
   }

@@ -118,7 +118,7 @@ export function* choiceFor(
   const passing: Fragment[] = []
   for (const fragment of all) {
     if (reader.liveBeforeFragment(fragment) + liveRows(fragment) <= from) continue
-    if (mayPass(source, filter, fragment)) passing.push(fragment)
+    if (mayPassByRecord(source, filter, fragment)) passing.push(fragment)
     if (pacer.due()) yield pacer.pause()
   }
   if (passing.length === all.length && from === 0) return choice
@@ -163,12 +163,9 @@ export function* candidateFragments(
   for (let i = begin; i < end; i++) {
     const fragment = fragments[places?.[i] ?? i]!
     if (mayHold(source, sieve, fragment)) yield fragment
-    else if (i % fragmentsAtOnce === 0 && pacer.due()) yield pacer.pause()
+    else if (pacer.due()) yield pacer.pause()
   }
 }
-
-/** Fragments passed over between two looks at the clock: asking what is known of one takes a microsecond, and more for a long filter. */
-export const fragmentsAtOnce = 16
 
 /** As `candidates`, of one of `candidateFragments`. */
 export function* candidatesIn(
@@ -187,7 +184,8 @@ export function* candidatesIn(
   const listed = source.reader.partsOf(fragment, pacer.signal)
   const parts = listed instanceof Promise ? yield* arrival(listed) : listed
   for (const [p, part] of parts.entries()) {
-    const rest = left === null ? null : remaining(source, left, fragment, part, true)
+    // Of a fragment with one part that was asked already.
+    const rest = left === null || parts.length === 1 ? left : remaining(source, left, fragment, part, true)
     if (rest === 'none') continue
     const first = yield* firstRow(source, part, from, pacer)
     if (first === part.rows) continue
@@ -262,8 +260,12 @@ function* firstRow({ reader }: RowSource, part: Part, from: number, pacer: Pacer
   return live === null ? Math.min(rank, part.rows) : live.select(rank)
 }
 
-/** Whether a fragment may hold rows that are looked at and for which `filter` is true, as far as is recorded. */
-export function mayPass(source: RowSource, filter: BoundExpression | null, fragment: Fragment): boolean {
+/** Whether a fragment may hold rows that are looked at and for which `filter` is true, by what is recorded alone. */
+export function mayPassByRecord(
+  source: RowSource,
+  filter: BoundExpression | null,
+  fragment: Fragment,
+): boolean {
   const named = filter === null ? null : namedRows(filter)
   const rest = named === null ? filter : named.rest
   if (!mayChoose(source, { named, probed: null }, fragment)) return false

@@ -1,7 +1,8 @@
 /**
  * Between which values the rows lie that ride in one blob of a slot. A record of that would make every commit longer; but where nobody
  * compacts, thousands of commits brought a row each, and to evaluate a filter for one of them takes ten times as long as to
- * ask what is known of it. So it is learnt of columns that lie in memory, by the second filter that looks at them.
+ * ask what is known of it. So it is learnt of columns that lie in memory, by the next filter that asks for them. What is known goes with the
+ * layouts that name the blob: a few hundred bytes for each column.
  */
 import type { Column } from '../arrow/column.js'
 import type { InlineFile } from '../manifest/layout.js'

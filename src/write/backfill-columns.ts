@@ -4,7 +4,7 @@ import { concatColumns } from '../arrow/concat.js'
 import { takeBatch, takeColumn } from '../arrow/take.js'
 import type { TableField } from '../manifest/table-schema.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { mayPass } from '../query/filter.js'
+import { mayPassByRecord } from '../query/filter.js'
 import { RowSource } from '../query/source.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { selectRows } from '../sql/evaluate.js'
@@ -41,7 +41,7 @@ export function backfilledValues(
     schema,
     names: [...new Set(names)],
     expressions: [derivation.expression, filter].filter(expression => expression !== null),
-    concerns: fragment => mayPass(source, filter, fragment),
+    concerns: fragment => mayPassByRecord(source, filter, fragment),
     progress,
     async values(rows, options: DeriveOptions) {
       const chosen = filter === null ? null : selectRows(filter, rows).toIndices()

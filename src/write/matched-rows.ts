@@ -10,15 +10,9 @@
 import { type Fragment, type Layout, onlyLostRows } from '../manifest/layout.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { partitionPoint } from '../primitives/partition-point.js'
 import { awaited } from '../primitives/soon.js'
-import {
-  candidatesIn,
-  fragmentsAtOnce,
-  matchingRows,
-  mayHold,
-  type Sieve,
-  sieveFor,
-} from '../query/filter.js'
+import { candidatesIn, matchingRows, mayHold, type Sieve, sieveFor } from '../query/filter.js'
 import { type RowHits, unmade } from '../query/hits.js'
 import { RowSource, rowOffsetField } from '../query/source.js'
 import type { BoundExpression } from '../sql/bound.js'
@@ -66,8 +60,8 @@ export class MatchedRows {
     const open = before === null ? fragments : fragments.filter(fragment => !isKnown(fragment))
     const sieve = await sieveFor(source, filter, { fragments: open }, pacer)
     const found = new Map<Fragment, Uint32Array>()
-    for (const [i, fragment] of fragments.entries()) {
-      if (i % fragmentsAtOnce === 0) await pacer.turn()
+    for (const fragment of fragments) {
+      if (pacer.due()) await pacer.pause()
       let offsets: Uint32Array = none
       if (isKnown(fragment)) {
         const known = before!.get(fragment.id)!
@@ -113,9 +107,17 @@ async function stillLiving(
   { reader }: RowSource,
   fragment: Fragment,
   offsets: Uint32Array,
-  { signal }: Pacer,
+  pacer: Pacer,
 ): Promise<Uint32Array> {
-  const living = (await reader.liveIn(fragment, signal)).asBits()
-  const rest = offsets.filter(offset => living.has(offset))
+  const pieces: Uint32Array[] = []
+  for (const part of await reader.partsOf(fragment, pacer.signal)) {
+    const { first, rows } = part
+    const before = (end: number) => partitionPoint(offsets.length, i => offsets[i]! < end)
+    const own = offsets.subarray(before(first), before(first + rows))
+    const live = await reader.live(part, pacer.signal)
+    pieces.push(live === null ? own : own.filter(offset => live.has(offset - first)))
+    await pacer.turn()
+  }
+  const rest = joinNumbers(Uint32Array, pieces)
   return rest.length === offsets.length ? offsets : rest
 }

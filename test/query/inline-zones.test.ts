@@ -72,7 +72,7 @@ test('a filter finds the same rows however often it was asked, and a delete by i
   )
 })
 
-test('of many small commits the third filter looks only into those that may hold its rows', async () => {
+test('of many small commits the second filter looks only into those that may hold its rows', async () => {
   const table = await tableOf(
     Array.from({ length: 40 }, (_, i) => [{ id: BigInt(i), word: `${i}`, size: i }]),
   )
@@ -86,7 +86,6 @@ test('of many small commits the third filter looks only into those that may hold
     ['size', '7'],
   ]) {
     expect(await looked(`${column} = ${value}`)).toBe('40')
-    await table.countRows(`${column} = ${value}`)
     expect(await looked(`${column} = ${value}`)).toBe('1')
   }
 })

@@ -59,7 +59,7 @@ export function showTree(expr: Expr): string {
 function showList(list: InExpr['list']): string {
   if (!('kind' in list)) return `[${list.map(showTree).join(' ')}]`
   if (list.kind === 'parameter') return showTree(list)
-  const values = Array.from<bigint | string>(list.values)
+  const values = Array.from<bigint | number | string>(list.values)
   return `{${values.map(value => (typeof value === 'string' ? `'${value}'` : String(value))).join(' ')}}`
 }
 

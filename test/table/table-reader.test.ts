@@ -1,83 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Column } from '../../src/arrow/column.js'
-import type { DataType } from '../../src/arrow/types.js'
-import type { Slots } from '../../src/commit/slots.js'
-import type { AddedFile } from '../../src/manifest/change.js'
-import type { Fragment, Layout, StoredFile } from '../../src/manifest/layout.js'
-import { systemClock } from '../../src/primitives/clock.js'
-import { Memory } from '../../src/primitives/memory.js'
-import { MemoryStore } from '../../src/storage/memory-store.js'
+import type { StoredFile } from '../../src/manifest/layout.js'
 import { TableReader } from '../../src/table/table-reader.js'
-import { createTableSource, passingBy } from '../../src/table/table-source.js'
-import { type Draft, stageRows } from '../../src/write/stage.js'
-import { CountingStore } from '../support/stores.js'
-
-const int32: DataType = { kind: 'int', bits: 32, signed: true }
-const id = { id: 1, name: 'id', type: int32, nullable: true }
-const later = { id: 2, name: 'later', type: int32, nullable: true }
-const batchRows = 128 * 1024
-
-async function stage(store: MemoryStore, rows: number): Promise<Draft> {
-  const values = Int32Array.from({ length: rows }, (_, i) => i)
-  const column: Column = {
-    type: int32,
-    length: rows,
-    nullCount: 0,
-    validity: null,
-    values,
-    offsets: null,
-    children: [],
-    dictionary: null,
-  }
-  const schema = { fields: [{ name: 'id', type: int32, nullable: true }] }
-  const target = { store, clock: systemClock, location: 'tables/t', birth: 1 }
-  const staged = await stageRows([{ schema, length: rows, columns: [column] }], schema, target)
-  return staged.drafts[0]!
-}
-
-/** A table of fragments with that many rows; `dead`: offsets of rows by the commit that killed them, per fragment. */
-async function open(
-  sizes: readonly number[],
-  dead: readonly (readonly (readonly number[])[])[] = [],
-  cacheBytes = 1 << 26,
-) {
-  const memory = new MemoryStore()
-  const blobs = new Map<string, Uint8Array>()
-  const fragments: Fragment[] = []
-  for (const [f, rows] of sizes.entries()) {
-    const draft = await stage(memory, rows)
-    const file = {
-      ...(draft.content as Exclude<Draft['content'], { blob: unknown }>),
-      fields: [1],
-    } satisfies AddedFile & StoredFile
-    const killed = dead[f] ?? []
-    const parts = killed.map((offsets, i) => {
-      blobs.set(`${f}/${i}`, new Uint8Array(Uint32Array.from(offsets).buffer))
-      return { slot: f, blob: i }
-    })
-    const count = killed.reduce((sum, offsets) => sum + offsets.length, 0)
-    const zones = { 1: draft.zones.get(0)! }
-    fragments.push({ id: f, rows, ids: { row0: 0 }, files: [file], dead: { parts, count }, zones })
-  }
-  const slots = { get: async (slot: number) => ({ blob: (i: number) => blobs.get(`${slot}/${i}`)! }) }
-  const store = new CountingStore(memory)
-  const source = createTableSource(store, slots as unknown as Slots, new Memory(cacheBytes))
-  const layout: Layout = {
-    table: 't',
-    version: 1,
-    schema: { id: 1, fields: [id, later] },
-    earlier: [],
-    indexes: [],
-    fragments,
-    next: { row: 0, frag: 9, field: 3 },
-  }
-  return { reader: new TableReader(source, 'tables/t', layout), fragments, store, source, layout }
-}
+import { passingBy } from '../../src/table/table-source.js'
+import { batchRows, id, later, openFragments } from '../support/fragments.js'
 
 describe('parts', () => {
   test('of one fragment cost the footer of that fragment, once', async () => {
-    const { reader, fragments, store } = await open([300_000, 20_000])
+    const { reader, fragments, store } = await openFragments([300_000, 20_000])
     const parts = await reader.partsOf(fragments[0]!)
     expect(parts.map(({ batch, first, rows }) => [batch, first, rows])).toEqual([
       [0, 0, batchRows],
@@ -94,7 +24,7 @@ describe('parts', () => {
   })
 
   test('are asked for again after a failure', async () => {
-    const { reader, fragments } = await open([20_000])
+    const { reader, fragments } = await openFragments([20_000])
     const [file] = fragments[0]!.files as [StoredFile]
     const lying = { ...fragments[0]!, rows: 20_001 }
     await expect(reader.partsOf(lying)).rejects.toMatchObject({ code: 18 })
@@ -105,7 +35,7 @@ describe('parts', () => {
   })
 
   test('a caller that gives up does not end the load of others', async () => {
-    const { reader, fragments } = await open([20_000])
+    const { reader, fragments } = await openFragments([20_000])
     const gone = new AbortController()
     const first = reader.partsOf(fragments[0]!, gone.signal)
     gone.abort(new Error('gone'))
@@ -115,7 +45,7 @@ describe('parts', () => {
 })
 
 test('zones are known without a read', async () => {
-  const { reader, fragments, store } = await open([20_000])
+  const { reader, fragments, store } = await openFragments([20_000])
   expect(reader.zone(fragments[0]!, id)).toEqual({ least: 0n, greatest: 19_999n, nulls: 0 })
   expect(reader.zone(fragments[0]!, later)).toEqual({ least: null, greatest: null, nulls: 20_000 })
   const { zones, ...old } = fragments[0]!
@@ -144,7 +74,7 @@ describe('living rows', () => {
           const lists = Array.from({ length: commits }, (_, c) =>
             killed.filter((_, i) => i % commits === c).sort((a, b) => a - b),
           )
-          const { reader, fragments } = await open([rows], [lists.filter(list => list.length > 0)])
+          const { reader, fragments } = await openFragments([rows], [lists.filter(list => list.length > 0)])
           for (const part of await reader.partsOf(fragments[0]!)) {
             const before = killed.filter(row => row < part.first).length
             expect(await reader.liveBefore(part)).toBe(part.first - before)
@@ -169,7 +99,7 @@ describe('living rows', () => {
           const lists = Array.from({ length: 5 }, (_, c) =>
             killed.filter((_, i) => i % 5 === c).sort((a, b) => a - b),
           )
-          const { source, layout } = await open([rows], [lists])
+          const { source, layout } = await openFragments([rows], [lists])
           const [fragment] = layout.fragments
           // The first one is asked for again at last: what it had must be as it was.
           for (const commits of [...versions, versions[0]!]) {
@@ -193,7 +123,7 @@ describe('living rows', () => {
   })
 
   test('a row past the fragment is damage', async () => {
-    const { reader, fragments } = await open([200_000], [[[5, 200_000]]])
+    const { reader, fragments } = await openFragments([200_000], [[[5, 200_000]]])
     const [, second] = await reader.partsOf(fragments[0]!)
     await expect(reader.live(second!)).rejects.toMatchObject({ code: 18 })
     await expect(reader.liveBefore(second!)).rejects.toMatchObject({ code: 18 })
@@ -208,7 +138,7 @@ describe('what is read', () => {
 
   test('in passing takes nothing away that is asked for again, and finds what is kept', async () => {
     // Eight batches, of which six fit.
-    const { source, layout, store } = await open([8 * batchRows], [], 6.5 * columnBytes)
+    const { source, layout, store } = await openFragments([8 * batchRows], [], 6.5 * columnBytes)
     const reader = new TableReader(source, 'tables/t', layout)
     const passing = new TableReader(passingBy(source), 'tables/t', layout)
     const parts = await reader.parts()
@@ -229,7 +159,7 @@ describe('what is read', () => {
       [1.5 * columnBytes, 0],
       [0, 0],
     ] as const) {
-      const { reader, store } = await open([2 * batchRows], [], cacheBytes)
+      const { reader, store } = await openFragments([2 * batchRows], [], cacheBytes)
       const parts = await reader.parts()
       store.reset()
       reader.prefetch(parts[1]!, [id, later])

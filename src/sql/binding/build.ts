@@ -22,6 +22,7 @@ import { castable } from '../kernels/cast.js'
 import { areComparable, mirrored } from '../kernels/compare.js'
 import { type Constants, distinctValues } from '../syntax/constant-list.js'
 import type { ArithmeticOp, CompareOp } from '../syntax/syntax.js'
+import { roundFloat } from '../values/floats.js'
 import { decimalLiteral, equalValue, fitComparison, integerRange, literalOf } from '../values/literal.js'
 import type { Scalar } from '../values/scalar.js'
 import { nanosPerUnit } from '../values/temporal.js'
@@ -168,7 +169,28 @@ export function membershipOfMany(operand: Bound, constants: Constants, at: Sourc
       : (values as readonly bigint[]).filter(value => value >= least && value <= greatest)
     return memberOf(operand, fitting, false, literalOf(first), at)
   }
+  if (type.kind === 'float' && !isTexts) {
+    const fitting = floatsAmong(values as readonly (bigint | number)[], type.bits)
+    return memberOf(operand, fitting, false, literalOf(first!), at)
+  }
   return membership(operand, values.map(literalOf), at)
+}
+
+/** The floats of so many bits that equal one of `numbers`, which ascend: each once, as `equalValue` has them. */
+function floatsAmong(numbers: readonly (bigint | number)[], bits: 16 | 32 | 64): readonly number[] {
+  const floats: number[] = []
+  for (const number of numbers) {
+    const float = roundFloat(bits, Number(number))
+    if (isFloat(number, float) && !Object.is(float, floats.at(-1))) floats.push(float)
+  }
+  return floats
+}
+
+/** Whole numbers must be floats as they are, others are brought to the precision of the floats they meet. */
+function isFloat(number: bigint | number, nearest: number): boolean {
+  if (typeof number === 'bigint') return Number.isFinite(nearest) && BigInt(nearest) === number
+  if (Number.isSafeInteger(number)) return nearest === number
+  return Number.isFinite(nearest) || !Number.isFinite(number)
 }
 
 /** `values` are distinct and of the operand's type; `first` is the first of the list as it was written. */

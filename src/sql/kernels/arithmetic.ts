@@ -168,8 +168,8 @@ const opCodes: Readonly<Record<ArithmeticOp, number>> = { '+': 0, '-': 1, '*': 2
 const safeLimit = 2 ** 53
 
 /**
- * Fills pairs of `out` as long as operands and results fit 32 bits, in two thirds of the time the next takes, and returns the first row
- * for which they do not.
+ * Fills pairs of `out` as long as operands and results fit 32 bits with a sign, and divisors are positive, in two thirds of the time
+ * the next takes; returns the first row of which that is not so.
  */
 function calculateSmall(
   code: number,

@@ -349,10 +349,10 @@ function isPair(pairs: Int32Array, at: number, low: number, high: number): numbe
   return Number(((pairs[at]! ^ low) | (pairs[at + 1]! ^ high)) === 0)
 }
 
-/** Rows below the first of `wanted`, or with `orEqual` not above it. */
+/** Rows below the pair `bound`, or with `orEqual` not above it. */
 function lessPair(
   pairs: Int32Array,
-  wanted: Int32Array,
+  bound: Int32Array,
   isSigned: boolean,
   orEqual: boolean,
   out: Uint32Array,
@@ -361,8 +361,8 @@ function lessPair(
 ): void {
   // Flipping the sign bit makes unsigned order signed.
   const flip = isSigned ? 0 : 0x80000000
-  const top = wanted[1]! ^ flip
-  const limit = (wanted[0]! ^ 0x80000000) + (orEqual ? 1 : 0)
+  const top = bound[1]! ^ flip
+  const limit = (bound[0]! ^ 0x80000000) + (orEqual ? 1 : 0)
   for (let w = 0, base = 0; base < length; w++, base += 32) {
     if (rows !== null && rows[w] === 0) continue
     const count = Math.min(32, length - base)

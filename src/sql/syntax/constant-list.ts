@@ -128,11 +128,12 @@ function blankEnd(text: string, at: number): number {
   }
 }
 
-/** The elements of a parameter in the same form; null where they are few or not all integers or texts. */
+/** The elements of a parameter in the same form; null where they are few or not all integers or texts, or an array of doubles. */
 export function constantsOf(items: ArrayLike<unknown>): Constants | null {
   if (items.length < leastLength) return null
   if (items instanceof BigInt64Array || items instanceof BigUint64Array) return items
-  return typeof items[0] === 'string' ? textsOf(items) : integersOf(items)
+  if (typeof items[0] === 'string') return textsOf(items)
+  return integersOf(items) ?? (items instanceof Float64Array ? items : null)
 }
 
 function textsOf(items: ArrayLike<unknown>): Constants | null {
@@ -162,8 +163,12 @@ function integersOf(items: ArrayLike<unknown>): Constants | null {
   return values
 }
 
-/** Every value once: texts in the order they appear in, integers in ascending order. */
-export function distinctValues(values: Constants): readonly (bigint | string)[] {
+/** Every value once: texts in the order they appear in, numbers in ascending order, NaN last, and 0 for -0. */
+export function distinctValues(values: Constants): readonly (bigint | number | string)[] {
+  if (values instanceof Float64Array) {
+    const sorted = values.map(value => value + 0).sort()
+    return Array.from(sorted).filter((value, i) => i === 0 || !Object.is(value, sorted[i - 1]))
+  }
   if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
     const sorted = values.slice().sort()
     const out: bigint[] = []

@@ -87,11 +87,11 @@ export interface LogicExpr extends Node {
 
 /**
  * Many constants of one kind without a node for each, as a long list has them: whole numbers, all within int64 or all
- * within uint64, or texts. The same value may stand in it several times.
+ * within uint64, doubles, or texts. The same value may stand in it several times.
  */
 export interface ConstantList extends Node {
   readonly kind: 'constants'
-  readonly values: BigInt64Array | BigUint64Array | readonly string[]
+  readonly values: BigInt64Array | BigUint64Array | Float64Array | readonly string[]
 }
 
 /** `list` is the elements as written, or the one parameter that holds them (`IN ?`). */
