@@ -67,7 +67,7 @@ class NearSearch {
     const { reader } = this.#source
     const { signal } = this.#pacer
     for (const segment of this.#index.segments) {
-      const living = yield* arrival(segment.living(fragment => reader.liveIn(fragment), signal))
+      const living = yield* arrival(segment.living(reader, signal))
       if (yield* this.#ask(segment, living)) continue
       for (const fragment of segment.fragments) yield* this.#measureIn(fragment, segment.covered(fragment))
     }

@@ -68,8 +68,7 @@ function* indexed(
   const opened = yield* arrival(segment.open(signal))
   let allowed: Bitset | null
   if (passing === null) {
-    allowed =
-      (yield* arrival(segment.living(fragment => reader.liveIn(fragment, signal), signal)))?.bits ?? null
+    allowed = (yield* arrival(segment.living(reader, signal)))?.bits ?? null
   } else {
     const rowsOf = (fragment: Fragment) => passing.get(fragment) ?? RowSet.none(fragment.rows)
     allowed = yield* arrival(segment.ordinalsOf(rowsOf, pacer))

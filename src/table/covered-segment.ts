@@ -27,6 +27,11 @@ export interface AllowedRows {
   readonly count: number
 }
 
+/** What knows the living rows of a fragment. */
+interface LivingRows {
+  liveIn(fragment: Fragment, pacer: Pacer): Promise<RowSet>
+}
+
 /** What is known of the rows of a fragment. */
 export type RowsOf = (fragment: Fragment) => Soon<RowSet>
 
@@ -95,13 +100,16 @@ export class SegmentReader<S> {
     return arrived(this.#version, this.#open(this.path, this.#covered.segment), signal)
   }
 
-  /** The ordinals whose rows live; null: all. `liveIn`: the living rows of a fragment. */
-  living(liveIn: RowsOf, signal?: AbortSignal): Soon<AllowedRows | null> {
+  /** The ordinals whose rows live; null: all. `reader`: that of the version. */
+  living(reader: LivingRows, signal?: AbortSignal): Soon<AllowedRows | null> {
     if (this.#isWhole) return null
     const { source, layout } = this.#version
     const key = `${this.path}@${layout.version}`
     // Whoever else waits for it does not give up with the first.
-    const make = async () => this.ordinalsOf(liveIn, new Pacer())
+    const make = async () => {
+      const pacer = new Pacer()
+      return this.ordinalsOf(fragment => reader.liveIn(fragment, pacer), pacer)
+    }
     return whenThere(arrived(this.#version, source.live.get(key, make, this.path), signal), bits => {
       this.#living ??= bits.count()
       return { bits, count: this.#living }

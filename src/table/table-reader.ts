@@ -33,6 +33,7 @@ import { arrowSchema, type TableField, type TableSchema } from '../manifest/tabl
 import { Bitset } from '../primitives/bitset.js'
 import type { Claim } from '../primitives/memory.js'
 import { NumberRuns } from '../primitives/number-runs.js'
+import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
@@ -248,14 +249,17 @@ export class TableReader {
   }
 
   /** The rows of a fragment that are alive. */
-  async liveIn(fragment: Fragment, signal?: AbortSignal): Promise<RowSet> {
+  async liveIn(fragment: Fragment, pacer: Pacer): Promise<RowSet> {
     const { rows, dead } = fragment
     if (dead.count === 0) return RowSet.all(rows)
     const bits = new Bitset(rows)
-    for (const { starts, ranks } of await this.#arrived(this.#deadOffsets(fragment), signal)) {
-      for (const [run, from] of starts.entries()) bits.addRange(from, from + ranks[run + 1]! - ranks[run]!)
+    for (const part of await this.partsOf(fragment, pacer.signal)) {
+      const live = await this.live(part, pacer.signal)
+      if (live === null) bits.addRange(part.first, part.first + part.rows)
+      else bits.addShifted(live, part.first)
+      await pacer.turn()
     }
-    return RowSet.ofBits(bits.not())
+    return RowSet.ofBits(bits)
   }
 
   /** How many rows of a part's fragment that come before the part are alive. */

@@ -9,7 +9,7 @@ import { takeBatch } from '../arrow/take.js'
 import type { FoldedDead } from '../manifest/change.js'
 import { type Fragment, fileKey, type Layout, onlyLostRows, runsKey } from '../manifest/layout.js'
 import { arrowSchema } from '../manifest/table-schema.js'
-import { Bitset } from '../primitives/bitset.js'
+import type { Bitset } from '../primitives/bitset.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -44,8 +44,7 @@ export async function compactFragments(
   async function* batches(): AsyncGenerator<Batch> {
     const source = new RowSource(reader, pacer)
     for (const fragment of from) {
-      const living = await livingIn(reader, fragment, pacer)
-      survivors.push(living)
+      survivors.push((await reader.liveIn(fragment, pacer)).asBits())
       yield* livingRows(source, fragment, ids, pacer)
     }
   }
@@ -94,17 +93,6 @@ async function* livingRows(
   }
 }
 
-async function livingIn(reader: TableReader, fragment: Fragment, pacer: Pacer): Promise<Bitset> {
-  const living = Bitset.full(fragment.rows)
-  for (const part of await reader.partsOf(fragment, pacer.signal)) {
-    const live = await reader.live(part, pacer.signal)
-    if (live === null) continue
-    for (let row = 0; row < part.rows; row++) if (!live.has(row)) living.remove(part.first + row)
-    await pacer.turn()
-  }
-  return living
-}
-
 /**
  * What `compacted` comes to on a newer version: the same rows, of which some may have died since. Null: its fragments are no
  * longer there, or have other columns, and the work was in vain.
@@ -130,7 +118,7 @@ export async function carriedOver(
     if (later !== undefined && !(sameFiles(fragment, later) && onlyLostRows(fragment, later))) return null
     // One that is gone has lost all its rows.
     if (later === undefined || later.dead.count !== fragment.dead.count) {
-      const still = later === undefined ? null : await livingIn(newer, later, pacer)
+      const still = later === undefined ? null : (await newer.liveIn(later, pacer)).asBits()
       const lost = (still === null ? living.clone() : living.clone().andNot(still)).toIndices()
       const ranks = living.ranks()
       died.push(lost.map(offset => before + living.rank(offset, ranks)))
@@ -179,8 +167,8 @@ export async function foldDead(
   target: StageTarget,
   pacer: Pacer,
 ): Promise<FoldedDead> {
-  const living = await livingIn(reader, fragment, pacer)
-  const bytes = NumberRuns.of(living.not().toIndices()).encode()
+  const dead = (await reader.liveIn(fragment, pacer)).toBits().not()
+  const bytes = NumberRuns.of(dead.toIndices()).encode()
   return [fragment.id, fragment.dead.parts.length, await storeRuns(bytes, target, pacer.signal)]
 }
 

@@ -68,7 +68,7 @@ export async function rowsRead(
   if (!livingOnly) return rowsIn(stretches)
   let living = 0
   for (const { fragment, from, to } of stretches) {
-    living += (await reader.liveIn(fragment, pacer.signal)).slice(from, to).count
+    living += (await reader.liveIn(fragment, pacer)).slice(from, to).count
     await pacer.turn()
   }
   return living

@@ -63,7 +63,7 @@ async function sampled(
   pacer: Pacer,
 ): Promise<readonly { readonly row: number; readonly terms: readonly string[] }[]> {
   try {
-    const rows = covered.and(await reader.liveIn(fragment, pacer.signal)).toIndices()
+    const rows = covered.and(await reader.liveIn(fragment, pacer)).toIndices()
     const step = Math.max(1, Math.ceil(rows.length / sampledRows))
     const samples: { row: number; terms: readonly string[] }[] = []
     for (let i = 0; i < rows.length; i += step) {
