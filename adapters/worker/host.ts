@@ -83,7 +83,7 @@ export function host(port: MessagePort, namespace: Hosted): void {
 
   const answers: Answers = {
     snapshot: (_, signal) => holdings.takeSnapshot(signal),
-    release: ({ held }) => holdings.release(held),
+    release: ({ held }) => holdings.release(held).then(() => undefined),
     begin: (_, signal) => holdings.begin(signal),
     end(ask, signal, id) {
       if (ask.aborted) abort(id)
@@ -93,7 +93,7 @@ export function host(port: MessagePort, namespace: Hosted): void {
       for await (const slot of namespace.watch({ signal })) if (slot !== than) return slot
       throw toldTo
     },
-    optimize: (_, signal) => namespace.optimize({ signal }),
+    optimize: (_, signal) => namespace.optimize({ signal }).then(() => undefined),
     verify({ repair, tellsProgress }, signal, id) {
       const onProgress = (progress: VerifyProgress) => say({ kind: 'progress', id, progress })
       return namespace.verify({ repair, signal, ...(tellsProgress && { onProgress }) })

@@ -18,6 +18,9 @@ import {
   unpackError,
 } from './messages.js'
 
+/** Milliseconds that a worker with nothing left to do has to exit by itself. */
+const exitMs = 2_000
+
 /** What becomes of a call whose worker dies: nothing, a write nobody knows of, or nothing ever as what it was for is gone. */
 type Fate = 'nothing' | 'unknown' | 'gone'
 
@@ -50,6 +53,7 @@ export class WorkerLink {
   readonly #pending = new Map<number, Pending>()
   readonly #opening = deferred<void>()
   readonly #closing = deferred<void>()
+  readonly #exit = deferred<void>()
   #lastId = 0
   #load = 0
   #death: SheafError | undefined
@@ -59,7 +63,10 @@ export class WorkerLink {
     this.#place = place
     worker.on('message', (message: FromWorker) => this.#hear(message))
     worker.once('error', cause => this.#die(String(cause), cause))
-    worker.once('exit', code => this.#die(`it exited with code ${code}`))
+    worker.once('exit', code => {
+      this.#exit.resolve()
+      this.#die(`it exited with code ${code}`)
+    })
   }
 
   /**
@@ -74,6 +81,7 @@ export class WorkerLink {
       signal?.throwIfAborted()
       await link.#opening.promise
     } catch (cause) {
+      if (signal?.aborted !== true) await link.#exited()
       await worker.terminate()
       throw cause
     } finally {
@@ -81,6 +89,16 @@ export class WorkerLink {
     }
     worker.unref()
     return link
+  }
+
+  /**
+   * Waits until a worker that has nothing left to do has exited, at most `exitMs`. Node 22 and later abort the process when
+   * `terminate` meets a worker that is about to exit.
+   */
+  async #exited(): Promise<void> {
+    const timer = setTimeout(this.#exit.resolve, exitMs)
+    await this.#exit.promise
+    clearTimeout(timer)
   }
 
   get isAlive(): boolean {
@@ -100,6 +118,7 @@ export class WorkerLink {
     }
     this.#worker.ref()
     await this.#closing.promise
+    await this.#exited()
     await this.#worker.terminate()
   }
 

@@ -26,12 +26,12 @@ export interface CallMessage {
 export interface Questions {
   /** The answer names the snapshot, in `CallMessage.held`. */
   readonly snapshot: { readonly ask: object; readonly answer: number }
-  readonly release: { readonly ask: { readonly held: number }; readonly answer: void }
+  readonly release: { readonly ask: { readonly held: number }; readonly answer: undefined }
   readonly begin: { readonly ask: object; readonly answer: TransactionStep }
   readonly end: { readonly ask: EndOfWork; readonly answer: TransactionStep }
   /** The newest slot, once it is another than `than`. */
   readonly watch: { readonly ask: { readonly than: number }; readonly answer: number }
-  readonly optimize: { readonly ask: object; readonly answer: void }
+  readonly optimize: { readonly ask: object; readonly answer: undefined }
   readonly verify: {
     readonly ask: { readonly repair: boolean; readonly tellsProgress: boolean }
     readonly answer: Verification

@@ -2,7 +2,8 @@ import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
 import { remoteOperations } from '../../../adapters/calls.js'
 import { WorkerLink } from '../../../adapters/worker/link.js'
-import { ErrorCode, SheafError } from '../../../src/errors.js'
+import { packError } from '../../../adapters/worker/messages.js'
+import { ErrorCode, invalidInput, SheafError } from '../../../src/errors.js'
 import type { Operations } from '../../../src/protocol/calls.js'
 import { operationNames } from '../../../src/protocol/operations.js'
 import { built } from '../built.js'
@@ -51,6 +52,38 @@ function counted(chunkBytes: number, count: number) {
   }
   return { state, chunks: chunks() }
 }
+
+describe('a worker that ends by itself', () => {
+  test('is not terminated before it has exited when it refuses to open', async () => {
+    const refusal = JSON.stringify({ kind: 'refused', error: packError(invalidInput('no such root')) })
+    const worker = new Worker(`require('node:worker_threads').parentPort.postMessage(${refusal})`, {
+      eval: true,
+    })
+    const events = recorded(worker)
+    await expect(WorkerLink.open(worker, 'the test')).rejects.toThrow('no such root')
+    expect(events).toEqual(['exit', 'terminate'])
+  })
+
+  test('is not terminated before it has exited when it is closed', async () => {
+    const worker = new Worker(built('test/adapters/worker/echo-worker.ts'))
+    const events = recorded(worker)
+    const link = await WorkerLink.open(worker, 'the test')
+    await link.close()
+    expect(events).toEqual(['exit', 'terminate'])
+  })
+
+  /** The order in which the worker exits and is terminated. */
+  function recorded(worker: Worker): string[] {
+    const events: string[] = []
+    worker.once('exit', () => events.push('exit'))
+    const terminate = worker.terminate.bind(worker)
+    worker.terminate = () => {
+      events.push('terminate')
+      return terminate()
+    }
+    return events
+  }
+})
 
 describe('calls', () => {
   test('every operation is answered', async () => {
