@@ -124,3 +124,15 @@ describe('a production install', () => {
     expect(existsSync(join(folder, 'app', 'node_modules', '.bin', 'sheaf'))).toBe(true)
   })
 })
+
+test('the lock file has an entry for every dependency it names, so that npm ci installs it', () => {
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+    packages: Record<string, Record<'dependencies' | 'optionalDependencies', Record<string, string>>>
+  }
+  const missing = Object.entries(packages).flatMap(([path, { dependencies, optionalDependencies }]) =>
+    Object.keys({ ...dependencies, ...optionalDependencies })
+      .filter(name => !(`node_modules/${name}` in packages) && !(`${path}/node_modules/${name}` in packages))
+      .map(name => `${path} needs ${name}`),
+  )
+  expect(missing).toEqual([])
+})

@@ -66,6 +66,21 @@ const listedAtOnce = 1024
 /** How many directories are remembered as checked or durable before all are forgotten. */
 const rememberedMax = 10_000
 
+/** Codes by which the system says that it made no link. */
+const refusals: ReadonlySet<string> = new Set([
+  'EACCES',
+  'EDQUOT',
+  'ELOOP',
+  'EMLINK',
+  'ENAMETOOLONG',
+  'ENOENT',
+  'ENOSPC',
+  'ENOTDIR',
+  'EPERM',
+  'EROFS',
+  'EXDEV',
+])
+
 const quiet = { throwIfNoEntry: false } as const
 // Windows has no such flag; there the file itself being a link is left unchecked.
 const readFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)
@@ -314,16 +329,20 @@ export class FileStore implements BlobStore {
       throw ioError(error, 'write', key)
     }
     signal?.throwIfAborted()
-    let directoryFd: number | null = null
+    let directoryFd: number | null
     try {
       directoryFd = openDirectory(this.#pathOf(directory))
-      linkSync(draft.path, this.#pathOf(key))
     } catch (error) {
-      if (directoryFd !== null) closeSync(directoryFd)
-      if (systemCode(error) === 'EEXIST') return 'taken'
       if (systemCode(error) === 'ENOENT') this.#forgetDirectories()
       throw ioError(error, 'write', key)
     }
+    let won = false
+    try {
+      won = this.#link(draft, key)
+    } finally {
+      if (!won && directoryFd !== null) closeSync(directoryFd)
+    }
+    if (!won) return 'taken'
     discard(draft)
     try {
       await syncDirectory(directoryFd)
@@ -337,6 +356,26 @@ export class FileStore implements BlobStore {
       throw new Ambiguous(`${key} is written, but may not survive a power loss`, { cause })
     }
     return 'won'
+  }
+
+  /**
+   * Links a draft to its name. Returns false where another file has that name.
+   * A network file system can report an error, EEXIST included, for a link that took effect: the link count of the draft
+   * tells. Throws `Ambiguous` where neither the count nor the error shows that nothing was linked.
+   */
+  #link(draft: Draft, key: string): boolean {
+    try {
+      linkSync(draft.path, this.#pathOf(key))
+      return true
+    } catch (error) {
+      const links = linksOf(draft)
+      if (links !== undefined && links > 1) return true
+      const code = systemCode(error) ?? ''
+      if (code === 'ENOENT') this.#forgetDirectories()
+      if (links === 1 && code === 'EEXIST') return false
+      if (refusals.has(code)) throw ioError(error, 'write', key)
+      throw new Ambiguous(`${key} may be written: linking it failed (${code})`, { cause: error })
+    }
   }
 
   /** Makes `directory` and what it stands in, durably. */
@@ -454,6 +493,15 @@ function makeOne(path: string): void {
     mkdirSync(path)
   } catch (error) {
     if (systemCode(error) !== 'EEXIST') throw error
+  }
+}
+
+/** How many names a draft has; undefined where the system does not say. */
+function linksOf({ path }: Draft): number | undefined {
+  try {
+    return lstatSync(path).nlink
+  } catch {
+    return undefined
   }
 }
 

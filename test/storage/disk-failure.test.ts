@@ -35,7 +35,16 @@ vi.mock('node:fs', async importOriginal => {
     openSync: sync('openSync', fs.openSync),
     writeSync: sync('writeSync', fs.writeSync),
     readSync: sync('readSync', fs.readSync),
-    linkSync: sync('linkSync', fs.linkSync),
+    linkSync: sync('linkSync', (from: string, to: string) => {
+      fs.linkSync(from, to)
+      const error = failure('linkSync, done')
+      if (error !== null) throw error
+    }),
+    lstatSync(...args: Parameters<typeof fs.lstatSync>) {
+      const error = String(args[0]).includes('/_tmp/') ? failure('lstatSync of a draft') : null
+      if (error !== null) throw error
+      return fs.lstatSync(...args)
+    },
     unlinkSync: sync('unlinkSync', fs.unlinkSync),
     fsync: later('fsync', fs.fsync),
     fdatasync: later('fdatasync', fs.fdatasync),
@@ -91,6 +100,45 @@ describe('FileStore on a failing disk', () => {
     const reopened = await open()
     expect(await reopened.putIfAbsent('d/k', one)).toBe('taken')
     await reopened.put('other', one)
+  })
+
+  test.each(['EIO', 'ETIMEDOUT', 'EEXIST'])(
+    'a link that took effect is a write that won, reported as %s',
+    async code => {
+      const store = await open()
+      await store.put('d/before', one)
+      failures.set('linkSync, done', code)
+      expect(await store.putIfAbsent('d/k', one)).toBe('won')
+      await store.put('d/own', one)
+      failures.clear()
+      expect(await store.putIfAbsent('d/k', Uint8Array.of(2))).toBe('taken')
+      expect(await store.get('d/k')).toEqual(one)
+      expect(readdirSync(join(path, '_tmp'))).toEqual([])
+    },
+  )
+
+  test.each(['EIO', 'ETIMEDOUT', 'ESTALE'])(
+    'a link that failed with %s leaves the outcome open',
+    async code => {
+      const store = await open()
+      await store.put('d/before', one)
+      failures.set('linkSync', code)
+      const error = await store.putIfAbsent('d/k', one).catch(error => error)
+      expect(error).toBeInstanceOf(Ambiguous)
+      expect(error.message).toContain(code)
+      failures.clear()
+      expect(await store.putIfAbsent('d/k', one)).toBe('won')
+    },
+  )
+
+  test('a taken name leaves the outcome open where the link count cannot be read', async () => {
+    const store = await open()
+    await store.put('d/before', one)
+    failures.set('linkSync, done', 'EEXIST')
+    failures.set('lstatSync of a draft', 'EIO')
+    await expect(store.putIfAbsent('d/k', one)).rejects.toBeInstanceOf(Ambiguous)
+    failures.clear()
+    expect(await store.get('d/k')).toEqual(one)
   })
 
   test('a directory whose parent cannot be synced is synced again before it is used', async () => {
