@@ -28,7 +28,7 @@ export interface MatchPhrase {
   readonly phrase: string
   /** Default: all that are searched. */
   readonly column?: string
-  /** How far the words may be from where the phrase has them, all together. Default 0. */
+  /** How many places each word may stand further behind the word before it than in the phrase. The words keep their order. Default 0. */
   readonly slop?: number
 }
 

@@ -155,7 +155,7 @@ export class Table<R extends object = Row> {
 
   /**
    * Begins a search: by `vector`, or without one a scan in row order. Several vectors are one query on a column of lists of vectors: the
-   * distance of a row is 1 - the sum, over them, of 1 - the distance of the row's vector that is nearest. On a column of vectors each is a
+   * distance of a row is the sum, over the query's vectors, of the distance of the nearest vector of the row. On a column of vectors each is a
    * query, with whose number (`query_index`) its rows begin. A string is words to look for, as `fullText` does. Nothing runs until the
    * rows are asked for.
    */

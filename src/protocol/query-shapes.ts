@@ -114,7 +114,10 @@ export type MatchQuery = Infer<typeof matchQuery>
 const phraseQuery = object({
   terms: required(string(), 'Phrase to look for.'),
   column: optional(string('nonEmpty'), 'Column; absent: those of the query.'),
-  slop: optional(integer(0), 'Most positions the terms may be apart; default 0.'),
+  slop: optional(
+    integer(0),
+    'Places that each term may stand further behind the term before it than in the phrase; the order is kept. Default 0.',
+  ),
 })
 export type PhraseQuery = Infer<typeof phraseQuery>
 

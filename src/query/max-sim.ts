@@ -1,7 +1,6 @@
 /**
- * Distances of rows that hold lists of vectors from a query of several (rule A-042). Each vector of the query is as similar to a row
- * as to the nearest of the row's vectors, similarity being 1 - distance; the row's distance is 1 - the sum of these, as in Lance. Of
- * a query of one vector it is the distance of the nearest.
+ * Distances of rows that hold lists of vectors from a query of several (rule A-042). Each vector of the query is as far from a row as
+ * from the nearest of the row's vectors. The row's distance is the sum of these distances, as in Lance.
  */
 import { distancesOf } from '../kernels/exact.js'
 import type { Metric } from '../kernels/metric.js'
@@ -45,9 +44,8 @@ export async function maxSims(
     }
     for (let i = 0; i < sums.length; i++) {
       offsets[found] = slice.rows[i]!
-      const distance = sums[i]! - (queries.length - 1)
       // Beyond float32 either way: ranks last, as in `metric.ts`.
-      distances[found++] = Number.isNaN(distance) ? Infinity : distance
+      distances[found++] = Number.isNaN(sums[i]!) ? Infinity : sums[i]!
     }
   }
   return { offsets: offsets.subarray(0, found), distances: distances.subarray(0, found) }

@@ -3,8 +3,6 @@
  * the same scores, up to the rounding of float32.
  *
  * - Stems: those of today's Snowball, where LanceDB's engine has an older generation. Of the words of the tests none differs but in Romanian.
- * - `slop`: how far the words of a phrase may be from where it has them, all together, in any order, as in Lucene: with 2, two neighbours may
- *   have changed places. LanceDB counts it anew between each word and the next, which must not stand before it. Two words in their order: the same rows.
  * - Lists: a phrase does not go on from one element into the next.
  * - Rows that no index covers: they count in the one corpus by which all rows are scored, and near words are found in them as in others.
  *   LanceDB scores what is in the index by that alone, and finds only the words themselves in other rows.
@@ -33,16 +31,6 @@ export const differingRows = [
 ]
 
 export const differences: Readonly<Record<string, Difference>> = {
-  'words of a phrase that changed places': {
-    query: ({ PhraseQuery }) => new PhraseQuery('river stone', 'body', { slop: 2 }),
-    ours: [0, 1, 2],
-    theirs: [0, 2],
-  },
-  'slop between each word and the next': {
-    query: ({ PhraseQuery }) => new PhraseQuery('river stone cloud', 'body', { slop: 2 }),
-    ours: [0],
-    theirs: [0, 2],
-  },
   'a phrase in two elements of a list': {
     query: ({ PhraseQuery }) => new PhraseQuery('stone cloud', 'tags'),
     ours: [],

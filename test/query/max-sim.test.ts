@@ -47,7 +47,7 @@ function distanceOf(
   const values = (kind === 'u8' ? Uint8Array : Float32Array).from(whole.flatMap(vector => Array.from(vector)))
   const rows = { kind, dim, rows: whole.length, values } as const
   const least = queries.map(query => Math.min(...distancesPlain(rows, Float32Array.from(query), metric)))
-  return Math.fround(least.reduce((sum, distance) => sum + distance, 0) - (queries.length - 1))
+  return Math.fround(least.reduce((sum, distance) => sum + distance, 0))
 }
 
 test('A-042 A-046 the rows nearest to all vectors of a query are found, whatever rows there are', async () => {
@@ -121,7 +121,7 @@ test('more vectors than are looked at together, and one row with more than that'
   })
   expect(found).toEqual(expected.sort((a, b) => a._distance - b._distance || a.id - b.id))
   // Vectors 3 to 1502 are those of row 1, and 1503 is the only one of row 3.
-  expect(found[0]).toEqual({ id: 1, _distance: 3 ** 2 + 0 + 1 - 2 })
+  expect(found[0]).toEqual({ id: 1, _distance: 3 ** 2 + 0 + 1 })
 })
 
 test('rows from before there was the column are not found, and one beyond float32 is found last', async () => {
@@ -172,8 +172,8 @@ describe('a query on lists of vectors', () => {
       .select(['id'])
       .toArray()
     expect(found).toEqual([
-      { id: 1, _distance: -1 },
-      { id: 2, _distance: expect.closeTo(1 - Math.SQRT2, 6) },
+      { id: 1, _distance: 0 },
+      { id: 2, _distance: expect.closeTo(2 - Math.SQRT2, 6) },
     ])
     expect(await docs.search([1, 0]).select(['id']).toArray()).toMatchObject([
       { id: 1, _distance: 0 },
@@ -188,6 +188,19 @@ describe('a query on lists of vectors', () => {
         .explain(),
     ).toContain('KNNVectorDistance: exact, "vs", cosine, k = 10, max-sim of 2 vectors')
     expect(await docs.search([[1, 0]]).analyze()).toMatch(/exact=3\]/)
+  })
+
+  test('of several vectors has distances from 0 on by cosine, and distanceRange finds rows by them', async () => {
+    const docs = await ns.openTable('docs')
+    const near = docs
+      .search([
+        [1, 0],
+        [0, 1],
+      ])
+      .select(['id'])
+    expect(await near.distanceRange(0, 0.2).toArray()).toEqual([{ id: 1, _distance: 0 }])
+    expect(await near.distanceRange(0.2, 1).toArray()).toMatchObject([{ id: 2 }])
+    expect(await near.distanceRange(undefined, 0).toArray()).toEqual([])
   })
 
   test('is refused where it fits no column', async () => {

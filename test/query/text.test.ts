@@ -130,6 +130,25 @@ describe('refused, with a word why', () => {
   })
 })
 
+test('a phrase keeps the order of its words at any slop', async () => {
+  const texts = ['quick fox', 'fox quick', 'quick brown fox', 'quick very brown fox', 'quick fox quick']
+  const table = await root.ns.createTable(
+    't',
+    texts.map(text => ({ text })),
+  )
+  const found = async (phrase: string, slop: number) => {
+    const rows = await table.search().fullText({ phrase, slop }).toArray()
+    return rows.map(({ text }) => text).sort()
+  }
+  expect(await found('quick fox', 0)).toEqual(['quick fox', 'quick fox quick'])
+  expect(await found('quick fox', 1)).toEqual(['quick brown fox', 'quick fox', 'quick fox quick'])
+  expect(await found('quick fox', 9)).toEqual(texts.filter(each => each !== 'fox quick').sort())
+  expect(await found('fox quick', 9)).toEqual(['fox quick', 'quick fox quick'])
+  // The slop is counted anew between each word and the next.
+  await table.add([{ text: 'one and two and three' }])
+  expect(await found('one two three', 1)).toEqual(['one and two and three'])
+})
+
 describe('rows by vector and by text, as one list', () => {
   const words = ['ape', 'bee', 'cow']
   const rows = Array.from({ length: 40 }, (_, i) => ({

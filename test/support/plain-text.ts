@@ -103,18 +103,15 @@ function standsIn(
   places: ReadonlyMap<string, readonly number[]>,
   { terms, slop }: SegmentQuery & { kind: 'phrase' },
 ): boolean {
-  const tries = (i: number, taken: readonly string[], from: readonly number[]): boolean => {
-    if (i === terms.length) return Math.max(...from) - Math.min(...from) <= slop
+  const tries = (i: number, before: number): boolean => {
+    if (i === terms.length) return true
     const { term, offset } = terms[i]!
-    return places
-      .get(term)!
-      .some(
-        place =>
-          !taken.includes(`${term} ${place}`) &&
-          tries(i + 1, [...taken, `${term} ${place}`], [...from, place - offset]),
-      )
+    return places.get(term)!.some(place => {
+      const late = i === 0 ? 0 : place - offset - before
+      return late >= 0 && late <= slop && tries(i + 1, place - offset)
+    })
   }
-  return tries(0, [], [])
+  return tries(0, 0)
 }
 
 /** The best first, equal ones by ordinal; and those that score as much as the last of `k`. */

@@ -125,7 +125,7 @@ export class TextOracle {
     if (tokens.length === 0) return found
     for (const [row, doc] of docs.entries()) {
       const places = tokens.map(({ term, position }) =>
-        (doc.at.get(term) ?? []).map(at => ({ at, by: at - position })),
+        (doc.at.get(term) ?? []).map(at => ({ by: at - position })),
       )
       if (places.some(({ length }) => length === 0) || !standsIn(places, slop)) continue
       let score = 0
@@ -165,16 +165,14 @@ function docOf(value: string | readonly (string | null)[] | null): Doc {
   return { at, length }
 }
 
-type Places = readonly (readonly { readonly at: number; readonly by: number }[])[]
+type Places = readonly (readonly { readonly by: number }[])[]
 
-/** Whether there is a choice of places, no place twice, that differ by no more than the slop. */
-function standsIn(places: Places, slop: number, chosen: readonly { at: number; by: number }[] = []): boolean {
+/** Whether there is a choice of places in which each follows the one before it, by no more than the slop too late. */
+function standsIn(places: Places, slop: number, chosen: readonly number[] = []): boolean {
   if (chosen.length === places.length) return true
-  return places[chosen.length]!.some(place => {
-    const all = [...chosen, place]
-    const shifts = all.map(({ by }) => by)
-    if (Math.max(...shifts) - Math.min(...shifts) > slop) return false
-    return !chosen.some(({ at }) => at === place.at) && standsIn(places, slop, all)
+  return places[chosen.length]!.some(({ by }) => {
+    const late = chosen.length === 0 ? 0 : by - chosen.at(-1)!
+    return late >= 0 && late <= slop && standsIn(places, slop, [...chosen, by])
   })
 }
 

@@ -21,8 +21,8 @@ export interface TermsQuery {
 }
 
 /**
- * Rows in which the terms stand in this order: where `position` in the text minus `offset` differs by at most `slop` between
- * them. Their score is that of all of the terms.
+ * Rows in which the terms stand in this order: from each term to the next, `position` in the text minus `offset` does not fall, and
+ * grows by at most `slop`. Their score is that of all of the terms.
  */
 export interface PhraseQuery {
   readonly kind: 'phrase'

@@ -1,6 +1,6 @@
 /**
- * Whether the terms of a phrase stand in a row as it says: each at a place of its own, the distances from where it would have them differing by
- * at most `slop`. A term that the phrase has twice needs two places.
+ * Whether the terms of a phrase stand in a row in their order: each term at least as far behind the one before it as in the phrase, and at most
+ * `slop` places further. The slop is counted anew between each term and the next, as in LanceDB.
  */
 import type { PhraseQuery } from '../query.js'
 import type { Leaf } from './leaf.js'
@@ -10,12 +10,9 @@ export class Phrase {
   /** By offset. */
   readonly #leaves: readonly Leaf[]
   readonly #offsets: readonly number[]
-  /** The one before it that has the same term; -1: none. */
-  readonly #twins: readonly number[]
-  readonly #positions: Uint32Array[]
-  /** How many they are. */
-  readonly #counts: Uint32Array
-  readonly #at: Uint32Array
+  /** Where the phrase may begin, as far as the terms looked at allow it; and the same for one more term. */
+  #begins = new Int32Array(16)
+  #next = new Int32Array(16)
 
   /** `leaves`: of its terms, in their order. */
   constructor({ terms, slop }: PhraseQuery, leaves: readonly Leaf[]) {
@@ -23,61 +20,42 @@ export class Phrase {
     this.#slop = slop
     this.#leaves = order.map(i => leaves[i]!)
     this.#offsets = order.map(i => terms[i]!.offset)
-    const seen = new Map<string, number>()
-    this.#twins = order.map((i, place) => {
-      const { term } = terms[i]!
-      const twin = seen.get(term) ?? -1
-      seen.set(term, place)
-      return twin
-    })
-    this.#positions = order.map(() => none)
-    this.#counts = new Uint32Array(order.length)
-    this.#at = new Uint32Array(order.length)
   }
 
   /** Whether the row matches at which all leaves stand. */
   matches(): boolean {
-    const { length } = this.#leaves
-    for (let i = 0; i < length; i++) {
+    let count = 0
+    for (let i = 0; i < this.#leaves.length; i++) {
       const leaf = this.#leaves[i]!
-      this.#counts[i] = leaf.frequency
-      this.#positions[i] = leaf.positions()
+      const { frequency } = leaf
+      if (this.#next.length < frequency) this.#next = new Int32Array(2 * frequency)
+      count = i === 0 ? this.#first(leaf.positions(), frequency) : this.#follow(leaf, i, count)
+      if (count === 0) return false
+      const swapped = this.#begins
+      this.#begins = this.#next
+      this.#next = swapped
     }
-    return this.#fits()
+    return true
   }
 
-  /**
-   * Goes through the least choices of places that keep each term at `least` or further on from where the phrase would begin. Equal terms take
-   * places in the order of their offsets: exchanging two that do not never spreads them more. With a greater `least` no term moves back, so
-   * the choice that matches, if there is one, is not passed over by making it more than the nearest or what the furthest allows.
-   */
-  #fits(): boolean {
-    const lists = this.#positions
-    const counts = this.#counts
-    const offsets = this.#offsets
-    const twins = this.#twins
-    const at = this.#at
-    const slop = this.#slop
-    at.fill(0)
-    let least = -Infinity
-    for (;;) {
-      let [nearest, furthest] = [Infinity, -Infinity]
-      for (let i = 0; i < lists.length; i++) {
-        const list = lists[i]!
-        const twin = twins[i]!
-        let place = at[i]!
-        if (twin >= 0 && place <= at[twin]!) place = at[twin]! + 1
-        while (place < counts[i]! && list[place]! - offsets[i]! < least) place++
-        if (place >= counts[i]!) return false
-        at[i] = place
-        const from = list[place]! - offsets[i]!
-        if (from < nearest) nearest = from
-        if (from > furthest) furthest = from
-      }
-      if (furthest - nearest <= slop) return true
-      least = Math.max(nearest + 1, furthest - slop)
+  #first(positions: Uint32Array, frequency: number): number {
+    for (let i = 0; i < frequency; i++) this.#next[i] = positions[i]! - this.#offsets[0]!
+    return frequency
+  }
+
+  /** Of the places of term `i`, keeps those that follow one of the `count` begins: from there on, up to `slop` further. */
+  #follow(leaf: Leaf, i: number, count: number): number {
+    const positions = leaf.positions()
+    const { frequency } = leaf
+    const offset = this.#offsets[i]!
+    let kept = 0
+    let at = 0
+    for (let j = 0; j < frequency; j++) {
+      const begin = positions[j]! - offset
+      while (at < count && this.#begins[at]! < begin - this.#slop) at++
+      if (at === count) break
+      if (this.#begins[at]! <= begin) this.#next[kept++] = begin
     }
+    return kept
   }
 }
-
-const none = new Uint32Array(0)
