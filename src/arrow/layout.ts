@@ -111,16 +111,28 @@ export function asBytes(view: ArrayBufferView): Uint8Array {
 
 /** Bytes that the rows of a column take in its buffers, dictionary and children included. */
 export function columnBytes(column: Column): number {
-  const { type, length } = column
-  let total = column.validity === null ? 0 : bitmapBytes(length)
-  if (type.kind === 'bool') total += bitmapBytes(length)
-  else total += cellBytes(type) * length
-  if (column.offsets !== null) {
-    total += 4 * (length + 1)
-    if (column.values !== null) total += column.offsets[length]!
+  return rowBytes(column, column.length) + dictionaryBytes(column)
+}
+
+/** Bytes that the first `rows` rows of a column take in its buffers, children included, without dictionaries. */
+export function rowBytes(column: Column, rows: number): number {
+  const { type, offsets, values, children } = column
+  let total = column.validity === null ? 0 : bitmapBytes(rows)
+  total += type.kind === 'bool' ? bitmapBytes(rows) : cellBytes(type) * rows
+  let childRows = type.kind === 'fixed_size_list' ? rows * type.size : rows
+  if (offsets !== null) {
+    childRows = offsets[rows]!
+    total += 4 * (rows + 1)
+    if (values !== null) total += childRows
   }
-  for (const child of column.children) total += columnBytes(child)
-  return column.dictionary === null ? total : total + columnBytes(column.dictionary)
+  for (const child of children) total += rowBytes(child, childRows)
+  return total
+}
+
+function dictionaryBytes({ dictionary, children }: Column): number {
+  let total = dictionary === null ? 0 : columnBytes(dictionary)
+  for (const child of children) total += dictionaryBytes(child)
+  return total
 }
 
 /** `columnBytes` of all columns. */

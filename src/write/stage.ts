@@ -6,7 +6,6 @@ import type { Batch } from '../arrow/column.js'
 import { concatBatches } from '../arrow/concat.js'
 import { IpcFileWriter } from '../arrow/file-writer.js'
 import { encodeBatch } from '../arrow/inline-batch.js'
-import { batchBytes, columnBytes } from '../arrow/layout.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { runPaced } from '../arrow/steps.js'
 import type { Schema } from '../arrow/types.js'
@@ -16,6 +15,7 @@ import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import { hasZones, joinZones, writeZone, type Zone, type ZoneRecord, zoneOf } from '../sql/zones/zone.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import { Rebatcher } from './rebatcher.js'
 
 /** Rows of an entry that are at most this many bytes ride in the slot (STORAGE S11). */
 export const inlineBytes = 64 * 1024
@@ -23,9 +23,6 @@ export const inlineBytes = 64 * 1024
 const batchRows = 128 * 1024
 /** A batch is gathered in memory before it is written. */
 const batchBytesMax = 128 * 1024 * 1024
-/** Incoming batches of fewer rows, and fewer bytes, are joined. */
-const smallRows = 1024
-const smallBytes = 256 * 1024
 /** Rows of one fragment. */
 const fragmentRows = 1024 * 1024
 /** Columns of a fragment whose zones are kept: the first of those that have any. */
@@ -94,7 +91,7 @@ async function fromSource<T>(
   pacer: Pacer,
   work: (source: Rebatcher) => Promise<T>,
 ): Promise<T> {
-  const source = new Rebatcher(batches, pacer)
+  const source = new Rebatcher(batches, pacer, { column: segmentBytes, batch: batchBytesMax })
   try {
     return await work(source)
   } finally {
@@ -190,85 +187,4 @@ export class ZoneCollector {
   records(): ReadonlyMap<number, ZoneRecord> {
     return new Map([...this.#zones].map(([column, zone]) => [column, writeZone(zone)]))
   }
-}
-
-/** Cuts and joins incoming batches of any size; holds at most one batch more than it was asked for. */
-class Rebatcher {
-  readonly #source: AsyncIterator<Batch> | Iterator<Batch>
-  readonly #pacer: Pacer
-  #waiting: Batch[] = []
-
-  constructor(batches: AsyncIterable<Batch> | Iterable<Batch>, pacer: Pacer) {
-    this.#source =
-      Symbol.asyncIterator in batches ? batches[Symbol.asyncIterator]() : batches[Symbol.iterator]()
-    this.#pacer = pacer
-  }
-
-  /** Everything there is, if it is at most `bytes`; else null, and nothing is lost. */
-  async drainUpTo(bytes: number): Promise<Batch[] | null> {
-    let size = 0
-    while (await this.#pull()) {
-      size += batchBytes(this.#waiting.at(-1)!)
-      if (size > bytes) return null
-    }
-    return this.#waiting.splice(0)
-  }
-
-  /** Tells the source that no more is wanted; after its end that does nothing. */
-  async close(): Promise<void> {
-    await this.#source.return?.()
-  }
-
-  async ended(): Promise<boolean> {
-    return this.#waiting.length === 0 && !(await this.#pull())
-  }
-
-  /** Batches of together at most `rows` rows, fewer where they would take too many bytes; none at the end. */
-  async take(rows: number): Promise<Batch[]> {
-    const taken: Batch[] = []
-    let count = 0
-    let room = rows
-    while (count < room && !(await this.ended())) {
-      const next = this.#waiting.shift()!
-      room = Math.min(room, roomFor(next))
-      const fits = Math.min(next.length, room - count)
-      if (fits < next.length) this.#waiting.unshift(sliceBatch(next, fits, next.length - fits))
-      if (fits <= 0) break
-      taken.push(fits < next.length ? sliceBatch(next, 0, fits) : next)
-      count += fits
-    }
-    return taken
-  }
-
-  /** Fetches the next batch, or several small ones made one: what follows costs by the piece. False at the end. */
-  async #pull(): Promise<boolean> {
-    const pieces: Batch[] = []
-    let rows = 0
-    let bytes = 0
-    while (rows < smallRows && bytes < smallBytes) {
-      await this.#pacer.turn()
-      const next = await this.#source.next()
-      if (next.done) break
-      if (next.value.length === 0) continue
-      pieces.push(next.value)
-      rows += next.value.length
-      bytes += batchBytes(next.value)
-    }
-    if (pieces.length === 0) return false
-    this.#waiting.push(concatBatches(pieces))
-    return true
-  }
-}
-
-/** How many rows like those of `batch` fit into one. */
-function roomFor(batch: Batch): number {
-  let widest = 1
-  let all = 1
-  for (const column of batch.columns) {
-    const bytes = columnBytes(column)
-    widest = Math.max(widest, bytes)
-    all += bytes
-  }
-  const share = Math.min(segmentBytes / widest, batchBytesMax / all)
-  return Math.max(1, Math.floor(batch.length * share))
 }

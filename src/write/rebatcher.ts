@@ -1,0 +1,111 @@
+/** Cuts and joins incoming batches of any size into batches that are bounded in rows and bytes. */
+import type { Batch } from '../arrow/column.js'
+import { concatBatches } from '../arrow/concat.js'
+import { batchBytes, rowBytes } from '../arrow/layout.js'
+import { sliceBatch } from '../arrow/slice.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { partitionPoint } from '../primitives/partition-point.js'
+
+/** Incoming batches of fewer rows, and fewer bytes, are joined. */
+const smallRows = 1024
+const smallBytes = 256 * 1024
+
+/** Most bytes of what `take` gives, dictionaries not counted. A single row may have more. */
+export interface ByteLimits {
+  /** Of each column. */
+  readonly column: number
+  /** Of all columns together. */
+  readonly batch: number
+}
+
+/** Holds at most one batch more than it was asked for. */
+export class Rebatcher {
+  readonly #source: AsyncIterator<Batch> | Iterator<Batch>
+  readonly #pacer: Pacer
+  readonly #limits: ByteLimits
+  #waiting: Batch[] = []
+
+  constructor(batches: AsyncIterable<Batch> | Iterable<Batch>, pacer: Pacer, limits: ByteLimits) {
+    this.#source =
+      Symbol.asyncIterator in batches ? batches[Symbol.asyncIterator]() : batches[Symbol.iterator]()
+    this.#pacer = pacer
+    this.#limits = limits
+  }
+
+  /** Everything there is, if it is at most `bytes`; else null, and nothing is lost. */
+  async drainUpTo(bytes: number): Promise<Batch[] | null> {
+    let size = 0
+    while (await this.#pull()) {
+      size += batchBytes(this.#waiting.at(-1)!)
+      if (size > bytes) return null
+    }
+    return this.#waiting.splice(0)
+  }
+
+  /** Tells the source that no more is wanted; after its end that does nothing. */
+  async close(): Promise<void> {
+    await this.#source.return?.()
+  }
+
+  async ended(): Promise<boolean> {
+    return this.#waiting.length === 0 && !(await this.#pull())
+  }
+
+  /**
+   * The next rows: at most `rows` of them (at least 1), and together within the byte limits, or one row. No batch at the end.
+   */
+  async take(rows: number): Promise<Batch[]> {
+    const taken: Batch[] = []
+    const bytes: number[] = []
+    let count = 0
+    while (count < rows && !(await this.ended())) {
+      const next = this.#waiting[0]!
+      const most = Math.min(next.length, rows - count)
+      const fits = Math.max(this.#fitting(next, most, bytes), count === 0 ? 1 : 0)
+      if (fits === 0) break
+      this.#waiting.shift()
+      if (fits < next.length) this.#waiting.unshift(sliceBatch(next, fits, next.length - fits))
+      const some = sliceBatch(next, 0, fits)
+      for (const [i, column] of some.columns.entries()) bytes[i] = (bytes[i] ?? 0) + rowBytes(column, fits)
+      taken.push(some)
+      count += fits
+      if (fits < most) break
+    }
+    return taken
+  }
+
+  /** How many of the first `most` rows of a batch fit behind rows that take so many bytes of each column. */
+  #fitting({ columns }: Batch, most: number, bytes: readonly number[]): number {
+    const { column: columnLimit, batch: batchLimit } = this.#limits
+    const isTooMuch = (rows: number) => {
+      let all = 0
+      for (const [i, column] of columns.entries()) {
+        const own = (bytes[i] ?? 0) + rowBytes(column, rows)
+        if (own > columnLimit) return true
+        all += own
+      }
+      return all > batchLimit
+    }
+    if (!isTooMuch(most)) return most
+    return partitionPoint(most, i => !isTooMuch(i + 1))
+  }
+
+  /** Fetches the next batch, or several small ones made one: what follows costs by the piece. False at the end. */
+  async #pull(): Promise<boolean> {
+    const pieces: Batch[] = []
+    let rows = 0
+    let bytes = 0
+    while (rows < smallRows && bytes < smallBytes) {
+      await this.#pacer.turn()
+      const next = await this.#source.next()
+      if (next.done) break
+      if (next.value.length === 0) continue
+      pieces.push(next.value)
+      rows += next.value.length
+      bytes += batchBytes(next.value)
+    }
+    if (pieces.length === 0) return false
+    this.#waiting.push(concatBatches(pieces))
+    return true
+  }
+}
