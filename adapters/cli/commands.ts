@@ -21,6 +21,14 @@ Secrets on a command line are seen by everybody on the machine who lists process
         type: 'flag',
         help: 'listen for other machines although nobody is asked who they are',
       },
+      'allow-host': {
+        type: 'texts',
+        help: 'more host names to answer to; others are refused where nobody is asked who they are (default localhost and the address)',
+      },
+      'allow-origin': {
+        type: 'texts',
+        help: 'origins of web pages that may call, as https://app.example (default none)',
+      },
       'api-keys': { type: 'secrets', help: 'accepted in x-api-key; may be repeated' },
       'api-keys-file': { type: 'path', help: 'the same from a file, one name=secret a line' },
       tokens: { type: 'secrets', help: 'accepted in Authorization: Bearer; may be repeated' },

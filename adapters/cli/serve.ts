@@ -31,13 +31,15 @@ export async function serveDirectory(command: Call<'serve'>): Promise<void> {
 }
 
 async function serveOptions(command: Call<'serve'>): Promise<ServeOptions> {
-  const { port, host, basePath, allowAnonymous, contextPrefix } = command
+  const { port, host, basePath, allowAnonymous, allowHost, allowOrigin, contextPrefix } = command
   const auth = await authOptions(command)
   return {
     port,
     host,
     basePath,
     allowAnonymous,
+    allowHosts: allowHost,
+    allowOrigins: allowOrigin,
     contextPrefixes: contextPrefix?.map(prefix => prefix.toLowerCase()),
     auth,
     limits: limitsOf(command),

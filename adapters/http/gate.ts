@@ -1,10 +1,10 @@
 /** Who gets in. */
-import { isIPv4 } from 'node:net'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { formatId } from '../../src/protocol/identifiers.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import type { Identity } from '../../src/protocol/request-fields.js'
 import { type JwtOptions, tokenVerifier, type VerifyToken } from './jwt.js'
+import { isLoopback } from './loopback.js'
 import type { NamedObject } from './named-objects.js'
 import { Secrets } from './secrets.js'
 
@@ -160,10 +160,4 @@ export function checkBinding(
       hint: 'give auth, or set allowAnonymous: true',
     },
   )
-}
-
-/** Other names are not looked up: what they mean may change. */
-function isLoopback(host: string): boolean {
-  const address = host.toLowerCase().replace(/^::ffff:(?=\d)/, '')
-  return address === 'localhost' || address === '::1' || (isIPv4(address) && address.startsWith('127.'))
 }

@@ -16,6 +16,16 @@ export interface ServeOptions {
   readonly authorize?: Authorize | undefined
   /** Listen on an address that other machines reach although `auth` is not given. Default false: that is refused. */
   readonly allowAnonymous?: boolean | undefined
+  /**
+   * More host names that the server answers to, without port, beside `host`, the addresses it listens on, and `localhost`. A request whose `Host` is
+   * none of these is refused with code 15. Default: none; with `auth`, any name is answered to unless this option is given.
+   */
+  readonly allowHosts?: readonly string[] | undefined
+  /**
+   * Origins whose web pages may call the server and read its replies (CORS), as browsers send them: `https://app.example`. Requests of pages of other
+   * origins are refused with code 15. Default: only pages that this server itself is the origin of.
+   */
+  readonly allowOrigins?: readonly string[] | undefined
   readonly limits?: Partial<Limits> | undefined
   /** Header fields that are context, by the rest of their name, begin with one of these, in lower case. Default `x-sheaf-ctx-`, `x-ns-ctx-`, `x-lance-ctx-`. */
   readonly contextPrefixes?: readonly string[] | undefined

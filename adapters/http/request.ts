@@ -3,6 +3,8 @@ import { invalidInput, quote } from '../../src/errors.js'
 import { type Dialect, dialectOf } from './dialect.js'
 
 export interface Target {
+  /** Host and port where the client sent a whole URL, as it does to a proxy; undefined where it sent a path. */
+  readonly authority: string | undefined
   /** As sent, without the query. */
   readonly path: string
   /** Below the base path, without trailing slash; null outside of it. */
@@ -15,13 +17,14 @@ export interface Target {
 /** The parts of a request target. Segments stay percent-encoded, and `.` and `..` are names like any other. */
 export function readTarget(url: string, basePath: string): Target {
   // Who speaks to a proxy sends the whole URL; servers take that too (RFC 9112, 3.2.2).
-  const [path, query] = splitOnce(url.replace(/^https?:\/\/[^/?]*/i, ''), '?')
+  const [whole = '', authority] = /^https?:\/\/([^/?]*)/i.exec(url) ?? []
+  const [path, query] = splitOnce(url.slice(whole.length), '?')
   const dialect = dialectOf(path)
   const inside = path === basePath || path.startsWith(`${basePath}/`)
   const rest = inside ? path.slice(basePath.length, dialect === 'lance' ? -1 : undefined) : null
   // Lance's namespace client encodes paths as it would a form; its remote client sends a plus sign as it is.
   const route = dialect === 'namespace' && rest !== null ? rest.replaceAll('+', '%20') : rest
-  return { path, route, query, dialect }
+  return { authority, path, route, query, dialect }
 }
 
 /** What comes before `route` in the path. */

@@ -21,6 +21,7 @@ import { Handling, type Served } from './handling.js'
 import { settleLimits } from './limits.js'
 import { Metrics } from './metrics.js'
 import type { RequestRecord, ServeOptions } from './options.js'
+import { Pages } from './pages.js'
 import type { Particulars } from './particulars.js'
 import { patienceFor } from './patience.js'
 import { type Exchange, noProxy, notHttp, refuse } from './refusal.js'
@@ -55,6 +56,7 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
     throw invalidInput(`port must be an integer of 0 to 65535, got ${quote(port)}`)
   }
   checkBinding(host, options)
+  const pages = new Pages(host, options)
   const limits = settleLimits(options.limits ?? {})
   // A server outlives the installation of a newer package over its own.
   await loadAll()
@@ -120,13 +122,15 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
     let error: unknown
     try {
       checkHead(request, expects)
-      reply = await (systemReply(target.route, system, () => handling.admit(request, particulars)) ??
-        called())
+      reply =
+        pages.answer(request, target, found) ??
+        (await (systemReply(target.route, system, () => handling.admit(request, particulars)) ?? called()))
     } catch (cause) {
       error = cause
       const shown = isGone(request, response) ? clientGone : presentable(cause)
       reply = errorReply(shown, target.path, target.dialect, operation)
     }
+    reply = { ...reply, headers: [...reply.headers, ...pages.fieldsFor(request)] }
     const { status } = reply
     const { principal, database, requestId, context } = particulars
     let recorded = false
@@ -244,10 +248,16 @@ const clientGone = invalidInput('the client did not wait for the reply', { statu
 type Expects = 'nothing' | 'to be told to send' | 'something else'
 
 /** What HTTP itself demands of the head of a request. */
-function checkHead({ headers, httpVersion }: IncomingMessage, expects: Expects): void {
+function checkHead({ headers, rawHeaders, httpVersion }: IncomingMessage, expects: Expects): void {
   if (headers.host === undefined && httpVersion === '1.1') {
     throw invalidInput('the request is not valid HTTP: it has no header field Host')
   }
+  // Who looks at one of them before the server does must mean the same host (RFC 9112, 3.2). Names and values take turns.
+  const hosts = rawHeaders.filter(
+    (name, i) => i % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host',
+  )
+  if (hosts.length > 1)
+    throw invalidInput('the request is not valid HTTP: it has the header field Host twice')
   if (expects === 'something else') {
     throw invalidInput(`nobody here can do what the client expects: ${quote(headers.expect)}`, {
       status: 417,

@@ -31,7 +31,7 @@ function signalled<T = void>(): { readonly promise: Promise<T>; readonly fire: (
   return { promise, fire }
 }
 
-const host = 'host: sheaf\r\n'
+const host = 'host: localhost\r\n'
 const exists = `POST /v1/table/t/exists HTTP/1.1\r\n${host}content-length: 0\r\nconnection: close\r\n\r\n`
 
 describe('malformed input gets its error, and the server goes on', () => {

@@ -96,7 +96,7 @@ describe('context', () => {
     const url = await start(echo())
     const [reply] = await sendRaw(
       url,
-      `POST ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-request-id: caf\u00e9\r\ncontent-length: 0\r\n\r\n`,
+      `POST ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx-request-id: caf\u00e9\r\ncontent-length: 0\r\n\r\n`,
     )
     expect(reply!.status).toBe(200)
   })

@@ -126,7 +126,7 @@ describe('authentication', () => {
       const socket = dial(url)
       const replies = repliesOf(socket)
       socket.write(
-        `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer wrong\r\ncontent-length: 1000\r\n\r\n`,
+        `POST ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer wrong\r\ncontent-length: 1000\r\n\r\n`,
       )
       await new Promise(resolve => socket.once('data', resolve))
       socket.destroy()
@@ -141,7 +141,7 @@ describe('authentication', () => {
     ['a token and a key, one right', ['authorization: Bearer x', 'x-api-key: key-of-robot'], 200],
   ])('sent twice: %s', async (_, fields, status) => {
     const { url } = await startEcho({ auth })
-    const lines = [`POST ${describePath} HTTP/1.1`, 'host: x', 'connection: close', ...fields]
+    const lines = [`POST ${describePath} HTTP/1.1`, 'host: localhost', 'connection: close', ...fields]
     const [reply] = await sendRaw(url, `${lines.join('\r\n')}\r\n\r\n`)
     expect(reply!.status).toBe(status)
   })
@@ -441,7 +441,7 @@ describe('authorize', () => {
     const { url } = await startAsking(() => false)
     const socket = dial(url)
     const replies = repliesOf(socket)
-    socket.write('POST /v1/table/t/insert HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n')
+    socket.write('POST /v1/table/t/insert HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n')
     await new Promise(resolve => socket.once('data', resolve))
     socket.destroy()
     expect((await replies)[0]!.status).toBe(403)

@@ -191,7 +191,7 @@ export class Hostile {
     const target = route.path.replace(/\{\w+\}/g, fill) + slash + query
     const isSpaced = /[\s\u007f-\uffff]/.test(target)
     const type = fields.includes('content-type') ? '' : 'content-type: application/json\r\n'
-    const head = `${method} ${target} HTTP/1.1\r\nhost: sheaf\r\n${type}${fields}`
+    const head = `${method} ${target} HTTP/1.1\r\nhost: localhost\r\n${type}${fields}`
     const isHead = method === 'HEAD'
     if (this.#chance(0.8) || bytes.length === 0) {
       const framed = Buffer.concat([Buffer.from(`${head}content-length: ${bytes.length}\r\n\r\n`), bytes])
@@ -408,8 +408,8 @@ export class Hostile {
   /** What is no HTTP, or two requests where one was announced: the second would drop the table that is looked at. */
   #badFrame(): Made {
     const line = 'POST /v1/table/t/exists HTTP/1.1\r\n'
-    const host = 'host: sheaf\r\n'
-    const inner = 'POST /v1/table/kept/drop HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n'
+    const host = 'host: localhost\r\n'
+    const inner = 'POST /v1/table/kept/drop HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n'
     const head = line + host
     const hopeless = this.#chance(0.75)
     const text = hopeless

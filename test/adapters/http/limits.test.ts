@@ -29,7 +29,7 @@ afterEach(async () => {
   server = undefined
 })
 
-const host = 'host: sheaf\r\n'
+const host = 'host: localhost\r\n'
 const exists = '/v1/table/t/exists'
 
 /** Calls that wait until they are let go. */

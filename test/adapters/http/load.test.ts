@@ -59,7 +59,7 @@ function post(path: string, body: string | Uint8Array, last: boolean): Buffer {
   const bytes = Buffer.from(body as string)
   const type = typeof body === 'string' ? 'application/json' : 'application/vnd.apache.arrow.stream'
   const close = last ? 'connection: close\r\n' : ''
-  const head = `POST ${path} HTTP/1.1\r\nhost: sheaf\r\ncontent-type: ${type}\r\n${close}content-length: ${bytes.length}\r\n\r\n`
+  const head = `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: ${type}\r\n${close}content-length: ${bytes.length}\r\n\r\n`
   return Buffer.concat([Buffer.from(head), bytes])
 }
 

@@ -21,7 +21,7 @@ afterEach(async () => {
   server = undefined
 })
 
-const host = 'host: sheaf\r\n'
+const host = 'host: localhost\r\n'
 
 async function metricsOf(url: string): Promise<readonly Sample[]> {
   const reply = await ask(url, { method: 'GET', path: '/metrics' })
