@@ -46,6 +46,7 @@ export interface Kernel {
   sumWords(bytes: number): number
   openNearest(heap: number, k: number, allowed: number): void
   offerNearest(distances: number, ordinals: number, count: number, base: number): void
+  heldNearest(): number
   closeNearest(): number
   scanFloats(
     list: number,
@@ -268,6 +269,7 @@ function guarded(kernel: Kernel): Kernel {
     sumWords: guard('sumWords', kernel.sumWords),
     openNearest: guard('openNearest', kernel.openNearest),
     offerNearest: guard('offerNearest', kernel.offerNearest),
+    heldNearest: guard('heldNearest', kernel.heldNearest),
     closeNearest: guard('closeNearest', kernel.closeNearest),
     scanFloats: guard('scanFloats', kernel.scanFloats),
     scanBytes: guard('scanBytes', kernel.scanBytes),

@@ -1,7 +1,7 @@
 /** The nearest rows of several lists, scanned one after the other in one arena (wasm/lists.ts): open, any number of scans, close. */
 import { assert } from '../errors.js'
 import type { Arena } from './arena.js'
-import { type Hits, Nearest, readHits } from './nearest.js'
+import { type Hits, Nearest, readHits, readKeys } from './nearest.js'
 
 /** What is open in an arena. */
 interface Open {
@@ -59,6 +59,12 @@ export function offerNearest(
     const distance = Math.fround(floats[i]! + added)
     nearest!.offer(Number.isNaN(distance) ? Infinity : distance, ordinal)
   }
+}
+
+/** The nearest of all that were offered since `openNearest`, in any order; more may be offered. */
+export function heldNearest(arena: Arena): Hits {
+  const { heap, nearest } = openIn(arena)
+  return arena.kernel === null ? nearest!.held() : readKeys(arena.buffer, heap, arena.kernel.heldNearest())
 }
 
 /** The nearest of all that were offered since `openNearest`, in ascending order of (distance, ordinal). */

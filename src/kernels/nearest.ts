@@ -20,6 +20,20 @@ export function readHits(buffer: ArrayBufferLike, heap: number, found: number): 
   return { distances, ordinals }
 }
 
+/** What the kernel has at `heap` before it is closed: keys, of which the upper half is the distance in the order of unsigned numbers. A copy. */
+export function readKeys(buffer: ArrayBufferLike, heap: number, found: number): Hits {
+  const words = new Uint32Array(buffer, heap, found * 2)
+  const ordinals = new Uint32Array(found)
+  const distances = new Float32Array(found)
+  const bits = new Int32Array(distances.buffer)
+  for (let i = 0; i < found; i++) {
+    const key = words[2 * i + 1]! | 0
+    ordinals[i] = words[2 * i]!
+    bits[i] = key ^ (~(key >> 31) | 0x8000_0000)
+  }
+  return { distances, ordinals }
+}
+
 export class Nearest {
   readonly #distances: Float32Array
   readonly #ordinals: Uint32Array
@@ -34,6 +48,11 @@ export class Nearest {
   offer(distance: number, ordinal: number): void {
     if (this.#size < this.#distances.length) this.#rise(this.#size++, distance, ordinal)
     else if (this.#size > 0 && this.#isBelow(distance, ordinal, 0)) this.#sink(0, distance, ordinal)
+  }
+
+  /** What is kept so far, in any order. */
+  held(): Hits {
+    return { distances: this.#distances.slice(0, this.#size), ordinals: this.#ordinals.slice(0, this.#size) }
   }
 
   /** What was kept, in ascending order. Empties the heap. */

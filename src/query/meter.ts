@@ -4,7 +4,7 @@
  */
 import type { Column } from '../arrow/column.js'
 import { columnBytes } from '../arrow/layout.js'
-import type { Candidates } from '../indexes/vector/segment.js'
+import type { Candidates, Ending } from '../indexes/vector/segment.js'
 import type { VectorRows } from '../kernels/vector-segment.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Flow, Soon } from '../primitives/soon.js'
@@ -25,6 +25,8 @@ export interface NearFigures {
   candidates: number
   /** Rows whose distance was measured because no index was asked for them. */
   exact: number
+  /** How searches in segments of indexes ended. */
+  readonly endings: Set<Ending>
 }
 
 /** The steps of a query that are counted, beside the questions to indexes, which go by their text. */
@@ -52,7 +54,7 @@ export class Meter {
   fragments = 0
   parts = 0
   /** What was looked at to find the nearest rows. */
-  readonly near: NearFigures = { partitions: 0, guessed: 0, candidates: 0, exact: 0 }
+  readonly near: NearFigures = { partitions: 0, guessed: 0, candidates: 0, exact: 0, endings: new Set() }
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -92,6 +94,11 @@ export class Meter {
     this.near.partitions += partitions
     this.near.guessed += measured
     this.#read(measured * rowBytes)
+  }
+
+  /** A search in a segment of an index gave rows, and ended so. */
+  ended(ending: Ending): void {
+    this.near.endings.add(ending)
   }
 
   #read(bytes: number): void {

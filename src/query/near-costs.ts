@@ -59,7 +59,7 @@ export function asking(
   rowBytes: number,
 ): number {
   const { facts } = segment
-  const more = Math.max(1, count / segment.candidatesFor(usualRows, undefined))
+  const more = Math.max(1, count / segment.candidatesFor(usualRows))
   const seen =
     passed(facts, more, share) * costOf(kind.startsWith('IVF_HNSW') ? walked : listed, facts.rowBytes)
   return seen + count * costOf(proposed, rowBytes)

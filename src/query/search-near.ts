@@ -4,6 +4,7 @@
  * the caller limited the effort.
  */
 import { assert } from '../errors.js'
+import { enoughWork } from '../indexes/vector/saturation.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
 import { MeasuredQuery, measureRows } from '../kernels/exact.js'
 import type { Fragment } from '../manifest/layout.js'
@@ -16,12 +17,16 @@ import type { BoundExpression } from '../sql/bound.js'
 import type { AllowedRows, SegmentReader } from '../table/covered-segment.js'
 import { elementKind } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
-import type { RankedHits, RowHits } from './hits.js'
+import type { RowHits } from './hits.js'
+import { NearCandidates } from './near-candidates.js'
 import { asking, isLittle, measuring } from './near-costs.js'
 import type { IndexSearch, VectorSearch } from './plan.js'
 import { partialCover } from './probed-rows.js'
 import { FoundRows, type PartRows, passingParts, within } from './search-exact.js'
 import type { RowSource } from './source.js'
+
+/** Where more candidates must be measured, they become so many times as many at least. */
+const leastGrowth = 1.25
 
 /** As `searchExact`, with the index of `search`. */
 export function searchNear(
@@ -114,48 +119,67 @@ class NearSearch {
     let cost = 0
     for (const segment of this.#index.segments) {
       const opened = yield* arrival(segment.open(this.#pacer.signal))
-      const count = this.#candidates(opened, this.#limit)
+      const count = this.#firstCandidates(opened, Math.min(this.#limit, opened.facts.vectors))
       cost += asking(this.#index.kind, opened, count, rows / reader.liveRows, rowBytes)
     }
     return cost < measuring(rows, passing.length, rowBytes)
   }
 
-  /** How many candidates `k` rows take. */
-  #candidates(opened: VectorIndexSegment, k: number): number {
-    return opened.candidatesFor(Math.min(k, opened.facts.vectors), this.#options.refineFactor)
+  /** How many candidates are measured first where `k` rows are wanted. */
+  #firstCandidates(opened: VectorIndexSegment, k: number): number {
+    return Math.max(opened.candidatesFor(k), k * (this.#options.refineFactor ?? 1))
   }
 
   /**
    * Adds the rows that a segment proposes; `allowed`: the only ones, null for all. False where all that are allowed must be
-   * measured: because so many are wanted, or because it proposes fewer than are wanted although there are more.
+   * measured: because that costs no more, or because a search by the index would give fewer rows than there are.
    */
   *#ask(segment: SegmentReader<VectorIndexSegment>, allowed: AllowedRows | null): Waits<boolean> {
     const { effort } = this.#options
     if (allowed?.count === 0) return true
     const opened = yield* arrival(segment.open(this.#pacer.signal))
-    const { facts } = opened
-    const most = Math.min(facts.vectors, allowed?.count ?? facts.vectors)
-    if (most === 0) return true
-    const wanted = Math.min(this.#limit, most)
-    const count = this.#candidates(opened, wanted)
-    if (count >= most) return false
-    const probe = { query: this.#search.query, count, allowed: allowed?.bits ?? null, effort }
-    const proposed = yield* arrival(opened.candidates(probe, this.#pacer))
-    this.#source.meter?.probed(proposed, facts.rowBytes)
-    if (proposed.ordinals.length < wanted && effort.mostPartitions === undefined) return false
-    yield* this.#rank(segment, proposed.ordinals.slice().sort())
-    return true
+    const { facts, blur } = opened
+    const passing = Math.min(facts.vectors, allowed?.count ?? facts.vectors)
+    if (passing === 0) return true
+    const k = Math.min(this.#limit, passing)
+    const mayBeShort = effort.mostPartitions !== undefined
+    const first = this.#firstCandidates(opened, k)
+    for (let count = first, enough = first; count < passing; count = Math.max(enough, 4 * count)) {
+      const probe = { query: this.#search.query, k, count, allowed: allowed?.bits ?? null, passing, effort }
+      const proposed = yield* arrival(opened.candidates(probe, this.#pacer))
+      this.#source.meter?.probed(proposed, facts.rowBytes)
+      const { ordinals, ended } = proposed
+      if (ended === 'unsettled' || (ordinals.length < k && !mayBeShort)) return false
+      const candidates = new NearCandidates(ordinals)
+      enough = Math.max(enough, first + ordinals.length - count)
+      while (candidates.measured < Math.min(enough, ordinals.length)) {
+        yield* this.#measureCandidates(segment, candidates, Math.min(enough, ordinals.length))
+        const more = enoughWork(blur, candidates.settledAt(k))
+        if (more > enough) enough = Math.max(more, Math.ceil(leastGrowth * enough))
+      }
+      if (enough > ordinals.length && ordinals.length >= count) continue
+      const found = candidates.nearerThan(this.#search.upper)
+      // The range may hold rows that the segment did not propose.
+      if (this.#search.upper !== undefined && found.offsets.length < k && !mayBeShort) return false
+      this.#found.add(found, this.#limit)
+      this.#source.meter?.ended(ended)
+      return true
+    }
+    return false
   }
 
-  /** Measures rows of a segment that were proposed, by ordinal, ascending: so those of one part come one after the other. */
-  *#rank(segment: SegmentReader<VectorIndexSegment>, ordinals: Uint32Array): Waits<void> {
-    const { field, upper } = this.#search
+  /** Measures the next candidates, up to rank `to`. */
+  *#measureCandidates(
+    segment: SegmentReader<VectorIndexSegment>,
+    candidates: NearCandidates,
+    to: number,
+  ): Waits<void> {
+    const { field } = this.#search
     const { reader, meter } = this.#source
     const { signal } = this.#pacer
     const { parts } = this.#found
-    const partOf = new Uint32Array(ordinals.length)
-    const rows = new Uint32Array(ordinals.length)
-    const distances = new Float32Array(ordinals.length)
+    const ranks = candidates.nextRanks(to)
+    const ordinals = ranks.map(rank => candidates.ordinals[rank]!)
     let count = 0
     for (const { fragment, offsets } of yield* arrival(segment.place(ordinals))) {
       const ids = yield* arrival(reader.rowIds(fragment, signal))
@@ -163,19 +187,25 @@ class NearSearch {
       for (let from = 0; from < offsets.length; ) {
         const part = all[partitionPoint(all.length, i => all[i]!.first <= offsets[from]!) - 1]!
         const end = part.first + part.rows
-        const number = parts.add(part, ids)
-        const first = count
-        for (; from < offsets.length && offsets[from]! < end; from++, count++) {
-          partOf[count] = number
-          rows[count] = offsets[from]! - part.first
-        }
+        const begin = from
+        while (from < offsets.length && offsets[from]! < end) from++
+        const rows = offsets.subarray(begin, from).map(offset => offset - part.first)
+        const distances = new Float32Array(rows.length)
         const { segment: vectors } = yield* arrival(reader.vectors(part, field, signal))
-        meter?.measured(count - first, vectors, true)
-        measureRows(vectors, this.#query, rows.subarray(first, count), distances.subarray(first, count))
+        meter?.measured(rows.length, vectors, true)
+        measureRows(vectors, this.#query, rows, distances)
+        const number = parts.add(part, ids)
+        for (let i = 0; i < rows.length; i++, count++) {
+          const rank = ranks[count]!
+          candidates.partOf[rank] = number
+          candidates.offsets[rank] = rows[i]!
+          candidates.distances[rank] = distances[i]!
+        }
         if (this.#pacer.due()) yield this.#pacer.pause()
       }
     }
-    this.#found.add(nearer({ partOf, offsets: rows, distances }, count, upper), this.#limit)
+    assert(count === ranks.length, 'an index proposed a row that does not live')
+    candidates.measured = to
   }
 
   /** Measures those of some rows of a fragment that live. */
@@ -210,21 +240,4 @@ function rowsByFragment(all: readonly PartRows[]): ReadonlyMap<Fragment, RowSet>
     bits.set(fragment, known)
   }
   return new Map(Array.from(bits, ([fragment, own]) => [fragment, RowSet.ofBits(own)]))
-}
-
-/** Those of the first `count` hits that are nearer than `upper`. */
-function nearer({ partOf, offsets, distances }: RankedHits, count: number, upper = NaN): RankedHits {
-  let kept = 0
-  for (let i = 0; i < count; i++) {
-    if (distances[i]! >= upper) continue
-    partOf[kept] = partOf[i]!
-    offsets[kept] = offsets[i]!
-    distances[kept++] = distances[i]!
-  }
-  if (kept === offsets.length) return { partOf, offsets, distances }
-  return {
-    partOf: partOf.subarray(0, kept),
-    offsets: offsets.subarray(0, kept),
-    distances: distances.subarray(0, kept),
-  }
 }

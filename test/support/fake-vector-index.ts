@@ -77,7 +77,8 @@ export class FakeVectorIndexes {
       rows,
       bytes: vectors.byteLength,
       facts: { vectors: count, partitions: 4, recall: null, measured, rowBytes: vectors.dim * 4 },
-      candidatesFor: (k, refineFactor = 1) => k * refineFactor,
+      candidatesFor: k => k,
+      blur: { factor: 1, more: 0 },
       candidates: async (probe): Promise<Candidates> => {
         this.probes.push(probe)
         const distances = distancesOf(vectors, probe.query, metric)
@@ -88,7 +89,7 @@ export class FakeVectorIndexes {
           Float32Array.from(nearest, i => distances[i]!),
           probe.count,
         )
-        return { ordinals, partitions: 2, measured: nearest.length }
+        return { ordinals, partitions: 2, measured: nearest.length, ended: 'saturated' }
       },
     }
   }

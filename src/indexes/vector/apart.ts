@@ -1,7 +1,7 @@
 /** Rows that have a vector, but no place in the segment's space. They are as far as can be, or all at one distance: the first of them stand for all. */
 import type { Bitset } from '../../primitives/bitset.js'
 
-/** Candidates, and behind them the first `count` allowed rows that are apart. */
+/** The first `count` allowed rows that are apart, and behind them the candidates: nobody guessed how far those are, so they are measured first. */
 export function withApart(
   found: Uint32Array,
   apart: Uint32Array,
@@ -14,7 +14,7 @@ export function withApart(
     if (allowed === null || allowed.has(apart[i]!)) added.push(apart[i]!)
   }
   const all = new Uint32Array(found.length + added.length)
-  all.set(found)
-  all.set(added, found.length)
+  all.set(added)
+  all.set(found, added.length)
   return all
 }

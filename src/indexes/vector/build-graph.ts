@@ -23,7 +23,7 @@ import {
   shapeOf,
 } from './stored-graph.js'
 import { placedRows, type Survey, someOf } from './survey.js'
-import { questions, Truth } from './truth.js'
+import { questionsOf, Truth } from './truth.js'
 
 /** Rows looked at in one step. */
 const stepRows = 2048
@@ -77,7 +77,7 @@ export async function newGraph(
   threads: number,
 ): Promise<SegmentBytes> {
   const { innerDim } = plan.space
-  const truth = new Truth(questions(survey.sample, survey.sampled, plan.space), innerDim, stepRows)
+  const truth = new Truth(questionsOf(survey.sample, survey.sampled, plan.space, null), innerDim, stepRows)
   // Codes of parts are too coarse to choose edges by: that is done with others.
   const isCoarse = plan.codec.kind === 'pq'
   const building = isCoarse ? { ...plan, codec: await nodeCodec('scalar', survey, pacer) } : plan
@@ -198,7 +198,7 @@ async function readNodes(
       partitionOf[row - input.first] = numbers[i]!
     }
     await pacer.turn()
-    if (truth !== null && truth.rows.size > 0) await truth.pass(vectors, ordinals, count, pacer)
+    if (truth !== null && truth.rows.size > 0) await truth.pass(vectors, ordinals, null, count, pacer)
     placed += count
     onRead(count)
   }
@@ -312,13 +312,15 @@ async function tuned(
   )
   // With many partitions both count; a quarter of them is where walks begin to be enough.
   const probes = Math.max(1, Math.ceil(partitions / 4))
-  const found = await tune(truth, efSteps, async (query, ef, count) => {
+  const found = await tune(truth, efSteps, segment.blur, async ({ vector: query }, ef, count) => {
     await pacer.turn()
     const effort = { ef, leastPartitions: probes, mostPartitions: probes }
-    return segment.candidates({ query, count: Math.min(count, ef), allowed: null, effort })
+    const wanted = Math.min(count, ef)
+    return segment.candidates({ query, k: 10, count: wanted, allowed: null, passing: vectors, effort })
   })
+  const { recalls, measured } = found
   return {
-    facts: { ...guess, recall: found.recall, measured: Math.round(found.measured) },
+    facts: { ...guess, recall: recalls.rows, recalls, measured: Math.round(measured) },
     effort: { ef: found.effort, probes, candidates: Math.min(found.candidates, found.effort) },
   }
 }

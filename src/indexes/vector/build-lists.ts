@@ -1,6 +1,7 @@
 /** Builds segments whose partitions are lists. */
 import { type Arena, openArena } from '../../kernels/arena.js'
 import { type Centroids, trainCentroids } from '../../kernels/clusters.js'
+import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { SegmentBytes } from '../section-file.js'
 import { tune } from './calibrate.js'
@@ -8,11 +9,11 @@ import type { Codec } from './codec.js'
 import { codesResiduals, trainCodec } from './codecs/all.js'
 import { Divider } from './divider.js'
 import type { VectorInput } from './input.js'
-import { type ListEffort, type ListPlaces, ListSegment, listPlaces } from './list-segment.js'
+import { type ListEffort, type ListPlaces, ListSegment, listPlaces, mapPartitions } from './list-segment.js'
 import type { SegmentFacts } from './segment.js'
 import { type ListPlan, listsFile, type StoredLists } from './stored-lists.js'
 import { placedRows, type Survey, someOf } from './survey.js'
-import { questions, Truth } from './truth.js'
+import { questionsOf, Truth, truthDepth } from './truth.js'
 
 /** Rows looked at in one step. */
 const stepRows = 2048
@@ -79,7 +80,7 @@ export async function storedLists(
   const truth =
     survey === null
       ? null
-      : new Truth(questions(survey.sample, survey.sampled, space), space.innerDim, stepRows)
+      : new Truth(questionsOf(survey.sample, survey.sampled, space, plan.centroids), space.innerDim, stepRows)
   const { partitionOf, counts, apart } = await divided(plan, input, base, truth, pacer, onRows)
   const places = listPlaces(codec, counts, rows)
   const staging = places.end
@@ -120,7 +121,7 @@ async function divided(
       counts[partition]! += 1
     }
     await pacer.turn()
-    if (truth !== null) await truth.pass(vectors, ordinals, count, pacer)
+    if (truth !== null) await truth.pass(vectors, ordinals, numbers, count, pacer)
     onRows(count)
   }
   return { partitionOf, counts, apart: Uint32Array.from(apart) }
@@ -183,8 +184,8 @@ async function encoded(
   }
 }
 
-/** Partitions to look at, one after the other, until enough is found. */
-const probeSteps = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256]
+/** How many times as far as the nearest rows lie partitions are looked at: the first that is enough is taken. */
+const factors = [1.5, 2, 3, 4]
 
 async function tuned(
   rows: number,
@@ -198,25 +199,52 @@ async function tuned(
   pacer: Pacer,
 ): Promise<{ facts: SegmentFacts; effort: ListEffort }> {
   const everything = { ...guess, recall: null, measured: guess.vectors }
-  if (truth.queries.length === 0) {
+  if (truth.questions.length === 0) {
     // So few rows that every one may be measured.
     return { facts: everything, effort: { probes: guess.partitions, candidates: guess.vectors } }
   }
-  const effort = { probes: 1, candidates: 1 }
   const inner = { ...space, metric: 'l2', dim: space.innerDim } as const
   const partitions = { centroids: centroids.values, counts }
-  const segment = new ListSegment(rows, inner, codec, arena, places, partitions, apart, everything, effort)
-  const efforts = probeSteps.filter(probes => probes < guess.partitions)
-  const found = await tune(truth, [...efforts, guess.partitions], async (query, probes, count) =>
-    segment.candidates(
-      { query, count, allowed: null, effort: { leastPartitions: probes, mostPartitions: probes } },
-      pacer,
-    ),
+  mapPartitions(arena.buffer, places, counts, rows)
+  const segments = new Map(
+    factors.map(factor => {
+      const effort = { probes: 1, candidates: 1, factor }
+      return [
+        factor,
+        new ListSegment(rows, inner, codec, arena, places, partitions, apart, everything, effort),
+      ]
+    }),
   )
+  const found = await tune(truth, factors, codec.blur, async ({ vector: query, excluded }, factor, count) => {
+    await pacer.turn()
+    const allowed = excluded === null ? null : outside(excluded, rows, arena, places, counts)
+    const passing = allowed?.count() ?? guess.vectors
+    const probe = { query, k: truthDepth, count, allowed, passing, effort: {} }
+    const proposed = await segments.get(factor)!.candidates(probe, pacer)
+    return proposed
+  })
+  const { recalls, effort: factor, candidates, measured } = found
   return {
-    facts: { ...guess, recall: found.recall, measured: Math.round(found.measured) },
-    effort: { probes: found.effort, candidates: found.candidates },
+    facts: { ...guess, recall: recalls.rows, recalls, measured: Math.round(measured) },
+    effort: { probes: 1, candidates, factor },
   }
+}
+
+/** The rows that lie in other partitions. */
+function outside(
+  excluded: ReadonlySet<number>,
+  rows: number,
+  { buffer }: Arena,
+  places: ListPlaces,
+  counts: Uint32Array,
+): Bitset {
+  const bits = new Bitset(rows)
+  for (const [p, count] of counts.entries()) {
+    if (excluded.has(p)) continue
+    const ordinals = new Uint32Array(buffer, places.ordinals + 4 * places.rowAt[p]!, count)
+    for (let i = 0; i < count; i++) bits.add(ordinals[i]!)
+  }
+  return bits
 }
 
 /** With more rows in each list the same partitions are the nearest. */

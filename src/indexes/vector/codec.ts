@@ -3,6 +3,7 @@
  * squared Euclidean: other metrics are brought to that before (space.ts). Which there are: `codecs/all.ts`.
  */
 import type { Arena } from '../../kernels/arena.js'
+import type { Blur } from './saturation.js'
 
 /** A codec that was trained. Immutable. */
 export interface Codec {
@@ -10,6 +11,8 @@ export interface Codec {
   readonly parameters: Uint8Array
   /** Whether it codes what a vector differs from its partition's centroid by, and queries likewise; else vectors as they are. */
   readonly ofResiduals: boolean
+  /** How far the order of guessed distances can be trusted. */
+  readonly blur: Blur
   /** Bytes of a list of `count` rows. */
   listBytes(count: number): number
   /** Bytes that `place` writes for a query; and that `scan` needs beside. */

@@ -7,6 +7,7 @@ import type { Bitset } from '../../primitives/bitset.js'
 import { withApart } from './apart.js'
 import { candidatesFor } from './calibrate.js'
 import type { NodeCodec } from './node-codec.js'
+import type { Blur } from './saturation.js'
 import type { Candidates, Probe, SegmentFacts, VectorIndexSegment } from './segment.js'
 import { type Laid, laidIn } from './segment-memory.js'
 import { placeQuery, type Space } from './space.js'
@@ -21,6 +22,13 @@ export interface GraphEffort {
 
 /** Candidates that a walk keeps at most, which takes it some ten milliseconds; of more, every row may as well be measured. */
 export const walkMax = 4096
+
+/** How far the order of guessed distances reaches, by how nodes are kept. */
+const blurs: Readonly<Record<NodeCodec['kind'], Blur>> = {
+  f32: { factor: 1, more: 4 },
+  u8: { factor: 1.5, more: 8 },
+  pq: { factor: 2, more: 16 },
+}
 
 /** Where a graph lies in an arena that has nothing else. `seats`: threads that walk in it; this is number `seat`. */
 export function graphPlaces(shape: GraphShape, seats = 1, seat = 0): GraphPlaces & { readonly end: number } {
@@ -76,12 +84,16 @@ export class GraphSegment implements VectorIndexSegment {
     this.bytes = arena.buffer.byteLength + (this.#centroids?.byteLength ?? 0) + apart.byteLength
   }
 
-  candidatesFor(k: number, refineFactor = 0): number {
-    return Math.max(candidatesFor(k, this.#effort.candidates), k * refineFactor)
+  candidatesFor(k: number): number {
+    return candidatesFor(k, this.#effort.candidates)
+  }
+
+  get blur(): Blur {
+    return blurs[this.#codec.kind]
   }
 
   /** Does all at once: queries share the arena. */
-  candidates({ query, count, allowed, effort }: Probe): Candidates {
+  candidates({ query, count, allowed, passing, effort }: Probe): Candidates {
     const placed = placeQuery(this.#space, query)
     const { ef, probes, candidates } = this.#effort
     // Beyond what was found out, as many more are kept as are wanted.
@@ -95,7 +107,15 @@ export class GraphSegment implements VectorIndexSegment {
       n = Math.min(most, 2 * n)
       found = this.#walk(placed, kept, count, allowed, n)
     }
-    return { ...found, ordinals: withApart(found.ordinals, this.#apart, count, allowed) }
+    const ordinals = withApart(found.ordinals, this.#apart, count, allowed)
+    const isLimited =
+      effort.ef !== undefined || effort.leastPartitions !== undefined || effort.mostPartitions !== undefined
+    const ended = isLimited
+      ? 'limited'
+      : ordinals.length < Math.min(count, passing)
+        ? 'unsettled'
+        : 'saturated'
+    return { ...found, ordinals, ended }
   }
 
   #walk(
@@ -104,7 +124,7 @@ export class GraphSegment implements VectorIndexSegment {
     count: number,
     allowed: Bitset | null,
     entered: number,
-  ): Candidates {
+  ): Omit<Candidates, 'ended'> {
     const graph = this.#graph
     if (allowed !== null && allowed !== this.#laid.allowed) {
       graph.allowed.set(allowed.words)

@@ -2,7 +2,13 @@
 import { type Arena, Places } from '../../kernels/arena.js'
 import { searchSegment } from '../../kernels/exact.js'
 import type { Hits } from '../../kernels/nearest.js'
-import { closeNearest, nearestBytes, openNearest } from '../../kernels/nearest-lists.js'
+import {
+  closeNearest,
+  heldNearest,
+  nearestBytes,
+  offerNearest,
+  openNearest,
+} from '../../kernels/nearest-lists.js'
 import { VectorSegment } from '../../kernels/vector-segment.js'
 import type { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
@@ -10,7 +16,8 @@ import { begun, type Soon, type Waits } from '../../primitives/soon.js'
 import { withApart } from './apart.js'
 import { candidatesFor } from './calibrate.js'
 import type { Codec } from './codec.js'
-import type { Candidates, Probe, SegmentFacts, VectorIndexSegment } from './segment.js'
+import { type Blur, enoughWork, lateRows, watchedRows } from './saturation.js'
+import type { Candidates, Ending, Probe, SegmentFacts, VectorIndexSegment } from './segment.js'
 import { type Laid, laidIn } from './segment-memory.js'
 import { placeQuery, type Space } from './space.js'
 
@@ -22,10 +29,14 @@ export interface Partitions {
   readonly counts: Uint32Array
 }
 
-/** What is found with no more effort than this is what `facts` say. */
+/** How hard a segment looks unless it is told. */
 export interface ListEffort {
+  /** Partitions that a row takes to find its neighbours. */
   readonly probes: number
+  /** Candidates that are measured first for ten rows. */
   readonly candidates: number
+  /** How many times as far as the nearest rows lie partitions are looked at. Absent: the segment was built before there was a choice. */
+  readonly factor?: number
 }
 
 /** Where things lie in the arena of a segment of lists. */
@@ -39,6 +50,8 @@ export interface ListPlaces {
   readonly rowAt: Uint32Array
   /** u32s: the ordinals of the rows, list by list. */
   readonly ordinals: number
+  /** u32s: the partition of each row, by ordinal. Not in the file. */
+  readonly partitionOf: number
   readonly allowed: number
   readonly heap: number
   readonly query: number
@@ -48,6 +61,17 @@ export interface ListPlaces {
 
 /** Candidates that a scan keeps at most; of more, every row may as well be measured. */
 const candidatesMax = 16 * 1024
+/** Of the rows that are allowed so many are looked at before all of them are measured instead. */
+const mostShare = 1 / 3
+/** Unless the segment says otherwise. */
+const usualFactor = 2
+/** Partitions that are looked at in any case, and how many more than `factor` says. */
+const leastProbes = 6
+const moreProbes = 2
+/** Rows offered at once: what fits the scratch of every codec. */
+const offeredRows = 16
+/** Centroids that are put in order first. */
+const firstCentroids = 32
 /** Bytes scanned between two turns of the event loop: about three milliseconds. */
 const turnBytes = 16 * 1024 * 1024
 
@@ -66,13 +90,14 @@ export function listPlaces(codec: Codec, counts: Uint32Array, rows: number, seat
   }
   const lists = places.take(bytes)
   const ordinals = places.take(placed * 4)
+  const partitionOf = places.take(rows * 4)
   const desks = Array.from({ length: seats }, () => ({
     allowed: places.take(Math.ceil(rows / 32) * 4),
     heap: places.take(nearestBytes(Math.min(candidatesMax, Math.max(1, placed)))),
     query: places.take(codec.queryBytes),
     scratch: places.take(codec.scratchBytes),
   }))
-  return { lists, listsBytes: bytes, listAt, rowAt, ordinals, ...desks[seat]!, end: places.end }
+  return { lists, listsBytes: bytes, listAt, rowAt, ordinals, partitionOf, ...desks[seat]!, end: places.end }
 }
 
 export class ListSegment implements VectorIndexSegment {
@@ -118,62 +143,130 @@ export class ListSegment implements VectorIndexSegment {
     this.bytes = arena.buffer.byteLength + this.#centroids.byteLength + apart.byteLength
   }
 
-  candidatesFor(k: number, refineFactor = 0): number {
-    return Math.max(candidatesFor(k, this.#effort.candidates), k * refineFactor)
+  candidatesFor(k: number): number {
+    return candidatesFor(k, this.#effort.candidates)
+  }
+
+  get blur(): Blur {
+    return this.#codec.blur
   }
 
   candidates(probe: Probe, pacer: Pacer): Soon<Candidates> {
     return begun(this.#candidates(probe, pacer))
   }
 
-  *#candidates({ query, count, allowed, effort }: Probe, pacer: Pacer): Waits<Candidates> {
+  *#candidates(probe: Probe, pacer: Pacer): Waits<Candidates> {
+    const { query, count, allowed } = probe
     const placed = placeQuery(this.#space, query)
-    const { leastPartitions = this.#effort.probes, mostPartitions = Infinity } = effort
-    const least = Math.min(leastPartitions * this.#spread(allowed), mostPartitions)
     const found =
       placed === null
-        ? { ordinals: this.#first(count, allowed), partitions: 0, measured: 0 }
-        : yield* this.#scan(placed, count, allowed, least, mostPartitions, pacer)
+        ? { ordinals: this.#first(count, allowed), partitions: 0, measured: 0, ended: 'saturated' as const }
+        : yield* this.#scan(placed, probe, pacer)
     return { ...found, ordinals: withApart(found.ordinals, this.#apart, count, allowed) }
   }
 
-  /** The nearest rows of the `least` nearest partitions; of more, at most `most`, as long as there are fewer than `count`. */
-  *#scan(
-    query: Float32Array,
-    count: number,
-    allowed: Bitset | null,
-    least: number,
-    most: number,
-    pacer: Pacer,
-  ): Waits<Candidates> {
+  /** Looks through partitions, the nearest first, until the best rows no longer change, or the caller's effort is spent. */
+  *#scan(query: Float32Array, probe: Probe, pacer: Pacer): Waits<Candidates> {
+    const { k, count, allowed, passing, effort } = probe
     const partitions = this.#counts.length
-    const k = Math.min(count, candidatesMax, this.#placed)
-    let measured = 0
-    let found: Hits = { ordinals: new Uint32Array(0), distances: new Float32Array(0) }
-    if (k === 0) return { ordinals: found.ordinals, partitions: 0, measured }
+    const kept = Math.min(Math.max(count, watchedRows(k)), candidatesMax, this.#placed)
+    if (kept === 0) return { ordinals: new Uint32Array(0), partitions: 0, measured: 0, ended: 'saturated' }
+    const { leastPartitions, mostPartitions } = effort
+    const isTold = leastPartitions !== undefined || mostPartitions !== undefined
+    const most = Math.min(mostPartitions ?? partitions, partitions)
+    const least = Math.min(leastPartitions ?? leastProbes, most)
+    const usual = passing / partitions
+    const rule = { factor: this.#effort.factor ?? usualFactor, more: moreProbes * usual }
+    const enough = Math.min(kept, passing)
+    /** By partition: rows seen once it was looked at. */
+    const seenAt = new Float64Array(partitions)
+    let nearest = this.#nearestPartitions(query, Math.min(partitions, Math.max(firstCentroids, 2 * least)))
     let looked = 0
-    let goal = Math.min(partitions, Math.max(1, Math.ceil(least)))
-    let nearest = this.#nearestPartitions(query, goal)
-    for (;;) {
-      // Between open and close nothing else runs: queries share the arena.
-      let bytes = 0
-      const before = looked
-      this.#begin(k, allowed)
-      while (looked < goal && bytes < turnBytes) {
-        const partition = nearest[looked]!
-        bytes += this.#scanList(query, partition)
-        measured += this.#counts[partition]!
-        looked++
+    let seen = 0
+    let measured = 0
+    let bytes = 0
+    let goal = 0
+    let ended: Ending = 'saturated'
+    let found: Hits | null = null
+    this.#begin(kept, allowed)
+    for (let next = 0; next < partitions; next++) {
+      if (next === nearest.length) nearest = this.#nearestPartitions(query, Math.min(partitions, 2 * next))
+      const partition = nearest[next]!
+      const rows = this.#passingIn(partition, allowed)
+      if (rows === 0) continue
+      if (looked >= least && (seen >= goal || looked >= most)) {
+        const held: Hits = heldNearest(this.#arena)
+        if (looked >= most) {
+          ended = 'limited'
+          break
+        }
+        if (leastPartitions !== undefined) {
+          if (held.ordinals.length >= Math.min(k, passing)) {
+            ended = 'limited'
+            break
+          }
+        } else if (held.ordinals.length >= enough) {
+          goal = enoughWork(rule, this.#settledAt(held, watchedRows(k), seenAt))
+          if (seen >= goal) break
+        }
+        if (!isTold && seen >= passing * mostShare) {
+          ended = 'unsettled'
+          break
+        }
       }
-      const hits = closeNearest(this.#arena)
-      found = before === 0 ? hits : merged(found, hits, k)
-      if (pacer.due()) yield pacer.pause()
-      if (looked < goal) continue
-      if (found.ordinals.length >= k || looked >= Math.min(most, partitions)) break
-      goal = Math.min(partitions, most, looked * 2)
-      nearest = this.#nearestPartitions(query, goal)
+      bytes += this.#scanList(query, partition)
+      measured += this.#counts[partition]!
+      looked++
+      seen += rows
+      seenAt[partition] = seen
+      if (bytes < turnBytes) continue
+      bytes = 0
+      if (!pacer.due()) continue
+      // Between open and close nothing else runs: queries share the arena.
+      found = closeNearest(this.#arena)
+      yield pacer.pause()
+      this.#begin(kept, allowed)
+      this.#offer(found)
     }
-    return { ordinals: found.ordinals, partitions: looked, measured }
+    const { ordinals } = closeNearest(this.#arena)
+    return { ordinals: ordinals.subarray(0, Math.max(count, 1)), partitions: looked, measured, ended }
+  }
+
+  /** How many rows had been seen when the best `watched` of those that are held last changed, but for a few. */
+  #settledAt({ ordinals, distances }: Hits, watched: number, seenAt: Float64Array): number {
+    const farthest = distances.length > watched ? distances.slice().sort()[watched - 1]! : Infinity
+    const { partitionOf } = this.#places
+    const partitions = new Uint32Array(this.#arena.buffer, partitionOf, this.rows)
+    const seen = new Float64Array(Math.min(ordinals.length, 2 * watched))
+    let count = 0
+    for (let i = 0; i < ordinals.length && count < seen.length; i++) {
+      if (distances[i]! <= farthest) seen[count++] = seenAt[partitions[ordinals[i]!]!]!
+    }
+    return seen.subarray(0, count).sort()[Math.max(0, count - 1 - lateRows(watched))] ?? 0
+  }
+
+  /** How many rows of a partition are allowed. */
+  #passingIn(partition: number, allowed: Bitset | null): number {
+    const count = this.#counts[partition]!
+    if (allowed === null) return count
+    const { ordinals, rowAt } = this.#places
+    const rows = new Uint32Array(this.#arena.buffer, ordinals + 4 * rowAt[partition]!, count)
+    const { words } = allowed
+    let passing = 0
+    for (let i = 0; i < count; i++) passing += (words[rows[i]! >>> 5]! >>> (rows[i]! & 31)) & 1
+    return passing
+  }
+
+  /** Offers rows that were found before. */
+  #offer({ ordinals, distances }: Hits): void {
+    const { scratch } = this.#places
+    const { buffer } = this.#arena
+    for (let from = 0; from < ordinals.length; from += offeredRows) {
+      const count = Math.min(offeredRows, ordinals.length - from)
+      new Float32Array(buffer, scratch, count).set(distances.subarray(from, from + count))
+      new Uint32Array(buffer, scratch + 4 * offeredRows, count).set(ordinals.subarray(from, from + count))
+      offerNearest(this.#arena, scratch, scratch + 4 * offeredRows, count, 0)
+    }
   }
 
   #nearestPartitions(query: Float32Array, count: number): Uint32Array {
@@ -219,13 +312,6 @@ export class ListSegment implements VectorIndexSegment {
     return codec.listBytes(count)
   }
 
-  /** Where few rows are allowed, the nearest of them lie farther: more partitions are looked at. */
-  #spread(allowed: Bitset | null): number {
-    if (allowed === null) return 1
-    const share = allowed.count() / Math.max(1, this.rows)
-    return share <= 0 ? 1 : Math.max(1, 1 / Math.sqrt(share))
-  }
-
   /** Any rows: they are all as far. */
   #first(count: number, allowed: Bitset | null): Uint32Array {
     const rows = new Uint32Array(this.#arena.buffer, this.#places.ordinals, this.#placed)
@@ -236,16 +322,16 @@ export class ListSegment implements VectorIndexSegment {
   }
 }
 
-/** The `k` nearest of both. */
-function merged(a: Hits, b: Hits, k: number): Hits {
-  const length = Math.min(k, a.ordinals.length + b.ordinals.length)
-  const ordinals = new Uint32Array(length)
-  const distances = new Float32Array(length)
-  for (let i = 0, x = 0, y = 0; i < length; i++) {
-    const takesA = y >= b.ordinals.length || (x < a.ordinals.length && a.distances[x]! <= b.distances[y]!)
-    const [from, at] = takesA ? [a, x++] : [b, y++]
-    ordinals[i] = from.ordinals[at]!
-    distances[i] = from.distances[at]!
+/** Fills the map from rows to partitions that an arena has beside its lists. Bounded by rows, but fast: a few nanoseconds for each. */
+export function mapPartitions(
+  buffer: ArrayBufferLike,
+  places: ListPlaces,
+  counts: Uint32Array,
+  rows: number,
+): void {
+  const partitionOf = new Uint32Array(buffer, places.partitionOf, rows)
+  for (let p = 0; p < counts.length; p++) {
+    const ordinals = new Uint32Array(buffer, places.ordinals + 4 * places.rowAt[p]!, counts[p]!)
+    for (let i = 0; i < ordinals.length; i++) partitionOf[ordinals[i]!] = p
   }
-  return { ordinals, distances }
 }

@@ -6,6 +6,7 @@
 import type { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { Soon } from '../../primitives/soon.js'
+import type { Blur } from './saturation.js'
 
 /** How hard to look. Absent: as the segment found out when it was built. */
 export interface Effort {
@@ -20,20 +21,41 @@ export interface Effort {
 export interface Probe {
   /** Finite, of the segment's dimension; as the user gave it. */
   readonly query: Float32Array
-  /** Candidates wanted, at least 1: fewer come only where there are not so many, or `effort` forbids to look for them. */
+  /** Rows wanted in the end, at least 1. */
+  readonly k: number
+  /** Candidates wanted, at least `k`: fewer come only where there are not so many, or `effort` forbids to look for them. */
   readonly count: number
   /** The only rows to propose, by ordinal; null: every row that has a vector. */
   readonly allowed: Bitset | null
+  /** How many rows `allowed` has, or how many have a vector. */
+  readonly passing: number
   readonly effort: Effort
 }
 
+/**
+ * Why a search ended. `saturated`: to look further no longer changed the candidates (saturation.ts), or nothing was left. `limited`: `effort`
+ * forbade to look further. `unsettled`: neither, and to measure all allowed rows costs no more than to go on.
+ */
+export type Ending = 'saturated' | 'limited' | 'unsettled'
+
 export interface Candidates {
-  /** Distinct, the likely nearest first. */
+  /** Distinct, the likely nearest first. Where there are more than were asked for, some could not be guessed at all, and stand before the others. */
   readonly ordinals: Uint32Array
   /** Partitions that were looked at. */
   readonly partitions: number
   /** Rows whose distance was guessed or measured on the way. */
   readonly measured: number
+  readonly ended: Ending
+}
+
+/** Recall of a search without tuning, by kind of query: of the ten nearest, how many are found. Null: there are too few rows to ask. */
+export interface Recalls {
+  /** Rows of the segment, asked for their neighbours. */
+  readonly rows: number | null
+  /** Points between rows and away from them. */
+  readonly between: number | null
+  /** Rows, where a filter excludes the rows near them. */
+  readonly excluded: number | null
 }
 
 /** What is known of a segment since it was built. */
@@ -43,6 +65,8 @@ export interface SegmentFacts {
   readonly partitions: number
   /** Of the ten nearest of sampled rows, how many are found without tuning; null where every row is looked at, or there are too few. */
   readonly recall: number | null
+  /** Recall for queries that are no rows, and under filters. Absent: the segment was built before this was measured. */
+  readonly recalls?: Recalls
   /** Rows measured by a search without tuning: what it costs. */
   readonly measured: number
   /** Bytes of what is read to guess the distance of a row. */
@@ -55,8 +79,10 @@ export interface VectorIndexSegment {
   /** Memory it takes. */
   readonly bytes: number
   readonly facts: SegmentFacts
-  /** How many candidates to ask for and measure when `k` rows are wanted; `refineFactor`: k times this many, at least. */
-  candidatesFor(k: number, refineFactor: number | undefined): number
+  /** How many candidates to ask for and measure first when `k` rows are wanted. */
+  candidatesFor(k: number): number
+  /** How far the order of the guessed distances can be trusted; decides how many more candidates are measured. */
+  readonly blur: Blur
   /** At once where it is little work. */
   candidates(probe: Probe, pacer: Pacer): Soon<Candidates>
 }

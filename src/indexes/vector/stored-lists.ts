@@ -14,7 +14,14 @@ import {
 } from '../section-file.js'
 import type { Codec, CodecName } from './codec.js'
 import { openCodec } from './codecs/all.js'
-import { type ListEffort, type ListPlaces, ListSegment, listPlaces, type Partitions } from './list-segment.js'
+import {
+  type ListEffort,
+  type ListPlaces,
+  ListSegment,
+  listPlaces,
+  mapPartitions,
+  type Partitions,
+} from './list-segment.js'
 import type { SegmentFacts } from './segment.js'
 import type { SegmentHead } from './segment-head.js'
 import type { SegmentMemory } from './segment-memory.js'
@@ -89,6 +96,7 @@ export async function openLists(file: SectionFile, memory: SegmentMemory): Promi
     await file.readInto(sectionOf(file, 'lists', lists.length), lists)
     const ordinals = new Uint8Array(buffer, places.ordinals, 4 * placedRows(counts))
     await file.readInto(sectionOf(file, 'ordinals', ordinals.length), ordinals)
+    mapPartitions(buffer, places, counts, rows)
   })
   const partitions: Partitions = { centroids: plan.centroids.values, counts }
   return new ListSegment(rows, plan.space, plan.codec, arena, places, partitions, apart, facts, effort)

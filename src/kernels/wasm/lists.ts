@@ -6,7 +6,7 @@
  * likewise. They come in any order of their ordinals: one that is as far as the worst may still rank before it.
  */
 import { addBits, fold, foldIntegers } from './distance'
-import { close, offer, open, worst } from './nearest'
+import { close, held, offer, open, worst } from './nearest'
 
 /** Rows measured before they are offered: their distances stay in the first-level cache. */
 const BLOCK_ROWS: u32 = 1024
@@ -27,6 +27,10 @@ export function offerNearest(distances: usize, ordinals: usize, count: u32, base
       if (!(d > worst)) offer(d, load<u32>(ordinals + (<usize>j << 2)))
     }
   }
+}
+
+export function heldNearest(): i32 {
+  return held()
 }
 
 export function closeNearest(): i32 {

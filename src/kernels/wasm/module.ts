@@ -2,7 +2,7 @@
 export { measureList, measureRange } from './distance'
 export { search, sumWords } from './exact'
 export { assignRows } from './clusters'
-export { closeNearest, offerNearest, openNearest, scanBits, scanBytes, scanFloats } from './lists'
+export { closeNearest, heldNearest, offerNearest, openNearest, scanBits, scanBytes, scanFloats } from './lists'
 export { graphClose, graphEnter, graphInsert, graphOpen } from './graph'
 export { encodeSigns, rotate, scanSigns, tabulateSigns } from './binary'
 export { roundTables, scanNibbles } from './fast-scan'

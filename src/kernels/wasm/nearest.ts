@@ -48,6 +48,11 @@ export function offer(distance: f32, ordinal: u32): void {
   }
 }
 
+/** How many keys the heap has. */
+export function held(): i32 {
+  return size
+}
+
 /** Turns the heap into (ordinal u32, distance f32) pairs in ascending order; returns how many. */
 export function close(): i32 {
   const found = size

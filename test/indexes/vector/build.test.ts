@@ -107,12 +107,15 @@ async function recallOf(
   for (let q = 0; q < queries.count; q++) {
     const query = Float32Array.from(queries.values.subarray(q * queries.dim, (q + 1) * queries.dim))
     const truth = nearest(rows, query, metric, 10, allowed)
-    const count = segment.candidatesFor(10, undefined)
-    const { ordinals } = await segment.candidates({ query, count, allowed, effort: {} }, new Pacer())
+    const count = segment.candidatesFor(10)
+    const passing = allowed?.count() ?? segment.facts.vectors
+    const probe = { query, k: 10, count, allowed, passing, effort: {} }
+    const { ordinals, ended } = await segment.candidates(probe, new Pacer())
     expect(new Set(ordinals).size).toBe(ordinals.length)
     const proposed = new Set(ordinals)
     wanted += truth.length
-    found += truth.filter(row => proposed.has(row)).length
+    // All rows are measured where a search does not settle.
+    found += ended === 'unsettled' ? truth.length : truth.filter(row => proposed.has(row)).length
   }
   return found / wanted
 }
@@ -140,8 +143,9 @@ describe.each(vectorKinds)('%s', kind => {
       const allowed = new Bitset(1500)
       for (let row = 0; row < 1500; row++) if (random() < share) allowed.add(row)
       expect(await recallOf(segment, rows, queries, 'l2', allowed), `${share}`).toBeGreaterThan(0.9)
-      const probe = { query: firstOf(queries), count: 30, effort: {} }
-      const { ordinals } = await segment.candidates({ ...probe, allowed }, new Pacer())
+      const passing = allowed.count()
+      const probe = { query: firstOf(queries), k: 10, count: 30, allowed, passing, effort: {} }
+      const { ordinals } = await segment.candidates(probe, new Pacer())
       expect(ordinals.every(row => allowed.has(row))).toBe(true)
     }
   })
@@ -176,7 +180,8 @@ describe.each(vectorKinds)('%s', kind => {
         const segment = await segmentOver(spec(metric), some)
         expect(segment.facts.vectors).toBe(present.count())
         const query = Float32Array.from({ length: dim }, () => random())
-        const probe = { query, count: 1000, allowed: null, effort: {} }
+        const passing = present.count()
+        const probe = { query, k: 1000, count: 1000, allowed: null, passing, effort: {} }
         const { ordinals } = await segment.candidates(probe, new Pacer())
         expect([...ordinals].sort((a, b) => a - b)).toEqual([...present.toIndices()])
       }),
@@ -200,13 +205,11 @@ describe.each(vectorKinds)('%s', kind => {
     const segment = await segmentOver(spec('l2', { partitions: 8 }), rows)
     expect(segment.facts.partitions).toBe(8)
     const query = firstOf(queries)
+    const probe = { query, k: 5, count: 5, allowed: null, passing: 1500 }
     const one = { leastPartitions: 1, mostPartitions: 1 }
-    const found = await segment.candidates({ query, count: 5, allowed: null, effort: one }, new Pacer())
+    const found = await segment.candidates({ ...probe, effort: one }, new Pacer())
     expect(found.partitions).toBe(1)
-    const all = await segment.candidates(
-      { query, count: 5, allowed: null, effort: { leastPartitions: 8 } },
-      new Pacer(),
-    )
+    const all = await segment.candidates({ ...probe, effort: { leastPartitions: 8 } }, new Pacer())
     expect(all.partitions).toBe(8)
     expect(all.measured).toBeGreaterThan(found.measured)
   })
