@@ -40,6 +40,7 @@ export type { SchemaDifference } from './namespace/schema-difference.js'
 export {
   type ArrowBatch,
   type BatchesOptions,
+  type FuseOptions,
   type Order,
   Search,
   type Selected,

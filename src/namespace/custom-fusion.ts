@@ -1,9 +1,10 @@
 /** Rows found by vector and by text, made one list by a function of the caller's. */
 import { invalidInput, quote } from '../errors.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
+import { candidatesFor } from '../query/settle-fusion.js'
 import { readReply } from './arrow-rows.js'
 import { type RowObject, type RowsOptions, rowObjects } from './row-objects.js'
-import { selects } from './selection.js'
+import { isOfGroups, selects } from './selection.js'
 
 /** A row that was found: the columns selected, `_rowid`, and `_distance` or `_score`. */
 export type FoundRow = Readonly<RowObject> & { readonly _rowid: number | bigint | string }
@@ -24,7 +25,10 @@ type QueryRequest = Request<'queryTable'>
 
 const rowId = '_rowid'
 
-/** The rows that `fuse` chooses, of one version, with what both searches said of them: null where one did not find them. */
+/**
+ * The rows that `fuse` chooses, of one version, with what both searches said of them: null where one did not find them. It is told of as many
+ * rows of each as a hybrid search has candidates, whichever page is asked for.
+ */
 export async function fusedRows(
   operations: Operations,
   request: QueryRequest,
@@ -32,14 +36,20 @@ export async function fusedRows(
   options: RowsOptions,
   call: CallOptions,
 ): Promise<RowObject[]> {
-  const { vector, full_text_query, k, offset = 0, highlight, fusion: _instead, ...rest } = request
+  const { vector, full_text_query, k, offset = 0, highlight, fusion, ...rest } = request
   if (vector == null || full_text_query === undefined) {
     throw invalidInput('a function is to join rows found by vector and by text, but not both are searched by')
+  }
+  if (isOfGroups(rest) || rest.distinct === true) {
+    throw invalidInput('aggregates, groups and distinct rows are not made of rows that a function joins', {
+      hint: 'leave the function out, and give fuse({ candidates: 1000 })',
+    })
   }
   if (rest.order_by !== undefined) {
     throw invalidInput('order_by is given, but the function that joins rows says in which order they come')
   }
-  const asked = { ...rest, k: Math.min(Number.MAX_SAFE_INTEGER, k + offset), with_row_id: true }
+  const candidates = candidatesFor(fusion?.candidates, k, offset)
+  const asked = { ...rest, k: Math.min(Number.MAX_SAFE_INTEGER, candidates), with_row_id: true }
   const near = await operations.queryTable({ ...asked, vector }, call)
   const text = { full_text_query, ...(highlight !== undefined && { highlight }) }
   const { vector_column: _, distance_type: __, lower_bound: ___, upper_bound: ____, ...plain } = asked

@@ -7,10 +7,8 @@ import { concatBatches } from '../arrow/concat.js'
 import { assert } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { CallOptions, Operations, Request } from '../protocol/calls.js'
-import { containsAggregate } from '../sql/binding/aggregates.js'
-import { parseExpression } from '../sql/syntax/parse.js'
 import { ReadRows, readReply } from './arrow-rows.js'
-import { selects } from './selection.js'
+import { isOfGroups, selects } from './selection.js'
 
 type QueryRequest = Request<'queryTable'>
 
@@ -18,21 +16,9 @@ const cursor = '_rowoffset'
 
 /** Whether the rows of an answer come in row order, each for itself. */
 export function isScan(request: QueryRequest): boolean {
-  const { vector, full_text_query, group_by, distinct, order_by } = request
-  const isPlain = group_by === undefined && distinct !== true && !hasAggregates(request)
+  const { vector, full_text_query, distinct, order_by } = request
+  const isPlain = distinct !== true && !isOfGroups(request)
   return vector === null && full_text_query === undefined && isPlain && (order_by ?? []).length === 0
-}
-
-function hasAggregates({ columns }: QueryRequest): boolean {
-  if (columns === undefined || !('column_aliases' in columns)) return false
-  return Object.values(columns.column_aliases!).some(text => {
-    try {
-      return containsAggregate(parseExpression(text))
-    } catch {
-      // The query will say what is wrong with it.
-      return false
-    }
-  })
 }
 
 /** The answer to a scan, `rows` rows at a time. */

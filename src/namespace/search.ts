@@ -14,12 +14,12 @@ import { filterFields } from './filter-fields.js'
 import { fullTextField, type TextQuery } from './full-text.js'
 import { callOptions, type RowsOptions, rowObjects } from './row-objects.js'
 import { isScan, scanPages } from './scan-pages.js'
-import { columnsField } from './selection.js'
+import { columnsField, isOfGroups } from './selection.js'
 import type { Row } from './table-data.js'
 
 type QueryRequest = Request<'queryTable'>
 
-/** Rows a search returns when no limit is given and there is a vector or a text, as LanceDB does. */
+/** Rows that a search by vector or text returns where no limit is given, as in LanceDB. Groups and distinct rows all come. */
 const defaultLimit = 10
 
 /** Rows of a batch where the caller does not say. */
@@ -39,6 +39,16 @@ export interface Order {
   readonly ascending?: boolean | undefined
   /** NULL before all values; default false. */
   readonly nullsFirst?: boolean | undefined
+}
+
+/** How rows found by vector and by text become one list. */
+export interface FuseOptions {
+  /** By reciprocal ranks, which are counted from 0: the sum of 1 / (k + rank). Default, with `k` 60. */
+  readonly rrf?: { readonly k?: number | undefined } | undefined
+  /** By nearness and score, from 0 to 1 each: what nearness counts, 0 to 1. Not beside `rrf`. */
+  readonly vectorWeight?: number | undefined
+  /** Rows that each of the two searches gives at most. Default max(200, 4 x limit), whatever the offset. */
+  readonly candidates?: number | undefined
 }
 
 /** Rows with those of their columns that are selected, and with what a search adds to them. */
@@ -87,12 +97,15 @@ export class Search<R extends object = Row> {
    * One row for all rows that are equal in these columns or expressions (NULL equals NULL), in the order in which they are
    * met; without any, one row for all. Goes with a `select` of the keys and aggregates:
    * `.groupBy('city').select({ city: 'city', mean: 'avg(price)' })`.
+   *
+   * Beside a text or a `distanceRange`, groups and aggregates are made of all rows that match; `limit` and `offset` count groups. The nearest
+   * rows of a vector without a range are refused, and beside both a text and a vector `fuse({ candidates })` must say how many rows are read.
    */
   groupBy(...keys: readonly string[]): Search<R> {
     return this.#with({ group_by: keys })
   }
 
-  /** Equal rows of the answer come once. */
+  /** Equal rows of the answer come once. Of a search they are made of the rows that `groupBy` reads. */
   distinct(): Search<R> {
     return this.#with({ distinct: true })
   }
@@ -100,7 +113,8 @@ export class Search<R extends object = Row> {
   /**
    * The order of the rows, by the first key, equal ones by the next: columns of the answer or of the table. NULL is last
    * unless `nullsFirst` says otherwise, NaN the greatest number, text in the order of its code points. Equal rows stay in
-   * row order.
+   * row order, those of a search in the order in which the search ranks them. Beside a text or a `distanceRange` all rows that match are
+   * ordered, and `limit` counts the first of them; the nearest rows of a vector without a range are refused.
    */
   orderBy(...keys: readonly (string | Order)[]): Search<R> {
     const order_by = keys.map(key => {
@@ -114,7 +128,7 @@ export class Search<R extends object = Row> {
     return this.#with({ order_by })
   }
 
-  /** How many rows at most: default 10 by vector or text, else all. */
+  /** How many rows of the answer at most: default 10 by vector or text; of groups, distinct rows and scans all. */
   limit(k: number): Search<R> {
     return this.#with({ k })
   }
@@ -192,17 +206,30 @@ export class Search<R extends object = Row> {
   }
 
   /**
-   * How rows found by vector and by text become one list, by `_relevance_score`: by reciprocal ranks (the default, with `k` 60), or by nearness
-   * and score, each brought to 0 for the worst to 1 for the best that was found, of which the first counts `vectorWeight` (0 to 1) and the
-   * second the rest. A row that one of them did not find has null for it. A function gets the rows of both and says how relevant each is;
-   * its rows come as objects alone (`toArray`), in no other order. A second `fuse` takes the place of the first.
+   * How rows found by vector and by text become one list, by `_relevance_score`: by reciprocal ranks (the default: 1 / (k + rank), ranks
+   * counted from 0, `k` 60), or by nearness and score, each brought to 0 for the worst to 1 for the best that was found, of which the first
+   * counts `vectorWeight` (0 to 1) and the second the rest. A row that one of them did not find has null for it.
+   *
+   * `candidates`: rows that each of the two searches gives, of which the list is made; default 4 times the limit, and 200 at least. It
+   * does not depend on the offset: pages of one limit are pages of one list, and so are all limits up to 50. For larger limits the default
+   * grows, and relevances may change with it; give `candidates` where their answers are to agree. A page that ends beyond the candidates throws
+   * InvalidInput, and so do aggregates, groups, distinct rows and an order without `candidates`.
+   *
+   * A function gets the rows of both and says how relevant each is; its rows come as objects alone (`toArray`), in no other order. A second
+   * `fuse` takes the place of the first.
    */
-  fuse(
-    by: { readonly rrf: { readonly k?: number } } | { readonly vectorWeight: number } | FuseRows,
-  ): Search<R> {
-    if (typeof by === 'function') return new Search<R>(this.#operations, this.#request, by)
-    const fusion = 'rrf' in by ? { rrf: by.rrf } : { weighted: { vector_weight: by.vectorWeight } }
-    return new Search<R>(this.#operations, Object.assign({}, this.#request, { fusion }))
+  fuse(by: FuseOptions): Search<R>
+  fuse(by: FuseRows, options?: Pick<FuseOptions, 'candidates'>): Search<R>
+  fuse(by: FuseOptions | FuseRows, options: Pick<FuseOptions, 'candidates'> = {}): Search<R> {
+    const isFunction = typeof by === 'function'
+    const { candidates, rrf, vectorWeight }: FuseOptions = isFunction ? options : by
+    const fusion = {
+      ...(rrf !== undefined && { rrf }),
+      ...(vectorWeight !== undefined && { weighted: { vector_weight: vectorWeight } }),
+      ...(candidates !== undefined && { candidates }),
+    }
+    const request = Object.assign({}, this.#request, { fusion })
+    return new Search<R>(this.#operations, request, isFunction ? by : null)
   }
 
   /**
@@ -297,21 +324,29 @@ export class Search<R extends object = Row> {
   }
 
   /** What would be done, step by step, the filter as it is understood. Nothing is read but what is known of the table. */
-  explain(options: CallOptions = {}): Promise<string> {
+  async explain(options: CallOptions = {}): Promise<string> {
     const { id, version, ...query } = this.#settled()
     const request = { id, query: { ...query, ...(version !== undefined && { version }) } }
     return this.#operations.explainTableQueryPlan(request, options)
   }
 
   /** The query carried out, step by step as `explain` has them, with the rows and milliseconds of each. The rows are not kept. */
-  analyze(options: CallOptions = {}): Promise<string> {
+  async analyze(options: CallOptions = {}): Promise<string> {
     return this.#operations.analyzeTableQueryPlan(this.#settled(), options)
   }
 
   #settled(): QueryRequest {
-    const { vector = null, full_text_query } = this.#request
+    const { vector = null, full_text_query, lower_bound, upper_bound, order_by, distinct } = this.#request
+    const isNearest = vector !== null && full_text_query === undefined
+    if (isNearest && order_by?.length && lower_bound === undefined && upper_bound === undefined) {
+      throw invalidInput(
+        'orderBy puts all rows that match in an order, but without a range of distances a search by vector has no matching rows, only nearest ones',
+        { hint: 'say which rows match with distanceRange(lower, upper), or sort the rows of toArray()' },
+      )
+    }
     const isSearch = vector !== null || full_text_query !== undefined
-    const { k = isSearch ? defaultLimit : Number.MAX_SAFE_INTEGER } = this.#request
+    const isLimited = isSearch && distinct !== true && !isOfGroups(this.#request)
+    const { k = isLimited ? defaultLimit : Number.MAX_SAFE_INTEGER } = this.#request
     return Object.assign({}, this.#request, { vector, k })
   }
 

@@ -207,18 +207,28 @@ const fullText = accept(
 )
 export type FullText = Infer<typeof fullText>
 
-const fusion = choice({
-  rrf: required(
-    object({ k: optional(number, 'Constant; default 60.') }),
-    'By reciprocal ranks: the sum of 1 / (k + rank).',
-  ),
-  weighted: required(
-    object({
-      vector_weight: required(number, 'Part that nearness counts, 0 to 1; the rest is that of the score.'),
-    }),
-    'By nearness and score, each brought to 0 for the worst found to 1 for the best.',
-  ),
-})
+const fusion = object(
+  {
+    rrf: optional(
+      object({ k: optional(number, 'Constant; default 60.') }),
+      'By reciprocal ranks: the sum of 1 / (k + rank), ranks counted from 0. The default.',
+    ),
+    weighted: optional(
+      object({
+        vector_weight: required(number, 'Part that nearness counts, 0 to 1; the rest is that of the score.'),
+      }),
+      'By nearness and score, each brought to 0 for the worst found to 1 for the best.',
+    ),
+    candidates: optional(
+      saturatingInteger(1),
+      'Rows that each of the two searches gives at most; default max(200, 4 x k), whatever the offset. A page must end within as many rows. Aggregates, groups, distinct rows and orders need it.',
+    ),
+  },
+  {
+    check: ({ rrf, weighted }) =>
+      rrf !== undefined && weighted !== undefined ? 'takes rrf or weighted, not both' : undefined,
+  },
+)
 
 const highlight = object({
   columns: optional(
@@ -280,12 +290,18 @@ const queryFields = {
   ),
   distinct: optional(boolean, 'Whether equal rows come once; default false. An extension of Sheaf.'),
   with_row_id: optional(boolean, 'Whether to return `_rowid`; default false.'),
-  offset: optional(saturatingInteger(0), 'Rows to skip; default 0.'),
+  offset: optional(
+    saturatingInteger(0),
+    'Rows to skip; default 0. Of groups, distinct rows and ordered rows, `offset` and `k` count the rows of the answer, which is made of all rows that match.',
+  ),
   resume_at: optional(
     saturatingInteger(0),
     'Where a scan goes on: passes over that many rows of the version, and adds `_rowoffset`. An extension of Sheaf.',
   ),
-  order_by: optional(array(order), 'Order of the rows; absent: by distance or score, then row id.'),
+  order_by: optional(
+    array(order),
+    'Order of the rows; absent: by distance or score, then row id. All rows that match are ordered, and `k` of them returned; of a vector without bounds the `k` nearest are.',
+  ),
   version: optional(version, 'Version to look at; absent: the latest.'),
   differs_from: optional(
     version,

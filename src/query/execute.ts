@@ -94,14 +94,14 @@ function runOf(
   clock: Clock,
   meter: Meter | null,
 ): Run {
-  const { offset, limit, output } = plan
+  const { counted, offset, limit, output } = plan
   return {
     plan,
     source: new RowSource(reader, pacer, other, meter),
     pacer,
     names: namesOf(output.map(({ value }) => value)),
     seed: seedOf(clock),
-    window: isRanked(plan) ? { offset: 0, limit: Number.POSITIVE_INFINITY } : { offset, limit },
+    window: counted === 'found' ? { offset: 0, limit: Number.POSITIVE_INFINITY } : { offset, limit },
   }
 }
 

@@ -28,15 +28,20 @@ export async function nearText(
   if (index === null) {
     const sum =
       multi === null ? '' : `, max-sim of ${multi.length} ${multi.length === 1 ? 'vector' : 'vectors'}`
-    return `KNNVectorDistance: exact, ${quote(field.name)}, ${metric}, k = ${k}${within}${each}${sum}${fast ? passedOver(field, reader) : ''}`
+    return `KNNVectorDistance: exact, ${quote(field.name)}, ${metric}, k = ${countText(k)}${within}${each}${sum}${fast ? passedOver(field, reader) : ''}`
   }
   const { name, effort, refineFactor } = index
   const own = reader.vectorIndexes.find(known => known.name === name)!
-  const asked = `name=${name}, k=${k}, deltas=${own.segments.length}, metric=${metric.toUpperCase()}, ${quote(field.name)}`
+  const asked = `name=${name}, k=${countText(k)}, deltas=${own.segments.length}, metric=${metric.toUpperCase()}, ${quote(field.name)}`
   const refined = refineFactor === undefined ? '' : `, refine_factor = ${refineFactor}`
   const few = isFiltered ? ', or exact where few rows pass' : ''
   const left = await uncoveredText(own, fast, reader, pacer)
   return `ANNSubIndex: ${asked}${effortText(effort)}${refined}${within}${each}, candidates measured${few}${left}`
+}
+
+/** So many rows, or all that match. */
+export function countText(k: number): string {
+  return k === Number.POSITIVE_INFINITY ? 'all that match' : `${k}`
 }
 
 function effortText({ ef, leastPartitions, mostPartitions }: Effort): string {

@@ -3,6 +3,7 @@ import { quote } from '../errors.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { begun } from '../primitives/soon.js'
 import type { TableReader } from '../table/table-reader.js'
+import { countText } from './explain-near.js'
 import { partialCover } from './probed-rows.js'
 import type { QueryTerm, TextColumn, TextNode, TextSearch } from './text-plan.js'
 
@@ -15,7 +16,7 @@ export async function textText(
 ): Promise<string> {
   const how: string[] = []
   for (const column of columns) how.push(await columnText(column, fast, reader, pacer))
-  return `${nodeText(query, columns)}, k = ${k}; ${how.join('; ')}`
+  return `${nodeText(query, columns)}, k = ${countText(k)}; ${how.join('; ')}`
 }
 
 function nodeText(node: TextNode, columns: readonly TextColumn[]): string {

@@ -17,7 +17,7 @@ import { choiceFor, mayPassByRecord } from './filter.js'
 import { namedRows } from './named-rows.js'
 import { type Aggregate, isRanked, type OrderKey, type OutputColumn, type Plan } from './plan.js'
 import { indexesOf, printProbes } from './probes.js'
-import { enoughFor } from './run.js'
+import { enoughFor, foundWindow } from './run.js'
 import type { RowSource } from './source.js'
 import type { Fusion } from './text-plan.js'
 
@@ -89,13 +89,13 @@ function filterBefore(plan: Plan): BoundExpression | null {
 
 /** What is done with the rows that were found. */
 function outputSteps(plan: Plan, verbose: boolean): ExplainedStep[] {
-  const { output, grouping, distinct, order, offset, limit } = plan
+  const { output, grouping, distinct, order, counted, offset, limit } = plan
   const columns = output.map(column => outputText(column, grouping !== null, verbose)).join(', ')
   const project = { text: `Project: ${columns}`, step: 'project' }
   const isBounded = limit < Number.MAX_SAFE_INTEGER || offset > 0
   const count = limit < Number.MAX_SAFE_INTEGER ? ` ${limit} rows` : ''
   const bounds =
-    isBounded && !isRanked(plan)
+    isBounded && counted === 'answer'
       ? [{ text: `Limit:${count}${offset > 0 ? ` after ${offset}` : ''}`, step: 'limit' }]
       : []
   const sort = order.length === 0 ? [] : [{ text: `Sort: ${order.map(orderText).join(', ')}`, step: 'sort' }]
@@ -125,14 +125,14 @@ function orderText({ value, ascending, nullsFirst }: OrderKey): string {
 
 /** How the rows that fit best are found. */
 async function rankingSteps(plan: Plan, reader: TableReader, pacer: Pacer): Promise<ExplainedStep[]> {
-  const { filter, filterFirst, offset, limit, search, text, fusion } = plan
+  const { filter, filterFirst, search, text, fusion } = plan
   if (!isRanked(plan)) return []
   const steps: ExplainedStep[] = []
-  const k = limit + offset
+  const k = fusion?.candidates ?? foundWindow(plan).to
   if (filter !== null && !filterFirst) {
     steps.push({ text: `Filter the rows found: ${printExpression(filter)}`, step: 'thin' })
   }
-  if (search !== null && text !== null) steps.push({ text: `Fuse: ${fusionText(fusion)}` })
+  if (fusion !== null) steps.push({ text: `Fuse: ${fusionText(fusion)}` })
   if (text !== null) steps.push({ text: await textText(text, k, reader, pacer), step: 'match' })
   if (search !== null) {
     const isBefore = filter !== null && filterFirst
@@ -142,8 +142,9 @@ async function rankingSteps(plan: Plan, reader: TableReader, pacer: Pacer): Prom
 }
 
 function fusionText(fusion: Fusion): string {
-  if (fusion.kind === 'rrf') return `reciprocal ranks, k = ${fusion.k}`
-  return `weighted, ${fusion.weight} for nearness`
+  const by =
+    fusion.kind === 'rrf' ? `reciprocal ranks, k = ${fusion.k}` : `weighted, ${fusion.weight} for nearness`
+  return `${by}, candidates = ${fusion.candidates}`
 }
 
 /** How rows that pass a filter are found, but for the scan. */

@@ -83,7 +83,8 @@ export interface Plan {
   /** What rows are to be near to, what they are to say, and how the two become one list; without either it is a scan in row order. */
   readonly search: VectorSearch | null
   readonly text: TextSearch | null
-  readonly fusion: Fusion
+  /** Null unless there are both. */
+  readonly fusion: Fusion | null
   /** Columns that the answer shows marked, in `_highlights`; none: it has no such column. */
   readonly highlights: readonly Highlighting[]
   /** Null where every row is one of the answer. */
@@ -99,7 +100,12 @@ export interface Plan {
   readonly differsFrom: number | undefined
   /** Living rows of the version that a scan passes over before it begins. */
   readonly from: number
-  /** Rows to skip: the best ones of a search, else rows of the answer. */
+  /**
+   * Which rows offset and limit count: those that the search finds, the best first, or those of the answer. Groups, distinct rows and
+   * an order are made of all rows that match, so offset and limit count rows of the answer.
+   */
+  readonly counted: 'found' | 'answer'
+  /** Rows to skip. */
   readonly offset: number
   /** Rows after the offset; may be larger than any table. */
   readonly limit: number

@@ -25,8 +25,7 @@ export interface Run {
   /** For tables of keys. */
   readonly seed: number
   /**
-   * Which rows of the answer are asked for: of a search those are the nearest ones it finds, whatever becomes of them; of
-   * anything else a piece of the answer.
+   * Which rows of the answer are asked for: all, where offset and limit count the rows that a search finds.
    */
   readonly window: { readonly offset: number; readonly limit: number }
 }
@@ -94,17 +93,18 @@ export function enoughFor(plan: Plan): number {
   return isWhole ? Number.POSITIVE_INFINITY : offset + limit
 }
 
-/** The rows that fit best, as many as are asked for. A filter that comes after the search thins them out. */
+/** The rows that fit best, as many as are asked for, or all that match. A filter that comes after the search thins them out. */
 export function rankedRows(plan: Plan, source: RowSource, pacer: Pacer): Soon<RowHits> {
   return begun(finding(plan, source, pacer))
 }
 
 function* finding(plan: Plan, source: RowSource, pacer: Pacer): Waits<RowHits> {
-  const { filter, filterFirst, offset, limit, search, text, fusion } = plan
+  const { filter, filterFirst, search, text, fusion } = plan
   const before = filterFirst ? filter : null
   const after = filterFirst ? null : filter
   const { meter } = source
-  const wanted = offset + limit
+  const { from, to } = foundWindow(plan)
+  const wanted = fusion?.candidates ?? to
   let near: RowHits | null = null
   if (search !== null) {
     const find = search.index === null ? searchExact : searchNear
@@ -116,23 +116,38 @@ function* finding(plan: Plan, source: RowSource, pacer: Pacer): Waits<RowHits> {
     const { searchText } = yield* arrival(searchingText())
     const match = () => searchText(text, before, wanted, source, pacer)
     found = yield* arrival(meter === null ? match() : meter.within('match', match, rowsIn))
-    if (near !== null) found = yield* fused(near, found, fusion, wanted, source.reader, pacer)
+    if (near !== null && fusion !== null) {
+      // What is filtered afterwards are all rows that were found.
+      const most = after === null ? to : Number.POSITIVE_INFINITY
+      found = yield* fused(near, found, fusion, most, source.reader, pacer)
+    }
   }
   assert(found !== null, 'rows that are ranked are searched by something')
-  if (after === null) return sliceHits(found, offset, found.offsets.length)
-  const thinned = () => thinnedOut(found, after, offset, source, pacer)
+  if (after === null) return sliceHits(found, from, found.offsets.length)
+  const thinned = () => thinnedOut(found, after, from, to, source, pacer)
   return yield* arrival(meter === null ? thinned() : meter.within('thin', thinned, rowsIn))
+}
+
+/** Which of the rows that a search finds go on, the best first. */
+export function foundWindow({ counted, offset, limit }: Plan): {
+  readonly from: number
+  readonly to: number
+} {
+  return counted === 'found'
+    ? { from: offset, to: offset + limit }
+    : { from: 0, to: Number.POSITIVE_INFINITY }
 }
 
 function rowsIn({ offsets }: RowHits): number {
   return offsets.length
 }
 
-/** Those of the rows found for which a filter is true, from number `offset` on. */
+/** Those of the rows found for which a filter is true, from number `first` to number `end`. */
 async function thinnedOut(
   found: RowHits,
   after: BoundExpression,
-  offset: number,
+  first: number,
+  end: number,
   source: RowSource,
   pacer: Pacer,
 ): Promise<RowHits> {
@@ -142,7 +157,7 @@ async function thinnedOut(
     for (const row of selectRows(after, batch).toIndices()) kept.push(from + row)
     await pacer.turn()
   }
-  return pickHits(found, Uint32Array.from(kept).subarray(offset))
+  return pickHits(found, Uint32Array.from(kept).subarray(first, end))
 }
 
 /** Columns that some expressions read. */

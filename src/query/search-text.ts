@@ -19,7 +19,7 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import { arrival, begun, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
-import { madeBySearch, Parts, type RowHits, ranked } from './hits.js'
+import { madeBySearch, mergeHits, Parts, type RankedHits, type RowHits, ranked } from './hits.js'
 import { passingParts } from './search-exact.js'
 import type { RowSource } from './source.js'
 import type { MatchNode, TextNode, TextSearch } from './text-plan.js'
@@ -40,10 +40,10 @@ import { distanceFor, type TextLeaf, wantedTerms } from './wanted-terms.js'
 
 /** So many are inserted one by one: to begin a sort takes longer. */
 const fewRows = 32
-/** Rows ranked between two looks at the clock, where no more are wanted. */
-const rankedAtOnce = 4096
+/** Rows ranked between two looks at the clock. */
+const rankedAtOnce = 8192
 
-/** The `limit` living rows with the best scores that pass `filter`; equal ones by row id. */
+/** The `limit` living rows with the best scores that pass `filter` (Infinity: all that match); equal ones by row id. */
 export function searchText(
   search: TextSearch,
   filter: BoundExpression | null,
@@ -91,7 +91,9 @@ class TextRun {
       const tokens = units.reduce((sum, { segment }) => sum + segment.facts.tokens, 0)
       this.#columns.push({ units, docs, corpus: { averageLength: Math.max(1, tokens) / Math.max(1, docs) } })
     }
-    return yield* this.#ranked(yield* this.#best(this.#search.query, limit), limit)
+    const { query } = this.#search
+    const rows = limit === Number.POSITIVE_INFINITY ? this.#all(query) : this.#best(query, limit)
+    return yield* this.#ranked(yield* rows, limit)
   }
 
   /** Null where every living row is wanted. */
@@ -223,8 +225,9 @@ class TextRun {
     const { reader } = this.#source
     const { places, scores } = bestOf(rows, limit)
     const parts = new Parts()
-    // Any number of rows may be as good as the last one wanted: they are ranked some at a time, together with the best of those before.
-    const room = Math.min(places.length, limit + Math.max(limit, rankedAtOnce))
+    // Any number of rows may be wanted, or be as good as the last one wanted: they are ranked some at a time.
+    const lists: RankedHits[] = []
+    const room = Math.min(places.length, rankedAtOnce)
     const partOf = new Uint32Array(room)
     const offsets = new Uint32Array(room)
     const distances = new Float32Array(room)
@@ -247,15 +250,13 @@ class TextRun {
         distances[count] = -scores[from]!
       }
       if (count === room && from < places.length) {
-        const best = ranked({ partOf, offsets, distances }, limit, parts)
-        partOf.set(best.partOf)
-        offsets.set(best.offsets)
-        distances.set(best.distances)
-        count = best.offsets.length
+        lists.push(ranked({ partOf, offsets, distances }, limit, parts))
+        count = 0
       }
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
-    const best = ranked({ partOf, offsets, distances }, limit, parts, count)
+    lists.push(ranked({ partOf, offsets, distances }, limit, parts, count))
+    const best = yield* mergeHits(parts, lists, limit, this.#pacer)
     const values = best.distances
     for (let i = 0; i < values.length; i++) values[i] = 0 - values[i]!
     const made = [{ name: madeBySearch.score, values }]

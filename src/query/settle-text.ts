@@ -8,7 +8,7 @@ import type { TableSchema } from '../manifest/table-schema.js'
 import type { FtsQuery, MatchQuery, PhraseQuery, QueryRequest } from '../protocol/query-shapes.js'
 import { holdsText } from '../table/text-column.js'
 import { namedColumn } from './named-column.js'
-import type { Fusion, Highlighting, QueryTerm, TextColumn, TextNode, TextSearch } from './text-plan.js'
+import type { Highlighting, QueryTerm, TextColumn, TextNode, TextSearch } from './text-plan.js'
 
 /** What of a text index decides whether a query asks it. */
 export interface TextIndex {
@@ -37,8 +37,6 @@ const fuzzyMax = 64
 
 /** Scores of any text are far from what a float32 holds. */
 const boostMax = 1e9
-
-const defaultRrf = 60
 
 /** Null for a query without a text. `indexes`: those of text that the version has. Throws code 12 and 13. */
 export function settleText(
@@ -233,24 +231,6 @@ function counted(tokens: readonly Token[]): readonly QueryTerm[] {
 
 function best(nodes: readonly TextNode[]): TextNode {
   return nodes.length === 1 ? nodes[0]! : { kind: 'best', of: nodes }
-}
-
-/** How rows found by vector and by text become one list; by reciprocal ranks where nothing is said. */
-export function settleFusion({ fusion, vector, full_text_query }: QueryRequest): Fusion {
-  if (fusion === undefined) return { kind: 'rrf', k: defaultRrf }
-  if (vector == null || full_text_query === undefined) {
-    throw invalidInput(
-      'fusion is given, but not both a vector and a full_text_query whose rows it could join',
-    )
-  }
-  if (fusion.weighted !== undefined) {
-    const { vector_weight: weight } = fusion.weighted
-    if (weight >= 0 && weight <= 1) return { kind: 'weighted', weight }
-    throw invalidInput(`fusion.weighted.vector_weight must be from 0 to 1, got ${weight}`)
-  }
-  const { k = defaultRrf } = fusion.rrf
-  if (k > 0) return { kind: 'rrf', k }
-  throw invalidInput(`fusion.rrf.k must be above 0, got ${k}`)
 }
 
 /** Which columns are shown with the words marked that were looked for; none where nobody asks. Throws code 13 for those that are not searched. */

@@ -80,7 +80,12 @@ export interface Highlighting {
 }
 
 /** How rows that were found by vector and by text become one list. */
-export type Fusion =
+export type Fusion = Weighing & {
+  /** Rows that each of the two searches gives at most. Which page of the list is asked for changes nothing. */
+  readonly candidates: number
+}
+
+type Weighing =
   /** Reciprocal ranks (Cormack, Clarke & Büttcher, SIGIR 2009), counted from 0 as LanceDB does: the sum of 1 / (k + rank). */
   | { readonly kind: 'rrf'; readonly k: number }
   /** Nearness and score, each from 0 for the worst that was found to 1 for the best: `weight` of the first, the rest of the second. */

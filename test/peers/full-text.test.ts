@@ -277,11 +277,12 @@ describe.each(releases)('remote client $release', ({ release, lancedb }) => {
     const theirs = await relevant(local)
     expect(ours).toHaveLength(8)
     for (const [i, relevance] of ours.entries()) expect(relevance).toBeCloseTo(theirs[i]!, 6)
-    // One request of ours gives the same list.
+    // One request of ours gives the same list, where it looks at as many rows of each as the client does.
     const search = served.ns
       .table('t')
       .search(vector)
       .fullText('river', { columns: ['body'] })
+      .fuse({ candidates: 8 })
     const own = (await search.limit(8).select(['id']).toArray()) as unknown as { _relevance_score: number }[]
     expect(own.map(row => row._relevance_score)).toEqual(ours)
     const after = hybrid(table).where('id >= 200').postfilter()

@@ -171,14 +171,16 @@ describe('rows by vector and by text, as one list', () => {
       search.withRowId().limit(limit).toArray() as Promise<
         { id: number; _rowid: number; _distance?: number; _score?: number }[]
       >
-    for (const [limit, offset, where] of [
-      [5, 0, 'true'],
-      [10, 3, 'true'],
-      [40, 0, 'id > 10'],
-      [40, 35, 'true'],
+    for (const [limit, offset, where, candidates] of [
+      [5, 0, 'true', undefined],
+      [10, 3, 'true', undefined],
+      [5, 3, 'true', 8],
+      [40, 0, 'id > 10', 41],
+      [40, 35, 'true', undefined],
     ] as const) {
-      const byVector = await found(near.where(where), limit + offset)
-      const byText = await found(table.search().fullText('ape bee').where(where) as never, limit + offset)
+      const window = candidates ?? 200
+      const byVector = await found(near.where(where), window)
+      const byText = await found(table.search().fullText('ape bee').where(where) as never, window)
       const relevance = new Map<number, number>()
       const add = (list: typeof byVector, worths: readonly number[], weight: number) => {
         const [best, worst] = [worths[0]!, worths.at(-1)!]
@@ -201,7 +203,8 @@ describe('rows by vector and by text, as one list', () => {
         .sort((a, b) => b.own - a.own || a.id - b.id)
         .slice(offset, offset + limit)
       const search = near.fullText('ape bee').where(where).withRowId().limit(limit).offset(offset)
-      const rowsFound = await (by === undefined ? search : search.fuse(by)).toArray()
+      const isPlain = by === undefined && candidates === undefined
+      const rowsFound = await (isPlain ? search : search.fuse({ ...by, candidates })).toArray()
       const list = rowsFound as unknown as Record<'_rowid' | '_relevance_score', number>[]
       expect(list.map(({ _rowid }) => _rowid)).toEqual(wanted.map(({ id }) => id))
       expect(list.map(row => row._relevance_score)).toEqual(wanted.map(({ own }) => own))

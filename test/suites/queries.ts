@@ -97,10 +97,10 @@ export function queriesSuite({ name, open }: Door): void {
         const near = docs.search(query).select(['id'])
         expect((await near.toArray()).map(({ id }) => id)).toEqual([3, 1])
         expect(await near.distanceType('dot').toArray()).toEqual([
-          { id: 3, _distance: 1 - 3 - 2 },
-          { id: 1, _distance: 1 - 3 - 1 },
+          { id: 3, _distance: 1 - 3 + (1 - 2) },
+          { id: 1, _distance: 1 - 3 + (1 - 1) },
         ])
-        expect(await near.distanceType('dot').where('id < 3').toArray()).toEqual([{ id: 1, _distance: -3 }])
+        expect(await near.distanceType('dot').where('id < 3').toArray()).toEqual([{ id: 1, _distance: -2 }])
         const [one] = await docs.search([0, 3]).distanceType('l2').limit(1).select(['id']).toArray()
         expect(one).toEqual({ id: 3, _distance: 4 })
         expect(await failure(docs.createIndex('words', { type: 'IVF_FLAT' }))).toMatchObject({
@@ -177,29 +177,41 @@ export function queriesSuite({ name, open }: Door): void {
       })
 
       test('the nearest rows in another order', async () => {
-        const nearest = shop
+        const within = shop
           .search([0, 1])
-          .limit(3)
+          .distanceRange(0, 5)
           .select(['id'])
           .orderBy({ column: 'id', ascending: false })
-        expect(await nearest.toArray()).toEqual([
+        expect(await within.limit(2).toArray()).toEqual([
           { id: 3, _distance: 4 },
           { id: 2, _distance: 1 },
-          { id: 1, _distance: 0 },
         ])
       })
 
-      test('of a search it is the nearest rows that limit and offset choose, whatever becomes of them', async () => {
+      test('of a range of distances, groups and orders are made of all rows in it, and limit counts their rows', async () => {
         const near = shop.search([0, 5]).select(['id'])
         const ids = async (search: typeof near) => (await search.toArray()).map(row => row.id)
         expect(await ids(near.limit(2).offset(1))).toEqual([4, 3])
-        expect(await ids(near.limit(2).offset(1).orderBy('id'))).toEqual([3, 4])
-        const counted = shop
-          .search([0, 5])
-          .limit(2)
-          .offset(1)
-          .select({ n: 'count(*)', far: 'max(_distance)' })
-        expect(await counted.toArray()).toEqual([{ n: 2, far: 4 }])
+        const within = near.distanceRange(0, 5)
+        expect(await ids(within)).toEqual([5, 4, 3])
+        expect(await ids(within.limit(2).offset(1).orderBy('id'))).toEqual([4, 5])
+        const counted = within.limit(1).select({ n: 'count(*)', far: 'max(_distance)' })
+        expect(await counted.toArray()).toEqual([{ n: 3, far: 4 }])
+      })
+
+      test('groups, distinct rows and orders of the nearest rows are refused, and the way out is told', async () => {
+        const near = shop.search([0, 5]).limit(3)
+        for (const refused of [
+          near.orderBy('id'),
+          near.select(['city']).distinct(),
+          near.select({ n: 'count(*)' }),
+          near.groupBy('id').select({ id: 'id', n: 'count(*)' }),
+        ]) {
+          expect(await failure(refused.toArray())).toMatchObject({
+            code: 13,
+            hint: expect.stringContaining('distanceRange'),
+          })
+        }
       })
 
       test('what has no order, or another value each time, is refused', async () => {
