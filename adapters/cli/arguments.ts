@@ -15,6 +15,9 @@ import { readSize, readTime } from './quantities.js'
 /** A name and its secret. */
 export type NamedSecret = readonly [name: string, secret: string]
 
+/** A name, and the databases that its key opens. */
+export type Grant = readonly [name: string, databases: readonly string[]]
+
 /** What an option holds, by its type. */
 interface ValueTypes {
   flag: boolean
@@ -25,6 +28,7 @@ interface ValueTypes {
   text: string
   texts: readonly string[]
   secrets: readonly NamedSecret[]
+  grants: readonly Grant[]
   size: number
   time: number
   log: 'json' | 'text' | 'none'
@@ -42,6 +46,7 @@ const types: {
   text: ['a text that is not empty', textOrNull],
   texts: ['texts, separated by commas', text => filled(text.split(',').map(part => part.trim()))],
   secrets: ['name=secret, separated by commas', text => secrets(text.split(','))],
+  grants: ['name=database, with more databases after commas', text => grants(text.split(','))],
   size: ['a size, like 512MiB', text => readSize(text)],
   time: ['a time with a unit, like 30s or 7d, or forever', text => readTime(text)],
   log: [
@@ -131,7 +136,7 @@ function parse(args: readonly string[]): {
       const isFlag = valueNames[type] === null
       options[name] = {
         type: isFlag ? 'boolean' : 'string',
-        multiple: type === 'texts' || type === 'secrets',
+        multiple: type === 'texts' || type === 'secrets' || type === 'grants',
       }
       if (isFlag) options[`no-${name}`] = { type: 'boolean', multiple: false }
     }
@@ -182,6 +187,20 @@ function read(where: string, { type, positive = false }: OptionSpec, text: strin
 export function secrets(lines: readonly string[]): readonly NamedSecret[] | null {
   const pairs = lines.map(line => /^\s*([^=]*[^=\s])\s*=\s*(.*\S)\s*$/.exec(line))
   return pairs.includes(null) ? null : pairs.map(pair => [pair![1]!, pair![2]!])
+}
+
+/** `a=x`, `y`, `b=z`: a text without `=` is one more database of the name before it. Null where one is none. */
+function grants(texts: readonly string[]): readonly Grant[] | null {
+  const found: [name: string, databases: string[]][] = []
+  for (const text of texts) {
+    const [, name, database] = /^\s*(?:([^=]*[^=\s])\s*=)?\s*([^=\s](?:[^=]*[^=\s])?)\s*$/.exec(text) ?? []
+    if (database === undefined) return null
+    if (name !== undefined) found.push([name, []])
+    const last = found.at(-1)
+    if (last === undefined) return null
+    last[1].push(database)
+  }
+  return found
 }
 
 function integer(text: string, least: number, most: number): number | null {

@@ -30,15 +30,23 @@ Secrets on a command line are seen by everybody on the machine who lists process
         help: 'origins of web pages that may call, as https://app.example (default none)',
       },
       'api-keys': { type: 'secrets', help: 'accepted in x-api-key; may be repeated' },
-      'api-keys-file': { type: 'path', help: 'the same from a file, one name=secret a line' },
+      'api-keys-file': { type: 'path', help: 'the same from a file, one name=secret a line, or JSON' },
       tokens: { type: 'secrets', help: 'accepted in Authorization: Bearer; may be repeated' },
-      'tokens-file': { type: 'path', help: 'the same from a file, one name=secret a line' },
+      'tokens-file': { type: 'path', help: 'the same from a file, one name=secret a line, or JSON' },
+      grant: {
+        type: 'grants',
+        help: 'with --databases: those that the key or token of a name opens, * for all; may be repeated',
+      },
       'jwks-url': {
         type: 'text',
         help: 'where the public keys of JSON Web Tokens are; accepted in Authorization: Bearer',
       },
       'jwt-issuer': { type: 'text', help: 'with --jwks-url: who must have issued a token (default anybody)' },
       'jwt-audience': { type: 'text', help: 'with --jwks-url: whom a token must be for (default anybody)' },
+      'jwt-databases-claim': {
+        type: 'text',
+        help: 'with --jwks-url and --databases: claim that has the databases a token opens (default none)',
+      },
       'max-body': {
         type: 'size',
         positive: true,
@@ -125,6 +133,7 @@ export const valueNames = {
   text: '<text>',
   texts: '<text>[,...]',
   secrets: '<name=secret>[,...]',
+  grants: '<name=database>[,...]',
   size: '<size>',
   time: '<time>',
   log: 'json|text|none',

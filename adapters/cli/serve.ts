@@ -1,11 +1,11 @@
 /** `sheaf serve` */
-import { readFile } from 'node:fs/promises'
 import { quote } from '../../src/errors.js'
 import type { AuthOptions } from '../http/gate.js'
 import type { Limits } from '../http/limits.js'
 import type { ServeOptions } from '../http/options.js'
 import { serve } from '../http/server.js'
-import { type Call, Misuse, type NamedSecret, secrets } from './arguments.js'
+import { type Call, type Grant, Misuse, type NamedSecret } from './arguments.js'
+import { readKeys } from './key-file.js'
 import { requestLogger } from './log.js'
 import { openServed } from './served.js'
 import { onStop } from './stopping.js'
@@ -49,55 +49,59 @@ async function serveOptions(command: Call<'serve'>): Promise<ServeOptions> {
 
 /** Undefined where nobody is asked who they are. */
 async function authOptions(command: Call<'serve'>): Promise<AuthOptions | undefined> {
-  const { jwksUrl, jwtIssuer: issuer, jwtAudience: audience } = command
-  if (jwksUrl === undefined && (issuer ?? audience) !== undefined) {
-    throw new Misuse(
-      `--jwt-${issuer === undefined ? 'audience' : 'issuer'} means something only with --jwks-url`,
-    )
+  const { jwksUrl, jwtIssuer: issuer, jwtAudience: audience, jwtDatabasesClaim: databasesClaim } = command
+  const needless = Object.entries({ issuer, audience, 'databases-claim': databasesClaim }).find(
+    ([, value]) => value !== undefined,
+  )
+  if (jwksUrl === undefined && needless !== undefined) {
+    throw new Misuse(`--jwt-${needless[0]} means something only with --jwks-url`)
   }
   if (jwksUrl !== undefined && !URL.canParse(jwksUrl)) {
     throw new Misuse(`--jwks-url must be a URL, got ${quote(jwksUrl)}`)
   }
-  const apiKeys = await secretsOf('api-keys', command.apiKeys, command.apiKeysFile)
-  const tokens = await secretsOf('tokens', command.tokens, command.tokensFile)
-  if ((apiKeys ?? tokens ?? jwksUrl) === undefined) return undefined
-  return { apiKeys, tokens, jwt: jwksUrl === undefined ? undefined : { jwksUrl, issuer, audience } }
+  const apiKeys = await keysOf('api-keys', command.apiKeys, command.apiKeysFile)
+  const tokens = await keysOf('tokens', command.tokens, command.tokensFile)
+  if ((apiKeys ?? tokens ?? jwksUrl) === undefined) {
+    if (command.grant !== undefined) throw new Misuse('--grant means something only with keys or tokens')
+    return undefined
+  }
+  return {
+    apiKeys: apiKeys?.secrets,
+    tokens: tokens?.secrets,
+    jwt: jwksUrl === undefined ? undefined : { jwksUrl, issuer, audience, databasesClaim },
+    grants: joined([...(apiKeys?.grants ?? []), ...(tokens?.grants ?? []), ...(command.grant ?? [])]),
+  }
 }
 
-/** Secrets by name, those of a file among them. Messages never have one in them. */
-async function secretsOf(
+/** Secrets by name, and what is granted beside them. */
+interface Keys {
+  readonly secrets: Readonly<Record<string, string>>
+  readonly grants: readonly Grant[]
+}
+
+/** All databases of each name; undefined where nobody is granted any. */
+function joined(grants: readonly Grant[]): Readonly<Record<string, readonly string[]>> | undefined {
+  if (grants.length === 0) return undefined
+  const byName = new Map<string, readonly string[]>()
+  for (const [name, databases] of grants) byName.set(name, [...(byName.get(name) ?? []), ...databases])
+  return Object.fromEntries(byName)
+}
+
+/** Those of the command line and of a file. Messages never have a secret in them. */
+async function keysOf(
   option: string,
   given: readonly NamedSecret[] = [],
   file: string | undefined,
-): Promise<Readonly<Record<string, string>> | undefined> {
-  const pairs = [...given, ...(file === undefined ? [] : await secretsIn(option, file))]
+): Promise<Keys | undefined> {
+  const inFile = file === undefined ? undefined : await readKeys(option, file)
+  const pairs = [...given, ...Object.entries(inFile?.secrets ?? {})]
   if (pairs.length === 0) return undefined
   const names = new Set(pairs.map(([name]) => name))
   if (names.size < pairs.length) {
     const twice = pairs.find(([name], i) => pairs.findIndex(([other]) => other === name) < i)![0]
     throw new Misuse(`--${option} has the name ${quote(twice)} twice`)
   }
-  return Object.fromEntries(pairs)
-}
-
-/** One `name=secret` a line; empty lines and those that begin with `#` are passed over. */
-async function secretsIn(option: string, file: string): Promise<readonly NamedSecret[]> {
-  const text = await readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
-    throw new Misuse(`--${option}-file cannot be read: ${cause.code ?? cause.message}: ${quote(file)}`)
-  })
-  const lines = text.split(/\r?\n/).map((line, i) => ({ line: line.trim(), at: i + 1 }))
-  const pairs = lines
-    .filter(({ line }) => line !== '' && !line.startsWith('#'))
-    .map(({ line, at }) => {
-      const pair = secrets([line])?.[0]
-      if (pair !== undefined) return pair
-      throw new Misuse(
-        `--${option}-file must have name=secret in each line, not so line ${at} of ${quote(file)}`,
-      )
-    })
-  // Nobody who names a file of keys means to let everybody in.
-  if (pairs.length === 0) throw new Misuse(`--${option}-file has nothing in it: ${quote(file)}`)
-  return pairs
+  return { secrets: Object.fromEntries(pairs), grants: inFile?.grants ?? [] }
 }
 
 /** Those that were given; the others have defaults of their own. */

@@ -21,6 +21,8 @@ export interface DatabasesOptions {
 }
 
 export interface Databases {
+  /** The database of requests that name none. */
+  readonly default?: string | undefined
   /**
    * Opens a database if it is not open, and keeps it open for as long as `work` takes. `name`: one name, or several joined by slashes.
    * Rejects with code 13 for a name that is none, or of none, 17 when all are closed, and with what `connect` and `work` throw.
@@ -58,6 +60,10 @@ class Folder implements Databases {
   readonly #work = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
   #failure: unknown
+
+  get default(): string | undefined {
+    return this.#options.default
+  }
 
   constructor(root: string, options: DatabasesOptions) {
     if (typeof root !== 'string' || root === '' || /^[a-z][a-z0-9+.-]+:\/\//i.test(root)) {
@@ -164,7 +170,8 @@ function ignore(): void {}
  * Names a path below the root, and none elsewhere. The files of a database begin with `_` or lie in `tables`, so databases may lie below
  * one another.
  */
-function checkDatabase(name: string): void {
+export function checkDatabase(name: string): void {
+  if (typeof name !== 'string') throw invalidInput(`the database must be a string, got ${quote(name)}`)
   // Header fields of one name come as one. Who looks at one of them before the server does must mean the same database.
   if (name.includes(',')) {
     throw invalidInput(`the database is not one name: ${quote(name)}`, {

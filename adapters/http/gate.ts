@@ -1,8 +1,9 @@
 /** Who gets in. */
-import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
+import { ErrorCode, invalidInput, nearestName, quote, SheafError } from '../../src/errors.js'
 import { formatId } from '../../src/protocol/identifiers.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import type { Identity } from '../../src/protocol/request-fields.js'
+import { checkDatabase } from './databases.js'
 import { type JwtOptions, tokenVerifier, type VerifyToken } from './jwt.js'
 import { isLoopback } from './loopback.js'
 import type { NamedObject } from './named-objects.js'
@@ -16,6 +17,11 @@ export interface AuthOptions {
   readonly apiKeys?: Readonly<Record<string, string>> | undefined
   /** JSON Web Tokens accepted in `Authorization: Bearer`; needs the package `jose`. */
   readonly jwt?: JwtOptions | undefined
+  /**
+   * Databases that a caller with a token or key may open, by the name of its owner; `['*']`: all. For a server of `databases` only. Once this or
+   * `jwt.databasesClaim` is given, a caller opens the databases granted to it and no other.
+   */
+  readonly grants?: Readonly<Record<string, readonly string[]>> | undefined
 }
 
 /** Somebody who proved who they are. */
@@ -24,7 +30,12 @@ export interface Principal {
   readonly name: string
   /** Of a JSON Web Token. */
   readonly claims?: Readonly<Record<string, unknown>> | undefined
+  /** Databases it may open, `*` for all; undefined where `auth` grants none to anybody, and so restricts nobody. */
+  readonly databases?: readonly string[] | undefined
 }
+
+/** A grant of all databases. */
+const all = '*'
 
 /** What is asked for beside operation and identifier. */
 export interface Asked {
@@ -85,15 +96,26 @@ export class Gate {
   /** Who has these credentials; undefined where nobody is asked. Throws code 16 for credentials that are missing or wrong. */
   async admit(identity: Identity | undefined): Promise<Principal | undefined> {
     if (this.#ways === null) return undefined
-    const { tokens, apiKeys, jwt } = this.#ways
+    const { tokens, apiKeys, jwt, grants } = this.#ways
     const { api_key: key, auth_token: token } = identity ?? {}
     const owners = [tokens.ownerOf(token ?? ''), apiKeys.ownerOf(key ?? '')]
     const name = owners.find(owner => owner !== undefined)
-    if (name !== undefined) return { name }
-    if (token !== undefined && jwt !== undefined) return jwt(token)
+    if (name !== undefined) return { name, databases: grants && (grants.get(name) ?? []) }
+    if (token !== undefined && jwt !== undefined) {
+      const owner = await jwt(token)
+      return grants === undefined ? owner : { ...owner, databases: owner.databases ?? [] }
+    }
     const problem =
       identity === undefined ? 'this server asks who calls' : 'nobody here has these credentials'
     throw new SheafError(ErrorCode.Unauthenticated, problem, { hint: waysIn(this.#ways) })
+  }
+
+  /** Throws code 15 for a database that is not granted to the caller, whether there is such a database or not. */
+  allowDatabase(principal: Principal | undefined, database: string | undefined): void {
+    const granted = principal?.databases
+    if (granted === undefined || database === undefined) return
+    if (granted.includes(database) || granted.includes(all)) return
+    throw new SheafError(ErrorCode.PermissionDenied, `not allowed: the database ${quote(database)}`)
   }
 
   /** Throws what refuses the first object the caller may not have. */
@@ -122,22 +144,75 @@ interface Ways {
   readonly tokens: Secrets
   readonly apiKeys: Secrets
   readonly jwt: VerifyToken | undefined
+  /** Databases by the name of who has a token or key; undefined where nobody is granted any. */
+  readonly grants: ReadonlyMap<string, readonly string[]> | undefined
 }
 
 async function settleAuth(auth: AuthOptions): Promise<Ways> {
   if (typeof auth !== 'object' || auth === null) throw invalidInput('auth must be an object')
-  const { tokens = {}, apiKeys = {}, jwt, ...others } = auth
+  const { tokens = {}, apiKeys = {}, jwt, grants, ...others } = auth
   const [other] = Object.keys(others)
-  if (other !== undefined) throw invalidInput(`there is no auth.${other}: use tokens, apiKeys or jwt`)
+  if (other !== undefined) throw invalidInput(`there is no auth.${other}: use tokens, apiKeys, jwt or grants`)
   const ways = {
     tokens: new Secrets(tokens, 'auth.tokens'),
     apiKeys: new Secrets(apiKeys, 'auth.apiKeys'),
     jwt: jwt && (await tokenVerifier(jwt)),
+    grants: grantsDatabases(auth)
+      ? settleGrants(grants ?? {}, [...Object.keys(tokens), ...Object.keys(apiKeys)])
+      : undefined,
   }
   if (ways.tokens.size + ways.apiKeys.size === 0 && jwt === undefined) {
     throw invalidInput('auth lets nobody in', { hint: 'give tokens, apiKeys or jwt, or leave auth out' })
   }
   return ways
+}
+
+/** Whether callers open only the databases that are granted to them. */
+function grantsDatabases({ grants, jwt }: AuthOptions): boolean {
+  return grants !== undefined || jwt?.databasesClaim !== undefined
+}
+
+function settleGrants(
+  grants: Readonly<Record<string, readonly string[]>>,
+  owners: readonly string[],
+): ReadonlyMap<string, readonly string[]> {
+  if (typeof grants !== 'object' || grants === null || Array.isArray(grants)) {
+    throw invalidInput('auth.grants must be an object of arrays of databases, by the name of who has a key')
+  }
+  for (const [name, granted] of Object.entries(grants)) {
+    if (!owners.includes(name)) {
+      const near = nearestName(name, owners)
+      throw invalidInput(`auth.grants has ${quote(name)}, and nobody of that name has a token or key`, {
+        hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
+      })
+    }
+    if (!Array.isArray(granted)) {
+      throw invalidInput(`auth.grants of ${quote(name)} must be an array of databases, got ${quote(granted)}`)
+    }
+    for (const each of granted) if (each !== all) checkDatabase(each)
+  }
+  return new Map(Object.entries(grants))
+}
+
+/**
+ * Refuses (code 13) databases that everybody with any credentials could open unless that is said, and grants where there is one namespace
+ * for all.
+ */
+export function checkGrants(
+  isDatabases: boolean,
+  { auth, authorize }: { auth?: AuthOptions | undefined; authorize?: Authorize | undefined },
+): void {
+  if (auth === undefined) return
+  const isGranted = grantsDatabases(auth)
+  if (isGranted && !isDatabases) {
+    throw invalidInput('auth grants databases, and this server has one namespace for all', {
+      hint: 'serve databases(directory), or leave grants and databasesClaim out',
+    })
+  }
+  if (isGranted || !isDatabases || authorize !== undefined) return
+  throw invalidInput('every caller with any credentials could open every database', {
+    hint: 'say who opens which: auth.grants (--grant NAME=DATABASE,..., or NAME=* for all), jwt.databasesClaim, or authorize',
+  })
 }
 
 function waysIn({ tokens, apiKeys, jwt }: Ways): string {

@@ -141,6 +141,8 @@ export class Handling {
       admit(particulars.principal?.name)
     }
 
+    this.#gate.allowDatabase(particulars.principal, particulars.database ?? this.#defaultDatabase)
+
     const { context, idempotencyKey, table } = caller
     const fields = readRequest(entry, { segments, query, body })
     if (identity !== undefined) fields.identity = identity
@@ -162,6 +164,10 @@ export class Handling {
       asks === undefined ? carryOut(operations, call) : this.#carryOutAllowed(operations, call, asks),
     )
     return successReply(name, result, target.dialect, request.headers.accept)
+  }
+
+  get #defaultDatabase(): string | undefined {
+    return 'use' in this.#served ? this.#served.default : undefined
   }
 
   /** A database stays in use until the last rows of a streamed reply are out. */

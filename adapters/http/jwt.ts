@@ -8,6 +8,8 @@ export interface JwtOptions {
   readonly issuer?: string | undefined
   /** What `aud` must be, or hold. Default: anything. */
   readonly audience?: string | undefined
+  /** Claim that has the databases that its owner may open: one name, or an array of names; `*`: all. Without it, a token opens none. */
+  readonly databasesClaim?: string | undefined
 }
 
 /** What a token says of who has it. */
@@ -15,6 +17,8 @@ export interface TokenOwner {
   /** `sub`. */
   readonly name: string
   readonly claims: Readonly<Record<string, unknown>>
+  /** Undefined where `databasesClaim` is not given. */
+  readonly databases: readonly string[] | undefined
 }
 
 export type VerifyToken = (token: string) => Promise<TokenOwner>
@@ -28,11 +32,11 @@ const algorithms = [
 const clockTolerance = 5
 
 /**
- * Tells whose a token is: one that is signed by a key of `jwksUrl`, names a subject, and holds now; else code 16. Code 17 while the keys
+ * Tells whose a token is: one that is signed by a key of `jwksUrl`, names a subject, says when it expires (`exp`), and holds now; else code 16. Code 17 while the keys
  * cannot be had. Throws code 13 for options that make no sense, and where `jose` is not installed.
  */
 export async function tokenVerifier(
-  { jwksUrl, issuer, audience }: JwtOptions,
+  { jwksUrl, issuer, audience, databasesClaim }: JwtOptions,
   load: () => Promise<object> = () => import('jose'),
 ): Promise<VerifyToken> {
   const url = URL.canParse(jwksUrl) ? new URL(jwksUrl) : undefined
@@ -50,7 +54,7 @@ export async function tokenVerifier(
   const demands = {
     algorithms,
     clockTolerance,
-    requiredClaims: ['sub'],
+    requiredClaims: ['sub', 'exp'],
     ...(issuer !== undefined && { issuer }),
     ...(audience !== undefined && { audience }),
   }
@@ -63,7 +67,16 @@ export async function tokenVerifier(
   return async token => {
     try {
       const { payload } = await jwtVerify(token, keys, demands)
-      return { name: payload.sub!, claims: payload }
+      // The package does not look at its type.
+      if (typeof payload.sub !== 'string' || payload.sub === '') {
+        throw new errors.JWTClaimValidationFailed(
+          '"sub" claim must be a string that is not empty',
+          payload,
+          'sub',
+        )
+      }
+      const databases = databasesClaim === undefined ? undefined : databasesIn(payload[databasesClaim])
+      return { name: payload.sub, claims: payload, databases }
     } catch (error) {
       // What `jose` says names claims and what is wrong with them; nothing in it is the token.
       if (isRefusal(error)) {
@@ -74,4 +87,9 @@ export async function tokenVerifier(
       })
     }
   }
+}
+
+/** What is no name grants nothing. */
+function databasesIn(claim: unknown): readonly string[] {
+  return [claim].flat().filter(each => typeof each === 'string')
 }

@@ -16,7 +16,7 @@ import { presentable } from '../calls.js'
 import { Admission } from './admission.js'
 import { RequestBody } from './body.js'
 import type { Databases } from './databases.js'
-import { checkBinding } from './gate.js'
+import { checkBinding, checkGrants } from './gate.js'
 import { Handling, type Served } from './handling.js'
 import { settleLimits } from './limits.js'
 import { Metrics } from './metrics.js'
@@ -56,6 +56,7 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
     throw invalidInput(`port must be an integer of 0 to 65535, got ${quote(port)}`)
   }
   checkBinding(host, options)
+  checkGrants('use' in served, options)
   const pages = new Pages(host, options)
   const limits = settleLimits(options.limits ?? {})
   // A server outlives the installation of a newer package over its own.

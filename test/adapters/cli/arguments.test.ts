@@ -45,10 +45,25 @@ describe('readArguments', () => {
     [['serve', 'data', '--max-body', '0'], '--max-body must be a size, like 512MiB, not 0, got "0"'],
     [['serve', 'data', '--max-body', '1 kg'], '--max-body must be a size'],
     [['serve', 'data', '--log', 'xml'], '--log must be json, text or none, got "xml"'],
+    [['serve', 'data', '--grant', 'acme'], '--grant must be name=database'],
+    [['serve', 'data', '--grant', 'acme='], '--grant must be name=database'],
+    [['serve', 'data', '--grant', 'acme=a,,b'], '--grant must be name=database'],
     [['serve', 'data', '--context-prefix', 'x-a-,,'], '--context-prefix must be texts'],
     [['serve', 'data', '--read-only', '--no-read-only'], '--read-only and --no-read-only exclude each other'],
   ])('%j makes no sense', (args, problem) => {
     expect(readArguments(args)).toEqual({ kind: 'misuse', problem: expect.stringContaining(problem) })
+  })
+
+  test('grants name the databases of each key, however often the option is given', () => {
+    const grant = [
+      ['acme', ['acme', 'acme/test']],
+      ['globex', ['globex']],
+    ]
+    const flags = ['--grant', 'acme=acme, acme/test', '--grant', ' globex = globex ']
+    expect(readArguments(['serve', 'data', ...flags])).toMatchObject({ grant })
+    const variables = { SHEAF_GRANT: 'acme=acme,acme/test,globex=globex' }
+    expect(readArguments(['serve', 'data'], variables)).toMatchObject({ grant })
+    expect(readArguments(['serve', 'data', '--grant', 'ops=*'])).toMatchObject({ grant: [['ops', ['*']]] })
   })
 
   test('every option is read as what it is', () => {

@@ -274,6 +274,29 @@ describe('sheaf serve', () => {
     expect(await main.namespaceNames()).toEqual(['n'])
   })
 
+  test('tenants: a key opens the databases granted to it and no other', async () => {
+    const root = freshRoot()
+    const keys = ['--databases', '--create-databases', '--api-keys', 'acme=a-key,globex=g-key']
+    const refused = run('serve', root, '--port', '0', ...keys)
+    expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining('--grant')])
+    const { url, child, exit } = await serve(
+      root,
+      ...keys,
+      '--grant',
+      'acme=acme',
+      '--grant',
+      'globex=globex',
+    )
+    const open = async (key: string, database: string) => {
+      const headers = { 'x-api-key': key, 'x-lancedb-database': database }
+      return (await fetch(`${url}/v1/table`, { headers })).status
+    }
+    expect(await open('a-key', 'acme')).toBe(200)
+    expect(await open('g-key', 'acme')).toBe(403)
+    child.kill('SIGTERM')
+    expect(await exit).toEqual([0, null])
+  })
+
   test('SIGTERM answers the request that has begun, then exits with 0', async () => {
     const { url, child, exit } = await serve(freshRoot())
     const ns = connectHttp(url)

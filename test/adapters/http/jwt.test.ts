@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Asked } from '../../../adapters/http/gate.js'
+import { type Asked, Gate } from '../../../adapters/http/gate.js'
 import { type JwtOptions, tokenVerifier } from '../../../adapters/http/jwt.js'
 import { type HttpServer, serve } from '../../../adapters/http/server.js'
 import { ErrorCode } from '../../../src/errors.js'
@@ -75,6 +75,25 @@ test('a token may come in the body', async () => {
   expect((await askJson(server.url, '/v1/table/t/describe', { identity })).status).toBe(200)
 })
 
+test('a claim says which databases a token opens', async () => {
+  const verify = await tokenVerifier({ jwksUrl, databasesClaim: 'https://acme.example/databases' })
+  const databasesOf = async (claim: unknown) =>
+    (await verify(await token({ 'https://acme.example/databases': claim }))).databases
+  expect(await databasesOf(['acme', 'acme/test'])).toEqual(['acme', 'acme/test'])
+  expect(await databasesOf('acme')).toEqual(['acme'])
+  for (const claim of [undefined, null, 7, { acme: true }, [], [['acme']]])
+    expect(await databasesOf(claim)).toEqual([])
+})
+
+test('a subject that is called like the owner of a key has nothing of what that owner is granted', async () => {
+  const gate = await Gate.open(
+    { apiKeys: { ann: 'key' }, grants: { ann: ['acme'] }, jwt: { jwksUrl } },
+    undefined,
+  )
+  expect(await gate.admit({ api_key: 'key' })).toEqual({ name: 'ann', databases: ['acme'] })
+  expect(await gate.admit({ auth_token: await token({}) })).toMatchObject({ name: 'ann', databases: [] })
+})
+
 const past = Math.floor(Date.now() / 1000) - 60
 
 test.each<[string, () => string | Promise<string>]>([
@@ -84,6 +103,9 @@ test.each<[string, () => string | Promise<string>]>([
   ['is for another audience', () => token({ aud: ['others'] })],
   ['has no audience', () => token({ aud: undefined })],
   ['names nobody', () => token({ sub: undefined })],
+  ['has an empty subject', () => token({ sub: '' })],
+  ['has an object as subject', () => token({ sub: { name: 'ann' } })],
+  ['never expires', () => token({ exp: undefined })],
   ['is signed by another', () => token({}, others)],
   ['names a key there is not', () => token({}, others, 'k2')],
   ['was changed', async () => (await token({})).replace(/\.[^.]+\./, `.${unsigned({}).split('.')[1]}.`)],

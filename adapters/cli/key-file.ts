@@ -1,0 +1,80 @@
+/** A file of secrets by name: a line for each, or JSON, which may grant databases too. */
+import { readFile } from 'node:fs/promises'
+import { quote } from '../../src/errors.js'
+import { type Grant, Misuse, secrets } from './arguments.js'
+
+export interface KeyFile {
+  readonly secrets: Readonly<Record<string, string>>
+  readonly grants: readonly Grant[]
+}
+
+/** Reads the file of `--<option>-file`. Throws Misuse for what is no such file; its messages have no secret in them. */
+export async function readKeys(option: string, file: string): Promise<KeyFile> {
+  const place = `--${option}-file`
+  const text = await readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+    throw new Misuse(`${place} cannot be read: ${cause.code ?? cause.message}: ${quote(file)}`)
+  })
+  const keys = text.trimStart().startsWith('{')
+    ? keysOfJson(place, file, text)
+    : keysOfLines(place, file, text)
+  // Nobody who names a file of keys means to let everybody in.
+  if (Object.keys(keys.secrets).length === 0) throw new Misuse(`${place} has nothing in it: ${quote(file)}`)
+  return keys
+}
+
+/** One `name=secret` a line; empty lines and those that begin with `#` are skipped. */
+function keysOfLines(place: string, file: string, text: string): KeyFile {
+  const found = new Map<string, string>()
+  for (const [i, whole] of text.split(/\r?\n/).entries()) {
+    const line = whole.trim()
+    if (line === '' || line.startsWith('#')) continue
+    const pair = secrets([line])?.[0]
+    if (pair === undefined) {
+      throw new Misuse(`${place} must have name=secret in each line, not so line ${i + 1} of ${quote(file)}`)
+    }
+    const [name, secret] = pair
+    if (found.has(name)) throw new Misuse(`${place} has the name ${quote(name)} twice`)
+    found.set(name, secret)
+  }
+  return { secrets: Object.fromEntries(found), grants: [] }
+}
+
+/** `{ "name": "secret" }` or `{ "name": { "secret": "...", "databases": ["..."] } }`. */
+function keysOfJson(place: string, file: string, text: string): KeyFile {
+  const entries = Object.entries(parsed(place, file, text))
+  const found = entries.map(([name, entry]) => {
+    const { secret, databases, ...others } = (
+      typeof entry === 'string' ? { secret: entry } : (entry ?? {})
+    ) as Entry
+    const isRight =
+      typeof secret === 'string' && secret !== '' && (databases === undefined || isTexts(databases))
+    if (isRight && Object.keys(others).length === 0) return { name, secret, databases }
+    throw new Misuse(
+      `${place} must have for each name a secret, or an object of "secret" and "databases", not so ${quote(name)} of ${quote(file)}`,
+    )
+  })
+  return {
+    secrets: Object.fromEntries(found.map(({ name, secret }) => [name, secret])),
+    grants: found.flatMap(({ name, databases }) =>
+      databases === undefined ? [] : [[name, databases] as const],
+    ),
+  }
+}
+
+interface Entry {
+  readonly secret?: unknown
+  readonly databases?: unknown
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(each => typeof each === 'string')
+}
+
+function parsed(place: string, file: string, text: string): object {
+  try {
+    return JSON.parse(text) as object
+  } catch {
+    // What the parser says may have half a secret in it.
+    throw new Misuse(`${place} is not valid JSON: ${quote(file)}`)
+  }
+}

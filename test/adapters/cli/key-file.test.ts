@@ -1,0 +1,52 @@
+/** Files of secrets by name. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Misuse } from '../../../adapters/cli/arguments.js'
+import { readKeys } from '../../../adapters/cli/key-file.js'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sheaf-keys-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+function read(text: string) {
+  const file = join(folder, 'keys')
+  writeFileSync(file, text)
+  return readKeys('api-keys', file)
+}
+
+test('lines give secrets, JSON may grant databases too', async () => {
+  const secrets = { acme: 'a=1', ops: 'o' }
+  expect(await read('# team\n\nacme = a=1\r\nops=o\n')).toEqual({ secrets, grants: [] })
+  expect(await read('{"acme":"a=1","ops":"o"}')).toEqual({ secrets, grants: [] })
+  const json = { acme: { secret: 'a=1', databases: ['acme', 'x'] }, ops: { secret: 'o', databases: [] } }
+  expect(await read(`\n ${JSON.stringify(json)}`)).toEqual({
+    secrets,
+    grants: [
+      ['acme', ['acme', 'x']],
+      ['ops', []],
+    ],
+  })
+})
+
+test.each([
+  ['', 'has nothing in it'],
+  ['{}', 'has nothing in it'],
+  ['acme=hidden\nglobex', 'line 2'],
+  ['acme=hidden\nacme=hidden2', '"acme" twice'],
+  ['{"acme":"hidden"', 'not valid JSON'],
+  ['{"acme":7}', 'not so "acme"'],
+  ['{"acme":null}', 'not so "acme"'],
+  ['{"acme":""}', 'not so "acme"'],
+  ['{"acme":{"databases":["a"]}}', 'not so "acme"'],
+  ['{"acme":{"secret":"hidden","database":["a"]}}', 'not so "acme"'],
+  ['{"acme":{"secret":"hidden","databases":"a"}}', 'not so "acme"'],
+])('%j is refused, and no secret is shown', async (text, problem) => {
+  const error = await read(text).catch(cause => cause)
+  expect(error).toBeInstanceOf(Misuse)
+  expect(error.message).toContain(problem)
+  expect(error.message).not.toContain('hidden')
+})
