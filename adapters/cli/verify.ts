@@ -5,12 +5,12 @@ import { progressLine } from './progress.js'
 import { showCount, showCounted, showSize } from './quantities.js'
 import { untilStopped } from './stopping.js'
 
-/** One line for each problem that is left on standard output; what was set right, and how far it is, on standard error. */
+/** One line for each problem that is left on standard output; on standard error what was repaired, the files that nothing refers to, and the progress. */
 export async function verifyDirectory({ directory, repair = false }: Call<'verify'>): Promise<void> {
   const line = progressLine()
   const onProgress = ({ phase, done, total }: VerifyProgress) =>
     line.show(`${phase}: ${showCount(done)} of ${showCount(total)}`)
-  const { ok, problems, repaired, checked } = await verify(directory, {
+  const { ok, problems, repaired, unreferenced, checked } = await verify(directory, {
     repair,
     onProgress,
     signal: untilStopped(),
@@ -19,6 +19,7 @@ export async function verifyDirectory({ directory, repair = false }: Call<'verif
   for (const { kind, path, what, repairable } of problems) {
     console.log(`${kind} ${path}: ${what}${repairable ? ' (--repair makes it again)' : ''}`)
   }
+  for (const key of unreferenced) console.error(`not checked, nothing refers to it: ${key}`)
   const { slots, files, bytes, tables, versions } = checked
   const found = ok ? 'no problems' : showCounted(problems.length, 'problem')
   console.error(

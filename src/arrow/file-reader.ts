@@ -34,6 +34,8 @@ export interface FileLayout {
   /** Rows of all batches. */
   readonly rows: number
   readonly batches: readonly BatchLayout[]
+  /** In the order in which they lie in the file. */
+  readonly dictionaries: readonly DictionaryRange[]
 }
 
 /** Footer length and closing magic. */
@@ -93,7 +95,7 @@ function readLayout(footer: Footer, end: number): FileLayout {
   const batches = entries.batches.map((entry, i) => readBatch(entry, footer.batches[i]!, fields, needed))
   let rows = 0
   for (const batch of batches) rows += batch.length
-  return { schema, rows, batches }
+  return { schema, rows, batches, dictionaries: [...dictionaries.values()] }
 }
 
 function miscounted(what: string): SheafError {

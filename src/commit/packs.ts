@@ -90,6 +90,12 @@ export class Packs {
     return info === undefined ? null : this.readIn(info, number)
   }
 
+  /** The key of the pack that stands for a slot; null for a slot that none stands for. */
+  keyOf(number: number): string | null {
+    const info = this.#infoOf(number)
+    return info === undefined ? null : packKey(info)
+  }
+
   /** The bytes of a slot in one pack, known here or not; null when it is not in it. */
   async readIn(info: PackInfo, number: number): Promise<Uint8Array | null> {
     const { places } = await this.#footerOf(info)

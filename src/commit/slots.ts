@@ -96,11 +96,23 @@ export class Slots implements SlotReader {
   /** A slot that may be gone from the log; what lies there may be somebody's mistake since (commit/committer). */
   async #readCovered(number: number, packs: Packs): Promise<Slot> {
     const packed = await this.#inPacks(() => packs.read(number))
-    if (packed !== null) return decodeSlot(packed, number, this.#features)
+    if (packed !== null) {
+      try {
+        return decodeSlot(packed, number, this.#features)
+      } catch (error) {
+        throw inPack(error, packs.keyOf(number))
+      }
+    }
     const bytes = await this.#log.read(number)
     const slot = bytes === null ? null : decodeSlot(bytes, number, this.#features)
     if (slot === null || slot.crc !== (await this.#inPacks(() => packs.crcOf(number))))
       throw new SlotTrimmed(number)
     return slot
   }
+}
+
+/** Says in which pack a damaged slot lies. */
+function inPack(error: unknown, key: string | null): unknown {
+  if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) return error
+  return corrupted(`${error.message}, in ${key}`, { cause: error })
 }

@@ -88,6 +88,21 @@ export function sectionFile(
   return { chunks: chunks(), end: () => end! }
 }
 
+/** The bytes of a file that no checksum covers, in order: the magic word, and the zeros before each section and the footer. */
+export function* sectionFrame({ sections }: SectionFooter): Generator<{
+  readonly start: number
+  readonly bytes: Uint8Array
+}> {
+  yield { start: 0, bytes: padded(Buffer.from(magic)) }
+  let at = alignment
+  for (const { start, bytes } of sections) {
+    if (start < at) throw corrupted(`a section begins at byte ${start}, before ${at}`)
+    yield { start: at, bytes: new Uint8Array(start - at) }
+    at = start + bytes
+  }
+  yield { start: at, bytes: new Uint8Array(-at & (alignment - 1)) }
+}
+
 function padded(bytes: Uint8Array): Uint8Array {
   const target = new Uint8Array(alignment)
   target.set(bytes)

@@ -124,6 +124,21 @@ function isUnordered({ ids }: Fragment): boolean {
 }
 
 /** Whether a base is what its writer wrote, be it in a form that an earlier Sheaf had for it. */
+/** Whether the head of a stored layout, in whatever form, says that it is of a version of a table. */
+export function saysItIsOf(bytes: Uint8Array, table: string, version: number): boolean {
+  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  try {
+    const { t, v } = JSON.parse(`${file.toString('utf8', 0, file.indexOf(newline))}]}`) as Record<
+      string,
+      unknown
+    >
+    return t === table && v === version
+  } catch {
+    return false
+  }
+}
+
+/** Whether a stored layout ends in the checksum of all that comes before. */
 export function hasChecksum(bytes: Uint8Array): boolean {
   const end = Math.max(0, bytes.length - checksumBytes)
   const crc = `${crcHex(crc32(bytes.subarray(0, end)))}\n`

@@ -1,5 +1,7 @@
-/** Reads everything a data file holds, and keeps nothing of it. */
+/** Reads every byte of a data file or an index file, and keeps nothing of it. */
+import { type FramePiece, fileFrame } from '../arrow/file-frame.js'
 import { corrupted } from '../errors.js'
+import { sectionFrame } from '../indexes/section-file.js'
 import type { StoredFile } from '../manifest/layout.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -13,7 +15,7 @@ const pieceBytes = 1024 * 1024
 
 /**
  * The rows of each batch of a file that is what was written; `fields`: absent for a file that holds no columns of the table. Throws corrupted (code 18) for one that is missing, has another
- * size, or differs in its footer, in any column, or in any dictionary.
+ * size, or differs in any byte.
  */
 export async function verifyFile(
   store: BlobStore,
@@ -22,7 +24,8 @@ export async function verifyFile(
   pacer: Pacer,
 ): Promise<readonly number[]> {
   await verifySize(store, path, file.bytes, pacer)
-  const { schema, batches } = await readFooter(store, path, file)
+  const layout = await readFooter(store, path, file)
+  const { schema, batches } = layout
   const { fields } = file
   if (fields !== undefined && schema.fields.length !== fields.length) {
     throw corrupted(`${path} has ${schema.fields.length} columns, its record names ${fields.length}`)
@@ -39,6 +42,7 @@ export async function verifyFile(
       await verifyRange(store, path, range, pacer)
     }
   }
+  for (const piece of fileFrame(layout)) await verifyPiece(store, path, piece, pacer)
   return batches.map(({ length }) => length)
 }
 
@@ -52,6 +56,22 @@ export async function verifySections(
   await verifySize(store, path, file.bytes, pacer)
   const { footer } = await openSectionFile(store, path, file)
   for (const section of footer.sections) await verifyRange(store, path, section, pacer)
+  for (const piece of sectionFrame(footer)) await verifyPiece(store, path, piece, pacer)
+}
+
+/** Bytes under no checksum are what the footer implies. */
+async function verifyPiece(
+  store: BlobStore,
+  path: string,
+  { start, bytes }: FramePiece,
+  pacer: Pacer,
+): Promise<void> {
+  if (bytes.length === 0) return
+  const found = await store.getRange(path, start, bytes.length, pacer.signal)
+  await pacer.turn()
+  if (Buffer.compare(found, bytes) === 0) return
+  const where = `bytes ${start} to ${start + bytes.length} of ${path}`
+  throw corrupted(`${where} are not what its footer implies`)
 }
 
 async function verifySize(store: BlobStore, path: string, bytes: number, pacer: Pacer): Promise<void> {

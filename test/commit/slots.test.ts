@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { BlobLog } from '../../src/commit/blob-log.js'
+import { Packs } from '../../src/commit/packs.js'
 import { encodeSlot } from '../../src/commit/slot.js'
 import { Slots } from '../../src/commit/slots.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
@@ -55,6 +56,18 @@ describe('old slots', () => {
       code: 18,
       message: expect.stringMatching(/^slot 1 is torn/),
     })
+  })
+
+  test('damaged in a pack are errors that name the pack', async () => {
+    const store = new MemoryStore()
+    const packs = new Packs(store)
+    const { bytes, slot } = slotOf(1, 10)
+    const broken = bytes.map((byte, at) => (at === 20 ? byte ^ 1 : byte))
+    const info = await packs.write(1, [{ crc: slot.crc, bytes: broken }])
+    packs.adopt([info])
+    const slots = new Slots(new BlobLog(store), new Set(), undefined, { packs, lookAgain: async () => {} })
+    const message = expect.stringMatching(`^slot 1 is damaged: .*, in _hist/${info.name}$`)
+    await expect(slots.get(1)).rejects.toMatchObject({ code: 18, message })
   })
 
   test('can be given up', async () => {

@@ -1,5 +1,5 @@
 /** Whatever is damaged in a root is named, nothing else is, and what the log can make again is made again. */
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -23,7 +23,8 @@ import { failure } from '../support/failure.js'
 import { stage } from '../support/lance.js'
 import { temporaryRoots } from '../support/roots.js'
 
-const root = temporaryRoots()()
+const freshRoot = temporaryRoots()
+const root = freshRoot()
 /** Every file of the root, and its bytes. */
 const sound = new Map<string, Buffer>()
 
@@ -69,8 +70,10 @@ const damaged = <T>(keys: Readonly<Record<string, Uint8Array | null>>, look: () 
 
 test('a sound root has no problems, and all of it was looked at', async () => {
   const seen: string[] = []
-  const { ok, problems, checked } = await verify(root, { onProgress: ({ phase }) => seen.push(phase) })
-  expect([ok, problems]).toEqual([true, []])
+  const { ok, problems, unreferenced, checked } = await verify(root, {
+    onProgress: ({ phase }) => seen.push(phase),
+  })
+  expect([ok, problems, unreferenced]).toEqual([true, [], []])
   const bytes = [...sound.values()].reduce((sum, { length }) => sum + length, 0)
   const found = new Set([...sound.keys()].map(kindOf))
   expect([...found].sort()).toEqual(['checkpoint', 'data', 'layout', 'manifest', 'page', 'slot'])
@@ -103,7 +106,6 @@ describe('one file is damaged:', () => {
   }
 
   test.each<[string, (bytes: Buffer) => Buffer]>([
-    // What lies between the columns of a data file is for other programs; its middle is in a column.
     ['a bit flipped in the middle', bytes => flipped(bytes, bytes.length >>> 1)],
     ['cut short', bytes => bytes.subarray(0, bytes.length - 7)],
   ])('%s', async (_, damage) => {
@@ -126,9 +128,8 @@ describe('one file is damaged:', () => {
     }
   })
 
-  test('any bit of what is under a checksum as a whole', async () => {
-    const whole = withoutLastSlot().filter(key => !key.includes('/data/'))
-    const place = fc.tuple(fc.constantFrom(...whole), fc.nat())
+  test('any bit', async () => {
+    const place = fc.tuple(fc.constantFrom(...withoutLastSlot()), fc.nat())
     await fc.assert(
       fc.asyncProperty(place, async ([key, at]) => {
         const bytes = sound.get(key)!
@@ -137,6 +138,90 @@ describe('one file is damaged:', () => {
       }),
       { numRuns: 12 },
     )
+  })
+})
+
+describe('bytes under no checksum:', () => {
+  const column = Array.from({ length: 20_000 }, (_, id) => id)
+  const files = new Map<string, Buffer>()
+  const path = freshRoot()
+
+  beforeAll(async () => {
+    const ns = await connect(path, { upkeep: { compact: false } })
+    const table = await ns.createTable(
+      't',
+      column.map(id => ({ id, word: `word ${id % 9}`, vector: new Float32Array([id, id % 3, 1]) })),
+    )
+    await table.createIndex('id', { type: 'BTREE' })
+    await table.createIndex('word', { type: 'FTS' })
+    await table.createIndex('vector', { type: 'IVF_PQ', partitions: 4, subVectors: 1 })
+    for (const index of ['id_idx', 'word_idx', 'vector_idx']) await table.waitForIndex(index)
+    await ns.close()
+    for (const [key, bytes] of filesOf(path)) if (/\/(data|indexes)\//.test(key)) files.set(key, bytes)
+  })
+
+  test('the head, and the zeros behind each column or section, of every data and index file', async () => {
+    expect(files.size).toBe(4)
+    for (const [key, bytes] of files) {
+      const magic = bytes.subarray(-8).toString('latin1')
+      const zeros = zerosIn(bytes)
+      expect([magic, zeros.length > 2]).toEqual([expect.stringMatching(/ARROW1$|SHEAFIVF/), true])
+      for (const at of [0, 3, 9, 70, ...zeros]) {
+        const { ok, problems } = await damagedIn(path, files, { [key]: flipped(bytes, at) }, () =>
+          verify(path),
+        )
+        expect([key, at, ok]).toEqual([key, at, false])
+        expect(problems.map(problem => problem.path)).toContain(key)
+      }
+    }
+  })
+
+  /** Some places at which a file is filled up with zeros to a multiple of 64. */
+  function zerosIn(bytes: Buffer): readonly number[] {
+    const places: number[] = []
+    for (let at = 63; at < bytes.length && places.length < 3; at += 64) {
+      if (bytes[at] === 0 && bytes.readUInt32LE(at - 3) === 0) places.push(at)
+    }
+    return places
+  }
+})
+
+describe('what nothing refers to', () => {
+  test('is listed, and no problem; signs of life and drafts are not listed', async () => {
+    const foreign = ['notes.txt', 'tables/mine', '_hist/notes', '_ckpt/notes']
+    const passing = ['_tmp/x', '_pins/x-1', '_jobs/x-1-1']
+    for (const folder of ['_tmp', '_pins', '_jobs']) mkdirSync(join(root, folder), { recursive: true })
+    const added = Object.fromEntries([...foreign, ...passing].map(key => [key, Buffer.from('x')]))
+    const { ok, problems, unreferenced } = await damaged(added, () => verify(root))
+    expect([ok, problems]).toEqual([true, []])
+    expect(unreferenced).toEqual(foreign.sort())
+  })
+})
+
+test('a layout in the place of another is named, and made again', async () => {
+  const layouts = [...sound.keys()].filter(key => kindOf(key) === 'layout')
+  const ns = await connect(root, { upkeep: { compact: false } })
+  await ns.close()
+  const [one] = layouts
+  const other = one!.replace(/[^/]*$/, name =>
+    name.replace(/\d(?=\.manifest$)/, digit => String((Number(digit) + 1) % 10)),
+  )
+  const swapped = { [other]: sound.get(one!)! }
+  const { problems } = await damaged(swapped, () => verify(root))
+  expect(problems).toMatchObject([{ kind: 'layout', path: other, repairable: true }])
+})
+
+test('a folder in the place of a page is not called repaired', async () => {
+  const page = [...sound.keys()].find(key => kindOf(key) === 'page')!
+  await damaged({ [page]: null }, async () => {
+    mkdirSync(join(root, page))
+    try {
+      const { ok, problems, repaired } = await verify(root, { repair: true })
+      expect([ok, repaired]).toEqual([false, []])
+      expect(problems).toMatchObject([{ kind: 'page', path: page, repairable: false }])
+    } finally {
+      rmSync(join(root, page), { recursive: true })
+    }
   })
 })
 

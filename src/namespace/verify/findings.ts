@@ -49,6 +49,12 @@ export interface Verification {
   readonly problems: readonly Problem[]
   /** Those that were set right. */
   readonly repaired: readonly Problem[]
+  /**
+   * Keys of files that nothing of the root refers to, and that were therefore not checked: left by writes that were
+   * interrupted or are under way, no longer needed and not collected yet, or put there by somebody else. Ascending. Files of
+   * `_tmp/`, `_pins/` and `_jobs/` are not listed.
+   */
+  readonly unreferenced: readonly string[]
   readonly checked: Readonly<Checked>
 }
 
@@ -70,6 +76,9 @@ export class Findings {
   problems: Problem[] = []
   readonly repaired: Problem[] = []
   checked: Checked = { ...nothing }
+  unreferenced: string[] = []
+  /** Keys of the files that were checked, or are missing. */
+  #looked = new Set<string>()
   readonly #repairs: boolean
   readonly #onProgress: (progress: VerifyProgress) => void
 
@@ -82,6 +91,8 @@ export class Findings {
   startOver(): void {
     this.problems = []
     this.checked = { ...nothing }
+    this.unreferenced = []
+    this.#looked = new Set()
   }
 
   progress(phase: VerifyProgress['phase'], done: number, total: number): void {
@@ -95,18 +106,37 @@ export class Findings {
       this.problems.push(problem)
       return
     }
-    await repair()
-    this.repaired.push(problem)
+    try {
+      await repair()
+      this.repaired.push(problem)
+    } catch (error) {
+      this.problems.push({ ...problem, what: `${what}; ${damageOf(error)}`, repairable: false })
+    }
   }
 
-  file(bytes: number): void {
+  /** Counts a file that is checked; `bytes`: of it, 0 where it is missing. */
+  file(key: string, bytes: number): void {
+    if (this.#looked.has(key)) return
+    this.#looked.add(key)
     this.checked.files++
     this.checked.bytes += bytes
   }
 
+  /** The same for a slot in the log. */
+  slot(key: string, bytes: number): void {
+    this.#looked.add(key)
+    this.checked.slots++
+    this.checked.bytes += bytes
+  }
+
+  /** Whether a file was checked. */
+  hasLookedAt(key: string): boolean {
+    return this.#looked.has(key)
+  }
+
   result(): Verification {
-    const { problems, repaired, checked } = this
-    return { ok: problems.length === 0, problems, repaired, checked }
+    const { problems, repaired, unreferenced, checked } = this
+    return { ok: problems.length === 0, problems, repaired, unreferenced, checked }
   }
 }
 

@@ -77,7 +77,7 @@ export class TableIndexes {
     this.#files.add(file)
     const { findings } = this.#verifying
     const path = this.#path(folder, file)
-    findings.file(bytes)
+    findings.file(path, bytes)
     try {
       await check(path)
     } catch (error) {

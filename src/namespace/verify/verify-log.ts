@@ -24,7 +24,7 @@ export interface VerifiedLog {
 
 export async function verifyLog(verifying: Verifying): Promise<VerifiedLog> {
   const { findings, found, packs, signal } = verifying
-  for (const { bytes } of found) findings.file(bytes)
+  for (const { key, bytes } of found) findings.file(key, bytes)
   const bySlot = new Map(found.map(each => [each.slot, each]))
   const genesis = await readGenesis(verifying, found)
   await verifyPacks(verifying, genesis?.crc ?? null)
@@ -117,8 +117,7 @@ async function readGenesis(
   try {
     const bytes = await log.read(0, signal)
     if (bytes !== null) {
-      findings.checked.slots++
-      findings.checked.bytes += bytes.length
+      findings.slot(key, bytes.length)
       return decodeGenesis(bytes, catalogMachine.features)
     }
     await findings.note('slot', key, 'it is missing')
@@ -149,8 +148,7 @@ async function readSlot(
       await findings.note('slot', key, 'it is missing')
       return null
     }
-    findings.checked.slots++
-    findings.checked.bytes += bytes.length
+    findings.slot(key, bytes.length)
     const slot = decodeSlot(bytes, number, catalogMachine.features)
     if (crc === null || slot.crc === crc) return slot
     await findings.note(

@@ -33,16 +33,27 @@ async function verifyPack(
   before: number | null,
   pacer: Pacer,
 ): Promise<number | null> {
-  const { findings, store, packs } = verifying
+  const { findings, store } = verifying
   const key = packKey(pack)
   const stat = await store.stat(key, pacer.signal)
   if (stat === null) await mustBeThere(verifying)
-  else findings.file(stat.size)
+  findings.file(key, stat?.size ?? 0)
   if (stat?.size !== pack.bytes) {
     const what = stat === null ? 'it is missing' : `it has ${stat.size} bytes, written were ${pack.bytes}`
     await findings.note('pack', key, what)
     return null
   }
+  return verifySlotsIn(verifying, pack, before, pacer)
+}
+
+/** The same for a pack that is there, and as long as it says. Throws corrupted (code 18) where its index cannot be read. */
+export async function verifySlotsIn(
+  { findings, packs }: Verifying,
+  pack: PackInfo,
+  before: number | null,
+  pacer: Pacer,
+): Promise<number | null> {
+  const key = packKey(pack)
   const chain = await packs.chainOf(pack)
   const prevOf = (number: number) => (number === pack.from ? before : chain[number - pack.from - 1]!)
   for (const number of await packs.numbersIn(pack)) {

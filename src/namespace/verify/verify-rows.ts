@@ -139,7 +139,7 @@ export class TableRows {
         batches = null
         await findings.note('data', path, damageOf(error))
       }
-      findings.file(file.bytes)
+      findings.file(path, file.bytes)
       this.#files.set(file.file, batches)
     }
     if (batches === null) return
@@ -219,8 +219,8 @@ export class TableRows {
     for (const place of 'row0' in ids ? dead.parts : [ids, ...dead.parts]) {
       if (!('file' in place) || this.#runs.has(place.file)) continue
       this.#runs.add(place.file)
-      findings.file(place.bytes)
       const path = `${this.#location}/rows/${place.file}.runs`
+      findings.file(path, place.bytes)
       try {
         await readWhole(store, path, place)
       } catch (error) {

@@ -1,8 +1,8 @@
 /** Checks every version of every table there is, and the layouts that are stored. */
 import { type CatalogState, latestOf, type TableHead } from '../../catalog/state.js'
-import { SheafError } from '../../errors.js'
+import { corrupted, SheafError } from '../../errors.js'
 import type { History } from '../../manifest/history.js'
-import { baseKey, decodeBase, encodeBase, hasChecksum } from '../../manifest/layout-base.js'
+import { baseKey, decodeBase, encodeBase, hasChecksum, saysItIsOf } from '../../manifest/layout-base.js'
 import { BaseLost, isForgotten, LayoutStore } from '../../manifest/layout-store.js'
 import type { Runs } from '../../manifest/runs.js'
 import type { VersionRecord } from '../../manifest/version.js'
@@ -114,7 +114,7 @@ async function verifyBases(
     const version = Number(name.version)
     // At a location that a caller chose there may be files of others; and some may be younger than what is looked at.
     if (version > head.mark || key !== baseKey(head.location, version)) continue
-    findings.file(size)
+    findings.file(key, size)
     if (lost.has(key)) continue
     const bytes = await store.get(key, signal)
     if (bytes === null) continue
@@ -124,7 +124,7 @@ async function verifyBases(
     } catch (error) {
       const what = damageOf(error)
       const areGone = isForgotten(error)
-      if (areGone && hasChecksum(bytes)) continue
+      if (areGone && (await conditionOf(bytes, head, version, key, pacer)) !== 'damaged') continue
       await findings.note(
         'layout',
         key,
@@ -133,34 +133,44 @@ async function verifyBases(
       continue
     }
     if (Buffer.compare(bytes, right) === 0) continue
-    // One in an earlier form is whole, and not used.
-    if (hasChecksum(bytes) && !(await isReadable(bytes, head, version, key, pacer))) continue
+    // A layout in the form of another Sheaf is whole, and not used.
+    if ((await conditionOf(bytes, head, version, key, pacer)) === 'of another form') continue
     const [found, made] = [crcHex(crc32(bytes)), crcHex(crc32(right))]
     const what = `it has ${bytes.length} bytes with checksum ${found}, the log makes ${right.length} with ${made}`
     await findings.note('layout', key, what, () => replaced(store, key, right))
   }
 }
 
-async function isReadable(
+/** Whether a stored layout can be read as that of a version, or is whole and of the form of another Sheaf. */
+async function conditionOf(
   bytes: Uint8Array,
   { uuid }: TableHead,
   version: number,
   key: string,
   pacer: Pacer,
-): Promise<boolean> {
+): Promise<'readable' | 'of another form' | 'damaged'> {
   try {
     await decodeBase(bytes, uuid, version, key, pacer)
-    return true
+    return 'readable'
   } catch (error) {
-    if (error instanceof SheafError) return false
-    throw error
+    if (!(error instanceof SheafError)) throw error
+    return hasChecksum(bytes) && saysItIsOf(bytes, uuid, version) ? 'of another form' : 'damaged'
   }
 }
 
-/** What is a function of the log is deleted and written again: nobody needs it in between. */
+/**
+ * Deletes a file that is a function of the log and writes it again: nobody needs it in between. Throws corrupted (code 18)
+ * where something else keeps the name, such as a folder.
+ */
 export async function replaced(store: BlobStore, key: string, bytes: Uint8Array): Promise<void> {
   await store.delete(key)
-  await store.putIfAbsent(key, bytes)
+  if ((await store.putIfAbsent(key, bytes)) === 'taken' && !isSame(await store.get(key), bytes)) {
+    throw corrupted(`${key} cannot be written: something else has that name`)
+  }
+}
+
+function isSame(found: Uint8Array | null, bytes: Uint8Array): boolean {
+  return found !== null && Buffer.compare(found, bytes) === 0
 }
 
 // ---- tables of Lance engines
@@ -196,14 +206,17 @@ async function verifyManifest(
 ): Promise<void> {
   if (manifest === undefined) return
   const { path, staged, size, crc } = manifest
-  const bytes =
-    (await store.get(path, signal)) ??
-    (staged === undefined ? null : await store.get(`${path}-${staged}`, signal))
+  let key = path
+  let bytes = await store.get(key, signal)
+  if (bytes === null && staged !== undefined) {
+    key = `${path}-${staged}`
+    bytes = await store.get(key, signal)
+  }
   if (bytes === null) {
     if (isNeeded) await findings.note('manifest', path, 'it is missing')
     return
   }
-  findings.file(bytes.length)
+  findings.file(key, bytes.length)
   if (size !== undefined && bytes.length !== size) {
     await findings.note('manifest', path, `it has ${bytes.length} bytes, committed were ${size}`)
   } else if (crc !== undefined && crc32(bytes) !== crc) {

@@ -22,6 +22,8 @@ import { writeCheckpoint } from '../upkeep/checkpointing.js'
 import { Findings, type Verification, type VerifyOptions } from './findings.js'
 import { verifyHistory } from './verify-history.js'
 import { type VerifiedLog, verifyLog } from './verify-log.js'
+import { verifyNames } from './verify-names.js'
+import { verifyReplaced } from './verify-replaced.js'
 import { verifyTables } from './verify-tables.js'
 import { Overtaken, type Verifying } from './verifying.js'
 
@@ -96,8 +98,10 @@ async function verifyOnce(
   }
   const verified = await verifyLog(verifying)
   if (verified.checkpoint !== null) await verifyHistory(verifying, verified.checkpoint)
+  await verifyReplaced(verifying)
   const { state } = verified
   if (state !== null) await verifyTables(verifying, state, await historyOf(verifying, verified))
+  await verifyNames(verifying)
   if (repair) await keepState(verifying, verified)
 }
 

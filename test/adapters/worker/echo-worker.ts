@@ -123,6 +123,7 @@ host(parentPort!, {
       ok: true,
       problems: [],
       repaired: [],
+      unreferenced: [],
       checked: { slots: 3, files: 0, bytes: 0, tables: 0, versions: 0 },
     }
   },

@@ -1,0 +1,69 @@
+/**
+ * The bytes of a data file that no checksum covers: what lies before, between and behind its columns. The footer implies each of
+ * them, so that a check of the whole file needs no more than the footer.
+ */
+import { corrupted } from '../errors.js'
+import { fileHead } from './encode-ipc.js'
+import type { ColumnRange } from './file-layout.js'
+import type { FileLayout } from './file-reader.js'
+import { encodeBodyMessage, encodeSchemaMessage, endOfStream } from './ipc-message.js'
+import { alignUp, wideAlignment } from './ipc-writer.js'
+
+/** Bytes that must stand at an offset of the file. */
+export interface FramePiece {
+  readonly start: number
+  readonly bytes: Uint8Array
+}
+
+/**
+ * Yields the pieces of a file's frame in order: together with the columns and the footer they are every byte of the file.
+ * Throws corrupted (code 18) where a column cannot lie where the footer says.
+ */
+export function* fileFrame({ schema, batches, dictionaries }: FileLayout): Generator<FramePiece> {
+  const frame = new Frame()
+  yield frame.piece(fileHead())
+  yield frame.piece(encodeSchemaMessage(schema, frame.at, wideAlignment))
+  for (const { length, columns } of batches) yield* frame.message(length, columns, null)
+  for (const { id, range } of dictionaries) yield* frame.message(range.nodes[0]!, [range], id)
+  yield frame.piece(endOfStream())
+}
+
+class Frame {
+  /** Where the next piece, or the next column, begins. */
+  at = 0
+
+  piece(bytes: Uint8Array): FramePiece {
+    const start = this.at
+    this.at += bytes.length
+    return { start, bytes }
+  }
+
+  /** The metadata of a batch, then the zeros behind each of its columns. */
+  *message(
+    length: number,
+    columns: readonly ColumnRange[],
+    dictionaryId: number | null,
+  ): Generator<FramePiece> {
+    const nodes = columns.flatMap(column => column.nodes)
+    const buffers: number[] = []
+    let bodyBytes = 0
+    for (const column of columns) {
+      for (let i = 1; i < column.buffers.length; i += 2) {
+        const bytes = column.buffers[i]!
+        buffers.push(bodyBytes, bytes)
+        bodyBytes = alignUp(bodyBytes + bytes, wideAlignment)
+      }
+    }
+    const body = { length, nodes, buffers }
+    yield this.piece(encodeBodyMessage(body, bodyBytes, dictionaryId, this.at, wideAlignment))
+    const end = this.at + bodyBytes
+    for (const { start, bytes } of columns) {
+      if (bytes === 0) continue
+      if (start < this.at || start + bytes > end)
+        throw corrupted(`a column begins at byte ${start}, not at ${this.at}`)
+      yield this.piece(new Uint8Array(start - this.at))
+      this.at += bytes
+    }
+    yield this.piece(new Uint8Array(end - this.at))
+  }
+}
