@@ -2,9 +2,11 @@
 import { type IncomingHttpHeaders, validateHeaderName, validateHeaderValue } from 'node:http'
 import { invalidInput, quote } from '../../src/errors.js'
 import type { CallOptions } from '../../src/protocol/calls.js'
+import type { OperationName } from '../../src/protocol/operations.js'
 import type { Identity } from '../../src/protocol/request-fields.js'
+import { repeatsRequestId } from './dialect.js'
 
-export type Caller = Pick<CallOptions, 'identity' | 'context' | 'idempotencyKey' | 'table'>
+export type Caller = Pick<CallOptions, 'identity' | 'context' | 'table'>
 
 /** The first is the one clients should use; the others are of other products. */
 const contextPrefixes: readonly string[] = ['x-sheaf-ctx-', 'x-ns-ctx-', 'x-lance-ctx-']
@@ -42,15 +44,36 @@ export function settlePrefixes(prefixes: readonly string[] = contextPrefixes): r
  */
 export function readCaller(headers: IncomingHttpHeaders, prefixes: readonly string[]): Caller {
   const identity = readIdentity(headers)
-  const request = one(headers['x-request-id']) || undefined
   const table = one(headers[tableHeader]) || undefined
   const context = contextIn(headers, prefixes)
   return {
     ...(identity !== undefined && { identity }),
     ...(context !== undefined && { context }),
-    ...(request !== undefined && { idempotencyKey: request }),
     ...(table !== undefined && { table }),
   }
+}
+
+/** What a client calls a request, for the log and for the reply. It need not be unique: proxies pass on that of their own caller. */
+export function readRequestId(headers: IncomingHttpHeaders): string | undefined {
+  return one(headers['x-request-id']) || undefined
+}
+
+const keyHeader = 'idempotency-key'
+
+/**
+ * The idempotency key of a call: that of the header field made for it; or the id of a request that a client of LanceDB's sends
+ * again under the same id. Keys of two principals are two keys. Throws code 13 for one that is empty.
+ */
+export function readKey(
+  headers: IncomingHttpHeaders,
+  operation: OperationName,
+  principal: string | undefined,
+): string | undefined {
+  const given = one(headers[keyHeader])
+  if (given === '') throw invalidInput(`${keyHeader} is empty`, { hint: 'send a fresh key, or none' })
+  const key =
+    given ?? (repeatsRequestId(headers['user-agent'], operation) ? readRequestId(headers) : undefined)
+  return key === undefined || principal === undefined ? key : JSON.stringify([principal, key])
 }
 
 /** The credentials in the header, right or wrong. */
@@ -120,11 +143,16 @@ function one(value: string | string[] | undefined): string | undefined {
 }
 
 /** The header fields that say so. What no header can carry is InvalidInput. */
-export function writeCaller({ identity, context, idempotencyKey, table }: Caller): Record<string, string> {
+export function writeCaller({
+  identity,
+  context,
+  idempotencyKey,
+  table,
+}: Caller & Pick<CallOptions, 'idempotencyKey'>): Record<string, string> {
   const headers: Record<string, string> = {}
   if (identity?.api_key !== undefined) headers['x-api-key'] = identity.api_key
   if (identity?.auth_token !== undefined) headers.authorization = `Bearer ${identity.auth_token}`
-  if (idempotencyKey !== undefined) headers['x-request-id'] = idempotencyKey
+  if (idempotencyKey !== undefined) headers[keyHeader] = idempotencyKey
   if (table !== undefined) headers[tableHeader] = table
   for (const [name, value] of Object.entries(context ?? {})) headers[contextPrefixes[0] + name] = value
   for (const [name, value] of Object.entries(headers)) {

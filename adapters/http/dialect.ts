@@ -16,6 +16,30 @@ export function dialectOf(path: string): Dialect {
   return path.length > 1 && path.endsWith('/') ? 'lance' : 'namespace'
 }
 
+/**
+ * Writes that LanceDB's clients (Node 0.37 and 0.39, Python 0.40) were seen to send again under the `x-request-id` they had: rows
+ * that are inserted or merged get another id each time, and what makes, renames or drops a table is sent once.
+ */
+const sentAgain: ReadonlySet<OperationName> = new Set<OperationName>([
+  'updateTable',
+  'deleteFromTable',
+  'alterTableAddColumns',
+  'alterTableAlterColumns',
+  'alterTableDropColumns',
+  'updateFieldMetadata',
+  'createTableIndex',
+  'dropTableIndex',
+  'createTableTag',
+  'updateTableTag',
+  'deleteTableTag',
+  'restoreTable',
+])
+
+/** Whether two requests of that client with one `x-request-id` are the same one. */
+export function repeatsRequestId(userAgent: string | undefined, operation: OperationName): boolean {
+  return sentAgain.has(operation) && /^LanceDB-[A-Za-z]+-Client\//.test(userAgent ?? '')
+}
+
 /** The path, with its query, that asks for a dialect. */
 export function pathIn(dialect: Dialect, path: string): string {
   return dialect === 'lance' ? path.replace(/(?=\?|$)/, '/') : path

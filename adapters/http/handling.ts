@@ -15,6 +15,8 @@ import {
   readCaller,
   readDatabase,
   readIdentity,
+  readKey,
+  readRequestId,
   settlePrefixes,
   withHeaders,
 } from './caller.js'
@@ -95,7 +97,7 @@ export class Handling {
   async reply(arrival: Arrival): Promise<HttpReply> {
     const { request, target, found, particulars } = arrival
     const caller = readCaller(request.headers, this.#contextPrefixes)
-    particulars.requestId = caller.idempotencyKey
+    particulars.requestId = readRequestId(request.headers)
     particulars.context = caller.context
     particulars.database = readDatabase(request.headers)
     if (found.kind === 'operation') return this.#call(arrival, found, caller)
@@ -143,14 +145,14 @@ export class Handling {
 
     this.#gate.allowDatabase(particulars.principal, particulars.database ?? this.#defaultDatabase)
 
-    const { context, idempotencyKey, table } = caller
+    const { context, table } = caller
     const fields = readRequest(entry, { segments, query, body })
     if (identity !== undefined) fields.identity = identity
     if (context !== undefined) fields.context = context
     const options: StreamedCallOptions = {
       identity,
       context,
-      idempotencyKey,
+      idempotencyKey: readKey(request.headers, name, particulars.principal?.name),
       table: entry.target === 'table' ? table : undefined,
       dialect: target.dialect,
       signal: ended,

@@ -16,7 +16,7 @@ let described: Json | undefined
 
 const about = `Tables of Apache Arrow data in nested namespaces: the Lance Namespace specification, and what clients of LanceDB ask for beside it (tagged \`lancedb\`).
 
-An identifier in a path is the names of the object joined by a delimiter, which alone is the root. \`null\` for a field that may be absent means that it is. Words of a list of words may be written in any case, with underscores or without. Fields that are not known are ignored. Header fields that begin with \`x-sheaf-ctx-\` are the context of a call; \`x-request-id\` names a write, so that sending it again does not commit it again.
+An identifier in a path is the names of the object joined by a delimiter, which alone is the root. \`null\` for a field that may be absent means that it is. Words of a list of words may be written in any case, with underscores or without. Fields that are not known are ignored. Header fields that begin with \`x-sheaf-ctx-\` are the context of a call; \`idempotency-key\` names a write, so that sending it again does not commit it again; sent with another request or other rows it is refused (422).
 
 Every path may end in a slash. Replies are then as LanceDB's remote client reads them: types have the names of Lance, tags are a bare map, and fewer errors are 404 or 409.`
 

@@ -22,10 +22,19 @@ import { orAborted } from '../primitives/abort.js'
 import { crcHex } from '../primitives/checksum.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { Idempotency } from '../protocol/calls.js'
 import { Ambiguous } from '../storage/blob-store.js'
 import type { CommitLog } from './commit-log.js'
-import type { Committed, Entry, Fold, Genesis, Machine, Proposal, Propose, SlotHeader } from './machine.js'
+import type {
+  Committed,
+  Entry,
+  Fold,
+  Genesis,
+  Idempotency,
+  Machine,
+  Proposal,
+  Propose,
+  SlotHeader,
+} from './machine.js'
 import {
   type DecodedGenesis,
   decodeGenesis,

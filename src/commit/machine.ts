@@ -8,7 +8,7 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 /** One caller's atomic change inside a slot. Field names are those on disk (docs/format.md). */
 export interface Entry {
   readonly txn: string
-  /** The caller's idempotency key, and the fingerprint of the request it came with. */
+  /** The caller's idempotency key, and the fingerprint of the call it came with. */
   readonly key?: string
   readonly hash?: string
   /** What the commit depended on, for readers of the log and for audits. */
@@ -17,6 +17,9 @@ export interface Entry {
   /** The result to hand back when the same call is asked again. */
   readonly res?: Json
 }
+
+/** What an entry says of a call with a key. */
+export type Idempotency = Required<Pick<Entry, 'key' | 'hash'>>
 
 export interface SlotHeader {
   readonly f: 1

@@ -7,7 +7,7 @@ import { decodeIpc } from '../arrow/decode-ipc.js'
 import { decodeIpcStream } from '../arrow/decode-stream.js'
 import { concatChunks, encodeIpcFile, IpcStreamWriter } from '../arrow/encode-ipc.js'
 import type { Schema } from '../arrow/types.js'
-import type { ArrowBody, ArrowReply, CallOptions } from '../protocol/calls.js'
+import type { ArrowBody, ArrowReply, HandlerOptions } from '../protocol/calls.js'
 
 /** Rows to write, to be read once; iterated, an Arrow IPC stream. */
 export class ArrowRows implements AsyncIterable<Uint8Array> {
@@ -36,8 +36,9 @@ export class ArrowRows implements AsyncIterable<Uint8Array> {
 /** Schema and batches of a body, whatever it is. Throws code 13 for bytes that are no Arrow data, with status 413 for too many. */
 export async function readBody(
   body: ArrowBody,
-  { signal, maxMessageBytes }: Pick<CallOptions, 'signal' | 'maxMessageBytes'>,
+  { signal, maxMessageBytes, callKey }: Pick<HandlerOptions, 'signal' | 'maxMessageBytes' | 'callKey'>,
 ): Promise<{ readonly schema: Schema; readonly batches: AsyncIterable<Batch> | Iterable<Batch> }> {
+  callKey?.beginRows()
   if (body instanceof ArrowRows) return body
   if (body instanceof Uint8Array) return decodeIpc(body)
   return decodeIpcStream(body, {

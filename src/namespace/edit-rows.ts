@@ -16,7 +16,7 @@ import { seedOf } from '../query/group.js'
 import { settleFilter } from '../query/settle-filter.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { buildChange, type ChangeParts } from '../write/build-change.js'
-import { checkColumns } from '../write/conform.js'
+import { checkColumns, conformBatches } from '../write/conform.js'
 import { killRows } from '../write/kill-rows.js'
 import { MaintainedColumns } from '../write/maintained.js'
 import { MatchedRows } from '../write/matched-rows.js'
@@ -35,6 +35,7 @@ import {
   requirementsOf,
   stageTarget,
 } from './engine.js'
+import { aboutMerge, keyedRows } from './keyed-rows.js'
 import { perSchema } from './per-schema.js'
 
 // ---- delete
@@ -123,10 +124,15 @@ async function mergeRows(
   const rules = mergeRules(request)
   const { head, layout } = await openTable(engine, id, undefined, options)
   const maintained = new MaintainedColumns(layout.schema, engine, options)
-  const incoming = maintained.withoutOwn(await readBody(body, options))
+  const sent = await readBody(body, options)
+  const incoming = maintained.withoutOwn(sent)
   const schema = maintained.incoming
   checkColumns(incoming.schema, schema)
-  const source = await MergeSource.read(incoming, schema, on, seedOf(engine.clock), new Pacer(signal))
+  const brought = new Set(incoming.schema.fields.map(({ name }) => name))
+  const fields = schema.fields.filter(({ name }) => brought.has(name))
+  const conformed = conformBatches(incoming.batches, { fields })
+  const rows = { schema: { fields }, batches: keyedRows(conformed, options, aboutMerge(sent.schema)) }
+  const source = await MergeSource.read(rows, schema, on, seedOf(engine.clock), new Pacer(signal))
   const merge = new RowMerge(source, rules, layout.schema, maintained)
   let attempts = 0
   // The rows were read for this table, whatever has its name by now.

@@ -5,7 +5,7 @@ import { type CatalogState, latestOf, pathKey, type TableHead } from '../catalog
 import type { CommitOptions } from '../commit/committer.js'
 import type { Committed, Json, Proposal, ProposalPosition, Propose } from '../commit/machine.js'
 import type { SlotReader } from '../commit/slots.js'
-import { assert, ErrorCode, quote, SheafError } from '../errors.js'
+import { assert, ErrorCode, invalidInput, SheafError } from '../errors.js'
 import type { JobRunner } from '../jobs/job-runner.js'
 import type { History } from '../manifest/history.js'
 import type { LanceManifests } from '../manifest/lance-manifests.js'
@@ -18,6 +18,7 @@ import type { Activity } from '../primitives/activity.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Courtesy } from '../primitives/courtesy.js'
 import type { KeyedMutex } from '../primitives/keyed-mutex.js'
+import type { CallKey } from '../protocol/call-key.js'
 import type { HandlerOptions } from '../protocol/calls.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { indexReaders } from '../table/table-index.js'
@@ -111,17 +112,21 @@ export class AlreadyCommitted extends Error {
   }
 }
 
-/** Throws `AlreadyCommitted` for a key that was committed with the same request, code 19 for another request. */
-export function checkKey(state: CatalogState, { idempotency }: HandlerOptions): void {
-  if (idempotency === undefined) return
-  const known = state.keys.get(idempotency.key)
+/**
+ * Throws `AlreadyCommitted` for a key that was committed with the same call, code 13 for one that was committed with another
+ * request or other rows. Whether the rows are the same is known once they were read.
+ */
+export function checkKey(state: CatalogState, callKey: CallKey | undefined): void {
+  if (callKey === undefined) return
+  const known = state.keys.get(callKey.key)
   if (known === undefined) return
-  if (known.hash === idempotency.hash) throw new AlreadyCommitted(known.slot, known.entry)
-  throw new SheafError(
-    ErrorCode.InvalidTableState,
-    `the idempotency key ${quote(idempotency.key)} was used for another request`,
-    { hint: 'use a fresh key for every new request' },
-  )
+  if (!callKey.mayBe(known.hash)) {
+    throw invalidInput('the idempotency key was used before, for another request or for other rows', {
+      status: 422,
+      hint: 'use a fresh key for every new call',
+    })
+  }
+  if (!callKey.lacksRows) throw new AlreadyCommitted(known.slot, known.entry)
 }
 
 /**
@@ -133,9 +138,10 @@ export async function commit<R>(
   decide: Decide<R>,
   options: HandlerOptions = {},
 ): Promise<Outcome<R>> {
+  const { signal, callKey } = options
   let decision: Decision<R> | undefined
   const propose = (state: CatalogState, at: ProposalPosition): Proposal => {
-    checkKey(state, options)
+    checkKey(state, callKey)
     decision = decide(state, at)
     const { ops, blobs, req, need, reply } = decision
     if (ops.length === 0) throw nothingToDo
@@ -144,10 +150,10 @@ export async function commit<R>(
       blobs: blobs ?? [],
       req: req ?? [],
       need: need ?? [],
-      ...(options.idempotency !== undefined && { res: withoutRoot(reply as Json, engine.location) }),
+      ...(callKey !== undefined && { res: withoutRoot(reply as Json, engine.location) }),
     }
   }
-  const { signal, idempotency } = options
+  const idempotency = callKey && { key: callKey.key, hash: callKey.fingerprint }
   try {
     const committed = await engine.root.commit(propose, { signal, idempotency })
     engine.upkeep.afterCommit(committed)

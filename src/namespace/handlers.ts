@@ -2,7 +2,13 @@
 import { SheafError } from '../errors.js'
 import { later } from '../later.js'
 import { whenThere } from '../primitives/soon.js'
-import { bindHandlers, type HandlerOptions, type Handlers, type Operations } from '../protocol/calls.js'
+import {
+  type ArrowBody,
+  bindHandlers,
+  type HandlerOptions,
+  type Handlers,
+  type Operations,
+} from '../protocol/calls.js'
 import { type OperationName, operationNames, operations } from '../protocol/operations.js'
 import { AlreadyCommitted, checkKey, type Engine } from './engine.js'
 import { describeTableIndexStats, listTableIndices } from './index-records.js'
@@ -141,16 +147,25 @@ export function readsOnly(refusal: () => SheafError): Guard {
 type AnyHandler = (engine: Engine, ...rest: unknown[]) => Promise<unknown>
 
 /** Answers a call that was committed under its key before with what was recorded then (rule A-166). */
-function once(handler: AnyHandler): AnyHandler {
+function once(name: OperationName, handler: AnyHandler): AnyHandler {
   return async (engine, ...rest) => {
     const options = rest.at(-1) as HandlerOptions
-    if (options.idempotency === undefined) return handler(engine, ...rest)
+    const { callKey } = options
+    if (callKey === undefined) return handler(engine, ...rest)
+    /** Refuses what is under the key already. Reads rows that nobody began to read where all else is the same. */
+    const checkSent = async () => {
+      checkKey(engine.root.state, callKey)
+      if (!callKey.waitsForRows || engine.root.state.keys.get(callKey.key) === undefined) return
+      const [request, body] = rest as [{ readonly id: readonly string[] }, ArrowBody]
+      await (await writing()).readRepeatedRows(engine, name, request, body, options)
+      checkKey(engine.root.state, callKey)
+    }
     try {
-      checkKey(await engine.root.refresh(options.signal), options)
-      return await handler(engine, ...rest).catch(error => {
+      await engine.root.refresh(options.signal)
+      await checkSent()
+      return await handler(engine, ...rest).catch(async error => {
         // Its twin may have been first, and be what made it fail.
-        if (error instanceof SheafError && error.kind !== 'commit-state-unknown')
-          checkKey(engine.root.state, options)
+        if (error instanceof SheafError && error.kind !== 'commit-state-unknown') await checkSent()
         throw error
       })
     } catch (error) {
@@ -171,7 +186,7 @@ function announced(handler: AnyHandler): AnyHandler {
 const onceEach = Object.fromEntries(
   Object.entries(handlers).map(([name, handler]) => {
     if (handler === 'unsupported') return [name, handler]
-    const answered = once(handler as AnyHandler)
+    const answered = once(name as OperationName, handler as AnyHandler)
     const call = operations[name as OperationName].access === 'write' ? announced(answered) : answered
     return [name, (to: Engine, ...rest: unknown[]) => to.calls.run(() => call(to, ...rest))]
   }),

@@ -29,6 +29,7 @@ import {
   stageTarget,
   type WorkOnNewest,
 } from './engine.js'
+import { aboutNewTable, keyedRows } from './keyed-rows.js'
 
 // ---- create
 
@@ -92,7 +93,10 @@ async function createOrReplace<R>(
   const { schema: incoming, batches } = await readBody(body, options)
   const schema = schemaOfTable(incoming)
   const target = before ?? newTable(uuid, id, properties)
-  const staged = await stage(engine, target, schema, conformBatches(batches, schema), options.signal)
+  // A declared table that gets its first rows is no new table: sent again they meet one that is there.
+  const about = request.table === undefined ? aboutNewTable(schema) : undefined
+  const rows = keyedRows(conformBatches(batches, schema), options, about)
+  const staged = await stage(engine, target, schema, rows, options.signal)
   const work: WorkOnNewest<OpenTable | null, R> = {
     id,
     find(state) {
@@ -158,7 +162,8 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
   const maintained = new MaintainedColumns(before, engine, options)
   const rows = maintained.withoutOwn(await readBody(body, options))
   checkFits(rows.schema, maintained.incoming)
-  const complete = maintained.completed(conformBatches(rows.batches, maintained.incoming), signal)
+  const conformed = keyedRows(conformBatches(rows.batches, maintained.incoming), options)
+  const complete = maintained.completed(conformed, signal)
   const staged = await stage(engine, head, arrowSchema(before), complete, signal)
   const fields = before.fields.map(field => field.id)
   const find = (state: CatalogState): TableHead => {

@@ -1,4 +1,4 @@
-/** The handlers that write rows, columns, indexes and views, and those of jobs: what a process that only reads never loads. */
+/** The handlers that write rows, columns, indexes and views, those of jobs, and what they share: what a process that only reads never loads. */
 export { alterTableBackfillColumns } from './backfill.js'
 export { batchCommitTables, batchCreateTableVersions } from './batch.js'
 export {
@@ -11,6 +11,7 @@ export {
 export { deleteFromTable, mergeInsertIntoTable, updateTable } from './edit-rows.js'
 export { createTableIndex, dropTableIndex } from './indexes.js'
 export { cancelJob, describeJob, listJobs } from './jobs.js'
+export { readRepeatedRows } from './keyed-rows.js'
 export { refreshMaterializedView } from './refresh-request.js'
 export { createTable, insertIntoTable, restoreTable } from './rows.js'
 export { createMaterializedView } from './views.js'

@@ -1,6 +1,6 @@
 /** Calling operations in process: the types that follow from the table, and the door that checks requests. */
-import { createHash } from 'node:crypto'
 import { invalidInput, quote, unsupported } from '../errors.js'
+import { CallKey, canonicalJson, digestOf } from './call-key.js'
 import { type OperationEntry, type OperationName, operationNames, operations } from './operations.js'
 import { parse } from './parse.js'
 import type { Identity } from './request-fields.js'
@@ -43,9 +43,10 @@ export interface CallOptions {
   /** Handed to hooks as it is; never changes a result. */
   readonly context?: Readonly<Record<string, string>> | undefined
   /**
-   * Names the call, so that sending it again does not commit it again: a key that was committed with the same request gives
-   * the recorded reply (rows sent beside the request are not compared), with another request code 19. Keys are kept for at
-   * least 24 hours and 10,000 commits.
+   * Names the call, so that sending it again does not commit it again. A key that was committed with the same request and the
+   * same rows gives the recorded reply; how the rows are cut into batches does not count. A key that was committed with
+   * another request or other rows is refused (`InvalidInput`, status 422). Keys are kept for at least 24 hours and 10,000
+   * commits. Reads ignore them.
    */
   readonly idempotencyKey?: string | undefined
   /** UUID of the table the call is about, whatever it is called now; `id` then only says how to call it in messages. */
@@ -65,15 +66,9 @@ export interface StreamedCallOptions extends CallOptions {
   readonly streamAfter?: number | undefined
 }
 
-/** What handlers are given: the options of the call, and its key with the fingerprint of its request. */
+/** What handlers are given: the options of the call, and its key. */
 export interface HandlerOptions extends StreamedCallOptions {
-  readonly idempotency?: Idempotency | undefined
-}
-
-export interface Idempotency {
-  readonly key: string
-  /** Equal for equal requests of one operation, whoever sends them. */
-  readonly hash: string
+  readonly callKey?: CallKey | undefined
 }
 
 /** Every operation as a method. */
@@ -117,9 +112,6 @@ function bindHandler(name: OperationName, handler: AnyHandler | 'unsupported', c
   }
 }
 
-/** Keys longer than this travel as their digest. */
-const keyLengthMax = 128
-
 function handlerOptions(
   entry: OperationEntry,
   name: OperationName,
@@ -129,11 +121,11 @@ function handlerOptions(
   const { idempotencyKey: key } = options
   const told = withCaller(options, request as Pick<CallOptions, 'identity' | 'context'>)
   if (key === undefined || entry.access === 'read') return told
-  if (typeof key !== 'string')
-    throw invalidInput(`${name}: idempotencyKey must be a string, got ${quote(key)}`)
+  if (typeof key !== 'string' || key === '')
+    throw invalidInput(`${name}: idempotencyKey must be a string that is not empty, got ${quote(key)}`)
   const { identity: _, context: __, ...content } = request as Record<string, unknown>
-  const hash = digest(JSON.stringify([name, options.table, content], inOrder))
-  return { ...told, idempotency: { key: key.length > keyLengthMax ? digest(key) : key, hash } }
+  const fingerprint = digestOf(canonicalJson([name, options.table, content]))
+  return { ...told, callKey: new CallKey(key, fingerprint, entry.body === 'arrow') }
 }
 
 /** Who calls, and with what context, may be said in the request too; what is said beside it counts before that. */
@@ -141,17 +133,6 @@ function withCaller(options: CallOptions, request: Pick<CallOptions, 'identity' 
   const { identity = request.identity, context = request.context } = options
   const isSaid = identity === options.identity && context === options.context
   return isSaid ? options : { ...options, identity, context }
-}
-
-/** Objects with their keys in order: which comes first means nothing. */
-function inOrder(_key: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || ArrayBuffer.isView(value))
-    return value
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }
 
 function arrowBody(value: unknown, name: string): ArrowBody {

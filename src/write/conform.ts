@@ -40,6 +40,16 @@ export function checkColumns(incoming: Schema, schema: Schema): void {
   }
 }
 
+/** `incoming` with the types of the columns of `schema` that have the same names, as far as its values fit them. */
+export function fittingSchema(incoming: Schema, schema: Schema): Schema {
+  const fields = incoming.fields.map(field => {
+    const known = schema.fields.find(({ name }) => name === field.name)
+    const fits = known !== undefined && fitColumn(emptyColumn(field.type), known.type) !== null
+    return fits ? { ...field, type: known.type } : field
+  })
+  return { fields }
+}
+
 /**
  * `batch` with exactly the fields of `schema`; a nullable field that is missing is null.
  * `firstRow` is what row 0 of the batch is called in messages. Throws code 20.

@@ -60,7 +60,7 @@ export class MaintainedColumns {
   }
 
   /** New rows that have the schema `incoming`, completed; counted from batch to batch. */
-  async *completed(batches: AsyncIterable<Batch>, signal: AbortSignal | undefined): AsyncGenerator<Batch> {
+  async *completed(batches: IncomingRows['batches'], signal: AbortSignal | undefined): AsyncGenerator<Batch> {
     let firstRow = 0
     for await (const batch of batches) {
       yield this.#derivations.length === 0 ? batch : await this.#complete(batch, null, firstRow, signal)

@@ -11,7 +11,6 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import { Grouper } from '../query/group.js'
 import { isOrdered, valueType } from '../sql/values/types.js'
 import { doublesOf } from '../sql/values/vector.js'
-import { conformBatches } from './conform.js'
 
 export class MergeSource {
   /** The columns that the rows bring, with the types of the table. */
@@ -43,28 +42,33 @@ export class MergeSource {
   }
 
   /**
-   * `incoming` fits `table` (`checkFits`), apart from columns it does not bring. A row whose key has a NULL matches nothing.
+   * `rows` have the columns of the table that they bring, with its types. A row whose key has a NULL matches nothing.
    * Throws code 12 for keys the table does not have, 13 for keys that two rows have or the rows do not bring, 20 for rows
    * that do not fit.
    */
   static async read(
-    incoming: { readonly schema: Schema; readonly batches: AsyncIterable<Batch> | Iterable<Batch> },
+    {
+      schema,
+      batches: incoming,
+    }: {
+      readonly schema: Schema
+      readonly batches: AsyncIterable<Batch> | Iterable<Batch>
+    },
     table: Schema,
     keys: readonly string[],
     seed: number,
     pacer: Pacer,
   ): Promise<MergeSource> {
-    const brought = new Set(incoming.schema.fields.map(({ name }) => name))
-    const fields = table.fields.filter(({ name }) => brought.has(name))
+    const brought = new Set(schema.fields.map(({ name }) => name))
     const types = keys.map(key => keyType(key, table, brought))
     const found = new FoundKeys(keys, types, seed)
     const batches: Batch[] = []
-    for await (const batch of conformBatches(incoming.batches, { fields })) {
+    for await (const batch of incoming) {
       found.add(batch)
       batches.push(batch)
       await pacer.turn()
     }
-    return new MergeSource({ fields }, keys, batches, found)
+    return new MergeSource(schema, keys, batches, found)
   }
 
   get count(): number {

@@ -257,6 +257,13 @@ function changesOf({ Index }: Lancedb): Readonly<Record<string, readonly [end: s
         await table.restore()
       },
     ],
+    'dropping an index': [
+      '/index/id_idx/drop/',
+      async table => {
+        await table.createIndex('id', { config: Index.btree() })
+        await table.dropIndex('id_idx')
+      },
+    ],
     'making an index': [
       '/create_index/',
       async table => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   bindHandlers,
   type CallOptions,
+  type HandlerOptions,
   type Handlers,
   type Operations,
   type Reply,
@@ -76,13 +77,17 @@ test('a write with a key comes with the fingerprint of its request, whoever send
   const hashOf = async (request: { id: readonly string[]; mode?: 'Append' | 'Overwrite' }, more = {}) => {
     calls.length = 0
     await operations.insertIntoTable(request, new Uint8Array(), { ...keyed, ...more })
-    return (calls[2] as { idempotency?: { hash: string } }).idempotency!.hash
+    const { callKey } = calls[2] as HandlerOptions
+    callKey!.endRows('rows')
+    return callKey!.fingerprint
   }
   const hash = await hashOf({ id: ['t'] })
   expect(await hashOf({ id: ['t'], identity: { api_key: 'x' } } as never)).toBe(hash)
   expect(await hashOf({ id: ['u'] })).not.toBe(hash)
   const bad = operations.insertIntoTable({ id: ['t'] }, new Uint8Array(), { idempotencyKey: 5 as never })
   await expect(bad).rejects.toThrow(/idempotencyKey must be a string/)
+  const empty = operations.insertIntoTable({ id: ['t'] }, new Uint8Array(), { idempotencyKey: '' })
+  await expect(empty).rejects.toThrow(/idempotencyKey must be a string that is not empty, got ""/)
   expect(await hashOf({ id: ['t'], mode: 'Overwrite' })).not.toBe(hash)
   expect(await hashOf({ id: ['t'] }, { table: 'uuid' })).not.toBe(hash)
   calls.length = 0

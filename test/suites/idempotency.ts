@@ -4,8 +4,11 @@
  */
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { IpcStreamWriter } from '../../src/arrow/encode-ipc.js'
+import { rowsToBatch } from '../../src/arrow/rows.js'
+import type { DataType, Field, Schema } from '../../src/arrow/types.js'
 import { servedOperations } from '../../src/namespace/handlers.js'
-import type { CallOptions, Operations } from '../../src/protocol/calls.js'
+import type { ArrowBody, CallOptions, Operations } from '../../src/protocol/calls.js'
 import { type OperationName, operations } from '../../src/protocol/operations.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
 import { forceCheckpoint } from '../support/checkpoints.js'
@@ -330,11 +333,84 @@ export const samples: Partial<Record<OperationName, Prepare>> = {
   },
 }
 
+const rowSchema: Schema = {
+  fields: [
+    { name: 'id', type: { kind: 'float', bits: 64 }, nullable: true },
+    { name: 'text', type: { kind: 'utf8', large: false }, nullable: true },
+    {
+      name: 'vector',
+      type: { kind: 'fixed_size_list', size: 2, child: item({ kind: 'float', bits: 32 }) },
+      nullable: true,
+    },
+    {
+      name: 'list',
+      type: { kind: 'list', large: false, child: item({ kind: 'utf8', large: false }) },
+      nullable: true,
+    },
+  ],
+}
+
+function item(type: DataType): Field {
+  return { name: 'item', type, nullable: true }
+}
+
+/** An IPC stream of a batch for each of `batches`. */
+function ipc(...batches: readonly (readonly object[])[]): Uint8Array {
+  const writer = new IpcStreamWriter(rowSchema)
+  const chunks = batches.flatMap(rows => writer.write(rowsToBatch(rows, rowSchema)))
+  return Buffer.concat([...chunks, ...writer.finish()])
+}
+
+/** The bytes a few at a time. */
+async function* pieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += 100) yield bytes.subarray(at, at + 100)
+}
+
+interface RowCall {
+  /** Makes what the call needs; `rows` is one row. */
+  readonly prepare: (ops: Operations, rows: Uint8Array) => Promise<unknown>
+  readonly call: (ops: Operations, rows: ArrowBody, options: CallOptions) => Promise<unknown>
+  /** Rows of the table after the call with two rows. */
+  readonly stored: number
+}
+
+/** Calls that write rows to the table `rows`. */
+const rowCalls: Readonly<Record<string, RowCall>> = {
+  createTable: {
+    prepare: async () => {},
+    call: (ops, rows, options) => ops.createTable({ id: ['rows'] }, rows, options),
+    stored: 2,
+  },
+  insertIntoTable: {
+    prepare: (ops, rows) => ops.createTable({ id: ['rows'] }, rows),
+    call: (ops, rows, options) => ops.insertIntoTable({ id: ['rows'] }, rows, options),
+    stored: 3,
+  },
+  'insertIntoTable, the first of a declared table': {
+    prepare: ops => ops.declareTable({ id: ['rows'] }),
+    call: (ops, rows, options) => ops.insertIntoTable({ id: ['rows'] }, rows, options),
+    stored: 2,
+  },
+  'insertIntoTable that overwrites': {
+    prepare: (ops, rows) => ops.createTable({ id: ['rows'] }, rows),
+    call: (ops, rows, options) => ops.insertIntoTable({ id: ['rows'], mode: 'Overwrite' }, rows, options),
+    stored: 2,
+  },
+  mergeInsertIntoTable: {
+    prepare: (ops, rows) => ops.createTable({ id: ['rows'] }, rows),
+    call: (ops, rows, options) => {
+      const merge = { id: ['rows'], on: ['id'], when_not_matched_insert_all: true }
+      return ops.mergeInsertIntoTable(merge, rows, options)
+    },
+    stored: 3,
+  },
+}
+
 /** The operations in `samples`. */
 export const written = Object.keys(samples) as OperationName[]
 /** Calls that need no key: a job that was cancelled, or has ended, stays so however often that is asked for. */
 const ownKey: readonly OperationName[] = ['cancelJob']
-const usedKey = { code: 19, status: 409 }
+const usedKey = { code: 13, status: 422 }
 
 export function idempotencySuite({ name, open }: Door): void {
   describe(name, () => {
@@ -429,6 +505,98 @@ export function idempotencySuite({ name, open }: Door): void {
       await check((await opened.reopen()).operations)
       await forceCheckpoint(opened.ns, opened.store)
       await check((await opened.reopen()).operations)
+    })
+
+    describe.each(Object.entries(rowCalls))('rows of %s', (_, { prepare, call, stored }) => {
+      const one = { id: 7, text: 'seven', vector: [1, 2], list: ['a', null] }
+      const two = { id: 8, text: null, vector: null, list: null }
+      const whole = ipc([one, two])
+      const sendRows = (to: Operations, sent: Uint8Array | AsyncIterable<Uint8Array>) =>
+        call(to, sent, { idempotencyKey: key })
+
+      beforeEach(() => prepare(ops, ipc([{ ...one, id: 1 }])))
+
+      test('rows sent again are the same rows, however they are cut, and whatever becomes of the table', async () => {
+        const reply = await sendRows(ops, whole)
+        const count = async () => (await ops.countTableRows({ id: ['rows'] })) as number
+        expect(await count()).toBe(stored)
+        const cuts = [ipc([one], [two]), ipc([], [one], [], [two])]
+        for (const cut of cuts) expect(await sendRows(ops, cut)).toEqual(reply)
+        expect(await sendRows(ops, pieces(whole))).toEqual(reply)
+        await ops.alterTableAddColumns({ id: ['rows'], new_columns: [{ name: 'n', expression: 'id + 1' }] })
+        await ops.alterTableDropColumns({ id: ['rows'], columns: ['list'] })
+        expect(await sendRows(ops, whole)).toEqual(reply)
+        const { operations: reopened } = await opened.reopen()
+        expect(await sendRows(reopened, cuts[0]!)).toEqual(reply)
+        expect(await reopened.countTableRows({ id: ['rows'] })).toBe(stored)
+        await reopened.dropTable({ id: ['rows'] })
+        expect(await sendRows(reopened, whole)).toEqual(reply)
+        expect(await failure(sendRows(reopened, ipc([two, one])))).toMatchObject(usedKey)
+      })
+
+      test('other rows under the key are refused, and so are fewer, more, and others in their place', async () => {
+        const reply = await sendRows(ops, whole)
+        const others = [
+          [one],
+          [],
+          [one, two, two],
+          [two, one],
+          [one, { ...two, id: 9 }],
+          [one, { ...two, text: '' }],
+          [{ ...one, text: 'seve' }, two],
+          [{ ...one, vector: [1, 3] }, two],
+          [
+            { ...one, vector: null },
+            { ...two, vector: [1, 2] },
+          ],
+          [{ ...one, list: ['a'] }, two],
+          [{ ...one, list: ['a', ''] }, two],
+          [one, { ...two, list: [] }],
+        ]
+        for (const rows of others) expect(await failure(sendRows(ops, ipc(rows)))).toMatchObject(usedKey)
+        const { operations: reopened } = await opened.reopen()
+        for (const rows of others) expect(await failure(sendRows(reopened, ipc(rows)))).toMatchObject(usedKey)
+        expect(await reopened.countTableRows({ id: ['rows'] })).toBe(stored)
+        expect(await sendRows(reopened, whole)).toEqual(reply)
+      })
+
+      test('of two calls at once with other rows one is refused, and none is answered for the other', async () => {
+        const other = await opened.another()
+        for (const to of [ops, other.operations]) {
+          const at = `${key} ${to === ops}`
+          const sent = [
+            call(ops, whole, { idempotencyKey: at }),
+            call(to, ipc([two]), { idempotencyKey: at }),
+          ]
+          const outcomes = await Promise.allSettled(sent)
+          expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+          const { reason } = outcomes.find(({ status }) => status === 'rejected') as PromiseRejectedResult
+          expect(reason).toMatchObject(usedKey)
+          const won = outcomes[0]!.status === 'fulfilled' ? [one.id, two.id] : [two.id]
+          const rows = await opened.ns.table('rows').search().where('id > 6').toArray()
+          expect(rows.map(({ id }) => id).sort()).toEqual(won)
+          await ops.dropTable({ id: ['rows'] })
+          await prepare(ops, ipc([{ ...one, id: 1 }]))
+        }
+      })
+    })
+
+    test('rows that are made anew from the same objects are the same, through every transport', async () => {
+      const table = await opened.ns.createTable('made', [{ id: 1, text: 'a', vector: [0.1, 0.2] }])
+      const sent = [
+        { id: 2, text: 'b', vector: [0.1, 0.3] },
+        { id: 3, text: null, vector: null },
+      ]
+      const options = { idempotencyKey: key }
+      const reply = await table.add(sent, options)
+      async function* oneByOne() {
+        yield* sent
+      }
+      expect(await table.add(oneByOne(), options)).toEqual(reply)
+      const other = await (await opened.another()).openTable('made')
+      expect(await other.add(sent, options)).toEqual(reply)
+      expect(await failure(other.add([sent[0]!], options))).toMatchObject(usedKey)
+      expect(await table.countRows()).toBe(3)
     })
 
     test('A-166 long keys are as good as short ones, to their last character', async () => {

@@ -1,10 +1,16 @@
 /** What the operations on the catalog look like on the wire: paths, bodies, statuses in both dialects. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type HttpServer, serve } from '../../../adapters/http/server.js'
-import { connect, type Namespace } from '../../../src/index.js'
+import { encodeIpcStream } from '../../../src/arrow/encode-ipc.js'
+import { rowsToBatch } from '../../../src/arrow/rows.js'
+import { connect, type Namespace, type Schema } from '../../../src/index.js'
 import { MemoryStore } from '../../../src/storage/memory-store.js'
 import { ask, askJson } from '../../support/http.js'
 import { commitPast } from '../../support/lance.js'
+
+const intSchema: Schema = {
+  fields: [{ name: 'id', type: { kind: 'int', bits: 32, signed: true }, nullable: true }],
+}
 
 let ns: Namespace
 let server: HttpServer
@@ -138,15 +144,76 @@ describe('bodies', () => {
 })
 
 describe('headers', () => {
-  test('A-166 x-request-id sent again gives the same reply; an empty one is none', async () => {
+  test('A-166 idempotency-key sent again gives the same reply; an empty one is refused', async () => {
     const send = (key: string, name: string) =>
-      askJson(url, `/v1/namespace/${name}/create`, {}, { 'x-request-id': key })
+      askJson(url, `/v1/namespace/${name}/create`, {}, { 'idempotency-key': key })
     const first = await send('once', 'made')
     const again = await send('once', 'made')
     expect([first.status, again.status, again.json]).toEqual([200, 200, first.json])
-    expect((await send('once', 'other')).json).toMatchObject({ code: 19, status: 409 })
-    expect((await send('', 'empty')).status).toBe(200)
-    expect((await send('', 'empty2')).status).toBe(200)
+    const other = await send('once', 'other')
+    expect([other.status, other.json]).toMatchObject([422, { code: 13, status: 422 }])
+    expect((await send('', 'empty')).json).toMatchObject({ code: 13, error: 'idempotency-key is empty' })
+  })
+
+  describe('two inserts of other rows under one id', () => {
+    const rowsOf = (...ids: number[]) => {
+      return Buffer.concat(
+        encodeIpcStream(intSchema, [
+          rowsToBatch(
+            ids.map(id => ({ id })),
+            intSchema,
+          ),
+        ]),
+      )
+    }
+    const insert = (table: string, ids: number[], headers: Record<string, string>) =>
+      ask(url, { path: `/v1/table/${table}/insert/`, body: rowsOf(...ids), headers })
+
+    test('of a request: both are there, whoever sends them, since proxies pass that id on', async () => {
+      await ns.createTable('twice', [{ id: 0 }], { schema: intSchema })
+      for (const userAgent of ['envoy', 'LanceDB-Python-Client/0.40.0']) {
+        const headers = { 'x-request-id': 'r', 'user-agent': userAgent }
+        expect((await insert('twice', [1], headers)).status).toBe(200)
+        expect((await insert('twice', [2], headers)).status).toBe(200)
+        const merge = await ask(url, {
+          path: '/v1/table/twice/merge_insert/?on=id&when_not_matched_insert_all=true',
+          body: rowsOf(3),
+          headers,
+        })
+        expect(merge.status).toBe(200)
+      }
+      const rows = await ns.table('twice').search().toArray()
+      expect(rows.map(({ id }) => id).sort()).toEqual([0, 1, 1, 2, 2, 3])
+    })
+
+    test('of idempotency: the second is refused, in both dialects', async () => {
+      await ns.createTable('once', [{ id: 0 }], { schema: intSchema })
+      const headers = { 'idempotency-key': 'k' }
+      expect((await insert('once', [1], headers)).json).toMatchObject({ num_inserted_rows: 1 })
+      expect((await insert('once', [1], headers)).json).toMatchObject({ num_inserted_rows: 1, version: 2 })
+      expect((await insert('once', [2], headers)).status).toBe(422)
+      const path = '/v1/table/once/insert'
+      expect((await ask(url, { path, body: rowsOf(2), headers })).status).toBe(422)
+      expect(await ns.table('once').countRows()).toBe(2)
+    })
+  })
+
+  test('x-request-id is the key of writes that the clients of LanceDB send again under it, and of no other', async () => {
+    await ns.createTable('counted', [{ id: 0 }])
+    const update = (headers: Record<string, string>) =>
+      askJson(url, '/v1/table/counted/update/', { updates: [['id', 'id + 1']] }, headers)
+    const lancedb = { 'x-request-id': 'u', 'user-agent': 'LanceDB-Node-Client/0.39.0' }
+    const first = await update(lancedb)
+    expect((await update(lancedb)).json).toEqual(first.json)
+    await update({ ...lancedb, 'user-agent': 'curl/8' })
+    await update({ 'x-request-id': 'u' })
+    await update({ ...lancedb, 'user-agent': 'Not-LanceDB-Node-Client/0.39.0' })
+    await update({ ...lancedb, 'idempotency-key': 'own' })
+    const [row] = await ns.table('counted').search().toArray()
+    expect(row).toEqual({ id: 5 })
+    const drop = (name: string) => askJson(url, `/v1/table/${name}/drop/`, {}, lancedb)
+    for (const name of ['a', 'b']) await ns.createTable(name, [{ id: 0 }])
+    expect([(await drop('a')).status, (await drop('b')).status]).toEqual([200, 200])
   })
 
   test('x-sheaf-table says which table, whatever the path calls it by now', async () => {

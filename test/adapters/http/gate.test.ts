@@ -171,6 +171,18 @@ describe('authentication', () => {
     expect((await ask(url, { method: 'GET', path: '/v1/nowhere', headers })).status).toBe(404)
   })
 
+  test('an idempotency key belongs to who sends it', async () => {
+    const { fake, url } = await startEcho({ auth })
+    const keyOf = async (headers: Record<string, string>) => {
+      const sent = { ...headers, 'idempotency-key': 'k' }
+      expect((await askJson(url, '/v1/table/t/drop', {}, sent)).status).toBe(200)
+      return fake.last.options.idempotencyKey
+    }
+    const ann = await keyOf(bearer('token-of-ann'))
+    expect(await keyOf(bearer('token-of-ann'))).toBe(ann)
+    expect(await keyOf(bearer('token-of-bob'))).not.toBe(ann)
+  })
+
   test('no token or key is in a reply or in the log, which names who called', async () => {
     const records: RequestRecord[] = []
     const { url } = await startEcho({ auth, logger: record => records.push(record) })

@@ -298,10 +298,13 @@ describe('requests', () => {
     expect((await askJson(url, '/v1/table/t/add_columns', body)).status).toBe(200)
   })
 
-  test('A-166 x-request-id is the idempotency key', async () => {
+  test('A-166 idempotency-key is the key of a call', async () => {
     const { fake, url } = await startEcho()
-    await askJson(url, '/v1/table/t/delete/', { predicate: 'true' }, { 'x-request-id': 'once' })
+    const headers = { 'x-request-id': 'r', 'idempotency-key': 'once' }
+    await askJson(url, '/v1/table/t/delete/', { predicate: 'true' }, headers)
     expect(fake.last.options.idempotencyKey).toBe('once')
+    await askJson(url, '/v1/table/t/delete/', { predicate: 'true' }, { 'x-request-id': 'r' })
+    expect(fake.last.options.idempotencyKey).toBe(undefined)
   })
 
   test.each([
