@@ -287,7 +287,9 @@ async function differing(
   for (const { from, to } of shared) {
     const [was, is] = [decoded(old.get(from.name)!), decoded(now.get(to.name)!)]
     // Of another type, a value is the same that casts to the one there is.
-    const cast = castable(was.type, is.type) ? castColumn(was, is.type, true, null, () => from.name) : null
+    const cast = castable(was.type, is.type)
+      ? castColumn(was, is.type, true, null, () => from.name, 'refuse')
+      : null
     all.or(cast === null ? Bitset.full(is.length) : differingRows(cast, is))
     await pacer.turn()
   }

@@ -26,8 +26,8 @@ export type ParameterValue =
 /** Values of `?` and `$1` in their order, or of `:name` by name. */
 export type Parameters = readonly ParameterValue[] | Readonly<Record<string, ParameterValue>>
 
-/** Integers travel with up to 40 digits. */
-const intLimit = 10n ** 40n
+/** Integers travel with up to 400 digits, as floats do. */
+const intLimit = 10n ** 400n
 
 const floats: readonly string[] = ['NaN', 'Infinity', '-Infinity', '-0']
 const numeral = /^-?\d{1,400}(\.\d{1,400})?(e[+-]?\d{1,3})?$/i
@@ -107,7 +107,7 @@ function readScalar(value: unknown, place: string): unknown {
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value)
   const [form, content] = entries.length === 1 ? entries[0]! : []
-  if (form === '$int' && typeof content === 'string' && /^-?\d{1,40}$/.test(content)) return BigInt(content)
+  if (form === '$int' && typeof content === 'string' && /^-?\d{1,400}$/.test(content)) return BigInt(content)
   if (form === '$float' && typeof content === 'string') {
     if (floats.includes(content) || (numeral.test(content) && isRounded(Number(content))))
       return Number(content)

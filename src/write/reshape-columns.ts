@@ -88,6 +88,6 @@ function reshaped(column: Column, old: FieldNode, now: FieldNode, path: string):
     })
     return { ...column, type, children }
   }
-  const cast = castColumn(decoded(column), type, false, null, () => `column ${quote(path)}`)
+  const cast = castColumn(decoded(column), type, false, null, () => `column ${quote(path)}`, 'refuse')
   return fitColumn(cast, type)!
 }

@@ -75,7 +75,8 @@ describe('comparison', () => {
       expect(select(`x IN (${limit}, 77)`, from)).toEqual(expected(v => v === limit))
     }
     expect(select('x > 9007199254740992.0', from)).toEqual([7, 8])
-    expect(select('x = 9007199254740993.0', from)).toEqual([6])
+    expect(select('x = 9007199254740993.0', from)).toEqual([7])
+    expect(select('x > 9007199254740992.00000000000000000001', from)).toEqual([7, 8])
   })
 
   test('uint64 orders past int64', () => {

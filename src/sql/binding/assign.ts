@@ -2,16 +2,16 @@
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType, Schema } from '../../arrow/types.js'
 import { quote, schemaMismatch } from '../../errors.js'
-import { type BoundExpression, columnsOf } from '../bound.js'
+import type { BoundExpression } from '../bound.js'
 import { parseExpression } from '../syntax/parse.js'
-import { elementType, valueType } from '../values/types.js'
+import { elementType, isNumeric, valueType } from '../values/types.js'
 import { type BindOptions, bindExpression } from './bind.js'
 import { cast, coerced, describe } from './build.js'
 
 /**
  * Parses `text` and binds it to the columns of `schema`, as a value of `type`: that of `column`, to which it is to be
- * assigned. Brought to that type without saying so are numbers of any kind (what does not fit fails for its row: an
- * overflow, a fraction for an integer), constants that can be read as one of its values (`'2026-01-31'` as a date), and
+ * assigned. Brought to that type without saying so are numbers of any kind, as by a CAST (an integer cuts a fraction; what
+ * does not fit fails for its row), constants that can be read as one of its values (`'2026-01-31'` as a date), and
  * lists of such. Throws code 20 for anything else: then it takes a CAST.
  */
 export function bindAssignment(
@@ -21,14 +21,14 @@ export function bindAssignment(
   schema: Schema,
   options: BindOptions,
 ): BoundExpression {
-  const bound = bindExpression(parseExpression(text), schema, options)
   const target = valueType(type)
-  const isList = elementType(target) !== null && elementType(bound.type) !== null
   const whole = { offset: 0, length: text.length }
-  const expr = isList ? cast(bound.expr, target, false, whole) : coerced(bound.expr, target)
-  if (expr === null) {
-    const message = `column ${quote(column)} is ${typeName(type)}, and cannot take ${describe(bound.expr)}`
+  return bindExpression(parseExpression(text), schema, options, value => {
+    const isList = elementType(target) !== null && elementType(value.type) !== null
+    const isNumber = isNumeric(target) && isNumeric(valueType(value.type))
+    const taken = isList || isNumber ? cast(value, target, false, whole) : coerced(value, target)
+    if (taken !== null) return taken
+    const message = `column ${quote(column)} is ${typeName(type)}, and cannot take ${describe(value)}`
     throw schemaMismatch(message, { hint: `CAST it to ${typeName(type)}`, at: whole })
-  }
-  return { ...bound, expr, type: expr.type, columns: columnsOf(expr) }
+  })
 }

@@ -26,7 +26,6 @@ import type {
   CallExpr,
   CaseExpr,
   ColumnExpr,
-  DecimalExpr,
   DistinctExpr,
   Expr,
   InExpr,
@@ -36,7 +35,7 @@ import type {
   LogicExpr,
 } from '../syntax/syntax.js'
 import { parseInterval } from '../values/interval.js'
-import { integerLiteral, literalOf } from '../values/literal.js'
+import { integerLiteral, literalOf, longNumber, numberLiteral } from '../values/literal.js'
 import { boolType, intervalType, typeOfName, valueType } from '../values/types.js'
 import { aggregateNamed } from './aggregates.js'
 import {
@@ -51,7 +50,7 @@ import {
   membershipOfMany,
   same,
   unified,
-  withoutText,
+  settled,
 } from './build.js'
 import { called, checkCount, knownFunction } from './calls.js'
 import { costOf } from './cost.js'
@@ -75,10 +74,18 @@ export interface BindOptions {
   readonly clock?: Clock | undefined
 }
 
-/** Binds a parsed expression to the columns of `schema`. */
-export function bindExpression(expr: Expr, schema: Schema, options: BindOptions = {}): BoundExpression {
+/**
+ * Binds a parsed expression to the columns of `schema`. `take`: what becomes of its value, which still has the digits of a
+ * number that was written.
+ */
+export function bindExpression(
+  expr: Expr,
+  schema: Schema,
+  options: BindOptions = {},
+  take: (value: Bound) => Bound = value => value,
+): BoundExpression {
   const binder = new Binder(schema, options)
-  return binder.finish(binder.bind(expr))
+  return binder.finish(take(binder.bind(expr)))
 }
 
 /** Parses and binds a condition. Throws code 20 when the expression is no condition; NULL is one. */
@@ -155,7 +162,7 @@ class Binder {
 
   finish(bound: Bound): BoundExpression {
     if (this.#ownsParameters) this.#parameters.checkUsed()
-    const expr = withoutText(bound)
+    const expr = settled(bound)
     const random = () => this.#clock.random()
     return { expr, type: expr.type, columns: columnsOf(expr), warnings: this.#warnings, random }
   }
@@ -163,9 +170,9 @@ class Binder {
   bind(expr: Expr): Bound {
     switch (expr.kind) {
       case 'literal':
-        return literalOf(expr.value)
+        return typeof expr.value === 'bigint' ? integerLiteral(expr.value, expr.at) : literalOf(expr.value)
       case 'decimal':
-        return numberLiteral(expr.text, expr)
+        return writtenNumber(expr.text, expr.at)
       case 'column':
         return this.#column(expr)
       case 'parameter': {
@@ -264,9 +271,11 @@ class Binder {
   }
 
   #negate(operand: Expr, at: SourceSpan): Bound {
-    if (operand.kind === 'literal' && typeof operand.value === 'bigint') return integerLiteral(-operand.value)
-    if (operand.kind === 'decimal') return numberLiteral(`-${operand.text}`, operand)
-    return arithmetic('*', this.bind(operand), integerLiteral(-1n), '-', at)
+    if (operand.kind === 'literal' && typeof operand.value === 'bigint') {
+      return integerLiteral(-operand.value, at)
+    }
+    if (operand.kind === 'decimal') return writtenNumber(`-${operand.text}`, at)
+    return arithmetic('*', this.bind(operand), integerLiteral(-1n, at), '-', at)
   }
 
   #binary(expr: BinaryExpr): Bound {
@@ -467,11 +476,9 @@ function flattened(kind: 'and' | 'or', operands: readonly Expr[]): readonly Expr
   return out
 }
 
-/** A number with a point or an exponent, or one too long for an integer. */
-function numberLiteral(text: string, { at }: DecimalExpr): LiteralNode {
-  const value = Number(text)
-  if (Number.isFinite(value)) return { ...literalOf(value), text }
-  throw invalidInput(`the number ${text.slice(0, 40)} is outside the range of a double`, { at })
+/** A number with a point or an exponent, or a whole one too long to be read as an integer. */
+function writtenNumber(text: string, at: SourceSpan): LiteralNode {
+  return /[.eE]/.test(text) ? numberLiteral(text, at) : longNumber(text, at)
 }
 
 /** Arithmetic of number literals alone with all of them as decimal numbers; null for anything else. */
@@ -481,7 +488,7 @@ function asDecimals(expr: Expr): Expr | null {
       return expr
     case 'literal':
       return typeof expr.value === 'bigint'
-        ? { kind: 'decimal', text: String(expr.value), at: expr.at }
+        ? { kind: 'decimal', text: `${expr.value}.0`, at: expr.at }
         : null
     case 'negate': {
       const operand = asDecimals(expr.operand)

@@ -23,10 +23,29 @@ import { areComparable, mirrored } from '../kernels/compare.js'
 import { type Constants, distinctValues } from '../syntax/constant-list.js'
 import type { ArithmeticOp, CompareOp } from '../syntax/syntax.js'
 import { roundFloat } from '../values/floats.js'
-import { decimalLiteral, equalValue, fitComparison, integerRange, literalOf } from '../values/literal.js'
+import {
+  asDouble,
+  decimalLiteral,
+  equalValue,
+  fitComparison,
+  integerLiteral,
+  integerRange,
+  limitError,
+  literalOf,
+  numberOfScript,
+} from '../values/literal.js'
 import type { Scalar } from '../values/scalar.js'
 import { nanosPerUnit } from '../values/temporal.js'
-import { boolType, commonType, isNumeric, nullType, uint64, utf8, valueType } from '../values/types.js'
+import {
+  boolType,
+  commonType,
+  elementType,
+  isNumeric,
+  nullType,
+  uint64,
+  utf8,
+  valueType,
+} from '../values/types.js'
 import { hasConstants } from '../values/vector.js'
 import { costOf } from './cost.js'
 import {
@@ -54,6 +73,9 @@ export function fold(node: Bound): Bound {
 
 /** As `fold`; null where the value is an error. */
 function folded(node: Bound): Bound | null {
+  for (const operand of operandsOf(node)) {
+    if (isLiteral(operand) && operand.limit !== undefined) throw limitError(operand.limit)
+  }
   if (isLiteral(node) || !hasConstants(node.type) || !isFoldable(node)) return node
   try {
     const value = evaluateSmallConstant(node, largestConstant)
@@ -87,6 +109,7 @@ export function describe(node: Bound): string {
 
 /** `operand IS NULL`, `IS TRUE` or `IS FALSE`. */
 export function asked(operand: Bound, what: IsNode['what']): Bound {
+  if (what === 'null' && isLiteral(operand)) return truthLiteral(operand.value === null)
   const isTruthValue = operand.kind === 'is' || (operand.kind === 'not' && operand.operand.kind === 'is')
   if (!isTruthValue) return fold({ kind: 'is', type: boolType, operand, what })
   return what === 'null' ? truthLiteral(false) : what === 'true' ? operand : negated(operand)
@@ -96,7 +119,7 @@ export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpa
   if (isLiteral(left) && !isLiteral(right)) return compared(mirrored[op], right, left, at)
   if (isNull(left) || isNull(right)) return unknownTruth
   if (isLiteral(left) && isLiteral(right)) {
-    const [a, b] = [exactBeside(left, right.type), exactBeside(right, left.type)]
+    const [a, b] = [besideNumber(left, right), besideNumber(right, left)]
     if (a !== left || b !== right) return compared(op, a, b, at)
   }
   if (!isLiteral(right)) {
@@ -167,13 +190,24 @@ export function membershipOfMany(operand: Bound, constants: Constants, at: Sourc
     const fitting = isOfType
       ? values
       : (values as readonly bigint[]).filter(value => value >= least && value <= greatest)
-    return memberOf(operand, fitting, false, literalOf(first), at)
+    return memberOf(operand, fitting, false, memberLiteral(first, at), at)
   }
   if (type.kind === 'float' && !isTexts) {
     const fitting = floatsAmong(values as readonly (bigint | number)[], type.bits)
-    return memberOf(operand, fitting, false, literalOf(first!), at)
+    return memberOf(operand, fitting, false, memberLiteral(first!, at), at)
   }
-  return membership(operand, values.map(literalOf), at)
+  return membership(
+    operand,
+    values.map(value => memberLiteral(value, at)),
+    at,
+  )
+}
+
+function memberLiteral(value: bigint | number | string, at: SourceSpan): LiteralNode {
+  if (typeof value === 'string') return literalOf(value)
+  return typeof value === 'bigint'
+    ? integerLiteral(value, at)
+    : numberOfScript(value, 'an element of the list', at)
 }
 
 /** The floats of so many bits that equal one of `numbers`, which ascend: each once, as `equalValue` has them. */
@@ -260,7 +294,7 @@ export function arithmetic(
   written: string,
   at: SourceSpan,
 ): Bound {
-  const operands = [exactBeside(left, right.type), exactBeside(right, left.type)] as const
+  const operands = [besideNumber(left, right), besideNumber(right, left)] as const
   const [a, b] = operands.map(operand => valueType(operand.type)) as [DataType, DataType]
   const signature = arithmeticSignature(op, a, b)
   if (signature === null) {
@@ -291,13 +325,16 @@ function inType(node: Bound, type: DataType): Bound {
 /** CAST or TRY_CAST. A dictionary is a way to hold values, not a type of them: a cast to one is a cast to its values. */
 export function cast(written: Bound, declared: DataType, isTry: boolean, at: SourceSpan): Bound {
   const type = valueType(declared)
-  const operand = exactBeside(written, type)
+  if (isLiteral(written) && written.elements !== undefined && type.kind === 'list') {
+    return castElements(written.elements, type, isTry, at)
+  }
+  const operand = type.kind === 'int' ? withDigits(written) : exactBeside(written, type)
   if (!castable(valueType(operand.type), type)) {
     throw schemaMismatch(`cannot cast ${describe(operand)} to ${typeName(type)}`, { at })
   }
   if (isNull(operand)) return { kind: 'literal', type, value: null }
-  if (equalTypes(operand.type, type)) return withoutText(operand)
-  const node = castNode(withoutText(operand), type, isTry)
+  if (equalTypes(operand.type, type)) return settled(operand)
+  const node = castNode(settled(operand), type, isTry)
   const bound = folded(node)
   if (bound !== null) return bound
   if (!isLiteral(operand)) return node
@@ -306,6 +343,23 @@ export function cast(written: Bound, declared: DataType, isTry: boolean, at: Sou
     hint: 'TRY_CAST gives null instead',
     at,
   })
+}
+
+/** A number with all the digits it was written with, as far as a decimal has so many. */
+function withDigits(node: Bound): Bound {
+  return (isLiteral(node) ? decimalLiteral(node) : null) ?? node
+}
+
+/** A cast of a list constant whose elements are known as they were written. */
+function castElements(
+  elements: readonly LiteralNode[],
+  type: DataType & { readonly kind: 'list' },
+  isTry: boolean,
+  at: SourceSpan,
+): Bound {
+  const cells = elements.map(element => cast(element, type.child.type, isTry, at))
+  if (cells.every(isLiteral)) return { kind: 'literal', type, value: cells.map(cell => cell.value) }
+  return { kind: 'list', type, elements: cells }
 }
 
 /** The nodes in the type that all their values have in common, or null when there is none. */
@@ -322,18 +376,38 @@ export function unified(
   return brought.every(node => node !== null) ? { type, nodes: brought } : null
 }
 
-/** Constants as decimals where one of the nodes is a decimal, and as uint64 where one is that. */
+/**
+ * Constants as doubles where one of the nodes is a float of rows, as decimals where one is a decimal, and as uint64 where
+ * one is that.
+ */
 export function besideEachOther(nodes: readonly Bound[]): readonly Bound[] {
-  const special = nodes.find(
-    ({ type }) => valueType(type).kind === 'decimal' || equalTypes(valueType(type), uint64),
-  )
+  const special =
+    nodes.find(isFloatOfRows) ??
+    nodes.find(({ type }) => valueType(type).kind === 'decimal' || equalTypes(valueType(type), uint64))
   return special === undefined ? nodes : nodes.map(node => exactBeside(node, special.type))
 }
 
-/** A constant as the other type has it, where that is exact: decimal digits beside decimals, a natural number beside uint64. */
+/** `node` beside another operand of the same operator. */
+function besideNumber(node: Bound, other: Bound): Bound {
+  return valueType(other.type).kind !== 'float' || isFloatOfRows(other) ? exactBeside(node, other.type) : node
+}
+
+/** Floats that are no constant, whose type may only be that of a number that was written. */
+function isFloatOfRows(node: Bound): boolean {
+  return !isLiteral(node) && valueType(node.type).kind === 'float'
+}
+
+/**
+ * A constant as the other type has it, where that is exact: decimal digits beside integers and decimals, a natural number
+ * beside uint64; beside floats the double it is.
+ */
 function exactBeside(node: Bound, other: DataType): Bound {
   const type = valueType(other)
-  if (!isLiteral(node) || equalTypes(node.type, type)) return node
+  if (!isLiteral(node) || equalTypes(node.type, type)) {
+    return isLiteral(node) && type.kind === 'float' ? asDouble(node) : node
+  }
+  if (type.kind === 'float') return asDouble(node)
+  if (node.limit?.kind === 'rounded') throw limitError(node.limit)
   if (type.kind === 'decimal' && node.text !== undefined) return decimalLiteral(node) ?? node
   if (equalTypes(type, uint64) && node.type.kind === 'int' && ((node.value as bigint | null) ?? -1n) >= 0n) {
     return { kind: 'literal', type: uint64, value: node.value }
@@ -341,32 +415,43 @@ function exactBeside(node: Bound, other: DataType): Bound {
   return node
 }
 
-/** A number whose digits no decimal will meet any more. */
-export function withoutText(node: Bound): Bound {
-  return isLiteral(node) && node.text !== undefined
-    ? { kind: 'literal', type: node.type, value: node.value }
-    : node
+/** A constant that meets nothing any more which would take it as it was written. */
+export function settled(node: Bound): Bound {
+  if (!isLiteral(node)) return node
+  if (node.limit !== undefined) throw limitError(node.limit)
+  return node.text === undefined && node.elements === undefined
+    ? node
+    : { kind: 'literal', type: node.type, value: node.value }
 }
 
 /** `node` as a value of `type` where that is meant without saying so; null where it is not. */
 export function coerced(node: Bound, type: DataType): Bound | null {
   const from = valueType(node.type)
-  if (equalTypes(from, type) || (from.kind === 'utf8' && type.kind === 'utf8')) return withoutText(node)
+  if (equalTypes(from, type) || (from.kind === 'utf8' && type.kind === 'utf8')) return settled(node)
   if (isNull(node)) return { kind: 'literal', type, value: null }
   if (isLiteral(node)) {
     if (Array.isArray(node.value) && type.kind === 'list') return coercedList(node, type)
     const value = equalValue(type, node)
     if (value !== undefined && value !== null) return { kind: 'literal', type, value }
   }
-  if (commonType(from, type) === null || !castable(from, type)) return null
+  // A cast to an integer cuts fractions, which only who wrote it can want.
+  const cutsFractions = type.kind === 'int' && (from.kind === 'float' || from.kind === 'decimal')
+  if (cutsFractions || commonType(from, type) === null || !castable(from, type)) return null
   return fold(castNode(node, type, false))
 }
 
+/** The elements of a list constant, as they were written where that is known. */
+export function elementsOf({ type, value, elements }: LiteralNode): readonly LiteralNode[] {
+  const child = elementType(type)!
+  return (
+    elements ?? (value as readonly Scalar[]).map(cell => ({ kind: 'literal', type: child, value: cell }) as const)
+  )
+}
+
 function coercedList(node: LiteralNode, type: DataType & { kind: 'list' }): Bound | null {
-  const from = (node.type as DataType & { kind: 'list' }).child.type
   const values: Scalar[] = []
-  for (const value of node.value as readonly Scalar[]) {
-    const element = coerced({ kind: 'literal', type: from, value }, type.child.type)
+  for (const written of elementsOf(node)) {
+    const element = coerced(written, type.child.type)
     if (element === null || !isLiteral(element)) return null
     values.push(element.value)
   }

@@ -1,8 +1,9 @@
 /** Bound lists, and what is inside of lists and structs. */
+import { equalTypes } from '../../arrow/same-type.js'
 import { typeName } from '../../arrow/type-name.js'
 import type { DataType, Schema } from '../../arrow/types.js'
 import { cut, type SourceSpan, schemaMismatch, unsupported } from '../../errors.js'
-import type { Bound } from '../bound.js'
+import type { Bound, LiteralNode } from '../bound.js'
 import { listOf } from '../functions/signature.js'
 import { commonType, elementType, int64, nullType, valueType } from '../values/types.js'
 import { hasConstants } from '../values/vector.js'
@@ -19,7 +20,15 @@ export function list(written: readonly Bound[], at: SourceSpan): Bound {
   if (common === null) throw mixedTypes(written, at)
   const { type, nodes } = common
   if (hasConstants(type) && nodes.every(isLiteral)) {
-    return { kind: 'literal', type: listOf(type), value: nodes.map(node => node.value) }
+    const isAsWritten = written.every(
+      node => isLiteral(node) && node.text === undefined && node.elements === undefined && equalTypes(node.type, type),
+    )
+    return {
+      kind: 'literal',
+      type: listOf(type),
+      value: nodes.map(node => node.value),
+      ...(isAsWritten ? {} : { elements: written as readonly LiteralNode[] }),
+    }
   }
   if (nodes.length > maxElements) {
     throw unsupported(`a list of ${nodes.length} values that are not all constants`, {

@@ -4,12 +4,12 @@ import type { LiteralNode } from '../bound.js'
 import { constantsOf } from '../syntax/constant-list.js'
 import { strayHalf } from '../syntax/excerpt.js'
 import type { ConstantList, ParameterExpr } from '../syntax/syntax.js'
-import { integerLiteral, literalOf } from '../values/literal.js'
+import { integerLiteral, literalOf, numberOfScript } from '../values/literal.js'
 import { timestampType } from '../values/types.js'
 
 /**
- * By position or by name. A value is a number (one that is a safe integer counts as an integer), bigint, string,
- * boolean, null, Date (a timestamp in milliseconds), Uint8Array, or an array of such for IN and list functions.
+ * By position or by name. A value is a number (a safe integer counts as an integer, one beyond 2^53 is taken beside floats
+ * only: pass a bigint), bigint, string, boolean, null, Date (a timestamp in milliseconds), Uint8Array, or an array of such for IN and list functions.
  */
 export type Parameters = readonly unknown[] | Readonly<Record<string, unknown>>
 
@@ -136,13 +136,12 @@ function literals(items: ArrayLike<unknown>, parameter: ParameterExpr): readonly
 function literalOfValue(value: unknown, name: string, at: SourceSpan): LiteralNode {
   switch (typeof value) {
     case 'number':
-      return Number.isSafeInteger(value) && !Object.is(value, -0)
-        ? integerLiteral(BigInt(value))
-        : literalOf(value)
+      return numberOfScript(value, name, at)
     case 'string':
       if (strayHalf(value) !== -1) throw invalidInput(`${name} holds half of a surrogate pair`, { at })
       return literalOf(value)
     case 'bigint':
+      return integerLiteral(value, at)
     case 'boolean':
       return literalOf(value)
     default:

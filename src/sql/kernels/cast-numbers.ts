@@ -44,7 +44,7 @@ export function numbersOf(column: Column): Float64Array {
 }
 
 export function castNumbers(cast: Cast, numbers: Float64Array): Column {
-  const { column, to, valid } = cast
+  const { column, to, valid, fractions } = cast
   const { length } = column
   if (to.kind === 'bool') {
     const bits = new Uint32Array(wordCount(length))
@@ -64,7 +64,8 @@ export function castNumbers(cast: Cast, numbers: Float64Array): Column {
   const from = Number(least) - 1
   const past = Number(greatest) + (isWide(to) ? 0 : 1)
   for (let i = 0; i < length; i++) {
-    const number = numbers[i]!
+    const number = fractions === 'cut' ? Math.trunc(numbers[i]!) : numbers[i]!
+    numbers[i] = number
     const fits = Number.isInteger(number) && (number > from || number === Number(least)) && number < past
     if (!fits) {
       reject(cast, i)
@@ -95,7 +96,11 @@ export function changeSign(cast: Cast): Column {
 }
 
 /** To or from a decimal, the other side being a bool or a number. */
-export function decimalRow(from: DataType, to: DataType): (value: Scalar) => Scalar {
+export function decimalRow(
+  from: DataType,
+  to: DataType,
+  fractions: Cast['fractions'],
+): (value: Scalar) => Scalar {
   if (to.kind === 'decimal') return value => toDecimal(value, from, to)
   const { scale } = from as DecimalType
   switch (to.kind) {
@@ -107,7 +112,11 @@ export function decimalRow(from: DataType, to: DataType): (value: Scalar) => Sca
         return Number.isFinite(number) ? number : null
       }
     default:
-      return value => exactly(rescaled(value as bigint, scale, 0), integerRange(to)!)
+      return value => {
+        const { floor, exact } = rescaled(value as bigint, scale, 0)
+        const whole = exact || fractions === 'refuse' || (value as bigint) > 0n ? floor : floor + 1n
+        return exactly({ floor: whole, exact: exact || fractions === 'cut' }, integerRange(to)!)
+      }
   }
 }
 

@@ -17,6 +17,8 @@ export interface Cast {
   readonly valid: Uint32Array
   readonly isTry: boolean
   readonly describe: () => string
+  /** What becomes of the fraction of a number that is to be an integer. */
+  readonly fractions: 'cut' | 'refuse'
 }
 
 /** The row has no value in the new type: null, or an error if it is asked for. */

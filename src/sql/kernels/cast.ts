@@ -1,8 +1,9 @@
 /**
  * CAST and TRY_CAST.
  *
- * - What does not fit, a fraction where an integer is asked for, digits a decimal has no place for, and bytes that are
- *   no UTF-8 where a text is asked for are errors (null under TRY_CAST).
+ * - A float or decimal becomes an integer toward zero: its fraction is cut off.
+ * - What does not fit, digits a decimal has no place for, and bytes that are no UTF-8 where a text is asked for are
+ *   errors (null under TRY_CAST).
  * - A number becomes the nearest float; a float with a fraction becomes the decimal that its shortest digits say. A time
  *   loses what is finer than its new unit, toward the past.
  * - bool is 0 and 1; a number other than 0 is true. An integer is a date, time, timestamp or duration in units of its
@@ -85,13 +86,17 @@ export function castable(declaredFrom: DataType, declaredTo: DataType): boolean 
   return from.kind === 'timestamp' && to.kind === 'time'
 }
 
-/** `column`, no dictionary, with values of the type `declared`, decoded if that is a dictionary; the two are `castable`. */
+/**
+ * `column`, no dictionary, with values of the type `declared`, decoded if that is a dictionary; the two are `castable`.
+ * `fractions`: what becomes of them where integers are asked for; those that are refused do not fit.
+ */
 export function castColumn(
   column: Column,
   declared: DataType,
   isTry: boolean,
   rows: RowMask,
   describe: () => string,
+  fractions: Cast['fractions'] = 'cut',
 ): Column {
   const from = column.type
   const to = valueType(declared)
@@ -101,7 +106,7 @@ export function castColumn(
   const valid = validWords(column) ?? allRows(length)
   const wanted = valid.slice()
   if (rows !== null) for (let w = 0; w < wanted.length; w++) wanted[w]! &= rows[w]!
-  const cast: Cast = { column, to, wanted, valid, isTry, describe }
+  const cast: Cast = { column, to, wanted, valid, isTry, describe, fractions }
   const [a, b] = [familyOf[from.kind], familyOf[to.kind]]
   if (a === 'list') return castLists(cast)
   if ((a === 'text' || a === 'bytes') && (b === 'text' || b === 'bytes')) return castBytes(cast)
@@ -109,7 +114,7 @@ export function castColumn(
   if (b === 'text') return writeTexts(cast)
   if (from.kind === 'interval' || to.kind === 'interval') return castValues(cast, spanRow(from, to))
   if (a !== 'number' || b !== 'number') return castCounts(cast)
-  if (from.kind === 'decimal' || to.kind === 'decimal') return castValues(cast, decimalRow(from, to))
+  if (from.kind === 'decimal' || to.kind === 'decimal') return castValues(cast, decimalRow(from, to, fractions))
   if (isWide(from) && isWide(to)) return changeSign(cast)
   return castNumbers(cast, numbersOf(column))
 }
@@ -186,11 +191,12 @@ function timesOf(cast: Cast, counts: Column): Column {
 }
 
 function castLists(cast: Cast): Column {
-  const { column, to, wanted, isTry, describe } = cast
+  const { column, to, wanted, isTry, describe, fractions } = cast
   const { length } = column
   const offsets = listOffsetsOf(column)
   const type = elementType(to)!
-  const child = castColumn(decoded(column.children[0]!), type, isTry, castElements(cast, offsets), describe)
+  const elements = castElements(cast, offsets)
+  const child = castColumn(decoded(column.children[0]!), type, isTry, elements, describe, fractions)
   const valid = cast.valid
   // Elements stay where they are.
   const isSameSize =

@@ -6,18 +6,17 @@ import type { DataType } from '../../arrow/types.js'
 import {
   type DecimalType,
   decimalBytes,
-  decimalToDouble,
   decimalType,
   maxDigits,
+  orderWithDecimal,
   powerOfTen,
 } from '../values/decimals.js'
-import { roundFloat } from '../values/floats.js'
 import { intervalNanos } from '../values/interval.js'
 import type { Interval } from '../values/scalar.js'
 import { instantNanos, nanosPerCount } from '../values/temporal.js'
 import { zoneNamed } from '../values/time-zone.js'
 import { zoneOf } from '../values/types.js'
-import { bitAt, scalarAt, validWords } from '../values/vector.js'
+import { bitAt, doublesOf, scalarAt, validWords } from '../values/vector.js'
 
 /**
  * Rows of `left` equal to, or else less than (with `orEqual` not above) those of `right`, which has the same type; with a
@@ -61,17 +60,45 @@ function orderOfCells(a: Int32Array, atA: number, b: Int32Array, atB: number, si
   return 0
 }
 
-/** The floats of the width of `type` nearest to the rows of a decimal column; doubles beyond the finite ones. */
-export function nearestDoubles(column: Column, type: DataType): Float64Array {
-  const { bits, scale } = column.type as DecimalType
-  const width = type.kind === 'float' ? type.bits : 64
-  const out = new Float64Array(column.length)
-  for (let i = 0; i < out.length; i++) {
-    const double = decimalToDouble(readDecimal(column.values as Uint8Array, i, bits), scale)
-    const rounded = roundFloat(width, double)
-    out[i] = Number.isFinite(rounded) ? rounded : double
+/** Farther apart than this part of a number, a float and a decimal turned into a double cannot be in another order. */
+const nearby = 2 ** -48
+
+/** Rows equal, or else less, where one side holds decimals and the other floats. */
+export function compareDecimalsWithFloats(
+  isEquality: boolean,
+  left: Column,
+  right: Column,
+  out: Uint32Array,
+  length: number,
+): void {
+  const isLeftDecimal = left.type.kind === 'decimal'
+  const decimals = isLeftDecimal ? left : right
+  const floats = doublesOf(isLeftDecimal ? right : left)
+  const { bits, scale } = decimals.type as DecimalType
+  const size = bits >>> 5
+  const words = wordsOfCells(decimals, size)
+  const unit = 10 ** -scale
+  for (let i = 0; i < length; i++) {
+    const float = floats[i]!
+    const near = doubleOfCell(words, i * size, size) * unit
+    let order = float - near
+    // NaN is greater than every number, and so is its difference to none.
+    if (!(Math.abs(order) > Math.abs(near) * nearby) || Math.abs(order) < leastNormal) {
+      order = orderWithDecimal(float, readDecimal(decimals.values as Uint8Array, i, bits), scale)
+    }
+    const isHit = isEquality ? order === 0 : isLeftDecimal ? order > 0 : order < 0
+    if (isHit) out[i >>> 5]! |= 1 << (i & 31)
   }
-  return out
+}
+
+/** Below it doubles have fewer digits. */
+const leastNormal = 2 ** -1022
+
+/** A cell as a double, nearly: rounded once for each of its words. */
+function doubleOfCell(words: Int32Array, at: number, size: number): number {
+  let value = words[at + size - 1]!
+  for (let k = size - 2; k >= 0; k--) value = value * 2 ** 32 + (words[at + k]! >>> 0)
+  return value
 }
 
 /** Rows equal, or else less; the types are comparable and have no loop of their own. */

@@ -5,8 +5,7 @@
  * - Every comparison is an equality or a "less", with its sides exchanged or its result inverted.
  * - Integers of all widths and signs, floats, and mixes of them compare as mathematics does; no integer passes
  *   through a double that cannot hold it.
- * - Decimals compare with integers and other decimals exactly; beside a float a decimal is the nearest float, as a
- *   decimal constant is.
+ * - Decimals compare with integers, floats and other decimals exactly: a float is the number its bits say.
  * - Floats are totally ordered: NaN equals NaN and is greater than every number; -0 equals 0.
  * - utf8 compares by bytes, which is code point order.
  * - Kernels know nothing of nulls; `compareOperands` lays NULL over their result.
@@ -33,7 +32,7 @@ import {
   wordCount,
   wordsOf,
 } from '../values/vector.js'
-import { compareDecimals, compareValues, nearestDoubles } from './compare-values.js'
+import { compareDecimals, compareDecimalsWithFloats, compareValues } from './compare-values.js'
 import { equalBytes } from './equal-bytes.js'
 import { spread } from './gather.js'
 import { allRows, constantTruth, invert, strictTruth, type Truth } from './truth.js'
@@ -177,10 +176,8 @@ function compareColumns(op: CompareOp, a: Column, b: Column, length: number, row
   if (kind === 'utf8' || kind === 'binary' || kind === 'fixed_size_binary') {
     compareByteRows(isEquality, byteRowsOf(left), byteRowsOf(right), out, length, rows)
   } else if (left.type.kind === 'float' || right.type.kind === 'float') {
-    if (left.type.kind === 'decimal') {
-      compareDoubles(isEquality, nearestDoubles(left, right.type), doublesOf(right), out, length)
-    } else if (right.type.kind === 'decimal') {
-      compareDoubles(isEquality, doublesOf(left), nearestDoubles(right, left.type), out, length)
+    if (left.type.kind === 'decimal' || right.type.kind === 'decimal') {
+      compareDecimalsWithFloats(isEquality, left, right, out, length)
     } else if (isWide(left.type) || isWide(right.type)) {
       compareWideWithFloats(isEquality, left, right, out, length)
     } else {

@@ -25,8 +25,8 @@ import {
 /** UTF-16 units an expression may have. */
 const maxLength = 16 * 1024 * 1024
 
-/** Digits an integer literal may have and stay one; longer ones are doubles (nothing wider than 64 bits is exact). */
-const maxIntegerDigits = 40
+/** Digits of the longest decimal. A longer whole number is kept as text, which may have any length. */
+const maxIntegerDigits = 76
 
 const binaryOps: Readonly<Record<string, { op: CompareOp | ArithmeticOp | '||'; level: number }>> = {
   '=': { op: '=', level: level.comparison },

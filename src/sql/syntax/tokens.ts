@@ -161,7 +161,6 @@ export class Lexer {
     const text = this.text
     let end = this.#digitsEnd(this.start)
     let kind: TokenKind = 'integer'
-    let isPlain = end - this.start < 300
     if (text[end] === '.') {
       kind = 'decimal'
       end = this.#digitsEnd(end + 1)
@@ -170,7 +169,6 @@ export class Lexer {
       const sign = text[end + 1] === '+' || text[end + 1] === '-' ? 1 : 0
       if (isDigit(text.charCodeAt(end + 1 + sign))) {
         kind = 'decimal'
-        isPlain = false
         end = this.#digitsEnd(end + 1 + sign)
       }
     }
@@ -178,9 +176,6 @@ export class Lexer {
     if (this.#isNameAt(end, namePart)) {
       this.#next = this.#nameEnd(end)
       throw this.#error(`${JSON.stringify(text.slice(this.start, this.#next))} is not a number`)
-    }
-    if (kind === 'decimal' && !isPlain && !Number.isFinite(Number(this.value))) {
-      throw this.#error(`the number ${this.value.slice(0, 40)} is outside the range of a double`)
     }
   }
 

@@ -94,6 +94,37 @@ export function digitsOfFloat(value: number, bits: 16 | 32 | 64): Digits | null 
   return parseDigits(writeFloat(value, bits))
 }
 
+/** All digits of a finite double: every one of them ends somewhere. */
+export function exactDigits(value: number): Digits {
+  if (Number.isInteger(value)) return { digits: BigInt(value), scale: 0, cut: false }
+  const { mantissa, exponent } = partsOfDouble(value)
+  // A half to the n is 5 to the n with n digits after the point.
+  return { digits: mantissa * 5n ** BigInt(-exponent), scale: -exponent, cut: false }
+}
+
+const doubles = new Float64Array(1)
+const doubleBits = new BigUint64Array(doubles.buffer)
+
+/** A finite double as a whole number times a power of two. */
+function partsOfDouble(value: number): { readonly mantissa: bigint; readonly exponent: number } {
+  doubles[0] = Math.abs(value)
+  const bits = doubleBits[0]!
+  const stored = Number(bits >> 52n)
+  const fraction = bits & 0xfffffffffffffn
+  const mantissa = stored === 0 ? fraction : fraction | 0x10000000000000n
+  return { mantissa: value < 0 ? -mantissa : mantissa, exponent: Math.max(stored, 1) - 1075 }
+}
+
+/** Negative, 0 or positive as a float is less than, equal to or greater than `value` divided by ten to the `scale`; NaN is greater. */
+export function orderWithDecimal(float: number, value: bigint, scale: number): number {
+  if (!Number.isFinite(float)) return float < 0 ? -1 : 1
+  const { mantissa, exponent } = partsOfDouble(float)
+  const a = (exponent > 0 ? mantissa << BigInt(exponent) : mantissa) * powerOfTen(Math.max(0, scale))
+  const whole = value * powerOfTen(Math.max(0, -scale))
+  const b = exponent < 0 ? whole << BigInt(-exponent) : whole
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
 /** `digits` at a scale, rounded down, and whether nothing was lost. */
 export function digitsAt({ digits, scale, cut }: Digits, to: number): { floor: bigint; exact: boolean } {
   const { floor, exact } = rescaled(digits, scale, to)

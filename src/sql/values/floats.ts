@@ -11,17 +11,17 @@ const doubleBits = new BigInt64Array(double.buffer)
 const single = new Float32Array(1)
 const singleBits = new Int32Array(single.buffer)
 
-/** The next smaller float of that width; `value` is whole, finite, not 0. */
+/** The next smaller float of that width; `value` is one of them, and finite. */
 export function floatBelow(bits: 16 | 32 | 64, value: number): number {
   if (bits === 64) return stepDouble(value, -1)
-  if (bits === 32) {
-    single[0] = value
-    singleBits[0]! += value > 0 ? -1 : 1
-    return single[0]
+  if (bits === 16) {
+    const half = toFloat16(value)
+    return fromFloat16(value === 0 ? 0x8001 : value > 0 ? half - 1 : half + 1)
   }
-  const exponent = Math.floor(Math.log2(Math.abs(value)))
-  const step = 2 ** (exponent - 10)
-  return value > 0 && value === 2 ** exponent ? value - step / 2 : value - step
+  single[0] = value + 0
+  if (value === 0) singleBits[0] = 0x80000001 | 0
+  else singleBits[0]! += value > 0 ? -1 : 1
+  return single[0]
 }
 
 /** The next double up (1) or down (-1); there is none past the infinities. */

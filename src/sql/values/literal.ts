@@ -1,19 +1,20 @@
 /** Constants and the columns they meet: where a value stands among the values of another type, exactly. */
 import type { DataType } from '../../arrow/types.js'
-import type { LiteralNode } from '../bound.js'
+import { cut, invalidInput, type SheafError, type SourceSpan } from '../../errors.js'
+import type { LiteralNode, NumberLimit } from '../bound.js'
 import type { CompareOp } from '../syntax/syntax.js'
 import {
-  type Digits,
   decimalRange,
   decimalToDouble,
   decimalType,
   digitsAt,
-  digitsOfFloat,
+  exactDigits,
   maxDigits,
+  orderWithDecimal,
   parseDigits,
   rescaled,
 } from './decimals.js'
-import { floatBelow, roundFloat } from './floats.js'
+import { floatBelow, roundFloat, writeFloat } from './floats.js'
 import { checked, intervalNanos, parseInterval } from './interval.js'
 import type { Interval, Scalar } from './scalar.js'
 import {
@@ -41,18 +42,68 @@ const int64Min = -(1n << 63n)
 const int64Max = (1n << 63n) - 1n
 const uint64Max = (1n << 64n) - 1n
 
-/** A whole number as a literal: int64, else uint64, else a double. */
-export function integerLiteral(value: bigint): LiteralNode {
+/**
+ * A whole number as a literal: int64, else uint64, else a decimal. With more digits than a decimal has it is a double that
+ * keeps its text, and is only compared.
+ */
+export function integerLiteral(value: bigint, at: SourceSpan): LiteralNode {
   if (value >= int64Min && value <= int64Max) return { kind: 'literal', type: int64, value }
   if (value > 0n && value <= uint64Max) return { kind: 'literal', type: uint64, value }
-  return { kind: 'literal', type: float64, value: Number(value) }
+  const text = String(value)
+  const precision = text.length - (value < 0n ? 1 : 0)
+  if (precision > maxDigits[256]) return longNumber(text, at)
+  return { kind: 'literal', type: decimalType(precision > maxDigits[128] ? 256 : 128, precision, 0), value }
+}
+
+/** A number written with a point or an exponent: the double nearest to it, with its text. */
+export function numberLiteral(text: string, at: SourceSpan): LiteralNode {
+  const value = Number(text)
+  return Number.isFinite(value) ? { kind: 'literal', type: float64, value, text } : longNumber(text, at)
+}
+
+/** A number that only its text says. */
+export function longNumber(text: string, at: SourceSpan): LiteralNode {
+  const limit = { kind: 'long', name: `the number ${cut(text, 40)}`, at } as const
+  return { kind: 'literal', type: float64, value: Number(text), text, limit }
+}
+
+/**
+ * A number of JavaScript: a whole one that it holds exactly is an integer, any other the double it is; beside a decimal
+ * the shortest digits that say it.
+ */
+export function numberOfScript(value: number, name: string, at: SourceSpan): LiteralNode {
+  if (Number.isSafeInteger(value) && !Object.is(value, -0)) {
+    return { kind: 'literal', type: int64, value: BigInt(value) }
+  }
+  if (Number.isInteger(value) && !Object.is(value, -0)) {
+    return { kind: 'literal', type: float64, value, limit: { kind: 'rounded', name: `${name}, ${value},`, at } }
+  }
+  return { ...literalOf(value), ...(Number.isFinite(value) ? { text: writeFloat(value, 64) } : {}) }
+}
+
+/** The error where a number with a limit meets anything but what takes it. */
+export function limitError({ kind, name, at }: NumberLimit): SheafError {
+  return kind === 'rounded'
+    ? invalidInput(`${name} is a number beyond 2^53, which may have lost digits`, {
+        hint: 'pass a bigint; beside a float column, or in CAST(.. AS double), a number is the double it is',
+        at,
+      })
+    : invalidInput(`${name} has more digits than any type holds: it can be compared with columns only`, {
+        hint: `a decimal has at most ${maxDigits[256]} digits; CAST(.. AS double) gives the nearest double`,
+        at,
+      })
+}
+
+/** The literal as a double, where that is meant: beside floats. */
+export function asDouble(literal: LiteralNode): LiteralNode {
+  const { limit, value } = literal
+  if (limit?.kind === 'long' && !Number.isFinite(value)) throw limitError(limit)
+  return limit === undefined ? literal : { kind: 'literal', type: literal.type, value }
 }
 
 /** A constant in the type it has where nothing else decides. */
-export function literalOf(value: null | boolean | bigint | number | string | Uint8Array): LiteralNode {
+export function literalOf(value: null | boolean | number | string | Uint8Array): LiteralNode {
   switch (typeof value) {
-    case 'bigint':
-      return integerLiteral(value)
     case 'boolean':
       return { kind: 'literal', type: boolType, value }
     case 'number':
@@ -103,8 +154,8 @@ export function integerRange(type: DataType): Range | null {
 /**
  * Where `literal` (not null) stands among the values of `type`, or null when the two cannot be compared.
  *
- * - A decimal number takes the precision of the float column it meets, and meets decimals with all its digits (a
- *   double that was not written, with the shortest that say it); everything else is placed exactly.
+ * - A number written with a point or an exponent takes the precision of the float column it meets, and meets integers
+ *   and decimals with all its digits; everything else is placed exactly, doubles that were computed too.
  * - A text meeting a date, time, timestamp, duration or interval is read as one; what is none is not comparable. A text
  *   without an offset, a date and a timestamp without a zone are times in the zone of what they meet.
  */
@@ -116,11 +167,7 @@ export function place(columnType: DataType, literal: LiteralNode): Placement | n
     case 'decimal':
       return placeNumber(type, literal)
     case 'float':
-      if (literal.type.kind === 'decimal') {
-        return placeDecimal(type.bits, decimalToDouble(value as bigint, literal.type.scale))
-      }
-      if (typeof value === 'bigint' && literal.type.kind === 'int') return placeFloat(type.bits, value)
-      return typeof value === 'number' ? placeDecimal(type.bits, value) : null
+      return placeAmongFloats(type.bits, literal)
     case 'date':
     case 'time':
     case 'timestamp':
@@ -149,12 +196,12 @@ export function place(columnType: DataType, literal: LiteralNode): Placement | n
 
 /** A number among integers or decimals. */
 function placeNumber(type: DataType, literal: LiteralNode): Placement | null {
-  const { type: from, value } = literal
+  const { type: from, value, text, limit } = literal
   const scale = type.kind === 'decimal' ? type.scale : 0
+  if (limit?.kind === 'rounded') throw limitError(limit)
   if (typeof value === 'number') {
-    if (!Number.isFinite(value)) return value < 0 ? 'below' : 'above'
-    if (type.kind === 'int') return placeInteger(type, BigInt(Math.floor(value)), Number.isInteger(value))
-    const { floor, exact } = digitsAt(digitsOf(literal)!, scale)
+    if (text === undefined && !Number.isFinite(value)) return value < 0 ? 'below' : 'above'
+    const { floor, exact } = digitsAt(text === undefined ? exactDigits(value) : parseDigits(text)!, scale)
     return placeInteger(type, floor, exact)
   }
   if (typeof value !== 'bigint' || (from.kind !== 'int' && from.kind !== 'decimal')) return null
@@ -204,24 +251,39 @@ function placeInteger(type: DataType, floor: bigint, exact: boolean): Placement 
   return { value: floor, exact }
 }
 
-/** A decimal number at the precision of the floats it meets, as long as it is in their range. */
-function placeDecimal(bits: 16 | 32 | 64, value: number): Placement {
+/** A number among the floats of that width. */
+function placeAmongFloats(bits: 16 | 32 | 64, { type, value, text }: LiteralNode): Placement | null {
+  if (typeof value === 'bigint') {
+    if (type.kind !== 'int' && type.kind !== 'decimal') return null
+    return placeExactly(bits, value, type.kind === 'decimal' ? type.scale : 0)
+  }
+  if (typeof value !== 'number') return null
+  if (text !== undefined && /^-?\d+$/.test(text)) {
+    const { digits, scale } = parseDigits(text)!
+    return placeExactly(bits, digits, scale)
+  }
+  return placeWritten(bits, value, text !== undefined)
+}
+
+/** A number with a point or an exponent, at the precision of the floats it meets as long as it is in their range. */
+function placeWritten(bits: 16 | 32 | 64, value: number, isFinite: boolean): Placement {
   const rounded = roundFloat(bits, value)
-  return Number.isFinite(rounded) || !Number.isFinite(value)
+  return Number.isFinite(rounded) || !(isFinite || Number.isFinite(value))
     ? { value: rounded, exact: true }
     : { value: value > 0 ? greatestFloat[bits] : rounded, exact: false }
 }
 
 const greatestFloat = { 16: 65_504, 32: (2 - 2 ** -23) * 2 ** 127, 64: Number.MAX_VALUE } as const
 
-/** Where a whole number lies among the floats of that width. */
-function placeFloat(bits: 16 | 32 | 64, value: bigint): Placement {
-  const rounded = roundFloat(bits, Number(value))
+/** Where `value` divided by ten to the `scale` lies among the floats of that width. */
+function placeExactly(bits: 16 | 32 | 64, value: bigint, scale: number): Placement {
+  const rounded = roundFloat(bits, decimalToDouble(value, scale))
   if (rounded === Number.POSITIVE_INFINITY) return { value: greatestFloat[bits], exact: false }
   if (rounded === Number.NEGATIVE_INFINITY) return { value: rounded, exact: false }
-  const back = BigInt(rounded)
-  if (back <= value) return { value: rounded, exact: back === value }
-  return { value: floatBelow(bits, rounded), exact: false }
+  const order = orderWithDecimal(rounded, value, scale)
+  return order <= 0
+    ? { value: rounded, exact: order === 0 }
+    : { value: floatBelow(bits, rounded), exact: false }
 }
 
 /** Nanoseconds since 1970, since midnight, or in all, of a constant that a date, time, timestamp or duration meets. */
@@ -253,8 +315,8 @@ function intervalOfLiteral({ type, value }: LiteralNode): Interval | null {
 }
 
 /** A number written with a point or an exponent, as a decimal with all its digits; null where no decimal has so many. */
-export function decimalLiteral(literal: LiteralNode): LiteralNode | null {
-  const written = digitsOf(literal)
+export function decimalLiteral({ text }: LiteralNode): LiteralNode | null {
+  const written = text === undefined ? null : parseDigits(text)
   if (written === null || written.cut) return null
   const scale = Math.max(0, written.scale)
   const digits = written.scale < 0 ? digitsAt(written, 0).floor : written.digits
@@ -264,8 +326,3 @@ export function decimalLiteral(literal: LiteralNode): LiteralNode | null {
   return { kind: 'literal', type, value: digits }
 }
 
-/** The digits of a floating-point constant: as it was written, else as `digitsOfFloat`. */
-function digitsOf({ type, value, text }: LiteralNode): Digits | null {
-  if (typeof value !== 'number') return null
-  return text === undefined ? digitsOfFloat(value, type.kind === 'float' ? type.bits : 64) : parseDigits(text)
-}

@@ -61,6 +61,8 @@ describe('CAST', () => {
     const text = '1.1000000000000000000001'
     expect(show(`CAST(${text} AS decimal(23, 22))`)).toBe(text)
     expect(() => show(`CAST(${text} AS decimal(22, 21))`)).toThrow('is not a value of decimal128(22, 21)')
+    expect(show('CAST(9007199254740993.7 AS bigint)')).toBe('9007199254740993')
+    expect(show('CAST(18446744073709551615.0 AS bigint unsigned)')).toBe('18446744073709551615')
   })
 
   test('of a column keeps nulls and casts every row', () => {
