@@ -3,7 +3,14 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { fromFloat16, toFloat16 } from '../../src/arrow/float16.js'
 import type { DataType } from '../../src/arrow/types.js'
-import { connect, type Namespace, type ParameterValue, type Table } from '../../src/index.js'
+import {
+  connect,
+  type Namespace,
+  type ParameterValue,
+  type SqlFragment,
+  sql,
+  type Table,
+} from '../../src/index.js'
 import { parseArrowType } from '../../src/sql/values/arrow-type.js'
 import { ofDecimal, ofDouble, ofText, order, type Rational } from '../sql/rational.js'
 
@@ -30,7 +37,23 @@ const columns = Object.keys(types)
 
 /** Numbers that lie at the ends of types, at what doubles hold, and right beside those. */
 const written = [
-  ...['0', '1', '-1', '2', '10', '100', '127', '128', '-128', '-129', '255', '256', '32767', '65504', '65535'],
+  ...[
+    '0',
+    '1',
+    '-1',
+    '2',
+    '10',
+    '100',
+    '127',
+    '128',
+    '-128',
+    '-129',
+    '255',
+    '256',
+    '32767',
+    '65504',
+    '65535',
+  ],
   ...['2147483647', '-2147483648', '2147483648', '4294967295', '4294967296', '16777216', '16777217'],
   ...['9007199254740991', '9007199254740992', '9007199254740993', '-9007199254740993'],
   ...['9223372036854775807', '-9223372036854775808', '9223372036854775808', '-9223372036854775809'],
@@ -43,6 +66,10 @@ const written = [
 ]
 
 type Value = bigint | number | null
+
+/** A text that a test holds, as an expression. */
+const sqlOf = (text: string): SqlFragment =>
+  sql(Object.assign([text], { raw: [text] }) as TemplateStringsArray)
 
 const scaleOf = (type: DataType) => (type.kind === 'decimal' ? type.scale : 0)
 
@@ -66,7 +93,7 @@ function valueNear(text: string, type: DataType): Value {
   return fits === value ? value : null
 }
 
-const valueOf = (type: DataType): fc.Arbitrary<Value> => {
+const anyOf = (type: DataType): fc.Arbitrary<Value> => {
   const near = fc.constantFrom(...written).map(text => valueNear(text, type))
   const special = type.kind === 'float' ? [Number.NaN, Infinity, -Infinity, -0] : []
   return fc.oneof(near, near, near, fc.constantFrom<Value>(null, ...special))
@@ -114,7 +141,20 @@ const constantSides: fc.Arbitrary<Side> = fc.oneof(
     .constantFrom(...written.filter(text => /^-?\d{1,76}$/.test(text)))
     .map(text => ({ ...literalSide(text), text: '?', parameters: [BigInt(text)] })),
   fc
-    .constantFrom(0.1, 19.99, -0.1, 2.5, 7, -129, 2 ** 53 - 1, Number.NaN, Infinity, -Infinity, 0.1 + 0.2, 1e-30)
+    .constantFrom(
+      0.1,
+      19.99,
+      -0.1,
+      2.5,
+      7,
+      -129,
+      2 ** 53 - 1,
+      Number.NaN,
+      Infinity,
+      -Infinity,
+      0.1 + 0.2,
+      1e-30,
+    )
     .map(value => ({
       text: '?',
       parameters: [value],
@@ -148,8 +188,10 @@ interface Condition {
 }
 
 type Truth = boolean | null
-const and = (a: Truth, b: Truth): Truth => (a === false || b === false ? false : a === null || b === null ? null : true)
-const or = (a: Truth, b: Truth): Truth => (a === true || b === true ? true : a === null || b === null ? null : false)
+const and = (a: Truth, b: Truth): Truth =>
+  a === false || b === false ? false : a === null || b === null ? null : true
+const or = (a: Truth, b: Truth): Truth =>
+  a === true || b === true ? true : a === null || b === null ? null : false
 const parametersOf = (sides: readonly Side[]) => sides.flatMap(side => side.parameters ?? [])
 
 function compared(op: string, left: Side, name: string, right: Side): (row: Row) => Truth {
@@ -234,10 +276,13 @@ describe('numbers of all types, column and column, column and constant', () => {
   }
 
   test('compare as fractions do, with and without indexes', { timeout: 120_000 }, async () => {
-    const rowsOf = fc.array(fc.record(Object.fromEntries(columns.map(name => [name, valueOf(types[name]!)]))), {
-      minLength: 120,
-      maxLength: 120,
-    })
+    const rowsOf = fc.array(
+      fc.record(Object.fromEntries(columns.map(name => [name, anyOf(types[name]!)]))),
+      {
+        minLength: 120,
+        maxLength: 120,
+      },
+    )
     const size = (row: Row) => Number(row.f64 ?? 0)
     const rows = fc
       .sample(rowsOf, { numRuns: 1, seed: 7 })[0]!
@@ -259,5 +304,150 @@ describe('numbers of all types, column and column, column and constant', () => {
       }),
       { numRuns: 400 },
     )
+  })
+})
+
+describe('a number', () => {
+  let ns: Namespace
+  let table: Table
+  const ids = async (where: string, parameters: readonly ParameterValue[] = []) =>
+    (await table.search().where(where, parameters).select(['id']).limit(100).toArray()).map(({ id }) => id)
+  const value = async (text: string): Promise<unknown> => {
+    const [row] = await table.search().select({ x: text }).limit(1).toArray()
+    return (row as Readonly<Record<string, unknown>>).x
+  }
+
+  beforeAll(async () => {
+    ns = await connect('memory://')
+    const column = (name: string, type: string) => ({ name, type: parseArrowType(type)!, nullable: true })
+    const schema = {
+      fields: [
+        column('id', 'Int32'),
+        column('i', 'Int64'),
+        column('d', 'Decimal128(20, 0)'),
+        column('f', 'Float64'),
+      ],
+    }
+    const rows = [
+      { id: 1, i: -(2n ** 63n), d: '18446744073709551617', f: 0.5 },
+      { id: 2, i: 2n ** 53n + 1n, d: '18446744073709551616', f: 2 ** 53 },
+      { id: 3, i: 2n ** 53n, d: '9007199254740993', f: 9007199254740992 },
+    ]
+    table = await ns.createTable('t', rows, { schema })
+  })
+  afterAll(() => ns.close())
+
+  test('beyond 64 bits finds the row that holds it, and no other', async () => {
+    expect(await ids('d = 18446744073709551617')).toEqual([1])
+    expect(await ids('d IN (18446744073709551616, 5)')).toEqual([2])
+    expect(await ids('d BETWEEN 18446744073709551617 AND 99999999999999999999999')).toEqual([1])
+    expect(await ids('d = ?', [18446744073709551617n])).toEqual([1])
+  })
+
+  test('beyond the range of a column is less or greater than all of its values', async () => {
+    expect(await ids('i = -9223372036854775809')).toEqual([])
+    expect(await ids('i > -9223372036854775809')).toEqual([1, 2, 3])
+    expect(await ids(`i < 1${'0'.repeat(500)}`)).toEqual([1, 2, 3])
+    expect(await ids(`f < 1${'0'.repeat(309)}`)).toEqual([1, 2, 3])
+    expect(await ids('f = 1e400')).toEqual([])
+  })
+
+  test('with a point meets an integer column with all its digits', async () => {
+    expect(await ids('i = 9007199254740993.0')).toEqual([2])
+    expect(await ids('i = 9007199254740992.00000000000000000001')).toEqual([])
+  })
+
+  test('of a float column is compared with a decimal column as it is', async () => {
+    expect(await ids('f = d')).toEqual([])
+    expect(await ids('f < d')).toEqual([1, 2, 3])
+    expect(await ids('d > f AND d <> f')).toEqual([1, 2, 3])
+  })
+
+  test('is cast and computed with all its digits', async () => {
+    const long = '12345678901234567890123456789012345678'
+    expect(await value(`cast(cast(${long} as decimal(38, 0)) as string)`)).toBe(long)
+    expect(await value('cast(18446744073709551616 + 1 as string)')).toBe('18446744073709551617')
+    expect(await value("cast(ceil(cast('99.99' as decimal(4, 2))) as string)")).toBe('100')
+  })
+
+  test('is stored with all its digits by an update', async () => {
+    const fields = Object.entries({ id: 'Int32', d: 'Decimal256(60, 30)', n: 'Int64' }).map(([name, type]) => ({
+      name,
+      type: parseArrowType(type)!,
+      nullable: true,
+    }))
+    const copy = await ns.createTable('copy', [{ id: 1, d: '0.5', n: 1 }], { schema: { fields } })
+    const stored = async () =>
+      (await copy.search().select({ d: 'cast(d as string)', n: 'n' }).toArray())[0] as {
+        d: string
+        n: number
+      }
+    for (const text of ['18446744073709551617', '0.123456789012345678901234567891']) {
+      await copy.update({ d: sqlOf(text) })
+      expect((await stored()).d.replace(/\.0+$/, '')).toBe(text)
+    }
+    await copy.update({ n: sqlOf('1.7 * 2') })
+    expect((await stored()).n).toBe(3)
+    await copy.update({ n: sqlOf('-d * 1000') }, sqlOf('id = 1'))
+    expect((await stored()).n).toBe(-123)
+    await expect(copy.update({ n: sqlOf('1e300') })).rejects.toMatchObject({ code: 13 })
+  })
+
+  test.each([
+    ['i = ?', [2 ** 53 + 2]],
+    ['d IN (?)', [1e20]],
+    ['i IN ?', [[1, 2 ** 53]]],
+    ['i IN ?', [Float64Array.from({ length: 100 }, (_, n) => 2 ** 53 + n * 2)]],
+    ['i BETWEEN ? AND 5', [-(2 ** 53)]],
+    ['i + ? > 0', [2 ** 60]],
+    ['? = ?', [2 ** 53, 2 ** 53]],
+    ['abs(?) > 1', [2 ** 53]],
+    ['CAST(? AS bigint) = i', [2 ** 53]],
+    ['array_has([i], ?)', [2 ** 53]],
+    ['coalesce(i, ?) = 1', [2 ** 53]],
+  ] as const)(
+    'of JavaScript beyond 2^53 is refused where it may have lost digits: %s',
+    async (where, values) => {
+      await expect(ids(where, values as never)).rejects.toMatchObject({
+        code: 13,
+        hint: expect.stringContaining('pass a bigint'),
+      })
+    },
+  )
+
+  test('of JavaScript beyond 2^53 is the double it is beside a float', async () => {
+    expect(await ids('f = ?', [2 ** 53])).toEqual([2, 3])
+    expect(await ids('f IN (?, 1)', [2 ** 53])).toEqual([2, 3])
+    expect(await ids('f < ?', [1e300])).toEqual([1, 2, 3])
+    expect(await ids('f * 2 = ?', [2 ** 54])).toEqual([2, 3])
+    expect(await ids('f = CAST(? AS double)', [2 ** 53])).toEqual([2, 3])
+    expect(await ids('coalesce(f, ?) = f', [2 ** 53])).toEqual([1, 2, 3])
+    expect(await ids('i < ?', [Infinity])).toEqual([1, 2, 3])
+    await expect(ids('i = ?', [9007199254740993n])).resolves.toEqual([2])
+  })
+
+  test.each([
+    ['1.7', 1],
+    ['-1.7', -1],
+    ['2147483647.9', 2147483647],
+    ["cast('2.99' as decimal(4, 2))", 2],
+    ['f', 0],
+  ])('%s is cut toward zero by a CAST to an integer', async (text, expected) => {
+    expect(await value(`cast(${text} as int)`)).toBe(expected)
+    expect(await value(`try_cast(${text} as int)`)).toBe(expected)
+  })
+
+  test.each(["cast('nan' as double)", '1e300', '2147483648.0', 'f * 1e300'])(
+    '%s that no integer is: an error, and NULL of TRY_CAST',
+    async text => {
+      await expect(value(`cast(${text} as int)`)).rejects.toMatchObject({ code: 13 })
+      expect(await value(`try_cast(${text} as int)`)).toBe(null)
+    },
+  )
+
+  test('is not changed on the way to a column of another type', async () => {
+    await ns.createTable('halves', [{ x: 1.5 }])
+    const halves = await ns.openTable('halves')
+    await expect(halves.alterColumns({ x: { type: 'int64' } })).rejects.toMatchObject({ code: 13 })
   })
 })

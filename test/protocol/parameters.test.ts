@@ -54,7 +54,6 @@ describe('a value no filter can hold', () => {
     ['an invalid Date', new Date(Number.NaN)],
     ['{"a":1}', { a: 1 }],
     ['a huge bigint', 10n ** 400n],
-    ['1', 10n ** 400n],
   ])('%s is named', (text, bad) => {
     expect(() => writeParameters([1, bad as never])).toThrow(
       expect.objectContaining({

@@ -29,7 +29,9 @@ export function ofText(text: string): Fraction {
   const [, sign, whole, part = '', exponent = '0'] = /^(-?)(\d*)\.?(\d*)(?:e([+-]?\d+))?$/i.exec(text)!
   const over = BigInt(`${sign}${whole}${part}` || '0')
   const power = Number(exponent) - part.length
-  return power >= 0 ? { over: over * 10n ** BigInt(power), under: 1n } : { over, under: 10n ** BigInt(-power) }
+  return power >= 0
+    ? { over: over * 10n ** BigInt(power), under: 1n }
+    : { over, under: 10n ** BigInt(-power) }
 }
 
 /** `value` divided by ten to the `scale`. */

@@ -100,7 +100,7 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         ['an unknown column', () => ({ nmae: 1 }), 12, /nmae.*name/s],
         ['a text for a number', () => ({ price: 'dear' }), 20, /price.*float64.*'dear'/],
         ['a number for a text', () => ({ name: 5 }), 20, /name.*utf8/],
-        ['a fraction for an integer', () => ({ n: sql`price` }), 13, /1.5/],
+        ['a number that no integer is', () => ({ n: sql`price * 1e300` }), 13, /e\+?300/],
         ['a vector of another length', () => ({ vector: [1, 2, 3] }), 13, /3/],
         [
           'a vector that is not finite',

@@ -49,8 +49,8 @@ import {
   membership,
   membershipOfMany,
   same,
-  unified,
   settled,
+  unified,
 } from './build.js'
 import { called, checkCount, knownFunction } from './calls.js'
 import { costOf } from './cost.js'
@@ -487,9 +487,7 @@ function asDecimals(expr: Expr): Expr | null {
     case 'decimal':
       return expr
     case 'literal':
-      return typeof expr.value === 'bigint'
-        ? { kind: 'decimal', text: `${expr.value}.0`, at: expr.at }
-        : null
+      return typeof expr.value === 'bigint' ? { kind: 'decimal', text: `${expr.value}.0`, at: expr.at } : null
     case 'negate': {
       const operand = asDecimals(expr.operand)
       return operand && { ...expr, operand }

@@ -444,7 +444,8 @@ export function coerced(node: Bound, type: DataType): Bound | null {
 export function elementsOf({ type, value, elements }: LiteralNode): readonly LiteralNode[] {
   const child = elementType(type)!
   return (
-    elements ?? (value as readonly Scalar[]).map(cell => ({ kind: 'literal', type: child, value: cell }) as const)
+    elements ??
+    (value as readonly Scalar[]).map(cell => ({ kind: 'literal', type: child, value: cell }) as const)
   )
 }
 

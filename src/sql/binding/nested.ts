@@ -21,7 +21,11 @@ export function list(written: readonly Bound[], at: SourceSpan): Bound {
   const { type, nodes } = common
   if (hasConstants(type) && nodes.every(isLiteral)) {
     const isAsWritten = written.every(
-      node => isLiteral(node) && node.text === undefined && node.elements === undefined && equalTypes(node.type, type),
+      node =>
+        isLiteral(node) &&
+        node.text === undefined &&
+        node.elements === undefined &&
+        equalTypes(node.type, type),
     )
     return {
       kind: 'literal',

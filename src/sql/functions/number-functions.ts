@@ -53,8 +53,8 @@ const ofOne: readonly (readonly [name: string, change: (value: number) => number
 
 export const numberFunctions: readonly SqlFunction[] = [
   { name: 'abs', usage: 'abs(number)', sign: sameNumber, kernel: abs, mayFail: true },
-  { name: 'floor', usage: 'floor(number)', sign: sameNumber, kernel: floor, mayFail: true },
-  { name: 'ceil', usage: 'ceil(number)', sign: sameNumber, kernel: ceil, mayFail: true },
+  { name: 'floor', usage: 'floor(number)', sign: wholeNumber, kernel: floor },
+  { name: 'ceil', usage: 'ceil(number)', sign: wholeNumber, kernel: ceil },
   {
     name: 'round',
     usage: 'round(number) or round(number, places)',
@@ -145,6 +145,13 @@ function sameNumber(args: readonly DataType[]): Signature | null {
   if (args.length !== 1 || !isNumber(args[0]!)) return null
   const type = resultType(args[0]!)
   return { args: [type], result: type }
+}
+
+/** A decimal without places has room for the carry: 99.99 becomes 100. */
+function wholeNumber(args: readonly DataType[]): Signature | null {
+  const signature = sameNumber(args)
+  const type = signature?.result
+  return type?.kind === 'decimal' ? { args: [type], result: roundedDecimal(type, 0n) } : signature
 }
 
 /** `count` floats: of 32 bits if they all are, else doubles. */

@@ -92,9 +92,7 @@ type ToWhole<T> = (value: T, unit: T) => T
 function wholes(call: Call, ofDouble: (value: number) => number, ofInteger: ToWhole<bigint>): Column {
   const { type } = call
   if (type.kind === 'float') return overDoubles(call, ofDouble)
-  if (type.kind !== 'decimal') return spread(call.args[0]!, call.length)
-  const unit = 10n ** BigInt(Math.max(0, type.scale))
-  return overDecimals(call, value => ofInteger(value, unit))
+  return type.kind === 'decimal' ? decimalToPlaces(call, ofInteger) : spread(call.args[0]!, call.length)
 }
 
 function toPlaces(call: Call, ofDouble: (value: number) => number, ofInteger: ToWhole<bigint>): Column {

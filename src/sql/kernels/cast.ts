@@ -114,7 +114,8 @@ export function castColumn(
   if (b === 'text') return writeTexts(cast)
   if (from.kind === 'interval' || to.kind === 'interval') return castValues(cast, spanRow(from, to))
   if (a !== 'number' || b !== 'number') return castCounts(cast)
-  if (from.kind === 'decimal' || to.kind === 'decimal') return castValues(cast, decimalRow(from, to, fractions))
+  if (from.kind === 'decimal' || to.kind === 'decimal')
+    return castValues(cast, decimalRow(from, to, fractions))
   if (isWide(from) && isWide(to)) return changeSign(cast)
   return castNumbers(cast, numbersOf(column))
 }

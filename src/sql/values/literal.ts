@@ -76,7 +76,12 @@ export function numberOfScript(value: number, name: string, at: SourceSpan): Lit
     return { kind: 'literal', type: int64, value: BigInt(value) }
   }
   if (Number.isInteger(value) && !Object.is(value, -0)) {
-    return { kind: 'literal', type: float64, value, limit: { kind: 'rounded', name: `${name}, ${value},`, at } }
+    return {
+      kind: 'literal',
+      type: float64,
+      value,
+      limit: { kind: 'rounded', name: `${name}, ${value},`, at },
+    }
   }
   return { ...literalOf(value), ...(Number.isFinite(value) ? { text: writeFloat(value, 64) } : {}) }
 }
@@ -266,9 +271,9 @@ function placeAmongFloats(bits: 16 | 32 | 64, { type, value, text }: LiteralNode
 }
 
 /** A number with a point or an exponent, at the precision of the floats it meets as long as it is in their range. */
-function placeWritten(bits: 16 | 32 | 64, value: number, isFinite: boolean): Placement {
+function placeWritten(bits: 16 | 32 | 64, value: number, hasDigits: boolean): Placement {
   const rounded = roundFloat(bits, value)
-  return Number.isFinite(rounded) || !(isFinite || Number.isFinite(value))
+  return Number.isFinite(rounded) || !(hasDigits || Number.isFinite(value))
     ? { value: rounded, exact: true }
     : { value: value > 0 ? greatestFloat[bits] : rounded, exact: false }
 }
@@ -325,4 +330,3 @@ export function decimalLiteral({ text }: LiteralNode): LiteralNode | null {
   const type = decimalType(precision > maxDigits[128] ? 256 : 128, precision, scale)
   return { kind: 'literal', type, value: digits }
 }
-

@@ -113,8 +113,17 @@ export const numberCases: readonly FunctionCase[] = [
 /** Their constants are decimals, which do not go into columns as such. */
 export const decimalCases: readonly FunctionCase[] = [
   ["abs(CAST('-99.99' AS decimal(4, 2)))", '99.99', 'decimal128(4, 2)'],
-  ["floor(CAST('-1.5' AS decimal(4, 2)))", '-2.00', 'decimal128(4, 2)'],
-  ["ceil(CAST('1.01' AS decimal(4, 2)))", '2.00', 'decimal128(4, 2)'],
+  ["floor(CAST('-1.5' AS decimal(4, 2)))", '-2', 'decimal128(4, 0)'],
+  ["floor(CAST('-99.99' AS decimal(4, 2)))", '-100', 'decimal128(4, 0)'],
+  ["ceil(CAST('1.01' AS decimal(4, 2)))", '2', 'decimal128(4, 0)'],
+  ["ceil(CAST('99.99' AS decimal(4, 2)))", '100', 'decimal128(4, 0)'],
+  ["ceil(CAST('0.99' AS decimal(2, 2)))", '1', 'decimal128(2, 0)'],
+  ["ceil(CAST('0.5' AS decimal(1, 1)))", '1', 'decimal128(1, 0)'],
+  [
+    "ceil(CAST('9999999999999999999999999999.9' AS decimal(38, 10)))",
+    '10000000000000000000000000000',
+    'decimal128(38, 0)',
+  ],
   ["round(CAST('1.255' AS decimal(6, 3)), 2)", '1.26', 'decimal128(6, 2)'],
   ["round(CAST('-1.255' AS decimal(6, 3)), 2)", '-1.26'],
   ["round(CAST('99.5' AS decimal(3, 1)))", '100', 'decimal128(3, 0)'],
