@@ -276,13 +276,10 @@ describe('numbers of all types, column and column, column and constant', () => {
   }
 
   test('compare as fractions do, with and without indexes', { timeout: 120_000 }, async () => {
-    const rowsOf = fc.array(
-      fc.record(Object.fromEntries(columns.map(name => [name, anyOf(types[name]!)]))),
-      {
-        minLength: 120,
-        maxLength: 120,
-      },
-    )
+    const rowsOf = fc.array(fc.record(Object.fromEntries(columns.map(name => [name, anyOf(types[name]!)]))), {
+      minLength: 120,
+      maxLength: 120,
+    })
     const size = (row: Row) => Number(row.f64 ?? 0)
     const rows = fc
       .sample(rowsOf, { numRuns: 1, seed: 7 })[0]!
@@ -371,11 +368,13 @@ describe('a number', () => {
   })
 
   test('is stored with all its digits by an update', async () => {
-    const fields = Object.entries({ id: 'Int32', d: 'Decimal256(60, 30)', n: 'Int64' }).map(([name, type]) => ({
-      name,
-      type: parseArrowType(type)!,
-      nullable: true,
-    }))
+    const fields = Object.entries({ id: 'Int32', d: 'Decimal256(60, 30)', n: 'Int64' }).map(
+      ([name, type]) => ({
+        name,
+        type: parseArrowType(type)!,
+        nullable: true,
+      }),
+    )
     const copy = await ns.createTable('copy', [{ id: 1, d: '0.5', n: 1 }], { schema: { fields } })
     const stored = async () =>
       (await copy.search().select({ d: 'cast(d as string)', n: 'n' }).toArray())[0] as {
