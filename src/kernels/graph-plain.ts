@@ -4,11 +4,19 @@
  *
  * A key is read as a float64: bits that begin with those of a float32 that is not negative are in the same order as such.
  */
-import { type GraphPlaces, type GraphShape, type Scratch, Word } from './graph-shape.js'
+import {
+  endOfCount,
+  type GraphPlaces,
+  type GraphShape,
+  gatheredTogether,
+  type Scratch,
+  Word,
+} from './graph-shape.js'
 
-const endOfCount = 0xffff
 const hasTwins = 0x80000000
 const nobody = 0xffffffff
+/** As numbered in `wasm/graph.ts`. */
+const [settled, emptied, spent] = [0, 1, 2]
 
 const keyWords = new Uint32Array(2)
 const keyDistance = new Float32Array(keyWords.buffer)
@@ -63,6 +71,7 @@ export class PlainGraph {
   readonly #upperLinks: number
   readonly #upperStarts: number
   readonly #allowed: number
+  readonly #allowedNodes: number
   readonly #block: number
   /** Views of the scratch, and how much of them is used. */
   readonly #kept: Float64Array
@@ -72,6 +81,9 @@ export class PlainGraph {
   readonly #choices: Float64Array
   readonly #nearby: Uint32Array
   readonly #spare: Uint32Array
+  readonly #changes: Uint32Array
+  /** Where the oldest of the changes is. */
+  #oldest = 0
 
   #epoch = 0
   #measured = 0
@@ -79,6 +91,14 @@ export class PlainGraph {
   #entryLevel = 0
   #ef = 0
   #filtered = false
+  #factor = 0
+  #more = 0
+  #watched = 0
+  #late = 0
+  #least = 0
+  #most = 0
+  #ended = settled
+  #measuredBefore = 0
   #next = 0
   #worst = Infinity
   #nearest = 0
@@ -96,13 +116,15 @@ export class PlainGraph {
     this.#upperLinks = places.upperLinks / 4
     this.#upperStarts = places.upperStarts / 4
     this.#allowed = scratch.allowed / 4
+    this.#allowedNodes = scratch.allowedNodes / 4
     this.#block = scratch.block / 4
     const edges = 2 * shape.m + 1
     this.#kept = new Float64Array(buffer, scratch.kept, shape.efMax)
     this.#waiting = new Float64Array(buffer, scratch.frontier, scratch.frontierMax)
     this.#choices = new Float64Array(buffer, scratch.choices, edges)
-    this.#nearby = new Uint32Array(buffer, scratch.nearby, edges)
+    this.#nearby = new Uint32Array(buffer, scratch.nearby, edges + gatheredTogether)
     this.#spare = new Uint32Array(buffer, scratch.spare, Math.max(edges, shape.efMax))
+    this.#changes = new Uint32Array(buffer, scratch.changes, shape.efMax + 1)
   }
 
   graphInsert(_block: number, list: number, count: number, width: number): void {
@@ -119,8 +141,17 @@ export class PlainGraph {
   graphOpen(_block: number, width: number, some: boolean): void {
     this.#ef = width
     this.#filtered = some
+    const words = this.#words
+    this.#factor = this.#floats[this.#block + Word.factor]!
+    this.#more = words[this.#block + Word.more]!
+    this.#watched = words[this.#block + Word.watched]!
+    this.#late = words[this.#block + Word.late]!
+    this.#least = words[this.#block + Word.least]!
+    this.#most = words[this.#block + Word.most]!
     this.#measured = 0
     this.#waitingEnd = 0
+    this.#oldest = 0
+    this.#ended = settled
     this.#openLevel()
   }
 
@@ -130,10 +161,20 @@ export class PlainGraph {
     if (this.#visit(this.#nearest)) this.#offer(keyOf(this.#nearestDistance, this.#nearest))
   }
 
+  graphSeed(query: number, list: number, count: number): void {
+    for (let i = 0; i < count; i++) {
+      const row = this.#words[list / 4 + i]!
+      if (!this.#visit(row)) continue
+      this.#measured++
+      this.#offer(this.#keyFrom(query, row))
+    }
+  }
+
   graphClose(_block: number, query: number, k: number, outRows: number, outDistances: number): number {
-    if (this.#filtered) this.#searchFiltered(query)
-    else this.#search(query, 0)
+    if (this.#expandsKept()) this.#search(query, 0)
+    else this.#wander(query)
     this.#words[this.#block + Word.measured] = this.#measured
+    this.#words[this.#block + Word.ended] = this.#ended
     return this.#report(k, outRows / 4, outDistances / 4)
   }
 
@@ -302,16 +343,88 @@ export class PlainGraph {
     }
   }
 
-  #searchFiltered(query: number): void {
+  #expandsKept(): boolean {
+    return !this.#filtered && this.#factor === 0
+  }
+
+  #wander(query: number): void {
+    this.#measuredBefore = this.#measured
+    this.#oldest = 0
+    this.#changes.fill(this.#measured, 0, this.#late + 1)
+    this.#ended = emptied
     while (this.#waitingEnd > 0) {
-      const key = this.#popWaiting()
-      if (key > this.#worst) break
-      const end = this.#lookAround(rowOf(key), 0)
-      for (let i = 0; i < end; i++) {
-        const found = this.#keyFrom(query, this.#nearby[i]!)
-        if (found < this.#worst) this.#offer(found)
+      if (this.#factor === 0 ? this.#waiting[0]! > this.#worst : this.#isSettled()) {
+        this.#ended = settled
+        return
+      }
+      if (this.#factor > 0 && this.#measured - this.#measuredBefore >= this.#most) {
+        this.#ended = spent
+        return
+      }
+      const row = rowOf(this.#popWaiting())
+      if (this.#filtered) this.#lookThrough(query, row)
+      else this.#offerNearby(query, this.#lookAround(row, 0))
+    }
+    if (this.#factor > 0 && this.#isSettled()) this.#ended = settled
+  }
+
+  #isSettled(): boolean {
+    if (this.#keptEnd < this.#least) return false
+    const changed = this.#changes[this.#oldest]! - this.#measuredBefore
+    return this.#measured - this.#measuredBefore >= this.#factor * changed + this.#more
+  }
+
+  #lookThrough(query: number, row: number): void {
+    const nearby = this.#nearby
+    const spare = this.#spare
+    const list = this.#listOf(row, 0)
+    const head = this.#words[list]!
+    let end = 0
+    let excluded = 0
+    for (let i = head >>> 31; i < (head & endOfCount); i++) {
+      const to = this.#words[list + 1 + i]!
+      if (this.#isAllowedNode(to)) nearby[end++] = to
+      else spare[excluded++] = to
+    }
+    const passing = end
+    end = this.#unvisited(nearby, end)
+    if (passing < Math.max(this.#shape.m >> 1, 1)) {
+      excluded = this.#unvisited(spare, excluded)
+      for (let i = 0; i < excluded; i++) {
+        if (end > gatheredTogether) {
+          this.#offerMeasured(query, end)
+          end = 0
+        }
+        end = this.#gatherAllowed(spare[i]!, end)
       }
     }
+    this.#offerMeasured(query, end)
+  }
+
+  #unvisited(rows: Uint32Array, end: number): number {
+    let to = 0
+    for (let i = 0; i < end; i++) if (this.#visit(rows[i]!)) rows[to++] = rows[i]!
+    return to
+  }
+
+  #gatherAllowed(row: number, to: number): number {
+    const list = this.#listOf(row, 0)
+    const head = this.#words[list]!
+    let end = to
+    for (let i = head >>> 31; i < (head & endOfCount); i++) {
+      const next = this.#words[list + 1 + i]!
+      if (this.#isAllowedNode(next) && this.#visit(next)) this.#nearby[end++] = next
+    }
+    return end
+  }
+
+  #offerMeasured(query: number, end: number): void {
+    this.#measured += end
+    this.#offerNearby(query, end)
+  }
+
+  #offerNearby(query: number, end: number): void {
+    for (let i = 0; i < end; i++) this.#offer(this.#keyFrom(query, this.#nearby[i]!))
   }
 
   #keyFrom(query: number, row: number): number {
@@ -338,21 +451,25 @@ export class PlainGraph {
   }
 
   #offer(key: number): void {
-    if (!this.#filtered) {
+    if (this.#expandsKept()) {
       if (key < this.#worst) this.#keep(key)
       return
     }
     this.#pushWaiting(key)
-    if (key < this.#worst && this.#anyAllowed(rowOf(key))) this.#keep(key)
+    if (key >= this.#worst || (this.#filtered && !this.#isAllowedNode(rowOf(key)))) return
+    if (this.#keep(key) >= this.#watched) return
+    this.#changes[this.#oldest] = this.#measured
+    this.#oldest = this.#oldest === this.#late ? 0 : this.#oldest + 1
   }
 
-  #keep(key: number): void {
+  #keep(key: number): number {
     let hole = this.#keptEnd
     if (hole === this.#ef) hole--
     else this.#keptEnd++
     hole = rise(this.#kept, hole, key)
     if (hole < this.#next) this.#next = hole
     if (this.#keptEnd === this.#ef) this.#worst = this.#kept[this.#ef - 1]!
+    return hole
   }
 
   #pushWaiting(key: number): void {
@@ -395,13 +512,6 @@ export class PlainGraph {
     this.#waitingEnd = half
   }
 
-  #anyAllowed(row: number): boolean {
-    if (this.#isAllowed(row)) return true
-    for (let twin = this.#firstTwin(row); twin !== nobody; twin = this.#nextTwin(twin))
-      if (this.#isAllowed(twin)) return true
-    return false
-  }
-
   #report(k: number, outRows: number, outDistances: number): number {
     let found = 0
     for (let i = 0; i < this.#keptEnd && found < k; i++) {
@@ -435,6 +545,10 @@ export class PlainGraph {
   #nextTwin(twin: number): number {
     const after = this.#words[this.#listOf(twin, 0) + 1]!
     return after === twin ? nobody : after
+  }
+
+  #isAllowedNode(row: number): boolean {
+    return ((this.#words[this.#allowedNodes + (row >>> 5)]! >>> (row & 31)) & 1) !== 0
   }
 
   #isAllowed(row: number): boolean {

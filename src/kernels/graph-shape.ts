@@ -50,10 +50,16 @@ export interface SharedPlaces {
 /** Agrees with LOCKS of `wasm/graph.ts`. */
 export const locksShared = 4096
 
-/** Rows that one call of the kernel inserts at most. */
+/** The part of a head that says how many edges there are. */
+export const endOfCount = 0xffff
+
+/** Rows that one call of the kernel inserts at most, or begins from. */
 export const insertedTogether = 1024
 
-/** A filtered walk remembers at least so many rows that it has yet to expand; when there are more, it forgets the farther half. */
+/** Rows that a walk through excluded rows gathers before it measures them, beside those of one list. */
+export const gatheredTogether = 512
+
+/** A walk remembers at least so many rows that it has yet to expand; when there are more, it forgets the farther half. */
 const frontierLeast = 16_384
 
 /** With fewer bytes of vectors than this they stay in a cache of our own core, and asking for them early costs more than it saves. */
@@ -68,6 +74,8 @@ export interface Scratch {
   /** A u16 for each row: the epoch, a number for each search of a level, in which it was visited last. */
   readonly visited: number
   readonly allowed: number
+  /** The same for nodes: whether one of the rows with its vector is allowed. */
+  readonly allowedNodes: number
   readonly query: number
   /** Keys of `efMax` rows. */
   readonly kept: number
@@ -77,7 +85,9 @@ export interface Scratch {
   readonly nearby: number
   readonly choices: number
   readonly spare: number
-  /** Rows to insert. */
+  /** What had been measured when the watched rows changed, the last times. */
+  readonly changes: number
+  /** Rows to insert, or to begin from. */
   readonly list: number
   readonly foundRows: number
   readonly foundDistances: number
@@ -110,9 +120,18 @@ export const Word = {
   entryLevel: 21,
   locks: 22,
   entryAt: 23,
+  allowedNodes: 24,
+  changes: 25,
+  factor: 26,
+  more: 27,
+  watched: 28,
+  late: 29,
+  least: 30,
+  most: 31,
+  ended: 32,
 } as const
 
-const words = 24
+const words = 33
 
 /** As numbered in `wasm/graph.ts`. */
 const kindNumber: Readonly<Record<NodeKind, number>> = { f32: 0, u8: 1, pq: 2 }
@@ -127,13 +146,15 @@ export function layScratch({ kind, stride, rows, m, efMax }: GraphShape, at: num
     levels: take(rows),
     visited: take(rows * 2),
     allowed: take(Math.ceil(rows / 32) * 4),
+    allowedNodes: take(Math.ceil(rows / 32) * 4),
     query: take(kind === 'pq' ? stride * 1024 : stride),
     kept: take(efMax * 8),
     frontier: take(frontierMax * 8),
     frontierMax,
-    nearby: take(edges * 4),
+    nearby: take((edges + gatheredTogether) * 4),
     choices: take(edges * 8),
     spare: take(Math.max(edges, efMax) * 4),
+    changes: take((efMax + 1) * 4),
     list: take(insertedTogether * 4),
     foundRows: take(efMax * 4),
     foundDistances: take(efMax * 4),
@@ -166,6 +187,13 @@ export function fillScratch(
     entryLevel: 0,
     locks: shared?.locks ?? 0,
     entryAt: 0,
+    factor: 0,
+    more: 0,
+    watched: 0,
+    late: 0,
+    least: 0,
+    most: 0,
+    ended: 0,
   }
   const block = new Uint32Array(buffer, scratch.block, words)
   for (const [word, at] of Object.entries(Word)) block[at] = known[word as keyof typeof Word]

@@ -12,6 +12,7 @@ import { assert } from '../errors.js'
 import type { GraphArena } from './arena.js'
 import { PlainGraph } from './graph-plain.js'
 import {
+  endOfCount,
   fillScratch,
   type GraphPlaces,
   type GraphShape,
@@ -35,9 +36,53 @@ export interface Entry {
 /** What a walk found, in the arena: valid until the next call. */
 export interface Walked {
   readonly found: number
-  /** Rows whose distance was computed. */
+  /** Nodes whose distance was computed. */
   readonly measured: number
+  readonly ended: WalkEnding
 }
+
+/**
+ * Why a walk ended. `settled`: as it should. `emptied`: it came upon no further node before it was settled. `spent`: it measured as
+ * many as it may.
+ */
+export type WalkEnding = (typeof walkEndings)[number]
+
+/** As numbered in `wasm/graph.ts`. */
+const walkEndings = ['settled', 'emptied', 'spent'] as const
+
+/**
+ * When a walk has gone far enough whose end is not decided by what it keeps: when the nearest nodes no longer change. All numbers of nodes
+ * are counted from where the walk begins, without those it was told to begin from.
+ */
+export interface WalkRule {
+  /** It measures so many times what it had measured when the watched nodes last changed, */
+  readonly factor: number
+  /** and so many more. */
+  readonly more: number
+  /** The nearest nodes that are watched; */
+  readonly watched: number
+  /** so many of them may change late, fewer than a walk may keep. */
+  readonly late: number
+  /** Nodes to be kept before it ends. */
+  readonly least: number
+  /** Nodes measured at most. */
+  readonly most: number
+}
+
+const noSeeds = new Uint32Array(0)
+/** Ends a walk when it keeps the nearest of all that it came upon. */
+const byWidth: WalkRule = { factor: 0, more: 0, watched: 0, late: 0, least: 0, most: 0 }
+
+/** Which rows are nodes: of rows with equal vectors, one. */
+export interface Nodes {
+  /** By row: the node that stands for it; `noNode` where it is not in the graph. */
+  readonly nodeOf: Uint32Array
+  readonly count: number
+  /** Rows that another one stands for. */
+  readonly twins: Uint32Array
+}
+
+export const noNode = 0xffff_ffff
 
 export interface GraphSizes {
   readonly links: number
@@ -86,10 +131,15 @@ export class Graph {
   /** Where the allowed rows of the next walks go: a bit for each row, as `Bitset.words` has them. */
   readonly allowed: Uint32Array
 
+  /** The same for nodes: a node is allowed where one of the rows with its vector is. Where no vectors are equal, it is `allowed`. */
+  readonly allowedNodes: Uint32Array
+
   readonly #buffer: ArrayBufferLike
   readonly #shape: GraphShape
+  readonly #links: number
   readonly #scratch: Scratch
   readonly #block: Uint32Array
+  readonly #blockFloats: Float32Array
   readonly #kernel: GraphKernel
   /** Null: no other thread knows the arena. */
   readonly #shared: SharedPlaces | null
@@ -120,8 +170,10 @@ export class Graph {
     this.#shared = shared
     this.#buffer = buffer
     this.#shape = shape
+    this.#links = places.links
     this.#scratch = scratch
     this.#block = new Uint32Array(buffer, scratch.block, Object.keys(Word).length)
+    this.#blockFloats = new Float32Array(buffer, scratch.block, this.#block.length)
     this.#kernel = arena.kernel ?? new PlainGraph(buffer, shape, places, scratch)
     this.query = new Uint8Array(
       buffer,
@@ -129,6 +181,7 @@ export class Graph {
       shape.kind === 'pq' ? shape.stride * 1024 : shape.stride,
     )
     this.allowed = new Uint32Array(buffer, scratch.allowed, Math.ceil(shape.rows / 32))
+    this.allowedNodes = new Uint32Array(buffer, scratch.allowedNodes, this.allowed.length)
   }
 
   /**
@@ -189,17 +242,66 @@ export class Graph {
   }
 
   /**
-   * The likely nearest rows to the query, at most `k` of the `ef` that a walk from each of `entries` keeps (ef >= k; they share what is kept; rows with equal
-   * vectors count as one). `filtered`: only rows whose bit in `allowed` is set are kept; others are walked over, in the worst case all there are.
+   * The likely nearest rows to the query, at most `k` of the `width` nodes that a walk from `entries` and `seeds` keeps (width >= k; rows with equal
+   * vectors count as one). `seeds`: nodes; where `filtered`, allowed ones. `filtered`: only rows whose bit in `allowed` is set are found. Other nodes
+   * are not measured, but for entries; what is behind them is found where few of their neighbours are allowed, but a walk needs seeds wherever
+   * excluded nodes lie between allowed ones.
    */
-  walk(entries: readonly Entry[], ef: number, k: number, filtered: boolean): Walked {
-    this.#checkWidth(ef)
-    assert(k <= ef, `${k} rows of ${ef} candidates`)
+  walk(
+    entries: readonly Entry[],
+    width: number,
+    k: number,
+    filtered: boolean,
+    seeds: Uint32Array = noSeeds,
+    rule: WalkRule = byWidth,
+  ): Walked {
+    this.#checkWidth(width)
+    assert(k <= width, `${k} rows of ${width} candidates`)
+    assert(rule.late <= width, `${rule.late} late rows of ${width} candidates`)
+    this.#lay(rule)
     const { block, query, foundRows, foundDistances } = this.#scratch
-    this.#kernel.graphOpen(block, ef, filtered)
-    for (const { row, level } of entries) if (row >= 0) this.#kernel.graphEnter(query, row, level)
-    const found = this.#kernel.graphClose(block, query, k, foundRows, foundDistances)
-    return { found, measured: this.#block[Word.measured]! }
+    const kernel = this.#kernel
+    kernel.graphOpen(block, width, filtered)
+    for (const { row, level } of entries) if (row >= 0) kernel.graphEnter(query, row, level)
+    this.#inLists(seeds, (list, count) => kernel.graphSeed(query, list, count))
+    const found = kernel.graphClose(block, query, k, foundRows, foundDistances)
+    return { found, measured: this.#block[Word.measured]!, ended: walkEndings[this.#block[Word.ended]!]! }
+  }
+
+  #lay({ factor, more, watched, late, least, most }: WalkRule): void {
+    const block = this.#block
+    this.#blockFloats[Word.factor] = factor
+    block[Word.more] = more
+    block[Word.watched] = watched
+    block[Word.late] = late
+    block[Word.least] = least
+    block[Word.most] = most
+  }
+
+  /** Which rows are nodes. A million rows take some ten milliseconds. `entries`: those of all graphs that share the rows. */
+  nodes(entries: readonly Entry[]): Nodes {
+    const { rows, m } = this.#shape
+    const words = new Uint32Array(this.#buffer, this.#links, rows * (1 + 2 * m))
+    const nodeOf = new Uint32Array(rows).fill(noNode)
+    const twins: number[] = []
+    let count = 0
+    for (const { row } of entries) if (row >= 0) nodeOf[row] = row
+    for (let row = 0; row < rows; row++) {
+      const list = row * (1 + 2 * m)
+      const head = words[list]!
+      // Only an entry may have no edges.
+      if ((head & endOfCount) === 0 && nodeOf[row] !== row) continue
+      nodeOf[row] = row
+      count++
+      if (head >>> 31 === 0) continue
+      for (let twin = words[list + 1]!, last = -1; twin !== last; ) {
+        nodeOf[twin] = row
+        twins.push(twin)
+        last = twin
+        twin = words[twin * (1 + 2 * m) + 1]!
+      }
+    }
+    return { nodeOf, count, twins: Uint32Array.from(twins) }
   }
 
   /** Of the last walk: rows, nearest first (ties by row). A view: copy what is kept. */

@@ -90,6 +90,7 @@ export interface Kernel {
   graphInsert(block: number, list: number, count: number, width: number): void
   graphOpen(block: number, width: number, some: boolean): void
   graphEnter(query: number, row: number, level: number): void
+  graphSeed(query: number, list: number, count: number): void
   graphClose(block: number, query: number, k: number, outRows: number, outDistances: number): number
   squareColumns(columns: number, width: number, count: number, query: number, out: number): void
   nearestColumns(
@@ -139,7 +140,10 @@ export interface Kernel {
 }
 
 /** What works on graphs. */
-export type GraphKernel = Pick<Kernel, 'graphInsert' | 'graphOpen' | 'graphEnter' | 'graphClose'>
+export type GraphKernel = Pick<
+  Kernel,
+  'graphInsert' | 'graphOpen' | 'graphEnter' | 'graphSeed' | 'graphClose'
+>
 
 /** The functions of `wasm/shared.ts`. */
 export interface SharedKernel extends Kernel {
@@ -278,6 +282,7 @@ function guarded(kernel: Kernel): Kernel {
     graphInsert: guard('graphInsert', kernel.graphInsert),
     graphOpen: guard('graphOpen', kernel.graphOpen),
     graphEnter: guard('graphEnter', kernel.graphEnter),
+    graphSeed: guard('graphSeed', kernel.graphSeed),
     graphClose: guard('graphClose', kernel.graphClose),
     squareColumns: guard('squareColumns', kernel.squareColumns),
     nearestColumns: guard('nearestColumns', kernel.nearestColumns),

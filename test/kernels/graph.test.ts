@@ -76,12 +76,23 @@ function build(
   }
 }
 
-function allow(graph: Graph, isAllowed: (row: number) => boolean): void {
-  graph.allowed.forEach((_, word) => {
-    let bits = 0
-    for (let bit = 0; bit < 32; bit++) if (isAllowed(word * 32 + bit)) bits |= 1 << bit
-    graph.allowed[word] = bits
+/** Allows some rows; returns all nodes that stand for them. */
+function allow({ graph, entries }: Pick<Built, 'graph' | 'entries'>, isAllowed: (row: number) => boolean) {
+  const { nodeOf } = graph.nodes(entries)
+  const nodes = new Set<number>()
+  for (const bits of [graph.allowed, graph.allowedNodes]) bits.fill(0)
+  nodeOf.forEach((node, row) => {
+    if (!isAllowed(row)) return
+    graph.allowed[row >> 5]! |= 1 << (row & 31)
+    graph.allowedNodes[node >> 5]! |= 1 << (node & 31)
+    nodes.add(node)
   })
+  return Uint32Array.from(nodes)
+}
+
+function spread(nodes: Uint32Array): Uint32Array {
+  const count = Math.min(nodes.length, 4 * Math.sqrt(nodes.length))
+  return Uint32Array.from({ length: count }, (_, i) => nodes[Math.floor((i * nodes.length) / count)]!)
 }
 
 /** The share of the `k` nearest that walks find, by distance: any of rows as far as each other will do. */
@@ -95,10 +106,11 @@ function recall(
 ): number {
   let hits = 0
   let wanted = 0
-  if (isAllowed) allow(graph, isAllowed)
+  // As many as a walk of a segment begins from.
+  const seeds = isAllowed && spread(allow({ graph, entries }, isAllowed))
   for (const query of queries) {
     ask(query)
-    const { found } = graph.walk(entries, ef, k, isAllowed !== undefined)
+    const { found } = seeds ? graph.walk([], ef, k, true, seeds) : graph.walk(entries, ef, k, false)
     const given = [...graph.rows(found)]
     expect(new Set(given).size).toBe(found)
     const all = Array.from({ length: rows }, (_, row) => row).filter(isAllowed ?? (() => true))
@@ -148,6 +160,8 @@ const few = fc.record({
   seed: fc.nat(),
 })
 
+const rule = { factor: 1.5, more: 3, watched: 5, late: 1, least: 4, most: 60 }
+
 test('the kernel and its twin leave the same bytes and find the same rows', () => {
   fc.assert(
     fc.property(few, ({ kind, dim, m, width, graphs, values, rows, seed }) => {
@@ -162,11 +176,18 @@ test('the kernel and its twin leave the same bytes and find the same rows', () =
       const [simd, plain] = [build(vectors, dim, options), build(vectors, dim, { ...options, plain: true })]
       expect(plain.entries).toEqual(simd.entries)
       expect(Buffer.compare(stored(plain), stored(simd))).toBe(0)
-      for (const filtered of [false, true]) {
+      const walks = [
+        [false, undefined],
+        [true, undefined],
+        [false, rule],
+        [true, rule],
+      ] as const
+      for (const [filtered, until] of walks) {
         const [one, other] = [simd, plain].map(built => {
-          allow(built.graph, row => row % 3 === 0)
+          const nodes = allow(built, row => row % 3 === 0)
           built.ask(query)
-          const walked = built.graph.walk(built.entries, 9, 7, filtered)
+          const seeds = nodes.filter((_, i) => i % 5 === 0)
+          const walked = built.graph.walk(built.entries, 9, 7, filtered, seeds, until)
           return {
             walked,
             rows: [...built.graph.rows(walked.found)],
@@ -196,8 +217,8 @@ test('a walk that keeps as many as there are finds all rows, in order', () => {
       built.ask(query)
       const all = vectors.map((_, row) => row)
       for (const isAllowed of [() => true, (row: number) => row % 4 === 1]) {
-        allow(built.graph, isAllowed)
-        const { found } = built.graph.walk(built.entries, 128, 128, true)
+        const nodes = allow(built, isAllowed)
+        const { found } = built.graph.walk([], 128, 128, true, nodes)
         expect([...built.graph.rows(found)]).toEqual(
           all.filter(isAllowed).sort((a, b) => built.distance(a, query) - built.distance(b, query) || a - b),
         )
@@ -219,7 +240,7 @@ test('finds the allowed ones, few or many', () => {
   const rows = uniform(2500, 16, 1)
   const built = build(rows, 16, { kind: 'u8' })
   const queries = uniform(15, 16, 2)
-  for (const every of [2, 10, 100])
+  for (const every of [2, 10, 30])
     expect(recall(built, rows.length, queries, 64, 10, row => row % every === 1)).toBeGreaterThan(0.97)
 })
 
@@ -287,9 +308,10 @@ test('forgets the farther half of what it has yet to expand, and goes on', () =>
   const rows = uniform(17_000, 4, 1)
   const everywhere = rows.map((_, row) => ({ row, level: 0 }))
   const found = [false, true].map(plain => {
-    const { graph, ask } = build(rows, 4, { kind: 'u8', m: 4, width: 8, efMax: 8, plain })
-    allow(graph, row => row % 1000 === 0)
-    ask(rows[5]!)
+    const built = build(rows, 4, { kind: 'u8', m: 4, width: 8, efMax: 8, plain })
+    const { graph } = built
+    allow(built, row => row % 1000 === 0)
+    built.ask(rows[5]!)
     return [...graph.rows(graph.walk(everywhere, 8, 8, true).found)]
   })
   expect(found[0]!.length).toBe(8)

@@ -3,6 +3,7 @@ import { assert } from '../../errors.js'
 import { openArena } from '../../kernels/arena.js'
 import { trainCentroids } from '../../kernels/clusters.js'
 import { type Entry, Graph } from '../../kernels/graph.js'
+import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { SectionFile, SegmentBytes } from '../section-file.js'
 import { tune } from './calibrate.js'
@@ -23,7 +24,7 @@ import {
   shapeOf,
 } from './stored-graph.js'
 import { placedRows, type Survey, someOf } from './survey.js'
-import { questionsOf, Truth } from './truth.js'
+import { type Question, questionsOf, Truth, truthDepth } from './truth.js'
 
 /** Rows looked at in one step. */
 const stepRows = 2048
@@ -76,32 +77,66 @@ export async function newGraph(
   onInserted: OnRows,
   threads: number,
 ): Promise<SegmentBytes> {
-  const { innerDim } = plan.space
-  const truth = new Truth(questionsOf(survey.sample, survey.sampled, plan.space, null), innerDim, stepRows)
+  const asked = await questionsFor(plan, input.rows, survey, pacer)
+  const { truth } = asked
   // Codes of parts are too coarse to choose edges by: that is done with others.
   const isCoarse = plan.codec.kind === 'pq'
   const building = isCoarse ? { ...plan, codec: await nodeCodec('scalar', survey, pacer) } : plan
   const built = await emptyGraph(building, input.rows, input.rows < threadedRows ? 1 : threads, pacer)
-  const { partitionOf, apart } = await readNodes(building, input, built, truth, pacer, onRead)
+  const { partitionOf, apart } = await readNodes(building, input, built, asked, pacer, onRead)
   const result = isCoarse
     ? { ...(await emptyGraph(plan, input.rows, 1, pacer)), entries: built.entries }
     : built
   if (isCoarse) await readNodes(plan, input, result, null, pacer, () => {})
   // Those that are asked about come last: nothing may lead to them when they are.
-  const asked = new Uint32Array(input.rows).fill(nowhere)
+  const leftOut = new Uint32Array(input.rows).fill(nowhere)
   for (const row of truth.rows) {
-    asked[row] = partitionOf[row]!
+    leftOut[row] = partitionOf[row]!
     partitionOf[row] = nowhere
+    asked.cellOf[row] = nowhere
   }
   const first = await partitioned(partitionOf, 0, building.partitions, pacer)
   await insert(building, built, first, pacer, onInserted)
   if (isCoarse) copyLinks(built, result)
   const vectors = survey.placed + apart.length
-  const { facts, effort } = await tuned(plan, result, apart, vectors, truth, pacer)
-  const last = await partitioned(asked, 0, building.partitions, pacer)
+  const { facts, effort } = await tuned(plan, result, apart, vectors, asked, pacer)
+  const last = await partitioned(leftOut, 0, building.partitions, pacer)
   await insert(building, built, last, pacer, onInserted)
   if (isCoarse) copyLinks(built, result)
   return graphFile(plan, result, apart, facts, effort, pacer)
+}
+
+/** What a graph is asked while it is built. */
+interface Asked {
+  readonly truth: Truth
+  /** Tells the cells of rows, some of which questions exclude. */
+  readonly cells: Divider
+  /** By row: its cell; `nowhere` where it has none, or is asked about. */
+  readonly cellOf: Uint32Array
+}
+
+/** Cells of a graph's rows, of which a question excludes a tenth. */
+const cellsMax = 40
+/** Sampled rows for each. */
+const cellRows = 50
+
+async function questionsFor(
+  { space }: GraphPlan,
+  rows: number,
+  survey: Survey,
+  pacer: Pacer,
+): Promise<Asked> {
+  const { innerDim } = space
+  const some = await someOf(survey, cellsMax * cellRows, pacer)
+  const sampled = some.length / innerDim
+  const count = Math.max(1, Math.min(cellsMax, Math.floor(sampled / cellRows)))
+  const cells = await trainCentroids(some, sampled, innerDim, count, survey.settings.maxIterations, pacer)
+  const questions = questionsOf(survey.sample, survey.sampled, space, cells)
+  return {
+    truth: new Truth(questions, innerDim, stepRows),
+    cells: new Divider(cells),
+    cellOf: new Uint32Array(rows).fill(nowhere),
+  }
 }
 
 /** The edges between the same rows, whatever those are coded as. */
@@ -132,6 +167,12 @@ export async function extendedGraph(
   await insert(plan, built, rows, pacer, onInserted)
   const apart = Uint32Array.of(...base.apart, ...read.apart)
   return graphFile(plan, built, apart, ...grown(base, read.placed + read.apart.length), pacer)
+}
+
+/** Rows that a question is about. */
+interface AllowedRows {
+  readonly bits: Bitset
+  readonly count: number
 }
 
 interface GrowingGraph extends BuiltGraph {
@@ -173,7 +214,7 @@ async function readNodes(
   { space, codec, centroids, partitions }: GraphPlan,
   input: VectorInput,
   { arena, places }: BuiltGraph,
-  truth: Truth | null,
+  asked: Asked | null,
   pacer: Pacer,
   onRead: OnRows,
 ): Promise<Read> {
@@ -198,7 +239,11 @@ async function readNodes(
       partitionOf[row - input.first] = numbers[i]!
     }
     await pacer.turn()
-    if (truth !== null && truth.rows.size > 0) await truth.pass(vectors, ordinals, null, count, pacer)
+    if (asked !== null && asked.truth.rows.size > 0) {
+      const cells = await asked.cells.partitionsOf(some, count, pacer)
+      for (let i = 0; i < count; i++) asked.cellOf[ordinals[i]!] = cells[i]!
+      await asked.truth.pass(vectors, ordinals, cells, count, pacer)
+    }
     placed += count
     onRead(count)
   }
@@ -278,63 +323,72 @@ async function insert(
   }
 }
 
-/** Candidates of a walk, one after the other, until enough is found. */
-const efSteps = [16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024]
+/** Factors of the rule that ends a walk, one after the other, until enough is found. */
+const factorSteps = [1.25, 1.5, 1.75, 2, 2.5, 3, 4]
 
+/** Finds out how far walks have to go, by questions about rows that are not inserted yet. */
 async function tuned(
   plan: GraphPlan,
   { arena, shape, graph, entries }: BuiltGraph,
   apart: Uint32Array,
   vectors: number,
-  truth: Truth,
+  { truth, cellOf }: Asked,
   pacer: Pacer,
 ): Promise<{ facts: SegmentFacts; effort: GraphEffort }> {
   const { partitions, codec, centroids } = plan
   const guess = { vectors, partitions, rowBytes: codec.stride }
   const everything = { ...guess, recall: null, measured: vectors }
+  // With many partitions the caller may name a few; a quarter of them is where walks begin to be enough.
+  const probes = Math.max(1, Math.ceil(partitions / 4))
   if (truth.rows.size === 0) {
-    const effort = { ef: Math.max(1, vectors), probes: partitions, candidates: Math.max(1, vectors) }
-    return { facts: everything, effort }
+    return { facts: everything, effort: { probes, candidates: Math.max(1, vectors) } }
   }
   const inner = { ...plan.space, metric: 'l2', dim: plan.space.innerDim } as const
-  const nothing = { ef: 1, probes: 1, candidates: 1 }
-  const segment = new GraphSegment(
-    shape.rows,
-    inner,
-    graph,
-    arena,
-    codec,
-    entries,
-    centroids,
-    apart,
-    everything,
-    nothing,
-  )
-  // With many partitions both count; a quarter of them is where walks begin to be enough.
-  const probes = Math.max(1, Math.ceil(partitions / 4))
-  const found = await tune(truth, efSteps, segment.blur, async ({ vector: query }, ef, count) => {
+  const segments = new Map<number, GraphSegment>()
+  for (const factor of factorSteps) {
+    const effort = { factor, probes, candidates: truthDepth }
+    const given = [graph, arena, codec, entries, centroids, apart, everything, effort] as const
+    segments.set(factor, new GraphSegment(shape.rows, inner, ...given))
+  }
+  const allowedFor = new Map<Question, AllowedRows>()
+  const { blur } = segments.values().next().value!
+  const found = await tune(truth, factorSteps, blur, async (question, factor) => {
     await pacer.turn()
-    const effort = { ef, leastPartitions: probes, mostPartitions: probes }
-    const wanted = Math.min(count, ef)
-    return segment.candidates({ query, k: 10, count: wanted, allowed: null, passing: vectors, effort })
+    const { vector: query, excluded } = question
+    let among = allowedFor.get(question)
+    if (excluded !== null && among === undefined) {
+      among = rowsOutside(excluded, cellOf)
+      allowedFor.set(question, among)
+    }
+    const segment = segments.get(factor)!
+    const count = segment.candidatesFor(truthDepth)
+    const { bits: allowed = null, count: passing = vectors } = among ?? {}
+    return segment.allKept({ query, k: truthDepth, count, allowed, passing, effort: {} })
   })
-  const { recalls, measured } = found
+  const { recalls, measured, effort: factor, candidates } = found
   return {
     facts: { ...guess, recall: recalls.rows, recalls, measured: Math.round(measured) },
-    effort: { ef: found.effort, probes, candidates: Math.min(found.candidates, found.effort) },
+    effort: { factor, probes, candidates },
   }
 }
 
-/** With every doubling of the rows a walk goes one step further. */
+function rowsOutside(cells: ReadonlySet<number>, cellOf: Uint32Array): AllowedRows {
+  const bits = new Bitset(cellOf.length)
+  let count = 0
+  for (let row = 0; row < cellOf.length; row++) {
+    if (cellOf[row] === nowhere || cells.has(cellOf[row]!)) continue
+    bits.add(row)
+    count++
+  }
+  return { bits, count }
+}
+
+/** A graph grows more slowly than its rows: with every doubling a walk measures a quarter more. */
 function grown(
   { facts, effort }: GraphRecord,
   added: number,
 ): readonly [facts: SegmentFacts, effort: GraphEffort] {
   const vectors = facts.vectors + added
   const factor = 1 + Math.max(0, Math.log2(vectors / Math.max(1, facts.vectors))) / 4
-  const measured = Math.round(facts.measured * factor)
-  return [
-    { ...facts, vectors, measured },
-    { ...effort, ef: Math.ceil(effort.ef * factor) },
-  ]
+  return [{ ...facts, vectors, measured: Math.round(facts.measured * factor) }, effort]
 }

@@ -1,27 +1,55 @@
-/** A segment whose partitions are graphs: a walk goes from the entries of the nearest ones to the nearest rows. */
+/**
+ * A segment whose partitions are graphs. A walk begins from allowed rows that are spread over all allowed ones, and goes to the nearest, until
+ * those no longer change (saturation.ts): a graph may have no path from the query to the nearest allowed row but through thousands of excluded
+ * ones, or none at all.
+ */
 import { type GraphArena, Places } from '../../kernels/arena.js'
 import { searchSegment } from '../../kernels/exact.js'
-import { type Entry, type Graph, type GraphPlaces, type GraphShape, graphSizes } from '../../kernels/graph.js'
+import {
+  type Entry,
+  type Graph,
+  type GraphPlaces,
+  type GraphShape,
+  graphSizes,
+  type Nodes,
+  noNode,
+  type Walked,
+  type WalkRule,
+} from '../../kernels/graph.js'
 import { VectorSegment } from '../../kernels/vector-segment.js'
 import type { Bitset } from '../../primitives/bitset.js'
+import { seededRandom } from '../../primitives/seeded-random.js'
 import { withApart } from './apart.js'
 import { candidatesFor } from './calibrate.js'
 import type { NodeCodec } from './node-codec.js'
-import type { Blur } from './saturation.js'
-import type { Candidates, Probe, SegmentFacts, VectorIndexSegment } from './segment.js'
+import { type Blur, enoughWork, lateRows, watchedRows } from './saturation.js'
+import type { Candidates, Ending, Probe, SegmentFacts, VectorIndexSegment } from './segment.js'
 import { type Laid, laidIn } from './segment-memory.js'
 import { placeQuery, type Space } from './space.js'
 
 /** What is found with no more effort than this is what `facts` say. */
 export interface GraphEffort {
-  readonly ef: number
-  /** Partitions whose entries are walked from. */
+  /** Of the rule that ends a walk; absent in files that were written before there was one. */
+  readonly factor?: number
+  /** Partitions whose entries are walked from where the caller limits them. */
   readonly probes: number
   readonly candidates: number
 }
 
 /** Candidates that a walk keeps at most, which takes it some ten milliseconds; of more, every row may as well be measured. */
 export const walkMax = 4096
+
+/** The factor of segments that were not asked which one is enough. */
+const usualFactor = 2
+/** Of so many rows, the square root of their number times this is how many a walk begins from. */
+const seedsPerRoot = 4
+/** Rows that a walk measures after the nearest last changed; and beside them, times as many as there are rows for each that it begins from. */
+const moreRows = 64
+const moreGaps = 2
+/** A walk that has measured this share of the rows gives up: measuring all of them costs no more. */
+const mostShare = 1 / 3
+/** A walk keeps so many times the candidates it is asked for: when more of them are to be measured, it need not be repeated. */
+const spareCandidates = 4
 
 /** How far the order of guessed distances reaches, by how nodes are kept. */
 const blurs: Readonly<Record<NodeCodec['kind'], Blur>> = {
@@ -42,6 +70,14 @@ export function graphPlaces(shape: GraphShape, seats = 1, seat = 0): GraphPlaces
   return { vectors, links, upperLinks, upperStarts, scratch: scratches[seat]!, end: places.end }
 }
 
+/** Where walks among some rows begin. */
+interface Seeds {
+  readonly allowed: Bitset | null
+  readonly rows: Uint32Array
+}
+
+const nothing = { ordinals: new Uint32Array(0), partitions: 0, measured: 0 }
+
 export class GraphSegment implements VectorIndexSegment {
   readonly rows: number
   readonly bytes: number
@@ -55,6 +91,11 @@ export class GraphSegment implements VectorIndexSegment {
   readonly #apart: Uint32Array
   readonly #effort: GraphEffort
   readonly #laid: Laid
+  /** Known from the first search on. */
+  #nodes: Nodes | null = null
+  #seeds: Seeds | null = null
+  /** The last search: of which more candidates may be asked for. */
+  #last: { readonly probe: Probe; readonly found: Candidates } | null = null
 
   /** `centroids`: `innerDim` elements for each of `entries`; empty where there is only one. */
   constructor(
@@ -85,7 +126,7 @@ export class GraphSegment implements VectorIndexSegment {
   }
 
   candidatesFor(k: number): number {
-    return candidatesFor(k, this.#effort.candidates)
+    return Math.max(candidatesFor(k, this.#effort.candidates), enoughWork(this.blur, k))
   }
 
   get blur(): Blur {
@@ -93,50 +134,77 @@ export class GraphSegment implements VectorIndexSegment {
   }
 
   /** Does all at once: queries share the arena. */
-  candidates({ query, count, allowed, passing, effort }: Probe): Candidates {
-    const placed = placeQuery(this.#space, query)
-    const { ef, probes, candidates } = this.#effort
-    // Beyond what was found out, as many more are kept as are wanted.
-    const kept = Math.min(walkMax, effort.ef ?? Math.max(ef, ef + count - candidates))
-    const partitions = this.#entries.length
-    const most = Math.min(effort.mostPartitions ?? partitions, partitions)
-    const entered = Math.max(1, Math.min(effort.leastPartitions ?? probes, most))
-    let found = this.#walk(placed, kept, count, allowed, entered)
-    // Rows that are allowed may all be elsewhere.
-    for (let n = entered; found.ordinals.length < Math.min(kept, count) && n < most; ) {
-      n = Math.min(most, 2 * n)
-      found = this.#walk(placed, kept, count, allowed, n)
-    }
-    const ordinals = withApart(found.ordinals, this.#apart, count, allowed)
-    const isLimited =
-      effort.ef !== undefined || effort.leastPartitions !== undefined || effort.mostPartitions !== undefined
-    const ended = isLimited
-      ? 'limited'
-      : ordinals.length < Math.min(count, passing)
-        ? 'unsettled'
-        : 'saturated'
-    return { ...found, ordinals, ended }
+  candidates(probe: Probe): Candidates {
+    const { count, allowed, passing } = probe
+    const last = this.#last
+    const isKnown = last !== null && isSameSearch(last.probe, probe) && last.found.ordinals.length >= count
+    const found = isKnown ? last.found : this.allKept(probe)
+    this.#last = { probe: { ...probe, query: probe.query.slice() }, found }
+    const ordinals = withApart(found.ordinals.subarray(0, count), this.#apart, count, allowed)
+    const isShort = ordinals.length < Math.min(count, passing)
+    return { ...found, ordinals, ended: isShort && found.ended === 'saturated' ? 'unsettled' : found.ended }
   }
 
-  #walk(
-    query: Float32Array | null,
-    ef: number,
-    count: number,
-    allowed: Bitset | null,
-    entered: number,
-  ): Omit<Candidates, 'ended'> {
-    const graph = this.#graph
-    if (allowed !== null && allowed !== this.#laid.allowed) {
-      graph.allowed.set(allowed.words)
-      this.#laid.allowed = allowed
-    }
+  /** The candidates of a probe, and all others that the walk kept; without those that are apart. */
+  allKept({ query, k, count, allowed, passing, effort }: Probe): Candidates {
+    const { ef } = effort
+    const partitions = this.#entries.length
+    if (ef === undefined && count > walkMax) return { ...nothing, ended: 'unsettled' }
     // Every row is as far from a query that has no place: any will do.
-    const inside = query ?? new Float32Array(this.#space.innerDim)
-    graph.query.set(this.#codec.query(inside))
-    const entries = this.#nearestEntries(inside, entered).filter(({ row }) => row >= 0)
-    if (entries.length === 0) return { ordinals: new Uint32Array(0), partitions: entered, measured: 0 }
-    const { found, measured } = graph.walk(entries, ef, Math.min(ef, count), allowed !== null)
-    return { ordinals: graph.rows(found).slice(), partitions: entered, measured }
+    const placed = placeQuery(this.#space, query) ?? new Float32Array(this.#space.innerDim)
+    this.#graph.query.set(this.#codec.query(placed))
+    const isFiltered = allowed !== null
+    const seeds = this.#seedsFor(allowed)
+    const watched = watchedRows(k)
+    const width = Math.min(
+      walkMax,
+      ef === undefined ? Math.max(watched, spareCandidates * count) : Math.max(ef, k),
+    )
+    const rule =
+      ef === undefined
+        ? this.#rule(watched, Math.min(width, Math.max(count, watched)), passing, seeds.length)
+        : undefined
+    const most = Math.min(effort.mostPartitions ?? partitions, partitions)
+    if (most < partitions) {
+      const enough = Math.min(count, passing, width)
+      for (let n = Math.min(effort.leastPartitions ?? most, most); ; n = Math.min(most, 2 * n)) {
+        const walked = this.#graph.walk(
+          this.#nearestEntries(placed, n),
+          width,
+          width,
+          isFiltered,
+          undefined,
+          rule,
+        )
+        if (walked.found >= enough || n === most) return this.#candidatesOf(walked, n, 'limited')
+      }
+    }
+    const entries = isFiltered ? [] : this.#nearestEntries(placed, Math.min(partitions, this.#effort.probes))
+    const begun = ef !== undefined && !isFiltered ? seeds.subarray(0, ef) : seeds
+    const walked = this.#graph.walk(entries, width, width, isFiltered, begun, rule)
+    const isSettled =
+      walked.ended === 'settled' ||
+      (walked.ended === 'emptied' && isFiltered && walked.measured === this.#allowedNodes())
+    return this.#candidatesOf(
+      walked,
+      partitions,
+      ef !== undefined ? 'limited' : isSettled ? 'saturated' : 'unsettled',
+    )
+  }
+
+  #rule(watched: number, least: number, passing: number, seeds: number): WalkRule {
+    return {
+      factor: this.#effort.factor ?? usualFactor,
+      more: moreRows + Math.ceil((moreGaps * passing) / Math.max(1, seeds)),
+      watched,
+      late: lateRows(watched),
+      least,
+      most: Math.ceil(passing * mostShare),
+    }
+  }
+
+  #candidatesOf({ found, measured }: Walked, partitions: number, ended: Ending): Candidates {
+    return { ordinals: this.#graph.rows(found).slice(), partitions, measured, ended }
   }
 
   #nearestEntries(query: Float32Array, count: number): readonly Entry[] {
@@ -144,4 +212,60 @@ export class GraphSegment implements VectorIndexSegment {
     const { ordinals } = searchSegment(this.#centroids, query, { metric: 'l2', k: count })
     return Array.from(ordinals, partition => this.#entries[partition]!)
   }
+
+  /** Makes the arena ready for walks among the allowed rows, and says where they begin. */
+  #seedsFor(allowed: Bitset | null): Uint32Array {
+    this.#nodes ??= this.#graph.nodes(this.#entries)
+    const { nodeOf, twins } = this.#nodes
+    if (allowed !== null && allowed !== this.#laid.allowed) {
+      const { allowed: rows, allowedNodes } = this.#graph
+      rows.set(allowed.words)
+      allowedNodes.set(allowed.words)
+      for (const row of twins) {
+        if (allowed.has(row)) allowedNodes[nodeOf[row]! >>> 5]! |= 1 << (nodeOf[row]! & 31)
+      }
+      this.#laid.allowed = allowed
+    }
+    if (this.#seeds?.allowed !== allowed) this.#seeds = { allowed, rows: this.#seedsAmong(allowed) }
+    return this.#seeds.rows
+  }
+
+  /** Some of the allowed rows, spread over all of them: the nodes that stand for them, in no order. */
+  #seedsAmong(allowed: Bitset | null): Uint32Array {
+    const total = allowed?.count() ?? this.rows
+    const count = Math.min(total, Math.ceil(seedsPerRoot * Math.sqrt(total)))
+    const ranks = Float64Array.from({ length: count }, (_, i) => Math.floor(((i + 0.5) * total) / count))
+    const rows = allowed?.selectAll(ranks) ?? Uint32Array.from(ranks)
+    const nodes = rows.map(row => this.#nodes!.nodeOf[row]!).filter(node => node !== noNode)
+    const random = seededRandom(1)
+    for (let i = nodes.length - 1; i > 0; i--) {
+      const other = Math.floor(random() * (i + 1))
+      const node = nodes[i]!
+      nodes[i] = nodes[other]!
+      nodes[other] = node
+    }
+    return nodes
+  }
+
+  #allowedNodes(): number {
+    const { nodeOf } = this.#nodes!
+    const { allowedNodes } = this.#graph
+    let count = 0
+    for (let row = 0; row < nodeOf.length; row++) {
+      if (nodeOf[row] === row) count += (allowedNodes[row >>> 5]! >>> (row & 31)) & 1
+    }
+    return count
+  }
+}
+
+/** Whether two probes differ in no more than how many candidates they ask for. */
+function isSameSearch(a: Probe, b: Probe): boolean {
+  return (
+    a.allowed === b.allowed &&
+    a.k === b.k &&
+    a.effort.ef === b.effort.ef &&
+    a.effort.leastPartitions === b.effort.leastPartitions &&
+    a.effort.mostPartitions === b.effort.mostPartitions &&
+    a.query.every((value, i) => value === b.query[i])
+  )
 }

@@ -29,6 +29,14 @@ const LOCKS: u32 = 4096
 /** A lock is held for less time than it takes to look so often, if its holder has a core. */
 const LOOKS: i32 = 4096
 const WAIT_NANOSECONDS: i64 = 50_000
+/** How a walk ended, in the order of `walkEndings` in `../graph.ts`. */
+const SETTLED: u32 = 0
+const EMPTIED: u32 = 1
+const SPENT: u32 = 2
+/** Agrees with `gatheredTogether` of `../graph-shape.ts`. */
+const GATHERED: usize = 512
+/** Bytes of a list of rows whose vectors are asked for before they are needed. */
+const TOUCHED_AHEAD: usize = 64
 
 let kind: i32 = 0
 let stride: usize = 0
@@ -41,9 +49,11 @@ let upperStarts: usize = 0
 let levels: usize = 0
 let visited: usize = 0
 let allowed: usize = 0
+/** A bit for each node: whether one of the rows with its vector is allowed. */
+let allowedNodes: usize = 0
 /** Keys of the nearest rows so far, ascending. */
 let kept: usize = 0
-/** A min-heap of the keys that a filtered walk has yet to expand. */
+/** A min-heap of the keys that a walk has yet to expand, unless it expands what it keeps. */
 let frontier: usize = 0
 let frontierMax: i32 = 0
 /** Work of one step: u32s of rows to measure; keys to choose from, and those passed over. */
@@ -69,6 +79,21 @@ let next: usize = 0
 /** What a key must be below to be kept. */
 let worst: u64 = 0
 let waiting: i32 = 0
+
+/** A walk ends once the kept rows are the nearest of all that it came upon (0), or once they no longer change: see `isSettled`. */
+let factor: f32 = 0
+let more: u32 = 0
+let watched: usize = 0
+let late: u32 = 0
+let least: u32 = 0
+let most: u32 = 0
+/** Why it ended. */
+let ended: u32 = 0
+/** A ring of `late + 1` u32s: what had been measured when watched rows changed. */
+let changes: usize = 0
+let oldest: u32 = 0
+/** What had been measured when the walk began. */
+let measuredBefore: u32 = 0
 
 /** Where a descent is. */
 let nearest: u32 = 0
@@ -101,6 +126,14 @@ function use(block: usize): void {
     locks = load<u32>(block, 88)
     entryAt = load<u32>(block, 92)
   }
+  allowedNodes = load<u32>(block, 96)
+  changes = load<u32>(block, 100)
+  factor = load<f32>(block, 104)
+  more = load<u32>(block, 108)
+  watched = load<u32>(block, 112)
+  late = load<u32>(block, 116)
+  least = load<u32>(block, 120)
+  most = load<u32>(block, 124)
 }
 
 function save(block: usize): void {
@@ -167,13 +200,15 @@ function isNextEntry(row: u32): bool {
   return entryRow == NOBODY || <i32>load<u8>(levels + row) > entryLevel
 }
 
-/** Begins a walk that keeps `width` rows; where `some`, only rows whose bits are set. */
+/** Begins a walk that keeps `width` rows; where `some`, only rows whose bits are set. When it ends, the block says. */
 export function graphOpen(block: usize, width: u32, some: bool): void {
   use(block)
   ef = width
   filtered = some
   measured = 0
   waiting = 0
+  oldest = 0
+  ended = SETTLED
   openLevel()
   save(block)
 }
@@ -185,12 +220,20 @@ export function graphEnter(query: usize, row: u32, level: i32): void {
   else enter<Pq>(query, row, level)
 }
 
+/** Measures the nodes whose numbers are `count` u32s at `list`, and lets the walk begin from each. */
+export function graphSeed(query: usize, list: usize, count: u32): void {
+  if (kind == 0) seed<F32>(query, list, count)
+  else if (kind == 1) seed<U8>(query, list, count)
+  else seed<Pq>(query, list, count)
+}
+
 /** Walks, and writes the nearest `k` rows to u32s and their distances to f32s; returns how many. */
 export function graphClose(block: usize, query: usize, k: u32, outRows: usize, outDistances: usize): u32 {
   if (kind == 0) walk<F32>(query)
   else if (kind == 1) walk<U8>(query)
   else walk<Pq>(query)
   store<u32>(block, measured, 76)
+  store<u32>(block, ended, 128)
   return report(k, outRows, outDistances)
 }
 
@@ -384,10 +427,27 @@ function openLevel(): void {
   worst = u64.MAX_VALUE
 }
 
+function seed<Kind>(query: usize, list: usize, count: u32): void {
+  const end = list + (<usize>count << 2)
+  for (let at = list, touched = list; at < end; at += 4) {
+    for (; touch && touched < end && touched < at + TOUCHED_AHEAD; touched += 4) touchLines(vectorOf(load<u32>(touched)), stride)
+    const row = load<u32>(at)
+    if (!visit(row)) continue
+    measured++
+    offer(keyOf(between<Kind>(query, vectorOf(row)), row))
+  }
+}
+
 @inline
 function walk<Kind>(query: usize): void {
-  if (filtered) searchFiltered<Kind>(query)
-  else search<Kind>(query, 0)
+  if (expandsKept()) search<Kind>(query, 0)
+  else wander<Kind>(query)
+}
+
+/** Whether rows that are not kept need not be remembered. */
+@inline
+function expandsKept(): bool {
+  return !filtered && factor == 0
 }
 
 /** Expands kept rows, the nearest first, until all are. */
@@ -410,17 +470,119 @@ function search<Kind>(query: usize, level: i32): void {
   }
 }
 
-/** Expands rows, the nearest first, until as many allowed ones are kept as may be, and all others are farther. */
-function searchFiltered<Kind>(query: usize): void {
+/** Expands rows, the nearest first, until the walk has settled. */
+function wander<Kind>(query: usize): void {
+  measuredBefore = measured
+  oldest = 0
+  for (let at = changes, end = changes + (<usize>late << 2); at <= end; at += 4) store<u32>(at, measured)
+  ended = EMPTIED
   while (waiting > 0) {
-    const key = popWaiting()
-    if (key > worst) break
-    const end = lookAround(rowOf(key), 0)
-    for (let at = nearby; at < end; at += 4) {
-      const row = load<u32>(at)
-      const found = keyOf(between<Kind>(query, vectorOf(row)), row)
-      if (found < worst) offer(found)
+    if (factor == 0 ? waitingAt(0) > worst : isSettled()) {
+      ended = SETTLED
+      return
     }
+    if (factor > 0 && measured - measuredBefore >= most) {
+      ended = SPENT
+      return
+    }
+    const row = rowOf(popWaiting())
+    if (touch && waiting > 0) touchLines(listOf(rowOf(waitingAt(0)), 0), listBytes(0))
+    if (filtered) lookThrough<Kind>(query, row)
+    else offerNearby<Kind>(query, lookAround(row, 0))
+  }
+  if (factor > 0 && isSettled()) ended = SETTLED
+}
+
+/**
+ * Whether `least` rows are kept, and the nearest `watched` of them have not changed for long, but for `late` of them: whether the walk has
+ * measured `factor` times what it had measured when they last did, and `more`.
+ */
+@inline
+function isSettled(): bool {
+  if (keptEnd < kept + (<usize>least << 3)) return false
+  const changed = load<u32>(changes + (<usize>oldest << 2)) - measuredBefore
+  return <f64>(measured - measuredBefore) >= <f64>factor * <f64>changed + <f64>more
+}
+
+/**
+ * Offers the allowed nodes that `row` leads to; where these are few, also those that are behind excluded ones. An excluded node is never
+ * measured: of many of them near the query the walk would see nothing else.
+ */
+function lookThrough<Kind>(query: usize, row: u32): void {
+  const list = listOf(row, 0)
+  const head = headOf(list)
+  const stop = list + (<usize>(head & END_OF_COUNT) << 2)
+  let end = nearby, excluded = spare
+  for (let at = list + (<usize>firstEdge(head) << 2); at < stop; at += 4) {
+    const to = load<u32>(at, 4)
+    if (isAllowedNode(to)) {
+      store<u32>(end, to)
+      end += 4
+    } else {
+      store<u32>(excluded, to)
+      excluded += 4
+    }
+  }
+  const passing = <u32>((end - nearby) >> 2)
+  end = unvisited(nearby, end)
+  if (passing < max(m >> 1, 1)) {
+    excluded = unvisited(spare, excluded)
+    if (touch) for (let at = spare; at < excluded; at += 4) touchLines(listOf(load<u32>(at), 0), listBytes(0))
+    for (let at = spare; at < excluded; at += 4) {
+      if (end > nearby + (GATHERED << 2)) {
+        offerMeasured<Kind>(query, end)
+        end = nearby
+      }
+      end = gatherAllowed(load<u32>(at), end)
+    }
+  }
+  offerMeasured<Kind>(query, end)
+}
+
+/** Keeps those of the rows at `from .. end` that are visited for the first time; returns their end. */
+@inline
+function unvisited(from: usize, end: usize): usize {
+  const seen = visited, now = epoch
+  let to = from
+  for (let at = from; at < end; at += 4) {
+    const row = load<u32>(at)
+    const mark = seen + (<usize>row << 1)
+    store<u32>(to, row)
+    to += <usize>(load<u16>(mark) != now) << 2
+    store<u16>(mark, <u16>now)
+  }
+  return to
+}
+
+/** Writes the allowed nodes that `row` leads to and that were not visited to `to`; returns their end. */
+@inline
+function gatherAllowed(row: u32, to: usize): usize {
+  const list = listOf(row, 0)
+  const head = headOf(list)
+  const stop = list + (<usize>(head & END_OF_COUNT) << 2)
+  let end = to
+  for (let at = list + (<usize>firstEdge(head) << 2); at < stop; at += 4) {
+    const next = load<u32>(at, 4)
+    if (!isAllowedNode(next) || !visit(next)) continue
+    store<u32>(end, next)
+    end += 4
+  }
+  return end
+}
+
+/** Measures the rows from `nearby` to `end`. */
+@inline
+function offerMeasured<Kind>(query: usize, end: usize): void {
+  if (touch) for (let at = nearby; at < end; at += 4) touchLines(vectorOf(load<u32>(at)), stride)
+  measured += <u32>((end - nearby) >> 2)
+  offerNearby<Kind>(query, end)
+}
+
+@inline
+function offerNearby<Kind>(query: usize, end: usize): void {
+  for (let at = nearby; at < end; at += 4) {
+    const row = load<u32>(at)
+    offer(keyOf(between<Kind>(query, vectorOf(row)), row))
   }
 }
 
@@ -462,16 +624,19 @@ function visit(row: u32): bool {
 
 /** Takes a row that a walk came upon. */
 function offer(key: u64): void {
-  if (!filtered) {
+  if (expandsKept()) {
     if (key < worst) keep(key)
     return
   }
   pushWaiting(key)
-  if (key < worst && anyAllowed(rowOf(key))) keep(key)
+  if (key >= worst || (filtered && !isAllowedNode(rowOf(key)))) return
+  if (keep(key) >= kept + (watched << 3)) return
+  store<u32>(changes + (<usize>oldest << 2), measured)
+  oldest = oldest == late ? 0 : oldest + 1
 }
 
-/** Keeps a key below `worst`. */
-function keep(key: u64): void {
+/** Keeps a key below `worst`; returns where. */
+function keep(key: u64): usize {
   let hole = keptEnd
   const last = kept + (<usize>(ef - 1) << 3)
   if (hole > last) hole = last
@@ -479,6 +644,7 @@ function keep(key: u64): void {
   hole = rise(kept, hole, key)
   if (hole < next) next = hole
   if (keptEnd > last) worst = load<u64>(last)
+  return hole
 }
 
 /** Places `key` among the ascending keys at `begin`, of which the one at `hole` is given up; returns where. */
@@ -533,15 +699,6 @@ function halveWaiting(): void {
   waiting = half
 }
 
-/** Whether one of the rows with the vector of this one is allowed. */
-function anyAllowed(row: u32): bool {
-  if (isAllowed(row)) return true
-  for (let twin = firstTwin(row); twin != NOBODY; twin = nextTwin(twin)) {
-    if (isAllowed(twin)) return true
-  }
-  return false
-}
-
 function report(k: u32, outRows: usize, outDistances: usize): u32 {
   let found: u32 = 0
   for (let at = kept; at < keptEnd && found < k; at += 8) {
@@ -579,6 +736,11 @@ function firstTwin(row: u32): u32 {
 function nextTwin(twin: u32): u32 {
   const after = load<u32>(listOf(twin, 0), 4)
   return after == twin ? NOBODY : after
+}
+
+@inline
+function isAllowedNode(row: u32): bool {
+  return ((load<u32>(allowedNodes + (<usize>(row >> 5) << 2)) >> (row & 31)) & 1) != 0
 }
 
 @inline
