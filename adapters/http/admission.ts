@@ -2,58 +2,74 @@
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import type { Limits } from './limits.js'
 
-/** The calls under way, of all callers and of each. */
-export class Admission {
-  readonly #limits: Pick<Limits, 'inFlight' | 'inFlightPerCaller'>
-  readonly #byCaller = new Map<string, number>()
-  #inFlight = 0
+/** Gives a place back; calling it again does nothing. */
+export type Leave = () => void
 
-  constructor(limits: Pick<Limits, 'inFlight' | 'inFlightPerCaller'>) {
-    this.#limits = limits
+/** One address has at most this share of the places of callers that nobody knows yet. */
+const addressShare = 1 / 8
+
+/**
+ * The calls under way, of all callers and of each. Where callers have credentials, those who have not shown any yet have places of their own: however
+ * many there are, they take none of the others.
+ */
+export class Admission {
+  readonly #calls: Places
+  readonly #strangers: Places
+
+  constructor({ inFlight, inFlightPerCaller }: Pick<Limits, 'inFlight' | 'inFlightPerCaller'>) {
+    this.#calls = new Places(inFlight, inFlightPerCaller)
+    const perAddress = Math.max(1, Math.floor(inFlight * addressShare))
+    this.#strangers = new Places(inFlight, Math.min(inFlightPerCaller, perAddress))
   }
 
   get inFlight(): number {
-    return this.#inFlight
+    return this.#calls.taken
   }
 
-  /** Takes a place, which its holder leaves. Throws code 17 where there is none. */
-  enter(): Place {
-    const { inFlight, inFlightPerCaller } = this.#limits
-    if (this.#inFlight >= inFlight) {
-      throw new SheafError(ErrorCode.ServiceUnavailable, `the server is at work on ${inFlight} calls`, {
-        hint: 'ask again later',
-      })
-    }
-    this.#inFlight++
-    let held: string | undefined
-    let left = false
-    return {
-      by: caller => {
-        if (inFlightPerCaller === Number.POSITIVE_INFINITY) return
-        const own = this.#byCaller.get(caller) ?? 0
-        if (own >= inFlightPerCaller) {
-          throw new SheafError(ErrorCode.Throttling, `the server is at work on ${own} calls of this caller`, {
-            hint: 'wait for one of them to end',
-          })
-        }
-        this.#byCaller.set(caller, own + 1)
-        held = caller
-      },
-      leave: () => {
-        if (left) return
-        left = true
-        this.#inFlight--
-        if (held === undefined) return
-        const own = this.#byCaller.get(held)! - 1
-        if (own === 0) this.#byCaller.delete(held)
-        else this.#byCaller.set(held, own)
-      },
-    }
+  /** Takes a place for a call. Throws code 17 where there is none, 21 where that caller has too many. */
+  enter(caller: string): Leave {
+    return this.#calls.enter(caller)
+  }
+
+  /** Takes a place for reading what says who calls. Throws what `enter` throws. */
+  enterStranger(address: string): Leave {
+    return this.#strangers.enter(address)
   }
 }
 
-export interface Place {
-  /** Says once whose call it is. Throws code 21 where that caller has too many under way. */
-  by(caller: string): void
-  leave(): void
+class Places {
+  taken = 0
+  readonly #most: number
+  readonly #mostPerCaller: number
+  readonly #byCaller = new Map<string, number>()
+
+  constructor(most: number, mostPerCaller: number) {
+    this.#most = most
+    this.#mostPerCaller = mostPerCaller
+  }
+
+  enter(caller: string): Leave {
+    if (this.taken >= this.#most) {
+      throw new SheafError(ErrorCode.ServiceUnavailable, `the server is at work on ${this.#most} calls`, {
+        hint: 'ask again later',
+      })
+    }
+    const own = this.#byCaller.get(caller) ?? 0
+    if (own >= this.#mostPerCaller) {
+      throw new SheafError(ErrorCode.Throttling, `the server is at work on ${own} calls of this caller`, {
+        hint: 'wait for one of them to end',
+      })
+    }
+    this.taken++
+    this.#byCaller.set(caller, own + 1)
+    let left = false
+    return () => {
+      if (left) return
+      left = true
+      this.taken--
+      const others = this.#byCaller.get(caller)! - 1
+      if (others === 0) this.#byCaller.delete(caller)
+      else this.#byCaller.set(caller, others)
+    }
+  }
 }

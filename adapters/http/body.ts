@@ -51,17 +51,21 @@ export class RequestBody {
 
   /**
    * The JSON, or undefined where nothing was sent. Throws what `chunks` throws, and code 13 for another content type, and for
-   * text that is not JSON. `maxBytes`: where less is read of this client.
+   * text that is not JSON. `maxBytes`: where less is read of this client; `withinMs`: all of it must come in that time (408).
    */
-  async json(signal: AbortSignal | undefined, maxBytes: number = maxJsonBytes): Promise<unknown> {
+  async json(
+    signal: AbortSignal | undefined,
+    { maxBytes = maxJsonBytes, withinMs = Number.POSITIVE_INFINITY }: JsonBounds = {},
+  ): Promise<unknown> {
     const limit = Math.min(this.#limits.bodyBytes, maxJsonBytes, maxBytes)
+    const until = performance.now() + withinMs
     this.#begin(limit)
     // Most bodies come with the head, and are given away right after it: nothing else is waited for then.
     await null
     const first = this.#take(limit)
     const chunks = first === null ? [] : [first]
     if (!this.arrived || this.#message.destroyed)
-      for await (const chunk of this.#rest(limit, signal)) chunks.push(chunk)
+      for await (const chunk of this.#rest(limit, signal, until)) chunks.push(chunk)
     if (chunks.length === 0) return undefined
     const type = this.#message.headers['content-type']
     if (type === undefined || !/^application\/([\w.+-]+\+)?json *(;|$)/i.test(type)) {
@@ -92,28 +96,44 @@ export class RequestBody {
     return chunk
   }
 
-  async *#rest(maxBytes: number, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  async *#rest(
+    maxBytes: number,
+    signal: AbortSignal | undefined,
+    until = Number.POSITIVE_INFINITY,
+  ): AsyncGenerator<Uint8Array> {
     const message = this.#message
     for (;;) {
       const chunk = this.#take(maxBytes)
       if (chunk !== null) yield chunk
       else if (message.readableEnded || message.destroyed) break
-      else await this.#more(signal)
+      else await this.#more(signal, until)
     }
     // Bytes that lay there when the connection was lost are lost with it, also where they were the last.
     if (!message.complete || !message.readableEnded) throw cutShort(this.#bytes, message.errored ?? undefined)
   }
 
   /** Only while somebody waits for the client does its pause count. */
-  async #more(signal: AbortSignal | undefined): Promise<void> {
+  async #more(signal: AbortSignal | undefined, until: number): Promise<void> {
     const message = this.#message
     const { pauseMs } = this.#limits
+    const leftMs = until - performance.now()
     const events = ['readable', 'end', 'error', 'close'].map(event => [message, event] as const)
-    if (await firstWithin(pauseMs, signal, ...events)) return
+    if (leftMs > 0 && (await firstWithin(Math.min(pauseMs, leftMs), signal, ...events))) return
+    if (leftMs < pauseMs) {
+      throw invalidInput(`the body did not come in the time that callers have who are not known yet`, {
+        status: 408,
+        hint: 'send credentials in the header',
+      })
+    }
     throw invalidInput(`nothing of the body came for ${pauseMs} ms, after ${this.#bytes} bytes`, {
       status: 408,
     })
   }
+}
+
+export interface JsonBounds {
+  readonly maxBytes?: number | undefined
+  readonly withinMs?: number | undefined
 }
 
 /** A body that unpacks to more than it is could not be told from one that fits; Arrow bodies are compressed within. */

@@ -8,6 +8,7 @@ import { type OperationEntry, type OperationName, operations } from '../../src/p
 import { parse } from '../../src/protocol/parse.js'
 import { readRequest } from '../../src/protocol/wire.js'
 import { type Call, carryOut } from '../calls.js'
+import type { Leave } from './admission.js'
 import type { RequestBody } from './body.js'
 import {
   type Caller,
@@ -53,16 +54,21 @@ export interface Arrival {
   readonly found: Found
   /** Ends a read whose client is gone, and every call whose time is up before its commit has begun. */
   readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
-  /** Says once who calls, undefined where nobody is asked. Throws code 21 where that caller has too many calls under way. */
-  readonly admit: (principal: string | undefined) => void
+  /**
+   * Takes a place until the reply is out, once it is known who calls; undefined where nobody is asked. Throws code 17 where there is none, 21 where that
+   * caller has too many calls under way.
+   */
+  readonly admit: (principal: string | undefined) => undefined
+  /** Takes a place, to be left again, for reading what says who calls. Throws what `admit` throws. */
+  readonly admitStranger: () => Leave
   /** Resolves when the reply is out, or nobody waits for it any more. */
   readonly ended: () => Promise<void>
   /** What is learned on the way goes there. */
   readonly particulars: Particulars
 }
 
-/** Most bytes of a JSON body that is read to learn who sends it. */
-const strangerBytes = 1 << 20
+/** The most that a JSON body may have, and take, that is read to learn who sends it. */
+const ofStranger = { maxBytes: 1 << 20, withinMs: 10_000 }
 
 /** Carries out what requests ask of `served`. */
 export class Handling {
@@ -122,7 +128,7 @@ export class Handling {
   }
 
   async #call(
-    { request, body: sent, target, signal, admit, ended: replied, particulars }: Arrival,
+    { request, body: sent, target, signal, admit, admitStranger, ended: replied, particulars }: Arrival,
     { name, segments }: Found & { readonly kind: 'operation' },
     caller: Caller,
   ): Promise<HttpReply> {
@@ -133,16 +139,19 @@ export class Handling {
     const isStranger = this.#gate.asksWho && caller.identity === undefined
     if (caller.identity !== undefined || takesUpload || entry.bare !== undefined)
       particulars.principal = await this.#gate.admit(caller.identity)
-    if (!isStranger) admit(particulars.principal?.name)
+    const leave = isStranger ? admitStranger() : admit(particulars.principal?.name)
+    ended?.throwIfAborted()
     const query = readQuery(target.query)
-    const body = takesUpload ? undefined : await sent.json(ended, isStranger ? strangerBytes : undefined)
-    const inBody = entry.bare === undefined ? identityIn(body) : undefined
-    const identity = caller.identity ?? inBody
-    if (isStranger) {
-      particulars.principal = await this.#gate.admit(identity)
-      admit(particulars.principal?.name)
+    let body: unknown
+    let { identity } = caller
+    try {
+      body = takesUpload ? undefined : await sent.json(ended, isStranger ? ofStranger : undefined)
+      if (entry.bare === undefined) identity ??= identityIn(body)
+      if (isStranger) particulars.principal = await this.#gate.admit(identity)
+    } finally {
+      leave?.()
     }
-
+    if (isStranger) admit(particulars.principal?.name)
     this.#gate.allowDatabase(particulars.principal, particulars.database ?? this.#defaultDatabase)
 
     const { context, table } = caller

@@ -23,6 +23,7 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
     signal: access => {
       const gone = access === 'read' ? endOf(request.socket) : undefined
       if (isEndless) return gone
+      if (ms === 0) return AbortSignal.abort(timeIsUp(ms))
       const controller = new AbortController()
       const timer = setTimeout(() => controller.abort(timeIsUp(ms)), ms)
       const abort = () => controller.abort(gone?.reason)
@@ -47,8 +48,8 @@ function timeIsUp(ms: number): SheafError {
 function askedMs(request: IncomingMessage): number | undefined {
   const text = request.headers[timeoutHeader]
   if (text === undefined) return undefined
-  if (typeof text === 'string' && /^\d{1,15}$/.test(text) && Number(text) > 0) return Number(text)
-  throw invalidInput(`${timeoutHeader} must be a whole number of milliseconds > 0, got ${quote(text)}`)
+  if (typeof text === 'string' && /^\d{1,15}$/.test(text)) return Number(text)
+  throw invalidInput(`${timeoutHeader} must be a whole number of milliseconds >= 0, got ${quote(text)}`)
 }
 
 const ends = new WeakMap<Socket, AbortSignal>()

@@ -100,12 +100,11 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
     const atEnd: (() => void)[] = []
 
     const called = (): Promise<HttpReply> => {
-      const place = operation === undefined ? undefined : admission.enter()
-      if (place !== undefined) atEnd.push(place.leave)
       const patience = patienceFor(request, limits.requestMs)
       atEnd.push(patience.end)
-      const admit = (principal: string | undefined) =>
-        place?.by(principal ?? `address ${request.socket.remoteAddress}`)
+      const address = `address ${request.socket.remoteAddress}`
+      const admit = (principal: string | undefined): undefined =>
+        void atEnd.push(admission.enter(principal === undefined ? address : `principal ${principal}`))
       const ended = () => new Promise<void>(resolve => atEnd.push(resolve))
       return handling.reply({
         request,
@@ -114,6 +113,7 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
         found,
         signal: patience.signal,
         admit,
+        admitStranger: () => admission.enterStranger(address),
         ended,
         particulars,
       })

@@ -1,7 +1,9 @@
 /** What a server takes on, and what who asks for more is told. */
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { PassThrough } from 'node:stream'
 import { afterEach, describe, expect, test } from 'vitest'
+import { RequestBody } from '../../../adapters/http/body.js'
 import { type Limits, settleLimits } from '../../../adapters/http/limits.js'
 import type { RequestRecord, ServeOptions } from '../../../adapters/http/options.js'
 import { type HttpServer, serve } from '../../../adapters/http/server.js'
@@ -126,6 +128,60 @@ describe('calls at a time', () => {
   })
 })
 
+describe('callers who have not shown who they are', () => {
+  const auth = { apiKeys: { ann: 'key-of-ann' } }
+  const known = { 'x-api-key': 'key-of-ann' }
+  const limits = { inFlight: 4, inFlightPerCaller: 2 }
+  const head = (fields: string) =>
+    `POST ${exists} HTTP/1.1\r\n${host}content-type: application/json\r\n${fields}content-length: 1000\r\n\r\n{`
+
+  /** Connections whose bodies never come to an end. */
+  async function hold(url: string, count: number, fields: string): Promise<() => void> {
+    const sockets = Array.from({ length: count }, () => dial(url))
+    await Promise.all(
+      sockets.map(socket => {
+        socket.on('error', () => {})
+        return new Promise<void>(resolve => socket.write(head(fields), () => resolve()))
+      }),
+    )
+    return () => {
+      for (const socket of sockets) socket.destroy()
+    }
+  }
+
+  test.each([
+    ['that send a part of a body', ''],
+    ['with a wrong key, whose bodies trickle', 'x-api-key: wrong\r\n'],
+    ['with a wrong token, whose bodies trickle', 'authorization: Bearer wrong\r\n'],
+  ])('%s take no place of callers with keys', async (_, fields) => {
+    const url = await start(echo().operations, limits, { auth })
+    const end = await hold(url, 3 * limits.inFlight, fields)
+    for (let i = 0; i < 3; i++) {
+      const replies = [1, 2].map(() => ask(url, { path: exists, headers: known }))
+      expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([200, 200])
+    }
+    end()
+  })
+
+  test('of one address are bounded, and get their places back', async () => {
+    const url = await start(echo().operations, { ...limits, inFlight: 8 }, { auth })
+    const identity = { identity: { api_key: 'key-of-ann' } }
+    const end = await hold(url, 1, '')
+    await expect.poll(async () => (await askJson(url, exists, identity)).status).toBe(429)
+    end()
+    await expect.poll(async () => (await askJson(url, exists, identity)).status).toBe(200)
+  })
+
+  test('a body that trickles has a time in which it must come', async () => {
+    const trickling = new PassThrough()
+    const message = Object.assign(trickling, { headers: {}, complete: false })
+    const body = new RequestBody(message as unknown as IncomingMessage, { bodyBytes: 1e6, pauseMs: 60_000 })
+    const timer = setInterval(() => trickling.write(' '), 2)
+    await expect(body.json(undefined, { withinMs: 30 })).rejects.toMatchObject({ status: 408 })
+    clearInterval(timer)
+  })
+})
+
 describe('the time of a call', () => {
   /** Operations that last until their signal ends them. */
   const endless = withHandler(
@@ -149,7 +205,23 @@ describe('the time of a call', () => {
     expect(reply.text).toContain(`the call did not end within ${ms} ms`)
   })
 
-  test.each(['0', '-1', '1.5', 'soon', '1e3', ''])('%j is no time', async time => {
+  test('no time at all is a timeout, for reads and writes', async () => {
+    const ns = await connect('memory://')
+    await ns.createTable('t', [{ id: 1 }])
+    const url = await start(ns.operations)
+    for (const [operation, body] of [
+      ['count_rows', '{}'],
+      ['delete', '{"predicate":"true"}'],
+    ] as const) {
+      const headers = { 'content-type': 'application/json', 'x-request-timeout-ms': '0' }
+      const reply = await ask(url, { path: `/v1/table/t/${operation}`, body, headers })
+      expectRefusal(reply, 503, ErrorCode.ServiceUnavailable)
+    }
+    expect(await (await ns.openTable('t')).countRows()).toBe(1)
+    await ns.close()
+  })
+
+  test.each(['-1', '1.5', 'soon', '1e3', ''])('%j is no time', async time => {
     const url = await start(echo().operations)
     const reply = await ask(url, { path: exists, headers: { 'x-request-timeout-ms': time } })
     expectRefusal(reply, 400, ErrorCode.InvalidInput)
