@@ -19,6 +19,7 @@ import type { RootStats } from './stats.js'
 import { Table } from './table.js'
 import type { IngestOptions, Row, TableData } from './table-data.js'
 import { tableRows } from './table-rows.js'
+import { TransactionScope } from './transaction-scope.js'
 import type { Verification, VerifyOptions } from './verify/findings.js'
 
 /** `'a$b$t'`, or the names as an array (which may then contain `$`). */
@@ -75,10 +76,11 @@ export class Namespace implements AsyncDisposable {
   readonly operations: Operations
   readonly #close: () => Promise<void>
   readonly #local: LocalFeatures | undefined
+  readonly #scope = new TransactionScope()
 
   /** `local`: what only the process that has the root open can do, in whichever thread. */
   constructor(operations: Operations, close: () => Promise<void>, local?: LocalFeatures) {
-    this.operations = operations
+    this.operations = local === undefined ? operations : this.#scope.guard(operations)
     this.#close = close
     this.#local = local
   }
@@ -233,11 +235,18 @@ export class Namespace implements AsyncDisposable {
    * it or, when `work` throws, nothing. Reads through `tx` see its own writes, and otherwise one state. When others changed
    * meanwhile what it looked at, `work` runs again from its beginning, so it should have no other effects. Versions and
    * transaction ids that calls in it answer are those of a draft; a table gets one new version, however often it was changed.
+   *
+   * Inside of `work`, calls through this namespace and its table handles fail with code 13: they would neither see the transaction nor be part
+   * of it. Use `tx.table(...)`. To read the state from before on purpose, take a `snapshot()`.
+   *
    * Gives what `work` gives. Throws what `work` throws, code 14 after 20 conflicts, and 0 where the root is open in another
    * process.
    */
   async transaction<T>(work: (tx: Namespace) => Promise<T>, options: CallOptions = {}): Promise<T> {
-    return this.#here('a transaction').transaction(work, options)
+    const local = this.#here('a transaction')
+    const error = this.#scope.outside()
+    if (error !== null) throw error
+    return local.transaction(tx => this.#scope.run(() => work(tx)), options)
   }
 
   /**

@@ -365,11 +365,12 @@ test('a transaction that cancels a build runs again when that ends first', async
   await begun
   let runs = 0
   root.builder.failure = new Error('no')
+  const ended = failure(table.waitForIndex('id_idx'))
   await root.ns.transaction(async tx => {
     await tx.table('t').dropIndex('id_idx')
     if (runs++ > 0) return
     release()
-    await failure(table.waitForIndex('id_idx'))
+    await ended
   })
   expect([runs, await shown()]).toEqual([2, []])
 })

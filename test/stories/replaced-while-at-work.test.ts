@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { encodeIpcStream } from '../../src/arrow/encode-ipc.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
 import { connect } from '../../src/index.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
 import { failure } from '../support/failure.js'
 
 test('a merge whose table is replaced while its rows come is refused', async () => {
@@ -26,18 +27,21 @@ test('a merge whose table is replaced while its rows come is refused', async () 
   await ns.close()
 })
 
-test('a call on the namespace from inside of a transaction that runs again ends', async () => {
-  const ns = await connect('memory://')
+test('a call on the namespace from inside of a transaction that runs again is refused each time', async () => {
+  const store = new MemoryStore()
+  const [ns, other] = [await connect('memory://', { store }), await connect('memory://', { store })]
   const table = await ns.createTable('t', [{ id: 1 }])
   let runs = 0
   await ns.transaction(async tx => {
     runs++
     await tx.table('t').countRows()
-    // It changes what the transaction looked at, and waits for nobody but itself.
-    if (runs <= 2) await table.add([{ id: 2 }])
+    expect(await failure(table.add([{ id: 2 }]))).toMatchObject({ code: 13 })
+    // It changes what the transaction looked at.
+    if (runs <= 2) await other.table('t').add([{ id: 2 }])
     await tx.table('t').add([{ id: 3 }])
   })
   expect(runs).toBe(3)
   expect(await table.countRows()).toBe(4)
   await ns.close()
+  await other.close()
 })

@@ -53,11 +53,11 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
         await tx.createTable('c', [{ id: 1, n: 1 }])
         await tx.renameTable('c', 'd')
         await tx.table('a').tags.create('paid', await tx.table('a').version())
-        expect(await rowsOf(ns, 'a')).toEqual([
+        expect(await rowsOf(other, 'a')).toEqual([
           [1, 100],
           [2, 0],
         ])
-        expect(await ns.tableNames()).toEqual(['a', 'b'])
+        expect(await other.tableNames()).toEqual(['a', 'b'])
         return [await rowsOf(tx, 'a'), await rowsOf(tx, 'b'), await rowsOf(tx, 'd')]
       })
       const after = [
@@ -222,6 +222,64 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
         [1, 100],
         [2, 0],
       ])
+    })
+
+    test('the namespace around it, and its handles, are refused in it', async () => {
+      const refused = { code: 13, hint: expect.stringContaining('tx.table') }
+      const table = await ns.openTable('a')
+      let left: Promise<number> | undefined
+      let go = () => {}
+      await ns.transaction(async tx => {
+        const calls = [
+          table.update({ n: 0 }),
+          table.countRows(),
+          ns.openTable('a'),
+          ns.createTable('c', [{ id: 1, n: 1 }]),
+          ns.operations.dropTable({ id: ['b'] }),
+          ns.transaction(async () => {}),
+          Promise.resolve().then(() => ns.table('a').delete('true')),
+        ]
+        for (const call of calls) expect(await failure(call)).toMatchObject(refused)
+        // What it leaves behind is outside once it is over.
+        const over = new Promise<void>(resolve => {
+          go = resolve
+        })
+        left = over.then(() => table.countRows())
+        // Another connection, and a snapshot, are meant.
+        const before = await ns.snapshot()
+        await tx.table('a').delete('id = 2')
+        expect([await other.table('a').countRows(), await before.table('a').countRows()]).toEqual([2, 2])
+        await before.close()
+        await other.transaction(async inner => {
+          expect(await inner.table('a').countRows()).toBe(2)
+          expect(await failure(ns.table('a').countRows())).toMatchObject(refused)
+        })
+      })
+      expect(await table.countRows()).toBe(1)
+      go()
+      expect(await left).toBe(1)
+      expect(await rowsOf(ns, 'b')).toEqual([[1, 0]])
+    })
+
+    test('calls outside of it go on while it is under way', async () => {
+      let begun = () => {}
+      const isUnderWay = new Promise<void>(resolve => {
+        begun = resolve
+      })
+      let go = () => {}
+      const gate = new Promise<void>(resolve => {
+        go = resolve
+      })
+      const done = ns.transaction(async tx => {
+        begun()
+        await gate
+        return tx.table('b').countRows()
+      })
+      await isUnderWay
+      expect(await ns.table('a').countRows()).toBe(2)
+      await ns.transaction(async tx => tx.table('a').delete('id = 2'))
+      go()
+      expect([await done, await ns.table('a').countRows()]).toEqual([1, 1])
     })
 
     test('a signal ends it before its commit', async () => {

@@ -4,6 +4,7 @@ import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { Team } from '../../../adapters/worker/team.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
 import { Namespace } from '../../../src/index.js'
+import type { Operations } from '../../../src/protocol/calls.js'
 import { failure } from '../../support/failure.js'
 import { built } from '../built.js'
 
@@ -27,9 +28,14 @@ async function start(): Promise<Namespace> {
   return ns
 }
 
+/** The operations of each, to be called inside of its transactions too. */
+const operationsOf = new WeakMap<Namespace, Operations>()
+
 async function open(): Promise<Namespace> {
   const team = await Team.open('the test', () => new Worker(built('test/adapters/worker/echo-worker.ts')))
-  return new Namespace(team.operations, () => team.close(), team.features)
+  const ns = new Namespace(team.operations, () => team.close(), team.features)
+  operationsOf.set(ns, team.operations)
+  return ns
 }
 
 const stopped = { code: ErrorCode.ServiceUnavailable, message: expect.stringContaining('stopped') }
@@ -37,7 +43,7 @@ const plain = { ...stopped, kind: 'service-unavailable' }
 const gone = { ...plain, message: expect.stringContaining('gone with it') }
 const closed = { code: ErrorCode.ServiceUnavailable, message: expect.stringContaining('is closed') }
 
-const kill = (ns: Namespace) => failure(ns.operations.tableExists({ id: ['exit'] }))
+const kill = (ns: Namespace) => failure(operationsOf.get(ns)!.tableExists({ id: ['exit'] }))
 
 describe('the death of a worker', () => {
   test('takes its snapshots with it, for good, and nothing else', async () => {
