@@ -62,9 +62,10 @@ export async function planGraph(survey: Survey, pacer: Pacer): Promise<GraphPlan
 
 async function nodeCodec(name: NodeCodecName, survey: Survey, pacer: Pacer): Promise<NodeCodec> {
   const { codecRows, maxIterations, subVectors, bits } = survey.settings
-  const { innerDim: dim } = survey.space
+  const { innerDim: dim, metric } = survey.space
   const some = await someOf(survey, codecRows, pacer)
-  return trainNodeCodec({ name, dim, subVectors, bits, maxIterations }, some, some.length / dim, pacer)
+  const settings = { name, dim, lastIsRest: metric === 'dot', subVectors, bits, maxIterations }
+  return trainNodeCodec(settings, some, some.length / dim, pacer)
 }
 
 /** The file of a segment over the rows of `input`. */

@@ -34,7 +34,8 @@ export async function planLists(survey: Survey, pacer: Pacer): Promise<ListPlan>
   const vectors = await someOf(survey, settings.codecRows, pacer)
   const coded = vectors.length / innerDim
   const samples = codesResiduals(name) ? await residualsOf(vectors, coded, centroids, pacer) : vectors
-  const codecSettings = { name, dim: innerDim, subVectors, bits, maxIterations }
+  const lastIsRest = space.metric === 'dot'
+  const codecSettings = { name, dim: innerDim, lastIsRest, subVectors, bits, maxIterations }
   const codec = await trainCodec(codecSettings, samples, coded, pacer)
   return { space, codecName: name, codec, centroids }
 }

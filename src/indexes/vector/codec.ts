@@ -48,6 +48,8 @@ export type CodecName = 'flat' | 'scalar' | 'product' | 'binary' | 'bits'
 export interface CodecSettings {
   readonly name: CodecName
   readonly dim: number
+  /** scalar: whether the last element is the one that dot has more (space.ts). */
+  readonly lastIsRest?: boolean
   /** product: parts and bits (4 or 8) of a code. */
   readonly subVectors: number
   readonly bits: number

@@ -5,7 +5,8 @@
  * - l2: vectors as they are.
  * - cosine: vectors of length 1; |x - q|^2 = 2 (1 - cos).
  * - dot: one more element, which brings every vector to the length of the longest; the query has 0 there, so that
- *   |x - q|^2 = |q|^2 + M^2 - 2 x.q (Bachrach et al., RecSys 2014).
+ *   |x - q|^2 = |q|^2 + M^2 - 2 x.q (Bachrach et al., RecSys 2014). How long a query is does not change the order: it is brought to the
+ *   length of the longest vector too, because short ones are as far from every code, and long ones lie beyond all codes.
  * - hamming: the bits of the bytes, the lowest first, as elements 0 and 1; |x - q|^2 is how many differ.
  *
  * A vector that has no place there (no direction, or a length beyond float32) is apart: it is as far from everything
@@ -76,5 +77,14 @@ export function placeQuery(space: Space, query: Float32Array): Float32Array | nu
   if (isApart(space, square)) return null
   const placed = new Float32Array(space.innerDim)
   placeVector({ ...space, greatest: 0 }, query, 0, square, placed, 0)
+  if (space.metric === 'dot') bringToLength(placed, space.greatest)
   return placed
+}
+
+/** Makes the squared length of a vector `square`, where it has a direction. */
+export function bringToLength(vector: Float32Array, square: number): void {
+  const own = squaredLength(vector, 0, vector.length)
+  if (own < leastSquare || square < leastSquare) return
+  const factor = Math.sqrt(square / own)
+  for (let i = 0; i < vector.length; i++) vector[i]! *= factor
 }

@@ -6,7 +6,7 @@ import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { seededRandom } from '../../primitives/seeded-random.js'
 import type { Recalls } from './segment.js'
-import type { Space } from './space.js'
+import { bringToLength, type Space } from './space.js'
 
 /** Neighbours looked for: recall is that of the ten nearest. */
 export const truthDepth = 10
@@ -131,7 +131,9 @@ export function questionsOf(
   const random = seededRandom(2)
   const rowAt = (at: number) => sample.slice(at * dim, (at + 1) * dim)
   const asQuery = (vector: Float32Array) => {
-    if (metric === 'dot') vector[dim - 1] = 0
+    if (metric !== 'dot') return vector
+    vector[dim - 1] = 0
+    bringToLength(vector, space.greatest)
     return vector
   }
   const questions: Question[] = []

@@ -321,4 +321,26 @@ describe('scalar codes', () => {
       ])
     }
   })
+
+  test('the element that dot adds has the bytes it needs: it makes the step of the others no longer', async () => {
+    const dim = 25
+    const random = seededRandom(12)
+    const values = gaussian(2000 * dim, random)
+    for (let row = 0; row < 2000; row++) values[row * dim + dim - 1] = 20 * random()
+    const one = await trainCodec(settings(dim), values, 2000, pacer)
+    const several = await trainCodec({ ...settings(dim), lastIsRest: true }, values, 2000, pacer)
+    const query = gaussian(dim, random)
+    query[dim - 1] = 0
+    const exact = distancesTo(query, values)
+    const worst = (codec: Codec) => {
+      const { distances, ordinals } = scan(filled(codec, values, dim), query)
+      return Math.max(...Array.from(ordinals, (row, i) => Math.abs(distances[i]! - exact[row]!)))
+    }
+    expect(worst(several)).toBeLessThan(worst(one) / 2)
+    const again = openCodec('scalar', dim, several.parameters)
+    expect(worst(again)).toBe(worst(several))
+    const wrong = several.parameters.slice()
+    new DataView(wrong.buffer).setFloat32(wrong.length - 4, 1, true)
+    expect(() => openCodec('scalar', dim, wrong)).toThrow('several offsets')
+  })
 })

@@ -18,21 +18,28 @@ const leastRows = 64
 /** Whole numbers from one of these on are kept as they are, as far as codes go. */
 const wholeFrom = [0, -128]
 
+/** The last dimension may take so many bytes where it is that of `lastIsRest`, or so many for each of the others. */
+const restBytes = 16
+const restBytesPerDim = 1 / 8
+
 /** Rows between two looks at the clock. */
 const rowsAtOnce = 256
 
-/** The step, then the offset of each dimension. */
+/**
+ * The step, then the offset of each byte of a code: one for each dimension. Where the last dimension holds what vectors lack of the greatest length
+ * (`lastIsRest`), its values may be as great as vectors are long, and queries have 0 there. That dimension has as many bytes as its
+ * values need in the step of the others, behind theirs.
+ */
 export async function rangeOf(
   sample: Float32Array,
   rows: number,
   dim: number,
+  lastIsRest: boolean,
   pacer: Pacer,
 ): Promise<Float32Array> {
   const count = Math.min(rows, mostRows)
   const beginOf = (i: number) => Math.floor((i * rows) / count) * dim
-  const from = await wholeRange(sample, dim, count, beginOf, pacer)
-  if (from !== undefined) return new Float32Array(dim + 1).fill(from).fill(1, 0, 1)
-
+  const own = lastIsRest ? dim - 1 : dim
   const dimensions: Dimension[] = []
   const column = new Float32Array(count)
   for (let i = 0; i < dim; i++) {
@@ -40,8 +47,25 @@ export async function rangeOf(
     for (let j = 0; j < count; j++) column[j] = sample[beginOf(j) + i]!
     dimensions.push(dimensionOf(column.sort()))
   }
-  const step = stepOf(dimensions)
-  return Float32Array.of(step, ...dimensions.map(dimension => offsetOf(dimension, step)))
+  const rest = lastIsRest ? dimensions.pop()!.most : 0
+  // By dot, it is the vectors with rare values that are the nearest.
+  const usual = lastIsRest
+    ? dimensions.map(({ least, most }) => ({ least, low: least, high: most, most }))
+    : dimensions
+  const whole = await wholeRange(sample, own, count, beginOf, pacer)
+  const bytes = Math.max(restBytes, Math.floor(own * restBytesPerDim))
+  const step = Math.max(
+    whole === undefined ? stepOf(usual) : 1,
+    Math.fround(rest / (steps * Math.sqrt(bytes))),
+  )
+  const offsets =
+    whole !== undefined && step === 1
+      ? usual.map(() => whole)
+      : usual.map(dimension => offsetOf(dimension, step))
+  const restOffsets = lastIsRest
+    ? new Array<number>(Math.max(1, Math.ceil((rest / (steps * step)) ** 2))).fill(0)
+    : []
+  return Float32Array.of(step, ...offsets, ...restOffsets)
 }
 
 /** Where the values of a dimension lie: all of them, and those that are not rare. */
@@ -76,10 +100,10 @@ function offsetOf({ least, low, high, most }: Dimension, step: number): number {
   return Math.max(from - spare * step, -largest)
 }
 
-/** Where the codes begin for values that are all whole numbers, and few enough. */
+/** Where the codes begin for values of the first `own` dimensions that are all whole numbers, and few enough. */
 async function wholeRange(
   sample: Float32Array,
-  dim: number,
+  own: number,
   count: number,
   beginOf: (row: number) => number,
   pacer: Pacer,
@@ -89,7 +113,7 @@ async function wholeRange(
   for (let row = 0; row < count; row++) {
     if (row % rowsAtOnce === 0) await pacer.turn()
     const begin = beginOf(row)
-    for (let i = begin; i < begin + dim; i++) {
+    for (let i = begin; i < begin + own; i++) {
       const value = sample[i]!
       if (value !== Math.trunc(value)) return undefined
       if (value < least) least = value

@@ -1,6 +1,10 @@
 /**
  * A byte for each element: how many steps it lies above an offset of its dimension. All dimensions have the same step, so that the
  * squared distance of codes, an exact integer, is that of the vectors in squares of a step.
+ *
+ * The last element may have several bytes, where 255 steps are too few for it. Of n bytes, each stands for the element divided by the
+ * root of n, so that the squares of their differences add up to that of the element; some are rounded up and the others down, so that
+ * their sum is as close as can be.
  */
 import { corrupted } from '../../../errors.js'
 import type { Arena } from '../../../kernels/arena.js'
@@ -14,22 +18,25 @@ import { rangeOf } from './scalar-range.js'
 export const topCode = 255
 
 export async function trainScalar(
-  { dim }: CodecSettings,
+  { dim, lastIsRest = false }: CodecSettings,
   sample: Float32Array,
   rows: number,
   pacer: Pacer,
 ): Promise<ScalarCodec> {
-  return new ScalarCodec(await rangeOf(sample, rows, dim, pacer))
+  return new ScalarCodec(dim, await rangeOf(sample, rows, dim, lastIsRest, pacer))
 }
 
-/** The step, then the offsets: little-endian float32s. */
+/** The step, then the offsets of `dim` elements; of more, those behind the first are all of the last element: little-endian float32s. */
 export function openScalar(dim: number, parameters: Uint8Array): ScalarCodec {
   const wrong = (what: string) => corrupted(`parameters of a scalar codec for ${dim} dimensions ${what}`)
-  if (parameters.length !== (dim + 1) * 4) throw wrong(`have ${parameters.length} bytes`)
+  const count = parameters.length / 4
+  if (!Number.isInteger(count) || count < dim + 1) throw wrong(`have ${parameters.length} bytes`)
   const view = new DataView(parameters.buffer, parameters.byteOffset, parameters.length)
-  const range = Float32Array.from({ length: dim + 1 }, (_, i) => view.getFloat32(i * 4, true))
+  const range = Float32Array.from({ length: count }, (_, i) => view.getFloat32(i * 4, true))
   if (!range.every(Number.isFinite) || range[0]! <= 0) throw wrong('are no step and offsets')
-  return new ScalarCodec(range)
+  if (range.subarray(dim).some(offset => offset !== range[dim]))
+    throw wrong('have several offsets for the last one')
+  return new ScalarCodec(dim, range)
 }
 
 export class ScalarCodec extends RowLists implements Codec {
@@ -42,11 +49,12 @@ export class ScalarCodec extends RowLists implements Codec {
   readonly scale: number
   readonly #step: number
   readonly #offsets: Float32Array
+  readonly #dim: number
 
-  /** `range`: the step, then the offset of each dimension. */
-  constructor(range: Float32Array) {
-    const dim = range.length - 1
-    super(Math.ceil(dim / 16) * 16)
+  /** `range`: the step, then the offset of each byte. */
+  constructor(dim: number, range: Float32Array) {
+    super(Math.ceil((range.length - 1) / 16) * 16)
+    this.#dim = dim
     this.parameters = new Uint8Array(range.length * 4)
     const view = new DataView(this.parameters.buffer)
     range.forEach((value, i) => {
@@ -84,11 +92,19 @@ export class ScalarCodec extends RowLists implements Codec {
     const offsets = this.#offsets
     const step = this.#step
     for (let i = 0; i < dim; i++) target[to + i] = (source[at + i]! - offsets[i]!) / step
+    const bytes = offsets.length - dim + 1
+    if (bytes === 1) return
+    const last = dim - 1
+    const steps = ((source[at + last]! - offsets[last]!) * Math.sqrt(bytes)) / step
+    const sum = Math.max(0, Math.min(topCode * bytes, Math.round(steps)))
+    const low = Math.floor(sum / bytes)
+    target.fill(low, to + last, to + last + bytes)
+    target.fill(low + 1, to + last, to + last + sum - low * bytes)
   }
 
   encode(arena: Arena, vectors: number, count: number, list: number, _listRows: number, first: number): void {
     const { stride } = this
-    this.encodeRows(arena, vectors, count, this.#offsets.length, list + first * stride, stride)
+    this.encodeRows(arena, vectors, count, this.#dim, list + first * stride, stride)
   }
 
   place({ buffer }: Arena, query: Float32Array, at: number): void {
