@@ -19,6 +19,7 @@ import {
 } from '../manifest/table-index.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import { Pacer } from '../primitives/pacer.js'
+import type { RowSet } from '../primitives/row-set.js'
 import { TableReader } from '../table/table-reader.js'
 import { passingBy } from '../table/table-source.js'
 import { holdsText } from '../table/text-column.js'
@@ -44,30 +45,71 @@ export async function buildIndex(engine: Engine, job: JobRun): Promise<Propose<C
     const segments = await buildSegments(
       reader,
       spec,
-      // What is committed meanwhile may bring back a version in which dead rows live.
-      { stretches, base: null, livingOnly: false },
+      { stretches, base: null },
       stageTarget(engine, head),
       engine.buildThreads,
       new Pacer(signal),
       (done, phase) => job.progress(done, total, phase),
     )
-    return landing(engine, job, { ...spec, segments })
+    const living = spec.text === undefined ? null : await livingOf(reader, new Pacer(signal))
+    return landing(engine, job, { ...spec, segments }, living)
   } finally {
     await unpin()
   }
 }
 
-/** The column must still be there. Nothing else that came meanwhile matters: a cover says itself what of it counts. */
-async function landing(engine: Engine, job: JobRun, put: TableIndex): Promise<Propose<CatalogState>> {
+/** The living rows of each fragment that has dead ones, by its id. */
+type LivingRows = ReadonlyMap<number, RowSet>
+
+async function livingOf(reader: TableReader, pacer: Pacer): Promise<LivingRows> {
+  const living = new Map<number, RowSet>()
+  for (const fragment of reader.layout.fragments) {
+    if (fragment.dead.count > 0) living.set(fragment.id, await reader.liveIn(fragment, pacer))
+  }
+  return living
+}
+
+/**
+ * The column must still be there, and rows that were left out because they were dead must be so still: a restore brings rows back, and then
+ * the index is built again. Nothing else that came meanwhile matters: a cover says itself what of it counts. `living`: null where dead rows
+ * are in the segments.
+ */
+async function landing(
+  engine: Engine,
+  job: JobRun,
+  put: TableIndex,
+  living: LivingRows | null,
+): Promise<Propose<CatalogState>> {
   const head = tableOf(await engine.root.refresh(job.signal), job, 'indexed')
-  const { layout } = await openVersion(engine, head, versionOf(head), job.signal)
+  const { layout, reader } = await openVersion(engine, head, versionOf(head), job.signal)
   checkField(layout.schema, put)
+  if (living !== null && (await haveReturned(living, reader, new Pacer(job.signal))))
+    return buildIndex(engine, job)
   return (state, { firstBlob }) => {
     const now = tableOf(state, job, 'indexed')
-    if (now.schemaId !== head.schemaId) throw overtaken(engine, job, () => landing(engine, job, put))
+    const mayHaveReturned = living !== null && mayHaveRestored(engine, head, now)
+    if (now.schemaId !== head.schemaId || mayHaveReturned) {
+      throw overtaken(engine, job, () => landing(engine, job, put, living))
+    }
     const change = indexChange(now, { put }, firstBlob)
     return { ops: [change as unknown as Json], req: requirementsOf(now), need: featuresOfKinds([put.kind]) }
   }
+}
+
+/** Whether rows live that did not. */
+async function haveReturned(before: LivingRows, reader: TableReader, pacer: Pacer): Promise<boolean> {
+  for (const fragment of reader.layout.fragments) {
+    const known = before.get(fragment.id)
+    if (known === undefined) continue
+    if (!(await reader.liveIn(fragment, pacer)).andNot(known).isNone) return true
+  }
+  return false
+}
+
+/** Whether a restore may be among the changes that came since a state. */
+function mayHaveRestored({ recent }: Engine, before: TableHead, now: TableHead): boolean {
+  const since = recent.between(now.uuid, before.mark, now.mark)
+  return since === null || since.some(({ change }) => change.restore !== undefined)
 }
 
 /** Throws code 13 where the field is gone, or holds no vectors or texts for an index of those. */

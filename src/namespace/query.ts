@@ -1,8 +1,11 @@
 /** Handlers of the query operations. */
 
-import { versionOf } from '../catalog/lookup.js'
+import { openBuilds } from '../catalog/index-builds.js'
+import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
+import { type CatalogState, latestOf } from '../catalog/state.js'
 import { invalidInput } from '../errors.js'
 import { later } from '../later.js'
+import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { countRows } from '../manifest/layout.js'
 import { Pacer } from '../primitives/pacer.js'
 import { type Soon, whenThere } from '../primitives/soon.js'
@@ -13,8 +16,10 @@ import { narrowedToEnds } from '../query/ends.js'
 import { beginScan, executePlan } from '../query/execute.js'
 import type { Plan } from '../query/plan.js'
 import { settleQuery } from '../query/settle.js'
+import type { TextIndex } from '../query/settle-text.js'
 import { RowSource } from '../query/source.js'
 import type { TableReader } from '../table/table-reader.js'
+import { holdsText } from '../table/text-column.js'
 import { answered } from './answered.js'
 import { ReadRows } from './arrow-rows.js'
 import { type Engine, type OpenTable, openTable, openVersion } from './engine.js'
@@ -24,9 +29,10 @@ const explaining = later(() => import('../query/explain.js'))
 const analyzing = later(() => import('../query/analyze.js'))
 
 export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
-  const { reader, version, other } = await openVersions(engine, request.id, request, options)
+  const opened = await openVersions(engine, request.id, request, options)
+  const { reader, version, other } = opened
   const pacer = new Pacer(options.signal)
-  const plan = await settled(engine, request, reader, pacer)
+  const plan = await settled(engine, request, opened, pacer)
   const { streamAfter } = options
   const scan = streamAfter === undefined ? null : beginScan(plan, reader, other, pacer, engine.clock)
   if (scan !== null) return answered(version, scan, streamAfter!)
@@ -39,9 +45,10 @@ export const explainTableQueryPlan: Handler<Engine, 'explainTableQueryPlan'> = a
   { id, query, verbose },
   options,
 ) => {
-  const { reader, other } = await openVersions(engine, id, query, options)
+  const opened = await openVersions(engine, id, query, options)
+  const { reader, other } = opened
   const pacer = new Pacer(options.signal)
-  const plan = await settled(engine, { ...query, id }, reader, pacer, true)
+  const plan = await settled(engine, { ...query, id }, opened, pacer, true)
   const source = new RowSource(reader, pacer, other)
   const { explainPlan } = await explaining()
   return explainPlan(plan, source, id.join('$'), verbose === true, pacer)
@@ -52,9 +59,10 @@ export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = a
   request,
   options,
 ) => {
-  const { reader, other } = await openVersions(engine, request.id, request, options)
+  const opened = await openVersions(engine, request.id, request, options)
+  const { reader, other } = opened
   const pacer = new Pacer(options.signal)
-  const plan = await settled(engine, request, reader, pacer)
+  const plan = await settled(engine, request, opened, pacer)
   const { analyzePlan } = await analyzing()
   return analyzePlan(plan, reader, other, request.id.join('$'), pacer, engine.clock)
 }
@@ -76,18 +84,25 @@ export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, 
 function settled(
   { clock, source }: Engine,
   request: Request<'queryTable'>,
-  reader: TableReader,
+  { reader, awaitedTexts }: OpenedVersions,
   pacer: Pacer,
   guess = false,
 ): Soon<Plan> {
   return whenThere(hasExpressions(request) ? binding() : null, bind => {
     const plan = settleQuery(request, reader.schema, bind, clock, {
       vectors: reader.vectorIndexes,
-      texts: reader.textIndexes,
+      texts: awaitedTexts.length === 0 ? reader.textIndexes : [...reader.textIndexes, ...awaitedTexts],
       analyzer: options => source.analyzers.open(options),
     })
     return narrowedToEnds(plan, reader, pacer, guess)
   })
+}
+
+interface OpenedVersions extends Pick<OpenTable, 'reader' | 'version'> {
+  /** The version that the answer is to differ from. */
+  readonly other: TableReader | null
+  /** Text indexes that are being built: searches look as these will, from the moment on in which they are asked for. */
+  readonly awaitedTexts: readonly TextIndex[]
 }
 
 /** The version that is asked for, and the one it is to differ from. */
@@ -95,11 +110,27 @@ async function openVersions(
   engine: Engine,
   id: readonly string[],
   { version, differs_from }: Pick<Request<'queryTable'>, 'version' | 'differs_from'>,
-  options: HandlerOptions,
-): Promise<Pick<OpenTable, 'reader' | 'version'> & { readonly other: TableReader | null }> {
-  const open = await openTable(engine, id, version, options)
-  if (differs_from === undefined) return { reader: open.reader, version: open.version, other: null }
+  { signal, table }: HandlerOptions,
+): Promise<OpenedVersions> {
+  const state = await engine.root.refresh(signal)
+  const head = findTable(state, id, table)
+  checkRows(head)
+  const open = await openVersion(engine, head, versionOf(head, version), signal)
+  const awaitedTexts = open.version === latestOf(head) ? awaitedIn(state, open) : []
+  const opened = { reader: open.reader, version: open.version, awaitedTexts }
+  if (differs_from === undefined) return { ...opened, other: null }
   // Of the same state: another look could find another table.
-  const { reader } = await openVersion(engine, open.head, versionOf(open.head, differs_from), options.signal)
-  return { reader: open.reader, version: open.version, other: reader }
+  const { reader } = await openVersion(engine, head, versionOf(head, differs_from), signal)
+  return { ...opened, other: reader }
+}
+
+/** One that takes the place of another under its name is not among them: until then the other answers. */
+function awaitedIn(state: CatalogState, { head, layout, reader }: OpenTable): readonly TextIndex[] {
+  return openBuilds(state.jobs, head.uuid).flatMap(({ spec: { name, field, text } }) => {
+    const chain = text === undefined ? null : findFieldById(layout.schema, field)
+    if (chain === null || !holdsText(typeOf(chain.at(-1)!))) return []
+    if (reader.textIndexes.some(index => index.name === name)) return []
+    const path = chain.map(node => node.name)
+    return [{ name, path, options: text!, reason: null, isAwaited: true }]
+  })
 }

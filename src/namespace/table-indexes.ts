@@ -107,8 +107,8 @@ export interface TextIndexOptions extends AnyIndexOptions {
   readonly baseTokenizer?: string
   /** Of stems and stop words. Default `English`. */
   readonly language?: Language
-  /** Tokens of so many bytes of UTF-8 or more are dropped. Default 40. */
-  readonly maxTokenLength?: number
+  /** Tokens of so many bytes of UTF-8 or more are dropped; null: none is. Default 40. */
+  readonly maxTokenLength?: number | null
   /** Whether upper and lower case are the same. Default true. */
   readonly lowerCase?: boolean
   /** Whether words count by their stems. Default true, with `ngram` false. */

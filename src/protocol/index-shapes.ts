@@ -94,7 +94,10 @@ export const createIndexRequest = object({
     '`simple` (default), `whitespace`, `raw`, `ngram`, `segmenter`, or one that is registered.',
   ),
   language: optional(language, 'For stems and stop words; default English.'),
-  max_token_length: optional(integer(0), 'Longer tokens are dropped; default 40.'),
+  max_token_length: optional(
+    nullable(integer(0)),
+    'Tokens with so many bytes or more are dropped; default 40. Null: none is.',
+  ),
   lower_case: optional(boolean, 'Whether case does not matter; default true.'),
   stem: optional(boolean, 'Whether to reduce words to stems; default true.'),
   remove_stop_words: optional(boolean, 'Whether to drop frequent words; default true.'),

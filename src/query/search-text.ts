@@ -1,6 +1,8 @@
 /**
  * Rows by what their texts say: BM25 over all segments of an index and the rows that none of them has, so that scores do not depend
- * on how rows came to be where they are. Rows that died count among those which have a term until a fold leaves them out (STORAGE S21).
+ * on how rows came to be where they are. How many rows there are and how long they are on average is said of the living rows. Rows that died
+ * since their segment was built count among those which have a term until a fold leaves them out (STORAGE S21): to know which of
+ * them have it, all its postings would be read.
  */
 import {
   bm25,
@@ -57,7 +59,7 @@ export function searchText(
 /** A column under search. */
 interface Searched {
   readonly units: readonly TextUnit[]
-  /** Rows that have a term. */
+  /** Living rows that have a term. */
   readonly docs: number
   readonly corpus: Corpus
 }
@@ -87,8 +89,8 @@ class TextRun {
         this.#source,
         this.#pacer,
       )
-      const docs = units.reduce((sum, { segment }) => sum + segment.facts.docs, 0)
-      const tokens = units.reduce((sum, { segment }) => sum + segment.facts.tokens, 0)
+      const docs = units.reduce((sum, { living }) => sum + living.docs, 0)
+      const tokens = units.reduce((sum, { living }) => sum + living.tokens, 0)
       this.#columns.push({ units, docs, corpus: { averageLength: Math.max(1, tokens) / Math.max(1, docs) } })
     }
     const { query } = this.#search
@@ -217,7 +219,8 @@ class TextRun {
   #worth({ column }: TextLeaf, term: string): number {
     const { units, docs } = this.#columns[column]!
     const having = units.reduce((sum, { segment }) => sum + (segment.find(term)?.docs ?? 0), 0)
-    return (bm25.k1 + 1) * inverseFrequency(having, docs)
+    // Dead rows that have it may be more than all living ones.
+    return (bm25.k1 + 1) * inverseFrequency(Math.min(having, docs), docs)
   }
 
   /** The best `limit` of some rows, equal ones by row id. */

@@ -18,6 +18,8 @@ export interface TextIndex {
   readonly options: TextOptions
   /** Why rows that it has are not looked for in it; null: they are. */
   readonly reason: string | null
+  /** Whether it is still being built: its terms are those of its column, but every row is read. */
+  readonly isAwaited?: boolean
 }
 
 /** Makes the analyzer for some options; throws code 13 where there is none. */
@@ -38,7 +40,7 @@ const fuzzyMax = 64
 /** Scores of any text are far from what a float32 holds. */
 const boostMax = 1e9
 
-/** Null for a query without a text. `indexes`: those of text that the version has. Throws code 12 and 13. */
+/** Null for a query without a text. `indexes`: those of text that the version has, then those that are being built. Throws code 12 and 13. */
 export function settleText(
   request: QueryRequest,
   schema: TableSchema,
@@ -60,11 +62,10 @@ export function settleText(
       : settling.node(structured!.query, 0)
   const bare = require_index === true ? settling.columns.find(({ index }) => index === null) : undefined
   if (bare !== undefined) {
+    const isAwaited = indexes.some(index => index.isAwaited && isSame(index.path, bare.path))
     throw invalidInput(
-      `column ${quote(bare.path.join('.'))} has no index of text, and require_index is given`,
-      {
-        hint: 'create one of type FTS',
-      },
+      `column ${quote(bare.path.join('.'))} has no index of text${isAwaited ? ' yet' : ''}, and require_index is given`,
+      { hint: isAwaited ? 'wait until it is built: waitForIndex' : 'create one of type FTS' },
     )
   }
   return { columns: settling.columns, query, fast: fast_search === true, unused: settling.unused }
@@ -173,7 +174,7 @@ class Settling {
     )
   }
 
-  /** The columns that are searched where none is named: those that have an index, or else all with text. */
+  /** The columns that are searched where none is named: those that have an index, be it one that is being built, or else all with text. */
   #paths(): readonly (readonly string[])[] {
     const indexed = new Map(this.#indexes.map(({ path }) => [path.join('\0'), path]))
     if (indexed.size > 0) return [...indexed.values()]
@@ -205,9 +206,10 @@ class Settling {
     }
     const known = this.columns.findIndex(column => isSame(column.path, path))
     if (known !== -1) return known
-    const name = index?.name ?? null
-    for (const { name: other, reason } of own) {
-      if (other !== name) this.unused.push({ index: other, reason: `${name} is asked` })
+    const name = index === undefined || index.isAwaited ? null : index.name
+    for (const { name: other, reason, isAwaited } of own) {
+      if (isAwaited) this.unused.push({ index: other, reason: 'it is being built' })
+      else if (other !== name) this.unused.push({ index: other, reason: `${name ?? index!.name} is asked` })
       else if (reason !== null) this.unused.push({ index: other, reason })
     }
     const options = index?.options ?? defaultTextOptions

@@ -4,7 +4,7 @@
  */
 import type { Analyzer } from '../indexes/text/analysis/analyzer.js'
 import { type ScannedTexts, scannedSegment } from '../indexes/text/search/scan.js'
-import type { TextSegment } from '../indexes/text/segment.js'
+import type { TextFacts, TextSegment } from '../indexes/text/segment.js'
 import type { Fragment } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -24,8 +24,12 @@ import type { WantedTerms } from './wanted-terms.js'
 /** The only rows of a fragment that are wanted, dead ones left out. */
 export type Passing = ReadonlyMap<Fragment, RowSet>
 
+/** Of the living rows of a segment at a version: those that have a term, and the terms of all of them, each as often as it occurs. */
+export type LivingTexts = Pick<TextFacts, 'docs' | 'tokens'>
+
 export interface TextUnit {
   readonly segment: TextSegment
+  readonly living: LivingTexts
   /** Its rows that may be answered, by ordinal; null: all. */
   readonly allowed: Bitset | null
   /** Whether ordinals are in the order of the row ids: of rows that score alike the first ones come first. */
@@ -66,19 +70,49 @@ function* indexed(
 ): Waits<TextUnit> {
   const { signal } = pacer
   const opened = yield* arrival(segment.open(signal))
-  let allowed: Bitset | null
-  if (passing === null) {
-    allowed = (yield* arrival(segment.living(reader, signal)))?.bits ?? null
-  } else {
+  const alive = (yield* arrival(segment.living(reader, signal)))?.bits ?? null
+  const living = alive === null ? opened.facts : yield* livingTexts(segment, opened, alive, pacer)
+  let allowed = alive
+  if (passing !== null) {
     const rowsOf = (fragment: Fragment) => passing.get(fragment) ?? RowSet.none(fragment.rows)
     allowed = yield* arrival(segment.ordinalsOf(rowsOf, pacer))
   }
-  return new IndexedUnit(segment, opened, allowed, reader, signal)
+  return new IndexedUnit(segment, opened, living, allowed, reader, signal)
+}
+
+/** By segment and version: every search asks. */
+const countedTexts = new WeakMap<SegmentReader<TextSegment>, LivingTexts>()
+/** Rows counted between two looks at the clock. */
+const countedAtOnce = 256 * 1024
+
+function* livingTexts(
+  segment: SegmentReader<TextSegment>,
+  { rows, lengths }: TextSegment,
+  alive: Bitset,
+  pacer: Pacer,
+): Waits<LivingTexts> {
+  let living = countedTexts.get(segment)
+  if (living !== undefined) return living
+  let docs = 0
+  let tokens = 0
+  for (let from = 0; from < rows; from += countedAtOnce) {
+    const to = Math.min(rows, from + countedAtOnce)
+    for (let row = from; row < to; row++) {
+      if (lengths[row] === 0 || !alive.has(row)) continue
+      docs++
+      tokens += lengths[row]!
+    }
+    if (pacer.due()) yield pacer.pause()
+  }
+  living = { docs, tokens }
+  countedTexts.set(segment, living)
+  return living
 }
 
 /** A class, like the other: a generator that is made with its object takes longer to begin than to run. */
 class IndexedUnit implements TextUnit {
   readonly segment: TextSegment
+  readonly living: LivingTexts
   readonly allowed: Bitset | null
   readonly #from: SegmentReader<TextSegment>
   readonly #reader: TableReader
@@ -87,11 +121,13 @@ class IndexedUnit implements TextUnit {
   constructor(
     from: SegmentReader<TextSegment>,
     segment: TextSegment,
+    living: LivingTexts,
     allowed: Bitset | null,
     reader: TableReader,
     signal: AbortSignal | undefined,
   ) {
     this.segment = segment
+    this.living = living
     this.allowed = allowed
     this.#from = from
     this.#reader = reader
@@ -214,6 +250,11 @@ class ScannedUnit implements TextUnit {
     this.allowed = allowed
     this.#pieces = pieces
     this.#reader = reader
+  }
+
+  /** It has living rows alone. */
+  get living(): LivingTexts {
+    return this.segment.facts
   }
 
   get isById(): boolean {

@@ -1,4 +1,7 @@
-/** Builds segments of indexes over rows of a table, dead ones included: what is alive is asked when they are (STORAGE S12). */
+/**
+ * Builds segments of indexes over rows of a table, dead ones included: what is alive is asked when they are (STORAGE S12). Text indexes leave
+ * dead rows out, whose terms would count in scores: versions in which these rows live must not get the segments.
+ */
 import type { Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { IpcFileWriter } from '../arrow/file-writer.js'
@@ -33,18 +36,13 @@ export interface BuiltRows {
   readonly stretches: readonly Stretch[]
   /** A segment of a vector index that gets all of them behind its own rows, and gives way to what comes of it. */
   readonly base: CoveredSegment | null
-  /**
-   * Whether those that are dead need not be found, as long as versions in which they live do not get the segments. Only text indexes leave
-   * them out, whose scores would count them.
-   */
-  readonly livingOnly: boolean
 }
 
 /** Segments over rows of the reader's version, in that order; none for no rows. `threads`: how many may build a large segment of vectors. */
 export async function buildSegments(
   reader: TableReader,
   index: Pick<TableIndex, 'kind' | 'field' | 'vector' | 'text'>,
-  { stretches, base, livingOnly }: BuiltRows,
+  { stretches, base }: BuiltRows,
   target: StageTarget,
   threads: number,
   pacer: Pacer,
@@ -55,7 +53,7 @@ export async function buildSegments(
     return buildScalarSegments(reader, { ...index, kind }, stretches, target, pacer, progress)
   }
   if (isTextKind(kind)) {
-    return buildTextSegments(reader, index, stretches, livingOnly, target, pacer, progress)
+    return buildTextSegments(reader, index, stretches, target, pacer, progress)
   }
   return buildVectorSegments(reader, index, stretches, base, target, threads, pacer, progress)
 }

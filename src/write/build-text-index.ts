@@ -12,14 +12,13 @@ import { coverOf, cutStretches, type Stretch } from './stretch.js'
 import { rowsRead, textInput } from './text-input.js'
 
 /**
- * Over stretches of the reader's version, in that order; none for no rows. `livingOnly`: whether dead rows have no terms, which
- * holds for as long as no version in which they live gets the segment.
+ * Over stretches of the reader's version, in that order; none for no rows. Dead rows have no terms in it, so no version in which they live
+ * may get it.
  */
 export async function buildTextSegments(
   reader: TableReader,
   { field, text }: Pick<TableIndex, 'field' | 'text'>,
   stretches: readonly Stretch[],
-  livingOnly: boolean,
   target: StageTarget,
   pacer: Pacer,
   progress: BuildProgress,
@@ -27,7 +26,7 @@ export async function buildTextSegments(
   assert(text !== undefined, 'a text index without options')
   const analyzer = reader.analyzers.open(text)
   const chain = findFieldById(reader.schema, field)!
-  const column = { reader, chain, livingOnly }
+  const column = { reader, chain }
   const segments: IndexSegment[] = []
   let done = 0
   for (let left = stretches; left.length > 0; ) {

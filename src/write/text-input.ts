@@ -20,24 +20,22 @@ export interface TextColumn {
   readonly reader: TableReader
   /** From the column down to the field. */
   readonly chain: readonly FieldNode[]
-  /** Whether dead rows are as if they were null. */
-  readonly livingOnly: boolean
 }
 
-/** The rows of stretches, of which there may be as many passes as a builder likes. */
+/** The rows of stretches, dead ones as if they were null, of which there may be as many passes as a builder likes. */
 export function textInput(column: TextColumn, stretches: readonly Stretch[], pacer: Pacer): TextInput {
   return { rows: rowsIn(stretches), pieces: () => pieces(column, stretches, pacer) }
 }
 
 async function* pieces(
-  { reader, chain, livingOnly }: TextColumn,
+  { reader, chain }: TextColumn,
   stretches: readonly Stretch[],
   pacer: Pacer,
 ): AsyncGenerator<TextPiece> {
   let first = 0
   for (const stretch of stretches) {
     for await (const { part, at, values } of columnPieces(reader, chain, stretch, pacer)) {
-      const live = livingOnly ? await reader.live(part, pacer.signal) : null
+      const live = await reader.live(part, pacer.signal)
       for (let start = 0; start < values.length; start += pieceRows) {
         const some = sliceColumn(values, start, Math.min(pieceRows, values.length - start))
         const texts = plainTexts(live === null ? some : onlyRows(some, live, at + start - part.first))
@@ -59,13 +57,12 @@ function rowAfter(texts: Column, from: number, room: number): number {
   return from + Math.max(1, fit)
 }
 
-/** How many rows of stretches are read: all, or those that live. */
+/** How many rows of stretches live. */
 export async function rowsRead(
-  { reader, livingOnly }: TextColumn,
+  { reader }: TextColumn,
   stretches: readonly Stretch[],
   pacer: Pacer,
 ): Promise<number> {
-  if (!livingOnly) return rowsIn(stretches)
   let living = 0
   for (const { fragment, from, to } of stretches) {
     living += (await reader.liveIn(fragment, pacer)).slice(from, to).count

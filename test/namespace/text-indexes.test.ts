@@ -9,6 +9,7 @@ import {
   type Namespace,
   type Schema,
   type Table,
+  tokenize,
 } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
@@ -60,6 +61,81 @@ const defaults = {
   max_ngram_length: 3,
   prefix_only: false,
 }
+
+describe('while it is built', () => {
+  const titled = (text: string, title: string) => ({ text, title })
+  const found = async (of: Table, words: string) =>
+    (await of.search().fullText(words).select(['text']).toArray()).map(({ text }) => text)
+
+  test('its column alone is searched where none is named, by its own analyzer', async () => {
+    const notes = await root.ns.createTable('notes', [
+      titled('Lance and the balance', 'x'),
+      titled('x', 'lance'),
+    ])
+    expect((await found(notes, 'lance')).sort()).toEqual(['Lance and the balance', 'x'])
+    expect(await found(notes, 'lan')).toEqual([])
+    const { begun, release } = root.builder.hold()
+    await notes.createIndex('text', { type: 'FTS', baseTokenizer: 'ngram' })
+    const meanwhile = [await found(notes, 'lan'), await found(notes, 'lance')]
+    await begun
+    expect(await found(notes, 'lan')).toEqual(meanwhile[0])
+    expect(await notes.search().fullText('lan').explain()).toContain('not used: text_idx: it is being built')
+    const strict = notes.search().fullText('lan', { requireIndex: true })
+    expect(await failure(strict.toArray())).toMatchObject({
+      code: 13,
+      hint: expect.stringContaining('waitForIndex'),
+    })
+    release()
+    await notes.waitForIndex('text_idx')
+    expect([await found(notes, 'lan'), await found(notes, 'lance')]).toEqual(meanwhile)
+    expect(meanwhile).toEqual([['Lance and the balance'], ['Lance and the balance']])
+  })
+
+  test('phrases are found without waiting, and an index that is being replaced answers until then', async () => {
+    const notes = await root.ns.createTable('notes', [titled('the red fox', 'x')])
+    await notes.createIndex('text', { type: 'FTS' })
+    await notes.waitForIndex('text_idx')
+    const phrase = () => notes.search().fullText({ phrase: 'red fox', column: 'text' }).toArray()
+    expect(await failure(phrase())).toMatchObject({ code: 13 })
+    const { release } = root.builder.hold()
+    await notes.createIndex('text', { type: 'FTS', name: 'other', withPosition: true })
+    expect(await phrase()).toHaveLength(1)
+    await notes.createIndex('text', { type: 'FTS', name: 'text_idx', baseTokenizer: 'ngram' })
+    expect(await found(notes, 'fox')).toEqual(['the red fox'])
+    expect(await found(notes, 'ed f')).toEqual([])
+    release()
+    await notes.waitForIndex(['other', 'text_idx'])
+    expect(await phrase()).toHaveLength(1)
+  })
+
+  test('earlier versions are searched as they were', async () => {
+    const notes = await root.ns.createTable('notes', [titled('balance', 'lan')])
+    await notes.add([titled('x', 'y')])
+    const { release } = root.builder.hold()
+    await notes.createIndex('text', { type: 'FTS', baseTokenizer: 'ngram' })
+    expect(await found(await notes.checkout(1), 'lan')).toEqual(['balance'])
+    expect(await found(await notes.checkout(2), 'lan')).toEqual(['balance'])
+    expect(await found(await notes.checkout(1), 'ala')).toEqual([])
+    expect(await found(notes, 'ala')).toEqual(['balance'])
+    release()
+  })
+})
+
+test('maxTokenLength: null drops no token, in an index, without one, and in tokenize', async () => {
+  const long = 'x'.repeat(100_000)
+  const notes = await root.ns.createTable('notes', [{ text: `ape ${long}` }, { text: 'bee' }])
+  await notes.createIndex('text', { type: 'FTS', stem: false, maxTokenLength: null })
+  const search = notes.search().fullText(long)
+  const before = await search.toArray()
+  await notes.waitForIndex('text_idx')
+  expect(await search.toArray()).toEqual(before)
+  expect(before).toMatchObject([{ text: `ape ${long}` }])
+  const { indexes } = await root.ops.listTableIndices({ id: ['notes'] })
+  expect(JSON.parse(indexes[0]!.index_details!)).toMatchObject({ max_token_length: null })
+  expect((await notes.tokenize('text', long)).length).toBe(1)
+  expect(tokenize('y'.repeat(41), { maxTokenLength: null })).toMatchObject([{ term: 'y'.repeat(41) }])
+  expect(tokenize('y'.repeat(41))).toEqual([])
+})
 
 describe('defined', () => {
   test('A-080 A-085 A-090 A-092 one is asked for, built, and told of, with all that counts of it', async () => {
@@ -313,9 +389,18 @@ describe('what becomes of the column', () => {
     await table.restore(2)
     release()
     await table.waitForIndex('text_idx')
-    // Of the first four rows the version that was indexed had nothing left.
-    expect(await shown()).toEqual(['text_idx FTS stale 60+4'])
-    expect(await expectFound(root.engine, table, 'text')).toBe(60)
+    // The rows that came back were left out as dead, so it was built again.
+    expect(await shown()).toEqual(['text_idx FTS ready 64+0'])
+    expect(await expectFound(root.engine, table, 'text')).toBe(64)
+  })
+
+  test('a build takes only the rows that live at its version', async () => {
+    await table.delete('id = 0')
+    await create()
+    await table.waitForIndex('text_idx')
+    const reader = await readerOf(root.engine, 't')
+    const segment = await reader.textIndexes[0]!.segments[0]!.open()
+    expect([segment.rows, segment.facts.docs]).toEqual([4, 3])
   })
 
   test('dropping cancels a build, and one that outlives its process goes on in the next', async () => {

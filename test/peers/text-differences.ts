@@ -6,6 +6,8 @@
  * - Lists: a phrase does not go on from one element into the next.
  * - Rows that no index covers: they count in the one corpus by which all rows are scored, and near words are found in them as in others.
  *   LanceDB scores what is in the index by that alone, and finds only the words themselves in other rows.
+ * - Deleted rows: in the number of rows and their average length they do not count. LanceDB counts them until its index is made anew. In how
+ *   many rows have a word both count them until then.
  * - Without an index: every row is read. LanceDB refuses.
  * - `fuzziness` is 2 at most, LanceDB takes more; null is as much as the length of the word bears, to LanceDB none.
  * - N-grams that a query has twice count twice, as words do; LanceDB counts words so, but n-grams once.

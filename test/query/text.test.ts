@@ -55,6 +55,49 @@ describe('highlights', () => {
 })
 
 describe('scores', () => {
+  test('count the rows that live, and their lengths; how many have a term is known since the index was built', async () => {
+    const texts = ['ape', 'ape bee', 'bee cow dog', 'cow', 'ape ape elk fly gnu hen', 'dog elk', 'fly fly']
+    const table = await root.ns.createTable(
+      't',
+      texts.map((text, id) => ({ id, text })),
+    )
+    await table.createIndex('text', { type: 'FTS', stem: false, removeStopWords: false })
+    await table.waitForIndex('text_idx')
+    const scores = async (where?: string) => {
+      const search = table.search().fullText('ape')
+      const rows = await (where === undefined ? search : search.where(where)).toArray()
+      return rows.map(({ id, _score }) => [id, _score])
+    }
+    /** By the book. `having`: how many rows are said to have the word. */
+    const expected = (living: readonly number[], having: number) => {
+      const lengths = living.map(id => texts[id]!.split(' ').length)
+      const average = lengths.reduce((sum, length) => sum + length, 0) / lengths.length
+      const idf = Math.log(1 + (living.length - having + 0.5) / (having + 0.5))
+      return living
+        .map((id, i) => {
+          const often = texts[id]!.split(' ').filter(word => word === 'ape').length
+          return [id, (2.2 * idf * often) / (often + 1.2 * (0.25 + (0.75 * lengths[i]!) / average))] as const
+        })
+        .filter(([, score]) => score > 0)
+        .sort(([, a], [, b]) => b - a)
+        .map(([id, score]) => [id, expect.closeTo(score, 6)])
+    }
+    expect(await scores()).toEqual(expected([0, 1, 2, 3, 4, 5, 6], 3))
+    await table.delete('id IN (0, 2, 6)')
+    expect(await scores()).toEqual(expected([1, 3, 4, 5], 3))
+    // A filter changes nothing of that.
+    expect(await scores('id > 1')).toEqual(expected([1, 3, 4, 5], 3).filter(([id]) => id !== 1))
+    // Of rows that changed the old text is dead.
+    await table.update({ text: 'ape' }, 'id = 3')
+    texts[3] = 'ape'
+    expect(await scores()).toEqual(expected([1, 3, 4, 5], 4))
+    await table.delete('id <> 1')
+    // More rows are said to have the word than live.
+    expect(await scores()).toEqual(expected([1], 1))
+    await root.ns.optimize()
+    expect(await scores()).toEqual(expected([1], 1))
+  })
+
   test('are numbers, whatever factors there are', async () => {
     const table = await root.ns.createTable('t', [{ text: 'ape bee' }, { text: 'bee' }])
     const score = async (query: TextQuery) => {

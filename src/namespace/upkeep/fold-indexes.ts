@@ -54,8 +54,7 @@ export async function foldIndexes(
       if (fold === null) continue
       const reader = new TableReader(passingBy(engine.source), head.location, layout)
       const target = stageTarget(engine, head)
-      const rows = { ...fold, livingOnly: true }
-      const segments = await buildSegments(reader, index, rows, target, engine.buildThreads, pacer)
+      const segments = await buildSegments(reader, index, fold, target, engine.buildThreads, pacer)
       const change = await land(engine, head, index, segments, fold)
       if (change === null) continue
       folded.push({ index: index.name, version: change.v, rows: rowsIn(fold.stretches) })
