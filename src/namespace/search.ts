@@ -233,7 +233,8 @@ export class Search<R extends object = Row> {
   }
 
   /**
-   * Adds `_highlights`: for each column that is searched (or those named) its text with the words marked that were looked for, of the first
+   * Adds `_highlights`: for each column that is searched (or those named) its text with the words marked that were looked for (not those of
+   * `negative` or `mustNot`), of the first
    * 16,384 UTF-16 units of it; or the snippets that have most of them.
    */
   highlight({

@@ -10,7 +10,7 @@ import { highlightName, highlightsField } from './highlight-field.js'
 import type { RowHits } from './hits.js'
 import type { Run } from './run.js'
 import type { Highlighting, TextSearch } from './text-plan.js'
-import { wantedTerms } from './wanted-terms.js'
+import { soughtTerms } from './wanted-terms.js'
 
 /** UTF-16 units of a text that are looked at: those of more take longer than a pause may. */
 const unitsMax = 16 * 1024
@@ -48,7 +48,7 @@ export async function withHighlights(batch: Batch, run: Run, hits: RowHits): Pro
 /** Of several texts only those are shown in which something is marked, or the first where nothing is. */
 function marking(text: TextSearch, { column, options }: Highlighting) {
   const { analyzer } = text.columns[column]!
-  const { accept } = wantedTerms(text.query, column)
+  const { accept } = soughtTerms(text.query, column)
   return async (texts: readonly string[], pacer: Pacer): Promise<string> => {
     const found: string[] = []
     let first = ''

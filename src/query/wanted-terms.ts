@@ -12,12 +12,21 @@ export interface WantedTerms {
   readonly positions: boolean
 }
 
-/** Of one column, by its number in the search. */
+/** The terms of one column, by its number in the search, that say which rows match, and with what score. */
 export function wantedTerms(query: TextNode, column: number): WantedTerms {
+  return termsOf(leavesOf(query, true), column)
+}
+
+/** Those for which rows are found: not those that lower a score or exclude a row. */
+export function soughtTerms(query: TextNode, column: number): WantedTerms {
+  return termsOf(leavesOf(query, false), column)
+}
+
+function termsOf(leaves: Iterable<TextLeaf>, column: number): WantedTerms {
   const terms = new Set<string>()
   const matchers: TermMatcher[] = []
   let positions = false
-  for (const leaf of leavesOf(query)) {
+  for (const leaf of leaves) {
     if (leaf.column !== column) continue
     if (leaf.kind === 'phrase') positions = true
     for (const { term } of leaf.terms) {
@@ -37,20 +46,24 @@ export function distanceFor(leaf: TextLeaf, term: string): number {
   return leaf.fuzziness ?? automaticDistance(term)
 }
 
-function* leavesOf(node: TextNode): Generator<TextLeaf> {
+/** `withNegative`: whether parts that lower scores or exclude rows are among them. */
+function* leavesOf(node: TextNode, withNegative: boolean): Generator<TextLeaf> {
   switch (node.kind) {
     case 'match':
     case 'phrase':
       yield node
       return
     case 'best':
-      for (const each of node.of) yield* leavesOf(each)
+      for (const each of node.of) yield* leavesOf(each, withNegative)
       return
     case 'boost':
-      yield* leavesOf(node.positive)
-      yield* leavesOf(node.negative)
+      yield* leavesOf(node.positive, withNegative)
+      if (withNegative) yield* leavesOf(node.negative, withNegative)
       return
-    case 'boolean':
-      for (const each of [...node.must, ...node.mustNot, ...node.should]) yield* leavesOf(each)
+    case 'boolean': {
+      const { must, mustNot, should } = node
+      for (const each of [...must, ...should]) yield* leavesOf(each, withNegative)
+      if (withNegative) for (const each of mustNot) yield* leavesOf(each, withNegative)
+    }
   }
 }

@@ -48,6 +48,18 @@ describe('highlights', () => {
     ])
     expect((await search.explain()).match(/not used: .*/g)).toEqual(['not used: a: b is asked'])
   })
+  test('words that lower a score or exclude a row are not marked', async () => {
+    const table = await root.ns.createTable('t', [{ text: 'ape bee cat' }])
+    const marked = async (query: TextQuery) => {
+      const rows = await table.search().fullText(query).highlight().toArray()
+      return rows.map(({ _highlights }) => _highlights.text)
+    }
+    const [ape, bee, dog] = ['ape', 'bee', 'dog'].map(match => ({ match })) as [TextQuery, TextQuery, TextQuery]
+    expect(await marked({ positive: ape, negative: bee })).toEqual(['<b>ape</b> bee cat'])
+    expect(await marked({ positive: ape, negative: { should: [ape, bee] } })).toEqual(['<b>ape</b> bee cat'])
+    const partly = { must: [ape], mustNot: [{ must: [bee, dog] }] }
+    expect(await marked(partly)).toEqual(['<b>ape</b> bee cat'])
+  })
   test('more snippets than are given are refused, be there rows or not', async () => {
     const table = await root.ns.createTable('t', [{ text: 'cat' }])
     expect(await failure(highlights(table, 'dog', { snippets: 101 }))).toMatchObject({ code: 13 })
