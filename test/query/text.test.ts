@@ -54,7 +54,11 @@ describe('highlights', () => {
       const rows = await table.search().fullText(query).highlight().toArray()
       return rows.map(({ _highlights }) => _highlights.text)
     }
-    const [ape, bee, dog] = ['ape', 'bee', 'dog'].map(match => ({ match })) as [TextQuery, TextQuery, TextQuery]
+    const [ape, bee, dog] = ['ape', 'bee', 'dog'].map(match => ({ match })) as [
+      TextQuery,
+      TextQuery,
+      TextQuery,
+    ]
     expect(await marked({ positive: ape, negative: bee })).toEqual(['<b>ape</b> bee cat'])
     expect(await marked({ positive: ape, negative: { should: [ape, bee] } })).toEqual(['<b>ape</b> bee cat'])
     const partly = { must: [ape], mustNot: [{ must: [bee, dog] }] }
