@@ -27,7 +27,7 @@ export function requestLogger(options: LogOptions): (record: RequestRecord) => v
     const { error, ...rest } = record
     const fields = { ...(plain(rest, hide) as Fields) }
     if (error !== undefined) fields.error = describeError(error, hide)
-    write(`${toLine(new Date(clock.now()).toISOString(), fields)}\n`)
+    write(`${escaped(toLine(new Date(clock.now()).toISOString(), fields))}\n`)
   }
 }
 
@@ -37,6 +37,13 @@ type Fields = Record<string, unknown>
 
 function jsonLine(time: string, fields: Fields): string {
   return JSON.stringify({ time, ...fields })
+}
+
+/** Terminals obey control characters above ASCII too, and end lines at some, which JSON leaves as they are. */
+function escaped(line: string): string {
+  return line.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, control => {
+    return `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
 }
 
 /** `time status method path`, then all else as `name=value`, the error last. */

@@ -60,6 +60,14 @@ export function decodePrefix(bytes: Uint8Array, offset: number, at: number): num
   const view = new DataView(bytes.buffer, bytes.byteOffset + offset, prefixBytes)
   const first = view.getUint32(0, true)
   if (first !== continuation) {
+    if (at === 0 && isLegacyPrefix(view)) {
+      throw invalidInput(
+        'an arrow stream of the format before 0.15, whose messages begin with their length',
+        {
+          hint: 'write it with Arrow 0.15 or newer, and not in the legacy IPC format',
+        },
+      )
+    }
     throw invalidInput(
       `not an arrow stream: byte ${at} should begin a message (ff ff ff ff), is ${hex(view)}`,
     )
@@ -68,6 +76,15 @@ export function decodePrefix(bytes: Uint8Array, offset: number, at: number): num
   if (length < 0)
     throw invalidInput(`broken arrow stream: message metadata of ${length} bytes (byte ${at + 4})`)
   return length
+}
+
+/**
+ * Whether a stream begins as those before Arrow 0.15 did: with the bytes of its schema, filled up so that what follows lies at a multiple of 8,
+ * and then the place of a flatbuffer's root in it.
+ */
+function isLegacyPrefix(view: DataView): boolean {
+  const [length, root] = [view.getUint32(0, true), view.getUint32(4, true)]
+  return length > 0 && (length + 4) % 8 === 0 && root >= 4 && root < length
 }
 
 function hex(view: DataView): string {

@@ -193,17 +193,16 @@ function wantedRows(run: Run): Flow<RowHits> {
 }
 
 function* windowOf(run: Run): Flow<RowHits> {
-  const { order, output } = run.plan
+  const { order } = run.plan
   const { offset, limit } = run.window
   if (limit <= 0) return
   if (isRanked(run.plan) && order.length === 0) {
     yield yield* arrival(rankedRows(run.plan, run.source, run.pacer))
     return
   }
-  const values = output.map(({ value }) => value)
   const enough = offset + limit
-  const rows =
-    order.length > 0 ? orderedRows(run, enough) : foundRows(run, run.names, stepsOf(values), enough)
+  // Who projects these rows does so in steps of its own: how soon the next rows are asked for says nothing of what that takes.
+  const rows = order.length > 0 ? orderedRows(run, enough) : foundRows(run, run.names, stepsOf([]), enough)
   let skip = offset
   let want = limit
   for (const hits of rows) {

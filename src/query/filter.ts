@@ -25,7 +25,7 @@ import { countNamed, mayHoldNamed, type NamedRows, namedIn, namedRows } from './
 import { gathering, lookingAtZones, scanning } from './probe-costs.js'
 import { ProbedRows } from './probed-rows.js'
 import { type RowSource, rowIdField, rowOffsetField } from './source.js'
-import { inSteps, Steps } from './steps.js'
+import { inSteps, Steps, wordRows } from './steps.js'
 
 /** Part of a table that may hold rows which pass. */
 export interface Candidate {
@@ -439,7 +439,7 @@ function* slices(
   const looked = chosen === null ? yield* arrival(source.reader.live(part, pacer.signal)) : chosen.asBits()
   const batch = yield* arrival(source.partBatch(part, filter.columns))
   if (pacer.due()) yield pacer.pause()
-  const steps = new Steps([filter], part.rows + 31)
+  const steps = new Steps([filter], part.rows + wordRows - 1, wordRows)
   const zones = chosen === null ? BlockZones.of(filter, batch) : null
   let length: number
   for (let from = 32 * Math.floor(first / 32); from < part.rows; from += length) {

@@ -1,5 +1,5 @@
 /** Columns that follow from others: what fills them, and what they read. */
-import type { Batch } from '../arrow/column.js'
+import type { Batch, Column } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
 import { equalTypes } from '../arrow/same-type.js'
 import { quote, SheafError, schemaMismatch } from '../errors.js'
@@ -38,6 +38,11 @@ export interface Derivation {
   readonly values: (rows: Batch, options: DeriveOptions) => Batch | Promise<Batch>
 }
 
+/** Rows of one column, of the type that its values came to be. */
+export function soleBatch(field: TableField, column: Column): Batch {
+  return { schema: { fields: [{ ...field, type: column.type }] }, length: column.length, columns: [column] }
+}
+
 /** Calls of a function that are under way at the same time. */
 const callsAtOnce = 4
 
@@ -55,14 +60,7 @@ export function deriving(
   if (definition.kind === 'computed') {
     const { name, type } = fields[0]!
     const expression = bindAssignment(definition.expression, name, type, schema, { clock })
-    const values = (rows: Batch) => {
-      const column = evaluate(expression, rows)
-      return {
-        schema: { fields: [{ ...fields[0]!, type: column.type }] },
-        length: rows.length,
-        columns: [column],
-      }
-    }
+    const values = (rows: Batch) => soleBatch(fields[0]!, evaluate(expression, rows))
     return { fields, inputs: expression.columns, expression, values }
   }
   const { input_columns, udf_name, udf_version } = definition.column

@@ -4,9 +4,11 @@ import { isValid } from '../arrow/column.js'
 import type { Schema } from '../arrow/types.js'
 import { quote, schemaMismatch } from '../errors.js'
 import { arrowSchema, type TableField, type TableSchema } from '../manifest/table-schema.js'
+import { Pacer } from '../primitives/pacer.js'
+import { evaluateInSteps } from '../query/evaluate-in-steps.js'
 import { conformBatch } from './conform.js'
 import { definitionOf, definitionText, isMaintained, withNulls } from './definitions.js'
-import { type Derivation, type Deriver, deriving, filledWith } from './derive.js'
+import { type Derivation, type Deriver, deriving, filledWith, soleBatch } from './derive.js'
 import type { FunctionCaller } from './functions.js'
 import type { NewValues } from './rewrite-rows.js'
 
@@ -73,8 +75,8 @@ export class MaintainedColumns {
     const isConcerned = this.#derivations.some(({ inputs }) => inputs.some(name => changed.includes(name)))
     // What follows from one that is filled again is in the list of those too.
     if (!isConcerned) return values
-    return async (source, hits) => {
-      const rows = conformBatch(await values(source, hits), this.incoming, 0)
+    return async (source, hits, pacer) => {
+      const rows = conformBatch(await values(source, hits, pacer), this.incoming, 0)
       return this.#complete(rows, changed, 0, signal)
     }
   }
@@ -88,9 +90,14 @@ export class MaintainedColumns {
   ): Promise<Batch> {
     const touched = new Set(changed ?? [])
     const columns = [...batch.columns]
-    for (const { fields, inputs, values } of this.#derivations) {
+    const pacer = new Pacer(signal)
+    for (const { fields, inputs, expression, values } of this.#derivations) {
       if (changed !== null && !inputs.some(name => touched.has(name))) continue
-      const made = await values({ ...batch, columns }, { firstRow, signal, caller: this.#caller })
+      const rows = { ...batch, columns }
+      const made =
+        expression === null
+          ? await values(rows, { firstRow, signal, caller: this.#caller })
+          : soleBatch(fields[0]!, (await evaluateInSteps([expression], rows, pacer))[0]!)
       const conformed = conformBatch(made, { fields }, firstRow)
       for (const [i, { name }] of fields.entries()) {
         columns[batch.schema.fields.findIndex(field => field.name === name)] = conformed.columns[i]!

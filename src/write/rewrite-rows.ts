@@ -19,7 +19,7 @@ import { type StageTarget, stageRows } from './stage.js'
 import { stageIds } from './stage-runs.js'
 
 /** The new values of some rows: all columns of the table, row by row. */
-export type NewValues = (source: RowSource, hits: RowHits) => Promise<Batch>
+export type NewValues = (source: RowSource, hits: RowHits, pacer: Pacer) => Promise<Batch>
 
 /** Where rows are written that come from another table. */
 export interface RowsElsewhere {
@@ -71,7 +71,7 @@ export class RewrittenRows {
     const { firstRow, rowsMax } = this.#elsewhere
     for (const stream of await streamsById(source, missing, pacer)) {
       const ids: Float64Array[] = []
-      const batches = newBatches(stream(), source, schema, newValues, ids)
+      const batches = newBatches(stream(), source, schema, newValues, ids, pacer)
       const staged = await stageRows(batches, schema, target, pacer.signal, rowsMax)
       let from = 0
       const joined = joinNumbers(Float64Array, ids)
@@ -95,9 +95,11 @@ async function* newBatches(
   schema: Schema,
   newValues: NewValues,
   ids: Float64Array[],
+  pacer: Pacer,
 ): AsyncGenerator<Batch> {
   for await (const chunk of chunks) {
     ids.push(chunk.ids)
-    yield conformBatch(await newValues(source, chunk.hits), schema, 0)
+    yield conformBatch(await newValues(source, chunk.hits, pacer), schema, 0)
+    await pacer.turn()
   }
 }

@@ -4,12 +4,12 @@ import { columnNotFound } from '../errors.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Request } from '../protocol/calls.js'
+import { evaluateInSteps } from '../query/evaluate-in-steps.js'
 import { parametersOf } from '../query/settle.js'
 import { madeFields, rowOffsetField, sourceSchema } from '../query/source.js'
 import { bindAssignment } from '../sql/binding/assign.js'
 import { type BindOptions, bindFilter } from '../sql/binding/bind.js'
 import type { BoundExpression } from '../sql/bound.js'
-import { evaluate } from '../sql/evaluate.js'
 import { checkSettable } from './maintained.js'
 import type { NewValues } from './rewrite-rows.js'
 
@@ -63,16 +63,17 @@ function bindUpdates(
  */
 export function updatedValues(schema: TableSchema, assignments: readonly Assignment[]): NewValues {
   const read = new Set(assignments.flatMap(({ value }) => value.columns))
-  const assigned = new Map(assignments.map(({ field, value }) => [field.id, value]))
-  const kept = schema.fields.filter(field => !assigned.has(field.id) || read.has(field.name))
+  const places = new Map(assignments.map(({ field }, i) => [field.id, i]))
+  const kept = schema.fields.filter(field => !places.has(field.id) || read.has(field.name))
   const made = madeFields.filter(({ name }) => read.has(name))
   const names = [...kept, ...made].map(({ name }) => name)
-  return async (source, hits) => {
+  const expressions = assignments.map(({ value }) => value)
+  return async (source, hits, pacer) => {
     const old = await source.batch(hits, names, false)
-    const columns = schema.fields.map(field => {
-      const value = assigned.get(field.id)
-      return value === undefined ? old.columns[names.indexOf(field.name)]! : evaluate(value, old)
-    })
+    const set = await evaluateInSteps(expressions, old, pacer)
+    const columns = schema.fields.map(
+      field => set[places.get(field.id) ?? -1] ?? old.columns[names.indexOf(field.name)]!,
+    )
     const fields = schema.fields.map((field, i) => ({ ...field, type: columns[i]!.type }))
     return { schema: { fields }, length: old.length, columns } satisfies Batch
   }

@@ -6,13 +6,13 @@ import { invalidInput, quote } from '../errors.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { Clock } from '../primitives/clock.js'
 import type { ViewQuery } from '../protocol/view-shapes.js'
+import { evaluateInSteps } from '../query/evaluate-in-steps.js'
 import { namesOf } from '../query/run.js'
 import { settleQuery } from '../query/settle.js'
 import { rowOffsetField } from '../query/source.js'
 import * as bind from '../sql/binding/bind.js'
 import { costOf } from '../sql/binding/cost.js'
 import type { BoundExpression } from '../sql/bound.js'
-import { evaluate } from '../sql/evaluate.js'
 import { schemaOfTable } from './conform.js'
 import type { NewValues } from './rewrite-rows.js'
 
@@ -55,9 +55,9 @@ export function bindView(
   return {
     schema: schemaOfTable({ fields }),
     filter: plan.filter,
-    async values(rows, hits) {
+    async values(rows, hits, pacer) {
       const old = await rows.batch(hits, names, false)
-      const columns = values.map(value => evaluate(value, old))
+      const columns = await evaluateInSteps(values, old, pacer)
       const made = fields.map((field, i) => ({ ...field, type: columns[i]!.type }))
       return { schema: { fields: made }, length: old.length, columns }
     },

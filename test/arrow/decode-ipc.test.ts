@@ -34,6 +34,14 @@ function schemaMessage(typeId: number, type: Part, children: Part[] = [], endian
 
 const item = table([text('item'), int8(1), int8(2), table([int32(32), int8(1)]), null, tables([])])
 
+/** A stream as it began before Arrow 0.15: no continuation, and the metadata filled up behind the length. */
+function legacy(modern: Uint8Array): Uint8Array {
+  const length = new DataView(modern.buffer, modern.byteOffset).getInt32(4, true)
+  const prefix = Buffer.alloc(4)
+  prefix.writeInt32LE(length + 4)
+  return Buffer.concat([prefix, modern.subarray(8, 8 + length), Buffer.alloc(4), modern.subarray(8 + length)])
+}
+
 async function* once(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
   yield* chunks
 }
@@ -66,6 +74,7 @@ describe('what is no Arrow body', () => {
       Buffer.from('{"id": [1, 2, 3]}'),
       /not an arrow stream: byte 0 should begin a message .* is 7b 22 69 64/,
     ],
+    ['a stream of the format before Arrow 0.15', legacy(stream), /the format before 0\.15/],
     ['one byte', Uint8Array.of(1), /cut off at byte 1/],
     ['an end of stream alone', Uint8Array.of(255, 255, 255, 255, 0, 0, 0, 0), /no schema before byte/],
     [

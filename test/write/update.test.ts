@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Batch } from '../../src/arrow/column.js'
 import { systemClock } from '../../src/primitives/clock.js'
+import { Pacer } from '../../src/primitives/pacer.js'
 import type { RowHits } from '../../src/query/hits.js'
 import type { RowSource } from '../../src/query/source.js'
 import { settleUpdate, updatedValues } from '../../src/write/update.js'
@@ -16,7 +17,7 @@ test('an update that is worked out again, on a layout that was stored and read b
   const old: Batch = { schema, length: 1, columns: [{ type: float64, values, ...plain }] }
   const source = { batch: async () => old } as unknown as RowSource
   for (const same of [schema, structuredClone(schema)]) {
-    const { columns } = await updatedValues(same, assignments)(source, {} as RowHits)
+    const { columns } = await updatedValues(same, assignments)(source, {} as RowHits, new Pacer())
     expect(columns[0]!.values![0]).toBe(16)
   }
 })

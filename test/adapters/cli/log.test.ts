@@ -85,3 +85,11 @@ test('no secret is in a line, however it came there, and nobody makes two lines 
     expect(line).toContain('[secret]')
   }
 })
+
+test.each(['text', 'json'] as const)('no control character reaches a terminal in a line of %s', format => {
+  const controls = Array.from({ length: 0xa0 }, (_, code) => String.fromCharCode(code)).join('')
+  const requestId = `${controls}\u2028\u2029\u009b31m`
+  const line = logged(format, { requestId, context: { [requestId]: requestId }, error: new Error(requestId) })
+  expect(line).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}]/u)
+  if (format === 'json') expect(JSON.parse(line).requestId).toBe(requestId)
+})

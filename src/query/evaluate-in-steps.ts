@@ -1,0 +1,29 @@
+/** Expressions over more rows than may be evaluated in one go. */
+import type { Batch, Column } from '../arrow/column.js'
+import { concatColumns } from '../arrow/concat.js'
+import { sliceBatch } from '../arrow/slice.js'
+import type { Pacer } from '../primitives/pacer.js'
+import type { BoundExpression } from '../sql/bound.js'
+import { evaluate } from '../sql/evaluate.js'
+import { inSteps, Steps } from './steps.js'
+
+/**
+ * Evaluates expressions for every row of a batch, a few milliseconds at a time. Between two steps the event loop turns, and the
+ * signal of `pacer` ends the work. Throws what `evaluate` throws.
+ */
+export async function evaluateInSteps(
+  values: readonly BoundExpression[],
+  batch: Batch,
+  pacer: Pacer,
+): Promise<Column[]> {
+  const pieces: Column[][] = []
+  for (const [from, to] of inSteps(batch.length, new Steps(values, batch.length), pacer)) {
+    const piece = to - from === batch.length ? batch : sliceBatch(batch, from, to - from)
+    pieces.push(values.map(value => evaluate(value, piece)))
+    await pacer.turn()
+  }
+  if (pieces.length === 0) return values.map(value => evaluate(value, batch))
+  return pieces.length === 1
+    ? pieces[0]!
+    : values.map((_, i) => concatColumns(pieces.map(piece => piece[i]!)))
+}
