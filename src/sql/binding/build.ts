@@ -19,6 +19,7 @@ import { type Bound, type CastNode, type IsNode, type LiteralNode, operandsOf } 
 import { evaluateSmallConstant } from '../evaluate.js'
 import { arithmeticSignature } from '../kernels/arithmetic.js'
 import { castable } from '../kernels/cast.js'
+import { listOf } from '../functions/signature.js'
 import { areComparable, mirrored } from '../kernels/compare.js'
 import { type Constants, distinctValues } from '../syntax/constant-list.js'
 import type { ArithmeticOp, CompareOp } from '../syntax/syntax.js'
@@ -133,6 +134,7 @@ export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpa
   ) {
     return fold(right.value === (op === '=') ? left : negated(left))
   }
+  if (elementType(left.type) !== null) return comparedWithList(op, left, right, at)
   const fitted = fitComparison(left.type, op, right)
   if (fitted === null) {
     // Two constants: the one on the left may be the text that is read as the other's date.
@@ -142,6 +144,44 @@ export function compared(op: CompareOp, left: Bound, right: Bound, at: SourceSpa
   }
   const constant: LiteralNode = { kind: 'literal', type: valueType(left.type), value: fitted.value }
   return fold({ kind: 'compare', type: boolType, op: fitted.op, left, right: constant })
+}
+
+/** A comparison of lists with a constant one, each of whose elements meets those of the other side as it was written. */
+function comparedWithList(op: CompareOp, left: Bound, right: LiteralNode, at: SourceSpan): Bound {
+  const equal = elementType(right.type) === null ? null : equalList(left.type, right)
+  if (equal === null && !areComparable(left.type, right.type)) throw notComparable(left, right, at)
+  const isEquality = op === '=' || op === '<>'
+  if (equal !== null || !isEquality) {
+    const constant = equal ?? exactList(right, at)
+    return fold({ kind: 'compare', type: boolType, op, left, right: constant })
+  }
+  // No list is less than the one without elements.
+  const empty: LiteralNode = { kind: 'literal', type: right.type, value: [] }
+  return fold({ kind: 'compare', type: boolType, op: op === '=' ? '<' : '>=', left, right: empty })
+}
+
+/** A list constant in the type of the lists it meets; null where none of those can be equal to it. */
+function equalList(type: DataType, literal: LiteralNode): LiteralNode | null {
+  const item = valueType(elementType(type)!)
+  const values: Scalar[] = []
+  for (const element of elementsOf(literal)) {
+    const isInner = elementType(item) !== null && element.value !== null
+    const value = element.value === null ? null : isInner ? equalList(item, element)?.value : equalValue(item, element)
+    if (value === undefined || (value === null && element.value !== null)) return null
+    values.push(value)
+  }
+  return { kind: 'literal', type: listOf(item), value: values }
+}
+
+/** A list constant of which every element is exactly what was written. */
+function exactList(literal: LiteralNode, at: SourceSpan): LiteralNode {
+  const common = unified(elementsOf(literal).map(withDigits))
+  const equal = common === null ? null : equalList(listOf(common.type), literal)
+  if (equal !== null) return equal
+  throw unsupported(`no list has the elements of ${describe(literal)} exactly`, {
+    hint: 'CAST the list to the type of the other side',
+    at,
+  })
 }
 
 /** `left IS NOT DISTINCT FROM right`: whether they are equal, where two NULLs are. */
@@ -164,9 +204,13 @@ export function membership(operand: Bound, members: readonly Bound[], at: Source
     if (isNull(member) || operand.type.kind === 'null') {
       hasNull = true
     } else if (!isLiteral(member) || !hasMembers(valueType(operand.type))) {
-      if (!areComparable(valueType(operand.type), valueType(member.type)))
+      const isList = isLiteral(member) && elementType(operand.type) !== null && elementType(member.type) !== null
+      const other = isList ? equalList(operand.type, member) : member
+      const isFitted = isList && other !== null
+      if (!isFitted && !areComparable(valueType(operand.type), valueType(member.type)))
         throw notComparable(operand, member, at)
-      others.push(isLiteral(member) ? (coerced(member, valueType(operand.type)) ?? member) : member)
+      if (other === null) continue
+      others.push(isLiteral(other) ? (coerced(other, valueType(operand.type)) ?? other) : other)
     } else {
       const value = equalValue(operand.type, member)
       if (value === null) throw notComparable(operand, member, at)

@@ -4,7 +4,7 @@ import { equalTypes } from '../../arrow/same-type.js'
 import type { DataType } from '../../arrow/types.js'
 import { type Bound, type CallNode, operandsOf } from '../bound.js'
 import { isLossless } from '../kernels/cast.js'
-import { valueType } from '../values/types.js'
+import { elementType, valueType } from '../values/types.js'
 
 export interface Cost {
   /** Roughly nanoseconds per row on one core; 1 is what comparing numbers with a constant takes. */
@@ -87,7 +87,7 @@ function ownWeight(node: Bound): number {
 
 function comparisonWeight(left: Bound, right: Bound): number {
   const [a, b] = [valueType(left.type), valueType(right.type)]
-  if (a.kind === 'interval' || b.kind === 'interval') return 100
+  if (a.kind === 'interval' || b.kind === 'interval' || elementType(a) !== null) return 100
   if (a.kind === 'decimal' || b.kind === 'decimal') return a.kind === b.kind ? 10 : 300
   const weight = isBytes(a) ? 6 : 1
   if (right.kind === 'literal') return weight

@@ -7,6 +7,7 @@
  *   through a double that cannot hold it.
  * - Decimals compare with integers, floats and other decimals exactly: a float is the number its bits say.
  * - Floats are totally ordered: NaN equals NaN and is greater than every number; -0 equals 0.
+ * - Lists compare by their elements (compare-lists.ts).
  * - utf8 compares by bytes, which is code point order.
  * - Kernels know nothing of nulls; `compareOperands` lays NULL over their result.
  */
@@ -32,6 +33,7 @@ import {
   wordCount,
   wordsOf,
 } from '../values/vector.js'
+import { compareLists } from './compare-lists.js'
 import { compareDecimals, compareDecimalsWithFloats, compareValues } from './compare-values.js'
 import { equalBytes } from './equal-bytes.js'
 import { spread } from './gather.js'
@@ -55,12 +57,13 @@ export const complement: Readonly<Record<CompareOp, CompareOp>> = {
   '>=': '<',
 }
 
-/** Whether values of the two types are compared: numbers, texts, bytes, bools, points in time, spans of it. */
+/** Whether values of the two types are compared: numbers, texts, bytes, bools, points in time, spans of it, lists of those. */
 export function areComparable(first: DataType, second: DataType): boolean {
   const [a, b] = [valueType(first), valueType(second)]
-  const isNested = (type: DataType) =>
-    elementType(type) !== null || type.kind === 'struct' || type.kind === 'map'
-  return !isNested(a) && !isNested(b) && commonType(a, b) !== null
+  const [itemA, itemB] = [elementType(a), elementType(b)]
+  if (itemA !== null && itemB !== null) return areComparable(itemA, itemB)
+  const isStruct = (type: DataType) => type.kind === 'struct' || type.kind === 'map'
+  return !isStruct(a) && !isStruct(b) && commonType(a, b) !== null
 }
 
 /** `left op right` for rows `0 .. length-1`. The two types are comparable and neither is a dictionary. */
@@ -78,12 +81,20 @@ export function compareOperands(
     const { isTrue, isNull } = compareOperands(op, { ...left, constant: false }, right, 1, null)
     return constantTruth(isNull?.[0] === 1 ? null : isTrue[0] === 1, length)
   }
+  if (elementType(left.column.type) !== null) {
+    return strictTruth(compareLists(op, left.column, right, length, rows, compareElements), [left, right], length)
+  }
   const bits =
     right.constant &&
     (equalTypes(left.column.type, right.column.type) || isFixedSize(left.column, right.column))
       ? compareWithConstant(op, left.column, right.column, length, rows)
       : compareColumns(op, left.column, spread(right, length), length, rows)
   return strictTruth(bits, [left, right], length)
+}
+
+function compareElements(op: CompareOp, a: Column, b: Column): Uint32Array {
+  const [left, right] = [a, b].map(column => ({ column, constant: false })) as [Operand, Operand]
+  return compareOperands(op, left, right, a.length, null).isTrue
 }
 
 /** A constant that meets a fixed-size binary column is held as plain binary. */

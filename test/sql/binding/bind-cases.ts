@@ -208,7 +208,7 @@ export const misfits: readonly (readonly [text: string, marks: string, code: num
   ["date '2021-13-01' = day", '^^^^^^^^^^^^^^^^^', 13, "'2021-13-01' is not a value of date32"],
   ['day = 1', '^^^^^^^', 20, 'cannot compare day (date32) with 1 (int64)'],
   ['st = 1', '^^^^^^', 0, 'are not compared'],
-  ['labels = labels', '^^^^^^^^^^^^^^^', 0, 'values of type list<utf8> are not compared'],
+  ['labels = 1', '^^^^^^^^^^', 20, 'cannot compare labels (list<utf8>) with 1 (int64)'],
   ['i64', '^^^', 20, 'a filter is a condition, not i64 (int64)'],
   ["'a'", '^^^', 20, "a filter is a condition, not 'a' (utf8)"],
   ['flag and i64', '         ^^^', 20, 'AND joins conditions, not i64 (int64)'],
