@@ -33,7 +33,7 @@ import { castColumn } from './kernels/cast.js'
 import { compareOperands } from './kernels/compare.js'
 import { decoded, truthPerRow } from './kernels/dictionary.js'
 import { choose, interleave, Patchwork, spread } from './kernels/gather.js'
-import { compileLike, type LikePattern, likeRows, matches } from './kernels/like.js'
+import { compileLike, type LikePattern, likeRows, matches, withBackslash } from './kernels/like.js'
 import { type Members, memberRows, membersOf } from './kernels/members.js'
 import {
   allRows,
@@ -382,29 +382,36 @@ function isLike(node: LikeNode, frame: Frame): Truth {
   const text = fold(operand.column)
   const pattern = plain(node.pattern, frame)
   const operands = [operand, pattern]
-  const wanted = fold(pattern.column)
+  const wanted = pattern.column
   if (!pattern.constant) {
     const texts = { column: text, constant: operand.constant }
-    return strictTruth(likeEach(texts, wanted, node.escape, rows), operands, length)
+    return strictTruth(likeEach(texts, wanted, node, rows), operands, length)
   }
   if (wanted.nullCount > 0) return constantTruth(null, length)
   let compiled = patterns.get(node)
   if (compiled === undefined) {
-    compiled = compileLike(scalarAt(wanted, 0) as string, node.escape)
+    compiled = compiledFor(node, scalarAt(wanted, 0) as string)
     patterns.set(node, compiled)
   }
   return strictTruth(likeRows(compiled, byteRowsOf(text), length, rows), operands, length)
 }
 
+/** The escape character is looked for in the pattern as it is written: `A` is none where that is `a`. */
+function compiledFor({ ignoreCase, escape: escapeCharacter }: LikeNode, pattern: string): LikePattern {
+  return ignoreCase
+    ? compileLike(withBackslash(pattern, escapeCharacter).toLowerCase(), '\\')
+    : compileLike(pattern, escapeCharacter)
+}
+
 /** LIKE with a pattern of its own for every row. */
-function likeEach(text: Operand, wanted: Column, escapeCharacter: string, rows: RowMask): Uint32Array {
+function likeEach(text: Operand, wanted: Column, node: LikeNode, rows: RowMask): Uint32Array {
   const { length } = wanted
   const out = new Uint32Array(wordCount(length))
   const { bytes, offsets } = byteRowsOf(text.column)
   for (let i = 0; i < length; i++) {
     const pattern = rows === null || bitAt(rows, i) ? scalarAt(wanted, i) : null
     if (pattern === null) continue
-    const compiled = compileLike(pattern as string, escapeCharacter)
+    const compiled = compiledFor(node, pattern as string)
     const row = text.constant ? 0 : i
     const isHit = matches(compiled, bytes, offsets[row]!, offsets[row + 1]!)
     if (isHit) out[i >>> 5]! |= 1 << (i & 31)

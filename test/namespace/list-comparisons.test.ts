@@ -85,7 +85,9 @@ function orderOf(a: readonly Item[], b: readonly Item[]): number {
 test('lists of any length compare element by element, then by length', async () => {
   const item = fc.constantFrom<Item>(0, 1, 2, null)
   const short = fc.array(item, { maxLength: 4 })
-  const long = fc.tuple(fc.integer({ min: 0, max: 40 }), short).map(([n, end]) => [...Array<Item>(n).fill(1), ...end])
+  const long = fc
+    .tuple(fc.integer({ min: 0, max: 40 }), short)
+    .map(([n, end]) => [...Array<Item>(n).fill(1), ...end])
   const list = fc.option(fc.oneof(short, long))
   const pairs = fc.sample(fc.tuple(list, list), { numRuns: 300, seed: 3 }) as [List, List][]
   const schema = { fields: [column('id', 'Int32'), column('a', 'List(Int8)'), column('b', 'List(Float64)')] }
@@ -114,4 +116,30 @@ test('lists of any length compare element by element, then by length', async () 
       expect(await idsIn(table, `b ${op} ${text}`)).toEqual(matching((_, b) => both(b, constant)))
     }
   }
+})
+
+test('what no element can equal is a member of no list', async () => {
+  const schema = { fields: [column('id', 'Int64'), column('l', 'List(Int64)'), column('f', 'Float64')] }
+  const rows = [{ id: 1n, l: [1n, 2n ** 53n], f: 1.5 }]
+  const table = await ns.createTable('members', rows, { schema })
+  const cases: readonly (readonly [string, boolean | null])[] = [
+    ['array_has(l, 1.5)', false],
+    ['NOT array_has(l, 1.5)', true],
+    ['array_has(l, NULL)', null],
+    ['array_has(l, 9007199254740993)', false],
+    ['array_has(l, 99999999999999999999)', false],
+    ['array_has(l, 9007199254740992)', true],
+    ['array_has_any(l, [9007199254740993, 0.5])', false],
+    ['array_has_any(l, [9007199254740992, 0.5])', true],
+    ['array_has_all(l, [1, 1.5])', false],
+    ['array_has_all([1, 9007199254740992, 0.5], l)', true],
+    ['array_position(l, 1.5) IS NULL', true],
+    ['array_has([1.5, 2], id)', false],
+    ['array_has([1, 1.5], f)', true],
+  ]
+  for (const [text, expected] of cases) {
+    const found = (await table.search().select({ x: text }).toArray()) as { x: unknown }[]
+    expect([text, found[0]!.x]).toEqual([text, expected])
+  }
+  await expect(idsIn(table, 'array_has(l, f)')).rejects.toMatchObject({ code: 20 })
 })

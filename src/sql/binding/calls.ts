@@ -1,5 +1,6 @@
 /** Calls of functions, their arguments bound: which function, whether it takes them, and in which types. */
 import { typeName } from '../../arrow/type-name.js'
+import type { DataType } from '../../arrow/types.js'
 import {
   cut,
   invalidInput,
@@ -10,11 +11,14 @@ import {
   shortList,
   unsupported,
 } from '../../errors.js'
-import type { Bound } from '../bound.js'
+import type { Bound, LiteralNode } from '../bound.js'
 import { functionNamed, functionNames, type SqlFunction } from '../functions/functions.js'
-import { valueType } from '../values/types.js'
-import { besideEachOther, coerced, fold } from './build.js'
-import { isLiteral } from './logic.js'
+import { listOf } from '../functions/signature.js'
+import { equalValue } from '../values/literal.js'
+import type { Scalar } from '../values/scalar.js'
+import { elementType, valueType } from '../values/types.js'
+import { besideEachOther, coerced, elementsOf, fold } from './build.js'
+import { isLiteral, isNull } from './logic.js'
 import { rewriteNames } from './rewrites.js'
 
 /** Arguments any call may have. */
@@ -41,9 +45,56 @@ export function knownFunction(name: string, at: SourceSpan): SqlFunction {
   })
 }
 
+/** Functions that ask which elements of one list, or which value, another list holds. */
+const memberFunctions: ReadonlySet<string> = new Set([
+  'array_has',
+  'array_has_any',
+  'array_has_all',
+  'array_position',
+])
+
+/**
+ * The arguments of a call that looks for members, a constant among them in the type of what it is compared with. What no
+ * value of that type equals is found in no list: it is NULL, which equals nothing.
+ */
+function withMembers(callee: SqlFunction, args: readonly Bound[]): readonly Bound[] {
+  const [list, wanted] = args
+  if (!memberFunctions.has(callee.name) || list === undefined || wanted === undefined) return args
+  if (isLiteral(wanted) && elementType(list.type) !== null) {
+    const member = memberOf(wanted, valueType(elementType(list.type)!))
+    return member === null ? args : args.with(1, member)
+  }
+  if (isLiteral(list) && elementType(list.type) !== null) {
+    const member = memberOf(list, valueType(elementType(wanted.type) ?? wanted.type))
+    return member === null ? args : args.with(0, member)
+  }
+  return args
+}
+
+/** A constant, or each element of a constant list, as a value of `type`; null where the two are not compared. */
+function memberOf(constant: LiteralNode, type: DataType): LiteralNode | null {
+  if (constant.value === null || constant.type.kind === 'null') return null
+  if (elementType(constant.type) === null) {
+    const value = equalValue(type, constant)
+    return value === null ? null : { kind: 'literal', type, value: value ?? null }
+  }
+  const values: Scalar[] = []
+  for (const element of elementsOf(constant)) {
+    const value = element.value === null ? undefined : equalValue(type, element)
+    if (value === null) return null
+    values.push(value ?? null)
+  }
+  return { kind: 'literal', type: listOf(type), value: values }
+}
+
 export function called(callee: SqlFunction, written: readonly Bound[], at: SourceSpan): Bound {
   checkCount(callee.name, written.length, callee.most, at)
-  const args = besideEachOther(written)
+  const args = withMembers(callee, besideEachOther(written))
+  if (callee.name === 'array_has' && args.length === 2 && isNull(args[1]!) && !isNull(written[1]!)) {
+    // Unlike a NULL that is written, what no list holds makes the call false.
+    const nothing: LiteralNode = { kind: 'literal', type: listOf(args[1]!.type), value: [null] }
+    return called(functionNamed('array_has_any')!, [args[0]!, nothing], at)
+  }
   const signature = callee.sign(
     args.map(arg => valueType(arg.type)),
     args.map(arg => (isLiteral(arg) ? arg.value : undefined)),

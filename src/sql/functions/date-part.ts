@@ -139,7 +139,7 @@ function partOf(
     case 'dow':
       return modulo(days + 4, 7)
     case 'isodow':
-      return modulo(days + 3, 7)
+      return modulo(days + 3, 7) + 1
     default:
       return partOfDate(days, part)
   }

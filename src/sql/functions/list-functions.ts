@@ -9,6 +9,7 @@ import {
   arrayHasAny,
   arrayLength,
   arrayPosition,
+  cardinality,
   elementOf,
   isEmptyList,
 } from './lists.js'
@@ -51,7 +52,7 @@ export const listFunctions: readonly SqlFunction[] = [
     kernel: arrayLength,
     aliases: ['list_length'],
   },
-  { name: 'cardinality', usage: 'cardinality(list)', sign: list(uint64), kernel: arrayLength },
+  { name: 'cardinality', usage: 'cardinality(list)', sign: list(uint64), kernel: cardinality },
   {
     name: 'empty',
     usage: 'empty(list)',

@@ -8,6 +8,7 @@ import { decoded } from '../kernels/dictionary.js'
 import { spread } from '../kernels/gather.js'
 import { memberRows } from '../kernels/members.js'
 import { allRows, strictTruth, strictValidity, type Truth } from '../kernels/truth.js'
+import { elementType } from '../values/types.js'
 import {
   bitAt,
   byteRowsOf,
@@ -22,12 +23,33 @@ import type { Call } from './call.js'
 import { keyOf, type ListIndex, listIndexOf, membersIn, numbered, placeFrom } from './list-index.js'
 import { numberOf, strictRows } from './operands.js'
 
-/** `array_length(list)` as int64, `cardinality(list)` as uint64. */
+/** `array_length(list)`. */
 export function arrayLength({ args, type, length }: Call): Column {
   const offsets = listOffsetsOf(spread(args[0]!, length))
-  const values = type.kind === 'int' && type.signed ? new BigInt64Array(length) : new BigUint64Array(length)
+  const values = new BigInt64Array(length)
   for (let i = 0; i < length; i++) values[i] = BigInt(offsets[i + 1]! - offsets[i]!)
   return columnOf(type, length, { values }, strictValidity(args, length))
+}
+
+/** `cardinality(list)`: how many elements the innermost lists have in all. */
+export function cardinality({ args, type, length }: Call): Column {
+  const counts = elementsPerRow(spread(args[0]!, length))
+  return columnOf(type, length, { values: BigUint64Array.from(counts, BigInt) }, strictValidity(args, length))
+}
+
+/** The innermost elements of each list; a list that is NULL has none. */
+function elementsPerRow(lists: Column): Float64Array {
+  const offsets = listOffsetsOf(lists)
+  const child = decoded(lists.children[0]!)
+  const inner = elementType(child.type) === null ? null : elementsPerRow(child)
+  const valid = validWords(lists)
+  const counts = new Float64Array(lists.length)
+  for (let i = 0; i < lists.length; i++) {
+    if (valid !== null && !bitAt(valid, i)) continue
+    if (inner === null) counts[i] = offsets[i + 1]! - offsets[i]!
+    else for (let k = offsets[i]!; k < offsets[i + 1]!; k++) counts[i]! += inner[k]!
+  }
+  return counts
 }
 
 /** `array_has(list, element)`: for a list that is the same in every row, whether the element is a member of it. */

@@ -110,9 +110,10 @@ function gcd(a: bigint, b: bigint): bigint {
 /** The largest n whose factorial is an int64. */
 const greatestFactorial = 20n
 
-/** `factorial(n)`: 1 for n below 2. */
+/** `factorial(n)`: a negative number has none. */
 export function factorial(call: Call): Column {
   return ofIntegers(call, n => {
+    if (n < 0n) throw invalidInput(`a negative number has no factorial: ${n}, in ${call.describe()}`)
     if (n > greatestFactorial) return 1n << 64n
     let product = 1n
     for (let factor = 2n; factor <= n; factor++) product *= factor

@@ -54,6 +54,19 @@ export type LikePattern =
   | { readonly shape: 'exact' | 'prefix' | 'suffix' | 'contains'; readonly needle: Needle }
   | { readonly shape: 'general'; readonly segments: readonly Segment[] }
 
+/** The same pattern with a backslash as its escape character, so that it can be brought to lower case. */
+export function withBackslash(pattern: string, escapeCharacter: string): string {
+  if (escapeCharacter === '\\') return pattern
+  const characters = [...pattern]
+  let text = ''
+  for (let i = 0; i < characters.length; i++) {
+    const isEscape = characters[i] === escapeCharacter
+    if (isEscape && i + 1 < characters.length) i++
+    text += isEscape || characters[i] === '\\' ? `\\${characters[i]}` : characters[i]
+  }
+  return text
+}
+
 /** Throws code 13 for a pattern that is too long. */
 export function compileLike(pattern: string, escapeCharacter: string): LikePattern {
   if (pattern.length > maxLength) {

@@ -287,7 +287,9 @@ class Parser extends Reader {
         : call
     }
     if (token.kind === 'string' && typedLiterals.has(keyword)) {
-      return this.#typedLiteral({ name: name.name.toLowerCase(), args: [], at: name.at })
+      // A text of more than microseconds keeps them: nothing that is written is dropped.
+      const args = keyword === 'TIMESTAMP' && /\.\d{7}/.test(token.value) ? [9] : []
+      return this.#typedLiteral({ name: name.name.toLowerCase(), args, at: name.at })
     }
     if (keyword === 'INTERVAL' && (token.kind === 'string' || isNumber(token.kind)))
       return this.#interval(start)

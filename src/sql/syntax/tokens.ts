@@ -32,6 +32,7 @@ const strangers: Readonly<Record<string, string>> = {
   '>>': 'bitwise operators are not part of this dialect',
   '^': 'bitwise operators are not part of this dialect',
   '!': 'write NOT or <>',
+  '@': 'write array_has_all(list, list), or array_has_any',
   '{': 'write a list as [1, 2]; structs are made by functions',
   $: 'a parameter is written $1, counting from 1',
   ':': 'a parameter is written :name; lists have no slices',

@@ -93,8 +93,8 @@ export function limitError({ kind, name, at }: NumberLimit): SheafError {
         hint: 'pass a bigint; beside a float column, or in CAST(.. AS double), a number is the double it is',
         at,
       })
-    : invalidInput(`${name} has more digits than any type holds: it can be compared with columns only`, {
-        hint: `a decimal has at most ${maxDigits[256]} digits; CAST(.. AS double) gives the nearest double`,
+    : invalidInput(`${name} is a value of no type: it can only be compared with columns of numbers`, {
+        hint: `a decimal has at most ${maxDigits[256]} digits, and doubles end at 1.8e308`,
         at,
       })
 }

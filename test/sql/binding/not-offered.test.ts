@@ -1,0 +1,31 @@
+/** What other dialects have and this one has not is refused, with what to write instead. */
+import { expect, test } from 'vitest'
+import { bindExpression } from '../../../src/sql/binding/bind.js'
+import { parseExpression } from '../../../src/sql/syntax/parse.js'
+import { parseArrowType } from '../../../src/sql/values/arrow-type.js'
+
+const fields = [
+  { name: 'l', type: parseArrowType('List(Int64)')!, nullable: true },
+  { name: 'i', type: parseArrowType('Int64')!, nullable: true },
+  { name: 't', type: parseArrowType('Timestamp(Microsecond, None)')!, nullable: true },
+]
+
+test.each([
+  ['l[1:2]', 13, 'lists have no slices'],
+  ['i & 1 = 1', 13, 'bitwise operators are not part of this dialect'],
+  ['i | 1 = 1', 13, 'bitwise operators are not part of this dialect'],
+  ['i ^ 1 = 1', 13, 'bitwise operators are not part of this dialect'],
+  ['i << 1 = 1', 13, 'bitwise operators are not part of this dialect'],
+  ['l @> [1]', 13, 'write array_has_all(list, list)'],
+  ['l || [1]', 20, 'write text || text'],
+  ['array_has([l], [1])', 20, 'write array_has(list, element)'],
+  ["date_bin('15 minutes', t)", 20, "write date_bin(INTERVAL '15 minutes', timestamp)"],
+  ["TIMESTAMPTZ '2026-01-01'", 13, 'did you mean TIMESTAMP?'],
+  ["t AT TIME ZONE 'UTC'", 13, 'there is no AT TIME ZONE'],
+  ['EXTRACT("year" FROM t)', 13, 'write EXTRACT(YEAR FROM x)'],
+  ['(1, 2) = (1, 2)', 13, 'a list is written [1, 2]'],
+] as const)('%s', (text, code, hint) => {
+  expect(() => bindExpression(parseExpression(text), { fields })).toThrow(
+    expect.objectContaining({ code, hint: expect.stringContaining(hint) }),
+  )
+})
