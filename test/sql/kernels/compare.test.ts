@@ -297,7 +297,8 @@ test.each([
   ['Boolean', 'Int64'],
   ['Date32', 'Int64'],
   ['Date32', 'Time32(Second)'],
-  ['List(Int64)', 'List(Int64)'],
+  ['List(Int64)', 'List(Utf8)'],
+  ['List(Int64)', 'Int64'],
   ['Decimal128(10, 2)', 'Utf8'],
 ])('%s and %s are not compared', (a, b) => {
   expect(areComparable(typeOf(a), typeOf(b))).toBe(false)
