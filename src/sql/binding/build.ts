@@ -17,9 +17,9 @@ import {
 } from '../../errors.js'
 import { type Bound, type CastNode, type IsNode, type LiteralNode, operandsOf } from '../bound.js'
 import { evaluateSmallConstant } from '../evaluate.js'
+import { listOf } from '../functions/signature.js'
 import { arithmeticSignature } from '../kernels/arithmetic.js'
 import { castable } from '../kernels/cast.js'
-import { listOf } from '../functions/signature.js'
 import { areComparable, mirrored } from '../kernels/compare.js'
 import { type Constants, distinctValues } from '../syntax/constant-list.js'
 import type { ArithmeticOp, CompareOp } from '../syntax/syntax.js'
@@ -166,7 +166,8 @@ function equalList(type: DataType, literal: LiteralNode): LiteralNode | null {
   const values: Scalar[] = []
   for (const element of elementsOf(literal)) {
     const isInner = elementType(item) !== null && element.value !== null
-    const value = element.value === null ? null : isInner ? equalList(item, element)?.value : equalValue(item, element)
+    const value =
+      element.value === null ? null : isInner ? equalList(item, element)?.value : equalValue(item, element)
     if (value === undefined || (value === null && element.value !== null)) return null
     values.push(value)
   }
@@ -204,7 +205,8 @@ export function membership(operand: Bound, members: readonly Bound[], at: Source
     if (isNull(member) || operand.type.kind === 'null') {
       hasNull = true
     } else if (!isLiteral(member) || !hasMembers(valueType(operand.type))) {
-      const isList = isLiteral(member) && elementType(operand.type) !== null && elementType(member.type) !== null
+      const isList =
+        isLiteral(member) && elementType(operand.type) !== null && elementType(member.type) !== null
       const other = isList ? equalList(operand.type, member) : member
       const isFitted = isList && other !== null
       if (!isFitted && !areComparable(valueType(operand.type), valueType(member.type)))

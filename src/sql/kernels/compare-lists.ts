@@ -5,14 +5,7 @@
 import type { Column } from '../../arrow/column.js'
 import { takeColumn } from '../../arrow/take.js'
 import type { CompareOp } from '../syntax/syntax.js'
-import {
-  bitAt,
-  listOffsetsOf,
-  type Operand,
-  type RowMask,
-  validWords,
-  wordCount,
-} from '../values/vector.js'
+import { bitAt, listOffsetsOf, type Operand, type RowMask, validWords, wordCount } from '../values/vector.js'
 import { decoded } from './dictionary.js'
 
 /** Compares the elements at the same places of two columns of one length: a bit for each pair, NULL where either is. */

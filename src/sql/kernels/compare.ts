@@ -82,7 +82,11 @@ export function compareOperands(
     return constantTruth(isNull?.[0] === 1 ? null : isTrue[0] === 1, length)
   }
   if (elementType(left.column.type) !== null) {
-    return strictTruth(compareLists(op, left.column, right, length, rows, compareElements), [left, right], length)
+    return strictTruth(
+      compareLists(op, left.column, right, length, rows, compareElements),
+      [left, right],
+      length,
+    )
   }
   const bits =
     right.constant &&
