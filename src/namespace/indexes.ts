@@ -15,7 +15,7 @@ import type { TextOptions } from '../indexes/text/options.js'
 import { isVectorKind, vectorKinds } from '../indexes/vector/kind.js'
 import { endedOp } from '../jobs/job-op.js'
 import { findField, findFieldById, typeOf } from '../manifest/field-node.js'
-import type { Layout } from '../manifest/layout.js'
+import { countRows, type Layout } from '../manifest/layout.js'
 import type { RecentChange } from '../manifest/recent-changes.js'
 import { familyOf, featuresOfKinds, type IndexKind, indexesFeature } from '../manifest/table-index.js'
 import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
@@ -110,13 +110,13 @@ function checkFamily(request: CreateIndexRequest, kind: IndexKind): void {
 
 /** The column of a request, and what is said of its vectors or texts. Throws code 12 for a column there is not, 13 for one that has no such values. */
 function indexableField(
-  { schema }: Layout,
+  layout: Layout,
   request: CreateIndexRequest,
   kind: IndexKind,
   analyzers: Analyzers,
 ): Pick<IndexSpec, 'field' | 'vector' | 'text'> {
   const { column } = request
-  const chain = findField(schema, column)
+  const chain = findField(layout.schema, column)
   const { id: field } = chain.at(-1)!
   const type = typeOf(chain.at(-1)!)
   if (isVectorKind(kind)) {
@@ -124,7 +124,7 @@ function indexableField(
     if (chain.length > 1) {
       throw unsupported(`vectors inside of structs are not searched, nor indexed: ${quote(column)}`)
     }
-    return { field, vector: vectorDefinition(kind, request, type) }
+    return { field, vector: vectorDefinition(kind, request, type, countRows(layout)) }
   }
   if (isTextKind(kind)) {
     if (!holdsText(type)) throw holdsNoText(column, type)

@@ -39,7 +39,7 @@ interface AnyVectorOptions extends AnyIndexOptions {
    * uint8 under `IVF_FLAT`.
    */
   readonly distanceType?: Metric
-  /** Partitions, 1 to 65,536. Default: about the square root of the rows; 1 where a graph joins them. */
+  /** Partitions, 1 to 65,536, at most as many as the table has rows. Default: about the square root of the rows; 1 where a graph joins them. */
   readonly partitions?: number
   /** Rows of a partition on average, instead of `partitions`. */
   readonly targetPartitionSize?: number
@@ -50,7 +50,7 @@ interface AnyVectorOptions extends AnyIndexOptions {
 }
 
 interface ProductOptions {
-  /** Parts that vectors are cut into, each kept as one code: 1 to the dimension. Default: an eighth of that. */
+  /** Parts that vectors are cut into, each kept as one code: a divisor of the dimension. Default: an eighth of the dimension, rounded up. */
   readonly subVectors?: number
   /** Bits of a code: 4 or 8 (default). */
   readonly bits?: number

@@ -53,11 +53,12 @@ const bitsOfKind: Readonly<Record<VectorKind, readonly number[]>> = {
   IVF_HNSW_PQ: [4, 8],
 }
 
-/** Throws code 13 for what does not go together. `type`: of the column. */
+/** Throws code 13 for what does not go together. `type`: of the column. `rows`: live rows of the table. */
 export function vectorDefinition(
   kind: VectorKind,
   request: CreateIndexRequest,
   type: DataType & { readonly kind: 'fixed_size_list' },
+  rows: number,
 ): VectorDefinition {
   const metric = request.distance_type ?? 'l2'
   if (metric === 'hamming') checkBits(kind, request.column, type)
@@ -76,9 +77,19 @@ export function vectorDefinition(
       { hint: 'give one of them' },
     )
   }
-  if (num_sub_vectors !== undefined && num_sub_vectors > type.size) {
+  // A table that has no rows yet may get as many.
+  if (num_partitions !== undefined && rows > 0 && num_partitions > rows) {
     throw invalidInput(
-      `num_sub_vectors must be an integer from 1 to ${type.size}, the dimension of column ${quote(request.column)}, got ${num_sub_vectors}`,
+      `num_partitions must be at most ${rows}, the rows of the table, got ${num_partitions}`,
+      {
+        hint: 'leave it out: then it follows from the number of rows',
+      },
+    )
+  }
+  if (num_sub_vectors !== undefined && type.size % num_sub_vectors !== 0) {
+    throw invalidInput(
+      `num_sub_vectors must divide ${type.size}, the dimension of column ${quote(request.column)}, got ${num_sub_vectors}`,
+      { hint: `it may be ${divisorsNear(num_sub_vectors, type.size).join(' or ')}` },
     )
   }
   const bits = bitsOfKind[kind]
@@ -87,6 +98,15 @@ export function vectorDefinition(
   }
   const kept = given.filter(name => name !== 'bits' || bits.length > 1)
   return { metric, ...Object.fromEntries(kept.map(name => [name, request[wireNames[name]]])) }
+}
+
+/** The greatest divisor of `size` below `count`, and the least above it. */
+function divisorsNear(count: number, size: number): readonly number[] {
+  let below = Math.min(count, size)
+  while (size % below !== 0) below--
+  let above = count
+  while (above < size && size % above !== 0) above++
+  return above <= size && above !== below ? [below, above] : [below]
 }
 
 /** What counts bits keeps them as they are. */

@@ -207,3 +207,26 @@ test.each(['IVF_FLAT', 'IVF_SQ', 'IVF_PQ', 'IVF_RQ', 'IVF_HNSW_FLAT', 'IVF_HNSW_
     expect(right / (10 * queries.length)).toBeGreaterThanOrEqual(0.95)
   },
 )
+
+test('parameters that do not hold are refused, and the error names what would', async () => {
+  const ns = await connect('memory://')
+  const rows = Array.from({ length: 300 }, (_, id) => ({
+    id,
+    v: Float32Array.from({ length: 32 }, (_, i) => Math.sin(id * 31 + i)),
+  }))
+  const table = await ns.createTable('t', rows)
+  await expect(table.createIndex('v', { type: 'IVF_PQ', subVectors: 7 })).rejects.toMatchObject({
+    code: 13,
+    message: 'num_sub_vectors must divide 32, the dimension of column "v", got 7',
+    hint: 'it may be 4 or 8',
+  })
+  for (const type of ['IVF_FLAT', 'IVF_HNSW_SQ'] as const) {
+    await expect(table.createIndex('v', { type, partitions: 5000 })).rejects.toMatchObject({
+      code: 13,
+      message: 'num_partitions must be at most 300, the rows of the table, got 5000',
+    })
+  }
+  await table.createIndex('v', { type: 'IVF_PQ', subVectors: 8, partitions: 300, waitTimeoutMs: 60_000 })
+  expect((await table.search(rows[7]!.v).limit(1).select(['id']).toArray())[0]!.id).toBe(7)
+  await ns.close()
+})

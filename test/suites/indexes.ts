@@ -125,7 +125,17 @@ export function indexSuite({ name, open }: Door): void {
         { column: 'vector', index_type: 'IVF_PQ', num_sub_vectors: 3 },
         {
           code: 13,
-          message: 'num_sub_vectors must be an integer from 1 to 2, the dimension of column "vector", got 3',
+          message: 'num_sub_vectors must divide 2, the dimension of column "vector", got 3',
+          hint: 'it may be 2',
+        },
+      ],
+      [
+        { column: 'vector', index_type: 'IVF_PQ', num_partitions: 5000 },
+        {
+          code: 13,
+          message: expect.stringMatching(
+            /^num_partitions must be at most \d+, the rows of the table, got 5000$/,
+          ),
         },
       ],
       [
