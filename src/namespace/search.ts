@@ -113,7 +113,7 @@ export class Search<R extends object = Row> {
   /**
    * The order of the rows, by the first key, equal ones by the next: columns of the answer or of the table. NULL is last
    * unless `nullsFirst` says otherwise, NaN the greatest number, text in the order of its code points. Equal rows stay in
-   * row order, those of a search in the order in which the search ranks them. Beside a text or a `distanceRange` all rows that match are
+   * row order. Beside a text or a `distanceRange` all rows that match are
    * ordered, and `limit` counts the first of them; the nearest rows of a vector without a range are refused.
    */
   orderBy(...keys: readonly (string | Order)[]): Search<R> {

@@ -91,6 +91,31 @@ export function joinHits(groups: readonly RowHits[]): RowHits {
   return { ...groups[0]!, partOf: join(hits => hits.partOf!), offsets: join(hits => hits.offsets) }
 }
 
+/** Hits in any order, each row once, in that of the rows. `placeOf`: a number for each part, ascending in the order of the rows. */
+export function* inRowOrder(hits: RowHits, placeOf: (part: Part) => number, pacer: Pacer): Waits<RowHits> {
+  const { parts, partOf, offsets } = hits
+  if (partOf === null) return hits
+  // A part may be there several times.
+  const places = parts.map(placeOf)
+  const ranks = new Map([...new Set(places)].sort((a, b) => a - b).map((place, rank) => [place, rank]))
+  const rankOf = Uint32Array.from(places, place => ranks.get(place)!)
+  const starts = new Uint32Array(ranks.size + 1)
+  for (let i = 0; i < partOf.length; i++) starts[rankOf[partOf[i]!]! + 1]! += 1
+  for (let rank = 0; rank < ranks.size; rank++) starts[rank + 1]! += starts[rank]!
+  const next = starts.slice()
+  const order = new Uint32Array(partOf.length)
+  for (let i = 0; i < partOf.length; i++) order[next[rankOf[partOf[i]!]!]!++] = i
+  for (let rank = 0; rank < ranks.size; rank++) {
+    const own = order.slice(starts[rank], starts[rank + 1])
+    const keys = new Float64Array(own.length)
+    for (let i = 0; i < own.length; i++) keys[i] = offsets[own[i]!]! * own.length + i
+    keys.sort()
+    for (let i = 0; i < own.length; i++) order[starts[rank]! + i] = own[keys[i]! % own.length]!
+    if (pacer.due()) yield pacer.pause()
+  }
+  return pickHits(hits, order)
+}
+
 /** Hits `from .. to`. */
 export function sliceHits(hits: RowHits, from: number, to: number): RowHits {
   const { parts, partOf, offsets, made } = hits

@@ -102,7 +102,7 @@ export interface Plan {
   readonly from: number
   /**
    * Which rows offset and limit count: those that the search finds, the best first, or those of the answer. Groups, distinct rows and
-   * an order are made of all rows that match, so offset and limit count rows of the answer.
+   * an order are made of all rows that match, in row order, so offset and limit count rows of the answer.
    */
   readonly counted: 'found' | 'answer'
   /** Rows to skip. */

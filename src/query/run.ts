@@ -9,12 +9,13 @@ import { evaluate, selectRows } from '../sql/evaluate.js'
 import type { Part } from '../table/table-reader.js'
 import { candidates, matchingRows } from './filter.js'
 import { fused } from './fuse.js'
-import { pickHits, type RowHits, sliceHits, unmade } from './hits.js'
+import { inRowOrder, pickHits, type RowHits, sliceHits, unmade } from './hits.js'
 import { isRanked, type Plan } from './plan.js'
 import { searchExact } from './search-exact.js'
 import { searchNear } from './search-near.js'
 import type { RowSource } from './source.js'
 import { inSteps, Steps } from './steps.js'
+import { rowPlace } from './text-rows.js'
 
 export interface Run {
   readonly plan: Plan
@@ -93,13 +94,17 @@ export function enoughFor(plan: Plan): number {
   return isWhole ? Number.POSITIVE_INFINITY : offset + limit
 }
 
-/** The rows that fit best, as many as are asked for, or all that match. A filter that comes after the search thins them out. */
+/**
+ * The rows that fit best, as many as are asked for; or where those of the answer are counted, all that match, in row order: what is read of
+ * them then is read part by part. A filter that comes after the search thins them out.
+ */
 export function rankedRows(plan: Plan, source: RowSource, pacer: Pacer): Soon<RowHits> {
   return begun(finding(plan, source, pacer))
 }
 
 function* finding(plan: Plan, source: RowSource, pacer: Pacer): Waits<RowHits> {
-  const { filter, filterFirst, search, text, fusion } = plan
+  const { filter, filterFirst, search, text, fusion, counted } = plan
+  const { reader } = source
   const before = filterFirst ? filter : null
   const after = filterFirst ? null : filter
   const { meter } = source
@@ -119,10 +124,14 @@ function* finding(plan: Plan, source: RowSource, pacer: Pacer): Waits<RowHits> {
     if (near !== null && fusion !== null) {
       // What is filtered afterwards are all rows that were found.
       const most = after === null ? to : Number.POSITIVE_INFINITY
-      found = yield* fused(near, found, fusion, most, source.reader, pacer)
+      found = yield* fused(near, found, fusion, most, reader, pacer)
     }
   }
   assert(found !== null, 'rows that are ranked are searched by something')
+  if (counted === 'answer' && near !== null) {
+    const placeOf = ({ fragment, first }: Part) => rowPlace(reader.placeOf(fragment.id)!, first)
+    found = yield* inRowOrder(found, placeOf, pacer)
+  }
   if (after === null) return sliceHits(found, from, found.offsets.length)
   const thinned = () => thinnedOut(found, after, from, to, source, pacer)
   return yield* arrival(meter === null ? thinned() : meter.within('thin', thinned, rowsIn))

@@ -45,7 +45,7 @@ const fewRows = 32
 /** Rows ranked between two looks at the clock. */
 const rankedAtOnce = 8192
 
-/** The `limit` living rows with the best scores that pass `filter` (Infinity: all that match); equal ones by row id. */
+/** The `limit` living rows with the best scores that pass `filter`, equal ones by row id. Infinity: all that match, in row order. */
 export function searchText(
   search: TextSearch,
   filter: BoundExpression | null,
@@ -223,14 +223,15 @@ class TextRun {
     return (bm25.k1 + 1) * inverseFrequency(Math.min(having, docs), docs)
   }
 
-  /** The best `limit` of some rows, equal ones by row id. */
+  /** The best `limit` of some rows, equal ones by row id; Infinity: all of them, in row order. */
   *#ranked(rows: ScoredPlaces, limit: number): Waits<RowHits> {
     const { reader } = this.#source
-    const { places, scores } = bestOf(rows, limit)
+    const isAll = limit === Number.POSITIVE_INFINITY
+    const { places, scores } = isAll ? rows : bestOf(rows, limit)
     const parts = new Parts()
     // Any number of rows may be wanted, or be as good as the last one wanted: they are ranked some at a time.
     const lists: RankedHits[] = []
-    const room = Math.min(places.length, rankedAtOnce)
+    const room = isAll ? places.length : Math.min(places.length, rankedAtOnce)
     const partOf = new Uint32Array(room)
     const offsets = new Uint32Array(room)
     const distances = new Float32Array(room)
@@ -258,8 +259,11 @@ class TextRun {
       }
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
-    lists.push(ranked({ partOf, offsets, distances }, limit, parts, count))
-    const best = yield* mergeHits(parts, lists, limit, this.#pacer)
+    let best: RankedHits = { partOf, offsets, distances }
+    if (!isAll) {
+      lists.push(ranked(best, limit, parts, count))
+      best = yield* mergeHits(parts, lists, limit, this.#pacer)
+    }
     const values = best.distances
     for (let i = 0; i < values.length; i++) values[i] = 0 - values[i]!
     const made = [{ name: madeBySearch.score, values }]

@@ -96,8 +96,7 @@ const queries: Readonly<Record<string, (table: Table) => Search<object>>> = {
     text('ape', ['body'])(table).select({ n: 'id', s: '_score' }).orderBy({ column: 'n', ascending: false }),
   'groups of what was found': table =>
     text('ape bee', ['body'])(table)
-      .limit(200)
-      .select({ k: 'id % 3', best: 'max(_score)' })
+      .select({ k: 'id % 3', n: 'count(*)', best: 'max(_score)' })
       .groupBy('id % 3'),
   highlights: table =>
     text('ape bee', ['body', 'title'])(table).highlight({ escape: 'html', snippetLength: 20 }),
@@ -106,6 +105,15 @@ const queries: Readonly<Record<string, (table: Table) => Search<object>>> = {
       .search([1, 2])
       .fullText('ape', { columns: ['body'] })
       .limit(40),
+  'a page of a hybrid search': table =>
+    table
+      .search([1, 2])
+      .fullText('ape', { columns: ['body'] })
+      .fuse({ candidates: 60 })
+      .offset(20)
+      .limit(7),
+  'groups of a range of distances': table =>
+    table.search([1, 2]).distanceRange(0, 1e6).select({ k: 'id % 3', n: 'count(*)' }).groupBy('id % 3'),
   'hybrid by weight': table =>
     table
       .search([1, 2])
