@@ -2,6 +2,7 @@
  * The fold: what each operation in the log does to the state. Synchronous, pure, O(change); it never refuses.
  * The writer proved every entry valid before its slot was appended, so a failed assertion here is corruption.
  */
+import { slotOfCheckpoint } from '../commit/checkpoints.js'
 import type { Entry, Genesis, Machine, Position } from '../commit/machine.js'
 import { packsFeature } from '../commit/packs.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
@@ -17,6 +18,8 @@ import { buildsAfterChange, buildsAfterJob } from './index-builds.js'
 import {
   type AttachOp,
   type CatalogOp,
+  type CheckpointOp,
+  checkpointsFeature,
   type DeclareOp,
   type DropOp,
   type DroppedOp,
@@ -46,7 +49,7 @@ import {
 
 /** The catalog as the meaning of a log. */
 export const catalogMachine: Machine<CatalogState> = {
-  features: new Set([movesFeature, sweepFeature, packsFeature, ...indexFeatures]),
+  features: new Set([movesFeature, sweepFeature, packsFeature, checkpointsFeature, ...indexFeatures]),
   initial: (genesis: Genesis) => emptyState(genesis.root),
   apply(state, entry, at) {
     const applied = applyOps(state, entry.ops as unknown as readonly CatalogOp[], entry.txn, at)
@@ -69,6 +72,8 @@ export function applyOps(
 
 /** Enough rewriting of fragments that the next layout is better read from a stored one (STORAGE S19). */
 const changesPerLayout = 64
+/** One more than is needed, should it be damaged. */
+const keptCheckpoints = 2
 
 function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position): CatalogState {
   switch (op.op) {
@@ -96,6 +101,8 @@ function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position):
       return applyExpire(state, op, at)
     case 'sweep':
       return applySweep(state, op, at)
+    case 'checkpoint':
+      return applyCheckpoint(state, op, at)
     case 'version':
       return applyVersion(state, op)
     case 'view':
@@ -251,6 +258,15 @@ function applyExpire(state: CatalogState, { t, runs }: ExpireOp, { slot }: Posit
 function applySweep(state: CatalogState, { floor }: SweepOp, { ts }: Position): CatalogState {
   assert(floor > state.sweep.floor, `a sweep at slot ${floor} follows one at slot ${state.sweep.floor}`)
   return { ...state, sweep: { floor, ts }, expired: state.expired.dropWhile(({ slot }) => slot <= floor) }
+}
+
+function applyCheckpoint(state: CatalogState, { name }: CheckpointOp, at: Position): CatalogState {
+  const slot = slotOfCheckpoint(name)
+  const last = state.checkpoints.at(-1)
+  assert(slot !== null && slot < at.slot, `${quote(name)} is no checkpoint of an earlier slot`)
+  assert(last === undefined || slot >= last.at, `${name} was written before slot ${last?.at} named another`)
+  const checkpoints = [...state.checkpoints, { name, slot, at: at.slot }].slice(-keptCheckpoints)
+  return { ...state, checkpoints }
 }
 
 function applyVersion(state: CatalogState, { t, v, kind }: VersionOp): CatalogState {

@@ -13,6 +13,7 @@ import {
   type Expired,
   emptyState,
   type Job,
+  type KeptCheckpoint,
   type KeyedCommit,
   type NamespaceNode,
   newNamespace,
@@ -40,6 +41,7 @@ type Item =
   | { readonly failed: string; readonly builds: readonly FailedBuild[] }
   | { readonly expired: Expired }
   | { readonly sweep: SweepMark }
+  | { readonly kept: KeptCheckpoint }
 
 export function* saveState(state: CatalogState): Generator<string> {
   for (const item of items(state)) yield JSON.stringify(item)
@@ -56,6 +58,7 @@ function* items(state: CatalogState): Generator<Item> {
   for (const [failed, builds] of state.failedBuilds) yield { failed, builds }
   for (const expired of state.expired) yield { expired }
   if (state.sweep.floor > 0) yield { sweep: state.sweep }
+  for (const kept of state.checkpoints) yield { kept }
 }
 
 /** Every field by name: see `withVersion` (catalog/state). */
@@ -87,6 +90,7 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
   const namespacesIn = new Map<string, PersistentMap<true>>()
   let { tables, detached, external, following, drops, keys, jobs, notes, failedBuilds, expired, sweep } =
     empty
+  let { checkpoints } = empty
 
   const headOf = (item: StoredHead): TableHead => {
     if (item.external) external = external.set(item.location, item.uuid)
@@ -112,6 +116,7 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
     else if ('failed' in item) failedBuilds = failedBuilds.set(item.failed, item.builds)
     else if ('expired' in item) expired = expired.push(item.expired)
     else if ('sweep' in item) sweep = item.sweep
+    else if ('kept' in item) checkpoints = [...checkpoints, item.kept]
     else throw corrupted(`a checkpoint holds an item this version does not know: ${text.slice(0, 80)}`)
   }
   const end = (): CatalogState => {
@@ -140,6 +145,7 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
       failedBuilds,
       expired,
       sweep,
+      checkpoints,
     }
   }
   return { add, end }

@@ -120,6 +120,19 @@ export interface SweepOp {
   readonly floor: number
 }
 
+/**
+ * A checkpoint counts: it was written on a state in which the checkpoints that count were the same as before this entry. The
+ * two newest of these stay, with everything they name.
+ */
+export interface CheckpointOp {
+  readonly op: 'checkpoint'
+  /** The name of its file in `_ckpt/`. */
+  readonly name: string
+}
+
+/** What readers of a checkpoint must know where the log names checkpoints. */
+export const checkpointsFeature = 'checkpoints'
+
 /** What readers of a checkpoint must know where versions expired or a floor was set. */
 export const sweepFeature = 'sweep'
 
@@ -146,6 +159,7 @@ export type CatalogOp =
   | ShowsOp
   | ExpireOp
   | SweepOp
+  | CheckpointOp
   | TxnOp
   | JobOp
   | VersionOp

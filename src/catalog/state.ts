@@ -107,6 +107,14 @@ export interface SweepMark {
   readonly ts: number
 }
 
+/** A checkpoint that the log names. */
+export interface KeptCheckpoint {
+  readonly name: string
+  /** The slot that it holds the fold of, and the later one that names it. */
+  readonly slot: number
+  readonly at: number
+}
+
 export interface CatalogState {
   readonly root: string
   /** By path key; the root namespace is always there. */
@@ -131,6 +139,8 @@ export interface CatalogState {
   /** What ceased to exist after slot `sweep.floor`, oldest first: who began to read before then may still do so. */
   readonly expired: PersistentQueue<Expired>
   readonly sweep: SweepMark
+  /** The newest two, the older first. No file that one of them names may go. */
+  readonly checkpoints: readonly KeptCheckpoint[]
 }
 
 /**
@@ -205,6 +215,7 @@ export function emptyState(root: string): CatalogState {
     failedBuilds: PersistentMap.empty(),
     expired: PersistentQueue.empty(),
     sweep: { floor: 0, ts: 0 },
+    checkpoints: [],
   }
 }
 
@@ -227,6 +238,7 @@ export function withTables(state: CatalogState, tables: CatalogState['tables']):
     failedBuilds: state.failedBuilds,
     expired: state.expired,
     sweep: state.sweep,
+    checkpoints: state.checkpoints,
   }
 }
 

@@ -9,6 +9,7 @@
  *     checksum    crc32 of all bytes before this line, eight hex digits, as in the name
  *
  * - The log is the truth: a checkpoint that is lost or damaged costs time, never data.
+ * - What the log names of them stays, by name; other files are on their way there, or were left by who died on it.
  * - It is a pure function of its fold and `extra`: whoever writes that of a slot writes the same bytes, and of any
  *   number of writers all succeed.
  * - `state` tells two builds apart that fold one log differently.
@@ -64,7 +65,6 @@ interface Named {
 
 const directory = '_ckpt/'
 const lastSlot = 2n ** 64n - 1n
-const keptSlots = 2
 /** Text is collected, and checksums are taken, this many bytes at a time: well under a millisecond. */
 const pieceBytes = 512 * 1024
 /** The checksum line. */
@@ -123,22 +123,32 @@ export class Checkpoints<S> {
     }
   }
 
-  /** What the checkpoints there are say, but for those in `known`, the newest first. One that is damaged is passed over. */
-  async notes(known: ReadonlySet<string>, signal?: AbortSignal): Promise<CheckpointNote[]> {
-    const notes: CheckpointNote[] = []
+  /** What the newest checkpoint that is whole says; null without any. */
+  async newestNote(signal?: AbortSignal): Promise<CheckpointNote | null> {
     for await (const named of this.#named(signal)) {
-      if (known.has(named.key)) continue
-      try {
-        const bytes = await this.#store.get(named.key, signal)
-        if (bytes === null) continue
-        const { header } = await this.#checked(named, bytes, new Pacer(signal, this.#clock))
-        const { slot, ts, extra } = header
-        notes.push({ key: named.key, slot, ts, extra, bytes: bytes.length })
-      } catch (error) {
-        if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) throw error
-      }
+      const note = await this.#note(named, signal)
+      if (note !== null) return note
     }
-    return notes
+    return null
+  }
+
+  /** What the checkpoint of that name says; null where it is not there, or damaged. */
+  async note(name: string, signal?: AbortSignal): Promise<CheckpointNote | null> {
+    const named = parseName(name)
+    return named === null ? null : this.#note(named, signal)
+  }
+
+  async #note(named: Named, signal: AbortSignal | undefined): Promise<CheckpointNote | null> {
+    try {
+      const bytes = await this.#store.get(named.key, signal)
+      if (bytes === null) return null
+      const { header } = await this.#checked(named, bytes, new Pacer(signal, this.#clock))
+      const { slot, ts, extra } = header
+      return { key: named.key, slot, ts, extra, bytes: bytes.length }
+    } catch (error) {
+      if (!(error instanceof SheafError) || error.code !== ErrorCode.Internal) throw error
+      return null
+    }
   }
 
   /** Keys of the checkpoints there are, the newest slot first. */
@@ -201,22 +211,23 @@ export class Checkpoints<S> {
     return { key, bytes: bytes.length }
   }
 
-  /** Deletes all but those of the two newest slots. */
-  async prune(signal?: AbortSignal): Promise<void> {
-    const kept = new Set<number>()
+  /** Deletes those of slots before `before`, but for the ones named in `kept`; none unless all of these are there. */
+  async prune(kept: ReadonlySet<string>, before: number, signal?: AbortSignal): Promise<void> {
+    const gone: string[] = []
+    let found = 0
     for await (const { key, slot } of this.#named(signal)) {
-      if (kept.size < keptSlots) kept.add(slot)
-      if (!kept.has(slot)) await this.#store.delete(key, signal)
+      if (kept.has(nameOf(key))) found++
+      else if (slot < before) gone.push(key)
     }
+    if (found < kept.size) return
+    for (const key of gone) await this.#store.delete(key, signal)
   }
 
   /** The files whose names are those of checkpoints, the newest slot first. */
   async *#named(signal: AbortSignal | undefined): AsyncGenerator<Named> {
     for await (const { key } of this.#store.list(directory, undefined, signal)) {
-      const match = /^(\d{20})-([0-9a-f]{8})\.json$/.exec(key.slice(directory.length))
-      if (match === null) continue
-      const slot = Number(lastSlot - BigInt(match[1]!))
-      if (slot >= 0 && Number.isSafeInteger(slot)) yield { key, slot, crc: match[2]! }
+      const named = parseName(nameOf(key))
+      if (named !== null) yield named
     }
   }
 
@@ -277,6 +288,23 @@ export class Checkpoints<S> {
     }
     return orUnreadable(key, () => loader.end())
   }
+}
+
+/** The name of a checkpoint in its folder. */
+export function nameOf(key: string): string {
+  return key.slice(directory.length)
+}
+
+/** The slot whose fold the checkpoint of that name holds; null for a name that is of none. */
+export function slotOfCheckpoint(name: string): number | null {
+  return parseName(name)?.slot ?? null
+}
+
+function parseName(name: string): Named | null {
+  const match = /^(\d{20})-([0-9a-f]{8})\.json$/.exec(name)
+  if (match === null) return null
+  const slot = Number(lastSlot - BigInt(match[1]!))
+  return slot >= 0 && Number.isSafeInteger(slot) ? { key: `${directory}${name}`, slot, crc: match[2]! } : null
 }
 
 function keyOf(slot: number, crc: string): string {

@@ -23,7 +23,7 @@ import type { BlobStore } from '../storage/blob-store.js'
 export interface PackInfo {
   readonly from: number
   readonly to: number
-  /** `<from, 20 digits>-<to, 20 digits>-<checksum>.slots` */
+  /** `<from, 20 digits>-<to, 20 digits>-<birth, base36>-<checksum>.slots`; an earlier Sheaf wrote no birth. */
   readonly name: string
   readonly bytes: number
 }
@@ -79,9 +79,9 @@ export class Packs {
     return coveredBy(this.#infos)
   }
 
-  /** Knows these from now on, if they stand for no fewer slots. */
+  /** Knows these from now on: those of a checkpoint that the log names, so that no slot is gone from the log which they do not stand for. */
   adopt(infos: readonly PackInfo[]): void {
-    if (coveredBy(infos) >= this.covered) this.#infos = infos
+    this.#infos = infos
   }
 
   /** The bytes of a slot; null when it is in none. */
@@ -132,12 +132,17 @@ export class Packs {
     return inVain
   }
 
-  /** Writes a pack in place of the slots from `from` on, durably. */
-  async write(from: number, slots: readonly PackedSlot[], pacer = new Pacer()): Promise<PackInfo> {
+  /** Writes a pack in place of the slots from `from` on, durably. `birth`: the slot of the checkpoint that is to name it. */
+  async write(
+    from: number,
+    slots: readonly PackedSlot[],
+    birth: number,
+    pacer = new Pacer(),
+  ): Promise<PackInfo> {
     const encoded = await encodePack(from, slots, pacer)
     const digits = (slot: number) => String(slot).padStart(20, '0')
     const to = from + slots.length - 1
-    const name = `${digits(from)}-${digits(to)}-${crcHex(encoded.crc)}.slots`
+    const name = `${digits(from)}-${digits(to)}-${birth.toString(36)}-${crcHex(encoded.crc)}.slots`
     const info = { from, to, name, bytes: encoded.bytes.length }
     await this.#store.putIfAbsent(packKey(info), encoded.bytes)
     return info

@@ -138,8 +138,7 @@ export class History {
       signal?.throwIfAborted()
       // Pages that were made one go in the end.
       const others = error instanceof SheafError ? await this.#lookAgain?.().catch(() => null) : null
-      if (others != null && lastSlot(others) <= this.#noted && lastSlot(others) >= this.sealed)
-        this.seal(others)
+      if (others != null && lastSlot(others) <= this.#noted) await this.adopt(others)
       // Looking may have brought newer ones than it found.
       if (this.#pages === pages) throw error
       return this.#rangeIn(this.#pages, table, first, last, signal)
@@ -246,6 +245,18 @@ export class History {
     this.#tail = tail
     this.#pages = pages
     this.#noted = Math.max(this.#noted, sealed)
+  }
+
+  /** As `seal`, of pages that another process wrote; where they end sooner than those known here, slots tell what came after. */
+  async adopt(pages: readonly PageInfo[]): Promise<void> {
+    if (lastSlot(pages) >= this.sealed || this.#slots === undefined) return this.seal(pages)
+    const tail = new Map<string, Records>()
+    for (let number = lastSlot(pages) + 1; number <= this.#noted; number++) {
+      eachRecord(await this.#slots.get(number), (table, record) => addRecord(tail, table, record))
+    }
+    // Nothing was noted since the last look, and nothing is awaited here.
+    this.#tail = tail
+    this.#pages = pages
   }
 
   async #inPage(

@@ -47,6 +47,7 @@ import { packsOf, pagesOf } from './upkeep/checkpoint-extra.js'
 import { Checkpointing, Tail } from './upkeep/checkpointing.js'
 import { Compaction } from './upkeep/compaction.js'
 import { Drops } from './upkeep/drops.js'
+import { keptNote } from './upkeep/kept-note.js'
 import { Packing } from './upkeep/packing.js'
 import { Retention } from './upkeep/retention.js'
 import { StoredLayouts } from './upkeep/stored-layouts.js'
@@ -224,19 +225,19 @@ export async function openEngine(
   let opened = await checkpoints.newest(signal)
   const log = new BlobLog(store)
   const packs = new Packs(store, opened === null ? [] : packsOf(opened), memory)
-  const newestNote = async () => {
-    const notes = await checkpoints.notes(new Set())
-    for (const note of notes) packs.adopt(packsOf(note))
-    return notes[0] ?? null
+  // Nobody asks for old slots or records before the root is open.
+  const findKept = async () => {
+    // Where the log does not answer, what it named so far has to do.
+    await committer.refresh().catch(() => {})
+    const note = await keptNote(checkpoints, committer.state)
+    if (note !== null) packs.adopt(packsOf(note))
+    return note
   }
   const findPacks = async () => {
-    await newestNote()
+    await findKept()
   }
-  // Nobody asks the history for records before the root is open.
   const findPages = async () => {
-    const note = await newestNote()
-    // What comes after its pages is there only for who has seen the slots.
-    if (note !== null && note.slot > committer.head) await committer.refresh()
+    const note = await findKept()
     return note === null ? null : pagesOf(note)
   }
   const slots = new Slots(log, catalogMachine.features, memory, {
@@ -318,7 +319,6 @@ export async function openEngine(
       new Compaction({ engine: () => engine, keep, report }),
       new ViewRefreshes(() => engine, clock),
       new StoredLayouts(layouts, () => committer.state),
-      new Drops({ committer, store, clock, pins, report }),
       new Retention({ committer, history, layouts, clock, report, keepVersionsMs }),
       new Sweep({
         committer,
@@ -329,9 +329,20 @@ export async function openEngine(
         report,
         keepOrphansMs,
       }),
+      // Behind the floor that a sweep has set.
+      new Drops({ committer, store, clock, pins, report }),
       // What is too old is gone from what it keeps.
       checkpointing,
-      new Trim({ checkpoints, log, store, clock, report, keepOrphansMs, checkpointed: () => written.slot }),
+      new Trim({
+        committer,
+        checkpoints,
+        log,
+        store,
+        clock,
+        report,
+        keepOrphansMs,
+        checkpointed: () => written.slot,
+      }),
     ],
     clock,
     warn,

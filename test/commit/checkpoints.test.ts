@@ -121,7 +121,7 @@ describe('a checkpoint', () => {
     expect(await keysOf(store)).toEqual([])
     await checkpoints.write(foldOf(7), null)
     await expect(checkpoints.newest(signal)).rejects.toThrow('enough')
-    await expect(checkpoints.prune(signal)).rejects.toThrow('enough')
+    await expect(checkpoints.prune(new Set(), 8, signal)).rejects.toThrow('enough')
   })
 })
 
@@ -130,7 +130,7 @@ describe('the newest checkpoint', () => {
     const { checkpoints } = checkpointsOf(new MemoryStore())
     expect(await checkpoints.newest()).toBeNull()
     expect(await checkpoints.newestSlot()).toBeNull()
-    await checkpoints.prune()
+    await checkpoints.prune(new Set(), 8)
   })
 
   test('is that of the largest slot, and only asked for after a given one', async () => {
@@ -252,8 +252,8 @@ describe('the newest checkpoint', () => {
     expect((await checkpoints.newest())?.slot).toBe(7)
     await checkpoints.write(foldOf(8), null)
     await checkpoints.write(foldOf(9), null)
-    await checkpoints.prune()
-    expect(await keysOf(store)).toHaveLength(2 + strange.length)
+    await checkpoints.prune(new Set(), 9)
+    expect(await keysOf(store)).toHaveLength(1 + strange.length)
     expect(damaged).toEqual([])
   })
 
@@ -266,7 +266,7 @@ describe('the newest checkpoint', () => {
         if (this.calls.get('get') === undefined) {
           await checkpoints.write(foldOf(8), null)
           await checkpoints.write(foldOf(9), null)
-          await checkpoints.prune()
+          await checkpoints.prune(new Set(), 8)
         }
         return super.get(key, signal)
       }
@@ -288,16 +288,20 @@ describe('the newest checkpoint', () => {
   })
 })
 
-test('pruning keeps the two newest slots', async () => {
+test('pruning deletes the checkpoints before a slot that are not kept, once those that are kept are there', async () => {
   const store = new MemoryStore()
   const { checkpoints } = checkpointsOf(store)
-  for (const slot of [1, 2, 3, 4]) await checkpoints.write(foldOf(slot), null)
+  for (const slot of [1, 2, 3, 4, 5]) await checkpoints.write(foldOf(slot), null)
   await checkpoints.write(foldOf(3), 'another')
-  await checkpoints.prune()
-  expect(await keysOf(store)).toHaveLength(3)
-  await checkpoints.prune()
-  const slots = (await keysOf(store)).map(key => 2n ** 64n - 1n - BigInt(key.slice(6, 26)))
-  expect(slots).toEqual([4n, 3n, 3n])
+  const slots = async () =>
+    (await keysOf(store)).map(key => Number(2n ** 64n - 1n - BigInt(key.slice(6, 26))))
+  const names = (await keysOf(store)).map(key => key.slice(6))
+  const kept = names.filter((_, i) => i === 1 || i === 2)
+  await checkpoints.prune(new Set([...kept, `${'9'.repeat(20)}-00000000.json`]), 5)
+  expect(await slots()).toEqual([5, 4, 3, 3, 2, 1])
+  await checkpoints.prune(new Set(kept), 5)
+  expect(await slots()).toEqual([5, 4, 3])
+  expect((await keysOf(store)).map(key => key.slice(6))).toEqual([names[0], ...kept])
 })
 
 /** A root of `slots` slots, with checkpoints of some. */
@@ -439,7 +443,7 @@ test('a process that dies anywhere while it writes and prunes checkpoints leaves
       const { checkpoints } = checkpointsOf(crashing)
       try {
         await checkpoints.write(committer.fold, null)
-        await checkpoints.prune()
+        await checkpoints.prune(new Set(), 4)
       } catch (error) {
         expect(error).toBeInstanceOf(Dead)
       }
@@ -447,8 +451,8 @@ test('a process that dies anywhere while it writes and prunes checkpoints leaves
       expect((await survivors.newest())!.slot).toBeGreaterThanOrEqual(4)
       expect((await openFrom(store)).fold).toEqual(committer.fold)
       expect(damaged).toEqual([])
-      await survivors.prune()
-      expect(await keysOf(store)).toHaveLength(2)
+      await survivors.prune(new Set(), 4)
+      expect((await keysOf(store)).length).toBeLessThanOrEqual(2)
       if (!crashing.dead) break
       crashes++
     }

@@ -63,7 +63,7 @@ describe('old slots', () => {
     const packs = new Packs(store)
     const { bytes, slot } = slotOf(1, 10)
     const broken = bytes.map((byte, at) => (at === 20 ? byte ^ 1 : byte))
-    const info = await packs.write(1, [{ crc: slot.crc, bytes: broken }])
+    const info = await packs.write(1, [{ crc: slot.crc, bytes: broken }], 2)
     packs.adopt([info])
     const slots = new Slots(new BlobLog(store), new Set(), undefined, { packs, lookAgain: async () => {} })
     const message = expect.stringMatching(`^slot 1 is damaged: .*, in _hist/${info.name}$`)

@@ -313,7 +313,7 @@ function callerOf(entry: Entry, callOf: History['callOf']): Call | undefined {
 function isUpkeep(entry: Entry): boolean {
   const compactions = compactionsIn(entry)
   return opsOf(entry).every(
-    op => ['dropped', 'expire', 'sweep'].includes(op.op) || compactions.includes(op as never),
+    op => ['checkpoint', 'dropped', 'expire', 'sweep'].includes(op.op) || compactions.includes(op as never),
   )
 }
 

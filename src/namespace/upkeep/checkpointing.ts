@@ -1,15 +1,22 @@
-/** Writes a checkpoint of the state, and a page of the history up to it, when the log after the newest one is long. */
+/**
+ * Writes a checkpoint of the state, and a page of the history up to it, when the log after the newest one is long.
+ *
+ * A checkpoint counts when the log names it. It is named only if the checkpoints which the log named in the state it holds are
+ * still the newest: so whatever it names was named by one of these, or was written after them. What anybody may delete follows
+ * from that alone (upkeep/trim), whatever the clocks say, and however long a writer slept on its way.
+ */
 
 import { featuresOfBuilds } from '../../catalog/index-builds.js'
-import { sweepFeature } from '../../catalog/ops.js'
+import { type CheckpointOp, checkpointsFeature, sweepFeature } from '../../catalog/ops.js'
 import type { CatalogState } from '../../catalog/state.js'
-import type { Checkpoint, CheckpointNote, Checkpoints } from '../../commit/checkpoints.js'
+import { type Checkpoint, type CheckpointNote, type Checkpoints, nameOf } from '../../commit/checkpoints.js'
 import type { Committer } from '../../commit/committer.js'
-import type { Fold, Json } from '../../commit/machine.js'
+import type { Committed, Fold, Json } from '../../commit/machine.js'
 import { type Packs, packsFeature } from '../../commit/packs.js'
 import type { Slot } from '../../commit/slot.js'
 import type { History } from '../../manifest/history.js'
 import { type CheckpointExtra, extraOf, nextExtra, packsOf, pagesOf } from './checkpoint-extra.js'
+import { keptNote } from './kept-note.js'
 import type { Packed, Packing } from './packing.js'
 import type { Chore, Report, Warn } from './upkeep.js'
 
@@ -27,7 +34,9 @@ export class Tail {
   slots = 0
   bytes = 0
 
+  /** A slot that only names a checkpoint tells nothing that another one would have to hold. */
   note(slot: Slot): void {
+    if (slot.header.entries.every(({ ops }) => ops.every(isNaming))) return
     this.slots++
     this.bytes += Math.max(slotBytesMin, slot.bytes)
   }
@@ -55,8 +64,8 @@ export interface CheckpointingOptions {
 export class Checkpointing implements Chore {
   readonly name = 'writing a checkpoint'
   readonly #options: CheckpointingOptions
-  /** Keys of checkpoints whose notes were read, or written. */
-  readonly #known = new Set<string>()
+  /** The name of the checkpoint that pages and packs are known from. */
+  #name = ''
   #slot = 0
   #bytes = 0
   #extra: CheckpointExtra = { pages: [] }
@@ -79,24 +88,27 @@ export class Checkpointing implements Chore {
     const { committer, checkpoints, history, packs, tail, keepOrphansMs, report } = this.#options
     for (;;) {
       // Another process may have been first: its pages serve here as well.
-      await this.#adoptOthers()
+      const known = await this.#adoptKept(signal)
       const fold = committer.fold
-      if (fold.slot === this.#slot || (!thorough && this.dueIn() > 0)) return
+      if (tail.slots === 0 || (!thorough && this.dueIn() > 0)) return
+      if (namesOf(fold.state) !== known) continue
       const { slots, bytes } = tail
       const { packs: packed, isNeeded } = await this.#pack(fold, thorough, signal)
       const pages = await history.writePage(fold.slot, undefined, isNeeded)
       const forgotten = fold.ts - 2 * Math.max(keepOrphansMs, replacedMs)
       const extra = nextExtra(this.#extra, pages, packed, fold.ts, forgotten)
       const written = await writeCheckpoint(checkpoints, fold, extra)
-      this.#known.add(written.key)
-      if ((await checkpoints.notes(this.#known)).length > 0) {
-        // One came between, and may know of packs that this one does not name.
+      const named = await this.#enter(written.key, fold)
+      if (named === null) {
         await checkpoints.remove(written.key)
-        this.#known.delete(written.key)
         continue
       }
-      history.seal(pages)
-      packs.adopt(packed)
+      // Whoever missed a page meanwhile may have found a newer checkpoint.
+      if (history.sealed <= fold.slot) {
+        history.seal(pages)
+        packs.adopt(packed)
+      }
+      this.#name = nameOf(written.key)
       this.#slot = fold.slot
       this.#bytes = written.bytes
       this.#extra = extra
@@ -104,9 +116,34 @@ export class Checkpointing implements Chore {
       tail.slots -= slots
       tail.bytes -= bytes
       report({ kind: 'checkpoint', slot: fold.slot, bytes: written.bytes })
-      await checkpoints.prune()
+      await this.#prune(named.state)
       return
     }
+  }
+
+  /**
+   * Has the log name a checkpoint. Null when it named another since the state that the checkpoint holds: what this one names may be
+   * gone.
+   */
+  async #enter(key: string, { state: before }: Fold<CatalogState>): Promise<Committed<CatalogState> | null> {
+    const op: CheckpointOp = { op: 'checkpoint', name: nameOf(key) }
+    const known = namesOf(before)
+    try {
+      return await this.#options.committer.commit(state => {
+        if (namesOf(state) !== known) throw overtaken
+        return { ops: [op as unknown as Json] }
+      })
+    } catch (error) {
+      if (error === overtaken) return null
+      throw error
+    }
+  }
+
+  /** Deletes what can never be named any more: checkpoints of states in which the newest one was not named yet. */
+  async #prune({ checkpoints: kept }: CatalogState): Promise<void> {
+    const newest = kept.at(-1)
+    if (newest === undefined || kept.length < 2) return
+    await this.#options.checkpoints.prune(new Set(kept.map(({ name }) => name)), newest.at)
   }
 
   /** A slot that is damaged is left in the log: nothing may keep the root from being checkpointed. */
@@ -131,30 +168,46 @@ export class Checkpointing implements Chore {
     this.#take(checkpoint)
   }
 
-  async #adoptOthers(): Promise<void> {
+  /**
+   * From now on builds on the newest checkpoint that is whole of those which the log names. Gives the names of these: another one that
+   * is named meanwhile may name files that are not known here.
+   */
+  async #adoptKept(signal: AbortSignal): Promise<string> {
     const { committer, checkpoints, history, packs, tail } = this.#options
-    const notes = await checkpoints.notes(this.#known)
-    for (const note of notes) packs.adopt(packsOf(note))
-    const [newest] = notes
-    if (newest === undefined) return
-    if (newest.slot > committer.head) await committer.refresh()
-    if (newest.slot > this.#slot && newest.slot <= committer.head) {
-      const share = (committer.head - newest.slot) / Math.max(1, committer.head - this.#slot)
-      history.seal(pagesOf(newest))
-      tail.slots = committer.head - newest.slot
-      tail.bytes = Math.round(tail.bytes * share)
-      this.#take(newest)
-    }
-    for (const { key } of notes) this.#known.add(key)
+    await committer.refresh(signal)
+    const { state } = committer
+    const names = namesOf(state)
+    if (names === '' || state.checkpoints.at(-1)!.name === this.#name) return names
+    const note = await keptNote(checkpoints, state, signal)
+    if (note === null || nameOf(note.key) === this.#name) return names
+    await history.adopt(pagesOf(note))
+    packs.adopt(packsOf(note))
+    const { head } = committer
+    const share = (head - note.slot) / Math.max(1, head - this.#slot)
+    // One of them names it.
+    tail.slots = Math.max(0, head - note.slot - 1)
+    tail.bytes = Math.round(tail.bytes * share)
+    this.#take(note)
+    return names
   }
 
   #take(note: CheckpointNote): void {
     const { key, slot, bytes } = note
-    this.#known.add(key)
+    this.#name = nameOf(key)
     this.#extra = extraOf(note)
     this.#slot = slot
     this.#bytes = bytes
   }
+}
+
+const overtaken = new Error('the log names another checkpoint')
+
+function namesOf({ checkpoints }: CatalogState): string {
+  return checkpoints.map(({ name }) => name).join()
+}
+
+function isNaming(op: Json): boolean {
+  return (op as { readonly op?: unknown }).op === 'checkpoint'
 }
 
 /** Writes a checkpoint with what it says beside the state; its readers must know what both speak of. */
@@ -164,10 +217,11 @@ export function writeCheckpoint(
   extra: CheckpointExtra,
   signal?: AbortSignal,
 ): Promise<{ readonly key: string; readonly bytes: number }> {
-  const { sweep, expired, jobs, failedBuilds } = fold.state
+  const { sweep, expired, jobs, failedBuilds, checkpoints: named } = fold.state
   const need: string[] = []
   if (sweep.floor > 0 || expired.size > 0) need.push(sweepFeature)
   need.push(...featuresOfBuilds(jobs, failedBuilds))
   if (extra.packs !== undefined) need.push(packsFeature)
+  if (named.length > 0) need.push(checkpointsFeature)
   return checkpoints.write(fold, extra as unknown as Json, need, signal)
 }

@@ -1,4 +1,7 @@
-/** Deletes the files of tables that were dropped, once nobody reads them. */
+/**
+ * Deletes the files of tables that were dropped before the sweep floor: what existed there or later stays readable, and so does
+ * what a snapshot shows. So a copy of a live root is whole that takes less than the age the floor waits for (S25).
+ */
 import type { CatalogOp } from '../../catalog/ops.js'
 import type { CatalogState } from '../../catalog/state.js'
 import type { Committer } from '../../commit/committer.js'
@@ -9,8 +12,6 @@ import { deleteTableFiles } from '../../write/delete-table-files.js'
 import type { Pins } from '../../write/pins.js'
 import type { Chore, Report } from './upkeep.js'
 
-/** How long the files of a dropped table stay for those who are reading them. */
-const droppedMs = 10 * 60 * 1000
 /** Between two looks at the queue of drops. */
 const pauseMs = 60 * 1000
 
@@ -26,6 +27,8 @@ export class Drops implements Chore {
   readonly name = 'deleting the files of dropped tables'
   readonly #options: DropsOptions
   #lookedAt = Number.NEGATIVE_INFINITY
+  /** The floor behind which nothing was left at the last look. */
+  #doneTo = 0
 
   constructor(options: DropsOptions) {
     this.#options = options
@@ -33,16 +36,19 @@ export class Drops implements Chore {
 
   dueIn(): number {
     const { committer, clock } = this.#options
-    if (committer.state.drops.size === 0) return Number.POSITIVE_INFINITY
+    const { drops, sweep } = committer.state
+    if (drops.size === 0 || sweep.floor === this.#doneTo) return Number.POSITIVE_INFINITY
     return Math.max(0, this.#lookedAt + pauseMs - clock.elapsed())
   }
 
   async work(_thorough: boolean, signal: AbortSignal): Promise<void> {
     const { committer, store, clock, pins, report } = this.#options
     this.#lookedAt = clock.elapsed()
-    const due = [...committer.state.drops].filter(([, { ts }]) => clock.now() - ts >= droppedMs)
-    if (due.length === 0) return
-    const pinned = await pins.oldest()
+    const { floor } = committer.state.sweep
+    // What existed at the floor is still to be read.
+    const due = [...committer.state.drops].filter(([, { slot }]) => slot <= floor)
+    let left = due.length
+    const pinned = left === 0 ? 0 : await pins.oldest()
     for (const [location, { slot }] of due) {
       if (signal.aborted) return
       // Whoever pins an earlier slot sees the table.
@@ -51,7 +57,9 @@ export class Drops implements Chore {
       if (!(await deleteTableFiles(store, location))) continue
       await this.#forget(location)
       report({ kind: 'drop', location })
+      left--
     }
+    if (left === 0) this.#doneTo = floor
   }
 
   async #forget(location: string): Promise<void> {

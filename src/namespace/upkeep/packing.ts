@@ -89,9 +89,9 @@ export class Packing {
     if (to - covered < least || (await this.#isHeld(state))) return asBefore
     const pacer = new Pacer(signal, clock)
     const needed = await this.#needed(state, pacer)
-    const added = await this.#pack(covered, to, needed.slots, pacer)
+    const added = await this.#pack(covered, to, needed.slots, slot, pacer)
     return {
-      packs: await this.#merged([...known, ...added], needed.slots, pacer),
+      packs: await this.#merged([...known, ...added], needed.slots, slot, pacer),
       isNeeded(table, { version, slot }) {
         const versions = needed.versions.get(table)
         return slot > to || versions === null || versions?.has(version) === true
@@ -142,6 +142,7 @@ export class Packing {
     covered: number,
     to: number,
     needed: ReadonlySet<number>,
+    birth: number,
     pacer: Pacer,
   ): Promise<readonly PackInfo[]> {
     const { log, features, packs } = this.#options
@@ -161,7 +162,7 @@ export class Packing {
       some.push({ crc, bytes: kept })
       size += kept?.length ?? 0
       if (some.length === slotsMax || size >= bytesMax || number === to) {
-        made.push(await packs.write(number - some.length + 1, some, pacer))
+        made.push(await packs.write(number - some.length + 1, some, birth, pacer))
         some = []
         size = 0
       }
@@ -174,6 +175,7 @@ export class Packing {
   async #merged(
     infos: readonly PackInfo[],
     needed: ReadonlySet<number>,
+    birth: number,
     pacer: Pacer,
   ): Promise<readonly PackInfo[]> {
     const start = mergedFrom(
@@ -182,12 +184,12 @@ export class Packing {
     )
     const kept = infos.slice(0, start)
     const last = infos.slice(start)
-    const newest = last.length < 2 ? last : [await this.#rewritten(last, needed, pacer)]
+    const newest = last.length < 2 ? last : [await this.#rewritten(last, needed, birth, pacer)]
     for (const info of this.#inTurn(kept.filter(({ bytes }) => bytes >= shrunkMin))) {
       this.#lookFrom = info.to + 1
       const inVain = await this.#options.packs.bytesInVain(info, slot => needed.has(slot), pacer)
       if (2 * inVain < info.bytes) continue
-      const smaller = await this.#rewritten([info], needed, pacer)
+      const smaller = await this.#rewritten([info], needed, birth, pacer)
       return [...kept.map(each => (each === info ? smaller : each)), ...newest]
     }
     return [...kept, ...newest]
@@ -200,7 +202,12 @@ export class Packing {
     return [...infos.slice(start), ...infos.slice(0, start)].slice(0, lookedThrough)
   }
 
-  async #rewritten(infos: readonly PackInfo[], needed: ReadonlySet<number>, pacer: Pacer): Promise<PackInfo> {
+  async #rewritten(
+    infos: readonly PackInfo[],
+    needed: ReadonlySet<number>,
+    birth: number,
+    pacer: Pacer,
+  ): Promise<PackInfo> {
     const { packs } = this.#options
     const slots: PackedSlot[] = []
     for (const info of infos) {
@@ -213,6 +220,6 @@ export class Packing {
         await pacer.turn()
       }
     }
-    return packs.write(infos[0]!.from, slots, pacer)
+    return packs.write(infos[0]!.from, slots, birth, pacer)
   }
 }

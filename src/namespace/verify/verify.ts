@@ -80,7 +80,8 @@ async function verifyOnce(
   const newest = found.find(({ checkpoint }) => checkpoint !== null)?.checkpoint
   const packs = new Packs(store, newest == null ? [] : packsOf(newest))
   const lookAgain = async () => {
-    for (const note of await checkpoints.notes(new Set())) packs.adopt(packsOf(note))
+    const note = await checkpoints.newestNote()
+    if (note !== null) packs.adopt(packsOf(note))
   }
   const log = new BlobLog(store)
   const slots = new Slots(log, catalogMachine.features, undefined, { packs, lookAgain })

@@ -82,7 +82,7 @@ test('the 64th version of a table is stored as a layout, and older ones are read
   }
 })
 
-test('files of a dropped table go after ten minutes, unless a snapshot still shows it', async () => {
+test('files of a dropped table stay for a day, and for as long as a snapshot shows it', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const ns = await connect('memory://', { store, clock })
@@ -92,16 +92,23 @@ test('files of a dropped table go after ten minutes, unless a snapshot still sho
   expect(await filesOf()).toBe(1)
   const snapshot = await ns.snapshot()
   await ns.dropTable('t')
-  const later = async (name: string) => {
-    clock.advance(11 * 60 * 1000)
+  const later = async (name: string, hours: number) => {
+    clock.advance(hours * 60 * 60 * 1000)
     await ns.createNamespace(name)
-    await clock.sleep(1000)
+    // One sets the floor, and what is behind it goes with the next.
+    await ns.optimize()
   }
-  await later('a')
+  await later('a', 25)
   expect(await filesOf()).toBe(1)
   expect(await (await snapshot.openTable('t')).countRows()).toBe(20_000)
   await snapshot.close()
-  await later('b')
+  await later('b', 1)
+  expect(await filesOf()).toBe(0)
+  await ns.createTable('u', rows)
+  await ns.dropTable('u')
+  await later('c', 23)
+  expect(await filesOf()).toBe(1)
+  await later('d', 2)
   expect(await filesOf()).toBe(0)
   await ns.close()
 })
@@ -120,15 +127,15 @@ test('what a snapshot in another process shows stays as well', async () => {
   const snapshot = await reader.snapshot()
   await writer.dropTable('t')
   for (let i = 0; i < 3; i++) {
-    await clock.sleep(5 * 60 * 1000)
+    await clock.sleep(12 * 60 * 60 * 1000)
     await writer.createNamespace(`n${i}`)
+    await writer.optimize()
   }
-  await clock.sleep(1000)
   expect(await (await snapshot.openTable('t')).countRows('a >= 0')).toBe(20_000)
   await snapshot.close()
-  await clock.sleep(5 * 60 * 1000)
+  await clock.sleep(60 * 60 * 1000)
   await writer.createNamespace('later')
-  await clock.sleep(1000)
+  await writer.optimize()
   expect(await keysIn(store, 'tables/')).toEqual([])
   await reader.close()
   await writer.close()
@@ -232,7 +239,12 @@ test('a dropped table with a file that cannot be deleted now holds up no other',
   const store = new BusyStore(new MemoryStore('memory://', clock), () => false)
   const warnings: string[] = []
   const onWarning = (message: string) => warnings.push(message)
-  const ns = await connect('memory://', { clock, store, upkeep: { compact: false }, onWarning })
+  const ns = await connect('memory://', {
+    clock,
+    store,
+    upkeep: { compact: false, keepOrphansMs: 1000 },
+    onWarning,
+  })
   const rows = Array.from({ length: 9_000 }, (_, a) => ({ a, b: `row ${a}` }))
   await ns.createTable('x', rows)
   const [open] = await keysIn(store, 'tables/')

@@ -1,0 +1,107 @@
+/** No clock of any process deletes what somebody needs: deletion follows the log, ages only delay it. */
+import { describe, expect, test } from 'vitest'
+import { connect, type Namespace } from '../../../src/index.js'
+import type { Clock } from '../../../src/primitives/clock.js'
+import { MemoryStore } from '../../../src/storage/memory-store.js'
+import { SeededClock } from '../../support/clock.js'
+import { keysIn, WrappedStore } from '../../support/stores.js'
+
+const hour = 60 * 60 * 1000
+const day = 24 * hour
+
+/** The clock of another process, whose wall clock shows another time. */
+function skewed(clock: SeededClock, skewMs: () => number): Clock {
+  return {
+    now: () => clock.now() + skewMs(),
+    elapsed: () => clock.elapsed(),
+    uuid: () => clock.uuid(),
+    random: () => clock.random(),
+    sleep: (ms, signal) => clock.sleep(ms, signal),
+    yield: () => clock.yield(),
+  }
+}
+
+/** Does something before the next call of a kind on keys with a prefix goes through. */
+class PausingStore extends WrappedStore {
+  before: { readonly call: string; readonly prefix: string; readonly run: () => Promise<void> } | null = null
+
+  protected async around<T>(call: string, _conditional: boolean, run: () => Promise<T>, key: string) {
+    const { before } = this
+    if (before !== null && before.call === call && key.startsWith(before.prefix)) {
+      this.before = null
+      await before.run()
+    }
+    return run()
+  }
+}
+
+async function commits(ns: Namespace, count: number): Promise<void> {
+  const table = await ns.openTable('t')
+  for (let a = 0; a < count; a++) await table.add([{ a }])
+}
+
+describe('a process whose clock is days ahead', () => {
+  const upkeep = { keepVersionsMs: Number.POSITIVE_INFINITY, keepOrphansMs: 3000, keepLogMs: 0 }
+
+  async function checkAll(namespaces: readonly Namespace[]): Promise<void> {
+    for (const ns of namespaces) {
+      const table = await ns.openTable('t')
+      for (const { version } of await table.versions()) {
+        expect(await (await table.checkout(version)).countRows('a >= 0')).toBeGreaterThan(0)
+      }
+      expect((await ns.verify()).problems).toEqual([])
+      await ns.close()
+    }
+  }
+
+  test('deletes no page and no pack that another one has just named in a checkpoint', async () => {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('memory://', clock)
+    const paused = new PausingStore(store)
+    const writer = await connect('memory://', { clock, store, upkeep })
+    const ahead = await connect('memory://', { clock: skewed(clock, () => 3 * day), store: paused, upkeep })
+    await writer.createTable('t', [{ a: 0 }])
+    for (let round = 0; round < 4; round++) {
+      await commits(ahead, 12)
+      clock.advance(10_000)
+      const run = async () => {
+        for (let i = 0; i < 2; i++) {
+          await commits(writer, 6)
+          clock.advance(10_000)
+          await writer.optimize()
+        }
+      }
+      paused.before = { call: 'list', prefix: '_hist/', run }
+      await ahead.optimize()
+    }
+    expect(await keysIn(store, '_log/')).not.toContain(`_log/${'1'.padStart(20, '0')}`)
+    await checkAll([writer, ahead, await connect('memory://', { clock, store })])
+  })
+
+  test.each([
+    ['page', '_hist/', 1],
+    ['checkpoint', '_ckpt/', 1],
+    ['checkpoint, while several others are named,', '_ckpt/', 3],
+  ])('deletes nothing of one that sleeps before it writes a %s', async (_, prefix, rounds) => {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('memory://', clock)
+    const paused = new PausingStore(store)
+    const writer = await connect('memory://', { clock, store: paused, upkeep })
+    const ahead = await connect('memory://', { clock: skewed(clock, () => 3 * day), store, upkeep })
+    await writer.createTable('t', [{ a: 0 }])
+    for (let round = 0; round < 3; round++) {
+      await commits(writer, 12)
+      clock.advance(10_000)
+      const run = async () => {
+        for (let i = 0; i < rounds; i++) {
+          await commits(ahead, 3)
+          await ahead.optimize()
+        }
+      }
+      paused.before = { call: 'putIfAbsent', prefix, run }
+      await writer.optimize()
+      await ahead.optimize()
+    }
+    await checkAll([writer, ahead, await connect('memory://', { clock, store })])
+  })
+})
