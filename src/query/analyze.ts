@@ -39,9 +39,14 @@ export async function analyzePlan(
 
 function nearText(step: string | undefined, { near }: Meter): string {
   if (step !== 'nearest') return ''
-  const { partitions, guessed, candidates, exact } = near
+  const { partitions, guessed, candidates, exact, endings } = near
   const asked = `, partitions=${partitions}, guessed=${guessed}, candidates=${candidates}`
-  return `${candidates === 0 ? '' : asked}, exact=${exact}`
+  const ended = endings.has('limited')
+    ? 'limited by the caller'
+    : endings.has('saturated')
+      ? 'saturated'
+      : 'exact'
+  return `${candidates === 0 ? '' : asked}, exact=${exact}, search=${ended}`
 }
 
 function figuresText({ rows, ms, bytes }: Figures, more = ''): string {

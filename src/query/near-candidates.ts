@@ -39,14 +39,20 @@ export class NearCandidates {
     return rank
   }
 
-  /** Those that were measured and are nearer than `upper`. */
+  /** Those that were measured and are nearer than `upper`; nothing can be measured afterwards. */
   nearerThan(upper = NaN): RankedHits {
     const { partOf, offsets, distances, measured } = this
-    const kept = Array.from({ length: measured }, (_, i) => i).filter(i => !(distances[i]! >= upper))
+    let kept = 0
+    for (let i = 0; i < measured; i++) {
+      if (distances[i]! >= upper) continue
+      partOf[kept] = partOf[i]!
+      offsets[kept] = offsets[i]!
+      distances[kept++] = distances[i]!
+    }
     return {
-      partOf: Uint32Array.from(kept, i => partOf[i]!),
-      offsets: Uint32Array.from(kept, i => offsets[i]!),
-      distances: Float32Array.from(kept, i => distances[i]!),
+      partOf: partOf.subarray(0, kept),
+      offsets: offsets.subarray(0, kept),
+      distances: distances.subarray(0, kept),
     }
   }
 }

@@ -3,7 +3,9 @@
  * real segments of 100,000 vectors of 128 dimensions; what counts is how they compare, which was measured in one run.
  *
  * - Measuring: in the order of the rows, or jumping between them where few are allowed, which costs little more.
- * - A list: rows are read one after the other, and no row costs more than a distance: half of measuring it in its column.
+ * - A list: rows are read one after the other, and a row costs what its bytes cost. Codes of residuals need tables of their own for
+ *   each partition, which cost more than the rows where partitions are small: for product quantization 256 distances of each part of
+ *   the query, for one bit an element a rotation.
  * - A graph: every row is a jump, and so are its edges: half as much again as measuring, with an index of a quarter of the bytes.
  *
  * Of rows that a filter leaves a share, a search finds as many only if it looks further: the number of rows it passes grew with
@@ -23,7 +25,17 @@ interface Cost {
 /** A row that is measured in its column. */
 const measured: Cost = { row: 5, byte: 0.06 }
 /** A row of a list, by the bytes it has there. */
-const listed: Cost = { row: 5, byte: 0.03 }
+const listed: Cost = { row: 5, byte: 0.05 }
+/** A partition, by the dimensions of the query. */
+const partition: Readonly<Record<VectorKind, { readonly each: number; readonly dimension: number }>> = {
+  IVF_FLAT: { each: 1000, dimension: 0 },
+  IVF_SQ: { each: 1000, dimension: 0 },
+  IVF_PQ: { each: 7000, dimension: 70 },
+  IVF_RQ: { each: 2000, dimension: 80 },
+  IVF_HNSW_FLAT: { each: 0, dimension: 0 },
+  IVF_HNSW_SQ: { each: 0, dimension: 0 },
+  IVF_HNSW_PQ: { each: 0, dimension: 0 },
+}
 /** A node of a graph, with its edges, by the bytes it has there. */
 const walked: Cost = { row: 45, byte: 0.07 }
 /** A row that was proposed, to measure it in its column. */
@@ -49,20 +61,26 @@ export function measuring(rows: number, parts: number, rowBytes: number): number
 
 /**
  * Asking a segment of an index of some kind for `count` candidates where only a part (`share`) of its rows is allowed, and measuring
- * those; `rowBytes`: of a vector in its column.
+ * those; `dim`, `rowBytes`: of a vector in its column.
  */
 export function asking(
   kind: VectorKind,
   segment: Pick<VectorIndexSegment, 'facts' | 'candidatesFor'>,
   count: number,
   share: number,
+  dim: number,
   rowBytes: number,
 ): number {
   const { facts } = segment
   const more = Math.max(1, count / segment.candidatesFor(usualRows))
-  const seen =
-    passed(facts, more, share) * costOf(kind.startsWith('IVF_HNSW') ? walked : listed, facts.rowBytes)
-  return seen + count * costOf(proposed, rowBytes)
+  const rows = passed(facts, more, share)
+  const partitions = (facts.partitions * rows) / Math.max(1, facts.vectors)
+  const { each, dimension } = partition[kind]
+  return (
+    rows * costOf(kind.startsWith('IVF_HNSW') ? walked : listed, facts.rowBytes) +
+    partitions * (each + dim * dimension) +
+    count * costOf(proposed, rowBytes)
+  )
 }
 
 /** Rows that a search passes: each is left out with a chance that shrinks with the effort. */

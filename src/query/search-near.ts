@@ -22,7 +22,7 @@ import { NearCandidates } from './near-candidates.js'
 import { asking, isLittle, measuring } from './near-costs.js'
 import type { IndexSearch, VectorSearch } from './plan.js'
 import { partialCover } from './probed-rows.js'
-import { FoundRows, type PartRows, passingParts, within } from './search-exact.js'
+import { type Cover, FoundRows, type PartRows, passingParts, within } from './search-exact.js'
 import type { RowSource } from './source.js'
 
 /** Where more candidates must be measured, they become so many times as many at least. */
@@ -71,6 +71,12 @@ class NearSearch {
   *#all(): Waits<void> {
     const { reader } = this.#source
     const { signal } = this.#pacer
+    if (!(yield* this.#isCheaper(reader.liveRows, reader.layout.fragments.length))) {
+      const cover = this.#search.fast ? this.#index : everything
+      for (const fragment of reader.layout.fragments)
+        yield* this.#measureIn(fragment, cover.covered(fragment))
+      return
+    }
     for (const segment of this.#index.segments) {
       const living = yield* arrival(segment.living(reader, signal))
       if (yield* this.#ask(segment, living)) continue
@@ -112,17 +118,23 @@ class NearSearch {
 
   /** Whether asking the index costs less than measuring all rows that pass. Opens it only where that takes a thought. */
   *#isWorthAsking(passing: readonly PartRows[]): Waits<boolean> {
-    const { reader } = this.#source
     const rows = passing.reduce((sum, { rows }) => sum + rows.count, 0)
+    if (isLittle(rows, passing.length, columnBytes(this.#search))) return false
+    return yield* this.#isCheaper(rows, passing.length)
+  }
+
+  /** Whether asking the index costs less than measuring `rows` rows, which lie in so many parts. */
+  *#isCheaper(rows: number, parts: number): Waits<boolean> {
+    const { query } = this.#search
     const rowBytes = columnBytes(this.#search)
-    if (isLittle(rows, passing.length, rowBytes)) return false
+    const share = rows / this.#source.reader.liveRows
     let cost = 0
     for (const segment of this.#index.segments) {
       const opened = yield* arrival(segment.open(this.#pacer.signal))
       const count = this.#firstCandidates(opened, Math.min(this.#limit, opened.facts.vectors))
-      cost += asking(this.#index.kind, opened, count, rows / reader.liveRows, rowBytes)
+      cost += asking(this.#index.kind, opened, count, share, query.length, rowBytes)
     }
-    return cost < measuring(rows, passing.length, rowBytes)
+    return cost < measuring(rows, parts, rowBytes)
   }
 
   /** How many candidates are measured first where `k` rows are wanted. */
@@ -225,6 +237,9 @@ class NearSearch {
     }
   }
 }
+
+/** Covers all rows. */
+const everything: Cover = { covered: fragment => RowSet.all(fragment.rows) }
 
 function columnBytes({ field: { type }, query }: VectorSearch): number {
   return query.length * (elementKind(type) === 'u8' ? 1 : 4)

@@ -433,7 +433,7 @@ test('an analyzed search tells partitions, rows guessed and measured, and their 
     await table.add(line(4, 30))
     const [text] = (await near.analyze()).match(/ANNSubIndex: .*/)!
     expect(text).toMatch(
-      /metrics=\[output_rows=3, .*, bytes=216, partitions=2, guessed=20, candidates=3, exact=4\]$/,
+      /metrics=\[output_rows=3, .*, bytes=216, partitions=2, guessed=20, candidates=3, exact=4, search=saturated\]$/,
     )
   })
 })

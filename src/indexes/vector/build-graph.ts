@@ -353,7 +353,7 @@ async function tuned(
   }
   const allowedFor = new Map<Question, AllowedRows>()
   const { blur } = segments.values().next().value!
-  const found = await tune(truth, factorSteps, blur, async (question, factor) => {
+  const found = await tune(truth, factorSteps, [blur], async (question, factor) => {
     await pacer.turn()
     const { vector: query, excluded } = question
     let among = allowedFor.get(question)

@@ -10,6 +10,7 @@ import { codesResiduals, trainCodec } from './codecs/all.js'
 import { Divider } from './divider.js'
 import type { VectorInput } from './input.js'
 import { type ListEffort, type ListPlaces, ListSegment, listPlaces, mapPartitions } from './list-segment.js'
+import { blursFrom } from './saturation.js'
 import type { SegmentFacts } from './segment.js'
 import { type ListPlan, listsFile, type StoredLists } from './stored-lists.js'
 import { placedRows, type Survey, someOf } from './survey.js'
@@ -186,7 +187,7 @@ async function encoded(
 }
 
 /** How many times as far as the nearest rows lie partitions are looked at: the first that is enough is taken. */
-const factors = [1.5, 2, 3, 4]
+const factors = [2, 3, 4, 6]
 
 async function tuned(
   rows: number,
@@ -216,18 +217,23 @@ async function tuned(
       ]
     }),
   )
-  const found = await tune(truth, factors, codec.blur, async ({ vector: query, excluded }, factor, count) => {
-    await pacer.turn()
-    const allowed = excluded === null ? null : outside(excluded, rows, arena, places, counts)
-    const passing = allowed?.count() ?? guess.vectors
-    const probe = { query, k: truthDepth, count, allowed, passing, effort: {} }
-    const proposed = await segments.get(factor)!.candidates(probe, pacer)
-    return proposed
-  })
-  const { recalls, effort: factor, candidates, measured } = found
+  const found = await tune(
+    truth,
+    factors,
+    blursFrom(codec.blur),
+    async ({ vector: query, excluded }, factor, count) => {
+      await pacer.turn()
+      const allowed = excluded === null ? null : outside(excluded, rows, arena, places, counts)
+      const passing = allowed?.count() ?? guess.vectors
+      const probe = { query, k: truthDepth, count, allowed, passing, effort: {} }
+      const proposed = await segments.get(factor)!.candidates(probe, pacer)
+      return proposed
+    },
+  )
+  const { recalls, effort: factor, blur, candidates, measured } = found
   return {
     facts: { ...guess, recall: recalls.rows, recalls, measured: Math.round(measured) },
-    effort: { probes: 1, candidates, factor },
+    effort: { probes: 1, candidates, factor, blur },
   }
 }
 

@@ -37,6 +37,8 @@ export interface ListEffort {
   readonly candidates: number
   /** How many times as far as the nearest rows lie partitions are looked at. Absent: the segment was built before there was a choice. */
   readonly factor?: number
+  /** How far the order of guessed distances can be trusted. Absent: as far as that of the codec usually can. */
+  readonly blur?: Blur
 }
 
 /** Where things lie in the arena of a segment of lists. */
@@ -64,10 +66,12 @@ const candidatesMax = 16 * 1024
 /** Of the rows that are allowed so many are looked at before all of them are measured instead. */
 const mostShare = 1 / 3
 /** Unless the segment says otherwise. */
-const usualFactor = 2
+const usualFactor = 3
 /** Partitions that are looked at in any case, and how many more than `factor` says. */
 const leastProbes = 6
-const moreProbes = 2
+const moreProbes = 4
+/** Rows that are watched at least: of fewer, the last change says too little of what lies in the next partitions. */
+const leastWatched = 30
 /** Rows offered at once: what fits the scratch of every codec. */
 const offeredRows = 16
 /** Centroids that are put in order first. */
@@ -148,7 +152,7 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   get blur(): Blur {
-    return this.#codec.blur
+    return this.#effort.blur ?? this.#codec.blur
   }
 
   candidates(probe: Probe, pacer: Pacer): Soon<Candidates> {
@@ -206,7 +210,7 @@ export class ListSegment implements VectorIndexSegment {
             break
           }
         } else if (held.ordinals.length >= enough) {
-          goal = enoughWork(rule, this.#settledAt(held, watchedRows(k), seenAt))
+          goal = enoughWork(rule, this.#settledAt(held, watchedRows(k, leastWatched), seenAt))
           if (seen >= goal) break
         }
         if (!isTold && seen >= passing * mostShare) {

@@ -17,9 +17,9 @@ export interface Saturation {
 /** Of candidates in the order of guessed distances: those that are measured go `factor` times as far as the nearest rows lie among them. */
 export type Blur = Saturation
 
-/** How many of the best rows are watched where `k` are wanted. */
-export function watchedRows(k: number): number {
-  return Math.max(k, watchedLeast)
+/** How many of the best rows are watched where `k` are wanted: `least`, at least. */
+export function watchedRows(k: number, least = watchedLeast): number {
+  return Math.max(k, least)
 }
 
 /** How many of `watched` rows may have come late. */
@@ -30,4 +30,9 @@ export function lateRows(watched: number): number {
 /** Work after which a search may stop whose best rows last changed after `changed`. */
 export function enoughWork({ factor, more }: Saturation, changed: number): number {
   return Math.ceil(factor * changed + more)
+}
+
+/** What may be tried instead of a blur, from itself on to those that trust the guessed distances ever less. */
+export function blursFrom({ factor, more }: Blur): readonly Blur[] {
+  return [1, 1.5, 2, 3, 5].map(times => ({ factor: factor * times, more: more * times }))
 }

@@ -42,7 +42,7 @@ export function openScalar(dim: number, parameters: Uint8Array): ScalarCodec {
 export class ScalarCodec extends RowLists implements Codec {
   readonly parameters: Uint8Array
   readonly ofResiduals = false
-  readonly blur = { factor: 1.5, more: 4 }
+  readonly blur = { factor: 2, more: 10 }
   readonly queryBytes: number
   readonly scratchBytes = scanBlockBytes
   /** What the squared distance of codes is to be multiplied with, a float32. */

@@ -1,0 +1,105 @@
+/**
+ * Every kind of vector index finds the nearest rows under any filter, without tuning. So few rows as here would be measured without asking an
+ * index; the index is asked all the same. `SHEAF_RECALL=full` asks more of it (`npm run test:long` begins with it).
+ */
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { dataPath } from '../../../scripts/data.js'
+import { connect, type Namespace, type Table } from '../../../src/index.js'
+import type { VectorKind } from '../../../src/indexes/vector/kind.js'
+import type { Metric } from '../../../src/kernels/metric.js'
+import {
+  asked,
+  clouds,
+  distancesOf,
+  filtersOf,
+  isKept,
+  type LabelledVectors,
+  labelledByMeans,
+  labelledTable,
+} from './filtered-recall.js'
+
+vi.mock('../../../src/query/near-costs.js', async original => {
+  const module = await original<typeof import('../../../src/query/near-costs.js')>()
+  return { ...module, isLittle: () => false, asking: () => 0 }
+})
+
+const isFull = process.env.SHEAF_RECALL === 'full'
+const kinds: readonly VectorKind[] = ['IVF_FLAT', 'IVF_SQ', 'IVF_PQ', 'IVF_RQ']
+const metrics: readonly Metric[] = ['l2', 'cosine', 'dot']
+const limits = isFull ? [1, 10, 100, 1000] : [10, 100]
+
+/** Asked with all kinds and metrics each time. */
+const usual = new Set(['none', 'random 10 %', 'other label', 'three far labels', 'first dimension'])
+
+suite(clouds('clusters far apart', 6000, 16, 10, 5, isFull ? 200 : 24))
+if (isFull) suite(clouds('clusters that overlap', 6000, 24, 30, 1, 200, 2))
+const texts = questionsToTexts(isFull ? 1109 : 60)
+describe.skipIf(texts === null)(texts === null ? 'texts: not where SHEAF_DATA says' : 'texts', () => {
+  if (texts !== null) suite(texts, ['cosine'])
+})
+
+function suite(data: LabelledVectors, asks: readonly Metric[] = metrics): void {
+  describe(data.name, () => {
+    let ns: Namespace
+    let table: Table
+    beforeAll(async () => {
+      ns = await connect('memory://', { upkeep: { compact: false }, buildThreads: 1 })
+      table = await labelledTable(ns, 'vectors', data)
+    }, 120_000)
+    afterAll(() => ns.close())
+
+    const filters = filtersOf(data).filter(({ name }) => isFull || usual.has(name))
+    describe.each(asks)('by %s', metric => {
+      let distances: readonly Float64Array[]
+      beforeAll(() => {
+        distances = distancesOf(data, metric)
+      })
+
+      test.each(kinds)(
+        '%s keeps its recall under every filter',
+        async type => {
+          await table.createIndex('vector', {
+            type,
+            distanceType: metric as 'l2',
+            name: 'near',
+            replace: true,
+            waitTimeoutMs: 120_000,
+          })
+          for (const filter of filters) {
+            for (const cell of await asked(table, data, distances, filter, limits)) {
+              expect(isKept(cell), JSON.stringify(cell)).toBe(true)
+            }
+          }
+        },
+        1_800_000,
+      )
+    })
+  })
+}
+
+/** Embedded texts, embedded questions to them, and the topics of both; null where they are not on this machine. */
+function questionsToTexts(count: number): LabelledVectors | null {
+  const [documents, questions] = ['docs', 'queries'].map(part =>
+    dataPath('vectors', 'scifact-minilm', `scifact-${part}.f16`),
+  )
+  if (documents == null || questions == null) return null
+  const dim = 384
+  const all = widened(readFileSync(questions))
+  const queries = new Float32Array(count * dim)
+  for (let q = 0; q < count; q++) {
+    const at = Math.floor((q * all.length) / dim / count) * dim
+    queries.set(all.subarray(at, at + dim), q * dim)
+  }
+  return labelledByMeans('real questions', dim, widened(readFileSync(documents)), queries, 8)
+}
+
+/** Half floats, little-endian. */
+function widened(bytes: Buffer): Float32Array {
+  return Float32Array.from({ length: bytes.length / 2 }, (_, i) => {
+    const half = bytes.readUInt16LE(2 * i)
+    const [exponent, fraction] = [(half >> 10) & 31, half & 1023]
+    const size = exponent === 0 ? fraction * 2 ** -24 : (1 + fraction / 1024) * 2 ** (exponent - 15)
+    return half >> 15 ? -size : size
+  })
+}
