@@ -1,34 +1,49 @@
 /** How often a vector index finds what is nearest, as its segments found out when they were built. */
 import { corrupted } from '../errors.js'
 import type { SectionFile } from '../indexes/section-file.js'
-import type { SegmentFacts } from '../indexes/vector/segment.js'
+import type { Recalls, SegmentFacts } from '../indexes/vector/segment.js'
 import { filePath } from '../manifest/file-names.js'
 import { type TableIndex, vectorSpecOf } from '../manifest/table-index.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { openSectionFile } from '../table/section-file.js'
 
 /**
- * Of the ten nearest rows to one of the index, the part that a search without tuning finds: a mean over the segments by their rows. One
- * that looks at every row finds all. Null for an index that has no segments, or is not one of vectors.
+ * Of the ten nearest rows, the part that a search without tuning finds, by kind of query: means over the segments by their rows. A segment
+ * that measures every row finds all. Null for an index that has no segments, or is not one of vectors, and for a kind of query that a segment was not asked.
  */
-export async function recallOf(
+export async function recallsOf(
   store: BlobStore,
   location: string,
   index: TableIndex | null,
-): Promise<number | null> {
-  if (index === null || vectorSpecOf(index) === null) return null
-  let vectors = 0
-  let found = 0
-  for (const segment of index.segments) {
-    const path = `${location}/${filePath('indexes', segment.file)}`
-    const facts = factsOf(await openSectionFile(store, path, segment))
-    vectors += facts.vectors
-    found += facts.vectors * (facts.recall ?? 1)
+): Promise<Recalls> {
+  const all: Told[] = []
+  if (index !== null && vectorSpecOf(index) !== null) {
+    for (const segment of index.segments) {
+      const path = `${location}/${filePath('indexes', segment.file)}`
+      all.push(factsOf(await openSectionFile(store, path, segment)))
+    }
   }
-  return vectors === 0 ? null : found / vectors
+  return {
+    rows: meanOf(all, ({ recall }) => recall ?? 1),
+    between: meanOf(all, ({ recall, recalls }) => (recall === null ? 1 : recalls?.between)),
+    excluded: meanOf(all, ({ recall, recalls }) => (recall === null ? 1 : recalls?.excluded)),
+  }
 }
 
-type Told = Pick<SegmentFacts, 'vectors' | 'recall'>
+/** Null where there are no vectors, or one of the values is missing. */
+function meanOf(all: readonly Told[], valueOf: (facts: Told) => number | null | undefined): number | null {
+  let vectors = 0
+  let sum = 0
+  for (const facts of all) {
+    const value = valueOf(facts)
+    if (value == null) return null
+    vectors += facts.vectors
+    sum += facts.vectors * value
+  }
+  return vectors === 0 ? null : sum / vectors
+}
+
+type Told = Pick<SegmentFacts, 'vectors' | 'recall' | 'recalls'>
 
 function factsOf({ name, footer: { head } }: SectionFile): Told {
   const { facts } = head as { readonly facts?: Told }

@@ -20,7 +20,7 @@ import { countCovered } from '../table/covered-rows.js'
 import { IndexCover } from '../table/index-cover.js'
 import { askedSegments } from '../table/text-index.js'
 import { type Engine, type OpenTable, openVersion } from './engine.js'
-import { recallOf } from './index-recall.js'
+import { recallsOf } from './index-recall.js'
 import { textJson } from './text-definition.js'
 import { definitionJson } from './vector-definition.js'
 
@@ -54,7 +54,7 @@ export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'>
   const { spec, index, build } = shown
   const progress = build === null ? null : await engine.jobs.progressOf(build.job, signal)
   const { counts, status, reason } = await coverOf(engine, open, shown, new Pacer(signal))
-  const recall = await recallOf(engine.store, head.location, index).catch(async error => {
+  const recalls = await recallsOf(engine.store, head.location, index).catch(async error => {
     throw (await engine.source.explain?.(head.uuid, open.version, error)) ?? error
   })
   return {
@@ -65,7 +65,9 @@ export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'>
     status,
     ...(reason !== null && { reason }),
     ...(progress !== null && { progress }),
-    ...(recall !== null && { recall }),
+    ...(recalls.rows !== null && { recall: recalls.rows }),
+    ...(recalls.between !== null && { recall_between: recalls.between }),
+    ...(recalls.excluded !== null && { recall_excluded: recalls.excluded }),
   }
 }
 

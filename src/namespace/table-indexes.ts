@@ -169,8 +169,12 @@ export interface IndexStats {
   readonly reason?: string
   /** How far its construction is: of `total` steps, `done`. */
   readonly progress?: { readonly done: number; readonly total: number; readonly phase: string }
-  /** Of a vector index: of the ten nearest rows, the part that a search without tuning finds, as sampled when it was built. */
+  /** Of a vector index: of the ten nearest rows of sampled rows, the part that a search without tuning finds, measured when it was built. */
   readonly recall?: number
+  /** As `recall`, for points between rows and away from rows. */
+  readonly recallBetween?: number
+  /** As `recall`, for rows whose nearest rows a filter excludes. Absent for a graph that was built without cells. */
+  readonly recallExcluded?: number
 }
 
 /** A table as far as its indexes are concerned. */
@@ -292,6 +296,8 @@ export async function indexStatsAt(
     ...(reply.reason !== undefined && { reason: reply.reason }),
     ...(reply.progress !== undefined && { progress: reply.progress }),
     ...(reply.recall !== undefined && { recall: reply.recall }),
+    ...(reply.recall_between !== undefined && { recallBetween: reply.recall_between }),
+    ...(reply.recall_excluded !== undefined && { recallExcluded: reply.recall_excluded }),
   }
 }
 

@@ -169,7 +169,15 @@ export const indexStatsReply = object({
   progress: optional(progress, 'How far its construction is.'),
   recall: optional(
     number,
-    'Vector index: of the ten nearest rows, the part that a search without tuning finds, as sampled when it was built. An extension of Sheaf.',
+    'Vector index: of the ten nearest rows of sampled rows, the part that a search without tuning finds, as measured when it was built. An extension of Sheaf.',
+  ),
+  recall_between: optional(
+    number,
+    'As recall, for points between rows and away from rows. An extension of Sheaf.',
+  ),
+  recall_excluded: optional(
+    number,
+    'As recall, for rows whose nearest rows a filter excludes. An extension of Sheaf.',
   ),
 })
 

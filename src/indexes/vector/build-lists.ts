@@ -187,7 +187,7 @@ async function encoded(
 }
 
 /** How many times as far as the nearest rows lie partitions are looked at: the first that is enough is taken. */
-const factors = [2, 3, 4, 6]
+const factors = [3, 4, 6]
 
 async function tuned(
   rows: number,

@@ -71,7 +71,7 @@ const usualFactor = 3
 const leastProbes = 6
 const moreProbes = 4
 /** Rows that are watched at least: of fewer, the last change says too little of what lies in the next partitions. */
-const leastWatched = 30
+const leastWatched = 20
 /** Rows offered at once: what fits the scratch of every codec. */
 const offeredRows = 16
 /** Centroids that are put in order first. */
