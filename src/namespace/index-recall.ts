@@ -31,11 +31,11 @@ export async function recallsOf(
 }
 
 /** Null where there are no vectors, or one of the values is missing. */
-function meanOf(all: readonly Told[], valueOf: (facts: Told) => number | null | undefined): number | null {
+function meanOf(all: readonly Told[], recallIn: (facts: Told) => number | null | undefined): number | null {
   let vectors = 0
   let sum = 0
   for (const facts of all) {
-    const value = valueOf(facts)
+    const value = recallIn(facts)
     if (value == null) return null
     vectors += facts.vectors
     sum += facts.vectors * value
