@@ -27,7 +27,10 @@ export interface Databases {
    * Opens a database if it is not open, and keeps it open for as long as `work` takes. `name`: one name, or several joined by slashes.
    * Rejects with code 13 for a name that is none, or of none, 17 when all are closed, and with what `connect` and `work` throw.
    */
-  use<T>(name: string | undefined, work: (operations: Operations) => Promise<T>): Promise<T>
+  use<T>(
+    name: string | undefined,
+    work: (operations: Operations, namespace: Pick<Namespace, 'tableAt'>) => Promise<T>,
+  ): Promise<T>
   /** Takes on no more work, and resolves when what has begun is done and all databases are closed. */
   close(): Promise<void>
 }
@@ -81,7 +84,7 @@ class Folder implements Databases {
 
   async use<T>(
     name: string | undefined = this.#options.default,
-    work: (operations: Operations) => Promise<T>,
+    work: (operations: Operations, namespace: Namespace) => Promise<T>,
   ): Promise<T> {
     if (this.#closed !== undefined) {
       throw new SheafError(ErrorCode.ServiceUnavailable, 'the databases are closed')
@@ -99,17 +102,20 @@ class Folder implements Databases {
     return used
   }
 
-  async #use<T>(name: string, work: (operations: Operations) => Promise<T>): Promise<T> {
+  async #use<T>(
+    name: string,
+    work: (operations: Operations, namespace: Namespace) => Promise<T>,
+  ): Promise<T> {
     const opened = this.#opened.get(name) ?? { namespace: this.#open(name), uses: 0 }
     this.#opened.delete(name)
     this.#opened.set(name, opened)
     opened.uses++
     try {
-      const { operations } = await opened.namespace.catch(cause => {
+      const namespace = await opened.namespace.catch(cause => {
         if (this.#opened.get(name) === opened) this.#opened.delete(name)
         throw cause
       })
-      return await work(operations)
+      return await work(namespace.operations, namespace)
     } finally {
       opened.uses--
       this.#closeIdle()

@@ -121,14 +121,14 @@ export class Gate {
   /** Throws what refuses the first object the caller may not have. */
   async allow(objects: readonly NamedObject[], identity: Identity | undefined, asked: Asked): Promise<void> {
     if (this.#authorize === undefined) return
-    for (const { operation, id } of objects) {
+    for (const { operation, id, shown = id } of objects) {
       let isAllowed: boolean
       try {
         isAllowed = await this.#authorize(operation, id, identity ?? {}, asked)
       } catch (cause) {
-        throw cause instanceof SheafError ? cause : forbidden(operation, id, cause)
+        throw cause instanceof SheafError ? cause : forbidden(operation, shown, cause)
       }
-      if (isAllowed !== true) throw forbidden(operation, id)
+      if (isAllowed !== true) throw forbidden(operation, shown)
     }
   }
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 import { ErrorCode, SheafError, unsupported } from '../../src/errors.js'
 import type { RootStats } from '../../src/index.js'
-import type { ArrowReply, Operations, StreamedCallOptions } from '../../src/protocol/calls.js'
+import type { ArrowReply, CallOptions, Operations, StreamedCallOptions } from '../../src/protocol/calls.js'
 import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
 import { parse } from '../../src/protocol/parse.js'
 import { readRequest } from '../../src/protocol/wire.js'
@@ -42,6 +42,10 @@ const gatheredBytes = 16 << 20
 /** One namespace that answers all requests, whatever database they name. */
 export interface Served {
   readonly operations: Operations
+  /** The id that the table at a location has or had last (`Namespace.tableAt`). Without it, tables are not registered where `authorize` is asked. */
+  readonly tableAt?:
+    | ((location: string, options?: CallOptions) => Promise<readonly string[] | null>)
+    | undefined
   /** What is known of the root, for `/metrics`; may throw where it is elsewhere. */
   readonly stats?: (() => RootStats) | undefined
 }
@@ -171,8 +175,8 @@ export class Handling {
     const asks = this.#gate.asksWhat ? asking(request, name, fields, particulars) : undefined
     if (asks !== undefined) await this.#gate.allow(namedObjects(name, asks.request), identity, asks.asked)
     const call = { name, request: fields, body: takesUpload ? sent.chunks(ended) : undefined, options }
-    const result = await this.#use(particulars.database, replied, operations =>
-      asks === undefined ? carryOut(operations, call) : this.#carryOutAllowed(operations, call, asks),
+    const result = await this.#use(particulars.database, replied, served =>
+      asks === undefined ? carryOut(served.operations, call) : this.#carryOutAllowed(served, call, asks),
     )
     return successReply(name, result, target.dialect, request.headers.accept)
   }
@@ -185,13 +189,14 @@ export class Handling {
   #use(
     database: string | undefined,
     replied: () => Promise<void>,
-    work: (operations: Operations) => Promise<unknown>,
+    work: (served: Pick<Served, 'operations' | 'tableAt'>) => Promise<unknown>,
   ): Promise<unknown> {
     const served = this.#served
-    if (!('use' in served)) return work(served.operations)
+    if (!('use' in served)) return work(served)
     return new Promise((resolve, reject) => {
-      const used = served.use(database, async operations => {
-        const result = await work(operations)
+      const used = served.use(database, async (operations, namespace) => {
+        const tableAt: Served['tableAt'] = (location, options) => namespace.tableAt(location, options)
+        const result = await work({ operations, tableAt })
         resolve(result)
         if (isStreamed(result)) await replied()
       })
@@ -199,10 +204,27 @@ export class Handling {
     })
   }
 
-  /** Carries out what is allowed by the names in the request; where it is about a table that is called otherwise now, if that is allowed too. */
-  async #carryOutAllowed(target: Operations, call: Call, { request, asked }: Asks): Promise<unknown> {
+  /**
+   * Carries out what is allowed by the names in the request; where it is about a table that is called otherwise now, or was when it was
+   * deregistered, if that is allowed too.
+   */
+  async #carryOutAllowed(
+    served: Pick<Served, 'operations' | 'tableAt'>,
+    call: Call,
+    { request, asked }: Asks,
+  ): Promise<unknown> {
+    const target = served.operations
     const { table, signal, identity } = call.options
     try {
+      if (call.name === 'registerTable') {
+        if (served.tableAt === undefined) {
+          throw unsupported('registerTable: it is not known here what the table at a location was called')
+        }
+        const { id, location } = request as { readonly id: readonly string[]; readonly location: string }
+        const known = await served.tableAt(location, { signal })
+        const former = known === null ? [] : [{ operation: call.name, id: known, shown: id }]
+        await this.#gate.allow(former, identity, asked)
+      }
       if (table !== undefined) {
         const { id } = request as { readonly id: readonly string[] }
         const { namespace, table: last } = await target.describeTable({ id }, { table, signal })

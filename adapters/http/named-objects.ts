@@ -6,6 +6,8 @@ import { queryIn } from '../../src/protocol/view-shapes.js'
 export interface NamedObject {
   readonly operation: OperationName
   readonly id: readonly string[]
+  /** What a refusal names instead, where the caller did not name it. */
+  readonly shown?: readonly string[]
 }
 
 /** Each once. The request is in normal form. */

@@ -77,6 +77,8 @@ export function featuresOver(
 
     optimize: ({ signal } = {}) => root.run(() => ask('optimize', {}, { signal })),
 
+    tableAt: (location, { signal } = {}) => root.run(() => ask('tableAt', { location }, { signal })),
+
     stats() {
       throw unsupported('stats() answers at once, and what it tells of lies in another thread', {
         hint: 'it is to be had of a namespace that connect() gave',

@@ -20,7 +20,7 @@ import {
 
 export type Hosted = Pick<
   Namespace,
-  'operations' | 'snapshot' | 'transaction' | 'watch' | 'optimize' | 'verify' | 'close'
+  'operations' | 'snapshot' | 'transaction' | 'watch' | 'optimize' | 'tableAt' | 'verify' | 'close'
 >
 
 /** How each question is answered; `id`: of the message. */
@@ -94,6 +94,7 @@ export function host(port: MessagePort, namespace: Hosted): void {
       throw toldTo
     },
     optimize: (_, signal) => namespace.optimize({ signal }).then(() => undefined),
+    tableAt: ({ location }, signal) => namespace.tableAt(location, { signal }),
     verify({ repair, tellsProgress }, signal, id) {
       const onProgress = (progress: VerifyProgress) => say({ kind: 'progress', id, progress })
       return namespace.verify({ repair, signal, ...(tellsProgress && { onProgress }) })

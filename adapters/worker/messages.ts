@@ -32,6 +32,7 @@ export interface Questions {
   /** The newest slot, once it is another than `than`. */
   readonly watch: { readonly ask: { readonly than: number }; readonly answer: number }
   readonly optimize: { readonly ask: object; readonly answer: undefined }
+  readonly tableAt: { readonly ask: { readonly location: string }; readonly answer: readonly string[] | null }
   readonly verify: {
     readonly ask: { readonly repair: boolean; readonly tellsProgress: boolean }
     readonly answer: Verification

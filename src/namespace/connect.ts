@@ -42,6 +42,7 @@ import { jobKinds as ownJobKinds } from './job-kinds.js'
 import { Namespace } from './namespace.js'
 import { takeSnapshot } from './snapshot.js'
 import type { RootStats } from './stats.js'
+import { tableAt } from './table-at.js'
 import { runTransaction } from './transaction.js'
 import { packsOf, pagesOf } from './upkeep/checkpoint-extra.js'
 import { Checkpointing, Tail } from './upkeep/checkpointing.js'
@@ -154,6 +155,7 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
       if (readOnly) throw isReadOnly()
       await upkeep.finish(call.signal)
     },
+    tableAt: (place, call = {}) => tableAt(engine, place, call.signal),
     stats,
     verify: (call = {}) => {
       if (readOnly && call.repair === true) throw isReadOnly()

@@ -67,6 +67,7 @@ export interface LocalFeatures {
   readonly transaction: <T>(work: (tx: Namespace) => Promise<T>, options?: CallOptions) => Promise<T>
   readonly watch: (options?: CallOptions) => AsyncIterable<number>
   readonly optimize: (options?: CallOptions) => Promise<void>
+  readonly tableAt: (location: string, options?: CallOptions) => Promise<readonly string[] | null>
   readonly stats: () => RootStats
   readonly verify: (options?: VerifyOptions) => Promise<Verification>
 }
@@ -264,6 +265,14 @@ export class Namespace implements AsyncDisposable {
    */
   async optimize(options: CallOptions = {}): Promise<void> {
     await this.#here('upkeep').optimize(options)
+  }
+
+  /**
+   * The id of the table at a location: the one that it has or, where it was deregistered, had last; null where no table is known there. Throws
+   * code 13 for what is no location of this root, 0 where the root is open in another process.
+   */
+  async tableAt(location: string, options: CallOptions = {}): Promise<readonly string[] | null> {
+    return this.#here('the table at a location').tableAt(location, options)
   }
 
   /**

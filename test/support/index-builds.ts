@@ -87,6 +87,7 @@ export async function openWithBuilder(store = new MemoryStore('memory://')) {
     transaction: (work, call = {}) => runTransaction(engine, work, call),
     optimize: call => upkeep.finish(call?.signal),
     snapshot: () => Promise.reject(new Error('no snapshots here')),
+    tableAt: async () => null,
     stats: () => {
       throw new Error('no stats here')
     },

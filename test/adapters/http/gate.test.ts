@@ -1,8 +1,12 @@
 /** Who gets in, and what they may do: over a real server, from the wire. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { connectHttp } from '../../../adapters/http/client.js'
+import { databases } from '../../../adapters/http/databases.js'
 import { type Asked, type Authorize, checkBinding } from '../../../adapters/http/gate.js'
 import type { RequestRecord, ServeOptions } from '../../../adapters/http/options.js'
 import { Secrets } from '../../../adapters/http/secrets.js'
@@ -472,6 +476,32 @@ describe('authorize', () => {
     expect([near.status, near.text.includes('secret')]).toEqual([404, false])
     await ns.close()
   })
+
+  test.each(['in this thread', 'in databases'])(
+    'a table that was deregistered is registered by who may register it under its former name, %s',
+    async where => {
+      const root = mkdtempSync(join(tmpdir(), 'sheaf-former-'))
+      const ns = await connect(root)
+      await ns.createTable('secret', [{ n: 1 }])
+      const { location } = await ns.operations.deregisterTable({ id: ['secret'] })
+      const isMany = where === 'in databases'
+      const all = isMany ? databases(dirname(root), { default: basename(root) }) : undefined
+      const names = new Set(['mine'])
+      const authorize: Authorize = (_, id) => names.has(id.join('$'))
+      const url = await start(all ?? ns, { authorize })
+      const register = () => askJson(url, '/v1/table/mine/register', { location })
+      const refused = await register()
+      expect([refused.status, refused.json]).toMatchObject([403, { code: ErrorCode.PermissionDenied }])
+      expect(refused.text).not.toContain('secret')
+      expect(await ns.tableNames()).toEqual([])
+      names.add('secret')
+      expect((await register()).status).toBe(200)
+      expect([await ns.tableNames(), await ns.table('mine').countRows()]).toEqual([['mine'], 1])
+      await all?.close()
+      await ns.close()
+      rmSync(root, { recursive: true })
+    },
+  )
 
   test('a handle whose table was renamed is asked for by the name it has now', async () => {
     const ns = await connect('memory://')

@@ -115,6 +115,7 @@ host(parentPort!, {
     await once(signal!, 'abort')
     throw signal!.reason
   },
+  tableAt: async location => [location],
   async verify({ onProgress, signal } = {}) {
     for (let done = 0; done < 3; done++) onProgress?.({ phase: 'log', done, total: 3 })
     if (onProgress !== undefined) await new Promise(setImmediate)
