@@ -425,6 +425,32 @@ describe('a number', () => {
     await expect(ids('i = ?', [9007199254740993n])).resolves.toEqual([2])
   })
 
+  test('of JavaScript beyond 2^53 is an element of a list of floats, and of no other', async () => {
+    const fields = Object.entries({ v: 'FixedSizeList(2, Float32)', l: 'List(Float64)', n: 'List(Int64)' })
+    const schema = {
+      fields: fields.map(([name, type]) => ({ name, type: parseArrowType(type)!, nullable: true })),
+    }
+    const lists = await ns.createTable('lists', [{ v: [0, 0], l: [0], n: [1n] }], { schema })
+    await lists.update({ v: [2 ** 60, 1.5], l: [1e300, 2] })
+    const found = lists.search().where('l = ? AND array_has(l, ?)', [[1e300, 2], 1e300])
+    expect(await found.toArray()).toHaveLength(1)
+    const [row] = await lists.search().select({ a: 'v[1]', b: 'v[2]' }).toArray()
+    expect(row).toEqual({ a: 2 ** 60, b: 1.5 })
+    await expect(lists.update({ n: [2 ** 60] })).rejects.toMatchObject({ code: 13 })
+    await expect(
+      lists
+        .search()
+        .where('n = ?', [[2 ** 60]])
+        .toArray(),
+    ).rejects.toMatchObject({ code: 13 })
+    await expect(
+      lists
+        .search()
+        .where('array_has(n, ?)', [2 ** 60])
+        .toArray(),
+    ).rejects.toMatchObject({ code: 13 })
+  })
+
   test.each([
     ['1.7', 1],
     ['-1.7', -1],

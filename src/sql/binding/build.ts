@@ -371,8 +371,10 @@ function inType(node: Bound, type: DataType): Bound {
 /** CAST or TRY_CAST. A dictionary is a way to hold values, not a type of them: a cast to one is a cast to its values. */
 export function cast(written: Bound, declared: DataType, isTry: boolean, at: SourceSpan): Bound {
   const type = valueType(declared)
-  if (isLiteral(written) && written.elements !== undefined && type.kind === 'list') {
-    return castElements(written.elements, type, isTry, at)
+  const item = elementType(type)
+  if (isLiteral(written) && written.elements !== undefined && item !== null) {
+    const cells = castElements(written.elements, item, isTry, at)
+    return equalTypes(cells.type, type) ? cells : fold(castNode(cells, type, isTry))
   }
   const operand = type.kind === 'int' ? withDigits(written) : exactBeside(written, type)
   if (!castable(valueType(operand.type), type)) {
@@ -399,11 +401,12 @@ function withDigits(node: Bound): Bound {
 /** A cast of a list constant whose elements are known as they were written. */
 function castElements(
   elements: readonly LiteralNode[],
-  type: DataType & { readonly kind: 'list' },
+  item: DataType,
   isTry: boolean,
   at: SourceSpan,
 ): Bound {
-  const cells = elements.map(element => cast(element, type.child.type, isTry, at))
+  const type = listOf(item)
+  const cells = elements.map(element => cast(element, item, isTry, at))
   if (cells.every(isLiteral)) return { kind: 'literal', type, value: cells.map(cell => cell.value) }
   return { kind: 'list', type, elements: cells }
 }

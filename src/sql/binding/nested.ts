@@ -5,6 +5,7 @@ import type { DataType, Schema } from '../../arrow/types.js'
 import { cut, type SourceSpan, schemaMismatch, unsupported } from '../../errors.js'
 import type { Bound, LiteralNode } from '../bound.js'
 import { listOf } from '../functions/signature.js'
+import { asDouble } from '../values/literal.js'
 import { commonType, elementType, int64, nullType, valueType } from '../values/types.js'
 import { hasConstants } from '../values/vector.js'
 import { besideEachOther, coerced, describe, fold, unified } from './build.js'
@@ -16,22 +17,29 @@ const maxElements = 1024
 
 /** `[a, b]`: a constant if all its elements are. */
 export function list(written: readonly Bound[], at: SourceSpan): Bound {
-  const common = unified(written)
+  // What takes the list decides about numbers that may have lost digits: floats take them.
+  const limit = written.every(isLiteral)
+    ? written.find(node => node.limit?.kind === 'rounded')?.limit
+    : undefined
+  const common = unified(limit === undefined ? written : (written as readonly LiteralNode[]).map(asDouble))
   if (common === null) throw mixedTypes(written, at)
   const { type, nodes } = common
   if (hasConstants(type) && nodes.every(isLiteral)) {
-    const isAsWritten = written.every(
-      node =>
-        isLiteral(node) &&
-        node.text === undefined &&
-        node.elements === undefined &&
-        equalTypes(node.type, type),
-    )
+    const isAsWritten =
+      limit === undefined &&
+      written.every(
+        node =>
+          isLiteral(node) &&
+          node.text === undefined &&
+          node.elements === undefined &&
+          equalTypes(node.type, type),
+      )
     return {
       kind: 'literal',
       type: listOf(type),
       value: nodes.map(node => node.value),
       ...(isAsWritten ? {} : { elements: written as readonly LiteralNode[] }),
+      ...(limit === undefined ? {} : { limit }),
     }
   }
   if (nodes.length > maxElements) {
