@@ -32,10 +32,20 @@ export function pickHits(hits: RowHits, rows: Uint32Array): RowHits {
   const { parts, partOf, offsets, made } = hits
   return {
     parts,
-    partOf: partOf === null ? new Uint32Array(rows.length) : rows.map(row => partOf[row]!),
-    offsets: rows.map(row => offsets[row]!),
-    made: made.map(({ name, values }) => ({ name, values: Float32Array.from(rows, row => values[row]!) })),
+    partOf: partOf === null ? new Uint32Array(rows.length) : picked(partOf, rows, Uint32Array),
+    offsets: picked(offsets, rows, Uint32Array),
+    made: made.map(({ name, values }) => ({ name, values: picked(values, rows, Float32Array) })),
   }
+}
+
+function picked<T extends Uint32Array | Float32Array>(
+  values: T,
+  rows: Uint32Array,
+  Numbers: new (length: number) => T,
+): T {
+  const some = new Numbers(rows.length)
+  for (let i = 0; i < rows.length; i++) some[i] = values[rows[i]!]!
+  return some
 }
 
 /**
