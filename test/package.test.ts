@@ -101,7 +101,7 @@ describe('a production install', () => {
       import { serve, connectHttp } from 'sheaf/http'
       import { connectWorker } from 'sheaf/worker'
       import { operations } from 'sheaf/protocol'
-      const rows = [{ id: 1, v: [1, 0] }, { id: 2, v: [0, 1] }]
+      const rows = [{ id: 1, vector: [1, 0] }, { id: 2, vector: [0, 1] }]
       const found = []
       const direct = await connect('./data')
       await writeCsv('rows.csv', rows)

@@ -4,7 +4,7 @@ import type { DataType } from '../../src/arrow/types.js'
 import { readText } from './read-value.js'
 
 /** What a text may be, as bits: the lowest that is left of a column is its type. */
-const Kind = { Integer: 1, Float: 2, Boolean: 4, Date: 8, Timestamp: 16, Vector: 32 } as const
+const Kind = { Integer: 1, Float: 2, Boolean: 4, Date: 8, Timestamp: 16, Numbers: 32 } as const
 const anyKind = 63
 
 const integer = /^(?:-?[1-9]\d{0,18}|0)$/
@@ -12,7 +12,7 @@ const float = /^-?(?:(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|Infinity)$|^NaN$/
 const boolean = /^(?:true|false)$/i
 const date = /^\d{4}-\d\d-\d\d$/
 const timestamp = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/
-const vector = /^\[\s*-?\d/
+const numbers = /^\[(.+)\]$/s
 
 /** The shortest text of a float has no more digits; of one with more some would be lost. */
 const floatDigits = 17
@@ -21,18 +21,16 @@ const floatDigits = 17
 export class ColumnGuess {
   #kinds = anyKind
   #seen = false
-  #dimension = 0
 
   /** Takes in a cell that is not null and not empty. */
   see(text: string): void {
     this.#seen = true
     if (this.#kinds === 0) return
     this.#kinds &= kindsOf(text)
-    if (this.#kinds === Kind.Vector) this.#seeVector(text)
   }
 
   /**
-   * int64, float64, bool, date32, timestamp(ms) or a float32 vector; null where none holds all cells, or there were none:
+   * int64, float64, bool, date32, timestamp(ms) or list<float64>; null where none holds all cells, or there were none:
    * text. Texts with leading zeros, integers past int64 or past 2^53 among floats, numbers of more digits than a float
    * has and times finer than a millisecond are text: as any other type they would be changed.
    */
@@ -49,19 +47,13 @@ export class ColumnGuess {
         return { kind: 'date', unit: 'day' }
       case Kind.Timestamp:
         return { kind: 'timestamp', unit: 'ms', timezone: null }
-      case Kind.Vector: {
-        const child = { name: 'item', type: { kind: 'float', bits: 32 }, nullable: true } as const
-        return { kind: 'fixed_size_list', size: this.#dimension, child }
+      case Kind.Numbers: {
+        const child = { name: 'item', type: { kind: 'float', bits: 64 }, nullable: true } as const
+        return { kind: 'list', large: false, child }
       }
       default:
         return null
     }
-  }
-
-  #seeVector(text: string): void {
-    const dimension = vectorLength(text)
-    if (dimension === 0 || (this.#dimension !== 0 && this.#dimension !== dimension)) this.#kinds = 0
-    this.#dimension = dimension
   }
 }
 
@@ -69,6 +61,7 @@ export class ColumnGuess {
 export function readGuessed(text: string, type: DataType): unknown {
   if (type.kind === 'int') return integer.test(text) && fitsInt64(text) ? BigInt(text) : undefined
   if (type.kind === 'float') return isFloat(text) ? Number(text) : undefined
+  if (type.kind === 'list') return readNumbers(text)
   return readText(text, type)
 }
 
@@ -78,7 +71,7 @@ function kindsOf(text: string): number {
   if (boolean.test(text)) return Kind.Boolean
   if (date.test(text)) return parseInstant(text, 'ms') === null ? 0 : Kind.Date | Kind.Timestamp
   if (timestamp.test(text)) return parseInstant(text, 'ms') === null ? 0 : Kind.Timestamp
-  return vector.test(text) ? Kind.Vector : 0
+  return readNumbers(text) === undefined ? 0 : Kind.Numbers
 }
 
 function fitsInt64(text: string): boolean {
@@ -98,15 +91,15 @@ function isFloat(text: string): boolean {
   return isInRange && digits.length <= floatDigits
 }
 
-/** Numbers of a JSON array that holds nothing else; else 0. */
-function vectorLength(text: string): number {
-  try {
-    const value: unknown = JSON.parse(text)
-    return Array.isArray(value) &&
-      value.every(each => typeof each === 'number' && Number.isFinite(Math.fround(each)))
-      ? value.length
-      : 0
-  } catch {
-    return 0
+/** The numbers of a JSON array that holds one or more, and nothing else. Undefined also where a float would round one. */
+function readNumbers(text: string): number[] | undefined {
+  const inside = numbers.exec(text)?.[1]
+  if (inside === undefined) return undefined
+  const read: number[] = []
+  for (const part of inside.split(',')) {
+    const number = part.trim()
+    if (!/^-?\d/.test(number) || !isFloat(number)) return undefined
+    read.push(Number(number))
   }
+  return read
 }

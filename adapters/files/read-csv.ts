@@ -32,8 +32,7 @@ export interface ReadCsvOptions extends ReadOptions {
  * asked for; the file is closed when no more are.
  *
  * Without a schema the types of columns are inferred from the first 10,000 rows: integers are bigints, floats numbers,
- * `true` and `false` booleans, ISO 8601 dates and times to the millisecond Dates, JSON arrays of equally many numbers
- * arrays. What is not plainly one of these in every row is text, and so are texts that another type would change: 007,
+ * `true` and `false` booleans, ISO 8601 dates and times to the millisecond Dates, JSON arrays of numbers arrays. What is not plainly one of these in every row is text, and so are texts that another type would change: 007,
  * integers past int64, numbers of more than 17 digits.
  * With one, texts are read as its types say (see read-value.ts).
  *

@@ -25,7 +25,7 @@ export interface VectorColumn {
 
 type Row = Readonly<Record<string, unknown>>
 
-export function vectorColumns(schema: Schema): readonly VectorColumn[] {
+export function vectorsIn(schema: Schema): readonly VectorColumn[] {
   return schema.fields.flatMap(({ name, type, nullable }) => {
     if (!isVector(type)) return []
     const { size, child } = type
@@ -116,17 +116,20 @@ function allowsNoNull(name: string, row: number): SheafError {
 const rowsAtOnce = 1024
 
 /**
- * Columns of plain objects that hold nothing but arrays of numbers (and nulls), by name: their most frequent length, the
- * smallest of several.
+ * Columns of plain objects that hold nothing but vectors (and nulls), by name: their most frequent length, the smallest of
+ * several. Vectors are Float32Arrays, and in columns that are known to hold vectors all arrays of numbers.
  */
-export function* commonLengths(rows: readonly Row[]): Steps<Map<string, number>> {
+export function* commonLengths(
+  rows: readonly Row[],
+  holdsVectors: (column: string) => boolean,
+): Steps<Map<string, number>> {
   const counts = new Map<string, Map<number, number> | null>()
   for (let start = 0; start < rows.length; start += rowsAtOnce) {
     const part = rows.slice(start, start + rowsAtOnce)
     for (const name of columnNames(part)) {
       const known = counts.get(name) ?? new Map<number, number>()
       if (counts.get(name) !== null) {
-        counts.set(name, countLengths(readColumn(part, name), known) ? known : null)
+        counts.set(name, countLengths(readColumn(part, name), known, holdsVectors(name)) ? known : null)
       }
     }
     yield
@@ -141,12 +144,14 @@ export function* commonLengths(rows: readonly Row[]): Steps<Map<string, number>>
   return lengths
 }
 
-/** False where a value is no array of numbers. */
-function countLengths(values: readonly unknown[], counts: Map<number, number>): boolean {
+/** False where a value is no vector. */
+function countLengths(values: readonly unknown[], counts: Map<number, number>, areVectors: boolean): boolean {
   for (let i = 0; i < values.length; i++) {
     const value = values[i]
     if (value === null || value === undefined) continue
-    if (!isList(value) || types.isUint8Array(value) || !isNumbers(value)) return false
+    if (!types.isFloat32Array(value)) {
+      if (!areVectors || !isList(value) || types.isUint8Array(value) || !isNumbers(value)) return false
+    }
     counts.set(value.length, (counts.get(value.length) ?? 0) + 1)
   }
   return true

@@ -184,8 +184,9 @@ function buildFloats(type: DataType & { kind: 'float' }, values: Cells, place: P
   const out = zeroCells(type, values.length)
   const half = type.bits === 16
   for (let i = 0; i < values.length; i++) {
-    const value = values[i]
-    if (value === null || value === undefined) continue
+    const given = values[i]
+    if (given === null || given === undefined) continue
+    const value = typeof given === 'bigint' && BigInt(Number(given)) === given ? Number(given) : given
     if (typeof value !== 'number') throw misfit(type, values, i, place)
     out[i] = half ? toFloat16(value) : value
     const infinite = half ? ((out[i] as number) & 0x7fff) === 0x7c00 : !Number.isFinite(out[i])

@@ -2,6 +2,7 @@
 import { types } from 'node:util'
 import { invalidInput, quote, type SheafError } from '../errors.js'
 import type { Place } from './place.js'
+import { equalTypes } from './same-type.js'
 import { type DataType, type Field, maxTypeDepth } from './types.js'
 
 /**
@@ -78,13 +79,28 @@ function tooMany(place: Place): SheafError {
   })
 }
 
+/** Whether the name of a column says that it holds vectors: `vector`, `embedding`, `title_vector`, `title_embedding`. */
+export function namesVectors(column: string): boolean {
+  return /(?:^|_)(?:vector|embedding)$/i.test(column)
+}
+
 /**
- * Number -> float64, bigint -> int64, boolean, string -> utf8, Date -> timestamp(ms), Uint8Array -> binary;
- * arrays of numbers of one length >= 2 -> fixed_size_list<float32>, other arrays -> list; objects -> struct;
- * nothing but null and undefined -> null. All fields are nullable.
- * @throws invalidInput naming column and row where kinds are mixed, or a value is of no kind.
+ * A type that holds all values as they are: number -> float64; bigint -> int64, or uint64 where int64 is too small; numbers
+ * and bigints -> int64 or uint64 where the numbers are whole, else float64 where that holds the bigints; boolean;
+ * string -> utf8; Date -> timestamp(ms); Uint8Array -> binary; Float32Array, Float64Array and Int8Array of one
+ * length -> fixed_size_list of their elements; other arrays -> list; objects -> struct; nothing but null and
+ * undefined -> null. All fields are nullable.
+ *
+ * `areVectors`: the column is known to hold vectors. Then arrays of numbers of one length are fixed_size_list<float32>.
+ * @throws invalidInput naming column and row where kinds are mixed, a value is of no kind, or no type holds all values.
  */
-export function inferType(values: readonly unknown[], place: Place, limit: SpreadLimit, depth = 1): DataType {
+export function inferType(
+  values: readonly unknown[],
+  place: Place,
+  limit: SpreadLimit,
+  areVectors = false,
+  depth = 1,
+): DataType {
   if (depth > maxTypeDepth) {
     throw invalidInput(`column ${quote(place.path)} is nested deeper than ${maxTypeDepth} types`)
   }
@@ -95,7 +111,7 @@ export function inferType(values: readonly unknown[], place: Place, limit: Sprea
     case 'number':
       return float64
     case 'bigint':
-      return { kind: 'int', bits: 64, signed: true }
+      return inferIntegers(values, place)
     case 'boolean':
       return { kind: 'bool' }
     case 'string':
@@ -105,12 +121,19 @@ export function inferType(values: readonly unknown[], place: Place, limit: Sprea
     case 'Uint8Array':
       return { kind: 'binary', large: false }
     case 'array':
-      return inferList(values as readonly (ArrayLike<unknown> | null | undefined)[], place, limit, depth)
+      return inferList(
+        values as readonly (ArrayLike<unknown> | null | undefined)[],
+        place,
+        limit,
+        areVectors,
+        depth,
+      )
     case 'object':
       return inferStruct(values as readonly (Readonly<Record<string, unknown>> | null)[], place, limit, depth)
   }
 }
 
+/** The kind of all values; `bigint` for numbers and bigints. */
 function commonKind(values: readonly unknown[], place: Place): ValueKind {
   let common: ValueKind = 'null'
   for (let i = 0; i < values.length; i++) {
@@ -122,7 +145,8 @@ function commonKind(values: readonly unknown[], place: Place): ValueKind {
       const what = typeof value === 'object' ? Object.prototype.toString.call(value) : typeof value
       throw invalidInput(`row ${place.row(i)}: column ${quote(place.path)} holds a ${what}`)
     }
-    if (common !== 'null') {
+    if (common === 'bigint' && kind === 'number') continue
+    if (common !== 'null' && !(common === 'number' && kind === 'bigint')) {
       throw invalidInput(
         `row ${place.row(i)}: column ${quote(place.path)} holds a ${kind}, rows before it a ${common}`,
         { hint: 'make all values of a column one type, or pass a schema' },
@@ -133,42 +157,119 @@ function commonKind(values: readonly unknown[], place: Place): ValueKind {
   return common
 }
 
+/** The type of bigints, and of numbers among them. */
+function inferIntegers(values: readonly unknown[], place: Place): DataType {
+  let [least, greatest] = [0n, 0n]
+  let areWhole = true
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]
+    if (typeof value === 'bigint') {
+      if (value < least) least = value
+      if (value > greatest) greatest = value
+    } else if (typeof value === 'number') areWhole &&= Number.isSafeInteger(value) && !Object.is(value, -0)
+  }
+  if (!areWhole) return floatsAround(values, place)
+  const isNegative = least < 0n || values.some(value => typeof value === 'number' && value < 0)
+  if (greatest < 2n ** 63n && least >= -(2n ** 63n)) return { kind: 'int', bits: 64, signed: true }
+  if (greatest < 2n ** 64n && !isNegative) return { kind: 'int', bits: 64, signed: false }
+  const wide = values.findIndex(value => {
+    if (typeof value !== 'bigint') return false
+    return (isNegative ? BigInt.asIntN(64, value) : BigInt.asUintN(64, value)) !== value
+  })
+  const beside = isNegative && greatest === values[wide] && greatest < 2n ** 64n
+  throw invalidInput(
+    `row ${place.row(wide)}: column ${quote(place.path)} holds ${quote(values[wide])}, which no 64-bit integer type holds${beside ? ' beside negative values' : ''}`,
+    { hint: 'pass a schema with a decimal or utf8 type for the column' },
+  )
+}
+
+/** float64 for numbers that are not all whole, and bigints among them that it holds. */
+function floatsAround(values: readonly unknown[], place: Place): DataType {
+  const wide = values.findIndex(value => typeof value === 'bigint' && BigInt(Number(value)) !== value)
+  if (wide === -1) return float64
+  throw invalidInput(
+    `row ${place.row(wide)}: column ${quote(place.path)} holds ${quote(values[wide])} among numbers that are not whole, and float64 would round it`,
+    { hint: 'pass a schema with a decimal or utf8 type for the column' },
+  )
+}
+
 function inferList(
   values: readonly (ArrayLike<unknown> | null | undefined)[],
   place: Place,
   limit: SpreadLimit,
+  areVectors: boolean,
   depth: number,
 ): DataType {
-  const size = vectorLength(values)
-  if (size >= 2) return vectorType(size)
+  const vectors = inferVectors(values, areVectors)
+  if (vectors !== null) return vectors
   const { elements, offsets } = spreadLists(values, place, limit)
-  const child = inferType(elements, place.elements(offsets), limit, depth + 1)
+  const child = inferType(elements, place.elements(offsets), limit, areVectors, depth + 1)
   return { kind: 'list', large: false, child: item(child) }
 }
 
-/** What vectors of numbers are stored as where no schema says otherwise. */
+/** What vectors of numbers are stored as where neither a schema nor the class of their arrays says otherwise. */
 export function vectorType(size: number): DataType {
   return { kind: 'fixed_size_list', size, child: item({ kind: 'float', bits: 32 }) }
 }
 
+/** Typed arrays whose elements are those of vectors. */
+const elementTypes: Readonly<Record<string, DataType>> = {
+  Float32Array: { kind: 'float', bits: 32 },
+  Float64Array: { kind: 'float', bits: 64 },
+  Int8Array: { kind: 'int', bits: 8, signed: true },
+}
+
+/**
+ * The type of vectors of one length, by the class of their arrays: numbers in plain arrays, or arrays of several
+ * classes, are vectors only where they are known to be. Null where they are none.
+ */
+function inferVectors(
+  values: readonly (ArrayLike<unknown> | null | undefined)[],
+  areVectors: boolean,
+): DataType | null {
+  let size = 0
+  let common: string | null = null
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]
+    if (value === null || value === undefined) continue
+    const name = Array.isArray(value) ? 'Array' : (value as unknown as Float32Array)[Symbol.toStringTag]
+    const isFirst: boolean = common === null
+    if (isFirst) size = value.length
+    if (value.length !== size || size === 0) return null
+    common = isFirst || name === common ? name : 'Array'
+    if (!areVectors && elementTypes[common] === undefined) return null
+    if (!isNumbers(value)) return null
+  }
+  if (common === null) return null
+  const type = elementTypes[common]
+  return type === undefined ? vectorType(size) : { kind: 'fixed_size_list', size, child: item(type) }
+}
+
+function isNumbers(values: ArrayLike<unknown>): boolean {
+  if (!Array.isArray(values)) return typeof values[0] === 'number'
+  for (let k = 0; k < values.length; k++) if (typeof values[k] !== 'number') return false
+  return true
+}
+
 /**
  * The type of all values when some have the type `a` and the rest the type `b`: what `inferType` would say of
- * them all. Null where it would refuse them.
+ * them all. Null where that depends on the values, or it would refuse them.
  */
 export function mergeTypes(a: DataType, b: DataType): DataType | null {
   if (a.kind === 'null') return b
   if (b.kind === 'null') return a
-  if (a.kind === 'fixed_size_list' && b.kind === 'fixed_size_list' && a.size === b.size) return a
+  if (a.kind === 'fixed_size_list' && b.kind === 'fixed_size_list' && a.size === b.size)
+    return equalTypes(a, b) ? a : null
   const [listA, listB] = [asList(a), asList(b)]
   if (listA !== null && listB !== null) {
     const child = mergeTypes(listA.child.type, listB.child.type)
     return child === null ? null : { ...listA, child: item(child) }
   }
   if (a.kind === 'struct' && b.kind === 'struct') return mergeStructs(a.children, b.children)
-  return a.kind === b.kind ? a : null
+  return equalTypes(a, b) ? a : null
 }
 
-/** Vectors that do not share one length are lists of numbers. */
+/** Vectors that do not share one length or element type are lists of numbers. */
 function asList(type: DataType): (DataType & { readonly kind: 'list' }) | null {
   if (type.kind === 'list') return type
   return type.kind === 'fixed_size_list' ? { kind: 'list', large: false, child: item(float64) } : null
@@ -190,23 +291,6 @@ const float64: DataType = { kind: 'float', bits: 64 }
 
 function item(type: DataType): Field {
   return { name: 'item', type, nullable: true }
-}
-
-/** The length that all arrays share when every element of every one is a number; else 0. */
-function vectorLength(values: readonly (ArrayLike<unknown> | null | undefined)[]): number {
-  let length = 0
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i]
-    if (value === null || value === undefined) continue
-    if (length === 0) length = value.length
-    if (value.length !== length || length === 0) return 0
-    if (Array.isArray(value)) {
-      for (let k = 0; k < length; k++) if (typeof value[k] !== 'number') return 0
-    } else if (typeof value[0] !== 'number') {
-      return 0
-    }
-  }
-  return length
 }
 
 /** The elements of all lists one after the other, and the offsets that cut them. */
@@ -240,7 +324,7 @@ function inferStruct(
   depth: number,
 ): DataType {
   const children = columnNames(values).map((name): Field => {
-    const type = inferType(readColumn(values, name), place.field(name), limit, depth + 1)
+    const type = inferType(readColumn(values, name), place.field(name), limit, false, depth + 1)
     return { name, type, nullable: true }
   })
   return { kind: 'struct', children }

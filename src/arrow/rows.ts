@@ -1,7 +1,7 @@
 /** Rows of JavaScript objects as a batch. What a batch's rows are as objects: `values.ts`. */
-import { invalidInput, quote, SheafError, schemaMismatch } from '../errors.js'
+import { columnNotFound, invalidInput, quote, SheafError, schemaMismatch } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
-import { type BadVectors, commonLengths, type NumberedRows, soundRows, vectorColumns } from './bad-vectors.js'
+import { type BadVectors, commonLengths, type NumberedRows, soundRows, vectorsIn } from './bad-vectors.js'
 import { type BuildOptions, buildColumn, checkKeys } from './build-column.js'
 import type { Batch } from './column.js'
 import {
@@ -9,12 +9,14 @@ import {
   inferType,
   kindOf,
   mergeTypes,
+  namesVectors,
   readColumn,
   SpreadLimit,
   vectorType,
 } from './infer-type.js'
 import { Place } from './place.js'
 import { runAtOnce, runPaced, type Steps } from './steps.js'
+import { typeName } from './type-name.js'
 import type { DataType, Field, Schema } from './types.js'
 
 /** Rows of one step of inference: a few milliseconds of work. */
@@ -25,10 +27,12 @@ const stepRows = 1024
  * messages.
  *
  * Without a schema types are inferred over all rows (see `inferType`), every field is nullable, and a vector
- * may hold finite numbers only. No rows give a batch without columns.
+ * may hold finite numbers only. Columns of arrays of numbers are vectors where their names say so (`namesVectors`). No
+ * rows give a batch without columns.
  *
  * With one, values are checked and converted where nothing is lost: int from whole numbers in range and from
- * bigint, 64-bit ones from bigint and whole numbers up to 2^53; float from numbers that do not overflow;
+ * bigint, 64-bit ones from bigint and whole numbers up to 2^53; float from numbers that do not overflow and from bigints
+ * that are doubles;
  * decimal from bigint, number and string without rounding; timestamp from Date, ISO 8601 text, and counts of
  * its unit as number or bigint; date likewise, whole days only; time from `hh:mm:ss` and counts; map from Map,
  * object and [key, value] pairs; a fixed_size_list from arrays of exactly its size.
@@ -37,7 +41,8 @@ const stepRows = 1024
  */
 export function rowsToBatch(rows: readonly object[], schema?: Schema): Batch {
   checkRows(rows, 0)
-  if (schema === undefined) return buildBatch({ rows, numbers: 0 }, runAtOnce(inferSteps(rows)), true)
+  if (schema === undefined)
+    return buildBatch({ rows, numbers: 0 }, runAtOnce(inferSteps(rows, namesVectors)), true)
   checkSchema(schema)
   checkAllKeys({ rows, numbers: 0 }, schema)
   return buildBatch({ rows, numbers: 0 }, schema, false)
@@ -51,6 +56,8 @@ export interface InferenceWindow {
 
 export interface RowsOptions {
   readonly schema?: Schema | undefined
+  /** Columns that hold vectors, beside those whose names say so. Throws codes 12 and 13 where they do not. */
+  readonly vectorColumns?: readonly string[] | undefined
   /** Default: all rows. */
   readonly window?: InferenceWindow | undefined
   /** Default `error`. */
@@ -72,18 +79,22 @@ export type RowPieces = AsyncIterator<readonly object[]>
  * them. Resolves when the schema is known; without one that is when the window is full or the rows end. Rows after the
  * window must fit what was found in it.
  *
- * With `badVectors` other than `error`, columns of number arrays are vectors of their most frequent length.
+ * With `badVectors` other than `error`, columns of vectors, known as such or all Float32Arrays, have their most frequent
+ * length.
  * @throws what `rowsToBatch` throws; `signal.reason`.
  */
 export async function rowsToBatches(pieces: RowPieces, options: RowsOptions = {}): Promise<RowBatches> {
-  const { schema, signal, badVectors = 'error' } = options
+  const { schema, signal, badVectors = 'error', vectorColumns = [] } = options
   const pacer = new Pacer(signal)
   if (schema !== undefined) {
     checkSchema(schema)
     return { schema, batches: laterBatches(pieces, schema, 0, badVectors, pacer) }
   }
   const { first, rows } = await fillWindow(pieces, options.window, pacer)
-  const inferred = await runPaced(inferVectorSteps(rows, badVectors), pacer)
+  const said = new Set(vectorColumns)
+  const holdsVectors = (column: string) => said.has(column) || namesVectors(column)
+  const inferred = await runPaced(inferVectorSteps(rows, badVectors, holdsVectors), pacer)
+  checkVectorColumns(vectorColumns, inferred)
   return { schema: inferred, batches: inferredBatches(first, pieces, inferred, badVectors, pacer) }
 }
 
@@ -94,7 +105,7 @@ async function* inferredBatches(
   badVectors: BadVectors,
   pacer: Pacer,
 ): AsyncGenerator<Batch> {
-  const vectors = vectorColumns(schema)
+  const vectors = vectorsIn(schema)
   let start = 0
   for (let piece = first.shift(); piece !== undefined; piece = first.shift()) {
     yield buildBatch(soundRows(piece, start, vectors, badVectors), schema, true)
@@ -112,7 +123,7 @@ async function* laterBatches(
   badVectors: BadVectors,
   pacer: Pacer,
 ): AsyncGenerator<Batch> {
-  const vectors = vectorColumns(schema)
+  const vectors = vectorsIn(schema)
   let start = inferred
   for (;;) {
     await pacer.turn()
@@ -191,10 +202,30 @@ function checkSchema(schema: Schema): void {
   if (names.size < schema.fields.length) throw schemaMismatch('the schema names a column twice')
 }
 
-/** `inferSteps`, where columns of number arrays may have to be vectors of one length. */
-function* inferVectorSteps(rows: readonly Row[], badVectors: BadVectors): Steps<Schema> {
-  if (badVectors === 'error') return yield* inferSteps(rows)
-  const lengths = [...(yield* commonLengths(rows))].filter(([, size]) => size >= 2)
+/** Refuses columns of which the caller said that they hold vectors, and which do not. */
+function checkVectorColumns(columns: readonly string[], { fields }: Schema): void {
+  for (const name of columns) {
+    const field = fields.find(field => field.name === name)
+    const names = fields.map(field => field.name)
+    if (field === undefined) throw columnNotFound(name, names)
+    let { type } = field
+    while (type.kind === 'list') type = type.child.type
+    if (type.kind === 'fixed_size_list') continue
+    throw invalidInput(
+      `vectorColumns names ${quote(name)}, which does not hold vectors: its values are ${typeName(field.type)}`,
+      { hint: 'vectors are arrays of finite numbers, all of one length' },
+    )
+  }
+}
+
+/** `inferSteps`, where vectors may have to be made to be of one length. */
+function* inferVectorSteps(
+  rows: readonly Row[],
+  badVectors: BadVectors,
+  holdsVectors: (column: string) => boolean,
+): Steps<Schema> {
+  if (badVectors === 'error') return yield* inferSteps(rows, holdsVectors)
+  const lengths = [...(yield* commonLengths(rows, holdsVectors))].filter(([, size]) => size > 0)
   const vectors = lengths.map(([name, size]) => ({ name, size, bits: 32, nullable: true }) as const)
   const sound: Row[] = []
   for (let start = 0; start < rows.length; start += stepRows) {
@@ -202,7 +233,7 @@ function* inferVectorSteps(rows: readonly Row[], badVectors: BadVectors): Steps<
       sound.push(row)
     yield
   }
-  const { fields } = yield* inferSteps(sound)
+  const { fields } = yield* inferSteps(sound, holdsVectors)
   // Where all vectors are bad, nothing but nulls is left of them.
   const sizes = new Map(lengths)
   return {
@@ -214,17 +245,22 @@ function* inferVectorSteps(rows: readonly Row[], badVectors: BadVectors): Steps<
 }
 
 /** Infers some rows at a time and merges what was found. */
-function* inferSteps(rows: readonly Row[]): Steps<Schema> {
+function* inferSteps(rows: readonly Row[], holdsVectors: (column: string) => boolean): Steps<Schema> {
   const types = new Map<string, DataType>()
+  /** Columns whose types were inferred from all rows. */
+  const settled = new Set<string>()
   for (let start = 0; start < rows.length; start += stepRows) {
     const part = rows.slice(start, start + stepRows)
     const limit = new SpreadLimit()
     for (const name of columnNames(part)) {
-      const type = inferType(readColumn(part, name), Place.column(name, start), limit)
+      if (settled.has(name)) continue
+      const areVectors = holdsVectors(name)
+      const type = inferType(readColumn(part, name), Place.column(name, start), limit, areVectors)
       const known = types.get(name)
-      // Where the parts do not agree, going over all rows finds the one to name.
       const merged = known === undefined ? type : mergeTypes(known, type)
-      types.set(name, merged ?? inferType(readColumn(rows, name), Place.column(name), limit))
+      if (merged === null) settled.add(name)
+      // Where the types of parts do not tell, all values do, or there is one to be named.
+      types.set(name, merged ?? inferType(readColumn(rows, name), Place.column(name), limit, areVectors))
     }
     yield
   }

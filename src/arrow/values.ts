@@ -12,7 +12,8 @@
  *   interval                         months as a number, {days, milliseconds} or {months, days, nanoseconds}
  *   list / struct                    array / object
  *   map                              array of [key, value]: keys may repeat
- *   fixed_size_list of numbers       typed array (a copy; float16 as Float32Array), unless an element is null
+ *   fixed_size_list of numbers       typed array (a copy; float16 as Float32Array), unless an element is null, or array by
+ *                                    `vectors`
  *   dictionary                       the value
  */
 import { isAscii } from 'node:buffer'
@@ -29,6 +30,8 @@ export interface ReadOptions {
    * take any.
    */
   readonly int64?: 'number' | 'bigint' | 'string'
+  /** Whether values of fixed_size_lists of numbers come as typed arrays (default) or as plain ones. */
+  readonly vectors?: 'typed' | 'array'
   /** What messages call the column. */
   readonly name?: string
 }
@@ -135,7 +138,7 @@ function setOwn(target: Record<string, unknown>, name: string, value: unknown): 
 
 function childOptions(options: ReadOptions, { name }: Field): ReadOptions {
   const path = options.name === undefined ? name : `${options.name}.${name}`
-  return options.int64 === undefined ? { name: path } : { int64: options.int64, name: path }
+  return { ...options, name: path }
 }
 
 function readInt64(value: bigint, { int64 = 'number', name }: ReadOptions): number | bigint | string {
@@ -177,7 +180,8 @@ function readList(child: Column, start: number, end: number, options: ReadOption
 function readFixedSizeList(child: Column, start: number, end: number, options: ReadOptions): unknown {
   const { type, values } = child
   const numbers = type.kind === 'float' || (type.kind === 'int' && type.bits < 64)
-  if (!numbers || hasNull(child, start, end)) return readList(child, start, end, options)
+  const isPlain = options.vectors === 'array' || !numbers || hasNull(child, start, end)
+  if (isPlain) return readList(child, start, end, options)
   assert(values !== null, 'numbers without values')
   if (type.bits === 16 && type.kind === 'float') {
     return Float32Array.from((values as Uint16Array).subarray(start, end), fromFloat16)

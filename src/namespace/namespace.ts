@@ -29,10 +29,21 @@ export interface CreateTableOptions extends CallOptions, IngestOptions {
   /** What to do when the table exists: fail (`create`, the default), keep it as it is, or replace rows and schema. */
   readonly mode?: 'create' | 'exist_ok' | 'overwrite'
   /**
-   * Types of the columns. Absent: taken from the rows, those of an array all together, those of another iterable from its
-   * first 65,536 rows or 32 MiB: later ones must fit them.
+   * Types of the columns. Absent: inferred from the rows, those of an array all together, those of another iterable from its
+   * first 65,536 rows or 32 MiB: later ones must fit them. No value is changed by it: numbers are float64, bigints int64 or
+   * uint64, arrays of numbers lists of float64.
+   *
+   * Two kinds of columns are vectors (`fixed_size_list`), if all of their arrays have one length: columns of typed arrays
+   * (Float32Array, Float64Array, Int8Array); and columns called `vector`, `embedding`, `..._vector` or `..._embedding`, whose
+   * plain arrays become float32.
    */
   readonly schema?: Schema
+  /**
+   * Columns of plain objects that hold vectors, whatever they are called: their arrays of numbers become float32. Not together
+   * with `schema`. Throws `InvalidInput` where the arrays of such a column have several lengths, `ColumnNotFound` where there
+   * is none.
+   */
+  readonly vectorColumns?: readonly string[] | undefined
   readonly properties?: Readonly<Record<string, string>>
   /** Whether to create missing namespaces on the way. Default false. */
   readonly createParents?: boolean
@@ -101,10 +112,12 @@ export class Namespace implements AsyncDisposable {
     options?: CreateTableOptions,
   ): Promise<Table<R>>
   async createTable(id: Identifier, data: TableData, options: CreateTableOptions = {}): Promise<Table> {
-    const { mode = 'create', schema, properties, createParents, onProgress, badVectors, ...call } = options
+    const { mode = 'create', schema, vectorColumns, properties, createParents, ...ingest } = options
+    const { onProgress, badVectors, ...call } = ingest
     const path = pathOf(id)
     const request = { id: path, mode: wireWord('mode', mode, createModes), ...(properties && { properties }) }
-    const rows = await tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
+    const { signal } = call
+    const rows = await tableRows(data, { schema, vectorColumns, onProgress, badVectors, signal })
     try {
       const body = withSchema(rows, schema)
       if (createParents === true) await this.#createParents(path, call)

@@ -9,6 +9,11 @@ import { wireWord } from './options.js'
 export interface RowsOptions extends CallOptions {
   /** How 64-bit integers come: as numbers (the default; beyond 2^53 that throws), or as bigints or strings. */
   readonly int64?: ReadOptions['int64'] | undefined
+  /**
+   * How vectors come: as typed arrays (`typed`, the default), or as plain arrays (`array`), which JSON.stringify writes and test
+   * matchers compare as they are.
+   */
+  readonly vectors?: ReadOptions['vectors'] | undefined
 }
 
 export type RowObject = Record<string, unknown>
@@ -17,15 +22,16 @@ export type RowObject = Record<string, unknown>
 const cellsAtOnce = 8 * 1024
 
 /** The options of a call without those that say how values are given. Throws code 13 for a word nobody knows. */
-export function callOptions({ int64 = 'number', ...call }: RowsOptions): CallOptions {
+export function callOptions({ int64 = 'number', vectors = 'typed', ...call }: RowsOptions): CallOptions {
   wireWord('int64', int64, { number: 'number', bigint: 'bigint', string: 'string' })
+  wireWord('vectors', vectors, { typed: 'typed', array: 'array' })
   return call
 }
 
 /** The rows of batches, in order. */
 export async function rowObjects(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
-  { int64 = 'number', signal }: RowsOptions,
+  { int64 = 'number', vectors = 'typed', signal }: RowsOptions,
 ): Promise<RowObject[]> {
   const pacer = new Pacer(signal)
   const rows: RowObject[] = []
@@ -33,7 +39,7 @@ export async function rowObjects(
     const step = Math.max(1, Math.floor(cellsAtOnce / Math.max(1, batch.columns.length)))
     for (let from = 0; from < batch.length; from += step) {
       const piece = sliceBatch(batch, from, Math.min(step, batch.length - from))
-      for (const row of batchToRows(piece, { int64 })) rows.push(row)
+      for (const row of batchToRows(piece, { int64, vectors })) rows.push(row)
       if (pacer.due()) await pacer.pause()
     }
   }

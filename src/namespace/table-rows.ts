@@ -25,6 +25,8 @@ export interface TableRowsOptions extends IngestOptions {
    * later ones must fit.
    */
   readonly schema?: Schema | (() => Promise<Schema>) | undefined
+  /** Columns of plain objects that hold vectors, beside those whose names say so; not together with `schema`. */
+  readonly vectorColumns?: readonly string[] | undefined
   /** Leave out columns of the schema that no plain object has; to know which, all of them are read at once. Default false. */
   readonly onlyBrought?: boolean
   readonly signal?: AbortSignal | undefined
@@ -40,16 +42,18 @@ const rowsAtOnce = 8 * 1024
  * schema or each other, here or while the rows are read.
  */
 export async function tableRows(data: object, options: TableRowsOptions = {}): Promise<ArrowRows> {
-  const { signal, onProgress } = options
+  const { signal, onProgress, vectorColumns } = options
   const badVectors = wireWord('badVectors', options.badVectors ?? 'error', badVectorWords)
   if (onProgress !== undefined && typeof onProgress !== 'function') {
     throw invalidInput(`onProgress must be a function, got ${quote(onProgress)}`)
   }
+  if (vectorColumns !== undefined) checkVectorColumns(vectorColumns, options.schema !== undefined)
   const source = open(data, signal)
   try {
     const schema = typeof options.schema === 'function' ? await options.schema() : options.schema
     if (schema !== undefined) checkSchemaShape(schema)
-    const rows = await source.rows({ schema, onlyBrought: options.onlyBrought === true, badVectors, signal })
+    const onlyBrought = options.onlyBrought === true
+    const rows = await source.rows({ schema, vectorColumns, onlyBrought, badVectors, signal })
     const batches = onProgress === undefined ? rows.batches : reported(rows.batches, onProgress)
     return new ArrowRows(rows.schema, batches, source.close)
   } catch (error) {
@@ -74,8 +78,19 @@ async function* reported(
   }
 }
 
+function checkVectorColumns(columns: unknown, hasSchema: boolean): void {
+  if (!Array.isArray(columns) || columns.some(name => typeof name !== 'string')) {
+    throw invalidInput(`vectorColumns must be an array of column names, got ${quote(columns)}`)
+  }
+  if (!hasSchema) return
+  throw invalidInput('vectorColumns and schema are given', {
+    hint: 'the schema says which columns are vectors',
+  })
+}
+
 interface Reading {
   readonly schema: Schema | undefined
+  readonly vectorColumns: readonly string[] | undefined
   readonly onlyBrought: boolean
   readonly badVectors: BadVectors
   readonly signal: AbortSignal | undefined
@@ -261,8 +276,13 @@ async function arrowBatches(items: Items): Promise<Batches> {
 /** Arrow data as it came, but for its bad vectors. */
 function withoutBadVectors(
   { schema: own, batches }: Batches,
-  { schema: target, badVectors, signal }: Reading,
+  { schema: target, vectorColumns, badVectors, signal }: Reading,
 ): Batches {
+  if (vectorColumns !== undefined) {
+    throw invalidInput('vectorColumns is given for Arrow data, which has types of its own', {
+      hint: 'give a schema where its columns are to have other types',
+    })
+  }
   if (badVectors === 'error') return { schema: own, batches }
   const schema = soundSchema(own, target ?? own, badVectors)
   async function* sound(): AsyncGenerator<Batch> {

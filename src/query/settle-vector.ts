@@ -1,6 +1,7 @@
 /** The vector of a query and the column it is near to. */
 import { typeName } from '../arrow/type-name.js'
-import { invalidInput, quote, unsupported } from '../errors.js'
+import type { DataType } from '../arrow/types.js'
+import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
 import { holdsBytes } from '../kernels/metric.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
@@ -91,7 +92,7 @@ function vectorField(name: string | undefined, dimension: number, schema: TableS
     const field = schema.fields.find(known => known.name === top)!
     if (nested.length > 0) throw unsupported(`vectors inside of structs are not searched: ${quote(name)}`)
     const actual = vectorDimension(field)
-    if (actual === null) throw invalidInput(`column ${quote(field.name)} holds no vectors`)
+    if (actual === null) throw holdsNoVectors(field)
     if (actual === dimension) return field
     throw invalidInput(
       `column ${quote(field.name)} has dimension ${actual}, the query vector has ${dimension}`,
@@ -107,10 +108,24 @@ function vectorField(name: string | undefined, dimension: number, schema: TableS
       },
     )
   }
+  const list = vectors.length === 0 ? schema.fields.find(({ type }) => isListOfNumbers(type)) : undefined
+  if (list !== undefined) throw holdsNoVectors(list)
   const known = vectors.map(field => `${quote(field.name)} has ${vectorDimension(field)}`).join(', ')
   throw invalidInput(
     known === '' ? 'the table has no vector column' : `no vector column has dimension ${dimension}: ${known}`,
   )
+}
+
+function holdsNoVectors({ name, type }: TableField): SheafError {
+  const hint = `vectors have one length: create the table with vectorColumns: [${quote(name)}], or with a schema in which the column is a fixed_size_list`
+  return invalidInput(
+    `column ${quote(name)} is ${typeName(type)}, which holds no vectors`,
+    isListOfNumbers(type) ? { hint } : {},
+  )
+}
+
+function isListOfNumbers(type: DataType): boolean {
+  return type.kind === 'list' && (type.child.type.kind === 'float' || type.child.type.kind === 'int')
 }
 
 /** Numbers per vector, or null for a column that holds none, neither as values nor in lists. */

@@ -19,7 +19,7 @@ test('A-076 one query on one version gives the same bytes through every door', a
       v: Array.from({ length: 8 }, (_, j) => (id * 7 + j) % 5),
     }
   })
-  const table = await direct.createTable('t', rows)
+  const table = await direct.createTable('t', rows, { vectorColumns: ['v'] })
   await table.add(rows.slice(0, 10))
   await table.delete('id % 11 = 0')
   const server = await serve(direct, { port: 0 })

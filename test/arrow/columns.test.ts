@@ -292,8 +292,8 @@ describe('columns by name', () => {
 describe('the bytes of columns', () => {
   test('are what their rows take, not what their buffers hold', () => {
     const batch = rowsToBatch([
-      { n: 1, t: 'abc', v: [1, 2], s: { b: true } },
-      { n: null, t: 'de', v: [3, 4], s: null },
+      { n: 1, t: 'abc', v: Float32Array.of(1, 2), s: { b: true } },
+      { n: null, t: 'de', v: Float32Array.of(3, 4), s: null },
     ])
     const [n, t, v, s] = batch.columns.map(columnBytes)
     expect([n, t, v, s]).toEqual([1 + 16, 12 + 5, 16, 1 + 1 + 1])

@@ -72,11 +72,22 @@ describe('a timestamp', () => {
 
 describe('values', () => {
   test('of binary columns and vectors are copies', () => {
-    const batch = rowsToBatch([{ b: Uint8Array.of(1, 2), v: [1, 2] }])
+    const batch = rowsToBatch([{ b: Uint8Array.of(1, 2), v: Float32Array.of(1, 2) }])
     const [row] = batchToRows(batch)
     ;(row!.b as Uint8Array)[0] = 9
     ;(row!.v as Float32Array)[0] = 9
     expect(batchToRows(batch)).toEqual([{ b: Uint8Array.of(1, 2), v: Float32Array.of(1, 2) }])
+  })
+
+  test('of vectors are plain arrays where that is asked for', () => {
+    const batch = rowsToBatch([{ v: Float32Array.of(1, 0.5), nested: { w: Int8Array.of(1) } }, { v: null }])
+    const plain = [
+      { v: [1, 0.5], nested: { w: [1] } },
+      { v: null, nested: null },
+    ]
+    const rows = batchToRows(batch, { vectors: 'array' })
+    expect(rows).toStrictEqual(plain)
+    expect(JSON.parse(JSON.stringify(rows))).toEqual(plain)
   })
 
   test('of single rows are those of all rows', () => {

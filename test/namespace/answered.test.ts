@@ -20,7 +20,7 @@ async function someTable() {
       const id = first + i
       return { id, name: id % 5 === 0 ? null : `n${id % 7}`, v: [id, id / 2, -id] }
     })
-  const table = await ns.createTable('t', rowsFrom(0, 40))
+  const table = await ns.createTable('t', rowsFrom(0, 40), { vectorColumns: ['v'] })
   for (let i = 1; i < 5; i++) await table.add(rowsFrom(100 * i, 30 + i))
   await table.delete('id % 9 = 4')
   await table.update({ name: 'changed' }, 'id BETWEEN 105 AND 110')

@@ -11,8 +11,8 @@ const rows = (count: number) => Array.from({ length: count }, (_, id) => ({ id, 
 
 beforeAll(async () => {
   const ns = await connect(sound)
-  await ns.createTable('large', rows(2000))
-  await ns.createTable('small', rows(3))
+  await ns.createTable('large', rows(2000), { vectorColumns: ['v'] })
+  await ns.createTable('small', rows(3), { vectorColumns: ['v'] })
   await ns.close()
 })
 

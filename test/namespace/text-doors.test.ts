@@ -42,7 +42,7 @@ const at = (door: string): Table => opened.get(door)!.table('t')
 beforeAll(async () => {
   const root = freshRoot()
   const direct = await connect(root, { upkeep: { compact: false } })
-  const table = await direct.createTable('t', rowsFrom(0, 1500))
+  const table = await direct.createTable('t', rowsFrom(0, 1500), { vectorColumns: ['v'] })
   const waitTimeoutMs = 60_000
   await table.createIndex('body', { type: 'FTS', withPosition: true, waitTimeoutMs })
   await table.createIndex('title', { type: 'FTS', waitTimeoutMs })

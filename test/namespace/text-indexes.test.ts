@@ -22,7 +22,7 @@ let root: Awaited<ReturnType<typeof openWithBuilder>>
 let table: Table
 beforeEach(async () => {
   root = await openWithBuilder()
-  table = await root.ns.createTable('t', rowsFrom(0, 4))
+  table = await root.ns.createTable('t', rowsFrom(0, 4), { vectorColumns: ['v'] })
 })
 afterEach(() => root.ns.close())
 
@@ -436,7 +436,7 @@ async function opened(store: MemoryStore | CrashingStore, options: ConnectOption
 async function indexed(rows: number, options: ConnectOptions = {}) {
   const store = new MemoryStore('memory://')
   const ns = await opened(store, options)
-  const table = await ns.createTable('t', rowsFrom(0, rows))
+  const table = await ns.createTable('t', rowsFrom(0, rows), { vectorColumns: ['v'] })
   await table.createIndex('text', { type: 'FTS', waitTimeoutMs: 60_000 })
   return { store, ns, table }
 }
@@ -525,7 +525,7 @@ describe('upkeep', () => {
       const clock = new SeededClock(survives)
       const store = new MemoryStore('memory://', clock)
       const first = await opened(store, { clock })
-      await first.createTable('t', rowsFrom(0, 200))
+      await first.createTable('t', rowsFrom(0, 200), { vectorColumns: ['v'] })
       await first.close()
       const crashing = new CrashingStore(store, survives, survives % 4 === 0)
       const work = async () => {
@@ -629,7 +629,7 @@ describe('registered tokenizers', () => {
   test('a segment that does not find a row by its words is found by a verification', async () => {
     const store = new MemoryStore('memory://')
     const ns = await opened(store, { tokenizers: [tokenizer('1')] })
-    const of = await ns.createTable('t', rowsFrom(0, 200))
+    const of = await ns.createTable('t', rowsFrom(0, 200), { vectorColumns: ['v'] })
     await of.createIndex('text', { type: 'FTS', baseTokenizer: 'commas', waitTimeoutMs: 60_000 })
     expect((await ns.verify()).problems).toEqual([])
     const [key] = await indexFiles(store)

@@ -24,7 +24,7 @@ beforeEach(async () => {
   fake.recall = null
   fake.built.length = 0
   root = await openWithBuilder()
-  table = await root.ns.createTable('t', rowsFrom(0, 4))
+  table = await root.ns.createTable('t', rowsFrom(0, 4), { vectorColumns: ['v'] })
 })
 afterEach(() => root.ns.close())
 
@@ -193,7 +193,7 @@ test('a handle refuses what a scalar index has no use for, and passes on all tha
 })
 
 test('vectors inside of structs are not searched, so they are not indexed', async () => {
-  const nested = await root.ns.createTable('n', [{ meta: { v: [1, 2] } }])
+  const nested = await root.ns.createTable('n', [{ meta: { v: Float32Array.of(1, 2) } }])
   expect(await failure(nested.createIndex('meta.v', { type: 'IVF_FLAT' }))).toMatchObject({
     code: 0,
     message: 'vectors inside of structs are not searched, nor indexed: "meta.v"',
@@ -290,7 +290,7 @@ async function upkept(
   const store = new MemoryStore('memory://')
   const ns = await connect('memory://', { store, upkeep: nothingKept })
   try {
-    const table = await ns.createTable('t', rowsFrom(0, rows))
+    const table = await ns.createTable('t', rowsFrom(0, rows), { vectorColumns: ['v'] })
     await table.createIndex('v', { type: 'IVF_FLAT', waitTimeoutMs: 60_000 })
     await work(ns, table, store)
     expect((await ns.verify()).problems).toEqual([])

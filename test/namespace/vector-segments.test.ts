@@ -28,7 +28,7 @@ async function opened(store: MemoryStore | CountingStore | CrashingStore, option
 
 async function indexed(store: MemoryStore, type: 'IVF_PQ' | 'IVF_SQ' | 'IVF_HNSW_SQ' | 'IVF_HNSW_FLAT') {
   const ns = await opened(store)
-  const table = await ns.createTable('t', rows)
+  const table = await ns.createTable('t', rows, { vectorColumns: ['v'] })
   await table.createIndex('v', { type, partitions: 3, waitTimeoutMs: 60_000 })
   return { ns, table }
 }
@@ -100,7 +100,7 @@ test('a process that dies while it builds leaves nothing that counts, and the ne
     const clock = new SeededClock(survives)
     const store = new MemoryStore('memory://', clock)
     const first = await opened(store, { clock })
-    await first.createTable('t', few)
+    await first.createTable('t', few, { vectorColumns: ['v'] })
     await first.close()
     const crashing = new CrashingStore(store, survives, survives % 2 === 0)
     const work = async () => {
@@ -189,7 +189,7 @@ test.each(['IVF_FLAT', 'IVF_SQ', 'IVF_PQ', 'IVF_RQ', 'IVF_HNSW_FLAT', 'IVF_HNSW_
   async type => {
     const ns = await opened(new MemoryStore('memory://'))
     const sparse = rows.slice(0, 500).map(({ id, g, v }) => ({ id, g, v: id % 100 === 99 ? v : null }))
-    const table = await ns.createTable('t', sparse)
+    const table = await ns.createTable('t', sparse, { vectorColumns: ['v'] })
     await table.createIndex('v', { type, waitTimeoutMs: 60_000 })
     await table.add(rows.slice(0, 1400))
     await ns.optimize()

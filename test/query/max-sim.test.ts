@@ -148,18 +148,22 @@ test('rows from before there was the column are not found, and one beyond float3
 
 describe('a query on lists of vectors', () => {
   beforeEach(async () => {
-    await ns.createTable('docs', [
-      {
-        id: 1,
-        vs: [
-          [1, 0],
-          [0, 2],
-        ],
-      },
-      { id: 2, vs: [[1, 1]] },
-      { id: 3, vs: [] },
-      { id: 4, vs: null },
-    ])
+    await ns.createTable(
+      'docs',
+      [
+        {
+          id: 1,
+          vs: [
+            [1, 0],
+            [0, 2],
+          ],
+        },
+        { id: 2, vs: [[1, 1]] },
+        { id: 3, vs: [] },
+        { id: 4, vs: null },
+      ],
+      { vectorColumns: ['vs'] },
+    )
   })
 
   test('is by cosine unless another is said, and explained as one', async () => {
@@ -221,7 +225,7 @@ describe('a query on lists of vectors', () => {
       code: 13,
       hint: 'by l2, cosine or dot it can be searched',
     })
-    const two = await ns.createTable('two', [{ v: [1, 2], vs: [[1, 2]] }])
+    const two = await ns.createTable('two', [{ v: [1, 2], vs: [[1, 2]] }], { vectorColumns: ['v', 'vs'] })
     expect(await failure(two.search([[1, 2]]).toArray())).toMatchObject({ code: 13 })
     expect(
       await two

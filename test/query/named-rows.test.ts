@@ -67,7 +67,7 @@ describe('what is read', () => {
     const store = new NotingStore(new MemoryStore('noted'))
     const writer = await connect('noted', { store })
     const ids = Array.from({ length: 280_000 }, (_, id) => ({ id, v: [id, 1] }))
-    await writer.createTable('t', ids)
+    await writer.createTable('t', ids, { vectorColumns: ['v'] })
     await writer.close()
     const readsOf = async (work: (table: Table) => Promise<unknown>) => {
       const ns = await connect('noted', { store })

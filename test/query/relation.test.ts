@@ -28,8 +28,8 @@ let tables: readonly Table[]
 
 beforeAll(async () => {
   root = await openWithBuilder()
-  const plain = await root.ns.createTable('plain', rows)
-  const indexed = await root.ns.createTable('indexed', rows.slice(0, 500))
+  const plain = await root.ns.createTable('plain', rows, { vectorColumns: ['v'] })
+  const indexed = await root.ns.createTable('indexed', rows.slice(0, 500), { vectorColumns: ['v'] })
   await indexed.createIndex('text', { type: 'FTS', withPosition: true })
   await indexed.createIndex('v', { type: 'IVF_FLAT', partitions: 4 })
   await indexed.waitForIndex(['text_idx', 'v_idx'])

@@ -224,7 +224,7 @@ describe('rows by vector and by text, as one list', () => {
   ] as const
 
   test.each(fusions)('$by', async ({ by, share, weights }) => {
-    const table = await root.ns.createTable('t', rows)
+    const table = await root.ns.createTable('t', rows, { vectorColumns: ['v'] })
     const near = table.search([1, 1])
     const found = (search: typeof near, limit: number) =>
       search.withRowId().limit(limit).toArray() as Promise<
@@ -281,7 +281,8 @@ describe('joined by a function', () => {
     { id: 1, text: 'ape bee', v: [1, 2] },
     { id: 2, text: 'bee', v: [2, 2] },
   ]
-  const searched = async () => (await root.ns.createTable('t', rows)).search([1, 2]).fullText('ape')
+  const searched = async () =>
+    (await root.ns.createTable('t', rows, { vectorColumns: ['v'] })).search([1, 2]).fullText('ape')
 
   test.each([
     undefined,

@@ -24,7 +24,7 @@ export function changesSuite({ name, open }: Door): void {
     beforeEach(async () => {
       root = await open()
       ns = root.ns
-      table = await ns.createTable('t', rows)
+      table = await ns.createTable('t', rows, { vectorColumns: ['v'] })
     })
     afterEach(() => root.close())
 

@@ -464,9 +464,9 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
 
       test('a row too far for a 32-bit float is found last, not lost', async () => {
         const far = await ns.createTable('far', [
-          { id: 1, v: [1e20, 0] },
-          { id: 2, v: [-1e20, 0] },
-          { id: 3, v: [1, 1] },
+          { id: 1, vector: [1e20, 0] },
+          { id: 2, vector: [-1e20, 0] },
+          { id: 3, vector: [1, 1] },
         ])
         expect(await ids(far.search([0, 0]).toArray())).toEqual([3, 1, 2])
         expect(await ids(far.search([0, 0]).distanceRange(0, 10).toArray())).toEqual([3])
@@ -497,7 +497,7 @@ export function namespaceSuite(name: string, open: () => Promise<OpenedNamespace
         })
         expect(await failure(table.search([1, 2, 3]).column('name').toArray())).toMatchObject({ code: 13 })
         expect(await failure(table.search([1, Number.NaN, 3]).toArray())).toMatchObject({ code: 13 })
-        const two = await ns.createTable('two', [{ a: [1, 2], b: [3, 4] }])
+        const two = await ns.createTable('two', [{ a: [1, 2], b: [3, 4] }], { vectorColumns: ['a', 'b'] })
         expect(await failure(two.search([1, 2]).toArray())).toMatchObject({
           code: 13,
           hint: expect.stringContaining('vector_column'),

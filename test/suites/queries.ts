@@ -19,7 +19,7 @@ export function queriesSuite({ name, open }: Door): void {
 
     beforeEach(async () => {
       root = await open()
-      shop = await root.ns.createTable('shop', goods)
+      shop = await root.ns.createTable('shop', goods, { vectorColumns: ['at2'] })
     })
     afterEach(() => root.close())
 
@@ -82,17 +82,21 @@ export function queriesSuite({ name, open }: Door): void {
       })
 
       test('A-042 several vectors are one query on a column of lists of vectors', async () => {
-        const docs = await root.ns.createTable('docs', [
-          { id: 1, words: [[1, 1]] },
-          { id: 2, words: [] },
-          {
-            id: 3,
-            words: [
-              [2, 0],
-              [0, 1],
-            ],
-          },
-        ])
+        const docs = await root.ns.createTable(
+          'docs',
+          [
+            { id: 1, words: [[1, 1]] },
+            { id: 2, words: [] },
+            {
+              id: 3,
+              words: [
+                [2, 0],
+                [0, 1],
+              ],
+            },
+          ],
+          { vectorColumns: ['words'] },
+        )
         const query = [Float32Array.of(0, 3), Float32Array.of(1, 0)]
         const near = docs.search(query).select(['id'])
         expect((await near.toArray()).map(({ id }) => id)).toEqual([3, 1])

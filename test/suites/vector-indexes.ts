@@ -52,7 +52,7 @@ export function vectorIndexSuite({ name, open }: Door): void {
     beforeEach(async () => {
       opened = await open()
       ns = opened.ns
-      table = await ns.createTable('t', rows)
+      table = await ns.createTable('t', rows, { vectorColumns: ['v'] })
     })
     afterEach(() => opened.close())
 

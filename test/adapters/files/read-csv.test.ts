@@ -176,7 +176,11 @@ describe('inferred types', () => {
       ['2024-02-29', '2024-02-29T12:00:00Z', '2024-02-29 12:00:00.123+02:00'],
       ['2024-02-29', '2024-02-29T12:00:00Z', '2024-02-29T10:00:00.123Z'].map(at => new Date(at)),
     ],
-    ['vectors', ['"[1,2.5]"', '', '"[-1e2, 0]"'], [[1, 2.5], null, [-100, 0]]],
+    [
+      'arrays of numbers',
+      ['"[1,2.5]"', '', '"[-1e2, 0]"', '"[ 1e39 ]"'],
+      [[1, 2.5], null, [-100, 0], [1e39]],
+    ],
     ['empty cells in quotes too are null', ['""', '1'], [null, 1n]],
     ['nothing at all', ['', ''], [null, null]],
   ])('%s', async (_, cells, values) => {
@@ -194,9 +198,11 @@ describe('inferred types', () => {
     ['numbers and booleans', ['1', 'true']],
     ['no dates', ['2024-02-30', '2024-02-29']],
     ['times finer than a millisecond', ['2024-02-29T12:00:00.123456Z', '2024-02-29']],
-    ['vectors of different lengths', ['"[1,2]"', '"[1,2,3]"']],
+    ['arrays of numbers with more digits than a float has', ['"[9007199254740993]"', '"[1]"']],
     ['arrays of more than numbers', ['"[1,null]"', '"[1,2]"']],
-    ['vectors past float32', ['"[1e39]"', '"[1]"']],
+    ['arrays of numbers past the range of a float', ['"[1e309]"', '"[1]"']],
+    ['arrays that are not closed', ['"[1,2"', '"[1]"']],
+    ['empty arrays', ['"[]"', '"[1]"']],
     ['blanks around numbers', [' 1', '2']],
   ])('text: %s', async (_, cells) => {
     expect(await column(cells)).toEqual(cells.map(cell => cell.replaceAll('"', '')))
@@ -237,7 +243,7 @@ describe('inferred types', () => {
     ['floats', '0.5', '9007199254740993', 'float64'],
     ['dates', '2024-01-01', '2024-01-01T01:00:00Z', 'date32'],
     ['times', '2024-01-01T01:00:00Z', '2024-01-01T01:00:00.0001Z', 'timestamp(ms)'],
-    ['vectors', '"[1,2]"', '"[1]"', 'fixed_size_list<float32>[2]'],
+    ['arrays of numbers', '"[1,2]"', '"[9007199254740993]"', 'list<float64>'],
     ['booleans', 'true', 'yes', 'bool'],
   ])('a later cell that is none of the %s before it is refused', async (_, cell, later, type) => {
     const error = await failure(column([...Array.from({ length: 10_000 }, () => cell), later]))

@@ -20,7 +20,7 @@ export interface CampaignOutcome {
 // Nearly every request makes an error, of which most of the time goes into its trace.
 Error.stackTraceLimit = 1
 
-const rows = Array.from({ length: 20 }, (_, id) => ({ id, name: `name ${id}`, vec: [id, 1, 2] }))
+const rows = Array.from({ length: 20 }, (_, id) => ({ id, name: `name ${id}`, vector: [id, 1, 2] }))
 
 function bytesLeft(): number {
   gc!()

@@ -61,7 +61,7 @@ const rawValues = [
   '{"constructor":{"prototype":{"polluted":1}}}', '{"a":1,"a":2}', '[1,]', '{,}', '"\\', `"${'y'.repeat(20_000)}"`, '9'.repeat(5000),
 ] // biome-ignore format: a list
 const pieces = [
-  'id', 'name', 'vec', '"id"', '`id`', 'nope', '1', '0', '-1', '1e400', "'a'", "''", '"', "'", '(', ')', '[', ']', '{', '}', ',', ';', '--', '/*', '*/',
+  'id', 'name', 'vector', '"id"', '`id`', 'nope', '1', '0', '-1', '1e400', "'a'", "''", '"', "'", '(', ')', '[', ']', '{', '}', ',', ';', '--', '/*', '*/',
   ' AND ', ' OR ', ' NOT ', ' IN ', ' IS NULL', ' BETWEEN ', ' LIKE ', ' CASE WHEN ', ' THEN ', ' END', ' = ', ' < ', ' >= ', ' + ', ' * ', ' / ', ' % ',
   '||', '::', '::int', 'cast(', ' as ', 'date ', 'interval ', 'lower(', 'regexp_match(', 'array_has(', 'count(*)', 'sum(', '\\', '\u0000', '\u202e', '💩',
   '9'.repeat(40), '.', '..', '*', '?', '$1', ':x', '0x', 'true', 'null', '_rowid', '_rowid IN (', "timestamp '", '-9223372036854775808', 'power(', '/0',
@@ -80,7 +80,11 @@ const routes: readonly Route[] = operationNames.flatMap(name => {
 })
 
 const batch = rowsToBatch(
-  Array.from({ length: 20 }, (_, id) => ({ id, name: id % 3 === 0 ? null : `name ${id}`, vec: [id, 1, 2] })),
+  Array.from({ length: 20 }, (_, id) => ({
+    id,
+    name: id % 3 === 0 ? null : `name ${id}`,
+    vector: [id, 1, 2],
+  })),
 )
 const dictionaries = tableFromArrays({ id: Int32Array.of(1, 2, 3), name: ['a', 'b', 'a'] })
 const arrows: readonly Uint8Array[] = [

@@ -27,7 +27,7 @@ const program = `
   import { connect } from ${JSON.stringify(shipped('index'))}
   import { serve } from ${JSON.stringify(shipped('http'))}
   const ns = await connect(process.argv[1], { cacheBytes: 4 << 20 })
-  const rows = Array.from({ length: 2000 }, (_, id) => ({ id, name: 'name ' + id, vec: [id % 7, id % 11, 1, 0] }))
+  const rows = Array.from({ length: 2000 }, (_, id) => ({ id, name: 'name ' + id, vector: [id % 7, id % 11, 1, 0] }))
   for (const name of ['t', 'log']) await ns.createTable(name, rows)
   const server = await serve(ns, { port: 0 })
   process.send(server.url)
@@ -51,7 +51,7 @@ const env = { ...process.env, MALLOC_ARENA_MAX: '1' }
 const inserted = concatChunks(encodeIpcStream(...insertedRows()))
 
 function insertedRows() {
-  const batch = rowsToBatch([1, 2, 3].map(id => ({ id, name: `new ${id}`, vec: [id, 0, 0, 1] })))
+  const batch = rowsToBatch([1, 2, 3].map(id => ({ id, name: `new ${id}`, vector: [id, 0, 0, 1] })))
   return [batch.schema, [batch]] as const
 }
 

@@ -62,7 +62,12 @@ test('A-076 rows that were cloned give the same file, whatever they are', () => 
 
 test('of columns cut out of large ones the rows are cloned, and nothing behind them', () => {
   const { schema, columns } = rowsToBatch(
-    Array.from({ length: 5000 }, (_, id) => ({ id, name: `n${id}`, v: [id, 1], odd: id % 2 === 1 })),
+    Array.from({ length: 5000 }, (_, id) => ({
+      id,
+      name: `n${id}`,
+      v: Float32Array.of(id, 1),
+      odd: id % 2 === 1,
+    })),
   )
   const first = columns.map((column): Column => {
     return { ...column, length: 3, children: column.children.map(child => ({ ...child, length: 6 })) }

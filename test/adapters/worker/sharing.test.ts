@@ -139,7 +139,7 @@ describe('several workers', () => {
       const v = vector(id)
       return { id, name: `row ${id % 700}`, v: id % 50 === 7 ? null : v, lists: v, graphs: v }
     })
-    const table = await direct.createTable('t', rows)
+    const table = await direct.createTable('t', rows, { vectorColumns: ['v', 'lists', 'graphs'] })
     await table.createIndex('lists', { type: 'IVF_PQ' })
     await table.createIndex('graphs', { type: 'IVF_HNSW_SQ' })
     await table.waitForIndex(['lists_idx', 'graphs_idx'])
@@ -168,7 +168,7 @@ describe('several workers', () => {
     const direct = await connect(path)
     for (const from of [0, 5000, 10_000]) {
       const rows = Array.from({ length: 5000 }, (_, i) => ({ id: from + i, v: vector(from + i) }))
-      if (from === 0) await direct.createTable('t', rows)
+      if (from === 0) await direct.createTable('t', rows, { vectorColumns: ['v'] })
       else await direct.table('t').add(rows)
     }
     const ask = (ns: sheaf.Namespace) => ns.table('t').search(new Float32Array(16).fill(40)).limit(20).toIpc()

@@ -102,7 +102,7 @@ test('the package as it is shipped builds large segments with threads, and its p
     process.on('worker', worker => worker.on('online', () => threads++))
     const ns = await connect('memory://', { buildThreads: 2 })
     const rows = Array.from({ length: 20_000 }, (_, i) => ({ i, v: [Math.sin(i), Math.cos(i * 7)] }))
-    const table = await ns.createTable('t', rows)
+    const table = await ns.createTable('t', rows, { vectorColumns: ['v'] })
     await table.createIndex('v', { type: 'IVF_HNSW_SQ', m: 4, efConstruction: 10, waitTimeoutMs: 60_000 })
     const found = await table.search(rows[77].v).limit(1).toArray()
     console.log(threads, found[0].i)

@@ -214,6 +214,7 @@ test('rows that do not ascend by id are found, searched, changed and told apart 
   const table = await ns.createTable(
     't',
     Array.from({ length: 300 }, (_, k) => ({ k, v: [k % 3, 1] })),
+    { vectorColumns: ['v'] },
   )
   await table.update({ k: -1 }, 'k % 7 = 0')
   await table.add([{ k: 1000, v: [0, 1] }])
