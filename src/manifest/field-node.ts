@@ -76,10 +76,13 @@ export function findFieldById(schema: TableSchema, id: number): readonly FieldNo
   return chain
 }
 
-/** The nodes from a column down to the field that `path` names. Throws code 12. */
+/**
+ * The nodes from a column down to the field that `path` names: names joined by dots. A name may stand in backticks, as SQL has it, with each of its own
+ * backticks twice: `` `row-id` ``, `` a.`x.y` ``. What a column is really called comes first. Throws code 12.
+ */
 export function findField(schema: TableSchema, path: string): readonly FieldNode[] {
   const columns = schema.fields.map(nodeOf)
-  const found = search(columns, path)
+  const found = search(columns, path) ?? walk(columns, quotedNames(path))
   if (found !== null) return found
   const known = columns.flatMap(column => pathsIn(column, ''))
   throw columnNotFound(path, known)
@@ -94,6 +97,36 @@ function search(nodes: readonly FieldNode[], path: string): readonly FieldNode[]
     if (below !== null) return [node, ...below]
   }
   return null
+}
+
+/** The names in a path of which some stand in backticks; null where none does, or the path is none. */
+function quotedNames(path: string): readonly string[] | null {
+  const name = /`(?:[^`]|``)+`|[^`.]+/y
+  const names: string[] = []
+  for (let at = 0; ; at = name.lastIndex + 1) {
+    name.lastIndex = at
+    const [text] = name.exec(path) ?? []
+    if (text === undefined) return null
+    names.push(text.startsWith('`') ? text.slice(1, -1).replaceAll('``', '`') : text)
+    if (name.lastIndex === path.length) return path.includes('`') ? names : null
+    if (path[name.lastIndex] !== '.') return null
+  }
+}
+
+function walk(nodes: readonly FieldNode[], names: readonly string[] | null): readonly FieldNode[] | null {
+  if (names === null) return null
+  const chain: FieldNode[] = []
+  for (const name of names) {
+    const among: readonly FieldNode[] = chain.length === 0 ? nodes : structFields(chain.at(-1)!)
+    const found = among.find(node => node.name === name)
+    if (found === undefined) return null
+    chain.push(found)
+  }
+  return chain
+}
+
+function structFields(node: FieldNode): readonly FieldNode[] {
+  return node.type.kind === 'struct' ? node.children : []
 }
 
 function pathsIn(node: FieldNode, prefix: string): readonly string[] {

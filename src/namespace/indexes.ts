@@ -52,7 +52,7 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
         const definition = indexableField(layout, request, kind, engine.source.analyzers)
         const { field, vector, text } = definition
         const known = shownIndexes(layout, state).filter(({ index, build }) => (index ?? build) !== null)
-        const name = request.name ?? defaultName(column, kind, field, known)
+        const name = request.name ?? defaultName(pathOf(layout, column), kind, field, known)
         const before = known.find(({ spec }) => spec.name === name)
         const isSame =
           before?.spec.kind === kind &&
@@ -144,6 +144,13 @@ function whatFits(type: DataType, kinds: readonly ScalarKind[]): string {
   if (kinds.length > 0) return `an index on it is ${kinds.join(' or ')}`
   if (holdsVectors(type)) return `indexes of vectors are ${vectorKinds.join(', ')}`
   return 'BTREE and BITMAP are for values that have an order, LABEL_LIST for lists of those'
+}
+
+/** The path of a column without quotes. */
+function pathOf({ schema }: Layout, column: string): string {
+  return findField(schema, column)
+    .map(({ name }) => name)
+    .join('.')
 }
 
 /**
