@@ -271,6 +271,33 @@ describe('an index is not asked', () => {
   })
 })
 
+test('a distance range gives all of its rows, also those that an index does not propose', async () => {
+  await withLine(20, async (_, near) => {
+    fake.propose = (nearest, _distances, count) => nearest.filter((_row, rank) => rank !== 1).slice(0, count)
+    const ranged = near.distanceRange(undefined, 9).limit(10)
+    expect(ids(await ranged.toArray())).toEqual([0, 1, 2])
+    expect(ids(await ranged.limit(2).toArray())).toEqual([0, 2])
+    // Who limits the partitions gets what those hold.
+    expect(ids(await ranged.nprobes({ max: 1 }).toArray())).toEqual([0, 2])
+  })
+})
+
+test('a search that does not settle measures all rows, and analyze says how a search ended', async () => {
+  await withLine(20, async (_, near) => {
+    fake.propose = (nearest, _distances, count) => nearest.slice(5, 5 + count)
+    const endings = [
+      ['saturated', 'saturated', [5, 6, 7]],
+      ['limited', 'limited by the caller', [5, 6, 7]],
+      ['unsettled', 'exact', [0, 1, 2]],
+    ] as const
+    for (const [ended, told, rows] of endings) {
+      fake.ended = ended
+      expect(ids(await near.toArray())).toEqual(rows)
+      expect(await near.analyze()).toContain(`search=${told}]`)
+    }
+  })
+})
+
 test('A-044 without a distance type the one of the index counts, with or without asking it', async () => {
   fake.metric = 'dot'
   await withLine(20, async (table, near) => {

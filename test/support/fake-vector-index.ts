@@ -2,7 +2,7 @@
  * Vector indexes without files: sorted indexes whose names begin with `v_` are taken for indexes of the column `v`, over the rows that
  * they really cover, at every version. A segment looks at every vector it numbers each time it is asked.
  */
-import type { Candidates, Probe, VectorIndexSegment } from '../../src/indexes/vector/segment.js'
+import type { Candidates, Ending, Probe, VectorIndexSegment } from '../../src/indexes/vector/segment.js'
 import { distancesOf } from '../../src/kernels/exact.js'
 import type { Metric } from '../../src/kernels/metric.js'
 import { VectorSegment } from '../../src/kernels/vector-segment.js'
@@ -26,6 +26,8 @@ export class FakeVectorIndexes {
   propose: Proposing = perfectly
   /** Rows that a segment says it measures for an answer. */
   measured = 1
+  /** How a search ends. */
+  ended: Ending = 'saturated'
   /** What segments were asked, and how often one was opened. */
   readonly probes: Probe[] = []
   opened = 0
@@ -89,7 +91,7 @@ export class FakeVectorIndexes {
           Float32Array.from(nearest, i => distances[i]!),
           probe.count,
         )
-        return { ordinals, partitions: 2, measured: nearest.length, ended: 'saturated' }
+        return { ordinals, partitions: 2, measured: nearest.length, ended: this.ended }
       },
     }
   }
