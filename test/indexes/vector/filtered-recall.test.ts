@@ -2,22 +2,18 @@
  * Every kind of vector index finds the nearest rows under any filter, without tuning. So few rows as here would be measured without asking an
  * index; the index is asked all the same. `SHEAF_RECALL=full` asks more of it (`npm run test:long` begins with it).
  */
-import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { dataPath } from '../../../scripts/data.js'
+import {
+  clouds,
+  filtersOf,
+  type LabelledVectors,
+  labelledTable,
+  questionsToTexts,
+} from '../../../bench/labelled-data.js'
 import { connect, type Namespace, type Table } from '../../../src/index.js'
 import type { VectorKind } from '../../../src/indexes/vector/kind.js'
 import type { Metric } from '../../../src/kernels/metric.js'
-import {
-  asked,
-  clouds,
-  distancesOf,
-  filtersOf,
-  isKept,
-  type LabelledVectors,
-  labelledByMeans,
-  labelledTable,
-} from './filtered-recall.js'
+import { asked, distancesOf, isKept } from './filtered-recall.js'
 
 vi.mock('../../../src/query/near-costs.js', async original => {
   const module = await original<typeof import('../../../src/query/near-costs.js')>()
@@ -75,31 +71,5 @@ function suite(data: LabelledVectors, asks: readonly Metric[] = metrics): void {
         1_800_000,
       )
     })
-  })
-}
-
-/** Embedded texts, embedded questions to them, and the topics of both; null where they are not on this machine. */
-function questionsToTexts(count: number): LabelledVectors | null {
-  const [documents, questions] = ['docs', 'queries'].map(part =>
-    dataPath('vectors', 'scifact-minilm', `scifact-${part}.f16`),
-  )
-  if (documents == null || questions == null) return null
-  const dim = 384
-  const all = widened(readFileSync(questions))
-  const queries = new Float32Array(count * dim)
-  for (let q = 0; q < count; q++) {
-    const at = Math.floor((q * all.length) / dim / count) * dim
-    queries.set(all.subarray(at, at + dim), q * dim)
-  }
-  return labelledByMeans('real questions', dim, widened(readFileSync(documents)), queries, 8)
-}
-
-/** Half floats, little-endian. */
-function widened(bytes: Buffer): Float32Array {
-  return Float32Array.from({ length: bytes.length / 2 }, (_, i) => {
-    const half = bytes.readUInt16LE(2 * i)
-    const [exponent, fraction] = [(half >> 10) & 31, half & 1023]
-    const size = exponent === 0 ? fraction * 2 ** -24 : (1 + fraction / 1024) * 2 ** (exponent - 15)
-    return half >> 15 ? -size : size
   })
 }

@@ -2,28 +2,9 @@
  * Recall of searches that say nothing but filter and limit, cell by cell, against a slow oracle: all distances in float64. A row as near
  * as the true k-th counts as found.
  */
-import { seededRandom } from '../../../bench/random.js'
-import type { Namespace, Table } from '../../../src/index.js'
+import type { Filter, LabelledVectors } from '../../../bench/labelled-data.js'
+import type { Table } from '../../../src/index.js'
 import type { Metric } from '../../../src/kernels/metric.js'
-
-export interface LabelledVectors {
-  readonly name: string
-  readonly dim: number
-  /** `rows x dim`, and the label of each row: small numbers from 0 on. */
-  readonly rows: Float32Array
-  readonly labels: Int32Array
-  /** `queries x dim`, and the label that each lies by. */
-  readonly queries: Float32Array
-  readonly own: Int32Array
-}
-
-/** Which rows pass, for each query. */
-export interface Filter {
-  readonly name: string
-  /** SQL; null: all rows. */
-  where(query: number): string | null
-  passes(query: number, row: number): boolean
-}
 
 export interface Cell {
   readonly filter: string
@@ -36,81 +17,6 @@ export interface Cell {
 /** Whether a cell keeps the guarantee of vector indexes. */
 export function isKept({ k, mean, poor }: Cell): boolean {
   return mean >= 0.95 && (k < 10 || poor <= 0.02)
-}
-
-/** Columns beside `vector`: `id` (number of the row), `c` (its label), `share` (random in [0, 1)), `x` (its first element). */
-export async function labelledTable(ns: Namespace, name: string, data: LabelledVectors): Promise<Table> {
-  const { dim, rows, labels } = data
-  const share = sharesOf(labels.length)
-  const all = Array.from(labels, (c, id) => ({
-    id,
-    c,
-    share: share[id]!,
-    x: rows[id * dim]!,
-    vector: rows.slice(id * dim, (id + 1) * dim),
-  }))
-  let table: Table | null = null
-  for (let first = 0; first < all.length; first += 20_000) {
-    const some = all.slice(first, first + 20_000)
-    if (table === null) table = await ns.createTable(name, some)
-    else await table.add(some)
-  }
-  return table!
-}
-
-export function sharesOf(rows: number): Float64Array {
-  const random = seededRandom(7)
-  return Float64Array.from({ length: rows }, random)
-}
-
-/** Filters by label, by a random part, by one dimension, and by two of these together. */
-export function filtersOf(data: LabelledVectors): readonly Filter[] {
-  const { dim, rows, labels, own, queries } = data
-  const share = sharesOf(labels.length)
-  const count = labels.reduce((most, label) => Math.max(most, label + 1), 0)
-  const middles = middlesOf(data, count)
-  /** Labels by how far their rows lie from a query, the farthest first. */
-  const farthest = Array.from(own, (_, q) => {
-    const query = queries.subarray(q * dim, (q + 1) * dim)
-    const far = middles.map(middle => squaresBetween(middle, query))
-    return [...far.keys()].sort((a, b) => far[b]! - far[a]!)
-  })
-  const sizes = new Float64Array(count)
-  for (const label of labels) sizes[label]! += 1
-  const big = sizes.indexOf(Math.max(...sizes))
-  const first = Float32Array.from(labels, (_, row) => rows[row * dim]!)
-  const high = first.slice().sort()[Math.floor(first.length * 0.8)]!
-  const random = (part: number): Filter => ({
-    name: `random ${100 * part} %`,
-    where: () => `share < ${part}`,
-    passes: (_, row) => share[row]! < part,
-  })
-  const label = (name: string, chosen: (query: number) => readonly number[]): Filter => ({
-    name,
-    where: q => `c IN (${chosen(q).join(', ')})`,
-    passes: (q, row) => chosen(q).includes(labels[row]!),
-  })
-  const others: Filter = {
-    name: 'other label',
-    where: q => `c <> ${own[q]!}`,
-    passes: (q, row) => labels[row] !== own[q],
-  }
-  const both: Filter = {
-    name: 'other label, random 10 %',
-    where: q => `c <> ${own[q]!} AND share < 0.1`,
-    passes: (q, row) => labels[row] !== own[q] && share[row]! < 0.1,
-  }
-  return [
-    { name: 'none', where: () => null, passes: () => true },
-    ...[0.99, 0.5, 0.1, 0.01, 0.001].map(random),
-    label('own label', q => [own[q]!]),
-    others,
-    label('farthest label', q => farthest[q]!.slice(0, 1)),
-    label('three far labels', q => farthest[q]!.slice(0, 3)),
-    label('largest label', () => [big]),
-    { name: 'first dimension', where: () => `x > ${high}`, passes: (_, row) => first[row]! > high },
-    both,
-  ]
 }
 
 /** Distances of all rows from all queries, in float64: what is smaller is nearer. */
@@ -166,82 +72,4 @@ export async function asked(
     const mean = all.length === 0 ? 1 : all.reduce((sum, recall) => sum + recall, 0) / count
     return { filter: filter.name, k, mean, poor: all.filter(recall => recall < 0.8).length / count }
   })
-}
-
-function middlesOf({ dim, rows, labels }: LabelledVectors, count: number): readonly Float64Array[] {
-  const middles = Array.from({ length: count }, () => new Float64Array(dim))
-  const sizes = new Float64Array(count)
-  for (const [row, label] of labels.entries()) {
-    sizes[label]! += 1
-    for (let i = 0; i < dim; i++) middles[label]![i]! += rows[row * dim + i]!
-  }
-  return middles.map((middle, label) => middle.map(sum => sum / Math.max(1, sizes[label]!)))
-}
-
-export function squaresBetween(a: ArrayLike<number>, b: ArrayLike<number>): number {
-  let sum = 0
-  for (let i = 0; i < a.length; i++) sum += (a[i]! - b[i]!) ** 2
-  return sum
-}
-
-/** `clusters` normal clouds, `apart` from each other; the first has half of the rows. Queries: near rows, between rows, and away from all, in turns. */
-export function clouds(
-  name: string,
-  count: number,
-  dim: number,
-  clusters: number,
-  apart: number,
-  queries: number,
-  seed = 1,
-): LabelledVectors {
-  const random = seededRandom(seed)
-  const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
-  const middles = Float32Array.from({ length: clusters * dim }, () => apart * normal())
-  const labels = Int32Array.from({ length: count }, () =>
-    random() < 0.5 ? 0 : Math.floor(random() * clusters),
-  )
-  const rows = new Float32Array(count * dim)
-  for (let i = 0; i < rows.length; i++) {
-    rows[i] = middles[labels[Math.floor(i / dim)]! * dim + (i % dim)]! + normal()
-  }
-  const own = new Int32Array(queries)
-  const asked = new Float32Array(queries * dim)
-  for (let q = 0; q < queries; q++) {
-    const one = Math.floor(random() * count)
-    const other = Math.floor(random() * count)
-    own[q] = labels[one]!
-    for (let i = 0; i < dim; i++) {
-      const [a, b] = [rows[one * dim + i]!, rows[other * dim + i]!]
-      asked[q * dim + i] = q % 3 === 0 ? a + 0.3 * normal() : q % 3 === 1 ? (a + b) / 2 : a + 0.7 * (a - b)
-    }
-  }
-  return { name, dim, rows, labels, queries: asked, own }
-}
-
-/** Rows with the nearest of `count` middles that k-means finds as their labels, and queries likewise. */
-export function labelledByMeans(
-  name: string,
-  dim: number,
-  rows: Float32Array,
-  queries: Float32Array,
-  count: number,
-): LabelledVectors {
-  const total = rows.length / dim
-  let middles: readonly ArrayLike<number>[] = Array.from({ length: count }, (_, i) => {
-    const at = Math.floor(((i + 0.5) * total) / count) * dim
-    return Float64Array.from(rows.subarray(at, at + dim))
-  })
-  const labelsOf = (vectors: Float32Array) =>
-    Int32Array.from({ length: vectors.length / dim }, (_, i) => {
-      const vector = vectors.subarray(i * dim, (i + 1) * dim)
-      const far = middles.map(middle => squaresBetween(middle, vector))
-      return far.indexOf(Math.min(...far))
-    })
-  let labels = labelsOf(rows)
-  const own = new Int32Array(queries.length / dim)
-  for (let round = 0; round < 4; round++) {
-    middles = middlesOf({ name, dim, rows, labels, queries, own }, count)
-    labels = labelsOf(rows)
-  }
-  return { name, dim, rows, labels, queries, own: labelsOf(queries) }
 }
