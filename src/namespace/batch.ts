@@ -12,6 +12,7 @@ import { parseManifestName } from '../protocol/manifest-name.js'
 import type { BatchOperation, BatchResult, CreateVersionRequest } from '../protocol/version-shapes.js'
 import { commit, type Decision, type Engine } from './engine.js'
 import { folderAt } from './locations.js'
+import { checkOtherRoots } from './other-roots.js'
 import { declared, departed } from './tables.js'
 import {
   checkPreparedOn,
@@ -112,7 +113,10 @@ async function prepareOperation(
   if (declare_table !== undefined) {
     const uuid = engine.clock.uuid()
     const { location } = declare_table
-    return { uuid, folder: location === undefined ? ownLocation(uuid) : folderAt(engine.location, location) }
+    if (location === undefined) return { uuid, folder: ownLocation(uuid) }
+    const folder = folderAt(engine.location, location)
+    await checkOtherRoots(engine.store, folder, signal)
+    return { uuid, folder }
   }
   if (create_table_version === undefined) return {}
   const table = tableNamed(state, create_table_version.id)

@@ -20,6 +20,7 @@ import { detectNamingScheme, parseManifestName } from '../protocol/manifest-name
 import { type Listing, paginate, tableNames } from '../protocol/page.js'
 import { commit, type Engine, locationOf, openTable, openVersion, schemaOf } from './engine.js'
 import { folderAt, uriOf } from './locations.js'
+import { checkOtherRoots } from './other-roots.js'
 import { finaliseNewest } from './versions.js'
 import { viewMetadata } from './view-metadata.js'
 
@@ -169,6 +170,7 @@ export const declareTable: Handler<Engine, 'declareTable'> = async (engine, requ
   const { id, location, properties = {} } = request
   const uuid = engine.clock.uuid()
   const folder = location === undefined ? ownLocation(uuid) : folderAt(engine.location, location)
+  if (location !== undefined) await checkOtherRoots(engine.store, folder, options.signal)
   const { reply } = await commit(
     engine,
     (state, { transactionId }) => ({
@@ -198,6 +200,7 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
   // What is known of a location here is as the log says, whatever else may lie there.
   const isKnown =
     before.detached.has(folder) || before.external.has(folder) || folder.startsWith(ownLocation(''))
+  if (!isKnown) await checkOtherRoots(engine.store, folder, options.signal)
   const found = isKnown ? null : await findVersions(engine, folder, options.signal)
   const uuid = engine.clock.uuid()
   const { reply } = await commit(

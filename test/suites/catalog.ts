@@ -707,13 +707,14 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         const linked = `${staged.manifest_path.slice(0, -12)}${'a'.repeat(12)}`
         symlinkSync(staged.manifest_path, linked)
         expect(await failure(create({ version: 1, manifest_path: linked }))).toMatchObject(badRequest)
-        symlinkSync(location, join(outside, 'link'))
         const through = await ops.declareTable({ id: ['u'], location: 'link/u' })
+        symlinkSync(location, join(outside, 'link'))
         writeFileSync(join(outside, 'secret'), manifestOf('secret'))
         const call = ops.createTableVersion({ id: ['u'], version: 1, manifest_path: staged.manifest_path })
         const refused = { code: 15, status: 403 }
         expect(await failure(call)).toMatchObject(refused)
         expect(await failure(ops.registerTable({ id: ['v'], location: 'link' }))).toMatchObject(refused)
+        expect(await failure(ops.declareTable({ id: ['v'], location: 'link/v' }))).toMatchObject(refused)
         expect(through.location).toContain('link/u')
       })
 

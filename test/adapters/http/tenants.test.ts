@@ -121,6 +121,25 @@ test('the location of a table of another database opens nothing', async () => {
   await acme.close()
 })
 
+test('a table of one database lies neither in nor around another database', async () => {
+  const below = await connect(join(root, 'acme', 'below', 'deep'))
+  await below.createTable('t', [{ n: 1 }])
+  const { location } = await below.operations.describeTable({ id: ['t'] })
+  await below.close()
+  const acme = await connect(join(root, 'acme'))
+  const inside = location!.slice(join(root, 'acme').length + 1)
+  for (const place of ['below', 'below/deep', 'below/deep/x', inside]) {
+    const refused = { code: ErrorCode.InvalidInput, message: expect.stringContaining('another database') }
+    const declare = { id: ['u'], location: place }
+    await expect(acme.operations.declareTable(declare)).rejects.toMatchObject(refused)
+    await expect(acme.operations.registerTable(declare)).rejects.toMatchObject(refused)
+    const batch = acme.operations.batchCommitTables({ operations: [{ declare_table: declare }] })
+    await expect(batch).rejects.toMatchObject(refused)
+  }
+  await acme.operations.declareTable({ id: ['u'], location: 'below/beside' })
+  await acme.close()
+})
+
 test('`authorize` is told which databases a caller may open', async () => {
   const seen: (readonly string[] | undefined)[] = []
   const authorize: ServeOptions['authorize'] = (_operation, _id, _identity, { principal }) => {
