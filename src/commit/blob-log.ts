@@ -11,10 +11,13 @@ export class BlobLog implements CommitLog {
   readonly #store: BlobStore
   /** There when the store's is. */
   readonly peek?: (slot: number) => boolean
+  /** There when the store's is. */
+  readonly sync?: () => Promise<void>
 
   constructor(store: BlobStore) {
     this.#store = store
     if (store.peek !== undefined) this.peek = slot => store.peek!(slotKey(slot))
+    if (store.sync !== undefined) this.sync = () => store.sync!(directory)
   }
 
   read(slot: number, signal?: AbortSignal): Promise<Uint8Array | null> {

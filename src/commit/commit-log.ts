@@ -10,10 +10,15 @@ export interface CommitLog {
   /** The bytes of a slot, or null when it is not there (not written yet, or trimmed). */
   read(slot: number, signal?: AbortSignal): Promise<Uint8Array | null>
   /**
-   * Throws a `SheafError` when nothing was written; `Ambiguous` (storage/blob-store), or any other error, when the
+   * Throws `Ambiguous` (storage/blob-store) when the outcome is unknown, another `SheafError` when nothing was written. After any other error the
    * outcome is unknown. Takes no signal: once it began, it ends.
    */
   append(slot: number, bytes: Uint8Array): Promise<'won' | 'taken'>
+  /**
+   * Makes durable that the slots are there which can be read, where a slot can be read before it is durable: its writer may die before it
+   * is. Nothing may be answered or built on one before that.
+   */
+  sync?(): Promise<void>
   /** Whether a slot exists; with `crc`: the one that has that checksum. */
   has(slot: number, signal?: AbortSignal, crc?: number): Promise<boolean>
   /** Takes a slot out of the log: one that is trimmed, or a mistake. */

@@ -15,6 +15,8 @@
  * - Slots that a checkpoint made dispensable are trimmed, and may be written again by who missed that. So whoever wins, applies
  *   or misses slot N+1 looks back: where slot N is not there, the log was trimmed past it, and it goes on from the newest
  *   checkpoint. What it won is no slot of the log then, and goes (STORAGE S16).
+ * - A slot whose name may not be durable yet is the ground for nothing: whoever finds one has the log synced before it applies the
+ *   slot, and so before it answers from it or writes after it. The slot of an append under way waits for that append instead.
  * - A slot that is torn, foreign, too new, or does not follow its predecessor stops the committer for good.
  */
 import { assert, corrupted, ErrorCode, invalidInput, SheafError } from '../errors.js'
@@ -101,6 +103,8 @@ const pauseMsMax = 1000
 /** A slot that is younger has certainly not been trimmed. */
 const oldSlotMs = 1000
 const unknownAfterMs = 30_000
+/** Other writers whose clocks are remembered. */
+const heardMax = 16
 
 /** A caller waiting in the queue. */
 interface Ticket<S> {
@@ -168,6 +172,12 @@ export class Committer<S> {
   readonly #queue: Ticket<S>[] = []
   /** The one append under way. */
   #group: Group<S> | null = null
+  /** What the log answered to it, null where that is not known; while it has not answered yet. */
+  #answer: Promise<'won' | 'taken' | null> | null = null
+  /** By `elapsed`: the last time when no slot after the head was there. */
+  #lookedAt: number
+  /** Of other writers, the last heard last: the slot, and how far its writer's clock was before `elapsed`, at most. */
+  readonly #others = new Map<string, { readonly slot: number; readonly ahead: number }>()
   #writing: Promise<void> | null = null
   #refreshing: Promise<void> | null = null
   #nextRefresh: Promise<void> | null = null
@@ -193,6 +203,7 @@ export class Committer<S> {
     this.#newer = options.newer
     this.#onReopened = options.onReopened
     this.#by = options.clock.uuid()
+    this.#lookedAt = options.clock.elapsed()
     this.#crc = crc
     this.#ts = ts
     this.#state = state
@@ -231,6 +242,8 @@ export class Committer<S> {
       await committer.#advance(readAheadMax, signal)
       if (last > committer.#head) throw missing(committer.#head + 1, last)
     }
+    // When those slots were written nobody here knows.
+    committer.#others.clear()
     return committer
   }
 
@@ -260,6 +273,7 @@ export class Committer<S> {
     // In this order: the second look tells that the log was not trimmed past here before the first.
     const isOld = this.#head > 0 || this.#newer === undefined
     if (log.peek !== undefined && isOld && !log.peek(this.#head + 1) && log.peek(this.#head)) {
+      this.#lookedAt = this.#clock.elapsed()
       return this.#state
     }
     await orAborted(this.#refreshOnce(), signal)
@@ -359,11 +373,16 @@ export class Committer<S> {
         await this.#reopen(first - 1)
         continue
       }
+      // What was found stays what it is while the log is synced; somebody else may apply it, which is looked for below.
+      await this.#sync(first, found)
       let passed = false
       for (const [i, bytes] of found.entries()) {
         const number = first + i
         const present = bytes ?? (await this.#readAgain(number, found.slice(i + 1), signal))
-        if (present === null) return
+        if (present === null) {
+          if (number === this.#head + 1) this.#lookedAt = this.#clock.elapsed()
+          return
+        }
         passed = present === 'trimmed'
         if (present === 'trimmed') break
         if (number === this.#head + 1) await this.#apply(present, number, pacer)
@@ -393,6 +412,15 @@ export class Committer<S> {
     return log.peek(first + 1) ? [null, await log.read(first + 1, signal)] : [null]
   }
 
+  /** Has slots made durable that were found, `first` and following, before anything is made of them. */
+  async #sync(first: number, found: readonly (Uint8Array | null)[]): Promise<void> {
+    const count = found.filter(bytes => bytes !== null).length
+    if (count === 0 || this.#log.sync === undefined) return
+    const isOwn = count === 1 && found[0] !== null && this.#group?.slot.header.slot === first
+    if (isOwn && (await this.#answer) === 'won') return
+    await this.#log.sync()
+  }
+
   /** A missing slot before one that is there was written meanwhile, or trimmed, or is lost. */
   async #readAgain(
     number: number,
@@ -402,7 +430,10 @@ export class Committer<S> {
     const next = later.findIndex(bytes => bytes !== null)
     if (next < 0) return null
     const bytes = await this.#log.read(number, signal)
-    if (bytes !== null) return bytes
+    if (bytes !== null) {
+      await this.#log.sync?.()
+      return bytes
+    }
     await this.#reopen(number - 1, missing(number, number + 1 + next))
     return 'trimmed'
   }
@@ -506,8 +537,33 @@ export class Committer<S> {
     this.#ts = slot.header.ts
     this.#state = state
     this.#turns.note(slot.header.by, slot.header.slot)
+    this.#hear(slot)
     this.slots.keep(slot)
     this.#onApplied?.(slot)
+  }
+
+  /** Notes what a slot tells about the clock of its writer: it was not there at the last look. */
+  #hear({ header: { by, slot, ts, clock = ts } }: Slot): void {
+    if (by === this.#by) {
+      this.#lookedAt = this.#clock.elapsed()
+      return
+    }
+    this.#others.delete(by)
+    this.#others.set(by, { slot, ahead: this.#lookedAt - clock })
+    if (this.#others.size > heardMax) this.#others.delete(this.#others.keys().next().value!)
+  }
+
+  /**
+   * How far the clock of this process is ahead of that of another, milliseconds, as far as the slots tell which others wrote while this
+   * was open; of those heard last, the one it is most ahead of. Null where no other wrote.
+   */
+  get ahead(): { readonly ms: number; readonly slot: number } | null {
+    let most: { ms: number; slot: number } | null = null
+    for (const { slot, ahead } of this.#others.values()) {
+      const ms = this.#clock.now() - this.#clock.elapsed() + ahead
+      if (most === null || ms > most.ms) most = { ms, slot }
+    }
+    return most
   }
 
   // --- writing -------------------------------------------------------------------------------------------
@@ -557,7 +613,8 @@ export class Committer<S> {
   /** The next slot out of the queue, or who was refused when nobody had anything to commit. */
   #gather(): Group<S> | { readonly refused: readonly Refusal<S>[] } {
     const slot = this.#head + 1
-    const ts = Math.max(this.#ts, Math.floor(this.#clock.now()))
+    const clock = Math.floor(this.#clock.now())
+    const ts = Math.max(this.#ts, clock)
     const until = this.#clock.elapsed() + groupDecideMs
     const tickets: Ticket<S>[] = []
     const refused: Refusal<S>[] = []
@@ -595,7 +652,8 @@ export class Committer<S> {
       }
     }
     if (tickets.length === 0) return { refused }
-    const header = { need: [...need], slot, prev: crcHex(this.#crc), by: this.#by, ts, entries }
+    const shown = clock < ts && { clock }
+    const header = { need: [...need], slot, prev: crcHex(this.#crc), by: this.#by, ts, ...shown, entries }
     return { ...encodeSlot(header, texts, blobs), tickets, refused, state, lost: false, passed: false }
   }
 
@@ -675,11 +733,17 @@ export class Committer<S> {
     for (let tries = 0; ; tries++) {
       let answer: 'won' | 'taken' | null = null
       try {
-        answer = await this.#log.append(number, group.bytes)
+        const appended = this.#log.append(number, group.bytes)
+        this.#answer = appended.catch(() => null)
+        answer = await appended
       } catch (error) {
-        if (error instanceof SheafError && doubt === null) return { kind: 'refused', error }
-        if (!(error instanceof Ambiguous)) return { kind: 'unknown', cause: error }
+        if (!(error instanceof Ambiguous)) {
+          const isRefused = error instanceof SheafError && doubt === null
+          return isRefused ? { kind: 'refused', error } : { kind: 'unknown', cause: error }
+        }
         doubt = error
+      } finally {
+        this.#answer = null
       }
       if (answer !== null) {
         try {

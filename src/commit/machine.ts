@@ -32,6 +32,8 @@ export interface SlotHeader {
   readonly by: string
   /** Milliseconds since 1970; never less than that of the slot before. */
   readonly ts: number
+  /** What the writer's clock showed, where that was less than `ts`. */
+  readonly clock?: number
   /** [offset, length] of each blob, from the first byte after the header line. */
   readonly blobs: readonly (readonly [number, number])[]
   readonly entries: readonly Entry[]

@@ -321,7 +321,7 @@ export async function openEngine(
       new Compaction({ engine: () => engine, keep, report }),
       new ViewRefreshes(() => engine, clock),
       new StoredLayouts(layouts, () => committer.state),
-      new Retention({ committer, history, layouts, clock, report, keepVersionsMs }),
+      new Retention({ committer, history, layouts, clock, report, warn, keepVersionsMs }),
       new Sweep({
         committer,
         source: { store, slots, history, layouts },

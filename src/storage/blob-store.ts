@@ -7,16 +7,22 @@
  *   (they carry a uuid): a name already taken is an error, never an overwrite. Whatever can be contended goes
  *   through `putIfAbsent`.
  * - What a resolved write says is durable: it survives power loss, names included. A delete may come undone.
- * - A write that throws a `SheafError` did not happen. `Ambiguous`, or any other error: it may have.
+ * - A write that throws a `SheafError` did not happen, unless that is `Ambiguous`. After any other error it may have.
  * - A reader never sees part of a blob: a key is absent or whole.
  * - `list` yields byte order.
  * - Every call honours `signal`: it rejects with `signal.reason` and may or may not have taken effect.
  * - Every call settles: a store that waits on a network sets its own timeouts.
  */
+import { ErrorCode, SheafError } from '../errors.js'
 
-/** The outcome of a conditional write could not be learned: it may or may not have happened. */
-export class Ambiguous extends Error {
-  override readonly name = 'Ambiguous'
+/** The outcome of a write could not be learned (code 17): it may or may not have happened, or not survive a power loss. */
+export class Ambiguous extends SheafError {
+  constructor(message: string, options: { readonly cause?: unknown } = {}) {
+    super(ErrorCode.ServiceUnavailable, message, {
+      hint: 'check the store, then open the root again',
+      ...options,
+    })
+  }
 }
 
 export interface BlobInfo {
@@ -58,6 +64,10 @@ export interface BlobStore {
   list(prefix: string, startAfter?: string, signal?: AbortSignal): AsyncIterable<BlobInfo>
   /** Deleting what is not there is fine. */
   delete(key: string, signal?: AbortSignal): Promise<void>
+  /**
+   * Makes the names of blobs right below `prefix` durable, whoever gave them, where a blob can be seen before its name is on disk.
+   */
+  sync?(prefix: string): Promise<void>
   /** Synchronous existence check, where it costs microseconds (a local disk, memory). */
   peek?(key: string): boolean
 }

@@ -8,7 +8,7 @@
  * - A sync that fails may have dropped what it should have saved, and says so only once. Before the link nothing
  *   has happened; after it, this store acknowledges nothing more until it is opened again.
  * - A symbolic link below the root is never followed (a directory is looked at once per opener).
- * - Several processes may share the directory. What a crash leaves in `_tmp/` harms nobody.
+ * - Several processes may share the directory. What a crash leaves in `_tmp/` goes when the directory is opened a day later.
  *
  * Metadata calls and small reads are synchronous: they take microseconds, a trip through the thread pool takes
  * tens of them. Syncs and large transfers are not.
@@ -26,6 +26,7 @@ import {
   opendirSync,
   openSync,
   read,
+  readdirSync,
   readSync,
   realpathSync,
   statSync,
@@ -65,6 +66,9 @@ const pieceBytes = 4 * 1024 * 1024
 const listedAtOnce = 1024
 /** How many directories are remembered as checked or durable before all are forgotten. */
 const rememberedMax = 10_000
+/** Longer than any write takes from its draft to its link. */
+const draftMs = 24 * 60 * 60 * 1000
+const draftName = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(?:[0-9a-z]+|link)$/
 
 /** Codes by which the system says that it made no link. */
 const refusals: ReadonlySet<string> = new Set([
@@ -219,6 +223,17 @@ export class FileStore implements BlobStore {
   peek(key: string): boolean {
     checkKey(key)
     return this.#info(key) !== null
+  }
+
+  async sync(prefix: string): Promise<void> {
+    checkPrefix(prefix)
+    const directory = directoryOf(prefix)
+    if (this.#failure !== null) throw this.#failure
+    try {
+      await syncDirectory(openDirectory(this.#pathOf(directory)))
+    } catch (error) {
+      throw ioError(error, 'sync', directory)
+    }
   }
 
   #pathOf(key: string): string {
@@ -444,12 +459,26 @@ export class FileStore implements BlobStore {
     return entries.sort()
   }
 
+  /** Removes what crashes left in `_tmp/` before `before`, by the file system's own clock. A name that stays harms nobody. */
+  #removeOldDrafts(before: number): void {
+    const directory = `${this.#root}/${temporaryDirectory}`
+    try {
+      for (const name of readdirSync(directory)) {
+        if (!draftName.test(name)) continue
+        const path = `${directory}/${name}`
+        const info = lstatSync(path, quiet)
+        if (info?.isFile() && info.mtimeMs < before) unlinkSync(path)
+      }
+    } catch {}
+  }
+
   #testLinks(): void {
     const target = `${this.#root}/${temporaryDirectory}/${this.#nonce}-link`
     let draft: Draft | null = null
     try {
       makeOne(`${this.#root}/${temporaryDirectory}`)
       draft = this.#draft(this.name)
+      this.#removeOldDrafts(fstatSync(draft.fd).mtimeMs - draftMs)
       linkSync(draft.path, target)
       linkSync(draft.path, target)
     } catch (error) {

@@ -5,6 +5,7 @@ export class TellingStore implements BlobStore {
   readonly name: string
   /** There when the other store's is. */
   readonly peek?: (key: string) => boolean
+  readonly sync?: (prefix: string) => Promise<void>
   readonly #store: BlobStore
   readonly #onDeleted: (key: string) => void
 
@@ -13,6 +14,7 @@ export class TellingStore implements BlobStore {
     this.#store = store
     this.#onDeleted = onDeleted
     if (store.peek !== undefined) this.peek = key => store.peek!(key)
+    if (store.sync !== undefined) this.sync = prefix => store.sync!(prefix)
   }
 
   async delete(key: string, signal?: AbortSignal): Promise<void> {

@@ -1,5 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process'
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -8,6 +9,7 @@ import {
   statSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -88,6 +90,26 @@ describe('FileStore', () => {
     expect(readdirSync(join(path, '_tmp'))).toEqual([])
     expect(readdirSync(join(path, 'a'))).toEqual(['k'])
     expect(statSync(join(path, 'a/k')).nlink).toBe(1)
+  })
+
+  test('what a crash left in _tmp goes when the directory is opened a day later', async () => {
+    const path = freshPath()
+    await openAt(path)
+    const of = (age: number) => {
+      const file = join(path, '_tmp', `01234567-89ab-4cde-8f01-23456789abcd-${age.toString(36)}`)
+      writeFileSync(file, 'half a slot')
+      const at = Date.now() / 1000 - age * 3600
+      utimesSync(file, at, at)
+      return file
+    }
+    const files = [of(1), of(23), of(25)]
+    writeFileSync(join(path, '_tmp', 'notes'), 'by somebody else')
+    utimesSync(join(path, '_tmp', 'notes'), 1, 1)
+    await readOnlyAt(path)
+    expect(readdirSync(join(path, '_tmp'))).toHaveLength(4)
+    await openAt(path)
+    expect(files.map(file => existsSync(file))).toEqual([true, true, false])
+    expect(readdirSync(join(path, '_tmp'))).toContain('notes')
   })
 
   test('what a crash left in _tmp is neither listed nor in the way', async () => {

@@ -11,11 +11,13 @@ export abstract class WrappedStore implements BlobStore {
   readonly inner: BlobStore
   /** There when the inner store's is. */
   peek?: (key: string) => boolean
+  sync?: (prefix: string) => Promise<void>
 
   constructor(inner: BlobStore) {
     this.name = inner.name
     this.inner = inner
     if (inner.peek !== undefined) this.peek = key => inner.peek!(key)
+    if (inner.sync !== undefined) this.sync = prefix => inner.sync!(prefix)
   }
 
   /** `conditional`: whether the call is a putIfAbsent, whose outcome can be unknown. `key`: of a list, the prefix. */

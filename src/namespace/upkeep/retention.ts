@@ -1,4 +1,9 @@
-/** Old versions of tables cease to exist. Their files go with a later sweep. */
+/**
+ * Old versions of tables cease to exist. Their files go with a later sweep.
+ *
+ * How old they are is judged by the clock of this process. One that is far ahead of that of another process, as far as slots tell, expires
+ * nothing.
+ */
 import type { CatalogOp, ExpireOp } from '../../catalog/ops.js'
 import { decideExpire, expendableVersions, versionsOfJobs } from '../../catalog/retention.js'
 import type { CatalogState, TableHead } from '../../catalog/state.js'
@@ -9,7 +14,7 @@ import type { LayoutStore } from '../../manifest/layout-store.js'
 import { countNumbers, type Run, type Runs } from '../../manifest/runs.js'
 import type { Clock } from '../../primitives/clock.js'
 import { Pacer } from '../../primitives/pacer.js'
-import type { Chore, Report } from './upkeep.js'
+import type { Chore, Report, Warn } from './upkeep.js'
 
 /** Between two looks: a part of the age, and so many milliseconds at least and at most. What became due meanwhile goes together. */
 const pausePart = 1 / 8
@@ -23,6 +28,9 @@ const runsMax = 1024
 /** Records that are read at a time. */
 const recordsMax = 1024
 
+/** So far ahead of others the clock of a process may be, milliseconds. */
+const aheadMax = 60 * 60 * 1000
+
 export interface RetentionOptions {
   readonly committer: Committer<CatalogState>
   readonly history: Pick<History, 'range'>
@@ -30,6 +38,7 @@ export interface RetentionOptions {
   readonly clock: Clock
   readonly keepVersionsMs: number
   readonly report: Report
+  readonly warn: Warn
 }
 
 export class Retention implements Chore {
@@ -45,6 +54,8 @@ export class Retention implements Chore {
   #scanAt: number
   /** Since the last look at all tables. */
   #committed = false
+  /** Somebody was told that the clock is ahead, and it still is. */
+  #told = false
   /** What kept a table from being looked at. */
   #trouble: unknown = null
 
@@ -76,6 +87,8 @@ export class Retention implements Chore {
     const { committer, clock, keepVersionsMs } = this.#options
     if (keepVersionsMs === Number.POSITIVE_INFINITY) return
     this.#restsUntil = clock.elapsed() + this.#pauseMs
+    await committer.refresh(signal)
+    if (this.#isAhead()) return
     const pacer = new Pacer(signal, clock)
     if (thorough || clock.elapsed() >= this.#scanAt) await this.#scan(pacer)
     const now = clock.now()
@@ -102,6 +115,22 @@ export class Retention implements Chore {
     this.#earliest = Number.POSITIVE_INFINITY
     for (const due of this.#due.values()) this.#earliest = Math.min(this.#earliest, due)
     if (trouble !== null) throw trouble
+  }
+
+  #isAhead(): boolean {
+    const { committer, warn } = this.#options
+    const ahead = committer.ahead
+    if (ahead === null || ahead.ms <= aheadMax) {
+      this.#told = false
+      return false
+    }
+    if (!this.#told) {
+      const minutes = Math.floor(ahead.ms / 60_000)
+      const what = `the clock of this process is ${minutes} minutes ahead of that of the process which wrote slot ${ahead.slot}`
+      warn(`no versions are expired: ${what}`, new Error('set the clock, or open the root again'))
+    }
+    this.#told = true
+    return true
   }
 
   /** Of a table that cannot be looked at the versions stay for now. */
@@ -174,7 +203,7 @@ export class Retention implements Chore {
     const { committer, layouts, report } = this.#options
     try {
       const { entry } = await committer.commit(state => {
-        const ops = decideExpire(state, found)
+        const ops = this.#isAhead() ? [] : decideExpire(state, found)
         if (ops.length === 0) throw nothingLeft
         return { ops: ops as unknown as readonly Json[] }
       })

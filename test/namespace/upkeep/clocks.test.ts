@@ -105,3 +105,68 @@ describe('a process whose clock is days ahead', () => {
     await checkAll([writer, ahead, await connect('memory://', { clock, store })])
   })
 })
+
+describe('a process whose clock is ahead', () => {
+  const upkeep = { keepVersionsMs: 2 * hour, keepOrphansMs: 0, keepLogMs: 0, compact: false }
+
+  /** Two processes on one root; the clock of the second shows `skewMs` more, which can be changed. */
+  async function two() {
+    const clock = new SeededClock(1)
+    const store = new MemoryStore('memory://', clock)
+    const skew = { ms: 0 }
+    const warnings: string[] = []
+    const onWarning = (message: string) => warnings.push(message)
+    const right = await connect('memory://', { clock, store, upkeep })
+    const other = await connect('memory://', {
+      clock: skewed(clock, () => skew.ms),
+      store,
+      upkeep,
+      onWarning,
+    })
+    await right.createTable('t', [{ a: 0 }])
+    const oldest = async () => (await (await right.openTable('t')).versions())[0]!.version
+    return { clock, skew, warnings, right, other, oldest }
+  }
+
+  test.each([
+    ['from the start', false],
+    ['though all times in the log are its own', true],
+  ])('of another that commits expires none of its versions, %s', async (_, commitsFirst) => {
+    const { skew, warnings, right, other, oldest } = await two()
+    await commits(right, 2)
+    skew.ms = 3 * hour
+    if (commitsFirst) await other.createNamespace('of the future')
+    await commits(right, 3)
+    await other.optimize()
+    expect(await oldest()).toBe(1)
+    expect(warnings).toEqual([
+      expect.stringMatching(/1(79|80) minutes ahead of that of the process which wrote slot \d+/),
+    ])
+    skew.ms = 0
+    await right.createNamespace('later')
+    await other.optimize()
+    expect(await oldest()).toBe(1)
+    expect(warnings).toHaveLength(1)
+  })
+
+  test('by less than an hour expires what is old by its own clock', async () => {
+    const { clock, skew, right, other, oldest } = await two()
+    await commits(right, 2)
+    clock.advance(1.5 * hour)
+    skew.ms = 0.9 * hour
+    await commits(right, 1)
+    await other.optimize()
+    expect(await oldest()).toBe(3)
+  })
+
+  test('by a jump while it rests expires nothing once another one has committed', async () => {
+    const { clock, skew, right, other, oldest } = await two()
+    await commits(right, 2)
+    await other.optimize()
+    clock.advance(hour)
+    skew.ms = 5 * day
+    await commits(right, 1)
+    await other.optimize()
+    expect(await oldest()).toBe(1)
+  })
+})
