@@ -370,6 +370,7 @@ export class PlainGraph {
 
   #isSettled(): boolean {
     if (this.#keptEnd < this.#least) return false
+    if (this.#waitingEnd > 0 && this.#waiting[0]! < this.#kept[this.#least - 1]!) return false
     const changed = this.#changes[this.#oldest]! - this.#measuredBefore
     return this.#measured - this.#measuredBefore >= this.#factor * changed + this.#more
   }

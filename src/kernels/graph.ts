@@ -63,7 +63,7 @@ export interface WalkRule {
   readonly watched: number
   /** so many of them may change late, fewer than a walk may keep. */
   readonly late: number
-  /** Nodes to be kept before it ends. */
+  /** Nodes to be kept before it ends, at least 1, all nearer than what it has yet to go on from. */
   readonly least: number
   /** Nodes measured at most. */
   readonly most: number

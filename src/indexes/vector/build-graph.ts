@@ -324,8 +324,23 @@ async function insert(
   }
 }
 
-/** Factors of the rule that ends a walk, one after the other, until enough is found. */
-const factorSteps = [1.25, 1.5, 1.75, 2, 2.5, 3, 4]
+/** How far walks go, one after the other, until enough is found: by what they cost. */
+const steps: readonly Pick<GraphEffort, 'ef' | 'factor'>[] = [
+  { ef: 16, factor: 1.25 },
+  { ef: 32, factor: 1.25 },
+  { ef: 32, factor: 1.5 },
+  { ef: 64, factor: 1.25 },
+  { ef: 64, factor: 1.5 },
+  { ef: 128, factor: 1.25 },
+  { ef: 128, factor: 1.5 },
+  { ef: 192, factor: 1.25 },
+  { ef: 192, factor: 1.5 },
+  { ef: 256, factor: 1.5 },
+  { ef: 256, factor: 2 },
+  { ef: 512, factor: 1.5 },
+  { ef: 512, factor: 2 },
+  { ef: 512, factor: 3 },
+]
 
 /** Finds out how far walks have to go, by questions about rows that are not inserted yet. */
 async function tuned(
@@ -342,18 +357,19 @@ async function tuned(
   // With many partitions the caller may name a few; a quarter of them is where walks begin to be enough.
   const probes = Math.max(1, Math.ceil(partitions / 4))
   if (truth.rows.size === 0) {
-    return { facts: everything, effort: { probes, candidates: Math.max(1, vectors) } }
+    return {
+      facts: everything,
+      effort: { ef: Math.max(1, vectors), probes, candidates: Math.max(1, vectors) },
+    }
   }
   const inner = { ...plan.space, metric: 'l2', dim: plan.space.innerDim } as const
-  const segments = new Map<number, GraphSegment>()
-  for (const factor of factorSteps) {
-    const effort = { factor, probes, candidates: truthDepth }
-    const given = [graph, arena, codec, entries, centroids, apart, everything, effort] as const
-    segments.set(factor, new GraphSegment(shape.rows, inner, ...given))
-  }
+  const segments = steps.map(step => {
+    const given = [graph, arena, codec, entries, centroids, apart, everything] as const
+    return new GraphSegment(shape.rows, inner, ...given, { ...step, probes, candidates: truthDepth })
+  })
   const allowedFor = new Map<Question, AllowedRows>()
-  const { blur } = segments.values().next().value!
-  const found = await tune(truth, factorSteps, [blur], async (question, factor) => {
+  const { blur } = segments[0]!
+  const found = await tune(truth, [...steps.keys()], [blur], async (question, step) => {
     await pacer.turn()
     const { vector: query, excluded } = question
     let among = allowedFor.get(question)
@@ -361,15 +377,15 @@ async function tuned(
       among = rowsOutside(excluded, cellOf)
       allowedFor.set(question, among)
     }
-    const segment = segments.get(factor)!
+    const segment = segments[step]!
     const count = segment.candidatesFor(truthDepth)
     const { bits: allowed = null, count: passing = vectors } = among ?? {}
     return segment.allKept({ query, k: truthDepth, count, allowed, passing, effort: {} })
   })
-  const { recalls, measured, effort: factor, candidates } = found
+  const { recalls, measured, effort: step, candidates } = found
   return {
     facts: { ...guess, recall: recalls.rows, recalls, measured: Math.round(measured) },
-    effort: { factor, probes, candidates },
+    effort: { ...steps[step]!, probes, candidates },
   }
 }
 

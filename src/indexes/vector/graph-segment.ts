@@ -29,6 +29,8 @@ import { placeQuery, type Space } from './space.js'
 
 /** What is found with no more effort than this is what `facts` say. */
 export interface GraphEffort {
+  /** Candidates of a walk at least. */
+  readonly ef: number
   /** Of the rule that ends a walk; absent in files that were written before there was one. */
   readonly factor?: number
   /** Partitions whose entries are walked from where the caller limits them. */
@@ -158,11 +160,16 @@ export class GraphSegment implements VectorIndexSegment {
     const watched = watchedRows(k)
     const width = Math.min(
       walkMax,
-      ef === undefined ? Math.max(watched, spareCandidates * count) : Math.max(ef, k),
+      ef === undefined ? Math.max(watched, spareCandidates * count, this.#effort.ef) : Math.max(ef, k),
     )
     const rule =
       ef === undefined
-        ? this.#rule(watched, Math.min(width, Math.max(count, watched)), passing, seeds.length)
+        ? this.#rule(
+            watched,
+            Math.min(width, Math.max(count, watched, Math.min(this.#effort.ef, passing))),
+            passing,
+            seeds.length,
+          )
         : undefined
     const most = Math.min(effort.mostPartitions ?? partitions, partitions)
     if (most < partitions) {

@@ -494,12 +494,13 @@ function wander<Kind>(query: usize): void {
 }
 
 /**
- * Whether `least` rows are kept, and the nearest `watched` of them have not changed for long, but for `late` of them: whether the walk has
- * measured `factor` times what it had measured when they last did, and `more`.
+ * Whether `least` rows are kept, all of them nearer than what is yet to be expanded, and the nearest `watched` of them have not changed for
+ * long, but for `late` of them: whether the walk has measured `factor` times what it had measured when they last did, and `more`.
  */
 @inline
 function isSettled(): bool {
-  if (keptEnd < kept + (<usize>least << 3)) return false
+  const end = kept + (<usize>least << 3)
+  if (keptEnd < end || (waiting > 0 && waitingAt(0) < load<u64>(end - 8))) return false
   const changed = load<u32>(changes + (<usize>oldest << 2)) - measuredBefore
   return <f64>(measured - measuredBefore) >= <f64>factor * <f64>changed + <f64>more
 }
