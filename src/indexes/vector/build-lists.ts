@@ -186,8 +186,11 @@ async function encoded(
   }
 }
 
-/** How many times as far as the nearest rows lie partitions are looked at: the first that is enough is taken. */
-const factors = [3, 4, 6]
+/**
+ * How many times as far as the nearest rows lie partitions are looked at: the first that is enough is taken. Guessed distances err, so that the
+ * best rows change late by themselves; exact ones need more. Begins where real questions to texts keep their recall.
+ */
+const factorsOf = ({ ofResiduals }: Codec) => (ofResiduals ? [2, 3, 4, 6] : [3, 4, 6])
 
 async function tuned(
   rows: number,
@@ -208,6 +211,7 @@ async function tuned(
   const inner = { ...space, metric: 'l2', dim: space.innerDim } as const
   const partitions = { centroids: centroids.values, counts }
   mapPartitions(arena.buffer, places, counts, rows)
+  const factors = factorsOf(codec)
   const segments = new Map(
     factors.map(factor => {
       const effort = { probes: 1, candidates: 1, factor }
