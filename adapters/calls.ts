@@ -1,6 +1,12 @@
 /** Calls that leave for an engine elsewhere, and calls that arrive from elsewhere. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../src/errors.js'
-import type { ArrowBody, CallOptions, Operations, StreamedCallOptions } from '../src/protocol/calls.js'
+import {
+  type ArrowBody,
+  type CallOptions,
+  type Operations,
+  parseRequest,
+  serverCallShape,
+} from '../src/protocol/calls.js'
 import {
   type OperationEntry,
   type OperationName,
@@ -55,10 +61,11 @@ export function remoteOperations(place: string, send: (call: Call) => Promise<un
   const perform = async (name: OperationName, args: unknown[]): Promise<unknown> => {
     checkOpen()
     const entry: OperationEntry = operations[name]
-    const request = parse(entry.request, args.shift(), name) as Call['request']
+    const asked = args.shift()
     const body = entry.body === 'arrow' ? arrowBody(args.shift(), name) : undefined
     // Answers travel whole.
-    const { streamAfter: _, ...options } = (args[0] ?? {}) as StreamedCallOptions
+    const { streamAfter: _, skipped, ...options } = parse(serverCallShape, args[0] ?? {}, name)
+    const request = parseRequest(name, asked, { skipped }) as Call['request']
     options.signal?.throwIfAborted()
     return counted(send({ name, request, body, options }))
   }

@@ -1,6 +1,6 @@
 /** The command line and the environment, read into what they ask for. */
 import { parseArgs } from 'node:util'
-import { quote } from '../../src/errors.js'
+import { nearestName, quote } from '../../src/errors.js'
 import {
   type CommandName,
   type CommandSpec,
@@ -141,7 +141,20 @@ function parse(args: readonly string[]): {
       if (isFlag) options[`no-${name}`] = { type: 'boolean', multiple: false }
     }
   }
-  return parseArgs({ args: [...args], allowPositionals: true, options })
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options })
+  } catch (cause) {
+    const unknown = unknownOption(cause as Error)
+    if (unknown === undefined) throw cause
+    const near = nearestName(unknown.replace(/^-+/, ''), Object.keys(options))
+    const help = near === undefined ? 'help lists the options' : `did you mean --${near}?`
+    throw new Misuse(`unknown option ${quote(unknown)}: ${help}`)
+  }
+}
+
+/** As it was typed. */
+function unknownOption({ code, message }: NodeJS.ErrnoException): string | undefined {
+  return code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' ? /'(-[^']*)'/.exec(message)?.[1] : undefined
 }
 
 function optionsOf(command: CommandName, given: Parsed, environment: Environment): Record<string, unknown> {

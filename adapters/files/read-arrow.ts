@@ -3,9 +3,10 @@ import { type DecodedStream, decodeIpcStream } from '../../src/arrow/decode-stre
 import { fileMagic } from '../../src/arrow/ipc-message.js'
 import { toArrowTable } from '../../src/arrow/to-arrow.js'
 import type { ArrowBatch } from '../../src/namespace/search.js'
+import { parse } from '../../src/protocol/parse.js'
 import { LocalFile } from '../../src/storage/local-file.js'
 import { openArrowFile } from './arrow-file.js'
-import { type FileSource, isPacked, type ReadOptions, readChunks } from './source.js'
+import { type FileSource, isPacked, type ReadOptions, readChunks, readShape } from './source.js'
 
 /**
  * The record batches of an Arrow IPC file or stream (LZ4; ZSTD where Node has it), each read when it is asked for; of data
@@ -16,7 +17,7 @@ import { type FileSource, isPacked, type ReadOptions, readChunks } from './sourc
  * @throws code 13 for what is no Arrow data, cut off or broken; 0 for types that Sheaf does not hold.
  */
 export async function* readArrow(source: FileSource, options: ReadOptions = {}): AsyncGenerator<ArrowBatch> {
-  const { signal } = options
+  const { signal } = parse(readShape, options, 'readArrow')
   signal?.throwIfAborted()
   if (typeof source !== 'string' || isPacked(source))
     return yield* handOut(await opened(readChunks(source, signal), signal))

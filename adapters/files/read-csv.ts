@@ -1,9 +1,11 @@
 /** CSV files as rows. */
 import { checkSchemaShape } from '../../src/arrow/check-schema.js'
 import type { Schema } from '../../src/arrow/types.js'
-import { invalidInput, quote } from '../../src/errors.js'
-import type { Row } from '../../src/namespace/table-data.js'
+import { type Row, schemaShape } from '../../src/namespace/table-data.js'
 import { Pacer } from '../../src/primitives/pacer.js'
+import { signalShape } from '../../src/protocol/calls.js'
+import { parse } from '../../src/protocol/parse.js'
+import { array, boolean, options, record, string } from '../../src/protocol/shape.js'
 import { CsvColumns } from './csv-columns.js'
 import { checkDelimiter, RecordSplitter } from './csv-records.js'
 import { type FileSource, lineOf, type ReadOptions } from './source.js'
@@ -27,6 +29,16 @@ export interface ReadCsvOptions extends ReadOptions {
   readonly nulls?: readonly string[] | undefined
 }
 
+export const readCsvShape = options<ReadCsvOptions>()({
+  delimiter: string(),
+  columns: array(string()),
+  schema: schemaShape,
+  types: record(string()),
+  infer: boolean,
+  nulls: array(string()),
+  signal: signalShape,
+})
+
 /**
  * The rows of a CSV file (RFC 4180, UTF-8): quoted cells, lines that end with LF, CRLF or CR, a header row. Read as they are
  * asked for; the file is closed when no more are.
@@ -40,15 +52,14 @@ export interface ReadCsvOptions extends ReadOptions {
  * is a row only where there is one column.
  * @throws code 13 for a file that is no CSV, 20 for a cell that is not of its column's type, naming line and column.
  */
-export async function* readCsv(source: FileSource, options: ReadCsvOptions = {}): AsyncGenerator<Row> {
-  const { delimiter = ',', nulls = [''], schema, signal } = options
+export async function* readCsv(source: FileSource, given: ReadCsvOptions = {}): AsyncGenerator<Row> {
+  const checked = parse(readCsvShape, given, 'readCsv')
+  const { delimiter = ',', nulls = [''], schema, signal } = checked
   checkDelimiter(delimiter)
-  checkTexts('nulls', nulls)
-  if (options.columns !== undefined) checkTexts('columns', options.columns)
   if (schema !== undefined) checkSchemaShape(schema)
   const nameOf = (line: number) => lineOf(source, line)
   const splitter = new RecordSplitter(delimiter, nameOf)
-  const columns = new CsvColumns(options, new Set(nulls), nameOf)
+  const columns = new CsvColumns(checked, new Set(nulls), nameOf)
   const pacer = new Pacer(signal)
   for await (const { bytes } of textBlocks(source, signal)) {
     for (let from = 0; from < bytes.length; from += pieceBytes) {
@@ -66,9 +77,4 @@ export async function* readCsv(source: FileSource, options: ReadCsvOptions = {})
     for (const row of columns.rows(records)) yield row
     await pacer.turn()
   }
-}
-
-function checkTexts(option: string, texts: readonly string[]): void {
-  if (Array.isArray(texts) && texts.every(each => typeof each === 'string')) return
-  throw invalidInput(`${option} is an array of texts, got ${quote(texts)}`)
 }

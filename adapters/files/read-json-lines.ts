@@ -10,8 +10,11 @@ import {
   SheafError,
   schemaMismatch,
 } from '../../src/errors.js'
-import type { Row } from '../../src/namespace/table-data.js'
+import { type Row, schemaShape } from '../../src/namespace/table-data.js'
 import { Pacer } from '../../src/primitives/pacer.js'
+import { signalShape } from '../../src/protocol/calls.js'
+import { parse } from '../../src/protocol/parse.js'
+import { options as declare } from '../../src/protocol/shape.js'
 import { parseJson, setOwn } from './json-text.js'
 import { readJsonValue } from './read-value.js'
 import { type FileSource, lineOf, type ReadOptions } from './source.js'
@@ -21,6 +24,11 @@ export interface ReadJsonLinesOptions extends ReadOptions {
   /** Types of the columns; absent: the values are what JSON says, strings text whatever they look like. */
   readonly schema?: Schema | undefined
 }
+
+export const readJsonLinesShape = declare<ReadJsonLinesOptions>()({
+  schema: schemaShape,
+  signal: signalShape,
+})
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 const blank = /^[ \t\r]*$/
@@ -37,7 +45,7 @@ export async function* readJsonLines(
   source: FileSource,
   options: ReadJsonLinesOptions = {},
 ): AsyncGenerator<Row> {
-  const { schema, signal } = options
+  const { schema, signal } = parse(readJsonLinesShape, options, 'readJsonLines')
   if (schema !== undefined) checkSchemaShape(schema)
   const types = schema && new Map(schema.fields.map(field => [field.name, field.type]))
   const pacer = new Pacer(signal)

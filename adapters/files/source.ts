@@ -4,6 +4,8 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { invalidInput, quote } from '../../src/errors.js'
 import { eachOrAborted } from '../../src/primitives/abort.js'
+import { signalShape } from '../../src/protocol/calls.js'
+import { options } from '../../src/protocol/shape.js'
 import { LocalFile } from '../../src/storage/local-file.js'
 
 /**
@@ -15,6 +17,8 @@ export type FileSource = string | AsyncIterable<Uint8Array | string>
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined
 }
+
+export const readShape = options<ReadOptions>()({ signal: signalShape })
 
 /** The bytes of a source. The file is opened when the first are asked for, and closed when no more are. */
 export async function* readChunks(source: FileSource, signal?: AbortSignal): AsyncGenerator<Uint8Array> {

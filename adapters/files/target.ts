@@ -3,6 +3,8 @@ import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { invalidInput, quote } from '../../src/errors.js'
+import { signalShape } from '../../src/protocol/calls.js'
+import { options } from '../../src/protocol/shape.js'
 import { writeLocalFile } from '../../src/storage/local-file.js'
 import { inPieces } from '../bytes.js'
 import { isPacked } from './source.js'
@@ -16,6 +18,8 @@ export type FileTarget = string | Writable
 export interface WriteOptions {
   readonly signal?: AbortSignal | undefined
 }
+
+export const writeShape = options<WriteOptions>()({ signal: signalShape })
 
 export interface Written {
   readonly rows: number

@@ -6,7 +6,10 @@ import { rowsToBatch } from '../../src/arrow/rows.js'
 import { equalSchemas } from '../../src/arrow/same-type.js'
 import type { Schema } from '../../src/arrow/types.js'
 import { SheafError, schemaMismatch } from '../../src/errors.js'
-import type { Row } from '../../src/namespace/table-data.js'
+import { type Row, schemaShape } from '../../src/namespace/table-data.js'
+import { signalShape } from '../../src/protocol/calls.js'
+import { parse } from '../../src/protocol/parse.js'
+import { options as declare } from '../../src/protocol/shape.js'
 import { type FileRows, type RowPiece, rowPieces } from './pieces.js'
 import { type FileTarget, type Progress, type WriteOptions, type Written, writeChunks } from './target.js'
 
@@ -15,18 +18,20 @@ export interface WriteArrowOptions extends WriteOptions {
   readonly schema?: Schema | undefined
 }
 
+export const writeArrowShape = declare<WriteArrowOptions>()({ schema: schemaShape, signal: signalShape })
+
 /**
  * Writes rows as an Arrow IPC file, uncompressed, a batch after the other; the dictionaries come last.
  *
  * `rows`: what `search().batches()` gives, or row objects. Without any, the file has the columns of `schema`, or none.
  * @throws code 13 for what is no rows, 20 for rows that do not fit the schema; what the rows throw; `signal.reason`.
  */
-export function writeArrow(
+export async function writeArrow(
   target: FileTarget,
   rows: FileRows,
   options: WriteArrowOptions = {},
 ): Promise<Written> {
-  const { schema, signal } = options
+  const { schema, signal } = parse(writeArrowShape, options, 'writeArrow')
   return writeChunks(target, progress => encodeArrow(rows, schema, progress, signal), signal)
 }
 

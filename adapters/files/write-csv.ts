@@ -1,5 +1,8 @@
 /** Rows as a CSV file. */
 import { invalidInput } from '../../src/errors.js'
+import { signalShape } from '../../src/protocol/calls.js'
+import { parse } from '../../src/protocol/parse.js'
+import { options as declare, string } from '../../src/protocol/shape.js'
 import { checkDelimiter } from './csv-records.js'
 import { jsonText } from './json-text.js'
 import { encodeRows, type FileRows, type PlainPiece, plainPieces } from './pieces.js'
@@ -9,6 +12,8 @@ export interface WriteCsvOptions extends WriteOptions {
   /** What stands between cells, one character; default `,`. */
   readonly delimiter?: string | undefined
 }
+
+export const writeCsvShape = declare<WriteCsvOptions>()({ delimiter: string(), signal: signalShape })
 
 /**
  * Writes rows as CSV (RFC 4180, UTF-8, lines end with LF) with a header row, so that `readCsv` with their schema gives the
@@ -20,12 +25,12 @@ export interface WriteCsvOptions extends WriteOptions {
  * @throws code 13 for what CSV cannot hold (no columns, dates beyond the year 275,760) and for what is no rows; what the
  *   rows throw; `signal.reason`.
  */
-export function writeCsv(
+export async function writeCsv(
   target: FileTarget,
   rows: FileRows,
   options: WriteCsvOptions = {},
 ): Promise<Written> {
-  const { delimiter = ',', signal } = options
+  const { delimiter = ',', signal } = parse(writeCsvShape, options, 'writeCsv')
   return writeChunks(target, progress => encodeCsv(rows, delimiter, progress, signal), signal)
 }
 

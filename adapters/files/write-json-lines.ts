@@ -1,7 +1,15 @@
 /** Rows as a file of JSON lines. */
+import { parse } from '../../src/protocol/parse.js'
 import { jsonText } from './json-text.js'
 import { encodeRows, type FileRows, type PlainPiece, plainPieces } from './pieces.js'
-import { type FileTarget, type Progress, type WriteOptions, type Written, writeChunks } from './target.js'
+import {
+  type FileTarget,
+  type Progress,
+  type WriteOptions,
+  type Written,
+  writeChunks,
+  writeShape,
+} from './target.js'
 
 /**
  * Writes rows as JSON objects, one per line (UTF-8), so that `readJsonLines` with their schema gives the same rows. Integers
@@ -12,12 +20,12 @@ import { type FileTarget, type Progress, type WriteOptions, type Written, writeC
  * @throws code 13 for what JSON has no word for (dates beyond the year 275,760) and for what is no rows; what the rows throw;
  *   `signal.reason`.
  */
-export function writeJsonLines(
+export async function writeJsonLines(
   target: FileTarget,
   rows: FileRows,
   options: WriteOptions = {},
 ): Promise<Written> {
-  const { signal } = options
+  const { signal } = parse(writeShape, options, 'writeJsonLines')
   return writeChunks(target, progress => encodeJsonLines(rows, progress, signal), signal)
 }
 

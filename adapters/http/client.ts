@@ -5,6 +5,8 @@ import type { ArrowReply } from '../../src/protocol/calls.js'
 import { errorFrom } from '../../src/protocol/errors-wire.js'
 import { readJson } from '../../src/protocol/json.js'
 import { type OperationEntry, operations } from '../../src/protocol/operations.js'
+import { parse } from '../../src/protocol/parse.js'
+import { options as declare, record, string } from '../../src/protocol/shape.js'
 import { readReply, writeRequest } from '../../src/protocol/wire.js'
 import { joined } from '../bytes.js'
 import { type Call, remoteOperations } from '../calls.js'
@@ -18,14 +20,17 @@ export interface ConnectHttpOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
+export const connectHttpShape = declare<ConnectHttpOptions>()({ headers: record(string()) })
+
 /**
  * The namespace at `url`, base path included. Connects when first called; throws code 13 for what is no http or https URL.
  * Calls reject with code 17 while the server cannot be reached, and with kind `commit-state-unknown` where the connection
  * was lost after a write was sent. `signal` gives up a read at any time, a write until it is sent whole.
  */
 export function connectHttp(url: string, options: ConnectHttpOptions = {}): Namespace {
+  const { headers } = parse(connectHttpShape, options, 'connectHttp')
   const connection = new HttpConnection(url)
-  const remote = remoteOperations(connection.base, call => send(connection, options.headers, call))
+  const remote = remoteOperations(connection.base, call => send(connection, headers, call))
   return new Namespace(remote.operations, async () => {
     await remote.drain()
     connection.close()

@@ -1,10 +1,14 @@
 /** Many databases behind one server: the directories below one. */
+
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { type ConnectOptions, connect, type Namespace } from '../../src/index.js'
+import { connectFields } from '../../src/namespace/connect.js'
 import type { Operations } from '../../src/protocol/calls.js'
 import { checkName } from '../../src/protocol/identifiers.js'
+import { parse } from '../../src/protocol/parse.js'
+import { boolean, options as declare, integer, string } from '../../src/protocol/shape.js'
 
 export interface DatabasesOptions {
   /** Whether a database that is not there is made when somebody names it. Default false. */
@@ -19,6 +23,15 @@ export interface DatabasesOptions {
   /** How each is opened. `cacheBytes` is for one database, so that all that are open may take as many times that. */
   readonly connect?: Omit<ConnectOptions, 'create' | 'store' | 'signal'>
 }
+
+const { create: _, store: __, signal: ___, ...connectOthers } = connectFields
+
+export const databasesShape = declare<DatabasesOptions>()({
+  create: boolean,
+  default: string('nonEmpty'),
+  keepOpen: integer(0),
+  connect: declare<NonNullable<DatabasesOptions['connect']>>()(connectOthers),
+})
 
 export interface Databases {
   /** The database of requests that name none. */
@@ -40,7 +53,7 @@ export interface Databases {
  * that make no sense.
  */
 export function databases(root: string, options: DatabasesOptions = {}): Databases {
-  return new Folder(root, options)
+  return new Folder(root, parse(databasesShape, options, 'databases'))
 }
 
 interface Opened {
@@ -73,9 +86,6 @@ class Folder implements Databases {
       throw invalidInput(`the root of databases must be a directory, got ${quote(root)}`)
     }
     const { keepOpen = 8 } = options
-    if (!(Number.isInteger(keepOpen) && keepOpen >= 0)) {
-      throw invalidInput(`keepOpen must be a whole number >= 0, got ${quote(keepOpen)}`)
-    }
     if (options.default !== undefined) checkDatabase(options.default)
     this.#root = resolve(root)
     this.#options = options

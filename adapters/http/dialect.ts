@@ -40,6 +40,14 @@ export function repeatsRequestId(userAgent: string | undefined, operation: Opera
   return sentAgain.has(operation) && /^LanceDB-[A-Za-z]+-Client\//.test(userAgent ?? '')
 }
 
+/**
+ * Whether a request may come from a release of a client that is newer than this server: those of LanceDB and of the Lance Namespace name
+ * themselves so, or, written in Rust, not at all. Nobody else can know names that this server does not.
+ */
+export function mayBeNewer(userAgent: string | undefined): boolean {
+  return userAgent === undefined || /^(LanceDB|OpenAPI-Generator)\b/i.test(userAgent)
+}
+
 /** The path, with its query, that asks for a dialect. */
 export function pathIn(dialect: Dialect, path: string): string {
   return dialect === 'lance' ? path.replace(/(?=\?|$)/, '/') : path

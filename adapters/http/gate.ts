@@ -1,10 +1,12 @@
 /** Who gets in. */
+
 import { ErrorCode, invalidInput, nearestName, quote, SheafError } from '../../src/errors.js'
 import { formatId } from '../../src/protocol/identifiers.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import type { Identity } from '../../src/protocol/request-fields.js'
+import { array, given, options, record, string } from '../../src/protocol/shape.js'
 import { checkDatabase } from './databases.js'
-import { type JwtOptions, tokenVerifier, type VerifyToken } from './jwt.js'
+import { type JwtOptions, jwtShape, tokenVerifier, type VerifyToken } from './jwt.js'
 import { isLoopback } from './loopback.js'
 import type { NamedObject } from './named-objects.js'
 import { Secrets } from './secrets.js'
@@ -23,6 +25,16 @@ export interface AuthOptions {
    */
   readonly grants?: Readonly<Record<string, readonly string[]>> | undefined
 }
+
+/** Of secrets; what is no object of them is told without its content. */
+const secrets = given<Readonly<Record<string, string>>>('an object of secrets by name', () => true)
+
+export const authShape = options<AuthOptions>()({
+  tokens: secrets,
+  apiKeys: secrets,
+  jwt: jwtShape,
+  grants: record(array(string('nonEmpty'))),
+})
 
 /** Somebody who proved who they are. */
 export interface Principal {
@@ -149,10 +161,7 @@ interface Ways {
 }
 
 async function settleAuth(auth: AuthOptions): Promise<Ways> {
-  if (typeof auth !== 'object' || auth === null) throw invalidInput('auth must be an object')
-  const { tokens = {}, apiKeys = {}, jwt, grants, ...others } = auth
-  const [other] = Object.keys(others)
-  if (other !== undefined) throw invalidInput(`there is no auth.${other}: use tokens, apiKeys, jwt or grants`)
+  const { tokens = {}, apiKeys = {}, jwt, grants } = auth
   const ways = {
     tokens: new Secrets(tokens, 'auth.tokens'),
     apiKeys: new Secrets(apiKeys, 'auth.apiKeys'),

@@ -3,9 +3,14 @@ import type { IncomingMessage } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 import { ErrorCode, SheafError, unsupported } from '../../src/errors.js'
 import type { RootStats } from '../../src/index.js'
-import type { ArrowReply, CallOptions, Operations, StreamedCallOptions } from '../../src/protocol/calls.js'
+import {
+  type ArrowReply,
+  type CallOptions,
+  type Operations,
+  parseRequest,
+  type ServerCallOptions,
+} from '../../src/protocol/calls.js'
 import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
-import { parse } from '../../src/protocol/parse.js'
 import { readRequest } from '../../src/protocol/wire.js'
 import { type Call, carryOut } from '../calls.js'
 import type { Leave } from './admission.js'
@@ -22,7 +27,7 @@ import {
   withHeaders,
 } from './caller.js'
 import type { Databases } from './databases.js'
-import { unknownPath } from './dialect.js'
+import { mayBeNewer, unknownPath } from './dialect.js'
 import { type Asked, Gate } from './gate.js'
 import type { Limits } from './limits.js'
 import { namedObjects } from './named-objects.js'
@@ -159,10 +164,13 @@ export class Handling {
     this.#gate.allowDatabase(particulars.principal, particulars.database ?? this.#defaultDatabase)
 
     const { context, table } = caller
-    const fields = readRequest(entry, { segments, query, body })
+    const skips = entry.unknownNames === 'skipped' && mayBeNewer(request.headers['user-agent'])
+    const skipped: string[] | undefined = skips ? [] : undefined
+    particulars.skipped = skipped
+    const fields = readRequest(entry, { segments, query, body }, skipped)
     if (identity !== undefined) fields.identity = identity
     if (context !== undefined) fields.context = context
-    const options: StreamedCallOptions = {
+    const options: ServerCallOptions = {
       identity,
       context,
       idempotencyKey: readKey(request.headers, name, particulars.principal?.name),
@@ -171,8 +179,9 @@ export class Handling {
       signal: ended,
       maxMessageBytes: this.#limits.messageBytes,
       streamAfter: request.httpVersion !== '1.0' ? gatheredBytes : undefined,
+      skipped,
     }
-    const asks = this.#gate.asksWhat ? asking(request, name, fields, particulars) : undefined
+    const asks = this.#gate.asksWhat ? asking(request, name, fields, particulars, options) : undefined
     if (asks !== undefined) await this.#gate.allow(namedObjects(name, asks.request), identity, asks.asked)
     const call = { name, request: fields, body: takesUpload ? sent.chunks(ended) : undefined, options }
     const result = await this.#use(particulars.database, replied, served =>
@@ -255,9 +264,10 @@ function asking(
   name: OperationName,
   fields: Readonly<Record<string, unknown>>,
   { principal, database }: Particulars,
+  { skipped }: ServerCallOptions,
 ): Asks {
-  const entry: OperationEntry = operations[name]
-  const request = parse(entry.request, fields, name) as Asks['request']
+  // What is skipped is told when the call is carried out.
+  const request = parseRequest(name, fields, { skipped: skipped && [] }) as Asks['request']
   let context: Asked['context'] | undefined
   const asked: Asked = {
     principal,

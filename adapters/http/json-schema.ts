@@ -22,6 +22,17 @@ export function referenceTo(name: string): JsonSchema {
 /** Makes schemas. Those of shapes with a name are made once, and referred to. */
 export class JsonSchemas {
   readonly named = new Map<string, JsonSchema>()
+  #isClosed = false
+
+  /** What `make` gives; objects in it have no other fields where they are `closed`. */
+  closed<T>(closed: boolean, make: () => T): T {
+    this.#isClosed = closed
+    try {
+      return make()
+    } finally {
+      this.#isClosed = false
+    }
+  }
 
   of(shape: Shape): JsonSchema {
     switch (shape.kind) {
@@ -53,6 +64,7 @@ export class JsonSchemas {
           type: 'object',
           properties: this.#properties(shape.fields),
           oneOf: names.map(name => ({ required: [name] })),
+          ...(this.#isClosed && { additionalProperties: false }),
         }
       }
       case 'nullable':
@@ -65,6 +77,10 @@ export class JsonSchemas {
         return this.#reference(shape)
       case 'json':
         return shape.demand === 'any' ? {} : { type: ['array', 'object'] }
+      case 'options':
+      case 'either':
+      case 'given':
+        throw new Error(`${shape.kind}: options of the library do not travel`)
     }
   }
 
@@ -80,6 +96,7 @@ export class JsonSchemas {
       ...(exactlyOne !== undefined && { oneOf: exactlyOne.map(name => ({ required: [name] })) }),
       ...(atLeastOne !== undefined && { anyOf: atLeastOne.map(name => ({ required: [name] })) }),
       ...(others.length > 0 && { allOf: others }),
+      ...(this.#isClosed && { additionalProperties: false }),
     }
   }
 

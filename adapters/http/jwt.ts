@@ -1,5 +1,7 @@
 /** JSON Web Tokens, by the package `jose`, which only this file knows. */
+
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
+import { options, string } from '../../src/protocol/shape.js'
 
 export interface JwtOptions {
   /** Where the public keys are (RFC 7517). They are fetched when the first token comes, and kept for ten minutes. */
@@ -11,6 +13,16 @@ export interface JwtOptions {
   /** Claim that has the databases that its owner may open: one name, or an array of names; `*`: all. Without it, a token opens none. */
   readonly databasesClaim?: string | undefined
 }
+
+export const jwtShape = options<JwtOptions>()(
+  {
+    jwksUrl: string(),
+    issuer: string('nonEmpty'),
+    audience: string('nonEmpty'),
+    databasesClaim: string('nonEmpty'),
+  },
+  { jwksUrl: true },
+)
 
 /** What a token says of who has it. */
 export interface TokenOwner {

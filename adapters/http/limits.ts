@@ -1,5 +1,5 @@
 /** How much a server takes on: of one request, of one caller, of all of them together. */
-import { invalidInput, quote } from '../../src/errors.js'
+import { given, options } from '../../src/protocol/shape.js'
 
 export interface Limits {
   /** Bytes of a request body; above it 413. Default 16 GiB: uploads are never held as a whole. JSON bodies have 16 MiB in any case. */
@@ -18,6 +18,18 @@ export interface Limits {
   readonly pauseMs: number
 }
 
+const amount = given<number>('a number > 0', value => typeof value === 'number' && value > 0)
+
+export const limitsShape = options<Partial<Limits>>()({
+  bodyBytes: amount,
+  messageBytes: amount,
+  connections: amount,
+  inFlight: amount,
+  inFlightPerCaller: amount,
+  requestMs: amount,
+  pauseMs: amount,
+})
+
 const defaults: Limits = {
   bodyBytes: 16 * 2 ** 30,
   messageBytes: 2 ** 30,
@@ -28,13 +40,7 @@ const defaults: Limits = {
   pauseMs: 60_000,
 }
 
-/** All limits, those that are not given by their defaults. Throws code 13 for what is no number > 0, or no limit. */
+/** All limits, those that are not given by their defaults. */
 export function settleLimits(limits: Partial<Limits>): Limits {
-  for (const [name, value] of Object.entries(limits)) {
-    if (!Object.hasOwn(defaults, name)) throw invalidInput(`there is no limit ${quote(name)}`)
-    if (typeof value !== 'number' || !(value > 0)) {
-      throw invalidInput(`limits.${name} must be a number > 0, got ${quote(value)}`)
-    }
-  }
   return { ...defaults, ...limits }
 }

@@ -16,7 +16,7 @@ let described: Json | undefined
 
 const about = `Tables of Apache Arrow data in nested namespaces: the Lance Namespace specification, and what clients of LanceDB ask for beside it (tagged \`lancedb\`).
 
-An identifier in a path is the names of the object joined by a delimiter, which alone is the root. \`null\` for a field that may be absent means that it is. Words of a list of words may be written in any case, with underscores or without. Fields that are not known are ignored. Header fields that begin with \`x-sheaf-ctx-\` are the context of a call; \`idempotency-key\` names a write, so that sending it again does not commit it again; sent with another request or other rows it is refused (422).
+An identifier in a path is the names of the object joined by a delimiter, which alone is the root. \`null\` for a field that may be absent means that it is. Words of a list of words may be written in any case, with underscores or without. Fields and query parameters that are not known are refused with code 13; where only an answer would be simpler (operations that read, but for queries and counts), those of clients that may be newer than the server are skipped, and logged. Header fields that begin with \`x-sheaf-ctx-\` are the context of a call; \`idempotency-key\` names a write, so that sending it again does not commit it again; sent with another request or other rows it is refused (422).
 
 Every path may end in a slash. Replies are then as LanceDB's remote client reads them: types have the names of Lance, tags are a bare map, and fewer errors are 404 or 409.`
 
@@ -102,7 +102,7 @@ function queryParameter(name: string, field: Field, isAlone: boolean, schemas: J
 function requestBody(entry: OperationEntry, schemas: JsonSchemas): JsonSchema | null {
   if (entry.body === 'arrow') return null
   if (entry.bare !== undefined) return schemas.field(entry.request.fields[entry.bare]!)
-  return schemas.object(entry.request, inPath)
+  return schemas.closed(entry.unknownNames === 'refused', () => schemas.object(entry.request, inPath))
 }
 
 const inPath = ['id', 'index_name']

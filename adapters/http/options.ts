@@ -1,7 +1,9 @@
 /** What a server can be told. */
+import { invalidInput } from '../../src/errors.js'
 import type { OperationName } from '../../src/protocol/operations.js'
-import type { AuthOptions, Authorize } from './gate.js'
-import type { Limits } from './limits.js'
+import { array, boolean, callback, either, integer, options, string } from '../../src/protocol/shape.js'
+import { type AuthOptions, type Authorize, authShape } from './gate.js'
+import { type Limits, limitsShape } from './limits.js'
 
 export interface ServeOptions {
   /** 0: any free port. Default 2333. */
@@ -33,6 +35,31 @@ export interface ServeOptions {
   readonly logger?: ((record: RequestRecord) => void) | undefined
 }
 
+/** `auth` is not quoted where it is none: it may be a secret. */
+const auth = either<AuthOptions>(
+  { is: value => typeof value === 'object' && value !== null && !Array.isArray(value), shape: authShape },
+  {
+    is: () => {
+      throw invalidInput('serve: auth must be an object of tokens, apiKeys, jwt or grants')
+    },
+    shape: authShape,
+  },
+)
+
+export const serveShape = options<ServeOptions>()({
+  port: integer(0, 65_535),
+  host: string('nonEmpty'),
+  basePath: string(),
+  auth,
+  authorize: callback<Authorize>(),
+  allowAnonymous: boolean,
+  allowHosts: array(string()),
+  allowOrigins: array(string()),
+  limits: limitsShape,
+  contextPrefixes: array(string()),
+  logger: callback<(record: RequestRecord) => void>(),
+})
+
 /** What a log says of a request. Secrets are in none of it. */
 export interface RequestRecord {
   /** Empty, like `path`, where what was sent is not HTTP. */
@@ -49,6 +76,11 @@ export interface RequestRecord {
   readonly requestId?: string | undefined
   /** What the header said is context. */
   readonly context?: Readonly<Record<string, string>> | undefined
+  /**
+   * Warns of fields of the body and parameters of the URL (`?name`) that a client sent which may be newer than this server, and
+   * that were skipped. Writes and queries are refused instead.
+   */
+  readonly skipped?: readonly string[] | undefined
   /** From its head to the end of its reply, as far as that was up to the server. */
   readonly durationMs: number
   /** Of the body, as far as it was read. */

@@ -10,4 +10,6 @@ export interface Particulars {
   requestId?: string | undefined
   /** What the header says is context. */
   context?: Readonly<Record<string, string>> | undefined
+  /** Fields and query parameters (`?name`) that are not known, and were skipped. */
+  skipped?: readonly string[] | undefined
 }

@@ -12,6 +12,7 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { loadAll } from '../../src/later.js'
+import { parse } from '../../src/protocol/parse.js'
 import { presentable } from '../calls.js'
 import { Admission } from './admission.js'
 import { RequestBody } from './body.js'
@@ -20,7 +21,7 @@ import { checkBinding, checkGrants } from './gate.js'
 import { Handling, type Served } from './handling.js'
 import { settleLimits } from './limits.js'
 import { Metrics } from './metrics.js'
-import type { RequestRecord, ServeOptions } from './options.js'
+import { type RequestRecord, type ServeOptions, serveShape } from './options.js'
 import { Pages } from './pages.js'
 import type { Particulars } from './particulars.js'
 import { patienceFor } from './patience.js'
@@ -50,11 +51,9 @@ const lookMs = 5_000
  * Serves one namespace, or many `databases`; closing the server closes neither. Throws code 13 for options that make no sense, and for an
  * address that strangers reach where nobody is asked who they are; 17 where the address cannot be had.
  */
-export async function serve(served: Served | Databases, options: ServeOptions = {}): Promise<HttpServer> {
+export async function serve(served: Served | Databases, given: ServeOptions = {}): Promise<HttpServer> {
+  const options = parse(serveShape, given, 'serve')
   const { port = 2333, host = '127.0.0.1', logger } = options
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw invalidInput(`port must be an integer of 0 to 65535, got ${quote(port)}`)
-  }
   checkBinding(host, options)
   checkGrants('use' in served, options)
   const pages = new Pages(host, options)
@@ -133,7 +132,7 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
     }
     reply = { ...reply, headers: [...reply.headers, ...pages.fieldsFor(request)] }
     const { status } = reply
-    const { principal, database, requestId, context } = particulars
+    const { principal, database, requestId, context, skipped } = particulars
     let recorded = false
     const ending = (bytesOut: number) => {
       if (recorded) return
@@ -147,6 +146,7 @@ export async function serve(served: Served | Databases, options: ServeOptions = 
         database,
         requestId,
         context,
+        ...(skipped !== undefined && skipped.length > 0 && { skipped }),
         durationMs: performance.now() - begun,
         bytesIn: body.bytes,
         bytesOut,

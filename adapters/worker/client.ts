@@ -2,6 +2,9 @@
 import { Worker } from 'node:worker_threads'
 import { invalidInput, quote } from '../../src/errors.js'
 import { type ConnectOptions, Namespace } from '../../src/index.js'
+import { connectFields } from '../../src/namespace/connect.js'
+import { parse } from '../../src/protocol/parse.js'
+import { integer, options } from '../../src/protocol/shape.js'
 import { Directory } from './directory.js'
 import type { WorkerTask } from './main.js'
 import { type Hire, Team } from './team.js'
@@ -16,6 +19,17 @@ export interface ConnectWorkerOptions
   readonly workers?: number
 }
 
+const { create, readOnly, cacheBytes, buildThreads, signal: signalField } = connectFields
+
+export const connectWorkerShape = options<ConnectWorkerOptions>()({
+  create,
+  readOnly,
+  cacheBytes,
+  buildThreads,
+  workers: integer(1, 64),
+  signal: signalField,
+})
+
 /** What a worker kept of such a root is lost with it. */
 const inMemory = 'memory://'
 
@@ -24,11 +38,8 @@ const inMemory = 'memory://'
  * answers are not copied on this side. When a worker dies, its calls reject with code 17, writes with kind
  * `commit-state-unknown`; the next call starts another one, or rejects with the reason why there is none.
  */
-export async function connectWorker(path: string, options: ConnectWorkerOptions = {}): Promise<Namespace> {
-  const { signal, workers = 1, ...plainOptions } = options
-  if (!(Number.isInteger(workers) && workers >= 1 && workers <= 64)) {
-    throw invalidInput(`workers must be a whole number of 1 to 64, got ${quote(workers)}`)
-  }
+export async function connectWorker(path: string, given: ConnectWorkerOptions = {}): Promise<Namespace> {
+  const { signal, workers = 1, ...plainOptions } = parse(connectWorkerShape, given, 'connectWorker')
   const lasting = !(typeof path === 'string' && path.startsWith(inMemory))
   if (!lasting && workers > 1) {
     throw invalidInput(`${quote(path)} lies in the memory of one worker, not of ${workers}`, {

@@ -1,8 +1,10 @@
 /** A table's versions as they come, each with what it changed. */
-import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
+import { ErrorCode, SheafError } from '../errors.js'
 import { kindsKeepingRows } from '../manifest/change.js'
 import { systemClock } from '../primitives/clock.js'
-import type { CallOptions, Operations, Reply } from '../protocol/calls.js'
+import { type CallOptions, callFields, type Operations, type Reply } from '../protocol/calls.js'
+import { parse } from '../protocol/parse.js'
+import { options as declare, given, integer } from '../protocol/shape.js'
 import { type Diff, diffOf } from './diff.js'
 
 export interface ChangesOptions extends CallOptions {
@@ -14,6 +16,18 @@ export interface ChangesOptions extends CallOptions {
    */
   readonly pollMs?: number | undefined
 }
+
+export const changesShape = declare<ChangesOptions>()(
+  {
+    since: integer(0),
+    pollMs: given<number>(
+      'a number of milliseconds >= 1',
+      value => Number.isFinite(value) && Number(value) >= 1,
+    ),
+    ...callFields,
+  },
+  { since: true },
+)
 
 /** A version and how it differs from the one before. */
 export interface TableChange extends Diff {
@@ -41,14 +55,9 @@ export async function* tableChanges(
   operations: Operations,
   id: readonly string[],
   watch: Watch | undefined,
-  { since, pollMs = defaultPollMs, ...call }: ChangesOptions,
+  options: ChangesOptions,
 ): AsyncGenerator<TableChange, void, undefined> {
-  if (!Number.isSafeInteger(since) || since < 0) {
-    throw invalidInput(`since must be the number of a version, got ${quote(since)}`)
-  }
-  if (!Number.isFinite(pollMs) || pollMs < 1) {
-    throw invalidInput(`pollMs must be at least 1, got ${quote(pollMs)}`)
-  }
+  const { since, pollMs = defaultPollMs, ...call } = parse(changesShape, options, 'changes')
   let previous = since
   for await (const _ of watch === undefined ? ticks(pollMs, call.signal) : watch(call)) {
     const later = await versionsAfter(operations, id, previous, call)

@@ -1,8 +1,9 @@
 /** Columns as callers of a handle define them, in the words of the wire. */
 import { typeToJson } from '../arrow/schema-json.js'
 import type { DataType } from '../arrow/types.js'
-import { invalidInput, quote } from '../errors.js'
+import { parse } from '../protocol/parse.js'
 import type { ColumnAlteration, JsonDataType, NewColumn } from '../protocol/schema-shapes.js'
+import { array, boolean, either, given, options, record, string } from '../protocol/shape.js'
 
 /** A type, or its name in any dialect: `int32`, `string`, `timestamp:ms:UTC`, `fixed_size_list:float32:768`. */
 export type ColumnType = DataType | string
@@ -35,16 +36,42 @@ export interface ColumnChanges {
   readonly type?: ColumnType
 }
 
+const columnType = given<ColumnType>(
+  'a type, or the name of one',
+  value => typeof value === 'string' || (typeof value === 'object' && value !== null),
+)
+
+export const columnDefinitionShape = options<ColumnDefinition>()({
+  expression: string('nonBlank'),
+  computed: string('nonBlank'),
+  function: string('nonEmpty'),
+  version: string(),
+  inputs: array(string('nonEmpty')),
+  autoBackfill: boolean,
+  type: columnType,
+})
+
+const newColumnsShape = record(
+  either<string | ColumnDefinition>(
+    { is: value => typeof value === 'string', shape: string('nonBlank') },
+    { is: () => true, shape: columnDefinitionShape },
+  ),
+  Number.POSITIVE_INFINITY,
+)
+
+export const columnChangesShape = options<ColumnChanges>()({
+  rename: string('nonEmpty'),
+  nullable: boolean,
+  type: columnType,
+})
+
 export function newColumns(columns: NewColumns): readonly NewColumn[] {
-  return Object.entries(columns).map(([name, column]) => {
+  return Object.entries(parse(newColumnsShape, columns, 'addColumns')).map(([name, column]) => {
     return typeof column === 'string' ? { name, expression: column } : newColumn(name, column)
   })
 }
 
 function newColumn(name: string, column: ColumnDefinition): NewColumn {
-  if (typeof column !== 'object' || column === null) {
-    throw invalidInput(`column ${quote(name)} is ${quote(column)}, need SQL or an object`)
-  }
   const { expression, computed, function: udf_name, version, inputs, autoBackfill, type } = column
   const data_type = type === undefined ? {} : { data_type: jsonType(type) }
   const made = {
@@ -69,7 +96,8 @@ function newColumn(name: string, column: ColumnDefinition): NewColumn {
 }
 
 export function alterations(changes: Readonly<Record<string, ColumnChanges>>): readonly ColumnAlteration[] {
-  return Object.entries(changes).map(([path, { type, ...change }]) => {
+  const checked = parse(record(columnChangesShape, Number.POSITIVE_INFINITY), changes, 'alterColumns')
+  return Object.entries(checked).map(([path, { type, ...change }]) => {
     return { path, ...change, ...(type !== undefined && { data_type: jsonType(type) }) }
   })
 }

@@ -10,7 +10,7 @@ import { Packs } from '../commit/packs.js'
 import type { Slot } from '../commit/slot.js'
 import { Slots } from '../commit/slots.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
-import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
+import { type CustomTokenizer, tokenizerShape } from '../indexes/text/analysis/analyzer.js'
 import { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import { checkTokenizers } from '../indexes/text/analysis/base-tokenizers.js'
 import type { JobKind } from '../jobs/job-kind.js'
@@ -25,6 +25,9 @@ import { type Clock, systemClock } from '../primitives/clock.js'
 import { Courtesy } from '../primitives/courtesy.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import { Memory } from '../primitives/memory.js'
+import { signalShape } from '../protocol/calls.js'
+import { parse } from '../protocol/parse.js'
+import { array, boolean, callback, given, integer, optionFields, options } from '../protocol/shape.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { FileStore } from '../storage/file-store.js'
 import { MemoryStore } from '../storage/memory-store.js'
@@ -32,7 +35,7 @@ import { selfTest } from '../storage/self-test.js'
 import { TellingStore } from '../storage/telling-store.js'
 import type { Sharing } from '../table/sharing.js'
 import { createTableSource } from '../table/table-source.js'
-import { type ColumnFunction, checkFunctions } from '../write/functions.js'
+import { type ColumnFunction, checkFunctions, functionShape } from '../write/functions.js'
 import { Pins } from '../write/pins.js'
 import { UnderWay } from '../write/under-way.js'
 import type { Engine } from './engine.js'
@@ -56,7 +59,12 @@ import { Sweep } from './upkeep/sweep.js'
 import { Trim } from './upkeep/trim.js'
 import { type Report, Upkeep, type Warn } from './upkeep/upkeep.js'
 import type { UpkeepEvent } from './upkeep/upkeep-event.js'
-import { type SettledUpkeep, settleUpkeep, type UpkeepSettings } from './upkeep/upkeep-settings.js'
+import {
+  type SettledUpkeep,
+  settleUpkeep,
+  type UpkeepSettings,
+  upkeepShape,
+} from './upkeep/upkeep-settings.js'
 import { ViewRefreshes } from './upkeep/view-refreshes.js'
 import { verifyOpen } from './verify.js'
 import { watchRoot } from './watch.js'
@@ -101,13 +109,38 @@ export interface ConnectOptions {
   readonly signal?: AbortSignal
 }
 
+const store = given<BlobStore>('a store: an object with the methods of BlobStore', isObject)
+
+export const connectFields = optionFields<ConnectOptions>()({
+  create: boolean,
+  readOnly: boolean,
+  store,
+  cacheBytes: given<number>('a number of bytes >= 0', value => typeof value === 'number' && value >= 0),
+  buildThreads: integer(1, 64),
+  functions: array(functionShape),
+  tokenizers: array(tokenizerShape),
+  clock: given<Clock>('a clock: an object with the methods of Clock', isObject),
+  onWarning: callback<(message: string, cause: unknown) => void>(),
+  upkeep: upkeepShape,
+  onUpkeep: callback<(event: UpkeepEvent) => void>(),
+  sharing: given<Sharing>('what connectWorker makes', isObject),
+  signal: signalShape,
+})
+
+export const connectShape = options<ConnectOptions>()(connectFields)
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
+
 /**
  * Opens the namespace at `path`: a local directory, `memory://` for one that lives as long as the connection, or
  * `memory://name` for one that all who open that name share until the process ends.
  * Several processes may open one directory. Throws code 1 for a directory that is missing and not to be created,
  * 13 for a path that is none, 15 or 17 for one that cannot be used, 18 for a damaged log.
  */
-export async function connect(path: string, options: ConnectOptions = {}): Promise<Namespace> {
+export async function connect(path: string, given: ConnectOptions = {}): Promise<Namespace> {
+  const options = parse(connectShape, given, 'connect')
   const {
     create = true,
     readOnly = false,
@@ -116,10 +149,6 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
     clock = systemClock,
     signal,
   } = options
-  if (!(cacheBytes >= 0)) throw invalidInput(`cacheBytes must be a number >= 0, got ${quote(cacheBytes)}`)
-  if (!(Number.isInteger(buildThreads) && buildThreads >= 1 && buildThreads <= 64)) {
-    throw invalidInput(`buildThreads must be a whole number of 1 to 64, got ${quote(buildThreads)}`)
-  }
   const store = options.store ?? (await openStore(path, { create, readOnly, clock }))
   // Our own stores prove themselves when they are opened, or need no proof.
   if (options.store !== undefined && !readOnly) await selfTest(store, clock, signal)
@@ -127,7 +156,6 @@ export async function connect(path: string, options: ConnectOptions = {}): Promi
   const { onWarning: warn = emitWarning, onUpkeep: report = () => {} } = options
   const functions = checkFunctions(options.functions ?? [])
   const { tokenizers = [] } = options
-  if (!Array.isArray(tokenizers)) throw invalidInput(`tokenizers must be an array, got ${quote(tokenizers)}`)
   checkTokenizers(tokenizers)
   const keep = settleUpkeep(options.upkeep ?? {})
   const settings = {

@@ -14,12 +14,13 @@ import type { Schema } from '../arrow/types.js'
 import { invalidInput, quote } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { CallOptions, Operations, Request } from '../protocol/calls.js'
+import { type CallOptions, callShape, type Operations, type Request } from '../protocol/calls.js'
+import { parse } from '../protocol/parse.js'
 import { ascendingIds, type DifferingIds, differingIds, idNumbers } from '../query/differing-ids.js'
 import { castable, castColumn } from '../sql/kernels/cast.js'
 import { decoded } from '../sql/kernels/dictionary.js'
 import { readReply } from './arrow-rows.js'
-import { callOptions, type RowObject, type RowsOptions, rowObjects } from './row-objects.js'
+import { callOptions, type RowObject, type RowsOptions, rowObjects, rowsShape } from './row-objects.js'
 import { scanPages } from './scan-pages.js'
 import {
   type SchemaDifference,
@@ -27,7 +28,7 @@ import {
   schemaDifference,
   sharedColumns,
 } from './schema-difference.js'
-import type { ArrowBatch, BatchesOptions } from './search.js'
+import { type ArrowBatch, type BatchesOptions, batchesShape } from './search.js'
 import { takenAtOnce, takePages } from './take.js'
 
 /** Ids read at once. */
@@ -76,7 +77,7 @@ export function diffOf(
     added: new DiffRows(pair, 'added'),
     removed: new DiffRows(pair, 'removed'),
     changed: new ChangedRows(pair),
-    schema: options => pair.schema(options),
+    schema: async options => pair.schema(options && parse(callShape, options, 'schema')),
   }
 }
 
@@ -92,15 +93,17 @@ export class DiffRows {
 
   /** How many there are; no row is read for it. */
   async count(options: CallOptions = {}): Promise<number> {
-    return (await this.#pair.ids(options))[this.#what].length
+    return (await this.#pair.ids(parse(callShape, options, 'count')))[this.#what].length
   }
 
-  async toArray(options: RowsOptions = {}): Promise<RowObject[]> {
+  async toArray(given: RowsOptions = {}): Promise<RowObject[]> {
+    const options = parse(rowsShape, given, 'toArray')
     return rowObjects(this.#batches(callOptions(options)), options)
   }
 
   /** The rows as record batches of apache-arrow, of which one is in memory at a time. */
-  async *batches({ rows, ...call }: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
+  async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
+    const { rows, ...call } = parse(batchesShape, options, 'batches')
     for await (const piece of pieces(this.#batches(call), rows, call)) yield arrowBatch(piece)
   }
 
@@ -122,11 +125,13 @@ export class ChangedRows {
   /** How many there are; of rows that may have changed, the columns that both versions have are read and compared. */
   async count(options: CallOptions = {}): Promise<number> {
     let count = 0
-    for await (const { after } of this.#pair.changed(true, options)) count += after.length
+    const call = parse(callShape, options, 'count')
+    for await (const { after } of this.#pair.changed(true, call)) count += after.length
     return count
   }
 
-  async toArray(options: RowsOptions = {}): Promise<ChangedRow[]> {
+  async toArray(given: RowsOptions = {}): Promise<ChangedRow[]> {
+    const options = parse(rowsShape, given, 'toArray')
     const rows: ChangedRow[] = []
     for await (const { before, after } of this.#pair.changed(false, callOptions(options))) {
       const old = await rowObjects([before], options)
@@ -137,7 +142,8 @@ export class ChangedRows {
   }
 
   /** The rows before and after as record batches of apache-arrow, of which one of each is in memory at a time. */
-  async *batches({ rows, ...call }: BatchesOptions = {}): AsyncGenerator<ChangedBatch, void, undefined> {
+  async *batches(options: BatchesOptions = {}): AsyncGenerator<ChangedBatch, void, undefined> {
+    const { rows, ...call } = parse(batchesShape, options, 'batches')
     for await (const { before, after } of this.#pair.changed(false, call)) {
       const old = pieces([before], rows, call)
       for await (const now of pieces([after], rows, call)) {
@@ -308,8 +314,6 @@ async function* pieces(
   rows = takenAtOnce,
   { signal }: CallOptions,
 ): AsyncGenerator<Batch> {
-  if (!Number.isSafeInteger(rows) || rows < 1)
-    throw invalidInput(`rows must be at least 1, got ${quote(rows)}`)
   const pacer = new Pacer(signal)
   for await (const batch of batches) {
     for (let from = 0; from < batch.length; from += rows) {

@@ -1,9 +1,20 @@
 /** Queries for text as callers write them, in the words of the wire. */
-import { invalidInput, quote, type SheafError } from '../errors.js'
+import { invalidInput } from '../errors.js'
 import type { Request } from '../protocol/calls.js'
 import type { FtsQuery } from '../protocol/query-shapes.js'
+import {
+  array,
+  either,
+  having,
+  integer,
+  named,
+  number,
+  oneOf,
+  options,
+  type Shape,
+  string,
+} from '../protocol/shape.js'
 import { checkDepth } from '../query/settle-text.js'
-import { wireWord } from './options.js'
 
 /** Rows with words of a text. */
 export interface MatchWords {
@@ -58,9 +69,66 @@ export interface CombineText {
 
 export type TextQuery = MatchWords | MatchPhrase | MatchColumns | BoostText | CombineText
 
+const words = {
+  operator: oneOf('or', 'and'),
+  fuzziness: either<number | 'auto'>(
+    { is: value => typeof value === 'string', shape: oneOf('auto') },
+    { is: () => true, shape: integer(0) },
+  ),
+}
+
+const textQuery: Shape<TextQuery> = named('TextQuery', () =>
+  either<TextQuery>(
+    having(['match'], matchWords),
+    having(['phrase'], matchPhrase),
+    having(['multiMatch'], matchColumns),
+    having(['positive', 'negative', 'negativeBoost'], boostText),
+    having(['must', 'should', 'mustNot'], combineText),
+  ),
+)
+
+const matchWords = options<MatchWords>()(
+  {
+    match: string(),
+    column: string('nonEmpty'),
+    ...words,
+    prefixLength: integer(0),
+    maxExpansions: integer(0),
+    boost: number,
+  },
+  { match: true },
+)
+
+const matchPhrase = options<MatchPhrase>()(
+  { phrase: string(), column: string('nonEmpty'), slop: integer(0) },
+  { phrase: true },
+)
+
+const matchColumns = options<MatchColumns>()(
+  { multiMatch: string(), columns: array(string('nonEmpty'), { min: 1 }), boosts: array(number), ...words },
+  { multiMatch: true, columns: true },
+)
+
+const boostText: Shape<BoostText> = options<BoostText>()(
+  { positive: textQuery, negative: textQuery, negativeBoost: number },
+  { positive: true, negative: true },
+)
+
+const combineText: Shape<CombineText> = options<CombineText>()({
+  must: array(textQuery),
+  should: array(textQuery),
+  mustNot: array(textQuery),
+})
+
+/** Words, or a query of parts. */
+export const textShape = either<string | TextQuery>(
+  { is: value => typeof value === 'string', shape: string() },
+  { is: value => typeof value === 'object' && value !== null, shape: textQuery },
+)
+
 type FullText = NonNullable<Request<'queryTable'>['full_text_query']>
 
-/** `columns`: to search; default all that have an index of text, or without any all of text. */
+/** `query` is checked. `columns`: to search; default all that have an index of text, or without any all of text. */
 export function fullTextField(query: string | TextQuery, columns: readonly string[] | undefined): FullText {
   if (typeof query === 'string') {
     return { string_query: { query, ...(columns !== undefined && { columns }) } }
@@ -75,7 +143,6 @@ export function fullTextField(query: string | TextQuery, columns: readonly strin
 
 function wireQuery(query: TextQuery, depth: number): FtsQuery {
   checkDepth(depth)
-  if (typeof query !== 'object' || query === null) throw noQuery(query)
   if ('match' in query) {
     const { match: terms, column, prefixLength, maxExpansions, boost } = query
     return {
@@ -118,31 +185,22 @@ function wireQuery(query: TextQuery, depth: number): FtsQuery {
   }
   const { must, should, mustNot } = query
   if (must === undefined && should === undefined && mustNot === undefined) {
-    throw noQuery(query)
+    throw invalidInput('fullText needs one of must, should, mustNot')
   }
-  const wired = (name: string, queries: readonly TextQuery[]) => {
-    if (!Array.isArray(queries)) throw invalidInput(`${name} must be an array, got ${quote(queries)}`)
-    return queries.map((each: TextQuery) => wireQuery(each, depth + 1))
-  }
+  const wired = (queries: readonly TextQuery[]) => queries.map(each => wireQuery(each, depth + 1))
   return {
     boolean: {
-      ...(must !== undefined && { must: wired('must', must) }),
-      ...(should !== undefined && { should: wired('should', should) }),
-      ...(mustNot !== undefined && { must_not: wired('mustNot', mustNot) }),
+      ...(must !== undefined && { must: wired(must) }),
+      ...(should !== undefined && { should: wired(should) }),
+      ...(mustNot !== undefined && { must_not: wired(mustNot) }),
     },
   }
-}
-
-function noQuery(query: unknown): SheafError {
-  return invalidInput(
-    `a query for text says match, phrase, multiMatch, positive, must or should, got ${quote(query)}`,
-  )
 }
 
 function wordsOf({ operator, fuzziness }: Pick<MatchWords, 'operator' | 'fuzziness'>) {
   return {
     ...(operator !== undefined && {
-      operator: wireWord('operator', operator, { or: 'Or', and: 'And' } as const),
+      operator: ({ or: 'Or', and: 'And' } as const)[operator],
     }),
     ...(fuzziness !== undefined && { fuzziness: fuzziness === 'auto' ? null : fuzziness }),
   }

@@ -1,6 +1,8 @@
 /** A merge as it is written down, step by step; nothing runs until `execute`. */
-import { invalidInput } from '../errors.js'
-import type { CallOptions, Operations, Request } from '../protocol/calls.js'
+import { invalidInput, quote } from '../errors.js'
+import { type CallOptions, callFields, type Operations, type Request } from '../protocol/calls.js'
+import { parse } from '../protocol/parse.js'
+import { options as declare, given, string } from '../protocol/shape.js'
 import type { ArrowRows } from './arrow-rows.js'
 import type { TableData } from './table-data.js'
 
@@ -15,6 +17,16 @@ export interface MergeOptions extends CallOptions {
   /** Longest time to try, milliseconds. Default: no limit. */
   readonly timeoutMs?: number
 }
+
+export const mergeConditionShape = declare<MergeCondition>()({ where: string('nonBlank') })
+
+export const mergeShape = declare<MergeOptions>()({
+  timeoutMs: given<number>(
+    'a number of milliseconds > 0',
+    value => Number.isFinite(value) && Number(value) > 0,
+  ),
+  ...callFields,
+})
 
 export interface MergeResult {
   readonly version: number
@@ -41,8 +53,8 @@ export class MergeInsert {
   }
 
   /** Replaces rows of the table whose key a row of the source has; columns the source does not have stay as they are. */
-  whenMatchedUpdateAll(condition?: MergeCondition): MergeInsert {
-    const where = condition?.where
+  whenMatchedUpdateAll(condition: MergeCondition = {}): MergeInsert {
+    const { where } = parse(mergeConditionShape, condition, 'whenMatchedUpdateAll')
     return this.#with({
       when_matched_update_all: true,
       ...(where !== undefined && { when_matched_update_all_filt: where }),
@@ -50,13 +62,15 @@ export class MergeInsert {
   }
 
   /** Inserts rows of the source whose key no row of the table has. */
-  whenNotMatchedInsertAll(): MergeInsert {
+  whenNotMatchedInsertAll(): MergeInsert
+  whenNotMatchedInsertAll(...given: readonly unknown[]): MergeInsert {
+    if (given.length > 0) throw invalidInput(`whenNotMatchedInsertAll takes nothing, got ${quote(given[0])}`)
     return this.#with({ when_not_matched_insert_all: true })
   }
 
   /** Deletes rows of the table whose key no row of the source has. */
-  whenNotMatchedBySourceDelete(condition?: MergeCondition): MergeInsert {
-    const where = condition?.where
+  whenNotMatchedBySourceDelete(condition: MergeCondition = {}): MergeInsert {
+    const { where } = parse(mergeConditionShape, condition, 'whenNotMatchedBySourceDelete')
     return this.#with({
       when_not_matched_by_source_delete: true,
       ...(where !== undefined && { when_not_matched_by_source_delete_filt: where }),
@@ -68,10 +82,7 @@ export class MergeInsert {
    * with one key, 20 for rows that do not fit, 17 when the time is over.
    */
   async execute(data: TableData, options: MergeOptions = {}): Promise<MergeResult> {
-    const { timeoutMs, ...call } = options
-    if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
-      throw invalidInput(`timeoutMs must be a number > 0, got ${timeoutMs}`)
-    }
+    const { timeoutMs, ...call } = parse(mergeShape, options, 'execute')
     const timeout = timeoutMs === undefined ? {} : { timeout: `${Math.ceil(timeoutMs)}ms` }
     const rows = await this.#rowsOf(data, call)
     const merged = this.#operations.mergeInsertIntoTable({ ...this.#request, ...timeout }, rows, call)

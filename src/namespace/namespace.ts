@@ -7,23 +7,30 @@ import { concatChunks, encodeIpcStream } from '../arrow/encode-ipc.js'
 import type { RowOf } from '../arrow/row-type.js'
 import type { Schema } from '../arrow/types.js'
 import { unsupported } from '../errors.js'
-import type { CallOptions, Operations } from '../protocol/calls.js'
+import { type CallOptions, callFields, callShape, type Operations } from '../protocol/calls.js'
 import { parseId } from '../protocol/identifiers.js'
+import { parse } from '../protocol/parse.js'
+import { stringMap } from '../protocol/request-fields.js'
+import { array, boolean, either, oneOf, options, string } from '../protocol/shape.js'
 import { checkFits, conformBatches } from '../write/conform.js'
 import { ArrowRows, readReply } from './arrow-rows.js'
 import { jobEnded } from './job-ended.js'
 import { cancelJob, type JobInfo, listJobs } from './job-list.js'
-import { wireWord } from './options.js'
-import { columnsField } from './selection.js'
+import { columnsField, columnsShape } from './selection.js'
 import type { RootStats } from './stats.js'
 import { Table } from './table.js'
-import type { IngestOptions, Row, TableData } from './table-data.js'
+import { type IngestOptions, ingestFields, type Row, schemaShape, type TableData } from './table-data.js'
 import { tableRows } from './table-rows.js'
 import { TransactionScope } from './transaction-scope.js'
-import type { Verification, VerifyOptions } from './verify/findings.js'
+import { type Verification, type VerifyOptions, verifyShape } from './verify/findings.js'
 
 /** `'a$b$t'`, or the names as an array (which may then contain `$`). */
 export type Identifier = string | readonly string[]
+
+const identifierShape = either<Identifier>(
+  { is: value => typeof value === 'string', shape: string() },
+  { is: () => true, shape: array(string()) },
+)
 
 export interface CreateTableOptions extends CallOptions, IngestOptions {
   /** What to do when the table exists: fail (`create`, the default), keep it as it is, or replace rows and schema. */
@@ -72,6 +79,42 @@ export interface DropNamespaceOptions extends CallOptions {
   readonly behavior?: 'restrict' | 'cascade'
 }
 
+const createMode = oneOf('create', 'exist_ok', 'overwrite')
+
+export const createTableShape = options<CreateTableOptions>()({
+  ...ingestFields,
+  mode: createMode,
+  schema: schemaShape,
+  vectorColumns: array(string()),
+  properties: stringMap,
+  createParents: boolean,
+  ...callFields,
+})
+
+export const createViewShape = options<CreateViewOptions>()(
+  {
+    source: identifierShape,
+    columns: columnsShape,
+    where: string('nonBlank'),
+    autoRefresh: boolean,
+    withData: boolean,
+    ...callFields,
+  },
+  { source: true },
+)
+
+export const createNamespaceShape = options<CreateNamespaceOptions>()({
+  mode: createMode,
+  properties: stringMap,
+  ...callFields,
+})
+
+export const dropNamespaceShape = options<DropNamespaceOptions>()({
+  mode: oneOf('fail', 'skip'),
+  behavior: oneOf('restrict', 'cascade'),
+  ...callFields,
+})
+
 /** What needs the root itself, not only its operations; each as `Namespace` has it. */
 export interface LocalFeatures {
   readonly snapshot: (options?: CallOptions) => Promise<Namespace>
@@ -112,10 +155,18 @@ export class Namespace implements AsyncDisposable {
     options?: CreateTableOptions,
   ): Promise<Table<R>>
   async createTable(id: Identifier, data: TableData, options: CreateTableOptions = {}): Promise<Table> {
-    const { mode = 'create', schema, vectorColumns, properties, createParents, ...ingest } = options
-    const { onProgress, badVectors, ...call } = ingest
-    const path = pathOf(id)
-    const request = { id: path, mode: wireWord('mode', mode, createModes), ...(properties && { properties }) }
+    const {
+      mode = 'create',
+      schema,
+      vectorColumns,
+      properties,
+      createParents,
+      onProgress,
+      badVectors,
+      ...call
+    } = parse(createTableShape, options, 'createTable')
+    const path = pathOf('createTable', id)
+    const request = { id: path, mode: createModes[mode], ...(properties && { properties }) }
     const { signal } = call
     const rows = await tableRows(data, { schema, vectorColumns, onProgress, badVectors, signal })
     try {
@@ -142,17 +193,24 @@ export class Namespace implements AsyncDisposable {
    * `withData` is set and the first refresh fails: the view is there then, and empty.
    */
   async createView<R extends object = Row>(id: Identifier, options: CreateViewOptions): Promise<Table<R>> {
-    const { source, columns, where, autoRefresh = false, withData = true, ...call } = options
-    const table = pathOf(source)
+    const {
+      source,
+      columns,
+      where,
+      autoRefresh = false,
+      withData = true,
+      ...call
+    } = parse(createViewShape, options, 'createView')
+    const table = pathOf('createView', source)
     const query = {
-      ...(columns !== undefined && columnsField(columns)),
+      ...(columns !== undefined && columnsField('createView', columns)),
       ...(where !== undefined && { filter: where }),
     }
     const empty = await this.operations.queryTable({ id: table, vector: null, k: 0, ...query }, call)
     const { fields } = readReply(empty).schema
     const { column_names, column_aliases } = query.columns ?? {}
     const request = {
-      id: pathOf(id),
+      id: pathOf('createView', id),
       kind: 'query' as const,
       source_query: JSON.stringify({ table, columns: column_names ?? column_aliases, filter: where }),
       // Metadata that the source has is of the source.
@@ -170,69 +228,77 @@ export class Namespace implements AsyncDisposable {
    * has its name then. Throws code 4 when there is none.
    */
   async openTable<R extends object = Row>(id: Identifier, options: CallOptions = {}): Promise<Table<R>> {
-    const path = pathOf(id)
-    const { uuid } = await this.operations.describeTable({ id: path }, options)
+    const path = pathOf('openTable', id)
+    const { uuid } = await this.operations.describeTable({ id: path }, parse(callShape, options, 'openTable'))
     return new Table<R>(this.operations, path, { uuid, watch: this.#local?.watch })
   }
 
   /** A handle on whichever table has the name when it is used; nothing is looked up now. */
   table(id: Identifier): Table {
-    return new Table(this.operations, pathOf(id), { watch: this.#local?.watch })
+    return new Table(this.operations, pathOf('table', id), { watch: this.#local?.watch })
   }
 
   /** Gives a table another name, or moves it into another namespace. Throws codes 1, 4 and 5. */
   async renameTable(from: Identifier, to: Identifier, options: CallOptions = {}): Promise<void> {
-    const target = pathOf(to)
+    const target = pathOf('renameTable', to)
     const request = {
-      id: pathOf(from),
+      id: pathOf('renameTable', from),
       new_table_name: target.at(-1) ?? '',
       new_namespace_id: target.slice(0, -1),
     }
-    await this.operations.renameTable(request, options)
+    await this.operations.renameTable(request, parse(callShape, options, 'renameTable'))
   }
 
   async dropTable(id: Identifier, options: CallOptions = {}): Promise<void> {
-    await this.operations.dropTable({ id: pathOf(id) }, options)
+    const call = parse(callShape, options, 'dropTable')
+    await this.operations.dropTable({ id: pathOf('dropTable', id) }, call)
   }
 
   /** Names of the tables in a namespace (default: the root), sorted. */
   async tableNames(namespace: Identifier = [], options: CallOptions = {}): Promise<readonly string[]> {
-    return (await this.operations.listTables({ id: pathOf(namespace) }, options)).tables
+    const call = parse(callShape, options, 'tableNames')
+    return (await this.operations.listTables({ id: pathOf('tableNames', namespace) }, call)).tables
   }
 
   async createNamespace(id: Identifier, options: CreateNamespaceOptions = {}): Promise<void> {
-    const { mode = 'create', properties, ...call } = options
+    const { mode = 'create', properties, ...call } = parse(createNamespaceShape, options, 'createNamespace')
     const request = {
-      id: pathOf(id),
-      mode: wireWord('mode', mode, createModes),
+      id: pathOf('createNamespace', id),
+      mode: createModes[mode],
       ...(properties && { properties }),
     }
     await this.operations.createNamespace(request, call)
   }
 
   async dropNamespace(id: Identifier, options: DropNamespaceOptions = {}): Promise<void> {
-    const { mode = 'fail', behavior = 'restrict', ...call } = options
+    const {
+      mode = 'fail',
+      behavior = 'restrict',
+      ...call
+    } = parse(dropNamespaceShape, options, 'dropNamespace')
     const request = {
-      id: pathOf(id),
-      mode: wireWord('mode', mode, { fail: 'Fail', skip: 'Skip' }),
-      behavior: wireWord('behavior', behavior, { restrict: 'Restrict', cascade: 'Cascade' }),
+      id: pathOf('dropNamespace', id),
+      mode: ({ fail: 'Fail', skip: 'Skip' } as const)[mode],
+      behavior: ({ restrict: 'Restrict', cascade: 'Cascade' } as const)[behavior],
     }
     await this.operations.dropNamespace(request, call)
   }
 
   /** Names of the namespaces below one (default: the root), sorted. */
   async namespaceNames(namespace: Identifier = [], options: CallOptions = {}): Promise<readonly string[]> {
-    return (await this.operations.listNamespaces({ id: pathOf(namespace) }, options)).namespaces
+    const call = parse(callShape, options, 'namespaceNames')
+    const request = { id: pathOf('namespaceNames', namespace) }
+    return (await this.operations.listNamespaces(request, call)).namespaces
   }
 
   /** Builds of indexes, backfills and refreshes of views that are under way or ended not long ago, the newest first. */
-  listJobs(options: CallOptions = {}): Promise<readonly JobInfo[]> {
-    return listJobs(this.operations, options)
+  async listJobs(options: CallOptions = {}): Promise<readonly JobInfo[]> {
+    return listJobs(this.operations, parse(callShape, options, 'listJobs'))
   }
 
   /** Stops a job; nothing it did shows. One that has ended stays as it is. False where there is none of that id, or not any more. */
-  cancelJob(id: string, options: CallOptions = {}): Promise<boolean> {
-    return cancelJob(this.operations, id, options)
+  async cancelJob(id: string, options: CallOptions = {}): Promise<boolean> {
+    return cancelJob(this.operations, id, parse(callShape, options, 'cancelJob'))
   }
 
   /**
@@ -241,7 +307,7 @@ export class Namespace implements AsyncDisposable {
    * Throws code 0 where the root is open in another process.
    */
   async snapshot(options: CallOptions = {}): Promise<Namespace> {
-    return this.#here('a snapshot').snapshot(options)
+    return this.#here('a snapshot').snapshot(parse(callShape, options, 'snapshot'))
   }
 
   /**
@@ -257,10 +323,11 @@ export class Namespace implements AsyncDisposable {
    * process.
    */
   async transaction<T>(work: (tx: Namespace) => Promise<T>, options: CallOptions = {}): Promise<T> {
+    const call = parse(callShape, options, 'transaction')
     const local = this.#here('a transaction')
     const error = this.#scope.outside()
     if (error !== null) throw error
-    return local.transaction(tx => this.#scope.run(() => work(tx)), options)
+    return local.transaction(tx => this.#scope.run(() => work(tx)), call)
   }
 
   /**
@@ -268,7 +335,7 @@ export class Namespace implements AsyncDisposable {
    * another. Ends with `signal.reason`. Throws code 0 where the root is open in another process.
    */
   watch(options: CallOptions = {}): AsyncIterable<number> {
-    return this.#here('watching').watch(options)
+    return this.#here('watching').watch(parse(callShape, options, 'watch'))
   }
 
   /**
@@ -277,7 +344,7 @@ export class Namespace implements AsyncDisposable {
    * open in another process.
    */
   async optimize(options: CallOptions = {}): Promise<void> {
-    await this.#here('upkeep').optimize(options)
+    await this.#here('upkeep').optimize(parse(callShape, options, 'optimize'))
   }
 
   /**
@@ -285,7 +352,7 @@ export class Namespace implements AsyncDisposable {
    * code 13 for what is no location of this root, 0 where the root is open in another process.
    */
   async tableAt(location: string, options: CallOptions = {}): Promise<readonly string[] | null> {
-    return this.#here('the table at a location').tableAt(location, options)
+    return this.#here('the table at a location').tableAt(location, parse(callShape, options, 'tableAt'))
   }
 
   /**
@@ -303,7 +370,7 @@ export class Namespace implements AsyncDisposable {
    * be repaired, 0 where the root is open in another process.
    */
   async verify(options: VerifyOptions = {}): Promise<Verification> {
-    return this.#here('a verification').verify(options)
+    return this.#here('a verification').verify(parse(verifyShape, options, 'verify'))
   }
 
   #here(what: string): LocalFeatures {
@@ -332,6 +399,7 @@ function withSchema(rows: ArrowRows, schema: Schema | undefined): ArrowRows {
   return new ArrowRows(schema, conformBatches(rows.batches, schema), rows.close)
 }
 
-function pathOf(id: Identifier): readonly string[] {
-  return typeof id === 'string' ? parseId(id) : id
+function pathOf(call: string, id: Identifier): readonly string[] {
+  const checked = parse(identifierShape, id, `${call}: the identifier`)
+  return typeof checked === 'string' ? parseId(checked) : checked
 }

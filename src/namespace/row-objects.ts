@@ -3,8 +3,8 @@ import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { batchToRows, type ReadOptions } from '../arrow/values.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { CallOptions } from '../protocol/calls.js'
-import { wireWord } from './options.js'
+import { type CallOptions, callFields } from '../protocol/calls.js'
+import { oneOf, options } from '../protocol/shape.js'
 
 export interface RowsOptions extends CallOptions {
   /** How 64-bit integers come: as numbers (the default; beyond 2^53 that throws), or as bigints or strings. */
@@ -16,15 +16,19 @@ export interface RowsOptions extends CallOptions {
   readonly vectors?: ReadOptions['vectors'] | undefined
 }
 
+export const rowsShape = options<RowsOptions>()({
+  int64: oneOf('number', 'bigint', 'string'),
+  vectors: oneOf('typed', 'array'),
+  ...callFields,
+})
+
 export type RowObject = Record<string, unknown>
 
 /** Values made into JavaScript's between two looks at the clock. */
 const cellsAtOnce = 8 * 1024
 
-/** The options of a call without those that say how values are given. Throws code 13 for a word nobody knows. */
-export function callOptions({ int64 = 'number', vectors = 'typed', ...call }: RowsOptions): CallOptions {
-  wireWord('int64', int64, { number: 'number', bigint: 'bigint', string: 'string' })
-  wireWord('vectors', vectors, { typed: 'typed', array: 'array' })
+/** The options of a call without those that say how values are given. */
+export function callOptions({ int64: _, vectors: __, ...call }: RowsOptions): CallOptions {
   return call
 }
 

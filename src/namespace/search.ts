@@ -5,14 +5,27 @@ import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
 import { invalidInput, quote } from '../errors.js'
 import type { HighlightOptions } from '../indexes/text/highlight.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { CallOptions, Operations, Request } from '../protocol/calls.js'
+import { type CallOptions, callFields, callShape, type Operations, type Request } from '../protocol/calls.js'
 import type { Parameters } from '../protocol/parameters.js'
+import { parse } from '../protocol/parse.js'
+import { queryRequest } from '../protocol/query-shapes.js'
+import {
+  array,
+  boolean,
+  callback,
+  options as declare,
+  either,
+  integer,
+  number,
+  oneOf,
+  string,
+} from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
 import { readReply } from './arrow-rows.js'
 import { type FuseRows, fusedRows } from './custom-fusion.js'
 import { filterFields } from './filter-fields.js'
-import { fullTextField, type TextQuery } from './full-text.js'
-import { callOptions, type RowsOptions, rowObjects } from './row-objects.js'
+import { fullTextField, type TextQuery, textShape } from './full-text.js'
+import { callOptions, type RowsOptions, rowObjects, rowsShape } from './row-objects.js'
 import { isScan, scanPages } from './scan-pages.js'
 import { columnsField, isOfGroups } from './selection.js'
 import type { Row } from './table-data.js'
@@ -33,6 +46,8 @@ export interface BatchesOptions extends CallOptions {
   readonly rows?: number | undefined
 }
 
+export const batchesShape = declare<BatchesOptions>()({ rows: integer(1), ...callFields })
+
 export interface Order {
   readonly column: string
   /** Smallest first; default true. */
@@ -51,12 +66,88 @@ export interface FuseOptions {
   readonly candidates?: number | undefined
 }
 
+export const orderShape = declare<Order>()(
+  { column: string('nonEmpty'), ascending: boolean, nullsFirst: boolean },
+  { column: true },
+)
+
+const orderKeys = array(
+  either<string | Order>(
+    { is: value => typeof value === 'string', shape: string('nonEmpty') },
+    { is: value => typeof value === 'object' && value !== null, shape: orderShape },
+  ),
+)
+
+export interface ProbesOptions {
+  /** Partitions that are looked at in any case. */
+  readonly min?: number | undefined
+  /** Partitions that are looked at where rows are missing, at most; 0, the default: no limit. */
+  readonly max?: number | undefined
+}
+
+/** What a query may hold: steps take what its fields do. */
+const fields = queryRequest.fields
+
+export const probesShape = declare<ProbesOptions>()({
+  min: fields.minimum_nprobes.shape,
+  max: fields.maximum_nprobes.shape,
+})
+
+const probes = either<number | ProbesOptions>(
+  { is: value => typeof value === 'object' && value !== null, shape: probesShape },
+  { is: () => true, shape: fields.nprobes.shape },
+)
+
+export interface FullTextOptions {
+  /** Where to look; default all columns with an index of type FTS, or without any all of text. */
+  readonly columns?: readonly string[] | undefined
+  /** Whether to refuse columns without an index, instead of reading every row of them. Default false. */
+  readonly requireIndex?: boolean | undefined
+}
+
+export const fullTextShape = declare<FullTextOptions>()({
+  columns: array(string('nonEmpty')),
+  requireIndex: boolean,
+})
+
+export const fuseShape = declare<FuseOptions>()({
+  rrf: declare<NonNullable<FuseOptions['rrf']>>()({ k: number }),
+  vectorWeight: number,
+  candidates: integer(1),
+})
+
+const fuseBy = either<FuseOptions | FuseRows>(
+  { is: value => typeof value === 'function', shape: callback<FuseRows>() },
+  { is: () => true, shape: fuseShape },
+)
+
+/** Beside a function. */
+export const candidatesShape = declare<Pick<FuseOptions, 'candidates'>>()({ candidates: integer(1) })
+
+export interface SearchHighlightOptions extends HighlightOptions {
+  /** Default: the columns that are searched. */
+  readonly columns?: readonly string[] | undefined
+}
+
+export const highlightShape = declare<SearchHighlightOptions>()({
+  columns: array(string('nonEmpty'), { distinct: name => name }),
+  pre: string(),
+  post: string(),
+  escape: oneOf('none', 'html'),
+  snippetLength: integer(1),
+  snippets: integer(1),
+})
+
 /** Rows with those of their columns that are selected, and with what a search adds to them. */
 export type Selected<R extends object, K extends keyof R> = string extends keyof R
   ? R
   : Pick<R, K | Extract<keyof R, '_distance' | '_score' | '_relevance_score' | '_rowid' | '_highlights'>>
 
-/** `R`: the rows it finds, as far as they are known when the program is compiled. */
+/**
+ * A search. Each step gives a new search, and the rows are read when they are asked for. A step that is given twice counts as it
+ * is given last, except `where` and `fullText`: a second condition is refused, so none is lost. `R`: the rows it finds, as far as
+ * they are known when the program is compiled.
+ */
 export class Search<R extends object = Row> {
   readonly #operations: Operations
   readonly #request: Omit<QueryRequest, 'k'> & { readonly k?: number }
@@ -75,10 +166,13 @@ export class Search<R extends object = Row> {
 
   /**
    * Only rows for which `filter` is true: SQL, in which `?`, `$1` and `:name` take their values from `parameters`, or
-   * what the tag `sql` makes. A second `where` takes the place of the first.
+   * what the tag `sql` makes. A second `where` is refused (code 13): join the conditions by AND.
    */
   where(filter: string | SqlFragment, parameters?: Parameters): Search<R> {
-    return this.#with({ parameters: undefined, ...filterFields(filter, parameters) })
+    if (this.#request.filter !== undefined) {
+      throw invalidInput('where is given twice', { hint: 'join the conditions by AND, in one where' })
+    }
+    return this.#with(filterFields('where', filter, parameters))
   }
 
   /**
@@ -90,7 +184,7 @@ export class Search<R extends object = Row> {
   select<const K extends keyof R & string>(columns: readonly K[]): Search<Selected<R, K>>
   select(columns: readonly string[] | Readonly<Record<string, string>>): Search
   select(columns: readonly string[] | Readonly<Record<string, string>>): Search<object> {
-    return this.#with<object>(columnsField(columns))
+    return this.#with<object>(columnsField('select', columns))
   }
 
   /**
@@ -102,12 +196,13 @@ export class Search<R extends object = Row> {
    * rows of a vector without a range are refused, and beside both a text and a vector `fuse({ candidates })` must say how many rows are read.
    */
   groupBy(...keys: readonly string[]): Search<R> {
-    return this.#with({ group_by: keys })
+    return this.#with({ group_by: parse(fields.group_by.shape, keys, 'groupBy') })
   }
 
   /** Equal rows of the answer come once. Of a search they are made of the rows that `groupBy` reads. */
-  distinct(): Search<R> {
-    return this.#with({ distinct: true })
+  distinct(): Search<R>
+  distinct(...given: readonly unknown[]): Search<R> {
+    return this.#flag('distinct', given, { distinct: true })
   }
 
   /**
@@ -117,7 +212,7 @@ export class Search<R extends object = Row> {
    * ordered, and `limit` counts the first of them; the nearest rows of a vector without a range are refused.
    */
   orderBy(...keys: readonly (string | Order)[]): Search<R> {
-    const order_by = keys.map(key => {
+    const order_by = parse(orderKeys, keys, 'orderBy').map(key => {
       const { column, ascending, nullsFirst }: Order = typeof key === 'string' ? { column: key } : key
       return {
         column_name: column,
@@ -130,12 +225,12 @@ export class Search<R extends object = Row> {
 
   /** How many rows of the answer at most: default 10 by vector or text; of groups, distinct rows and scans all. */
   limit(k: number): Search<R> {
-    return this.#with({ k })
+    return this.#with({ k: parse(fields.k.shape, k, 'limit') })
   }
 
   /** Rows to skip; default 0. */
   offset(offset: number): Search<R> {
-    return this.#with({ offset })
+    return this.#with({ offset: parse(fields.offset.shape, offset, 'offset') })
   }
 
   /**
@@ -143,20 +238,24 @@ export class Search<R extends object = Row> {
    * from 0 to 255). Default that of the column's vector index; where there is none `l2`, for lists of vectors `cosine`. An index answers
    * for its own alone; by another every row is measured.
    */
-  distanceType(distance_type: 'l2' | 'cosine' | 'dot' | 'hamming'): Search<R> {
-    return this.#with({ distance_type })
+  distanceType(metric: 'l2' | 'cosine' | 'dot' | 'hamming'): Search<R> {
+    return this.#with({ distance_type: parse(fields.distance_type.shape, metric, 'distanceType') })
   }
 
   /** The vector column to search; needed only where several have the dimension of the vector. */
-  column(vector_column: string): Search<R> {
-    return this.#with({ vector_column })
+  column(name: string): Search<R> {
+    return this.#with({ vector_column: parse(fields.vector_column.shape, name, 'column') })
   }
 
   /** Only rows with `lower <= _distance < upper`. */
   distanceRange(lower?: number, upper?: number): Search<R> {
+    if (lower === undefined && upper === undefined) {
+      throw invalidInput('distanceRange needs a lower bound, an upper bound, or both')
+    }
+    const bound = fields.lower_bound.shape
     return this.#with({
-      ...(lower !== undefined && { lower_bound: lower }),
-      ...(upper !== undefined && { upper_bound: upper }),
+      ...(lower !== undefined && { lower_bound: parse(bound, lower, 'distanceRange: the lower bound') }),
+      ...(upper !== undefined && { upper_bound: parse(bound, upper, 'distanceRange: the upper bound') }),
     })
   }
 
@@ -165,9 +264,10 @@ export class Search<R extends object = Row> {
    * no limit, the default). With `max` an answer may have fewer rows than there are. Default: as many as the index found it
    * takes when it was built.
    */
-  nprobes(n: number | { readonly min?: number | undefined; readonly max?: number | undefined }): Search<R> {
-    if (typeof n === 'number') return this.#with({ nprobes: n })
-    const { min, max } = n
+  nprobes(n: number | ProbesOptions): Search<R> {
+    const settled = parse(probes, n, 'nprobes')
+    if (typeof settled === 'number') return this.#with({ nprobes: settled })
+    const { min, max } = settled
     return this.#with({
       ...(min !== undefined && { minimum_nprobes: min }),
       ...(max !== undefined && { maximum_nprobes: max }),
@@ -179,7 +279,7 @@ export class Search<R extends object = Row> {
    * found it takes when it was built.
    */
   ef(n: number): Search<R> {
-    return this.#with({ ef: n })
+    return this.#with({ ef: parse(fields.ef.shape, n, 'ef') })
   }
 
   /**
@@ -187,7 +287,7 @@ export class Search<R extends object = Row> {
    * Distances are exact in any case.
    */
   refineFactor(n: number): Search<R> {
-    return this.#with({ refine_factor: n })
+    return this.#with({ refine_factor: parse(fields.refine_factor.shape, n, 'refineFactor') })
   }
 
   /**
@@ -197,10 +297,16 @@ export class Search<R extends object = Row> {
    */
   fullText(
     query: string | TextQuery,
-    { columns, requireIndex }: { readonly columns?: readonly string[]; readonly requireIndex?: boolean } = {},
+    options: FullTextOptions = {},
   ): Search<R & { readonly _score: number }> {
+    if (this.#request.full_text_query !== undefined) {
+      throw invalidInput('a text to look for is given twice', {
+        hint: 'join the queries: fullText({ must: [{ match: "a" }, { match: "b" }] })',
+      })
+    }
+    const { columns, requireIndex } = parse(fullTextShape, options, 'fullText')
     return this.#with<R & { readonly _score: number }>({
-      full_text_query: fullTextField(query, columns),
+      full_text_query: fullTextField(parse(textShape, query, 'fullText'), columns),
       ...(requireIndex !== undefined && { require_index: requireIndex }),
     })
   }
@@ -221,15 +327,20 @@ export class Search<R extends object = Row> {
   fuse(by: FuseOptions): Search<R>
   fuse(by: FuseRows, options?: Pick<FuseOptions, 'candidates'>): Search<R>
   fuse(by: FuseOptions | FuseRows, options: Pick<FuseOptions, 'candidates'> = {}): Search<R> {
-    const isFunction = typeof by === 'function'
-    const { candidates, rrf, vectorWeight }: FuseOptions = isFunction ? options : by
+    const how = parse(fuseBy, by, 'fuse')
+    const beside = parse(candidatesShape, options, 'fuse')
+    const isFunction = typeof how === 'function'
+    if (!isFunction && beside.candidates !== undefined) {
+      throw invalidInput('fuse: candidates go with the other options, in one object')
+    }
+    const { candidates, rrf, vectorWeight }: FuseOptions = isFunction ? beside : how
     const fusion = {
       ...(rrf !== undefined && { rrf }),
       ...(vectorWeight !== undefined && { weighted: { vector_weight: vectorWeight } }),
       ...(candidates !== undefined && { candidates }),
     }
     const request = Object.assign({}, this.#request, { fusion })
-    return new Search<R>(this.#operations, request, isFunction ? by : null)
+    return new Search<R>(this.#operations, request, isFunction ? how : null)
   }
 
   /**
@@ -237,13 +348,10 @@ export class Search<R extends object = Row> {
    * `negative` or `mustNot`), of the first
    * 16,384 UTF-16 units of it; or the snippets that have most of them.
    */
-  highlight({
-    columns,
-    snippetLength,
-    ...marks
-  }: HighlightOptions & { readonly columns?: readonly string[] } = {}): Search<
-    R & { readonly _highlights: Readonly<Record<string, string | null>> }
-  > {
+  highlight(
+    options: SearchHighlightOptions = {},
+  ): Search<R & { readonly _highlights: Readonly<Record<string, string | null>> }> {
+    const { columns, snippetLength, ...marks } = parse(highlightShape, options, 'highlight')
     const highlight = {
       ...marks,
       ...(columns !== undefined && { columns }),
@@ -253,32 +361,37 @@ export class Search<R extends object = Row> {
   }
 
   /** Measures every row instead of asking a vector index: the answer is exact. */
-  bypassVectorIndex(): Search<R> {
-    return this.#with({ bypass_vector_index: true })
+  bypassVectorIndex(): Search<R>
+  bypassVectorIndex(...given: readonly unknown[]): Search<R> {
+    return this.#flag('bypassVectorIndex', given, { bypass_vector_index: true })
   }
 
   /**
    * Passes over rows that no index of the vectors, or of the text, covers yet: over all rows, where there is none. Of vectors it changes nothing beside
    * `bypassVectorIndex`, which measures every row.
    */
-  fastSearch(): Search<R> {
-    return this.#with({ fast_search: true })
+  fastSearch(): Search<R>
+  fastSearch(...given: readonly unknown[]): Search<R> {
+    return this.#flag('fastSearch', given, { fast_search: true })
   }
 
   /** Filters the rows found instead of the rows searched: may return fewer than asked for. */
-  postfilter(): Search<R> {
-    return this.#with({ prefilter: false })
+  postfilter(): Search<R>
+  postfilter(...given: readonly unknown[]): Search<R> {
+    return this.#flag('postfilter', given, { prefilter: false })
   }
 
   /** Adds `_rowid`. */
-  withRowId(): Search<R & { readonly _rowid: number }> {
-    return this.#with<R & { readonly _rowid: number }>({ with_row_id: true })
+  withRowId(): Search<R & { readonly _rowid: number }>
+  withRowId(...given: readonly unknown[]): Search<R & { readonly _rowid: number }> {
+    return this.#flag<R & { readonly _rowid: number }>('withRowId', given, { with_row_id: true })
   }
 
   /** The rows as objects. int64 values beyond 2^53 throw unless `int64` says how to give them. */
   async toArray(options?: RowsOptions & { readonly int64?: 'number' | undefined }): Promise<R[]>
   async toArray(options: RowsOptions): Promise<Row[]>
-  async toArray(options: RowsOptions = {}): Promise<object[]> {
+  async toArray(given: RowsOptions = {}): Promise<object[]> {
+    const options = parse(rowsShape, given, 'toArray')
     const call = callOptions(options)
     if (this.#fuse !== null) {
       return fusedRows(this.#operations, this.#settled(), this.#fuse, options, call)
@@ -289,13 +402,13 @@ export class Search<R extends object = Row> {
 
   /** The rows as a table of apache-arrow. */
   async toArrow(options: CallOptions = {}): Promise<ArrowTable> {
-    const { schema, batches } = readReply(await this.#run(options))
+    const { schema, batches } = readReply(await this.#run(parse(callShape, options, 'toArrow')))
     return toArrowTable(schema, batches)
   }
 
   /** The rows as an Arrow IPC file. */
   async toIpc(options: CallOptions = {}): Promise<Uint8Array> {
-    const { chunks } = await this.#run(options)
+    const { chunks } = await this.#run(parse(callShape, options, 'toIpc'))
     return concatChunks(chunks)
   }
 
@@ -306,9 +419,7 @@ export class Search<R extends object = Row> {
    * answer as a whole, and hands it out piece by piece.
    */
   async *batches(options: BatchesOptions = {}): AsyncGenerator<ArrowBatch, void, undefined> {
-    const { rows = batchRows, ...call } = options
-    if (!Number.isSafeInteger(rows) || rows < 1)
-      throw invalidInput(`rows must be at least 1, got ${quote(rows)}`)
+    const { rows = batchRows, ...call } = parse(batchesShape, options, 'batches')
     const request = this.#settled()
     const pacer = new Pacer(call.signal)
     const pages = isScan(request) ? scanPages(this.#operations, request, rows, call) : [await this.#run(call)]
@@ -326,14 +437,16 @@ export class Search<R extends object = Row> {
 
   /** What would be done, step by step, the filter as it is understood. Nothing is read but what is known of the table. */
   async explain(options: CallOptions = {}): Promise<string> {
+    const call = parse(callShape, options, 'explain')
     const { id, version, ...query } = this.#settled()
     const request = { id, query: { ...query, ...(version !== undefined && { version }) } }
-    return this.#operations.explainTableQueryPlan(request, options)
+    return this.#operations.explainTableQueryPlan(request, call)
   }
 
   /** The query carried out, step by step as `explain` has them, with the rows and milliseconds of each. The rows are not kept. */
   async analyze(options: CallOptions = {}): Promise<string> {
-    return this.#operations.analyzeTableQueryPlan(this.#settled(), options)
+    const call = parse(callShape, options, 'analyze')
+    return this.#operations.analyzeTableQueryPlan(this.#settled(), call)
   }
 
   #settled(): QueryRequest {
@@ -356,6 +469,16 @@ export class Search<R extends object = Row> {
       throw invalidInput('rows joined by a function come as objects', { hint: 'ask for them by toArray()' })
     }
     return this.#operations.queryTable(this.#settled(), options)
+  }
+
+  /** A step that takes nothing. */
+  #flag<T extends object = R>(
+    step: string,
+    given: readonly unknown[],
+    more: Partial<QueryRequest>,
+  ): Search<T> {
+    if (given.length > 0) throw invalidInput(`${step} takes nothing, got ${quote(given[0])}`)
+    return this.#with<T>(more)
   }
 
   #with<T extends object = R>(more: Partial<QueryRequest>): Search<T> {

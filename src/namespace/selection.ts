@@ -1,13 +1,32 @@
 /** The columns of an answer as the handles take them, and as the field of a request. */
+import { invalidInput, quote } from '../errors.js'
 import type { Request } from '../protocol/calls.js'
+import { parse } from '../protocol/parse.js'
+import { array, either, record, string } from '../protocol/shape.js'
 import { containsAggregate } from '../sql/binding/aggregates.js'
 import { parseExpression } from '../sql/syntax/parse.js'
 
 type Selected = Pick<Request<'queryTable'>, 'columns'>
 
 /** Names of columns, or expressions (SQL) by the names they get. */
-export function columnsField(columns: readonly string[] | Readonly<Record<string, string>>): Selected {
-  return { columns: isNames(columns) ? { column_names: columns } : { column_aliases: columns } }
+export type Columns = readonly string[] | Readonly<Record<string, string>>
+
+export const columnsShape = either<Columns>(
+  { is: Array.isArray, shape: array(string('nonEmpty'), { distinct: name => name }) },
+  { is: value => typeof value === 'object' && value !== null, shape: record(string('nonBlank')) },
+)
+
+/** `call`: whose argument the columns are. */
+export function columnsField(call: string, columns: Columns): Selected {
+  if (typeof columns !== 'object' || columns === null) {
+    const hint = typeof columns === 'string' ? `name them in an array: [${quote(columns)}]` : undefined
+    throw invalidInput(
+      `${call}: columns are an array of names, or an object of SQL by the names it gets, not ${quote(columns)}`,
+      { hint },
+    )
+  }
+  const checked = parse(columnsShape, columns, call)
+  return { columns: isNames(checked) ? { column_names: checked } : { column_aliases: checked } }
 }
 
 /** Whether a column that queries make is among those selected. */
@@ -34,8 +53,6 @@ export function isOfGroups({
   })
 }
 
-function isNames(
-  columns: readonly string[] | Readonly<Record<string, string>>,
-): columns is readonly string[] {
+function isNames(columns: Columns): columns is readonly string[] {
   return Array.isArray(columns)
 }

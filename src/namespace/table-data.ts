@@ -1,5 +1,7 @@
 /** What callers may hand in as rows, and how it is taken. */
 import type { BadVectors } from '../arrow/bad-vectors.js'
+import type { Schema } from '../arrow/types.js'
+import { callback, given, oneOf, optionFields } from '../protocol/shape.js'
 
 /** A row whose columns are not known when the program is compiled. */
 export type Row = Readonly<Record<string, unknown>>
@@ -81,3 +83,11 @@ export interface IngestOptions {
    */
   readonly badVectors?: BadVectors | undefined
 }
+
+export const ingestFields = optionFields<IngestOptions>()({
+  onProgress: callback<(progress: Progress) => void>(),
+  badVectors: oneOf('error', 'null', 'skip'),
+})
+
+/** Whether it is one is checked where it is used (code 20). */
+export const schemaShape = given<Schema>('a schema', () => true)

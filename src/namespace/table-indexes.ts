@@ -5,8 +5,18 @@ import type { Metric } from '../kernels/metric.js'
 import { isScalarKind } from '../manifest/table-index.js'
 import { deadline } from '../primitives/abort.js'
 import { systemClock } from '../primitives/clock.js'
-import type { CallOptions, Operations, Reply, Request } from '../protocol/calls.js'
-import type { Language } from '../protocol/index-shapes.js'
+import { type CallOptions, callFields, type Operations, type Reply, type Request } from '../protocol/calls.js'
+import { createIndexRequest, type Language } from '../protocol/index-shapes.js'
+import {
+  array,
+  boolean,
+  given,
+  type OptionsShape,
+  oneOf,
+  options,
+  type Shape,
+  string,
+} from '../protocol/shape.js'
 import type { Watch } from './changes.js'
 import { pauses } from './job-ended.js'
 import { textWireNames } from './text-definition.js'
@@ -129,10 +139,75 @@ export interface TextIndexOptions extends AnyIndexOptions {
 
 export type CreateIndexOptions = ScalarIndexOptions | VectorIndexOptions | TextIndexOptions
 
+/** All that an index of any type may be told; what a type has no use for is refused where its definition is made. */
+type AnyCreateIndexOptions = {
+  readonly [K in CreateIndexOptions extends infer O
+    ? O extends unknown
+      ? keyof O
+      : never
+    : never]?: OptionValue<CreateIndexOptions, K>
+}
+
+type OptionValue<O, K> = O extends { readonly [P in K & PropertyKey]?: infer V } ? V : never
+
+const { fields } = createIndexRequest
+
+export const textFields = {
+  baseTokenizer: fields.base_tokenizer.shape,
+  language: fields.language.shape,
+  maxTokenLength: fields.max_token_length.shape,
+  lowerCase: boolean,
+  stem: boolean,
+  removeStopWords: boolean,
+  customStopWords: array(string()),
+  asciiFolding: boolean,
+  ngramMinLength: fields.ngram_min_length.shape,
+  ngramMaxLength: fields.ngram_max_length.shape,
+  prefixOnly: boolean,
+}
+
+const milliseconds = given<number>(
+  'a number of milliseconds >= 0',
+  value => Number.isFinite(value) && Number(value) >= 0,
+)
+
+export const createIndexShape = options<AnyCreateIndexOptions>()({
+  type: oneOf(
+    'BTREE',
+    'BITMAP',
+    'LABEL_LIST',
+    'FTS',
+    'IVF_FLAT',
+    'IVF_SQ',
+    'IVF_PQ',
+    'IVF_RQ',
+    'IVF_HNSW_FLAT',
+    'IVF_HNSW_SQ',
+    'IVF_HNSW_PQ',
+  ),
+  name: string('nonEmpty'),
+  replace: boolean,
+  waitTimeoutMs: milliseconds,
+  distanceType: fields.distance_type.shape,
+  partitions: fields.num_partitions.shape,
+  targetPartitionSize: fields.target_partition_size.shape,
+  sampleRate: fields.sample_rate.shape,
+  maxIterations: fields.max_iterations.shape,
+  subVectors: fields.num_sub_vectors.shape,
+  bits: fields.num_bits.shape,
+  m: fields.m.shape,
+  efConstruction: fields.ef_construction.shape,
+  withPosition: boolean,
+  ...textFields,
+  ...callFields,
+}) as Shape<CreateIndexOptions> & OptionsShape
+
 export interface WaitForIndexOptions extends CallOptions {
   /** Milliseconds. Default: as long as it takes. */
   readonly timeoutMs?: number
 }
+
+export const waitForIndexShape = options<WaitForIndexOptions>()({ timeoutMs: milliseconds, ...callFields })
 
 export interface IndexInfo {
   readonly name: string
@@ -191,7 +266,6 @@ export async function createIndex(
   options: CreateIndexOptions,
 ): Promise<{ readonly name: string }> {
   const { type = 'BTREE', name, replace = true, waitTimeoutMs } = options
-  checkMs('waitTimeoutMs', waitTimeoutMs)
   const { said, call } = parted(options)
   if (isScalarKind(type)) checkNothing(said, type)
   const request = { id, column, index_type: type, replace, ...(name !== undefined && { name }), ...said }
@@ -307,7 +381,6 @@ export async function indexesBuilt(
   names: readonly string[],
   { timeoutMs, ...options }: WaitForIndexOptions,
 ): Promise<void> {
-  checkMs('timeoutMs', timeoutMs)
   // The key names the call that asked for them.
   const { idempotencyKey: _, ...call } = options
   const { signal, end } =
@@ -345,9 +418,4 @@ function notInTime(names: readonly string[], ms: number): SheafError {
   return new SheafError(ErrorCode.ServiceUnavailable, `${what} was not built within ${ms} ms`, {
     hint: 'its construction goes on, and queries do without it until then',
   })
-}
-
-function checkMs(option: string, ms: number | undefined): void {
-  if (ms === undefined || (Number.isFinite(ms) && ms >= 0)) return
-  throw invalidInput(`${option} must be a number of milliseconds, got ${quote(ms)}`)
 }

@@ -15,7 +15,6 @@ import type { Schema } from '../arrow/types.js'
 import { invalidInput, quote, schemaMismatch } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
 import { ArrowRows } from './arrow-rows.js'
-import { wireWord } from './options.js'
 import { Source } from './source.js'
 import type { IngestOptions, Progress } from './table-data.js'
 
@@ -42,12 +41,12 @@ const rowsAtOnce = 8 * 1024
  * schema or each other, here or while the rows are read.
  */
 export async function tableRows(data: object, options: TableRowsOptions = {}): Promise<ArrowRows> {
-  const { signal, onProgress, vectorColumns } = options
-  const badVectors = wireWord('badVectors', options.badVectors ?? 'error', badVectorWords)
-  if (onProgress !== undefined && typeof onProgress !== 'function') {
-    throw invalidInput(`onProgress must be a function, got ${quote(onProgress)}`)
+  const { signal, onProgress, badVectors = 'error', vectorColumns } = options
+  if (vectorColumns !== undefined && options.schema !== undefined) {
+    throw invalidInput('vectorColumns and schema are given', {
+      hint: 'the schema says which columns are vectors',
+    })
   }
-  if (vectorColumns !== undefined) checkVectorColumns(vectorColumns, options.schema !== undefined)
   const source = open(data, signal)
   try {
     const schema = typeof options.schema === 'function' ? await options.schema() : options.schema
@@ -62,8 +61,6 @@ export async function tableRows(data: object, options: TableRowsOptions = {}): P
   }
 }
 
-const badVectorWords = { error: 'error', null: 'null', skip: 'skip' } as const
-
 async function* reported(
   batches: AsyncIterable<Batch> | Iterable<Batch>,
   onProgress: (progress: Progress) => void,
@@ -76,16 +73,6 @@ async function* reported(
     onProgress({ rows, bytes })
     yield batch
   }
-}
-
-function checkVectorColumns(columns: unknown, hasSchema: boolean): void {
-  if (!Array.isArray(columns) || columns.some(name => typeof name !== 'string')) {
-    throw invalidInput(`vectorColumns must be an array of column names, got ${quote(columns)}`)
-  }
-  if (!hasSchema) return
-  throw invalidInput('vectorColumns and schema are given', {
-    hint: 'the schema says which columns are vectors',
-  })
 }
 
 interface Reading {

@@ -3,10 +3,23 @@
 import { schemaFromJson } from '../arrow/schema-json.js'
 import type { Schema } from '../arrow/types.js'
 import { invalidInput } from '../errors.js'
-import type { CallOptions, Operations, Reply } from '../protocol/calls.js'
+import { type CallOptions, callFields, callShape, type Operations, type Reply } from '../protocol/calls.js'
 import { operationNames, operations } from '../protocol/operations.js'
 import type { Parameters } from '../protocol/parameters.js'
-import type { VectorValues } from '../protocol/shape.js'
+import { parse } from '../protocol/parse.js'
+import { mergeInsertRequest } from '../protocol/row-shapes.js'
+import { dropColumnsRequest } from '../protocol/schema-shapes.js'
+import {
+  array,
+  boolean,
+  either,
+  filledVector,
+  integer,
+  oneOf,
+  options,
+  string,
+  type VectorValues,
+} from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
 import { withNulls } from '../write/definitions.js'
 import { type Assignments, updateFields } from './assignments.js'
@@ -16,23 +29,24 @@ import { type Diff, diffOf } from './diff.js'
 import { filterFields } from './filter-fields.js'
 import { jobEnded } from './job-ended.js'
 import { MergeInsert } from './merge-insert.js'
-import { wireWord } from './options.js'
 import { Search } from './search.js'
-import type { IngestOptions, Row, TableData } from './table-data.js'
+import { type IngestOptions, ingestFields, type Row, type TableData } from './table-data.js'
 import {
   type CreateIndexOptions,
   createIndex,
+  createIndexShape,
   type IndexInfo,
   type IndexStats,
   indexesAt,
   indexesBuilt,
   indexStatsAt,
   type WaitForIndexOptions,
+  waitForIndexShape,
 } from './table-indexes.js'
 import { tableRows } from './table-rows.js'
 import { Tags } from './table-tags.js'
 import { rowNumbers, Take } from './take.js'
-import { type TextToken, type TokenizeColumnOptions, tokenizeAs } from './tokenize.js'
+import { type TextToken, type TokenizeColumnOptions, tokenizeAs, tokenizeColumnShape } from './tokenize.js'
 
 export type VersionInfo = Reply<'describeTableVersion'>['version']
 
@@ -53,6 +67,44 @@ export interface RefreshOptions extends CallOptions {
   readonly version?: number
   readonly maxRowsPerFragment?: number
 }
+
+export interface UpdateFieldMetadataOptions extends CallOptions {
+  /** Whether all other keys go. Default false. */
+  readonly replace?: boolean
+}
+
+export const addShape = options<AddOptions>()({
+  ...ingestFields,
+  mode: oneOf('append', 'overwrite'),
+  ...callFields,
+})
+
+export const backfillShape = options<BackfillOptions>()({
+  where: string('nonBlank'),
+  concurrency: integer(1),
+  ...callFields,
+})
+
+export const refreshShape = options<RefreshOptions>()({
+  version: integer(0),
+  maxRowsPerFragment: integer(1),
+  ...callFields,
+})
+
+export const updateFieldMetadataShape = options<UpdateFieldMetadataOptions>()({
+  replace: boolean,
+  ...callFields,
+})
+
+/** Words, a vector, or several vectors. */
+const askedShape = either<VectorValues | readonly VectorValues[] | string>(
+  { is: value => typeof value === 'string', shape: string() },
+  {
+    is: value => Array.isArray(value) && (Array.isArray(value[0]) || ArrayBuffer.isView(value[0])),
+    shape: array(filledVector),
+  },
+  { is: () => true, shape: filledVector },
+)
 
 /** What a handle is bound to. */
 export interface TableBinding {
@@ -89,11 +141,8 @@ export class Table<R extends object = Row> {
     options: AddOptions = {},
   ): Promise<{ readonly version: number; readonly rows: number }> {
     this.#refuseCheckedOut('add')
-    const { mode = 'append', onProgress, badVectors, ...call } = options
-    const request = {
-      id: this.id,
-      mode: wireWord('mode', mode, { append: 'Append', overwrite: 'Overwrite' }),
-    }
+    const { mode = 'append', onProgress, badVectors, ...call } = parse(addShape, options, 'add')
+    const request = { id: this.id, mode: ({ append: 'Append', overwrite: 'Overwrite' } as const)[mode] }
     const schema = async () => withNulls(await this.schema(call))
     const rows = await tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
     try {
@@ -111,11 +160,9 @@ export class Table<R extends object = Row> {
     options: CallOptions = {},
   ): Promise<{ readonly version: number; readonly rows: number }> {
     this.#refuseCheckedOut('delete')
-    const { filter, ...values } = filterFields(predicate, parameters)
-    const reply = await this.#operations.deleteFromTable(
-      { id: this.id, predicate: filter, ...values },
-      options,
-    )
+    const { filter, ...values } = filterFields('delete', predicate, parameters)
+    const call = parse(callShape, options, 'delete')
+    const reply = await this.#operations.deleteFromTable({ id: this.id, predicate: filter, ...values }, call)
     return { version: reply.version, rows: reply.num_deleted_rows }
   }
 
@@ -133,18 +180,20 @@ export class Table<R extends object = Row> {
     this.#refuseCheckedOut('update')
     const request = { id: this.id, ...updateFields(set) }
     if (predicate === undefined && parameters !== undefined) {
-      throw invalidInput('parameters are given, but no predicate')
+      throw invalidInput('update: parameters are given, but no predicate')
     }
     const { filter, ...values } =
-      predicate === undefined ? { filter: undefined } : filterFields(predicate, parameters)
-    const reply = await this.#operations.updateTable({ ...request, predicate: filter, ...values }, options)
+      predicate === undefined ? { filter: undefined } : filterFields('update', predicate, parameters)
+    const call = parse(callShape, options, 'update')
+    const reply = await this.#operations.updateTable({ ...request, predicate: filter, ...values }, call)
     return { version: reply.version, rows: reply.updated_rows }
   }
 
   /** Begins a merge of rows by the values of these columns: an upsert, an insert of what is new, a replacement of a part. */
   mergeInsert(...on: readonly [string, ...string[]]): MergeInsert {
     this.#refuseCheckedOut('mergeInsert')
-    return new MergeInsert(this.#operations, { id: this.id, on }, (data, options) => {
+    const request = { id: this.id, on: parse(mergeInsertRequest.fields.on.shape, on, 'mergeInsert') }
+    return new MergeInsert(this.#operations, request, (data, options) => {
       return tableRows(data, {
         schema: () => this.schema(options),
         onlyBrought: true,
@@ -159,13 +208,15 @@ export class Table<R extends object = Row> {
    * query, with whose number (`query_index`) its rows begin. A string is words to look for, as `fullText` does. Nothing runs until the
    * rows are asked for.
    */
+  search(): Search<R>
   search(vector: VectorValues | readonly VectorValues[]): Search<R & { readonly _distance: number }>
   search(words: string): Search<R & { readonly _score: number }>
-  search(asked?: VectorValues | readonly VectorValues[] | string): Search<R>
-  search(asked?: VectorValues | readonly VectorValues[] | string): Search<R> {
+  search(asked: VectorValues | readonly VectorValues[] | string): Search<R>
+  search(...given: readonly [asked?: VectorValues | readonly VectorValues[] | string]): Search<R> {
     const request = this.#request()
+    if (given.length === 0) return new Search<R>(this.#operations, request)
+    const asked = parse(askedShape, given[0], 'search')
     if (typeof asked === 'string') return new Search<R>(this.#operations, request).fullText(asked)
-    if (asked === undefined) return new Search<R>(this.#operations, request)
     const searched = areSeveral(asked) ? { multi_vector: asked } : { single_vector: asked }
     return new Search<R>(this.#operations, Object.assign(request, { vector: searched }))
   }
@@ -189,24 +240,27 @@ export class Table<R extends object = Row> {
     parameters?: Parameters,
     options: CallOptions = {},
   ): Promise<number> {
+    const call = parse(callShape, options, 'countRows')
     const all = { id: this.id, ...this.#atVersion() }
     if (predicate === undefined) {
-      if (parameters !== undefined) throw invalidInput('parameters are given, but no predicate')
-      return this.#operations.countTableRows(all, options)
+      if (parameters !== undefined) throw invalidInput('countRows: parameters are given, but no predicate')
+      return this.#operations.countTableRows(all, call)
     }
-    const { filter, ...values } = filterFields(predicate, parameters)
-    return this.#operations.countTableRows({ ...all, predicate: filter, ...values }, options)
+    const { filter, ...values } = filterFields('countRows', predicate, parameters)
+    return this.#operations.countTableRows({ ...all, predicate: filter, ...values }, call)
   }
 
   /** The version this handle looks at: the latest, unless it was checked out. */
   async version(options: CallOptions = {}): Promise<number> {
-    return (await this.#operations.describeTableVersion({ id: this.id, ...this.#atVersion() }, options))
-      .version.version
+    const call = parse(callShape, options, 'version')
+    const request = { id: this.id, ...this.#atVersion() }
+    return (await this.#operations.describeTableVersion(request, call)).version.version
   }
 
   /** All versions, oldest first. */
   async versions(options: CallOptions = {}): Promise<readonly VersionInfo[]> {
-    return (await this.#operations.listTableVersions({ id: this.id }, options)).versions
+    const call = parse(callShape, options, 'versions')
+    return (await this.#operations.listTableVersions({ id: this.id }, call)).versions
   }
 
   /**
@@ -230,7 +284,8 @@ export class Table<R extends object = Row> {
   /** Names and types of the columns. */
   async schema(options: CallOptions = {}): Promise<Schema> {
     const request = { id: this.id, ...this.#atVersion() }
-    const reply = await this.#operations.describeTable(request, { ...options, dialect: 'lance' })
+    const call = parse(callShape, options, 'schema')
+    const reply = await this.#operations.describeTable(request, { ...call, dialect: 'lance' })
     if (reply.schema === undefined) throw invalidInput(`table ${this.id.join('$')} has no schema yet`)
     return schemaFromJson(reply.schema)
   }
@@ -242,7 +297,8 @@ export class Table<R extends object = Row> {
   async addColumns(columns: NewColumns, options: CallOptions = {}): Promise<{ readonly version: number }> {
     this.#refuseCheckedOut('addColumns')
     const request = { id: this.id, new_columns: newColumns(columns) }
-    const { version } = await this.#operations.alterTableAddColumns(request, options)
+    const call = parse(callShape, options, 'addColumns')
+    const { version } = await this.#operations.alterTableAddColumns(request, call)
     return { version }
   }
 
@@ -257,7 +313,8 @@ export class Table<R extends object = Row> {
   ): Promise<{ readonly version: number }> {
     this.#refuseCheckedOut('alterColumns')
     const request = { id: this.id, alterations: alterations(changes) }
-    const { version } = await this.#operations.alterTableAlterColumns(request, options)
+    const call = parse(callShape, options, 'alterColumns')
+    const { version } = await this.#operations.alterTableAlterColumns(request, call)
     return { version }
   }
 
@@ -267,7 +324,12 @@ export class Table<R extends object = Row> {
     options: CallOptions = {},
   ): Promise<{ readonly version: number }> {
     this.#refuseCheckedOut('dropColumns')
-    const { version } = await this.#operations.alterTableDropColumns({ id: this.id, columns }, options)
+    const call = parse(callShape, options, 'dropColumns')
+    const request = {
+      id: this.id,
+      columns: parse(dropColumnsRequest.fields.columns.shape, columns, 'dropColumns'),
+    }
+    const { version } = await this.#operations.alterTableDropColumns(request, call)
     return { version }
   }
 
@@ -277,7 +339,7 @@ export class Table<R extends object = Row> {
    */
   async backfillColumn(column: string, options: BackfillOptions = {}): Promise<{ readonly jobId: string }> {
     this.#refuseCheckedOut('backfillColumn')
-    const { where, concurrency, ...call } = options
+    const { where, concurrency, ...call } = parse(backfillShape, options, 'backfillColumn')
     const request = {
       id: this.id,
       column,
@@ -295,7 +357,7 @@ export class Table<R extends object = Row> {
    */
   async refresh(options: RefreshOptions = {}): Promise<{ readonly version: number }> {
     this.#refuseCheckedOut('refresh')
-    const { version, maxRowsPerFragment, ...call } = options
+    const { version, maxRowsPerFragment, ...call } = parse(refreshShape, options, 'refresh')
     const request = {
       id: this.id,
       ...(version !== undefined && { src_version: version }),
@@ -315,7 +377,7 @@ export class Table<R extends object = Row> {
    */
   async createIndex(column: string, options: CreateIndexOptions = {}): Promise<{ readonly name: string }> {
     this.#refuseCheckedOut('createIndex')
-    return createIndex(this.#indexed(), column, options)
+    return createIndex(this.#indexed(), column, parse(createIndexShape, options, 'createIndex'))
   }
 
   /**
@@ -323,12 +385,13 @@ export class Table<R extends object = Row> {
    * was checked out.
    */
   async listIndices(options: CallOptions = {}): Promise<readonly IndexInfo[]> {
-    return indexesAt(this.#operations, this.#request(), options)
+    return indexesAt(this.#operations, this.#request(), parse(callShape, options, 'listIndices'))
   }
 
   /** How much of the table an index has, and how far its construction is. Throws code 6 when there is none of that name. */
   async indexStats(name: string, options: CallOptions = {}): Promise<IndexStats> {
-    return indexStatsAt(this.#operations, { ...this.#request(), index_name: name }, options)
+    const call = parse(callShape, options, 'indexStats')
+    return indexStatsAt(this.#operations, { ...this.#request(), index_name: name }, call)
   }
 
   /**
@@ -340,13 +403,15 @@ export class Table<R extends object = Row> {
     text: string,
     options: TokenizeColumnOptions = {},
   ): Promise<readonly TextToken[]> {
-    return tokenizeAs(this.#operations, this.#request(), column, text, options)
+    const checked = parse(tokenizeColumnShape, options, 'tokenize')
+    return tokenizeAs(this.#operations, this.#request(), column, text, checked)
   }
 
   /** Drops an index, and cancels its construction. Earlier versions keep it. Throws code 6 when there is none of that name. */
   async dropIndex(name: string, options: CallOptions = {}): Promise<void> {
     this.#refuseCheckedOut('dropIndex')
-    await this.#operations.dropTableIndex({ id: this.id, index_name: name }, options)
+    const call = parse(callShape, options, 'dropIndex')
+    await this.#operations.dropTableIndex({ id: this.id, index_name: name }, call)
   }
 
   /**
@@ -356,17 +421,18 @@ export class Table<R extends object = Row> {
    */
   async waitForIndex(names: string | readonly string[], options: WaitForIndexOptions = {}): Promise<void> {
     this.#refuseCheckedOut('waitForIndex')
-    await indexesBuilt(this.#indexed(), typeof names === 'string' ? [names] : names, options)
+    const checked = parse(waitForIndexShape, options, 'waitForIndex')
+    await indexesBuilt(this.#indexed(), typeof names === 'string' ? [names] : names, checked)
   }
 
   /** Sets and removes (null) metadata of a column; with `replace` all other keys go. Gives the metadata then. */
   async updateFieldMetadata(
     path: string,
     metadata: Readonly<Record<string, string | null>>,
-    options: CallOptions & { readonly replace?: boolean } = {},
+    options: UpdateFieldMetadataOptions = {},
   ): Promise<Readonly<Record<string, string>>> {
     this.#refuseCheckedOut('updateFieldMetadata')
-    const { replace, ...call } = options
+    const { replace, ...call } = parse(updateFieldMetadataShape, options, 'updateFieldMetadata')
     const update = { path, metadata, ...(replace !== undefined && { replace }) }
     const { fields } = await this.#operations.updateFieldMetadata({ id: this.id, updates: [update] }, call)
     return fields[path]!
@@ -378,20 +444,23 @@ export class Table<R extends object = Row> {
     options: CallOptions = {},
   ): Promise<void> {
     this.#refuseCheckedOut('updateSchemaMetadata')
-    await this.#operations.updateTableSchemaMetadata({ id: this.id, metadata }, options)
+    const call = parse(callShape, options, 'updateSchemaMetadata')
+    await this.#operations.updateTableSchemaMetadata({ id: this.id, metadata }, call)
   }
 
   /** Makes a new version with the rows and the columns of an old one. Throws code 11 when that does not exist. */
   async restore(version: number, options: CallOptions = {}): Promise<void> {
     this.#refuseCheckedOut('restore')
-    await this.#operations.restoreTable({ id: this.id, version }, options)
+    const call = parse(callShape, options, 'restore')
+    await this.#operations.restoreTable({ id: this.id, version }, call)
   }
 
   /** The same table at a version, or at the version a tag names now: never changes, refuses writes of rows. */
   async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table<R>> {
+    const call = parse(callShape, options, 'checkout')
     const version =
-      typeof versionOrTag === 'number' ? versionOrTag : await this.tags.version(versionOrTag, options)
-    await this.#operations.describeTableVersion({ id: this.id, version }, options)
+      typeof versionOrTag === 'number' ? versionOrTag : await this.tags.version(versionOrTag, call)
+    await this.#operations.describeTableVersion({ id: this.id, version }, call)
     return new Table<R>(this.#operations, this.id, { uuid: this.#uuid, version })
   }
 

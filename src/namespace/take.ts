@@ -6,9 +6,10 @@ import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
 import type { Schema } from '../arrow/types.js'
 import { assert, invalidInput, quote } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { CallOptions, Operations, Request } from '../protocol/calls.js'
+import { type CallOptions, callShape, type Operations, type Request } from '../protocol/calls.js'
+import { parse } from '../protocol/parse.js'
 import { readReply } from './arrow-rows.js'
-import { callOptions, type RowObject, type RowsOptions, rowObjects } from './row-objects.js'
+import { callOptions, type RowObject, type RowsOptions, rowObjects, rowsShape } from './row-objects.js'
 import { columnsField, selects } from './selection.js'
 
 /** What rows are taken of, and how: a query but for what says which rows. */
@@ -40,16 +41,19 @@ export class Take {
 
   /** What to return, as in `Search.select`, but for aggregates. */
   select(columns: readonly string[] | Readonly<Record<string, string>>): Take {
-    return this.#with(columnsField(columns))
+    return this.#with(columnsField('select', columns))
   }
 
   /** Adds `_rowid`. */
-  withRowId(): Take {
+  withRowId(): Take
+  withRowId(...given: readonly unknown[]): Take {
+    if (given.length > 0) throw invalidInput(`withRowId takes nothing, got ${quote(given[0])}`)
     return this.#with({ with_row_id: true })
   }
 
   /** The rows as objects; see `Table.takeRowIds` for their order. */
-  async toArray(options: RowsOptions = {}): Promise<RowObject[]> {
+  async toArray(given: RowsOptions = {}): Promise<RowObject[]> {
+    const options = parse(rowsShape, given, 'toArray')
     const call = callOptions(options)
     if (this.#numbers.length <= takenAtOnce) {
       const { page } = await takePage(this.#operations, this.#request, this.#column, this.#numbers, call)
@@ -63,7 +67,8 @@ export class Take {
   }
 
   /** The rows as a table of apache-arrow. */
-  async toArrow(options: CallOptions = {}): Promise<ArrowTable> {
+  async toArrow(given: CallOptions = {}): Promise<ArrowTable> {
+    const options = parse(callShape, given, 'toArrow')
     const batches: Batch[] = []
     let schema: Schema = { fields: [] }
     for await (const page of this.#pages(options)) {

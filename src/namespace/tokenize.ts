@@ -1,13 +1,14 @@
 /** How a text becomes terms, for those who wonder why it is found, or is not. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
-import type { CustomTokenizer, Token } from '../indexes/text/analysis/analyzer.js'
+import { type CustomTokenizer, type Token, tokenizerShape } from '../indexes/text/analysis/analyzer.js'
 import { checkTokenizers, isBuiltIn } from '../indexes/text/analysis/base-tokenizers.js'
 import { openAnalyzer } from '../indexes/text/analysis/open-analyzer.js'
 import { textKind } from '../indexes/text/kind.js'
-import type { CallOptions, Operations } from '../protocol/calls.js'
+import { type CallOptions, callFields, type Operations } from '../protocol/calls.js'
 import { type CreateIndexRequest, createIndexRequest } from '../protocol/index-shapes.js'
 import { parse } from '../protocol/parse.js'
-import { type TextIndexOptions, textFieldsOf } from './table-indexes.js'
+import { array, options } from '../protocol/shape.js'
+import { type TextIndexOptions, textFields, textFieldsOf } from './table-indexes.js'
 import { textDefinition } from './text-definition.js'
 
 export type { Token as TextToken } from '../indexes/text/analysis/analyzer.js'
@@ -27,13 +28,19 @@ export interface TokenizeColumnOptions extends CallOptions {
   readonly tokenizers?: readonly CustomTokenizer[]
 }
 
+const tokenizers = array(tokenizerShape)
+
+export const tokenizeShape = options<TokenizeOptions>()({ ...textFields, tokenizers })
+
+export const tokenizeColumnShape = options<TokenizeColumnOptions>()({ tokenizers, ...callFields })
+
 /**
  * The terms of a text in their order, with the defaults of an index of texts where nothing else is said, and where in the text they stand. What a
  * query looks for are the terms of its text. Throws code 13 for options that `createIndex` would refuse. A text is worked through at once, a
  * megabyte in the better part of a second.
  */
 export function tokenize(text: string, options: TokenizeOptions = {}): readonly Token[] {
-  const { tokenizers = [], ...said } = options
+  const { tokenizers = [], ...said } = parse(tokenizeShape, options, 'tokenize')
   return tokensOf(text, textFieldsOf(said), tokenizers)
 }
 

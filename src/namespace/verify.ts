@@ -1,7 +1,8 @@
 /** Checks of roots. Few processes ask for one: what does them is loaded for the first. */
 import { later } from '../later.js'
+import { parse } from '../protocol/parse.js'
 import type { Engine } from './engine.js'
-import type { Verification, VerifyOptions } from './verify/findings.js'
+import { type Verification, type VerifyOptions, verifyShape } from './verify/findings.js'
 
 const checks = later(() => import('./verify/verify.js'))
 
@@ -11,7 +12,7 @@ const checks = later(() => import('./verify/verify.js'))
  * root, 0 for one that a newer Sheaf wrote, and what the disk throws.
  */
 export async function verify(path: string, options: VerifyOptions = {}): Promise<Verification> {
-  const asked = { ...options }
+  const asked = parse(verifyShape, options, 'verify')
   const { verifyAt } = await checks()
   return verifyAt(path, asked)
 }

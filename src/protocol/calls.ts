@@ -2,9 +2,9 @@
 import { invalidInput, quote, unsupported } from '../errors.js'
 import { CallKey, canonicalJson, digestOf } from './call-key.js'
 import { type OperationEntry, type OperationName, operationNames, operations } from './operations.js'
-import { parse } from './parse.js'
-import type { Identity } from './request-fields.js'
-import type { Infer } from './shape.js'
+import { parse, parseKnown } from './parse.js'
+import { type Identity, identity, stringMap } from './request-fields.js'
+import { given, type Infer, integer, oneOf, optionFields, options, string } from './shape.js'
 
 type Table = typeof operations
 
@@ -57,17 +57,50 @@ export interface CallOptions {
   readonly dialect?: 'namespace' | 'lance' | undefined
 }
 
-/** For who can give an answer away in parts. */
-export interface StreamedCallOptions extends CallOptions {
+export const signalShape = given<AbortSignal>(
+  'an AbortSignal',
+  value => typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value,
+)
+
+export const callFields = optionFields<CallOptions>()({
+  signal: signalShape,
+  identity,
+  context: stringMap,
+  idempotencyKey: string('nonEmpty'),
+  table: string(),
+  maxMessageBytes: given<number>('a number of bytes > 0', value => typeof value === 'number' && value > 0),
+  dialect: oneOf('namespace', 'lance'),
+})
+
+export const callShape = options<CallOptions>()(callFields)
+
+/** For servers: who can give an answer away in parts, and knows of clients that are newer. */
+export interface ServerCallOptions extends CallOptions {
   /**
    * Bytes of an answer after which the rest of it may come as it is found (`ArrowReply.rest`). The bytes are only to be looked
    * at: they may be those the engine keeps. Default: it is gathered whole, as it always is by an engine elsewhere.
    */
   readonly streamAfter?: number | undefined
+  /** Names in the request that are not known are skipped, and added to this list. Default: they are refused. */
+  readonly skipped?: string[] | undefined
+}
+
+export const serverCallShape = options<ServerCallOptions>()({
+  streamAfter: integer(0),
+  skipped: given<string[]>('an array', Array.isArray),
+  ...callFields,
+})
+
+/** The normal form of a request. Throws InvalidInput. */
+export function parseRequest(name: OperationName, request: unknown, { skipped }: ServerCallOptions): object {
+  const { request: shape }: OperationEntry = operations[name]
+  return (
+    skipped === undefined ? parse(shape, request, name) : parseKnown(shape, request, name, skipped)
+  ) as object
 }
 
 /** What handlers are given: the options of the call, and its key. */
-export interface HandlerOptions extends StreamedCallOptions {
+export interface HandlerOptions extends ServerCallOptions {
   readonly callKey?: CallKey | undefined
 }
 
@@ -104,9 +137,9 @@ function bindHandler(name: OperationName, handler: AnyHandler | 'unsupported', c
   const entry: OperationEntry = operations[name]
   return async (request: unknown, ...rest: unknown[]): Promise<unknown> => {
     if (handler === 'unsupported') throw unsupported(`${name} is not supported yet`)
-    const parsed = parse(entry.request, request, name)
     const body = entry.body === 'arrow' ? [arrowBody(rest.shift(), name)] : []
-    const options = (rest[0] ?? {}) as CallOptions
+    const options = parse(serverCallShape, rest[0] ?? {}, name)
+    const parsed = parseRequest(name, request, options)
     options.signal?.throwIfAborted()
     return handler(context, parsed, ...body, handlerOptions(entry, name, parsed, options))
   }
@@ -121,8 +154,6 @@ function handlerOptions(
   const { idempotencyKey: key } = options
   const told = withCaller(options, request as Pick<CallOptions, 'identity' | 'context'>)
   if (key === undefined || entry.access === 'read') return told
-  if (typeof key !== 'string' || key === '')
-    throw invalidInput(`${name}: idempotencyKey must be a string that is not empty, got ${quote(key)}`)
   const { identity: _, context: __, ...content } = request as Record<string, unknown>
   const fingerprint = digestOf(canonicalJson([name, options.table, content]))
   return { ...told, callKey: new CallKey(key, fingerprint, entry.body === 'arrow') }

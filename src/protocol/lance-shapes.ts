@@ -1,6 +1,6 @@
 /** What LanceDB's clients ask of a table beyond the specification. */
 import { atVersion, onBranch, onTable } from './request-fields.js'
-import { array, json, nullable, object, optional, required, string } from './shape.js'
+import { array, boolean, json, nullable, object, optional, required, string, withoutEffect } from './shape.js'
 
 export const prewarmIndexRequest = object({
   ...onTable,
@@ -15,6 +15,16 @@ export const prewarmRequest = object({
 })
 
 export const lsmRequest = object({ ...onTable, ...onBranch, ...atVersion })
+
+export const lsmStatsRequest = object({
+  ...onTable,
+  ...onBranch,
+  ...atVersion,
+  include_generation_rows: withoutEffect(
+    boolean,
+    'Whether to count rows of generations. Without effect: there are none.',
+  ),
+})
 
 export const lsmWriteSpecReply = object({
   lsm_write_spec: required(nullable(json), 'null: rows are written to the table itself.'),

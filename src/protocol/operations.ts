@@ -15,6 +15,7 @@ import { cancelJobReply, describeJobReply, jobRequest, listJobsReply, listJobsRe
 import {
   lsmRequest,
   lsmStatsReply,
+  lsmStatsRequest,
   lsmWriteSpecReply,
   prewarmIndexRequest,
   prewarmRequest,
@@ -32,7 +33,7 @@ import {
   listTablesRequest,
   namespaceRequest,
 } from './namespace-shapes.js'
-import { explainRequest, queryRequest } from './query-shapes.js'
+import { analyzeRequest, explainRequest, queryRequest } from './query-shapes.js'
 import { tableRequest, transactionReply, versionReply } from './request-fields.js'
 import {
   countRequest,
@@ -128,6 +129,11 @@ export interface OperationEntry {
   /** The field that is the whole JSON body, of request and reply alike. */
   readonly bare?: string
   readonly request: Shape & ObjectShape
+  /**
+   * What becomes of fields and query parameters that are not known here, when the client may be newer than this server: `skipped`, and
+   * told to the log, where the worst is an answer to a simpler question; else `refused`. Other clients' are refused in any case.
+   */
+  readonly unknownNames: 'refused' | 'skipped'
   readonly reply: ReplyKind
   /** Shape of the reply; null for `arrow` and `empty`. */
   readonly response: Shape | null
@@ -140,10 +146,13 @@ const reads = {
   target: 'table',
   query: [],
   body: 'json',
+  unknownNames: 'skipped',
   reply: 'json',
   status: 200,
 } as const
-const writes = { ...reads, access: 'write' } as const
+const writes = { ...reads, access: 'write', unknownNames: 'refused' } as const
+/** What decides which rows is never skipped. */
+const queries = { ...reads, unknownNames: 'refused' } as const
 const lancedbReads = { ...reads, origin: 'lancedb' } as const
 const onJobs = { ...lancedbReads, target: 'none' } as const
 const pages = ['page_token', 'limit'] as const
@@ -308,6 +317,7 @@ export const operations = {
       'when_not_matched_by_source_delete_filt',
       'timeout',
       'use_index',
+      'use_lsm',
       'branch',
     ],
     body: 'arrow',
@@ -329,7 +339,7 @@ export const operations = {
     response: deleteReply,
   },
   countTableRows: {
-    ...reads,
+    ...queries,
     doc: 'Counts matching rows.',
     routes: ['POST /v1/table/{id}/count_rows', 'GET /v1/table/{id}/count_rows'],
     query: ['version', 'predicate', 'branch'],
@@ -340,7 +350,7 @@ export const operations = {
 
   // ---- queries
   queryTable: {
-    ...reads,
+    ...queries,
     doc: 'Searches by vector, full text and SQL filter.',
     routes: ['POST /v1/table/{id}/query'],
     request: queryRequest,
@@ -348,7 +358,7 @@ export const operations = {
     response: null,
   },
   explainTableQueryPlan: {
-    ...reads,
+    ...queries,
     doc: 'Explains how a query would run.',
     routes: ['POST /v1/table/{id}/explain_plan'],
     request: explainRequest,
@@ -356,10 +366,11 @@ export const operations = {
     response: string(),
   },
   analyzeTableQueryPlan: {
-    ...reads,
+    ...queries,
     doc: 'Runs a query and tells what each step did.',
     routes: ['POST /v1/table/{id}/analyze_plan'],
-    request: queryRequest,
+    query: ['distributed_metrics'],
+    request: analyzeRequest,
     reply: 'text',
     response: string(),
   },
@@ -620,6 +631,7 @@ export const operations = {
   cancelJob: {
     ...onJobs,
     access: 'write',
+    unknownNames: 'refused',
     doc: 'Stops a job; what has ended stays as it is.',
     routes: ['POST /v1/jobs/cancel'],
     request: jobRequest,
@@ -655,7 +667,7 @@ export const operations = {
     ...lancedbReads,
     doc: 'Returns null for a table that exists: there are no log-structured writes.',
     routes: ['POST /v1/table/{id}/get_lsm_stats'],
-    request: lsmRequest,
+    request: lsmStatsRequest,
     response: lsmStatsReply,
   },
 } as const satisfies Readonly<Record<string, OperationEntry>>

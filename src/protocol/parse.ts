@@ -1,16 +1,19 @@
 /**
  * Reads a value against a shape: a clean copy in normal form, or a SheafError that names place, expectation and actual value.
  *
- * - The copy shares nothing with the input, so a caller may reuse its buffers at once.
- * - Only own fields that a shape names are read; the name `__proto__` is refused where names are free.
+ * - The copy shares nothing with the input, so a caller may reuse its buffers at once. Only `given` values are kept as they are.
+ * - A name that the shape does not have is an error, which says the nearest name and all that there are. In objects of the wire a
+ *   name whose value is null is absent, known or not. The name `__proto__` is refused where names are free.
  * - Depth is bounded; a cyclic value is an error like any other that is nested too deeply.
  */
-import { invalidInput, nearestName, quote, type SheafError } from '../errors.js'
+import { isDeepStrictEqual } from 'node:util'
+import { cut, invalidInput, nearestName, quote, type SheafError, shortList } from '../errors.js'
 import { isRounded } from './json.js'
 import {
   type AcceptShape,
   type ArrayShape,
   type ChoiceShape,
+  type EitherShape,
   type EnumerationShape,
   type Field,
   type Fields,
@@ -20,12 +23,13 @@ import {
   number,
   type ObjectRules,
   type ObjectShape,
+  type OptionsShape,
   type RecordShape,
   type Shape,
   type StringShape,
   type TupleShape,
+  type VectorShape,
   type VectorValues,
-  vector,
 } from './shape.js'
 
 /** Levels of nesting; a full-text query takes three per operator. */
@@ -37,16 +41,29 @@ const maxDepth = 100
  * Throws InvalidInput, and whatever a string's own check throws.
  */
 export function parse<T>(shape: Shape<T>, value: unknown, label: string): T {
-  return read(shape, value, new Place(label)) as T
+  return read(shape, value, new Place(label, null)) as T
+}
+
+/** As `parse`, but skips names that the shape does not have, and adds the paths of the first 100 to `skipped`. */
+export function parseKnown<T>(shape: Shape<T>, value: unknown, label: string, skipped: string[]): T {
+  return read(shape, value, new Place(label, skipped)) as T
+}
+
+/** Throws InvalidInput, as `parse` does for a name that is none of `known`. */
+export function refuseName(name: string, known: readonly string[], label: string): never {
+  throw new Place(label, null).unknown(name, known, 'parameter')
 }
 
 /** Where the reader is, and how it says so. */
 class Place {
+  /** Paths of names that no shape has; null: they are errors. */
+  readonly skipped: string[] | null
   readonly #label: string
   readonly #keys: (string | number)[] = []
 
-  constructor(label: string) {
+  constructor(label: string, skipped: string[] | null) {
     this.#label = label
+    this.skipped = skipped
   }
 
   enter(key: string | number): void {
@@ -70,20 +87,33 @@ class Place {
     return this.error(`must be ${expectation(shape)}, got ${quote(value)}`)
   }
 
+  /** `kind`: what `name` is, `field` or `option`. */
+  unknown(name: string, known: readonly string[], kind: string): SheafError {
+    const near = nearestName(name, known)
+    const hint = near === undefined ? undefined : `did you mean ${near}?`
+    const message = `${this.#label}: ${this.pathTo(name)} is not a known ${kind}; known: ${shortList(known, 60)}`
+    return invalidInput(message, { hint })
+  }
+
+  pathTo(name: string): string {
+    return joined(this.#path(), name)
+  }
+
   toString(): string {
     const path = this.#path()
     return path === '' ? this.#label : `${this.#label}: ${path}`
   }
 
   #path(): string {
-    let path = ''
-    for (const key of this.#keys) {
-      if (typeof key === 'number') path += `[${key}]`
-      else if (!/^[\w$]+$/.test(key)) path += `[${quote(key)}]`
-      else path += path === '' ? key : `.${key}`
-    }
-    return path
+    return this.#keys.reduce<string>(joined, '')
   }
+}
+
+function joined(path: string, key: string | number): string {
+  if (typeof key === 'number') return `${path}[${key}]`
+  if (!/^[\w$]+$/.test(key)) return `${path}[${quote(key)}]`
+  const name = cut(key)
+  return path === '' ? name : `${path}.${name}`
 }
 
 function read(shape: Shape, value: unknown, place: Place): unknown {
@@ -101,7 +131,7 @@ function read(shape: Shape, value: unknown, place: Place): unknown {
     case 'enumeration':
       return readEnumeration(shape, value, place)
     case 'vector':
-      return readVector(value, place)
+      return readVector(shape, value, place)
     case 'array':
       return readArray(shape, value, place)
     case 'tuple':
@@ -120,11 +150,19 @@ function read(shape: Shape, value: unknown, place: Place): unknown {
       return read(shape.shape(), value, place)
     case 'json':
       return readJson(shape, value, place)
+    case 'options':
+      return readOptions(shape, value, place)
+    case 'either':
+      return readEither(shape, value, place)
+    case 'given':
+      if (!shape.is(value)) throw place.mismatch(shape, value)
+      return value
   }
 }
 
 function readAccepted(shape: AcceptShape, value: unknown, place: Place): unknown {
-  const converted = shape.convert(value)
+  const form = shape.other?.is(value) ? read(shape.other.shape, value, place) : value
+  const converted = shape.convert(form)
   return converted === undefined ? undefined : read(shape.shape, converted, place)
 }
 
@@ -152,8 +190,11 @@ function readEnumeration(shape: EnumerationShape, value: unknown, place: Place):
   if (typeof value !== 'string') throw place.mismatch(shape, value)
   if (shape.values.includes(value)) return value
   const word = plainWord(value)
-  for (const known of shape.values) if (plainWord(known) === word) return known
-  for (const [synonym, known] of Object.entries(shape.synonyms)) if (plainWord(synonym) === word) return known
+  if (!shape.exact) {
+    for (const known of shape.values) if (plainWord(known) === word) return known
+    for (const [synonym, known] of Object.entries(shape.synonyms))
+      if (plainWord(synonym) === word) return known
+  }
   const near = nearestName(value, shape.values)
   throw place.error(
     `must be ${expectation(shape)}, got ${quote(value)}`,
@@ -169,9 +210,9 @@ function plainWord(word: string): string {
     .toLowerCase()
 }
 
-function readVector(value: unknown, place: Place): VectorValues {
+function readVector(shape: VectorShape, value: unknown, place: Place): VectorValues {
   const copy = copyOfNumbers(value)
-  if (copy === undefined) throw place.mismatch(vector, value)
+  if (copy === undefined || copy.length < shape.min) throw place.mismatch(shape, value)
   for (let i = 0; i < copy.length; i++) {
     if (Number.isFinite(copy[i])) continue
     place.enter(i)
@@ -243,16 +284,21 @@ function readObject(shape: ObjectShape, value: unknown, place: Place): Record<st
   return result
 }
 
+/** The path to a field whose name the caller left out does not have it either. */
 function readChoice(shape: ChoiceShape, value: unknown, place: Place): Record<string, unknown> {
+  const bare = shape.bare?.(value)
+  if (bare !== undefined) return { [bare]: read(shape.fields[bare]!.shape, value, place) }
   if (!isObject(value)) throw place.mismatch(shape, value)
-  const given = Object.values(value).includes(null) ? withoutNulls(value) : value
-  const result = readFields(shape.fields, given, place, 'any')
+  const result = readFields(shape.fields, withoutEmpty(value), place, 'any')
   if (Object.keys(result).length !== 1) requireOne(Object.keys(shape.fields), result, place)
   return result
 }
 
-function withoutNulls(value: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null))
+/** The fields that are not null. Clients that write all fields write empty ones beside the one that they mean. */
+function withoutEmpty(value: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(value).filter(([, item]) => item !== null && item !== undefined)
+  const filled = entries.filter(([, item]) => !isEmpty(item))
+  return Object.fromEntries(filled.length === 0 ? entries : filled)
 }
 
 function readFields(
@@ -261,6 +307,7 @@ function readFields(
   place: Place,
   need: 'required' | 'any' = 'required',
 ): Record<string, unknown> {
+  checkNames(fields, value, place)
   const result: Record<string, unknown> = {}
   for (const name in fields) {
     const field = fields[name]!
@@ -272,9 +319,43 @@ function readFields(
     place.enter(given)
     const item = read(field.shape, value[given], place)
     place.leave()
-    if (item !== undefined) result[name] = item
+    if (field.also.length > 0) refuseContradiction(name, given, field, value, place)
+    if (item !== undefined && field.effect !== 'none') result[name] = item
   }
   return result
+}
+
+/** Where a field was given under two of its names, which is none of them. */
+function refuseContradiction(
+  name: string,
+  given: string,
+  field: Field,
+  value: Record<string, unknown>,
+  place: Place,
+): void {
+  for (const other of [name, ...field.also]) {
+    if (other === given || !isPresent(other, field, value)) continue
+    if (!isDeepStrictEqual(value[other], value[given]))
+      throw place.error(`must not have both ${given} and ${other} with different values: they mean the same`)
+  }
+}
+
+/** More of them tell no more. */
+const mostSkipped = 100
+
+function checkNames(fields: Fields, value: Record<string, unknown>, place: Place): void {
+  for (const name in value) {
+    if (Object.hasOwn(fields, name) || value[name] === null || value[name] === undefined) continue
+    const known = namesOf(fields)
+    if (known.includes(name)) continue
+    if (place.skipped === null) throw place.unknown(name, known, 'field')
+    if (place.skipped.length < mostSkipped) place.skipped.push(place.pathTo(name))
+  }
+}
+
+/** All names of fields, those that mean the same among them. */
+export function namesOf(fields: Fields): string[] {
+  return Object.entries(fields).flatMap(([name, { also }]) => [name, ...also])
 }
 
 /** The name under which a field was given, if it was. */
@@ -314,6 +395,51 @@ function requireOne(names: readonly string[], value: Record<string, unknown>, pl
   )
 }
 
+function readOptions(shape: OptionsShape, value: unknown, place: Place): object {
+  // Nothing that is made by the language or its platform: of a Promise or a Map no option would be found.
+  const tag = Object.prototype.toString.call(value)
+  if (tag !== '[object Object]') {
+    const isBuiltIn = typeof value === 'object' && value !== null && !Array.isArray(value)
+    throw place.error(`takes ${expectation(shape)}, got ${isBuiltIn ? tag : quote(value)}`)
+  }
+  const options = value as Record<string, unknown>
+  const { fields, needed, kept } = shape
+  if (!kept || isPlain(options)) refuseOthers(fields, options, place)
+  const result: Record<string, unknown> = {}
+  for (const name in fields) {
+    const item = options[name]
+    if (item === undefined) continue
+    place.enter(name)
+    result[name] = read(fields[name]!, item, place)
+    place.leave()
+  }
+  for (const name of needed) {
+    if (result[name] === undefined) throw place.error(`needs ${name}: ${expectation(fields[name]!)}`)
+  }
+  return kept ? options : result
+}
+
+/** Options may come by way of a prototype. */
+function refuseOthers(fields: OptionsShape['fields'], options: object, place: Place): void {
+  for (const name in options) {
+    if (Object.hasOwn(fields, name)) continue
+    if (Object.hasOwn(options, name) || !(name in Object.prototype))
+      throw place.unknown(name, Object.keys(fields), 'option')
+  }
+}
+
+function readEither(shape: EitherShape, value: unknown, place: Place): unknown {
+  const meant = shape.alternatives.find(({ is }) => is(value))
+  if (meant !== undefined) return read(meant.shape, value, place)
+  const known = shape.alternatives.flatMap(({ shape }) =>
+    shape.kind === 'options' ? Object.keys(shape.fields) : [],
+  )
+  const stray = isObject(value) ? Object.keys(value).find(name => !known.includes(name)) : undefined
+  throw stray === undefined || known.length === 0
+    ? place.mismatch(shape, value)
+    : place.unknown(stray, [...new Set(known)], 'option')
+}
+
 function readJson(shape: JsonShape, value: unknown, place: Place): unknown {
   if (Array.isArray(value)) return readArray(jsonArray, value, place)
   if (isObject(value) && isPlain(value)) return readRecord(jsonObject, value, place)
@@ -330,11 +456,18 @@ function readJson(shape: JsonShape, value: unknown, place: Place): unknown {
 const jsonArray: ArrayShape = { kind: 'array', item: json, min: 0, distinct: undefined }
 const jsonObject: RecordShape = { kind: 'record', value: json, maxLength: Number.POSITIVE_INFINITY }
 
+/** `[]` and `{}`. */
+function isEmpty(value: unknown): boolean {
+  if (Array.isArray(value) || ArrayBuffer.isView(value))
+    return (value as unknown as ArrayLike<unknown>).length === 0
+  return isObject(value) && Object.keys(value).length === 0
+}
+
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value)
 }
 
-/** Not a Date, a Map or the like, which would lose its content. */
+/** Not a Date, a Map or the like, and of no class of the caller's. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
@@ -361,7 +494,7 @@ export function expectation(shape: Shape): string {
     case 'enumeration':
       return `one of ${shape.values.join(', ')}`
     case 'vector':
-      return 'an array of numbers'
+      return shape.min === 0 ? 'an array of numbers' : 'a vector: an array of numbers that is not empty'
     case 'array':
       return shape.min === 0
         ? 'an array'
@@ -381,5 +514,11 @@ export function expectation(shape: Shape): string {
       return expectation(shape.shape())
     case 'json':
       return shape.demand === 'any' ? 'a JSON value' : 'an array or an object'
+    case 'options':
+      return `options in an object (${shortList(Object.keys(shape.fields), 60)})`
+    case 'either':
+      return shape.alternatives.map(({ shape }) => expectation(shape)).join(' or ')
+    case 'given':
+      return shape.what
   }
 }

@@ -51,7 +51,7 @@ export {
   tagNames,
 } from './page.js'
 export { type Parameters, type ParameterValue, readParameters, writeParameters } from './parameters.js'
-export { parse } from './parse.js'
+export { parse, parseKnown } from './parse.js'
 export type { Identity } from './request-fields.js'
 export type { Field, Fields, Infer, ObjectRules, ObjectShape, Shape, VectorValues } from './shape.js'
 export { unservedRoutes } from './unserved-routes.js'

@@ -2,7 +2,8 @@
  * Queries. Two families of clients spell vector, columns and full text differently; the normal forms are those of the
  * specification.
  */
-import { onBranch, onTable, sqlParameters, version } from './request-fields.js'
+import { formatId } from './identifiers.js'
+import { caller, namespaceId, onBranch, onTable, sqlParameters, version } from './request-fields.js'
 import {
   accept,
   array,
@@ -23,6 +24,7 @@ import {
   saturatingInteger,
   string,
   vector,
+  withoutEffect,
 } from './shape.js'
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {
@@ -33,37 +35,38 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
 
 const queryVector = accept(
   nullable(
-    choice({
-      single_vector: required(vector, 'One query vector.'),
-      multi_vector: required(
-        array(vector, { min: 1 }),
-        'Several: a batch of queries on a vector column, one query (max-sim) on a column of vector lists.',
-      ),
-    }),
+    choice(
+      {
+        single_vector: required(vector, 'One query vector.'),
+        multi_vector: required(
+          array(vector, { min: 1 }),
+          'Several: a batch of queries on a vector column, one query (max-sim) on a column of vector lists.',
+        ),
+      },
+      value => {
+        if (!isList(value)) return undefined
+        return typeof value[0] === 'number' ? 'single_vector' : 'multi_vector'
+      },
+    ),
   ),
   'a bare vector or array of vectors; null or an empty vector searches none',
   value => {
-    if (Array.isArray(value) || ArrayBuffer.isView(value)) {
-      const values = value as ArrayLike<unknown>
-      if (values.length === 0) return null
-      return typeof values[0] === 'number' ? { single_vector: value } : { multi_vector: value }
-    }
+    if (isList(value)) return value.length === 0 ? null : value
     if (!isPlainObject(value)) return value
-    const { single_vector: single, multi_vector: multi } = value
-    if (isAbsent(single) && isAbsent(multi))
-      return hasOnly(value, 'single_vector', 'multi_vector') ? undefined : value
-    if (isEmpty(single) && isAbsent(multi)) return null
-    if (isEmpty(multi) && isAbsent(single)) return null
-    return value
+    // Clients write an object of nothing where they have none, and both fields where they have one.
+    const given = Object.entries(value).filter(([, item]) => item !== null && item !== undefined)
+    return given.every(([name, item]) => isEmptyList(item) && /^(single|multi)_vector$/.test(name))
+      ? null
+      : value
   },
 )
 
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null
+function isList(value: unknown): value is ArrayLike<unknown> {
+  return Array.isArray(value) || ArrayBuffer.isView(value)
 }
 
-function isEmpty(value: unknown): boolean {
-  return (Array.isArray(value) || ArrayBuffer.isView(value)) && (value as ArrayLike<unknown>).length === 0
+function isEmptyList(value: unknown): boolean {
+  return isList(value) && value.length === 0
 }
 
 /** One vector or several; what `vector` holds unless it is null. */
@@ -72,25 +75,42 @@ export type QueryVector = NonNullable<Infer<typeof queryVector>>
 // ---- columns
 
 export const selection = accept(
-  choice({
-    column_names: required(array(string('nonEmpty'), { distinct: name => name }), 'Columns, in this order.'),
-    column_aliases: required(record(string('nonBlank')), 'SQL expressions by output name.'),
-  }),
+  choice(
+    {
+      column_names: required(
+        array(string('nonEmpty'), { distinct: name => name }),
+        'Columns, in this order.',
+      ),
+      column_aliases: required(record(string('nonBlank')), 'SQL expressions by output name.'),
+    },
+    value => {
+      if (Array.isArray(value)) return 'column_names'
+      return isPlainObject(value) && isAliases(value) ? 'column_aliases' : undefined
+    },
+  ),
   'a bare array of names or a bare object of expressions',
-  value => {
-    if (Array.isArray(value)) return { column_names: value }
-    if (!isPlainObject(value) || Object.keys(value).length === 0) return value
-    const { column_names: names, column_aliases: aliases } = value
-    if (Array.isArray(names) || isPlainObject(aliases)) return value
-    return isAbsent(names) && isAbsent(aliases) && hasOnly(value, 'column_names', 'column_aliases')
-      ? value
-      : { column_aliases: value }
-  },
+  // Both, and nothing in them: what clients write for all columns.
+  value => (isPlainObject(value) && isNothing(value.column_names, value.column_aliases) ? undefined : value),
 )
 export type Selection = Infer<typeof selection>
 
 function hasOnly(value: Record<string, unknown>, ...names: string[]): boolean {
   return Object.keys(value).every(name => names.includes(name))
+}
+
+/** Whether an object has no field of a selection as its type would be there: then its names are those of the columns. */
+function isAliases(value: Record<string, unknown>): boolean {
+  const { column_names: names, column_aliases: aliases } = value
+  if (Array.isArray(names) || isPlainObject(aliases) || Object.keys(value).length === 0) return false
+  return (
+    !hasOnly(value, 'column_names', 'column_aliases') ||
+    typeof names === 'string' ||
+    typeof aliases === 'string'
+  )
+}
+
+function isNothing(names: unknown, aliases: unknown): boolean {
+  return isEmptyList(names) && isPlainObject(aliases) && Object.keys(aliases).length === 0
 }
 
 // ---- full text
@@ -121,21 +141,38 @@ const phraseQuery = object({
 })
 export type PhraseQuery = Infer<typeof phraseQuery>
 
+/** How one client writes it: lists of the same length. */
+const parallelLists = object(
+  {
+    query: required(string(), 'Text to look for.'),
+    columns: required(array(string('nonEmpty'), { min: 1 }), 'Columns.'),
+    boost: optional(array(number), 'A factor for each column.'),
+  },
+  {
+    check: ({ columns, boost }) => {
+      const [some, factors] = [columns, boost ?? columns] as unknown[][]
+      return some!.length === factors!.length
+        ? undefined
+        : `has ${factors!.length} factors for ${some!.length} columns`
+    },
+  },
+)
+
 const multiMatchQuery = accept(
   object({ match_queries: required(array(matchQuery, { min: 1 }), 'The best of them counts.') }),
   'query, columns and boost as parallel lists',
   value => {
-    if (!isPlainObject(value) || 'match_queries' in value) return value
-    const { query, columns, boost } = value
-    if (typeof query !== 'string' || !Array.isArray(columns)) return value
+    if (!isPlainObject(value) || !('query' in value)) return value
+    const { query, columns, boost } = value as Infer<typeof parallelLists>
     return {
       match_queries: columns.map((column, i) => ({
         terms: query,
         column,
-        boost: Array.isArray(boost) ? boost[i] : undefined,
+        ...(boost !== undefined && { boost: boost[i] }),
       })),
     }
   },
+  { is: value => isPlainObject(value) && 'query' in value, shape: parallelLists },
 )
 
 interface FtsOperators {
@@ -183,14 +220,14 @@ const booleanQuery: Shape<BooleanQuery> = object({
   should: optional(array(ftsQuery), 'These raise the score; without `must` at least one matches.'),
 })
 
-const fullText = accept(
-  choice({
+const fullText = choice(
+  {
     string_query: required(
       object({
         query: required(string(), 'Text to look for.'),
         columns: optional(
           accept(array(string('nonEmpty')), 'an empty array for absent', value =>
-            isEmpty(value) ? undefined : value,
+            isEmptyList(value) ? undefined : value,
           ),
           'Columns; absent: all with a full-text index.',
         ),
@@ -198,11 +235,11 @@ const fullText = accept(
       'A plain text.',
     ),
     structured_query: required(object({ query: required(ftsQuery, 'The operators.') }), 'Operators.'),
-  }),
-  'query and columns without the name of the kind',
+  },
+  // Query and columns without the name of the kind.
   value => {
-    if (!isPlainObject(value) || !('query' in value)) return value
-    return typeof value.query === 'string' ? { string_query: value } : { structured_query: value }
+    if (!isPlainObject(value) || !('query' in value)) return undefined
+    return typeof value.query === 'string' ? 'string_query' : 'structured_query'
   },
 )
 export type FullText = Infer<typeof fullText>
@@ -317,6 +354,11 @@ const queryFields = {
     integer(0),
     'Fetch k times this many from a quantized index and rank them exactly.',
   ),
+  use_lsm: withoutEffect(boolean, 'Whether rows that wait in a log count. Without effect: none wait.'),
+  approx_mode: withoutEffect(
+    string(),
+    'How an index answers. Without effect: `nprobes`, `ef` and `refine_factor` say it here.',
+  ),
   bypass_vector_index: optional(boolean, 'Whether to search exactly; default false.'),
   fast_search: optional(boolean, 'Whether to skip rows no index covers; default false.'),
   require_index: optional(
@@ -335,9 +377,34 @@ const rules = {
 export const queryRequest = object({ ...onTable, ...onBranch, ...queryFields }, rules)
 export type QueryRequest = Infer<typeof queryRequest>
 
-export const explainRequest = object({
-  ...onTable,
-  ...onBranch,
-  query: required(object(queryFields, rules), 'The query to explain.'),
-  verbose: optional(boolean, 'Whether to tell more; default false.'),
-})
+export const analyzeRequest = object(
+  {
+    ...onTable,
+    ...onBranch,
+    ...queryFields,
+    distributed_metrics: withoutEffect(
+      boolean,
+      'Whether to tell of each worker. Without effect: one process does all the work.',
+    ),
+  },
+  rules,
+)
+
+export const explainRequest = object(
+  {
+    ...onTable,
+    ...onBranch,
+    query: required(
+      object({ ...caller, id: optional(namespaceId, 'The same table.'), ...onBranch, ...queryFields }, rules),
+      'The query to explain.',
+    ),
+    verbose: optional(boolean, 'Whether to tell more; default false.'),
+  },
+  {
+    check: ({ id, query }) => {
+      const { id: inner = [] } = query as { readonly id?: readonly string[] }
+      const isSame = inner.length === 0 || formatId(inner) === formatId(id as readonly string[])
+      return isSame ? undefined : 'names one table, and its query another'
+    },
+  },
+)

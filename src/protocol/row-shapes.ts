@@ -26,6 +26,7 @@ import {
   required,
   string,
   tuple,
+  withoutEffect,
 } from './shape.js'
 
 const rowCount = integer(0)
@@ -38,7 +39,10 @@ export const createTableRequest = object({
     'What to do when it exists: fail (default), keep it, replace its rows and schema.',
   ),
   ...properties,
-  storage_options: optional(stringMap, 'Options for the store; credentials in it are never kept.'),
+  storage_options: withoutEffect(
+    stringMap,
+    'Options for the store. Without effect: the data of the table is kept where the root is.',
+  ),
 })
 
 export const createTableReply = object({
@@ -100,7 +104,14 @@ export const mergeInsertRequest = object({
   ),
   when_not_matched_by_source_delete_filt: optional(string('nonBlank'), 'SQL: unmatched rows to delete.'),
   timeout: optional(duration, 'Longest time to try, such as `30s`.'),
-  use_index: optional(boolean, 'Whether an index may be used to match; default true.'),
+  use_index: withoutEffect(
+    boolean,
+    'Whether an index may be used to match. Without effect: the result is the same.',
+  ),
+  use_lsm: withoutEffect(
+    boolean,
+    'Whether rows may wait in a log. Without effect: they are merged before the reply.',
+  ),
 })
 
 export const mergeInsertReply = object({

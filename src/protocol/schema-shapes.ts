@@ -16,6 +16,7 @@ import {
   required,
   type Shape,
   string,
+  withoutEffect,
 } from './shape.js'
 
 /** Metadata of columns and schemas may be long: libraries keep descriptions of all columns in it. */
@@ -187,23 +188,33 @@ export const updateSchemaMetadataReply = object({
   ...transaction,
 })
 
+const byOneProcess = 'Without effect: one process does the work, and commits it at once.'
+
+/** How work is spread over machines that Sheaf does not use. */
+const ofWorkers = {
+  intra_applier_concurrency: withoutEffect(integer(1), `Tasks at once within an applier. ${byOneProcess}`),
+  task_size: withoutEffect(integer(1), `Rows per task. ${byOneProcess}`),
+  checkpoint_size: withoutEffect(integer(1), `Rows per checkpoint. ${byOneProcess}`),
+  min_checkpoint_size: withoutEffect(integer(1), `Fewest rows per checkpoint. ${byOneProcess}`),
+  max_checkpoint_size: withoutEffect(integer(1), `Most rows per checkpoint. ${byOneProcess}`),
+  batch_checkpoint_flush_interval_seconds: withoutEffect(
+    number,
+    `Seconds between checkpoints. ${byOneProcess}`,
+  ),
+  commit_granularity: withoutEffect(integer(1), `Fragments per commit. ${byOneProcess}`),
+  cluster: withoutEffect(string(), `Where to run. ${byOneProcess}`),
+  manifest: withoutEffect(string(), `Environment of the function. ${byOneProcess}`),
+}
+
 export const backfillColumnsRequest = object({
   ...onTable,
   ...onBranch,
   column: required(columnPath, 'Column to fill.'),
   where: optional(string('nonBlank'), 'SQL predicate: rows to fill; absent: all.'),
   read_version: optional(version, 'Version to read from; absent: the latest.'),
-  concurrency: optional(integer(1), 'Tasks at once.'),
-  intra_applier_concurrency: optional(integer(1), 'Tasks at once within an applier.'),
-  task_size: optional(integer(1), 'Rows per task.'),
-  num_frags: optional(integer(1), 'Fragments to fill.'),
-  checkpoint_size: optional(integer(1), 'Rows per checkpoint.'),
-  min_checkpoint_size: optional(integer(1), 'Fewest rows per checkpoint.'),
-  max_checkpoint_size: optional(integer(1), 'Most rows per checkpoint.'),
-  batch_checkpoint_flush_interval_seconds: optional(number, 'Seconds between checkpoints.'),
-  commit_granularity: optional(integer(1), 'Fragments per commit.'),
-  cluster: optional(string(), 'Where to run.'),
-  manifest: optional(string(), 'Environment of the function.'),
+  concurrency: optional(integer(1), 'Calls of an asynchronous function at once; default 4.'),
+  num_frags: optional(integer(1), 'Fragments to fill; refused: a job fills all of them.'),
+  ...ofWorkers,
 })
 
 export const jobReply = object({ job_id: required(string(), 'The job; a transaction id too.') })

@@ -41,10 +41,11 @@ export interface IntegerShape {
   readonly saturates: boolean
 }
 
-/** One of some words; case, underscores and surrounding quotes do not matter. */
+/** One of some words; case, underscores and surrounding quotes do not matter unless it is `exact`. */
 export interface EnumerationShape {
   readonly kind: 'enumeration'
   readonly values: readonly string[]
+  readonly exact: boolean
   /** Other words, and the value each stands for. */
   readonly synonyms: Readonly<Record<string, string>>
 }
@@ -52,6 +53,8 @@ export interface EnumerationShape {
 /** Finite numbers, checked in one typed loop. */
 export interface VectorShape {
   readonly kind: 'vector'
+  /** The fewest numbers. */
+  readonly min: number
 }
 
 export interface ArrayShape {
@@ -80,10 +83,12 @@ export interface ObjectShape<F extends Fields = Fields> {
   readonly rules: ObjectRules
 }
 
-/** An object with exactly one of these fields; `null` means absent. */
+/** An object with exactly one of these fields; `null` means absent, and so does an empty value beside one that is not. */
 export interface ChoiceShape<F extends Fields = Fields> {
   readonly kind: 'choice'
   readonly fields: F
+  /** The field that a value without the name of one is meant for; undefined: none, the value must be the object. */
+  readonly bare: ((value: unknown) => (keyof F & string) | undefined) | undefined
 }
 
 export interface NullableShape {
@@ -101,6 +106,8 @@ export interface AcceptShape {
   /** The other forms, for people; empty where they are not worth telling. */
   readonly forms: string
   readonly convert: (value: unknown) => unknown
+  /** An other form with fields of its own: it is read by its own shape before it is converted. */
+  readonly other: Alternative | undefined
 }
 
 /** A shape with a name; what makes recursion possible. */
@@ -114,6 +121,38 @@ export interface NamedShape {
 export interface JsonShape {
   readonly kind: 'json'
   readonly demand: 'any' | 'container'
+}
+
+/**
+ * The options of a call of the library, or an object that is part of them. Unlike in an object of the wire, null is a value like
+ * any other, and a name that is not known is refused whatever its value is.
+ */
+export interface OptionsShape {
+  readonly kind: 'options'
+  readonly fields: Readonly<Record<string, Shape>>
+  /** Names of fields that must be there. */
+  readonly needed: readonly string[]
+  /** Whether the object itself is handed on, because it has methods; one that is made by a class may have more names. */
+  readonly kept: boolean
+}
+
+/** One of several shapes: the first one that `is` says a value is meant for. */
+export interface EitherShape {
+  readonly kind: 'either'
+  readonly alternatives: readonly Alternative[]
+}
+
+export interface Alternative {
+  readonly is: (value: unknown) => boolean
+  readonly shape: Shape
+}
+
+/** What is kept as it is, like a function, or an object with methods. */
+export interface GivenShape {
+  readonly kind: 'given'
+  /** As the end of the sentence "must be ...". */
+  readonly what: string
+  readonly is: (value: unknown) => boolean
 }
 
 export type Shape<T = unknown> = Typed<T> &
@@ -133,6 +172,9 @@ export type Shape<T = unknown> = Typed<T> &
     | AcceptShape
     | NamedShape
     | JsonShape
+    | OptionsShape
+    | EitherShape
+    | GivenShape
   )
 
 /** A field of an object. Where it is optional, `null` means absent. */
@@ -142,6 +184,8 @@ export interface Field<T = unknown, R extends boolean = boolean> {
   readonly doc: string
   /** Other names: of a request, accepted too; of a reply, sent too. */
   readonly also: readonly string[]
+  /** `none`: clients send it, it is checked, and it changes nothing here, for the reason that `doc` gives. */
+  readonly effect: 'served' | 'none'
 }
 
 export type Fields = Readonly<Record<string, Field>>
@@ -188,7 +232,10 @@ export const container: Shape<readonly unknown[] | Readonly<Record<string, unkno
   demand: 'container',
 }
 
-export const vector: Shape<VectorValues> = { kind: 'vector' }
+export const vector: Shape<VectorValues> = { kind: 'vector', min: 0 }
+
+/** Of one number or more. */
+export const filledVector: Shape<VectorValues> = { kind: 'vector', min: 1 }
 
 /** An integer in `min .. max`; without `max`, up to 2^53 - 1, beyond which a double no longer tells integers apart. */
 export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Shape<number> {
@@ -204,7 +251,12 @@ export function enumeration<const V extends string>(
   values: readonly V[],
   synonyms: Readonly<Record<string, V>> = {},
 ): Shape<V> {
-  return { kind: 'enumeration', values, synonyms }
+  return { kind: 'enumeration', values, synonyms, exact: false }
+}
+
+/** One of these words exactly, as options of the library have it. */
+export function oneOf<const V extends string>(...values: readonly V[]): Shape<V> {
+  return { kind: 'enumeration', values, synonyms: {}, exact: true }
 }
 
 export function array<T>(
@@ -229,16 +281,24 @@ export function object<F extends Fields>(
   return { kind: 'object', fields, rules }
 }
 
-export function choice<F extends Fields>(fields: F): Shape<ExactlyOne<{ [K in keyof F]: FieldType<F[K]> }>> {
-  return { kind: 'choice', fields }
+export function choice<F extends Fields>(
+  fields: F,
+  bare?: (value: unknown) => (keyof F & string) | undefined,
+): Shape<ExactlyOne<{ [K in keyof F]: FieldType<F[K]> }>> {
+  return { kind: 'choice', fields, bare }
 }
 
 export function nullable<T>(shape: Shape<T>): Shape<T | null> {
   return { kind: 'nullable', shape }
 }
 
-export function accept<T>(shape: Shape<T>, forms: string, convert: (value: unknown) => unknown): Shape<T> {
-  return { kind: 'accept', shape, forms, convert }
+export function accept<T>(
+  shape: Shape<T>,
+  forms: string,
+  convert: (value: unknown) => unknown,
+  other?: Alternative,
+): Shape<T> {
+  return { kind: 'accept', shape, forms, convert, other }
 }
 
 export function named<T>(name: string, shape: () => Shape<T>): Shape<T> {
@@ -246,9 +306,73 @@ export function named<T>(name: string, shape: () => Shape<T>): Shape<T> {
 }
 
 export function required<T>(shape: Shape<T>, doc: string, also: readonly string[] = []): Field<T, true> {
-  return { shape, required: true, doc, also }
+  return { shape, required: true, doc, also, effect: 'served' }
 }
 
 export function optional<T>(shape: Shape<T>, doc: string, also: readonly string[] = []): Field<T, false> {
-  return { shape, required: false, doc, also }
+  return { shape, required: false, doc, also, effect: 'served' }
+}
+
+/** A field of a request that changes nothing here; `doc` says what it is and why. */
+export function withoutEffect<T>(shape: Shape<T>, doc: string): Field<T, false> {
+  return { shape, required: false, doc, also: [], effect: 'none' }
+}
+
+// ---- options of the library
+
+/** Keys of `T` that must be there. */
+type NeededKeys<T> = { [K in keyof T]-?: object extends Pick<T, K> ? never : K }[keyof T]
+
+/** A shape for each key of `T`, for no value that the key does not allow. */
+type ShapesOf<T> = { readonly [K in keyof T]-?: Shape<Exclude<T[K], undefined>> }
+
+/** `F` where it has no key that `T` lacks, and each shape allows every value that the key does; else a type that no value has. */
+type Exactly<T, F> = {
+  readonly [K in keyof F]: K extends keyof T
+    ? [Exclude<T[K], undefined>] extends [Infer<F[K]>]
+      ? F[K]
+      : never
+    : never
+}
+
+/**
+ * Declares the options of `T`: `options<AddOptions>()({ mode: ... })`. What the type allows and what the shapes allow is the same, or
+ * it does not compile.
+ */
+export function options<T extends object>(): <F extends ShapesOf<T>>(
+  fields: F & Exactly<T, F>,
+  ...needed: [NeededKeys<T>] extends [never] ? [] : [needed: Readonly<Record<NeededKeys<T>, true>>]
+) => Typed<T> & OptionsShape {
+  return (fields, ...[needed = {}]) => ({ kind: 'options', fields, needed: Object.keys(needed), kept: false })
+}
+
+/** The fields of options that others include: with them in a literal, `options` checks all together. */
+export function optionFields<T extends object>(): <F extends ShapesOf<T>>(fields: F & Exactly<T, F>) => F {
+  return fields => fields
+}
+
+/** An object with methods, like a tokenizer: it is checked, and handed on as it is. */
+export function kept<T>(shape: Typed<T> & OptionsShape): Typed<T> & OptionsShape {
+  return { ...shape, kept: true }
+}
+
+/** Options that have one of these names are meant by a value with it. */
+export function having(names: readonly string[], shape: Shape): Alternative {
+  return {
+    is: value => typeof value === 'object' && value !== null && names.some(name => name in value),
+    shape,
+  }
+}
+
+export function either<T>(...alternatives: readonly Alternative[]): Shape<T> {
+  return { kind: 'either', alternatives }
+}
+
+export function given<T>(what: string, is: (value: unknown) => boolean): Shape<T> {
+  return { kind: 'given', what, is }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: functions of any type
+export function callback<T extends (...args: any[]) => unknown>(): Shape<T> {
+  return given('a function', value => typeof value === 'function')
 }

@@ -15,7 +15,17 @@ import {
   version,
 } from './request-fields.js'
 import { schema } from './schema-shapes.js'
-import { array, boolean, enumeration, integer, object, optional, required, string } from './shape.js'
+import {
+  array,
+  boolean,
+  enumeration,
+  integer,
+  object,
+  optional,
+  required,
+  string,
+  withoutEffect,
+} from './shape.js'
 
 export const registerRequest = object({
   ...caller,
@@ -42,8 +52,14 @@ export const describeRequest = object(
     tag: optional(string('nonEmpty'), 'Tag whose version to look at.'),
     with_table_uri: optional(boolean, 'Whether to return `table_uri`; default false.'),
     load_detailed_metadata: optional(boolean, 'Whether version, schema and statistics are needed.'),
-    check_declared: optional(boolean, 'Whether `is_only_declared` is needed.'),
-    vend_credentials: optional(boolean, 'Whether to hand out credentials for the location.'),
+    check_declared: withoutEffect(
+      boolean,
+      'Whether `is_only_declared` is needed. Without effect: it is always told.',
+    ),
+    vend_credentials: withoutEffect(
+      boolean,
+      'Whether to hand out credentials for the location. Without effect: it needs none.',
+    ),
   },
   {
     apart: [

@@ -26,6 +26,7 @@ import {
   record,
   required,
   string,
+  withoutEffect,
 } from './shape.js'
 
 const versionRecord = object({
@@ -118,7 +119,10 @@ export const declareRequest = object({
   ...caller,
   id: required(newId, 'Path of the new table; its namespace must exist.'),
   location: optional(string('nonEmpty'), 'Where its data will lie; absent: the engine chooses.'),
-  vend_credentials: optional(boolean, 'Whether to hand out credentials for the location.'),
+  vend_credentials: withoutEffect(
+    boolean,
+    'Whether to hand out credentials for the location. Without effect: it needs none.',
+  ),
   ...properties,
 })
 

@@ -16,7 +16,7 @@ import {
   parseId,
 } from './identifiers.js'
 import type { OperationEntry } from './operations.js'
-import { parse } from './parse.js'
+import { parseKnown, refuseName } from './parse.js'
 import type { Shape } from './shape.js'
 
 /** The parts of an HTTP request. */
@@ -28,8 +28,16 @@ export interface WireParts {
   readonly body: unknown
 }
 
-/** The request in those parts, not yet validated. Throws InvalidInput where they are malformed or contradict each other. */
-export function readRequest(entry: OperationEntry, parts: WireParts): Record<string, unknown> {
+/**
+ * The request in those parts, not yet validated. Throws InvalidInput where they are malformed or contradict each other, and for
+ * a query parameter that the operation does not have; with `skipped`, those are added to that instead.
+ */
+export function readRequest(
+  entry: OperationEntry,
+  parts: WireParts,
+  skipped?: string[],
+): Record<string, unknown> {
+  checkParameters(entry, parts.query, skipped)
   const request = { ...bodyFields(entry, parts.body) }
   for (const name of entry.query) {
     const texts = parts.query.getAll(name)
@@ -41,6 +49,15 @@ export function readRequest(entry: OperationEntry, parts: WireParts): Record<str
   const index = parts.segments.index_name
   if (index !== undefined) request.index_name = agreeOnIndex(decodeSegment(index), request.index_name)
   return request
+}
+
+/** Clients send the delimiter with every request, needed or not. */
+function checkParameters(entry: OperationEntry, query: URLSearchParams, skipped?: string[]): void {
+  for (const name of query.keys()) {
+    if (name === 'delimiter' || entry.query.includes(name)) continue
+    if (skipped === undefined) refuseName(name, [...entry.query, 'delimiter'], 'the query of the URL')
+    skipped.push(`?${name}`)
+  }
 }
 
 function bodyFields(entry: OperationEntry, body: unknown): Record<string, unknown> {
@@ -59,6 +76,8 @@ function readId(entry: OperationEntry, parts: WireParts, fromBody: unknown): unk
   if (entry.target === 'transaction' || fromBody === undefined || fromBody === null)
     return parseId(path, delimiter)
   const isPath = Array.isArray(fromBody) && fromBody.every(name => typeof name === 'string')
+  // Clients that write all fields write an empty one beside the path.
+  if (isPath && fromBody.length === 0) return parseId(path, delimiter)
   return isPath ? agreeOnId(path, fromBody, delimiter) : fromBody
 }
 
@@ -163,9 +182,7 @@ export function writeReply(entry: OperationEntry, reply: unknown): unknown {
 /** The reply in a JSON body; a body that is not one is InvalidInput. */
 export function readReply(entry: OperationEntry, body: unknown, name: string): unknown {
   if (entry.response === null) return undefined
-  return parse(
-    entry.response,
-    entry.bare === undefined ? body : { [entry.bare]: body },
-    `the reply of ${name}`,
-  )
+  const reply = entry.bare === undefined ? body : { [entry.bare]: body }
+  // A newer server may tell more.
+  return parseKnown(entry.response, reply, `the reply of ${name}`, [])
 }

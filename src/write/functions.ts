@@ -1,5 +1,6 @@
 import { invalidInput, quote } from '../errors.js'
 import type { CallOptions } from '../protocol/calls.js'
+import { callback, either, integer, kept, options, type Shape, string } from '../protocol/shape.js'
 
 /** The input columns of a row by their paths; values as `Search.toArray` gives them. */
 export type FunctionInput = Readonly<Record<string, unknown>>
@@ -41,21 +42,42 @@ export interface BatchFunction extends NamedFunction {
 /** The same row must get the same value: rows are computed again when a commit loses its race. */
 export type ColumnFunction = RowFunction | BatchFunction
 
-/** Throws code 13 for what is no list of functions. */
+export const functionShape = either<ColumnFunction>(
+  {
+    is: value => typeof value === 'object' && value !== null && 'batch' in value && value.batch !== undefined,
+    shape: kept(
+      options<BatchFunction>()(
+        {
+          name: string('nonEmpty'),
+          version: string(),
+          batch: integer(1),
+          call: callback<BatchFunction['call']>(),
+        },
+        { name: true, batch: true, call: true },
+      ),
+    ),
+  },
+  {
+    is: () => true,
+    shape: kept(
+      options<RowFunction>()(
+        {
+          name: string('nonEmpty'),
+          version: string(),
+          batch: integer(1) as Shape<never>,
+          call: callback<RowFunction['call']>(),
+        },
+        { name: true, call: true },
+      ),
+    ),
+  },
+)
+
+/** Throws code 13 where two have one name. */
 export function checkFunctions(functions: readonly ColumnFunction[]): readonly ColumnFunction[] {
-  if (!Array.isArray(functions)) throw invalidInput(`functions must be an array, got ${quote(functions)}`)
   const seen = new Set<string>()
-  for (const each of functions as readonly Partial<ColumnFunction>[]) {
-    const { name, version, batch, call } = each ?? {}
-    if (typeof name !== 'string' || name === '') throw invalidInput(`a function has the name ${quote(name)}`)
-    if (version !== undefined && typeof version !== 'string') {
-      throw invalidInput(`version of function ${quote(name)} must be a text, got ${quote(version)}`)
-    }
-    if (batch !== undefined && !(Number.isInteger(batch) && batch > 0)) {
-      throw invalidInput(`batch of function ${quote(name)} must be a whole number > 0, got ${quote(batch)}`)
-    }
-    if (typeof call !== 'function') throw invalidInput(`call of function ${quote(name)} must be a function`)
-    const key = functionKey({ name, ...(version !== undefined && { version }) })
+  for (const each of functions) {
+    const key = functionKey(each)
     if (seen.has(key)) throw invalidInput(`two functions are named ${quote(key)}`)
     seen.add(key)
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import { connect } from '../../src/index.js'
-import type { ArrowReply, Request, StreamedCallOptions } from '../../src/protocol/calls.js'
+import type { ArrowReply, Request, ServerCallOptions } from '../../src/protocol/calls.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { WrappedStore } from '../support/stores.js'
 
@@ -60,7 +60,7 @@ test('A-076 an answer in parts has the bytes of the whole', async () => {
     fc.asyncProperty(query, streamAfter, async (fields, after) => {
       const request = { id: ['t'], ...fields }
       const whole = await ns.operations.queryTable(request)
-      const options: StreamedCallOptions = { streamAfter: after }
+      const options: ServerCallOptions = { streamAfter: after }
       const parts = await ns.operations.queryTable(request, options)
       if (parts.rest !== undefined) inParts++
       expect(whole.rest).toBeUndefined()
@@ -73,7 +73,7 @@ test('A-076 an answer in parts has the bytes of the whole', async () => {
 })
 
 const all: Request<'queryTable'> = { id: ['t'], vector: null, k: Number.MAX_SAFE_INTEGER }
-const atOnce: StreamedCallOptions = { streamAfter: 0 }
+const atOnce: ServerCallOptions = { streamAfter: 0 }
 
 test('what has dictionaries, groups or an order is whole, however large', async () => {
   const ns = await connect('memory://')
@@ -144,7 +144,7 @@ test('a rest that cannot be read, or that nobody wants any more, says so', async
   const given = await ns.operations.queryTable(all, {
     ...atOnce,
     signal: controller.signal,
-  } as StreamedCallOptions)
+  } as ServerCallOptions)
   const failing = await ns.operations.queryTable(all, atOnce)
   controller.abort(new Error('enough'))
   await expect(bytesOf(given)).rejects.toThrow('enough')

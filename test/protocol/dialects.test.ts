@@ -11,7 +11,7 @@ interface Sent {
 
 function understood(name: OperationName, { query = '', body }: Sent): unknown {
   const entry: OperationEntry = operations[name]
-  const segments = { id: 't', index_name: 'i' }
+  const segments = { id: 't', ...('index_name' in entry.request.fields && { index_name: 'i' }) }
   return parse(entry.request, readRequest(entry, { segments, query: new URLSearchParams(query), body }), name)
 }
 

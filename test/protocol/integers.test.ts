@@ -43,8 +43,10 @@ function placesIn(shape: Shape, depth = 2): Place[] {
 }
 
 function placesInFields(fields: Fields, depth: number, others: object): Place[] {
-  return Object.entries(fields).flatMap(([name, { shape }]) =>
-    placesIn(shape, depth).map(place => within(place, name, value => ({ ...others, [name]: value }))),
+  return Object.entries(fields).flatMap(([name, { shape, effect }]) =>
+    effect === 'none'
+      ? []
+      : placesIn(shape, depth).map(place => within(place, name, value => ({ ...others, [name]: value }))),
   )
 }
 
@@ -66,7 +68,10 @@ function arrived(name: (typeof operationNames)[number], place: Place, text: stri
   const { id: _, ...fields } = place.around('@') as Record<string, unknown>
   const json = JSON.stringify(entry.bare === undefined ? fields : fields[entry.bare]).replace('"@"', text)
   const parts = {
-    segments: { id: 'x', index_name: String(fields.index_name ?? 'i') },
+    segments: {
+      id: 'x',
+      ...('index_name' in entry.request.fields && { index_name: String(fields.index_name ?? 'i') }),
+    },
     query: new URLSearchParams(inQuery ? { [field!]: text } : {}),
     body: inQuery ? undefined : readJson(Buffer.from(json), 1 << 20),
   }

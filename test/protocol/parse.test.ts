@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SheafError } from '../../src/errors.js'
-import { expectation, parse } from '../../src/protocol/parse.js'
+import { expectation, parse, parseKnown } from '../../src/protocol/parse.js'
 import {
   accept,
   array,
@@ -98,17 +98,30 @@ describe('messages name place, expectation and actual value', () => {
 })
 
 describe('the normal form', () => {
-  test('A-025 unknown fields are dropped', () => {
-    expect(parse(point, { x: 1, z: 2 }, 'plot')).toStrictEqual({ x: 1 })
+  test('unknown fields are refused, and skipped only by who asks for that', () => {
+    expect(message(point, { x: 1, z: 2 })).toBe('plot: z is not a known field; known: x, y, why, tags')
+    const skipped: string[] = []
+    const value = { p: { x: 1, z: 2, 'a b': 3 }, q: null }
+    expect(parseKnown(object({ p: required(point, '') }), value, 'plot', skipped)).toStrictEqual({
+      p: { x: 1 },
+    })
+    expect(skipped).toEqual(['p.z', 'p["a b"]'])
+  })
+
+  test('an unknown field whose value is null is absent', () => {
+    expect(parse(point, { x: 1, z: null, w: undefined }, 'plot')).toStrictEqual({ x: 1 })
   })
 
   test('null and undefined mean absent where a field is optional', () => {
     expect(parse(point, { x: 1, y: null, tags: undefined }, 'plot')).toStrictEqual({ x: 1 })
   })
 
-  test('an alias ends up under the name, and the name wins over the alias', () => {
+  test('an alias ends up under the name, and must not contradict it', () => {
     expect(parse(point, { x: 1, why: 2 }, 'plot')).toStrictEqual({ x: 1, y: 2 })
-    expect(parse(point, { x: 1, y: 3, why: 2 }, 'plot')).toStrictEqual({ x: 1, y: 3 })
+    expect(parse(point, { x: 1, y: 2, why: 2 }, 'plot')).toStrictEqual({ x: 1, y: 2 })
+    expect(message(point, { x: 1, y: 3, why: 2 })).toBe(
+      'plot must not have both y and why with different values: they mean the same',
+    )
     expect(parse(point, { x: 1, y: null, why: 2 }, 'plot')).toStrictEqual({ x: 1, y: 2 })
   })
 
@@ -197,7 +210,7 @@ describe('hostile input', () => {
 
   test('__proto__ reaches no prototype', () => {
     const value = JSON.parse('{"x": 1, "__proto__": {"y": 5}}')
-    expect(parse(point, value, 'plot')).toStrictEqual({ x: 1 })
+    expect(message(point, value)).toContain('plot: __proto__ is not a known field')
     const named_ = JSON.parse('{"__proto__": {"polluted": true}}')
     expect(message(json, named_)).toBe('plot: __proto__ must not be a name')
     expect(message(record(json), named_)).toBe('plot: __proto__ must not be a name')

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import type { Request } from '../../src/protocol/calls.js'
-import { type OperationName, operations } from '../../src/protocol/operations.js'
+import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
 import { parse } from '../../src/protocol/parse.js'
 import { durationMs } from '../../src/protocol/row-shapes.js'
 import type { Shape } from '../../src/protocol/shape.js'
 
 function request<N extends OperationName>(name: N, fields: Record<string, unknown>): Request<N> {
-  return parse(operations[name].request as Shape, { id: ['t'], ...fields }, name) as Request<N>
+  const { request }: OperationEntry = operations[name]
+  const id = 'id' in request.fields ? { id: ['t'] } : {}
+  return parse(request as Shape, { ...id, ...fields }, name) as Request<N>
 }
 
 function refusal(name: OperationName, fields: Record<string, unknown>): string {

@@ -114,7 +114,7 @@ describe('reading a request', () => {
 
   test('the requests of a merge and a create travel in the query', () => {
     const merge =
-      'on=id&on=cat&when_matched_update_all=true&when_not_matched_by_source_delete=false&timeout=30s&use_lsm=1'
+      'on=id&on=cat&when_matched_update_all=true&when_not_matched_by_source_delete=false&timeout=30s'
     expect(read('mergeInsertIntoTable', { path: { id: 't' }, query: merge })).toStrictEqual({
       id: ['t'],
       on: ['id', 'cat'],

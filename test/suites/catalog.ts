@@ -16,7 +16,7 @@ import { type OperationEntry, operations as table } from '../../src/protocol/ope
 import { parse } from '../../src/protocol/parse.js'
 import type { Door, OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
-import { commitPast, folderOf, manifestOf, stage } from '../support/lance.js'
+import { commitPast, folderOf, manifestOf, requestOf, type Staged, stage } from '../support/lance.js'
 import { observed, transactionsIn } from '../support/observed.js'
 
 type Version = Reply<'describeTableVersion'>['version']
@@ -304,7 +304,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(versions[2]!.manifest_path).toBe(`${location}/_versions/18446744073709551610.manifest`)
         expect(await ops.describeTable({ id: ['t'] })).toMatchObject({ version: 5, is_only_declared: false })
         const next = await stage(opened.store, location, 6)
-        expect((await ops.createTableVersion({ id: ['t'], ...next })).version.version).toBe(6)
+        expect((await ops.createTableVersion({ id: ['t'], ...requestOf(next) })).version.version).toBe(6)
         expect(await failure(ops.countTableRows({ id: ['t'] }))).toMatchObject(unsupported)
       })
 
@@ -523,7 +523,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         await ns.createTable('rows', rows)
         expect(await failure(pointTo('rows', 2))).toMatchObject(unsupported)
         const staged = await stage(opened.store, await locationOf('rows'), 2)
-        const call = ops.createTableVersion({ id: ['rows'], ...staged })
+        const call = ops.createTableVersion({ id: ['rows'], ...requestOf(staged) })
         expect(await failure(call)).toMatchObject(unsupported)
         expect(await versionsOf('rows')).toEqual([1])
       })
@@ -568,7 +568,10 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         location = await declare('t')
       })
       const create = (staged: object) =>
-        ops.createTableVersion({ id: ['t'], ...staged } as unknown as Request<'createTableVersion'>)
+        ops.createTableVersion({
+          id: ['t'],
+          ...requestOf(staged as Staged),
+        } as unknown as Request<'createTableVersion'>)
       const read = (key: string) => opened.store.get(key)
 
       test('A-127 S6 the staged manifest gets its final name, and the answer says it', async () => {
@@ -865,13 +868,18 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
 
         const location = await declare('lance')
         for (const version of [1, 2, 3]) {
-          await ops.createTableVersion({ id: ['lance'], ...(await stage(opened.store, location, version)) })
+          await ops.createTableVersion({
+            id: ['lance'],
+            ...requestOf(await stage(opened.store, location, version)),
+          })
         }
         expect(await remove('lance', [0, -1])).toMatchObject({ deleted_count: 2 })
         expect(await versionsOf('lance')).toEqual([3])
-        await ops.createTableVersion({ id: ['lance'], ...(await stage(opened.store, location, 4)) })
+        await ops.createTableVersion({ id: ['lance'], ...requestOf(await stage(opened.store, location, 4)) })
         const old = await stage(opened.store, location, 2)
-        expect(await failure(ops.createTableVersion({ id: ['lance'], ...old }))).toMatchObject(conflict)
+        expect(await failure(ops.createTableVersion({ id: ['lance'], ...requestOf(old) }))).toMatchObject(
+          conflict,
+        )
       })
 
       test('A-156 a tag keeps its version, and the error names the tags', async () => {
@@ -1141,7 +1149,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
             staged.push({ id: [id], ...(await stage(opened.store, location, version)) })
           }
         }
-        const { versions } = await ops.batchCreateTableVersions({ entries: staged })
+        const { versions } = await ops.batchCreateTableVersions({ entries: staged.map(requestOf) })
         expect(numbersOf(versions)).toEqual([1, 2, 1, 2])
         for (const { final, bytes } of staged) expect(await opened.store.get(final)).toEqual(bytes)
         expect(await versionsOf('b')).toEqual([1, 2])
@@ -1150,7 +1158,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
       test('S6 a batch whose writer died before the final names leaves versions that can all be read', async () => {
         const location = await locationOf('a')
         const staged = [await stage(opened.store, location, 1), await stage(opened.store, location, 2)]
-        await ops.batchCreateTableVersions({ entries: staged.map(one => ({ id: ['a'], ...one })) })
+        await ops.batchCreateTableVersions({ entries: staged.map(one => ({ id: ['a'], ...requestOf(one) })) })
         for (const { final, key, bytes } of staged) {
           await opened.store.delete(final)
           await opened.store.put(key, bytes)

@@ -6,7 +6,7 @@ import type { BlobStore } from '../../src/storage/blob-store.js'
 import { forceCheckpoint } from '../support/checkpoints.js'
 import type { Door, OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
-import { stage } from '../support/lance.js'
+import { requestOf, stage } from '../support/lance.js'
 import { samples, written } from './idempotency.js'
 
 const idsOf = async (table: Table) => (await table.search().select(['id']).toArray()).map(row => row.id)
@@ -27,7 +27,7 @@ async function fill({ ns, store }: OpenedRoot): Promise<void> {
   for (const version of [1, 2]) {
     await ns.operations.createTableVersion({
       id: ['lance'],
-      ...(await stage(store, location, version)),
+      ...requestOf(await stage(store, location, version)),
     })
   }
   await ns.operations.declareTable({ id: ['declared'] })
@@ -109,7 +109,7 @@ export function snapshotsSuite({ name, isLocal, open }: Door): void {
         await through.createTable('moved', [{ id: 8 }])
         const { location } = await ops.deregisterTable({ id: ['lance'] })
         await ops.registerTable({ id: ['n', 'lance'], location, properties: { p: 'q' } })
-        await ops.createTableVersion({ id: ['n', 'lance'], ...(await stage(store, location, 3)) })
+        await ops.createTableVersion({ id: ['n', 'lance'], ...requestOf(await stage(store, location, 3)) })
         await ops.dropTable({ id: ['declared'] })
         await ops.declareTable({ id: ['declared'] })
         await ops.createTableVersion({ id: ['declared'], version: 1, manifest_path: 'new' })

@@ -34,6 +34,12 @@ export async function stage(
   return { version, manifest_path: folder + key, manifest_size: bytes.length, bytes, key, final }
 }
 
+/** What a client sends of it. */
+export function requestOf<T extends Staged>(staged: T): Omit<T, 'bytes' | 'key' | 'final'> {
+  const { bytes: _, key: __, final: ___, ...request } = staged
+  return request
+}
+
 /** Puts a manifest where only finished ones lie, without asking anybody. */
 export async function commitPast(
   store: BlobStore,

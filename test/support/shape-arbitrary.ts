@@ -48,6 +48,10 @@ export function arbitraryOf(shape: Shape, depth = 3): fc.Arbitrary<unknown> {
       const value = fc.oneof(text, number, fc.boolean(), fc.constant(null))
       return shape.demand === 'any' ? value : fc.oneof(fc.array(value, { maxLength: 3 }), dictionary(value))
     }
+    case 'options':
+    case 'either':
+    case 'given':
+      throw new Error(`${shape.kind}: options of the library are not made up`)
   }
 }
 

@@ -1,5 +1,6 @@
 /** How a root is kept in order, as callers may set it. */
-import { invalidInput, quote } from '../../errors.js'
+import { invalidInput } from '../../errors.js'
+import { boolean, given, options } from '../../protocol/shape.js'
 
 export interface UpkeepSettings {
   /** Whether small and thinned-out fragments are made one in the background. Default true. */
@@ -20,18 +21,31 @@ export interface UpkeepSettings {
   readonly keepLogMs?: number
 }
 
+const milliseconds = given<number>(
+  'a number of milliseconds >= 0',
+  value => typeof value === 'number' && value >= 0,
+)
+
+export const upkeepShape = options<UpkeepSettings>()({
+  compact: boolean,
+  fragmentBytes: given<number>('a number of bytes >= 0', value => typeof value === 'number' && value >= 0),
+  keepVersionsMs: milliseconds,
+  keepOrphansMs: milliseconds,
+  keepLogMs: milliseconds,
+})
+
 export type SettledUpkeep = Required<UpkeepSettings>
 
 const hourMs = 60 * 60 * 1000
 
-/** Throws code 13 for what is no such setting. */
+/** Throws code 13 where orphans are to be kept for ever. */
 export function settleUpkeep(settings: UpkeepSettings): SettledUpkeep {
   return {
     compact: settings.compact ?? true,
-    fragmentBytes: amount('fragmentBytes', 'bytes', settings.fragmentBytes ?? 256 * 1024 * 1024),
-    keepVersionsMs: age('keepVersionsMs', settings.keepVersionsMs ?? 7 * 24 * hourMs),
-    keepOrphansMs: finite('keepOrphansMs', age('keepOrphansMs', settings.keepOrphansMs ?? 24 * hourMs)),
-    keepLogMs: age('keepLogMs', settings.keepLogMs ?? 7 * 24 * hourMs),
+    fragmentBytes: settings.fragmentBytes ?? 256 * 1024 * 1024,
+    keepVersionsMs: settings.keepVersionsMs ?? 7 * 24 * hourMs,
+    keepOrphansMs: finite('keepOrphansMs', settings.keepOrphansMs ?? 24 * hourMs),
+    keepLogMs: settings.keepLogMs ?? 7 * 24 * hourMs,
   }
 }
 
@@ -40,13 +54,4 @@ function finite(name: string, ms: number): number {
   throw invalidInput(`upkeep.${name} cannot be infinite: what expires has to be remembered as long`, {
     hint: 'keepVersionsMs: Infinity keeps all versions',
   })
-}
-
-function age(name: string, ms: number): number {
-  return amount(name, 'milliseconds', ms)
-}
-
-function amount(name: string, unit: string, value: number): number {
-  if (typeof value === 'number' && value >= 0) return value
-  throw invalidInput(`upkeep.${name} must be a number of ${unit} >= 0, got ${quote(value)}`)
 }

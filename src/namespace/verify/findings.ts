@@ -1,5 +1,7 @@
 /** What a verification found, and what it did about it. */
 import { ErrorCode, SheafError } from '../../errors.js'
+import { signalShape } from '../../protocol/calls.js'
+import { boolean, callback, options } from '../../protocol/shape.js'
 
 /**
  * - `slot`: of the log; what nothing else can replace
@@ -71,6 +73,12 @@ export interface VerifyOptions {
   readonly onProgress?: (progress: VerifyProgress) => void
   readonly signal?: AbortSignal | undefined
 }
+
+export const verifyShape = options<VerifyOptions>()({
+  repair: boolean,
+  onProgress: callback<(progress: VerifyProgress) => void>(),
+  signal: signalShape,
+})
 
 export class Findings {
   problems: Problem[] = []

@@ -36,7 +36,7 @@ describe('readArguments', () => {
     [['serve', 'data', '--repair'], 'serve does not take --repair'],
     [['verify', 'data', '--port', '1', '--host', 'h'], 'verify does not take --port and --host'],
     [['verify', 'data', '--port', '1'], 'verify does not take --port'],
-    [['serve', 'data', '--prot', '1'], "Unknown option '--prot'"],
+    [['serve', 'data', '--prot', '1'], 'unknown option "--prot": did you mean --port?'],
     [['help', 'server'], 'unknown command "server"'],
     [['inspect', 'data', 't', 'u'], 'unexpected argument "u"'],
     [['inspect', 'data', '--limit', '0'], '--limit must be an integer > 0, got "0"'],

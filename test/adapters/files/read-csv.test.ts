@@ -146,7 +146,7 @@ describe('columns', () => {
       'nulls that are one text',
       'a\n',
       { nulls: 'NA' as unknown as string[] },
-      /nulls is an array of texts, got "NA"/,
+      /nulls must be an array, got "NA"/,
     ],
     [
       'more columns than any table has',

@@ -4,13 +4,14 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { afterEach, describe, expect, test } from 'vitest'
 import { RequestBody } from '../../../adapters/http/body.js'
-import { type Limits, settleLimits } from '../../../adapters/http/limits.js'
+import { type Limits, limitsShape, settleLimits } from '../../../adapters/http/limits.js'
 import type { RequestRecord, ServeOptions } from '../../../adapters/http/options.js'
 import { type HttpServer, serve } from '../../../adapters/http/server.js'
 import { decodeIpc } from '../../../src/arrow/decode-ipc.js'
 import { ErrorCode } from '../../../src/errors.js'
 import { connect } from '../../../src/index.js'
 import type { Operations } from '../../../src/protocol/calls.js'
+import { parse } from '../../../src/protocol/parse.js'
 import { compressedStream } from '../../support/arrow-compressed.js'
 import { ask, askJson, dial, type RawReply, repliesOf, sendRaw } from '../../support/http.js'
 import { echo, withHandler } from '../echo.js'
@@ -67,9 +68,10 @@ function expectRefusal(reply: RawReply, status: number, code: ErrorCode): void {
 
 test('a limit that is none is refused', () => {
   expect(settleLimits({ inFlight: 3 }).inFlight).toBe(3)
-  expect(() => settleLimits({ inFlight: 0 })).toThrow('limits.inFlight must be a number > 0, got 0')
-  expect(() => settleLimits({ inFlight: '3' } as never)).toThrow('must be a number > 0, got "3"')
-  expect(() => settleLimits({ inFlights: 1 } as never)).toThrow('there is no limit "inFlights"')
+  const settle = (limits: object) => () => parse(limitsShape, limits, 'limits')
+  expect(settle({ inFlight: 0 })).toThrow('limits: inFlight must be a number > 0, got 0')
+  expect(settle({ inFlight: '3' })).toThrow('must be a number > 0, got "3"')
+  expect(settle({ inFlights: 1 })).toThrow('inFlights is not a known option')
 })
 
 describe('calls at a time', () => {

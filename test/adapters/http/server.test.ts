@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { RequestRecord, ServeOptions } from '../../../adapters/http/options.js'
 import { serve } from '../../../adapters/http/server.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
@@ -188,7 +188,7 @@ describe('requests', () => {
     const { fake, url } = await startEcho()
     const query =
       'on=a&on=b%20c&when_matched_update_all=true&when_not_matched_by_source_delete=false' +
-      '&when_matched_update_all_filt=source.x+%3E+target.x&timeout=30s&use_index=false&unknown=1'
+      '&when_matched_update_all_filt=source.x+%3E+target.x&timeout=30s&use_index=false'
     await ask(url, { path: `/v1/table/t/merge_insert?${query}`, body: 'rows' })
     expect(fake.last.request).toEqual({
       id: ['t'],
@@ -197,7 +197,6 @@ describe('requests', () => {
       when_not_matched_by_source_delete: false,
       when_matched_update_all_filt: 'source.x > target.x',
       timeout: '30s',
-      use_index: false,
     })
     const properties = encodeURIComponent('{"a":"b"}')
     await ask(url, { path: `/v1/table/t/create/?mode=exist_ok&properties=${properties}`, body: 'rows' })
@@ -292,10 +291,78 @@ describe('requests', () => {
     expect(fake.last.options.context).toEqual({ tenant: 'A b', two: '2', three: '3' })
   })
 
-  test('A-024 A-025 context and unknown fields in a body are tolerated', async () => {
+  test('A-024 context in a body is tolerated', async () => {
     const { url } = await startEcho()
-    const body = { context: { a: 'b' }, new_columns: [{ name: 'c', expression: '1' }], whatever: [1] }
+    const body = { context: { a: 'b' }, new_columns: [{ name: 'c', expression: '1' }] }
     expect((await askJson(url, '/v1/table/t/add_columns', body)).status).toBe(200)
+  })
+
+  describe('names that are not known', () => {
+    const sent: readonly (readonly [what: string, path: string, body: object | string, message: string])[] = [
+      [
+        'a write',
+        '/v1/table/t/update',
+        { where: 'id = 1', updates: [['a', '1']] },
+        'where is not a known field',
+      ],
+      ['a query', '/v1/table/t/query', { k: 1, vector: [], filtr: 'id = 1' }, 'filtr is not a known field'],
+      [
+        'within a query',
+        '/v1/table/t/query',
+        { k: 1, full_text_query: { query: 'a', colum: 'b' } },
+        'full_text_query.colum is',
+      ],
+      ['a count', '/v1/table/t/count_rows', { filter: 'id = 1' }, 'filter is not a known field'],
+      [
+        'the URL of a write',
+        '/v1/table/t/insert?upload_id=7&mode=overwrite',
+        'rows',
+        'upload_id is not a known parameter',
+      ],
+      [
+        'the URL of a query',
+        '/v1/table/t/query?format=csv',
+        { k: 1, vector: [] },
+        'format is not a known parameter',
+      ],
+    ]
+    test.each(sent)('%s is refused, whoever sends it', async (_, path, body, message) => {
+      const { url, fake } = await startEcho()
+      for (const client of [undefined, 'LanceDB-Node-Client/9.9.9', 'curl/8.5.0']) {
+        const headers: Record<string, string> = client === undefined ? {} : { 'user-agent': client }
+        const reply =
+          typeof body === 'string'
+            ? await ask(url, { path, body, headers })
+            : await askJson(url, path, body, headers)
+        expectError(reply, 400, ErrorCode.InvalidInput, path.split('?')[0]!)
+        expect(reply.json).toHaveProperty('error', expect.stringContaining(message))
+      }
+      expect(fake.heard).toHaveLength(0)
+    })
+
+    test.each([['LanceDB-Node-Client/9.9.9'], ['OpenAPI-Generator/9.9.9/java'], [undefined]])(
+      'other reads skip them and log it, for a client that may be newer: %s',
+      async client => {
+        const records: RequestRecord[] = []
+        const { url, fake } = await startEcho({ logger: record => records.push(record) })
+        const headers: Record<string, string> = client === undefined ? {} : { 'user-agent': client }
+        const body = { version: 3, new_thing: { a: 1 } }
+        const reply = await askJson(url, '/v1/table/t/describe?newer=1', body, headers)
+        expect(reply.status).toBe(200)
+        expect(fake.last.request).toEqual({ id: ['t'], version: 3 })
+        await vi.waitFor(() => expect(records).toMatchObject([{ skipped: ['?newer', 'new_thing'] }]))
+      },
+    )
+
+    test('other reads refuse them of anybody else', async () => {
+      const { url } = await startEcho()
+      for (const path of ['/v1/table/t/describe', '/v1/table/t/describe?versoin=2']) {
+        const body = path.includes('?') ? {} : { versoin: 2 }
+        const reply = await askJson(url, path, body, { 'user-agent': 'curl/8.5.0' })
+        expectError(reply, 400, ErrorCode.InvalidInput, '/v1/table/t/describe')
+        expect(reply.json).toHaveProperty('error', expect.stringContaining('versoin is not a known'))
+      }
+    })
   })
 
   test('A-166 idempotency-key is the key of a call', async () => {

@@ -2,6 +2,7 @@
  * How a text becomes terms, in Lance's order (rule A-087): base tokenizer, length, lower case, stem, stop words, ascii folding. What one of
  * them drops leaves its position empty.
  */
+import { callback, kept, options, string } from '../../../protocol/shape.js'
 import type { TextOptions } from '../options.js'
 
 /** A term of a text. */
@@ -21,6 +22,13 @@ export interface CustomTokenizer {
   readonly version: string
   readonly tokenize: (text: string) => readonly string[]
 }
+
+export const tokenizerShape = kept(
+  options<CustomTokenizer>()(
+    { name: string('nonEmpty'), version: string(), tokenize: callback<CustomTokenizer['tokenize']>() },
+    { name: true, version: true, tokenize: true },
+  ),
+)
 
 export interface Analyzer {
   readonly options: TextOptions
