@@ -50,11 +50,18 @@ const rowKinds: readonly ActionKind[] = ['insert', 'delete', 'update', 'upsert',
 export interface ProcessPlan {
   readonly peeks: boolean
   readonly skewMs: number
+  readonly jumps: readonly ClockJump[]
   /** How often a look at its clock shows that time has passed meanwhile. */
   readonly slowness: number
   /** One per life; the last one survives. */
   readonly fates: readonly Fate[]
   readonly callers: readonly (readonly Action[])[]
+}
+
+/** From `atMs` on the clock of a process shows so much more than before. */
+export interface ClockJump {
+  readonly atMs: number
+  readonly byMs: number
 }
 
 export interface Plan {
@@ -77,6 +84,8 @@ export const tables: readonly Path[] = [['t'], ['a', 't'], ['t'], ['a', 'u']]
 /** Of all that there are. */
 export const tableNames: readonly Path[] = [['t'], ['a', 't'], ['a', 'u']]
 export const tags = ['x', 'y'] as const
+
+const dayMs = 24 * 60 * 60 * 1000
 
 /** `tidy`: a world in which old things go. */
 export function drawPlan(seed: number, tidy = false): Plan {
@@ -122,11 +131,21 @@ export function drawPlan(seed: number, tidy = false): Plan {
     suspendedAt: chance(0.1) ? upTo(of([10, 100])) : 0,
     suspendedMs: of([100, 10_000, 100_000]),
   })
+  // Of their own numbers: the worlds are otherwise those they would be with right clocks.
+  const clocks = randomFrom(seed ^ 0xc10c)
+  const drawJumps = (): readonly ClockJump[] => {
+    if (!tidy || clocks() < 0.5) return []
+    return Array.from({ length: 1 + Math.floor(2 * clocks()) }, () => ({
+      atMs: Math.floor(clocks() * 3) * 700_000,
+      byMs: Math.round((clocks() - 0.4) * 5) * dayMs,
+    }))
+  }
   const processes = Array.from({ length: small ? of([1, 2, 2, 2]) : of([2, 3, 4]) }, (): ProcessPlan => {
     const deaths = calm ? 0 : of([0, 0, 1, 1, 2])
     return {
       peeks: chance(0.7),
       skewMs: of([0, 0, 0, -5000, 5000]),
+      jumps: drawJumps(),
       slowness: of([0, 0, 0, 0.05]),
       fates: Array.from({ length: deaths + 1 }, (_, life) => fate(life < deaths)),
       callers: Array.from({ length: small ? of([1, 1, 2]) : upTo(3) }, () =>

@@ -2,6 +2,7 @@
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import { Ambiguous, type BlobStore } from '../../src/storage/blob-store.js'
 import { WrappedStore } from '../support/stores.js'
+import type { ClockJump } from './draw.js'
 import { ProcessClock, type SimulatedTime } from './time.js'
 
 /** How often each fault befalls a call to the store, 0 to 1. */
@@ -62,6 +63,7 @@ export class SimulatedProcess {
     options: {
       readonly skewMs: number
       readonly slowness: number
+      readonly jumps: readonly ClockJump[]
       readonly peeks: boolean
       readonly faults: NetworkFaults | null
       readonly fate: Fate | null
@@ -69,7 +71,7 @@ export class SimulatedProcess {
     },
   ) {
     this.name = name
-    this.clock = new ProcessClock(time, options.skewMs, options.slowness)
+    this.clock = new ProcessClock(time, options.skewMs, options.slowness, options.jumps)
     this.death = new Promise(resolve => {
       this.#died = resolve
     })

@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../../src/primitives/clock.js'
 import { randomFrom } from '../support/clock.js'
+import type { ClockJump } from './draw.js'
 
 interface Sleeper {
   readonly until: number
@@ -87,20 +88,25 @@ export class ProcessClock implements Clock {
   readonly #time: SimulatedTime
   readonly #skewMs: number
   readonly #slowness: number
+  readonly #jumps: readonly ClockJump[]
   #awake: Promise<void> | null = null
   #dead = false
   /** Told of every identifier it gives out. */
   onUuid: (uuid: string) => void = () => {}
 
   /** `slowness`: how often a look at the clock shows that time has passed; 0: work takes no time. */
-  constructor(time: SimulatedTime, skewMs = 0, slowness = 0) {
+  constructor(time: SimulatedTime, skewMs = 0, slowness = 0, jumps: readonly ClockJump[] = []) {
     this.#time = time
     this.#skewMs = skewMs
     this.#slowness = slowness
+    this.#jumps = jumps
   }
 
   now(): number {
-    return begin + Math.floor(this.#time.elapsed) + this.#skewMs
+    const { elapsed } = this.#time
+    let now = begin + Math.floor(elapsed) + this.#skewMs
+    for (const { atMs, byMs } of this.#jumps) if (elapsed >= atMs) now += byMs
+    return now
   }
 
   elapsed(): number {

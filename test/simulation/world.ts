@@ -108,7 +108,14 @@ export class World {
   /** From an empty disk to the moment when nothing is under way any more. */
   async run(): Promise<History> {
     const hosts = this.plan.processes.map((plan, i) => new Host(this, 'ABCD'[i]!, plan))
-    const founder = new Host(this, 'founder', { peeks: true, skewMs: 0, slowness: 0, fates: [], callers: [] })
+    const founder = new Host(this, 'founder', {
+      peeks: true,
+      skewMs: 0,
+      jumps: [],
+      slowness: 0,
+      fates: [],
+      callers: [],
+    })
     await this.#found(founder)
     const callers = hosts.flatMap(host =>
       host.plan.callers.map((actions, caller) => this.#live(host, caller, actions)),
