@@ -206,7 +206,7 @@ async function tuned(
   const everything = { ...guess, recall: null, measured: guess.vectors }
   if (truth.questions.length === 0) {
     // So few rows that every one may be measured.
-    return { facts: everything, effort: { probes: guess.partitions, candidates: guess.vectors } }
+    return { facts: everything, effort: { candidates: guess.vectors } }
   }
   const inner = { ...space, metric: 'l2', dim: space.innerDim } as const
   const partitions = { centroids: centroids.values, counts }
@@ -214,7 +214,7 @@ async function tuned(
   const factors = factorsOf(codec)
   const segments = new Map(
     factors.map(factor => {
-      const effort = { probes: 1, candidates: 1, factor }
+      const effort = { candidates: 1, factor }
       return [
         factor,
         new ListSegment(rows, inner, codec, arena, places, partitions, apart, everything, effort),
@@ -237,7 +237,7 @@ async function tuned(
   const { recalls, effort: factor, blur, candidates, measured } = found
   return {
     facts: { ...guess, recall: recalls.rows, recalls, measured: Math.round(measured) },
-    effort: { probes: 1, candidates, factor, blur },
+    effort: { candidates, factor, blur },
   }
 }
 

@@ -31,8 +31,6 @@ export interface Partitions {
 
 /** How hard a segment looks unless it is told. */
 export interface ListEffort {
-  /** Partitions that a row takes to find its neighbours. */
-  readonly probes: number
   /** Candidates that are measured first for ten rows. */
   readonly candidates: number
   /** How many times as far as the nearest rows lie partitions are looked at. Absent: the segment was built before there was a choice. */
