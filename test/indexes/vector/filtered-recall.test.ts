@@ -21,7 +21,15 @@ vi.mock('../../../src/query/near-costs.js', async original => {
 })
 
 const isFull = process.env.SHEAF_RECALL === 'full'
-const kinds: readonly VectorKind[] = ['IVF_FLAT', 'IVF_SQ', 'IVF_PQ', 'IVF_RQ']
+const kinds: readonly VectorKind[] = [
+  'IVF_FLAT',
+  'IVF_SQ',
+  'IVF_PQ',
+  'IVF_RQ',
+  'IVF_HNSW_FLAT',
+  'IVF_HNSW_SQ',
+  'IVF_HNSW_PQ',
+]
 const metrics: readonly Metric[] = ['l2', 'cosine', 'dot']
 const limits = isFull ? [1, 10, 100, 1000] : [10, 100]
 
