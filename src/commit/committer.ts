@@ -176,6 +176,8 @@ export class Committer<S> {
   #answer: Promise<'won' | 'taken' | null> | null = null
   /** By `elapsed`: the last time when no slot after the head was there. */
   #lookedAt: number
+  /** By `elapsed`: when slot head was applied. */
+  #appliedAt = Number.NEGATIVE_INFINITY
   /** Of other writers, the last heard last: the slot, and how far its writer's clock was before `elapsed`, at most. */
   readonly #others = new Map<string, { readonly slot: number; readonly ahead: number }>()
   #writing: Promise<void> | null = null
@@ -444,7 +446,10 @@ export class Committer<S> {
    */
   async #isThere(slot: number, crc: number, ts: number, signal?: AbortSignal): Promise<boolean> {
     if (slot === 0 && ((await this.#newer?.(0)) ?? null) !== null) return false
-    if (slot > 0 && this.#clock.now() - ts >= oldSlotMs) return this.#log.has(slot, signal, crc)
+    // By either clock: the one that jumps may be behind that of the slot's writer.
+    const sinceApplied = this.#clock.elapsed() - this.#appliedAt
+    const isOld = this.#clock.now() - ts >= oldSlotMs || sinceApplied >= oldSlotMs
+    if (slot > 0 && isOld) return this.#log.has(slot, signal, crc)
     const { peek } = this.#log
     return peek === undefined ? this.#log.has(slot, signal) : peek.call(this.#log, slot)
   }
@@ -479,6 +484,7 @@ export class Committer<S> {
     this.#head = there.slot
     this.#crc = there.crc
     this.#ts = there.ts
+    this.#appliedAt = this.#clock.elapsed()
     this.#state = there.state
     this.#onReopened?.(there)
   }
@@ -535,6 +541,7 @@ export class Committer<S> {
     this.#head = slot.header.slot
     this.#crc = slot.crc
     this.#ts = slot.header.ts
+    this.#appliedAt = this.#clock.elapsed()
     this.#state = state
     this.#turns.note(slot.header.by, slot.header.slot)
     this.#hear(slot)

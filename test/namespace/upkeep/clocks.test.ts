@@ -170,3 +170,25 @@ describe('a process whose clock is ahead', () => {
     expect(await oldest()).toBe(1)
   })
 })
+
+test('a process whose clock is behind does not take the slot of a late writer for the one that it knows', async () => {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('memory://', clock)
+  const upkeep = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
+  const behind = await connect('memory://', { clock: skewed(clock, () => -day), store, upkeep })
+  const active = await connect('memory://', { clock, store, upkeep })
+  await active.createNamespace('first')
+  await behind.namespaceNames()
+  const known = (await keysIn(store, '_log/')).at(-1)!
+  for (let i = 0; i < 4; i++) {
+    await active.createNamespace(`n${i}`)
+    await active.optimize()
+  }
+  expect(await store.stat(known)).toBeNull()
+  const late = (await keysIn(store, '_log/')).at(-1)!
+  await store.put(known, (await store.get(late))!)
+  clock.advance(hour)
+  await behind.createNamespace('second')
+  expect(await active.namespaceNames()).toContain('second')
+  await Promise.all([behind.close(), active.close()])
+})
