@@ -26,6 +26,8 @@ export interface Codec {
   encode(arena: Arena, vectors: number, count: number, list: number, listRows: number, first: number): void
   /** Copies `count` rows from one list to another: lists need not keep a row's bytes together. */
   copy(from: Uint8Array, fromFirst: number, to: Uint8Array, toFirst: number, count: number): void
+  /** Whether guessed distances from a query have the order of the distances, as far as `blur` says. Absent: from every query. */
+  canTell?(query: Float32Array): boolean
   /** Makes a query (a residual where `ofResiduals`) ready at address `at`. */
   place(arena: Arena, query: Float32Array, at: number): void
   /**

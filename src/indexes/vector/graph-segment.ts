@@ -154,6 +154,7 @@ export class GraphSegment implements VectorIndexSegment {
     if (ef === undefined && count > walkMax) return { ...nothing, ended: 'unsettled' }
     // Every row is as far from a query that has no place: any will do.
     const placed = placeQuery(this.#space, query) ?? new Float32Array(this.#space.innerDim)
+    if (ef === undefined && this.#codec.canTell?.(placed) === false) return { ...nothing, ended: 'unsettled' }
     this.#graph.query.set(this.#codec.query(placed))
     const isFiltered = allowed !== null
     const seeds = this.#seedsFor(allowed)

@@ -160,6 +160,11 @@ export class ListSegment implements VectorIndexSegment {
   *#candidates(probe: Probe, pacer: Pacer): Waits<Candidates> {
     const { query, count, allowed } = probe
     const placed = placeQuery(this.#space, query)
+    const { leastPartitions, mostPartitions } = probe.effort
+    const isTold = leastPartitions !== undefined || mostPartitions !== undefined
+    if (placed !== null && !isTold && this.#codec.canTell?.(placed) === false) {
+      return { ordinals: new Uint32Array(0), partitions: 0, measured: 0, ended: 'unsettled' }
+    }
     const found =
       placed === null
         ? { ordinals: this.#first(count, allowed), partitions: 0, measured: 0, ended: 'saturated' as const }

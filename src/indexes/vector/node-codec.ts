@@ -19,6 +19,8 @@ export interface NodeCodec {
   encode(arena: Arena, vectors: number, count: number, to: number): void
   /** What walks compare nodes with. */
   query(query: Float32Array): Uint8Array
+  /** As that of `Codec`. */
+  canTell?(query: Float32Array): boolean
 }
 
 class FlatNodes implements NodeCodec {
@@ -71,6 +73,10 @@ class ScalarNodes implements NodeCodec {
 
   query(query: Float32Array): Uint8Array {
     return this.#codec.encodeQuery(query)
+  }
+
+  canTell(query: Float32Array): boolean {
+    return this.#codec.canTell(query)
   }
 }
 

@@ -17,6 +17,9 @@ import { rangeOf } from './scalar-range.js'
 /** The highest code. */
 export const topCode = 255
 
+/** Of the squared length of a query, from the middle of the codes, so much may lie beyond them: an eighth of its length. */
+const beyondMost = 1 / 64
+
 export async function trainScalar(
   { dim, lastIsRest = false }: CodecSettings,
   sample: Float32Array,
@@ -78,6 +81,21 @@ export class ScalarCodec extends RowLists implements Codec {
     const source = new Float32Array(buffer, vectors, count * dim)
     const target = new Uint8ClampedArray(buffer, out, count * stride)
     for (let row = 0; row < count; row++) this.#encode(source, row * dim, dim, target, row * stride)
+  }
+
+  /** A query far beyond what codes can say is coded as another one, from which other rows are the nearest. */
+  canTell(query: Float32Array): boolean {
+    const dim = this.#dim
+    const restBytes = this.#offsets.length - dim + 1
+    let beyond = 0
+    let whole = 0
+    for (let i = 0; i < dim; i++) {
+      const width = topCode * this.#step * (i === dim - 1 ? Math.sqrt(restBytes) : 1)
+      const above = query[i]! - this.#offsets[i]!
+      beyond += Math.max(0, -above, above - width) ** 2
+      whole += (above - width / 2) ** 2
+    }
+    return beyond <= whole * beyondMost
   }
 
   /** `stride` bytes, zeros behind the elements. */
