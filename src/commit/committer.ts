@@ -167,6 +167,8 @@ export class Committer<S> {
   readonly #turns = new Turns()
   /** About how long an append takes, milliseconds. */
   #slotMs = 1
+  /** About how long it takes to make the slots of others durable, milliseconds; 0 before any was. */
+  #syncMs = 0
   /** Until then others are taken to want slots too. */
   #contendedUntil = 0
   readonly #queue: Ticket<S>[] = []
@@ -420,7 +422,9 @@ export class Committer<S> {
     if (count === 0 || this.#log.sync === undefined) return
     const isOwn = count === 1 && found[0] !== null && this.#group?.slot.header.slot === first
     if (isOwn && (await this.#answer) === 'won') return
+    const started = this.#clock.elapsed()
     await this.#log.sync()
+    this.#syncMs += (this.#clock.elapsed() - started - this.#syncMs) / 4
   }
 
   /** A missing slot before one that is there was written meanwhile, or trimmed, or is lost. */
@@ -605,7 +609,7 @@ export class Committer<S> {
         else if (waited) return
         const before = this.#turns.before(this.#by)
         if (before === 0 || this.#queue.length === 0) return
-        await this.#clock.sleep(Math.min((before - 0.5) * this.#slotMs, pauseMsMax), undefined, true)
+        await this.#clock.sleep(Math.min((before - 0.5) * this.#turnMs, pauseMsMax), undefined, true)
         waited = true
       }
     } catch {
@@ -614,7 +618,12 @@ export class Committer<S> {
   }
 
   #expectOthers(): void {
-    this.#contendedUntil = this.#clock.elapsed() + contendedSlots * this.#slotMs
+    this.#contendedUntil = this.#clock.elapsed() + contendedSlots * this.#turnMs
+  }
+
+  /** About how long a writer takes that has just lost a slot: it syncs the slot it lost to, then writes the next one. */
+  get #turnMs(): number {
+    return this.#syncMs + this.#slotMs
   }
 
   /** The next slot out of the queue, or who was refused when nobody had anything to commit. */
@@ -719,7 +728,7 @@ export class Committer<S> {
         this.#slotMs = Math.max(this.#slotMs, Math.min(now - started, 2 * this.#slotMs))
         this.#expectOthers()
         // Many writers without a slot yet all see themselves as first.
-        if (tickets[0]!.lostSlots > lostInTurnMax) await this.#pause(this.#turns.writers * this.#slotMs)
+        if (tickets[0]!.lostSlots > lostInTurnMax) await this.#pause(this.#turns.writers * this.#turnMs)
         return
       case 'refused':
         for (const ticket of tickets) refuse(ticket, outcome.error)

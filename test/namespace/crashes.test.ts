@@ -55,10 +55,11 @@ test.each(atOnce)(
   'A-134 A-166 %s, interrupted anywhere, happened or did not, and can be sent again',
   async name => {
     const undisturbed = await prepared(name)
-    const ns = await connect('root', undisturbed)
+    const { store: lasting, clock: steady } = undisturbed
+    const ns = await connect('root', { store: lasting, clock: steady })
     const before = await contentsOf(ns)
-    const counting = new CrashingStore(undisturbed.store, Number.MAX_SAFE_INTEGER, true)
-    const counted = await connect('root', { store: counting, clock: undisturbed.clock })
+    const counting = new CrashingStore(lasting, Number.MAX_SAFE_INTEGER, true)
+    const counted = await connect('root', { store: counting, clock: steady })
     const opening = counting.operations
     await undisturbed.call(counted.operations, options)
     const after = await contentsOf(ns)

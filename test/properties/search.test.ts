@@ -113,7 +113,10 @@ test('A-046 A-047 A-048 A-053 A-054 a search finds what a plain loop finds, ties
         }
         for (const asked of questions) {
           let search = table.search(asked.vector).distanceType(asked.metric).select(['id']).limit(asked.k)
-          search = search.offset(asked.offset).distanceRange(asked.lower, asked.upper)
+          search = search.offset(asked.offset)
+          if (asked.lower !== undefined || asked.upper !== undefined) {
+            search = search.distanceRange(asked.lower, asked.upper)
+          }
           if (asked.filter !== undefined) search = search.where(asked.filter.sql)
           if (!asked.prefilter) search = search.postfilter()
           const found = (await search.toArray()).map(({ id, _distance }) => [id, _distance])

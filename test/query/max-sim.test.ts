@@ -191,7 +191,7 @@ describe('a query on lists of vectors', () => {
         ])
         .explain(),
     ).toContain('KNNVectorDistance: exact, "vs", cosine, k = 10, max-sim of 2 vectors')
-    expect(await docs.search([[1, 0]]).analyze()).toMatch(/exact=3\]/)
+    expect(await docs.search([[1, 0]]).analyze()).toMatch(/exact=3, search=exact\]/)
   })
 
   test('of several vectors has distances from 0 on by cosine, and distanceRange finds rows by them', async () => {

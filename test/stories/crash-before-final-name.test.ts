@@ -31,7 +31,11 @@ test('wherever the writer dies, what the next process lists can be opened', asyn
       if (acknowledged) expect(versions).toHaveLength(1)
       if (versions.length === 1) expect(await store.get(staged.final)).toEqual(staged.bytes)
       const next = await stage(store, location!, versions.length + 1)
-      await second.operations.createTableVersion({ id: ['t'], ...next, version: next.version })
+      await second.operations.createTableVersion({
+        id: ['t'],
+        version: next.version,
+        manifest_path: next.manifest_path,
+      })
       expect(await store.get(next.final)).toEqual(next.bytes)
       await second.close()
       if (!crashing.dead) break

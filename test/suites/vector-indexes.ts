@@ -74,6 +74,8 @@ export function vectorIndexSuite({ name, open }: Door): void {
         unindexedRows: 0,
         segments: 1,
         recall: expect.any(Number),
+        recallBetween: expect.any(Number),
+        recallExcluded: expect.any(Number),
       })
       expect(await recall(table)).toBeGreaterThanOrEqual(0.95)
       expect(await recall(table, 'half = 1')).toBeGreaterThanOrEqual(0.95)

@@ -171,7 +171,7 @@ test('databases with keys do not start until it is said who opens which', async 
 
 test.each([
   ['a name that nobody has', { acmee: ['acme'] }, 'did you mean "acme"'],
-  ['no array', { acme: 'acme' }, 'array of databases'],
+  ['no array', { acme: 'acme' }, 'auth.grants.acme must be an array'],
   ['no database', { acme: ['a//b'] }, 'the database'],
   ['a pattern', { acme: ['acme/../globex'] }, 'the database'],
   ['no object', ['acme'], 'auth.grants must be'],

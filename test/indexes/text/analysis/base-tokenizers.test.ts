@@ -1,6 +1,7 @@
 /** Where texts are cut. */
 import { describe, expect, test } from 'vitest'
 import { SheafError } from '../../../../src/errors.js'
+import { connect } from '../../../../src/index.js'
 import type { CustomTokenizer } from '../../../../src/indexes/text/analysis/analyzer.js'
 import { baseTokenizerOf, checkTokenizers } from '../../../../src/indexes/text/analysis/base-tokenizers.js'
 import { defaultTextOptions, type TextOptions } from '../../../../src/indexes/text/options.js'
@@ -189,12 +190,20 @@ describe('registered', () => {
   test.each([
     [{ name: 'simple' }, /named "simple" already/],
     [{ name: 'letters' }, /named "letters" already/],
-    [{ name: '' }, /must have a name/],
-    [{ version: 2 }, /version of the tokenizer "other" must be a string, got 2/],
-    [{ tokenize: null }, /tokenize of the tokenizer "other" must be a function, got null/],
   ])('%j cannot be registered', (part, message) => {
-    const other = { ...lettersTokenizer, name: 'other', ...part } as CustomTokenizer
+    const other: CustomTokenizer = { ...lettersTokenizer, ...part }
     expect(refused(() => checkTokenizers([lettersTokenizer, other])).message).toMatch(message)
+  })
+  test.each([
+    [{ name: '' }, /tokenizers\[0\]\.name must be .*, got ""/],
+    [{ version: 2 }, /tokenizers\[0\]\.version must be a string, got 2/],
+    [{ tokenize: null }, /tokenizers\[0\]\.tokenize must be a function, got null/],
+  ])('%j is refused where a root is opened', async (part, message) => {
+    const tokenizers = [{ ...lettersTokenizer, ...part } as CustomTokenizer]
+    await expect(connect('memory://', { tokenizers })).rejects.toMatchObject({
+      code: 13,
+      message: expect.stringMatching(message),
+    })
   })
   test('one that others know is asked for by name', () => {
     expect(() => checkTokenizers([lettersTokenizer])).not.toThrow()
