@@ -52,13 +52,22 @@ export class ParameterList {
     return values === null ? literals(items, parameter) : { kind: 'constants', values, at: parameter.at }
   }
 
-  /** Throws code 13 when there are positional values that no `?` asked for. */
+  /** Throws code 13 where a value was given that nothing asked for: by position for a `?`, or by a name. */
   checkUsed(): void {
-    const given = Array.isArray(this.#values) ? this.#values.length : 0
-    const used = this.#questionMarks.length
-    if (this.#style !== '$' && given > used) {
-      throw invalidInput(`${given} parameters are given, ${used} are used`)
+    const values = this.#values
+    if (values === undefined) return
+    if (Array.isArray(values)) {
+      const used = this.#questionMarks.length
+      if (this.#style !== '$' && values.length > used) {
+        throw invalidInput(`${values.length} parameters are given, ${used} are used`)
+      }
+      return
     }
+    const stray = Object.keys(values).find(name => !this.#used.has(name))
+    if (stray === undefined) return
+    throw invalidInput(`the parameter :${cut(stray)} is given, and no expression uses it`, {
+      hint: 'named parameters stand as :name in the text; options of a call are its last argument',
+    })
   }
 
   #valueOf(parameter: ParameterExpr): unknown {

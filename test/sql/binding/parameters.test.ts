@@ -52,6 +52,10 @@ describe('one list for several expressions', () => {
     expect(failure(() => list.checkUsed()).message).toBe('2 parameters are given, 0 are used')
     list.take(parameter('?'))
     expect(failure(() => list.checkUsed()).message).toBe('2 parameters are given, 1 are used')
+    const named = new ParameterList({ a: 1n, idempotencyKey: 'k' })
+    named.take(parameter(':a'))
+    const { code, message } = failure(() => named.checkUsed())
+    expect([code, message]).toEqual([13, 'the parameter :idempotencyKey is given, and no expression uses it'])
   })
 
   test('is written in one way', () => {
