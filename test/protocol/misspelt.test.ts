@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { SheafError } from '../../src/errors.js'
 import { type OperationEntry, operationNames, operations } from '../../src/protocol/operations.js'
 import { parse, parseKnown } from '../../src/protocol/parse.js'
+import { number, oneOf, options } from '../../src/protocol/shape.js'
 import { readRequest } from '../../src/protocol/wire.js'
 import { misspellings } from '../support/misspelt.js'
 
@@ -59,6 +60,26 @@ test('what decides which rows, and what is written, is never skipped', () => {
   const writing = operationNames.filter(name => operations[name].access === 'write')
   const queries = ['countTableRows', 'queryTable', 'explainTableQueryPlan', 'analyzeTableQueryPlan']
   expect([...refusing].sort()).toEqual([...writing, ...queries].sort())
+})
+
+test('a declaration of options that differs from their type does not compile', () => {
+  interface Some {
+    readonly a?: number
+    readonly b: 'x' | 'y'
+  }
+  const a = number
+  const b = oneOf('x', 'y')
+  expect(options<Some>()({ a, b }, { b: true }).needed).toEqual(['b'])
+  // @ts-expect-error: `b` is not declared
+  options<Some>()({ a }, { b: true })
+  // @ts-expect-error: `c` is no option
+  options<Some>()({ a, b, c: number }, { b: true })
+  // @ts-expect-error: the type allows `y`, the declaration does not
+  options<Some>()({ a, b: oneOf('x') }, { b: true })
+  // @ts-expect-error: the declaration allows `z`, the type does not
+  options<Some>()({ a, b: oneOf('x', 'y', 'z') }, { b: true })
+  // @ts-expect-error: `b` is needed
+  options<Some>()({ a, b })
 })
 
 test('a field without effect says why', () => {
