@@ -179,7 +179,7 @@ export class Committer<S> {
   /** By `elapsed`: the last time when no slot after the head was there. */
   #lookedAt: number
   /** By `elapsed`: when slot head was applied. */
-  #appliedAt = Number.NEGATIVE_INFINITY
+  #appliedAt: number
   /** Of other writers, the last heard last: the slot, and how far its writer's clock was before `elapsed`, at most. */
   readonly #others = new Map<string, { readonly slot: number; readonly ahead: number }>()
   #writing: Promise<void> | null = null
@@ -210,6 +210,8 @@ export class Committer<S> {
     this.#lookedAt = options.clock.elapsed()
     this.#crc = crc
     this.#ts = ts
+    // The slot that the fold ends with was compared just now.
+    this.#appliedAt = options.clock.elapsed()
     this.#state = state
   }
 
