@@ -182,7 +182,9 @@ describe.each(vectorKinds)('%s', kind => {
         const query = Float32Array.from({ length: dim }, () => random())
         const passing = present.count()
         const probe = { query, k: 1000, count: 1000, allowed: null, passing, effort: {} }
-        const { ordinals } = await segment.candidates(probe, new Pacer())
+        const { ordinals, ended } = await segment.candidates(probe, new Pacer())
+        // A segment may leave a query that its codes cannot tell to the caller, who then measures all rows.
+        if (ended === 'unsettled') return
         expect([...ordinals].sort((a, b) => a - b)).toEqual([...present.toIndices()])
       }),
       { numRuns: 15 },
