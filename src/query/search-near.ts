@@ -71,7 +71,9 @@ class NearSearch {
   *#all(): Waits<void> {
     const { reader } = this.#source
     const { signal } = this.#pacer
-    if (!(yield* this.#isCheaper(reader.liveRows, reader.layout.fragments.length))) {
+    // A caller who says how hard to look asks the index, whatever that costs.
+    const isTold = Object.values(this.#options.effort).some(each => each !== undefined)
+    if (!isTold && !(yield* this.#isCheaper(reader.liveRows, reader.layout.fragments.length))) {
       const cover = this.#search.fast ? this.#index : everything
       for (const fragment of reader.layout.fragments)
         yield* this.#measureIn(fragment, cover.covered(fragment))

@@ -57,11 +57,6 @@ export const differences: Differences = {
     theirs: ['id: Float64?', '_score: Float32?'],
   },
 
-  'columns are added: a cast that loses': {
-    why: 'CAST refuses what it cannot keep; LanceDB cuts',
-    ...refuses,
-  },
-
   'names, and one instead of another: not to be replaced': {
     why: 'the older client does not send that an index is not to be replaced',
     release: '0.37',
