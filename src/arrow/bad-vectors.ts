@@ -3,11 +3,11 @@
  * than their column's. They become null, or their rows are left out, before anything else looks at the rows.
  */
 import { types } from 'node:util'
-import { quote, type SheafError, schemaMismatch } from '../errors.js'
+import { invalidInput, quote, type SheafError, schemaMismatch } from '../errors.js'
 import { bitmapBytes, countBits } from './bits.js'
 import { type Batch, type Column, isValid } from './column.js'
 import { allFinite } from './finite.js'
-import { columnNames, readColumn } from './infer-type.js'
+import { columnNames, nullsAmongNumbers, readColumn } from './infer-type.js'
 import type { Steps } from './steps.js'
 import { takeBatch } from './take.js'
 import type { DataType, Field, Schema } from './types.js'
@@ -115,53 +115,72 @@ function allowsNoNull(name: string, row: number): SheafError {
 
 const rowsAtOnce = 1024
 
+/** How long the vectors of a column are to be, and as what they are stored. */
+export interface CommonVectors {
+  readonly size: number
+  readonly bits: 32 | 64
+}
+
 /**
- * Columns of plain objects that hold nothing but vectors (and nulls), by name: their most frequent length, the smallest of
- * several. Vectors are Float32Arrays, and in columns that are known to hold vectors all arrays of numbers.
+ * Columns of plain objects that hold nothing but vectors (and nulls), by name: their most frequent length. Vectors are Float32Arrays and
+ * Float64Arrays, and in columns that are known to hold vectors all arrays of numbers.
+ * @throws invalidInput (code 13) where two lengths are equally frequent: which vectors are the bad ones is not known.
  */
-export function* commonLengths(
+export function* commonVectors(
   rows: readonly Row[],
   holdsVectors: (column: string) => boolean,
-): Steps<Map<string, number>> {
-  const counts = new Map<string, Map<number, number> | null>()
+): Steps<Map<string, CommonVectors>> {
+  const counts = new Map<string, LengthCounts | null>()
   for (let start = 0; start < rows.length; start += rowsAtOnce) {
     const part = rows.slice(start, start + rowsAtOnce)
     for (const name of columnNames(part)) {
-      const known = counts.get(name) ?? new Map<number, number>()
+      const known = counts.get(name) ?? { lengths: new Map(), isDouble: true }
       if (counts.get(name) !== null) {
         counts.set(name, countLengths(readColumn(part, name), known, holdsVectors(name)) ? known : null)
       }
     }
     yield
   }
-  const lengths = new Map<string, number>()
+  const found = new Map<string, CommonVectors>()
   for (const [name, known] of counts) {
-    if (known === null || known.size === 0) continue
-    const most = Math.max(...known.values())
-    const frequent = [...known].filter(([, count]) => count === most)
-    lengths.set(name, Math.min(...frequent.map(([length]) => length)))
+    if (known === null || known.lengths.size === 0) continue
+    const most = Math.max(...known.lengths.values())
+    const frequent = [...known.lengths].filter(([, count]) => count === most).map(([length]) => length)
+    if (frequent.length > 1) throw undecided(name, frequent, most)
+    found.set(name, { size: frequent[0]!, bits: known.isDouble ? 64 : 32 })
   }
-  return lengths
+  return found
+}
+
+function undecided(column: string, lengths: readonly number[], count: number): SheafError {
+  const [a, b] = lengths.toSorted((x, y) => x - y)
+  return invalidInput(
+    `column ${quote(column)} holds ${count} vectors of ${a} numbers and as many of ${b}: which of them are bad is not known`,
+    { hint: 'pass a schema, which says how long the vectors are' },
+  )
+}
+
+interface LengthCounts {
+  /** How many vectors have each length. */
+  readonly lengths: Map<number, number>
+  /** Whether all of them are Float64Arrays. */
+  isDouble: boolean
 }
 
 /** False where a value is no vector. */
-function countLengths(values: readonly unknown[], counts: Map<number, number>, areVectors: boolean): boolean {
+function countLengths(values: readonly unknown[], counts: LengthCounts, areVectors: boolean): boolean {
+  const { lengths } = counts
   for (let i = 0; i < values.length; i++) {
     const value = values[i]
     if (value === null || value === undefined) continue
-    if (!types.isFloat32Array(value)) {
-      if (!areVectors || !isList(value) || types.isUint8Array(value) || !isNumbers(value)) return false
+    const isDouble = types.isFloat64Array(value)
+    if (!isDouble && !types.isFloat32Array(value)) {
+      if (!areVectors || !isList(value) || types.isUint8Array(value) || nullsAmongNumbers(value) === null)
+        return false
     }
-    counts.set(value.length, (counts.get(value.length) ?? 0) + 1)
-  }
-  return true
-}
-
-function isNumbers(list: ArrayLike<unknown>): boolean {
-  if (!Array.isArray(list)) return typeof list[0] !== 'bigint'
-  for (let k = 0; k < list.length; k++) {
-    const element: unknown = list[k]
-    if (typeof element !== 'number' && element !== null && element !== undefined) return false
+    if (value.length === 0) continue
+    counts.isDouble &&= isDouble
+    lengths.set(value.length, (lengths.get(value.length) ?? 0) + 1)
   }
   return true
 }

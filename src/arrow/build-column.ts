@@ -11,7 +11,7 @@ import { toFloat16 } from './float16.js'
 import { kindOf, readColumn, type SpreadLimit, spreadLists } from './infer-type.js'
 import { fromDate, parseInstant, parseTimeOfDay, perSecond } from './instant.js'
 import { cellBytes, viewCells } from './layout.js'
-import type { Place } from './place.js'
+import { Place } from './place.js'
 import { typeName } from './type-name.js'
 import type { DataType, Field, IntType } from './types.js'
 
@@ -254,8 +254,17 @@ function buildDecimals(type: DataType & { kind: 'decimal' }, values: Cells, plac
     if (typeof value !== 'bigint' && typeof value !== 'string' && typeof value !== 'number') {
       throw misfit(type, values, i, place)
     }
-    const scaled = parseDecimal(String(value), type.scale)
-    if (scaled === null || scaled >= limit || scaled <= -limit) throw misfit(type, values, i, place)
+    const isUnsafe = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)
+    const scaled = isUnsafe ? null : parseDecimal(String(value), type.scale)
+    if (scaled === null || scaled >= limit || scaled <= -limit) {
+      throw misfit(
+        type,
+        values,
+        i,
+        place,
+        isUnsafe ? 'pass integers above 2^53 as bigint or text' : undefined,
+      )
+    }
     writeDecimal(out, i, type.bits, scaled)
   }
   return out
@@ -572,8 +581,14 @@ function buildDictionary(
         `its ${typeName(type.index)} indices can tell apart`,
     )
   }
+  const rows = Uint32Array.from(origin, i => place.row(i))
   return {
     values: buildInts(type.index, indices, place),
-    dictionary: buildColumn({ type: type.value, nullable: false }, distinct, place, options),
+    dictionary: buildColumn(
+      { type: type.value, nullable: false },
+      distinct,
+      Place.column(place.path, rows),
+      options,
+    ),
   }
 }

@@ -1,5 +1,5 @@
 /** Many strings as UTF-8, one after the other. */
-import { invalidInput, quote } from '../errors.js'
+import { invalidInput, quote, type SheafError, schemaMismatch } from '../errors.js'
 import { asBytes } from './layout.js'
 import type { Place } from './place.js'
 
@@ -10,7 +10,10 @@ import type { Place } from './place.js'
 const shortText = 64
 const groupSize = 256
 
-/** UTF-8 of all strings; null rows are empty. A lone surrogate becomes U+FFFD, as everywhere on the web. */
+/**
+ * UTF-8 of all strings; null rows are empty. Throws code 20, naming row and column, for a string with half of a surrogate pair: UTF-8
+ * has no bytes for it.
+ */
 export function encodeTexts(
   values: readonly (string | null | undefined)[],
   place: Place,
@@ -30,7 +33,10 @@ export function encodeTexts(
       let next = at
       for (let i = start; i < end; i++) {
         const value = values[i]
-        if (value) next += bytes.write(value, next)
+        if (value) {
+          if (!value.isWellFormed()) throw halfCharacter(value, place, i)
+          next += bytes.write(value, next)
+        }
         offsets[i + 1] = next
       }
     }
@@ -38,6 +44,14 @@ export function encodeTexts(
   }
   const used = asBytes(bytes).subarray(0, at)
   return { values: at > 0.75 * bytes.length ? used : used.slice(), offsets }
+}
+
+function halfCharacter(text: string, place: Place, row: number): SheafError {
+  const at = text.search(/\p{Surrogate}/u)
+  return schemaMismatch(
+    `row ${place.row(row)}: column ${quote(place.path)} holds half of a surrogate pair at character ${at} of ${quote(text)}`,
+    { hint: 'cut texts between characters; toWellFormed() puts U+FFFD in place of each half' },
+  )
 }
 
 /** Encodes a group as one string; false when its parts would not have become what the whole became. */
@@ -50,6 +64,7 @@ function encodeJoined(
   offsets: Int32Array,
 ): boolean {
   const text = values.slice(start, end).join('')
+  if (!text.isWellFormed()) return false
   const written = bytes.write(text, at)
   const ascii = written === text.length
   let next = at

@@ -87,12 +87,13 @@ export function namesVectors(column: string): boolean {
 /**
  * A type that holds all values as they are: number -> float64; bigint -> int64, or uint64 where int64 is too small; numbers
  * and bigints -> int64 or uint64 where the numbers are whole, else float64 where that holds the bigints; boolean;
- * string -> utf8; Date -> timestamp(ms); Uint8Array -> binary; Float32Array, Float64Array and Int8Array of one
- * length -> fixed_size_list of their elements; other arrays -> list; objects -> struct; nothing but null and
+ * string -> utf8; Date -> timestamp(ms); Uint8Array -> binary; Float32Array, Float64Array and Int8Array
+ * -> fixed_size_list of their elements; other arrays -> list; objects -> struct; nothing but null and
  * undefined -> null. All fields are nullable.
  *
- * `areVectors`: the column is known to hold vectors. Then arrays of numbers of one length are fixed_size_list<float32>.
- * @throws invalidInput naming column and row where kinds are mixed, a value is of no kind, or no type holds all values.
+ * `areVectors`: the column is known to hold vectors. Then arrays of numbers are fixed_size_list<float32>.
+ * @throws invalidInput naming column and row where kinds are mixed, a value is of no kind, no type holds all values, or
+ *   vectors have not all one length.
  */
 export function inferType(
   values: readonly unknown[],
@@ -200,7 +201,7 @@ function inferList(
   areVectors: boolean,
   depth: number,
 ): DataType {
-  const vectors = inferVectors(values, areVectors)
+  const vectors = inferVectors(values, place, areVectors)
   if (vectors !== null) return vectors
   const { elements, offsets } = spreadLists(values, place, limit)
   const child = inferType(elements, place.elements(offsets), limit, areVectors, depth + 1)
@@ -220,35 +221,65 @@ const elementTypes: Readonly<Record<string, DataType>> = {
 }
 
 /**
- * The type of vectors of one length, by the class of their arrays: numbers in plain arrays, or arrays of several
- * classes, are vectors only where they are known to be. Null where they are none.
+ * The type of vectors, by the class of their arrays: numbers in plain arrays, or arrays of several classes, are vectors only
+ * where they are known to be. Null where they are none, or all are empty.
+ * @throws invalidInput (code 13) for vectors that have not all one length, or null among their numbers.
  */
 function inferVectors(
   values: readonly (ArrayLike<unknown> | null | undefined)[],
+  place: Place,
   areVectors: boolean,
 ): DataType | null {
-  let size = 0
+  let first = -1
   let common: string | null = null
+  let odd = -1
   for (let i = 0; i < values.length; i++) {
     const value = values[i]
     if (value === null || value === undefined) continue
     const name = Array.isArray(value) ? 'Array' : (value as unknown as Float32Array)[Symbol.toStringTag]
-    const isFirst: boolean = common === null
-    if (isFirst) size = value.length
-    if (value.length !== size || size === 0) return null
-    common = isFirst || name === common ? name : 'Array'
+    if (first === -1) first = i
+    common = common === null || name === common ? name : 'Array'
     if (!areVectors && elementTypes[common] === undefined) return null
-    if (!isNumbers(value)) return null
+    const nulls = nullsAmongNumbers(value)
+    if (nulls === null) return null
+    if (odd === -1 && (nulls > 0 || value.length !== values[first]!.length)) odd = i
   }
   if (common === null) return null
+  if (odd !== -1) throw unequalVector(values as readonly ArrayLike<unknown>[], odd, first, common, place)
+  const size = values[first]!.length
+  if (size === 0) return null
   const type = elementTypes[common]
   return type === undefined ? vectorType(size) : { kind: 'fixed_size_list', size, child: item(type) }
 }
 
-function isNumbers(values: ArrayLike<unknown>): boolean {
-  if (!Array.isArray(values)) return typeof values[0] === 'number'
-  for (let k = 0; k < values.length; k++) if (typeof values[k] !== 'number') return false
-  return true
+function unequalVector(
+  values: readonly ArrayLike<unknown>[],
+  odd: number,
+  first: number,
+  common: string,
+  place: Place,
+): SheafError {
+  const [size, usual] = [values[odd]!.length, values[first]!.length]
+  const what =
+    size === usual
+      ? 'a vector with null in it'
+      : `a vector of ${size} numbers, row ${place.row(first)} one of ${usual}`
+  return invalidInput(`row ${place.row(odd)}: column ${quote(place.path)} holds ${what}`, {
+    hint: `repair such rows, ${common === 'Int8Array' ? '' : 'choose with badVectors what becomes of them, '}or pass a schema in which the column holds lists`,
+  })
+}
+
+/** How many elements are null; null where one is neither that nor a number. */
+export function nullsAmongNumbers(values: ArrayLike<unknown>): number | null {
+  if (!Array.isArray(values)) return typeof values[0] === 'bigint' ? null : 0
+  let nulls = 0
+  for (let k = 0; k < values.length; k++) {
+    const element: unknown = values[k]
+    if (typeof element === 'number') continue
+    if (element !== null && element !== undefined) return null
+    nulls++
+  }
+  return nulls
 }
 
 /**
@@ -258,21 +289,14 @@ function isNumbers(values: ArrayLike<unknown>): boolean {
 export function mergeTypes(a: DataType, b: DataType): DataType | null {
   if (a.kind === 'null') return b
   if (b.kind === 'null') return a
-  if (a.kind === 'fixed_size_list' && b.kind === 'fixed_size_list' && a.size === b.size)
-    return equalTypes(a, b) ? a : null
-  const [listA, listB] = [asList(a), asList(b)]
-  if (listA !== null && listB !== null) {
-    const child = mergeTypes(listA.child.type, listB.child.type)
-    return child === null ? null : { ...listA, child: item(child) }
+  // Vectors among other lists, or of another length, are refused where they are known to be vectors.
+  if (a.kind === 'fixed_size_list' || b.kind === 'fixed_size_list') return equalTypes(a, b) ? a : null
+  if (a.kind === 'list' && b.kind === 'list') {
+    const child = mergeTypes(a.child.type, b.child.type)
+    return child === null ? null : { ...a, child: item(child) }
   }
   if (a.kind === 'struct' && b.kind === 'struct') return mergeStructs(a.children, b.children)
   return equalTypes(a, b) ? a : null
-}
-
-/** Vectors that do not share one length or element type are lists of numbers. */
-function asList(type: DataType): (DataType & { readonly kind: 'list' }) | null {
-  if (type.kind === 'list') return type
-  return type.kind === 'fixed_size_list' ? { kind: 'list', large: false, child: item(float64) } : null
 }
 
 function mergeStructs(a: readonly Field[], b: readonly Field[]): DataType | null {

@@ -1,7 +1,7 @@
 /** Rows of JavaScript objects as a batch. What a batch's rows are as objects: `values.ts`. */
 import { columnNotFound, invalidInput, quote, SheafError, schemaMismatch } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
-import { type BadVectors, commonLengths, type NumberedRows, soundRows, vectorsIn } from './bad-vectors.js'
+import { type BadVectors, commonVectors, type NumberedRows, soundRows, vectorsIn } from './bad-vectors.js'
 import { type BuildOptions, buildColumn, checkKeys } from './build-column.js'
 import type { Batch } from './column.js'
 import {
@@ -79,8 +79,7 @@ export type RowPieces = AsyncIterator<readonly object[]>
  * them. Resolves when the schema is known; without one that is when the window is full or the rows end. Rows after the
  * window must fit what was found in it.
  *
- * With `badVectors` other than `error`, columns of vectors, known as such or all Float32Arrays, have their most frequent
- * length.
+ * With `badVectors` other than `error`, columns of vectors have their most frequent length (`commonVectors`).
  * @throws what `rowsToBatch` throws; `signal.reason`.
  */
 export async function rowsToBatches(pieces: RowPieces, options: RowsOptions = {}): Promise<RowBatches> {
@@ -225,8 +224,8 @@ function* inferVectorSteps(
   holdsVectors: (column: string) => boolean,
 ): Steps<Schema> {
   if (badVectors === 'error') return yield* inferSteps(rows, holdsVectors)
-  const lengths = [...(yield* commonLengths(rows, holdsVectors))].filter(([, size]) => size > 0)
-  const vectors = lengths.map(([name, size]) => ({ name, size, bits: 32, nullable: true }) as const)
+  const common = yield* commonVectors(rows, holdsVectors)
+  const vectors = [...common].map(([name, { size, bits }]) => ({ name, size, bits, nullable: true }))
   const sound: Row[] = []
   for (let start = 0; start < rows.length; start += stepRows) {
     for (const row of soundRows(rows.slice(start, start + stepRows), start, vectors, 'null').rows)
@@ -235,11 +234,11 @@ function* inferVectorSteps(
   }
   const { fields } = yield* inferSteps(sound, holdsVectors)
   // Where all vectors are bad, nothing but nulls is left of them.
-  const sizes = new Map(lengths)
   return {
     fields: fields.map(field => {
-      const size = sizes.get(field.name)
-      return size === undefined ? field : { ...field, type: vectorType(size) }
+      const vector = common.get(field.name)
+      const isGone = vector !== undefined && field.type.kind === 'null'
+      return isGone ? { ...field, type: vectorType(vector.size) } : field
     }),
   }
 }

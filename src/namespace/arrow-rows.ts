@@ -33,16 +33,24 @@ export class ArrowRows implements AsyncIterable<Uint8Array> {
   }
 }
 
-/** Schema and batches of a body, whatever it is. Throws code 13 for bytes that are no Arrow data, with status 413 for too many. */
+type BodyOptions = Pick<HandlerOptions, 'signal' | 'maxMessageBytes' | 'callKey' | 'memory'>
+
+/**
+ * Schema and batches of a body, whatever it is. `keeps`: whether all of them stay in memory until the call ends. Throws code 13 for bytes that
+ * are no Arrow data, with status 413 for too many, and code 17 where other calls have the memory for them.
+ */
 export async function readBody(
   body: ArrowBody,
-  { signal, maxMessageBytes, callKey }: Pick<HandlerOptions, 'signal' | 'maxMessageBytes' | 'callKey'>,
+  { signal, maxMessageBytes, callKey, memory }: BodyOptions,
+  keeps = false,
 ): Promise<{ readonly schema: Schema; readonly batches: AsyncIterable<Batch> | Iterable<Batch> }> {
   callKey?.beginRows()
   if (body instanceof ArrowRows) return body
   if (body instanceof Uint8Array) return decodeIpc(body)
   return decodeIpcStream(body, {
     signal,
+    memory,
+    keeps,
     ...(maxMessageBytes !== undefined && { maxBytes: maxMessageBytes }),
   })
 }

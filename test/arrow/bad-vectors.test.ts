@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { commonLengths, soundBatch, soundRows, vectorsIn } from '../../src/arrow/bad-vectors.js'
+import { commonVectors, soundBatch, soundRows, vectorsIn } from '../../src/arrow/bad-vectors.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
 import { runAtOnce } from '../../src/arrow/steps.js'
 import type { Schema } from '../../src/arrow/types.js'
@@ -75,17 +75,26 @@ test('what is no array of numbers stays, for others to refuse', () => {
   expect(soundRows(odd, 0, vectorsIn(schemaOf(32)), 'skip').rows).toEqual(odd)
 })
 
-test('the length of a column of vectors is the most frequent one, the smallest of several', () => {
+test('the length of a column of vectors is the most frequent one; an empty vector has none', () => {
   const rows = [
-    { a: [1], b: [1, 2], c: ['x'], d: [1, null] },
-    { a: [1, 2, 3], b: new Float32Array(2), c: [1], d: [], f: [1] },
-    { a: [1, 2, 3], b: [1], c: null, d: Uint8Array.of(1) },
-    { a: [1], e: null },
+    { a: [1], b: [1, 2], c: ['x'], d: [1, null], g: [] },
+    { a: [1, 2, 3], b: new Float32Array(2), c: [1], d: [], f: [1], g: new Float64Array(2) },
+    { a: [1, 2, 3], b: [1], c: null, d: Uint8Array.of(1), h: new Float64Array(3) },
+    { a: null, e: null, h: new Float64Array(3) },
   ]
-  expect(runAtOnce(commonLengths(rows, name => name !== 'f'))).toEqual(
+  expect(runAtOnce(commonVectors(rows, name => name !== 'f'))).toEqual(
     new Map([
-      ['a', 1],
-      ['b', 2],
+      ['a', { size: 3, bits: 32 }],
+      ['b', { size: 2, bits: 32 }],
+      ['g', { size: 2, bits: 64 }],
+      ['h', { size: 3, bits: 64 }],
     ]),
+  )
+})
+
+test('two lengths that are equally frequent are refused', () => {
+  const rows = [{ a: [1, 2, 3] }, { a: [1, 2] }, { a: [1] }, { a: [3, 4] }, { a: [4, 5, 6] }]
+  expect(() => runAtOnce(commonVectors(rows, () => true))).toThrow(
+    'column "a" holds 2 vectors of 2 numbers and as many of 3: which of them are bad is not known',
   )
 })

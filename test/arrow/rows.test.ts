@@ -53,7 +53,7 @@ describe('without a schema', () => {
     ['typed arrays of doubles', [Float64Array.of(1, 2)], vector(2, float(64))],
     ['typed arrays of bytes with a sign', [Int8Array.of(1, 2)], vector(2, int(8))],
     ['typed arrays of other numbers', [Int32Array.of(1, 2)], list(float(64))],
-    ['typed arrays of several lengths', [Float32Array.of(1), Float32Array.of(1, 2)], list(float(64))],
+    ['typed arrays of several lengths and kinds', [Float32Array.of(1), [1, 2]], list(float(64))],
     ['typed arrays of several kinds', [Float64Array.of(1, 2), Int8Array.of(1, 2), [5, 6]], list(float(64))],
     ['arrays of one number', [[1], [2]], list(float(64))],
     ['arrays of several lengths', [[1, 2], [3]], list(float(64))],
@@ -163,6 +163,26 @@ describe('without a schema', () => {
       'infinity in a typed vector',
       [{ v: Float32Array.of(1, Number.POSITIVE_INFINITY) }],
       /^row 0: vector "v" holds Infinity$/,
+    ],
+    [
+      'vectors of several lengths',
+      [{ vector: [1, 2] }, { vector: null }, { vector: [1] }],
+      /^row 2: column "vector" holds a vector of 1 numbers, row 0 one of 2$/,
+    ],
+    [
+      'an empty vector among others',
+      [{ v: Float32Array.of(1) }, { v: new Float32Array(0) }],
+      /^row 1: column "v"/,
+    ],
+    [
+      'null in a vector',
+      [{ vector: [1, 2] }, { vector: [1, null] }],
+      /^row 1: column "vector" holds a vector with null/,
+    ],
+    [
+      'vectors of several lengths in a list of vectors',
+      [{ vector: [[1, 2]] }, { vector: [[1, 2], [3]] }],
+      /^row 1: column "vector\[\]" holds a vector of 1 numbers, row 0 one of 2$/,
     ],
     ['a row that is an array', [[1]], /^row 0 is not an object of columns: \[1\]$/],
     ['a row that is bytes', [new Uint8Array(1)], /^row 0 is not an object/],
@@ -337,6 +357,12 @@ describe('with a schema', () => {
     ['a decimal that would round', decimal, 0.125, /is decimal128\(5, 2\), got 0.125/],
     ['a decimal too large', decimal, 1000, /is decimal128\(5, 2\), got 1000/],
     ['no decimal', decimal, '1x', /got "1x"/],
+    [
+      'a decimal of a number beyond 2^53',
+      { ...decimal, precision: 38, scale: 0 } as DataType,
+      2 ** 53 + 2,
+      /is decimal128\(38, 0\), got 9007199254740994$/,
+    ],
     ['a Date too fine', timestamp('s'), new Date(5), /is timestamp\(s\), got/],
     ['a date that does not exist', timestamp('ms'), '2023-02-29', /got "2023-02-29"/],
     ['a timestamp out of range', timestamp('ns'), '2500-01-01', /got "2500-01-01"/],
@@ -535,6 +561,8 @@ describe('many rows', () => {
     await expect(converted(unknown, { schema })).rejects.toThrow(/^row 2999 has the unknown key "no"$/)
     const nan = Array.from({ length: 1500 }, (_, i) => ({ vector: [1, i === 1400 ? Number.NaN : 2] }))
     await expect(converted(nan)).rejects.toThrow(/^row 1400: vector "vector" holds NaN$/)
+    const short = Array.from({ length: 1500 }, (_, i) => ({ vector: i < 1400 ? [1, 2] : [1] }))
+    await expect(converted(short)).rejects.toThrow(/^row 1400: column "vector" holds a vector of 1 numbers/)
   })
 
   test('stop when the caller has given up, and let the event loop turn', async () => {
@@ -591,8 +619,22 @@ describe('rows come back as they went in', () => {
     )
   })
 
-  test('a surrogate without its other half becomes U+FFFD, also where its half is in the next row', () => {
-    const rows = [{ t: 'a\ud83d' }, { t: '\ude00b' }]
-    expect(batchToRows(rowsToBatch(rows))).toEqual([{ t: 'a\ufffd' }, { t: '\ufffdb' }])
+  test.each([
+    ['whose half is in the next row', [{ t: 'a\ud83d' }, { t: '\ude00b' }], 'row 0: column "t"', 1],
+    ['of a long text', [{ t: 'x' }, { t: `${'é'.repeat(500)}\ude00` }], 'row 1: column "t"', 500],
+    ['in a list', [{ t: ['a'] }, { t: ['b', '\ud83d'] }], 'row 1: column "t[]"', 0],
+    ['in a struct', [{ t: { u: '\ud83d' } }], 'row 0: column "t.u"', 0],
+  ])('a surrogate %s is refused', (_, rows, where, character) => {
+    const half = `${where} holds half of a surrogate pair at character ${character} of`
+    expect(() => rowsToBatch(rows)).toThrow(half)
+  })
+
+  test('a surrogate in a dictionary is refused in the first of its rows', () => {
+    const index = { kind: 'int', bits: 8, signed: true } as const
+    const type = { kind: 'dictionary', index, value: { kind: 'utf8', large: false }, ordered: false } as const
+    const rows = ['a', 'a', '\ud83d'].map(t => ({ t }))
+    expect(() => rowsToBatch(rows, { fields: [{ name: 't', type, nullable: true }] })).toThrow(
+      'row 2: column "t"',
+    )
   })
 })

@@ -2,7 +2,7 @@
 import { invalidInput, quote } from '../../../errors.js'
 import type { CustomTokenizer } from './analyzer.js'
 import type { BaseTokenizer } from './base-tokenizer.js'
-import { lowered, wellFormed } from './letters.js'
+import { lowered } from './letters.js'
 
 /** Calls the tokenizer, and finds out where in the text its tokens stand. What it does wrong is the caller's to mend (code 13). */
 export function customTokenizer(custom: CustomTokenizer): BaseTokenizer {
@@ -13,7 +13,7 @@ export function customTokenizer(custom: CustomTokenizer): BaseTokenizer {
       const tokens = tokensOf(custom, text)
       const place = placesIn(text)
       for (let position = 0; position < tokens.length; position++) {
-        const token = wellFormed(tokens[position]!)
+        const token = tokens[position]!.toWellFormed()
         const { start, end } = place(token)
         take(token, position, start, end)
       }

@@ -1,4 +1,4 @@
-/** Lower case, and strings that are no Unicode. */
+/** Lower case. */
 
 /**
  * Lower case by Unicode, whatever the machine's language: `I` is `i` in Turkish, too. A sigma that ends the token is `ς`, as Greeks write it.
@@ -6,9 +6,4 @@
  */
 export function lowered(text: string): string {
   return text.replaceAll('İ', 'i').toLowerCase()
-}
-
-/** U+FFFD for each half of a surrogate pair, as UTF-8 has it: the text keeps its length. */
-export function wellFormed(text: string): string {
-  return text.replace(/\p{Surrogate}/gu, '\ufffd')
 }

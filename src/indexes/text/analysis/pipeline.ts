@@ -3,7 +3,7 @@ import type { Language } from '../../../protocol/index-shapes.js'
 import type { TextOptions } from '../options.js'
 import type { Analyzer, TermNumbering, Token } from './analyzer.js'
 import type { BaseTokenizer } from './base-tokenizer.js'
-import { lowered, wellFormed } from './letters.js'
+import { lowered } from './letters.js'
 import { Numbering, type TermOf } from './numbering.js'
 
 /** What is known of languages. */
@@ -34,7 +34,7 @@ export class Pipeline implements Analyzer {
 
   tokens(text: string): readonly Token[] {
     const tokens: Token[] = []
-    this.#base.cut(wellFormed(text), (token, position, start, end) => {
+    this.#base.cut(text.toWellFormed(), (token, position, start, end) => {
       const term = this.#termOf(token)
       if (term !== null) tokens.push({ term, position, start, end })
     })

@@ -1,7 +1,7 @@
 /** Where texts are cut. */
 import { describe, expect, test } from 'vitest'
 import { SheafError } from '../../../../src/errors.js'
-import { connect } from '../../../../src/index.js'
+import { connect, tokenize } from '../../../../src/index.js'
 import type { CustomTokenizer } from '../../../../src/indexes/text/analysis/analyzer.js'
 import { baseTokenizerOf, checkTokenizers } from '../../../../src/indexes/text/analysis/base-tokenizers.js'
 import { defaultTextOptions, type TextOptions } from '../../../../src/indexes/text/options.js'
@@ -213,4 +213,11 @@ describe('registered', () => {
       )
     }
   })
+})
+
+test('accents that are characters of their own separate words, as in tantivy', () => {
+  const terms = (text: string) =>
+    tokenize(text, { stem: false, removeStopWords: false }).map(({ term }) => term)
+  expect(terms('crème'.normalize('NFC'))).toEqual(['creme'])
+  expect(terms('crème'.normalize('NFD'))).toEqual(['cre', 'me'])
 })
