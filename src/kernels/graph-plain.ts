@@ -17,6 +17,8 @@ const hasTwins = 0x80000000
 const nobody = 0xffffffff
 /** As numbered in `wasm/graph.ts`. */
 const [settled, emptied, spent] = [0, 1, 2]
+/** As in the kernel. */
+const passingShift = 2
 
 const keyWords = new Uint32Array(2)
 const keyDistance = new Float32Array(keyWords.buffer)
@@ -357,7 +359,7 @@ export class PlainGraph {
         this.#ended = settled
         return
       }
-      if (this.#factor > 0 && this.#measured - this.#measuredBefore >= this.#most) {
+      if (this.#factor > 0 && Math.max(this.#measured - this.#measuredBefore, this.#goal()) >= this.#most) {
         this.#ended = spent
         return
       }
@@ -371,8 +373,11 @@ export class PlainGraph {
   #isSettled(): boolean {
     if (this.#keptEnd < this.#least) return false
     if (this.#waitingEnd > 0 && this.#waiting[0]! < this.#kept[this.#least - 1]!) return false
-    const changed = this.#changes[this.#oldest]! - this.#measuredBefore
-    return this.#measured - this.#measuredBefore >= this.#factor * changed + this.#more
+    return this.#measured - this.#measuredBefore >= this.#goal()
+  }
+
+  #goal(): number {
+    return this.#factor * (this.#changes[this.#oldest]! - this.#measuredBefore) + this.#more
   }
 
   #lookThrough(query: number, row: number): void {
@@ -388,6 +393,10 @@ export class PlainGraph {
       else spare[excluded++] = to
     }
     const passing = end
+    if (passing << passingShift >= passing + excluded) {
+      this.#offerNearby(query, this.#lookAround(row, 0))
+      return
+    }
     end = this.#unvisited(nearby, end)
     if (passing < Math.max(this.#shape.m >> 1, 1)) {
       excluded = this.#unvisited(spare, excluded)

@@ -244,8 +244,8 @@ export class Graph {
   /**
    * The likely nearest rows to the query, at most `k` of the `width` nodes that a walk from `entries` and `seeds` keeps (width >= k; rows with equal
    * vectors count as one). `seeds`: nodes; where `filtered`, allowed ones. `filtered`: only rows whose bit in `allowed` is set are found. Other nodes
-   * are not measured, but for entries; what is behind them is found where few of their neighbours are allowed, but a walk needs seeds wherever
-   * excluded nodes lie between allowed ones.
+   * are measured where many of the nodes around are allowed, and as entries. Elsewhere the walk finds allowed nodes behind an excluded one, but needs
+   * seeds where excluded nodes lie between allowed ones.
    */
   walk(
     entries: readonly Entry[],

@@ -24,10 +24,15 @@ export async function recallsOf(
     }
   }
   return {
-    rows: meanOf(all, ({ recall }) => recall ?? 1),
-    between: meanOf(all, ({ recall, recalls }) => (recall === null ? 1 : recalls?.between)),
-    excluded: meanOf(all, ({ recall, recalls }) => (recall === null ? 1 : recalls?.excluded)),
+    rows: meanOf(all, ({ recall, recalls }) => (recalls === undefined ? (recall ?? 1) : recalls.rows)),
+    between: meanOf(all, facts => recallOf(facts, 'between')),
+    excluded: meanOf(all, facts => recallOf(facts, 'excluded')),
   }
+}
+
+/** A segment without any recall measures every row; one that has only that of rows was built before there were others. */
+function recallOf({ recall, recalls }: Told, kind: 'between' | 'excluded'): number | null | undefined {
+  return recalls === undefined && recall === null ? 1 : recalls?.[kind]
 }
 
 /** Null where there are no vectors, or one of the values is missing. */

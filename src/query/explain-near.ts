@@ -1,5 +1,6 @@
 /** How the nearest rows are found, as text. The words before the first comma are those that clients of other engines look for. */
 import { quote } from '../errors.js'
+import { leastRecall } from '../indexes/vector/recalls.js'
 import type { Effort } from '../indexes/vector/segment.js'
 import type { TableField } from '../manifest/table-schema.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -9,8 +10,9 @@ import type { VectorIndexReader } from '../table/vector-index.js'
 import type { VectorSearch } from './plan.js'
 import { partialCover } from './probed-rows.js'
 import { coversOf } from './search-exact.js'
+import { isPoor, isTold } from './search-near.js'
 
-/** `k`: rows that are looked for; `isFiltered`: whether only among those that pass a filter. Reads nothing. */
+/** `k`: rows that are looked for; `isFiltered`: whether only among those that pass a filter. Opens the index, and reads nothing else. */
 export async function nearText(
   search: VectorSearch,
   k: number,
@@ -35,8 +37,24 @@ export async function nearText(
   const asked = `name=${name}, k=${countText(k)}, deltas=${own.segments.length}, metric=${metric.toUpperCase()}, ${quote(field.name)}`
   const refined = refineFactor === undefined ? '' : `, refine_factor = ${refineFactor}`
   const few = isFiltered ? ', or exact where few rows pass' : ''
+  const poor = isTold(index) ? '' : await poorText(own, isFiltered, pacer)
   const left = await uncoveredText(own, fast, reader, pacer)
-  return `ANNSubIndex: ${asked}${effortText(effort)}${refined}${within}${each}, candidates measured${few}${left}`
+  return `ANNSubIndex: ${asked}${effortText(effort)}${refined}${within}${each}, candidates measured${few}${poor}${left}`
+}
+
+/** Which segments are not asked, and why. */
+async function poorText({ segments }: VectorIndexReader, isFiltered: boolean, pacer: Pacer): Promise<string> {
+  let poor = 0
+  let least = 1
+  for (const segment of segments) {
+    const opened = await segment.open(pacer.signal)
+    if (!isPoor(opened, isFiltered)) continue
+    poor++
+    least = Math.min(least, leastRecall(opened.facts, isFiltered))
+  }
+  if (poor === 0) return ''
+  const where = segments.length === 1 ? '' : ` of ${poor} of ${segments.length} segments`
+  return `, exact: all rows${where} measured, because the index finds only ${least.toFixed(2)} of the ten nearest (rebuild it with other parameters, or say how hard to look: nprobes, ef, refineFactor)`
 }
 
 /** So many rows, or all that match. */

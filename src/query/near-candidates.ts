@@ -1,5 +1,12 @@
 /** Rows that a segment of an index proposed, in the order of their guessed distances, and how far those that were measured are. */
-import { lateRows, watchedRows } from '../indexes/vector/saturation.js'
+import {
+  type Blur,
+  crowdMost,
+  enoughWork,
+  lateRows,
+  leastPoints,
+  watchedRows,
+} from '../indexes/vector/saturation.js'
 import type { RankedHits } from './hits.js'
 
 export class NearCandidates {
@@ -18,25 +25,60 @@ export class NearCandidates {
     this.distances = new Float32Array(ordinals.length)
   }
 
-  /** The ranks `measured .. to - 1`, ascending by ordinal: rows of one part come one after the other. */
-  nextRanks(to: number): Uint32Array {
-    const { ordinals, measured } = this
+  /** The ranks `measured .. to - 1`, ascending by ordinal, and those ordinals: rows of one part come one after the other. */
+  next(to: number): { readonly ranks: Uint32Array; readonly ordinals: Uint32Array } {
+    const { measured } = this
     const keys = new Float64Array(to - measured)
-    for (let i = 0; i < keys.length; i++) keys[i] = ordinals[measured + i]! * rankSpan + i
+    for (let i = 0; i < keys.length; i++) keys[i] = this.ordinals[measured + i]! * rankSpan + i
     keys.sort()
-    return Uint32Array.from(keys, key => measured + (key % rankSpan))
+    const ranks = new Uint32Array(keys.length)
+    const ordinals = new Uint32Array(keys.length)
+    for (let i = 0; i < keys.length; i++) {
+      ordinals[i] = keys[i]! / rankSpan
+      ranks[i] = measured + keys[i]! - ordinals[i]! * rankSpan
+    }
+    return { ranks, ordinals }
   }
 
-  /** So many candidates would have been enough to find the nearest of those that were measured, but for a few. */
-  settledAt(k: number): number {
+  /** How far the last of the watched rows is, as far as candidates were measured. */
+  farthest(k: number): number {
+    const { distances, measured } = this
+    return distances.slice(0, measured).sort()[Math.min(measured, watchedRows(k)) - 1] ?? 0
+  }
+
+  /** How many candidates are measured, by what those are that were. */
+  enoughFor(k: number, { factor, more }: Blur): number {
+    // Where guesses do not err, equal rows need no others beside them.
+    const { rank, copies } = this.settledAt(k, factor > 1 ? leastPoints : 1)
+    return enoughWork({ factor, more: factor > 1 ? more * copies : more }, rank)
+  }
+
+  /**
+   * So many candidates would have been enough to find the nearest of those that were measured, but for a few; and how many of the nearest lie at one
+   * point. `points`: those at which the nearest lie at least.
+   */
+  settledAt(k: number, points: number): { readonly rank: number; readonly copies: number } {
     const { distances, measured } = this
     const watched = Math.min(measured, watchedRows(k))
-    if (watched === 0) return 0
-    const farthest = distances.slice(0, measured).sort()[watched - 1]!
+    if (watched === 0) return { rank: 0, copies: 1 }
+    const sorted = distances.slice(0, measured).sort()
+    const crowd = Math.min(measured, crowdMost)
+    let end = 0
+    let seen = 0
+    for (; end < watched || (end < crowd && seen < points); end++) {
+      if (sorted[end] !== sorted[end - 1]) seen++
+    }
+    const farthest = sorted[end - 1]!
+    let tied = 0
+    while (sorted[end + tied] === farthest) tied++
     let late = lateRows(watched)
     let rank = measured
-    while (distances[rank - 1]! > farthest || late-- > 0) rank--
-    return rank
+    for (; rank > 0; rank--) {
+      const distance = distances[rank - 1]!
+      if (distance > farthest || (distance === farthest && tied-- > 0)) continue
+      if (late-- <= 0) break
+    }
+    return { rank, copies: end / seen }
   }
 
   /** Those that were measured and are nearer than `upper`; nothing can be measured afterwards. */

@@ -4,7 +4,7 @@
  * the caller limited the effort.
  */
 import { assert } from '../errors.js'
-import { enoughWork } from '../indexes/vector/saturation.js'
+import { isFar, leastRecall, recallKept } from '../indexes/vector/recalls.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
 import { MeasuredQuery, measureRows } from '../kernels/exact.js'
 import type { Fragment } from '../manifest/layout.js'
@@ -36,13 +36,24 @@ export function searchNear(
   source: RowSource,
   pacer: Pacer,
 ): Soon<RowHits> {
-  const near = new NearSearch(search, limit, source, pacer)
+  const near = new NearSearch(search, filter !== null, limit, source, pacer)
   return begun(near.hits(filter))
+}
+
+/** Whether an index that finds too few of the nearest rows is asked all the same: because the caller said how hard to look. */
+export function isTold({ effort, refineFactor }: IndexSearch): boolean {
+  return refineFactor !== undefined || Object.values(effort).some(each => each !== undefined)
+}
+
+/** Whether a segment finds too few of the nearest rows to be asked. */
+export function isPoor({ facts }: Pick<VectorIndexSegment, 'facts'>, isFiltered: boolean): boolean {
+  return leastRecall(facts, isFiltered) < recallKept
 }
 
 class NearSearch {
   readonly #found = new FoundRows()
   readonly #search: VectorSearch
+  readonly #isFiltered: boolean
   readonly #options: IndexSearch
   readonly #index: VectorIndexReader
   readonly #limit: number
@@ -50,10 +61,11 @@ class NearSearch {
   readonly #pacer: Pacer
   readonly #query: MeasuredQuery
 
-  constructor(search: VectorSearch, limit: number, source: RowSource, pacer: Pacer) {
+  constructor(search: VectorSearch, isFiltered: boolean, limit: number, source: RowSource, pacer: Pacer) {
     const index = source.reader.vectorIndexes.find(({ name }) => name === search.index?.name)
     assert(search.index !== null && index !== undefined, 'the plan asks an index that is not there')
     this.#search = search
+    this.#isFiltered = isFiltered
     this.#options = search.index
     this.#index = index
     this.#limit = limit
@@ -133,10 +145,18 @@ class NearSearch {
     let cost = 0
     for (const segment of this.#index.segments) {
       const opened = yield* arrival(segment.open(this.#pacer.signal))
-      const count = this.#firstCandidates(opened, Math.min(this.#limit, opened.facts.vectors))
-      cost += asking(this.#index.kind, opened, count, share, query.length, rowBytes)
+      const { vectors } = opened.facts
+      const count = this.#firstCandidates(opened, Math.min(this.#limit, vectors))
+      cost += this.#isPoor(opened, this.#isFiltered)
+        ? measuring(share * vectors, segment.fragments.length, rowBytes)
+        : asking(this.#index.kind, opened, count, share, query.length, rowBytes)
     }
     return cost < measuring(rows, parts, rowBytes)
+  }
+
+  /** Whether a segment would find too few of the nearest rows, and the caller did not say how hard to look. */
+  #isPoor(opened: VectorIndexSegment, isFiltered: boolean): boolean {
+    return !isTold(this.#options) && isPoor(opened, isFiltered)
   }
 
   /** How many candidates are measured first where `k` rows are wanted. */
@@ -146,13 +166,16 @@ class NearSearch {
 
   /**
    * Adds the rows that a segment proposes; `allowed`: the only ones, null for all. False where all that are allowed must be
-   * measured: because that costs no more, or because a search by the index would give fewer rows than there are.
+   * measured: because that costs no more, or because a search by the index would give fewer rows than there are, or too few of the nearest.
    */
   *#ask(segment: SegmentReader<VectorIndexSegment>, allowed: AllowedRows | null): Waits<boolean> {
     const { effort } = this.#options
     if (allowed?.count === 0) return true
     const opened = yield* arrival(segment.open(this.#pacer.signal))
-    const { facts, blur } = opened
+    // Rows that died may be those near the query, as rows that a filter excludes.
+    if (this.#isPoor(opened, allowed !== null)) return false
+    const { facts } = opened
+    const blur = opened.blurFor(allowed !== null)
     const passing = Math.min(facts.vectors, allowed?.count ?? facts.vectors)
     if (passing === 0) return true
     const k = Math.min(this.#limit, passing)
@@ -168,10 +191,11 @@ class NearSearch {
       enough = Math.max(enough, first + ordinals.length - count)
       while (candidates.measured < Math.min(enough, ordinals.length)) {
         yield* this.#measureCandidates(segment, candidates, Math.min(enough, ordinals.length))
-        const more = enoughWork(blur, candidates.settledAt(k))
+        const more = candidates.enoughFor(k, blur)
         if (more > enough) enough = Math.max(more, Math.ceil(leastGrowth * enough))
       }
       if (enough > ordinals.length && ordinals.length >= count) continue
+      if (!isTold(this.#options) && isFar(facts, candidates.farthest(1))) return false
       const found = candidates.nearerThan(this.#search.upper)
       // The range may hold rows that the segment did not propose.
       if (this.#search.upper !== undefined && found.offsets.length < k && !mayBeShort) return false
@@ -192,8 +216,7 @@ class NearSearch {
     const { reader, meter } = this.#source
     const { signal } = this.#pacer
     const { parts } = this.#found
-    const ranks = candidates.nextRanks(to)
-    const ordinals = ranks.map(rank => candidates.ordinals[rank]!)
+    const { ranks, ordinals } = candidates.next(to)
     let count = 0
     for (const { fragment, offsets } of yield* arrival(segment.place(ordinals))) {
       const ids = yield* arrival(reader.rowIds(fragment, signal))
@@ -203,7 +226,8 @@ class NearSearch {
         const end = part.first + part.rows
         const begin = from
         while (from < offsets.length && offsets[from]! < end) from++
-        const rows = offsets.subarray(begin, from).map(offset => offset - part.first)
+        const rows = offsets.slice(begin, from)
+        for (let i = 0; i < rows.length; i++) rows[i]! -= part.first
         const distances = new Float32Array(rows.length)
         const { segment: vectors } = yield* arrival(reader.vectors(part, field, signal))
         meter?.measured(rows.length, vectors, true)

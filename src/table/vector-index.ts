@@ -47,7 +47,7 @@ export function vectorIndexReaders(
     const dim = type.kind === 'fixed_size_list' ? type.size : 0
     const cover = new IndexCover(index, layout, fragments)
     const version = { source, location, layout, fragments }
-    const open = opening(source, dim)
+    const open = opening(source, dim, kind)
     const segments = cover.segments.map(covered => new SegmentReader(version, covered, open))
     return [{ name, kind, metric, field, segments, covered: fragment => cover.covered(fragment) }]
   })
@@ -56,10 +56,16 @@ export function vectorIndexReaders(
 const opener = later(() => import('../indexes/vector/open.js'))
 
 /** Each as a whole. */
-function opening({ store, segments, sharing }: TableSource, dim: number): OpenSegment<VectorIndexSegment> {
+function opening(
+  { store, segments, sharing }: TableSource,
+  dim: number,
+  kind: VectorKind,
+): OpenSegment<VectorIndexSegment> {
+  // Lists have a map from rows to partitions beside them that is not in the file.
+  const rowBytes = kind.startsWith('IVF_HNSW') ? 0 : 4
   return (path, { bytes, crc, rows }) =>
     segments.get(path, async claim => {
-      claim(bytes)
+      claim(bytes + rows * rowBytes)
       const { openSegment } = await opener()
       const file = await openSectionFile(store, path, { bytes, crc })
       return openSegment(file, rows, dim, sharing && memoryOf(sharing, path, bytes))

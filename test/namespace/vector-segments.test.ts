@@ -123,7 +123,8 @@ test('a process that dies while it builds leaves nothing that counts, and the ne
     expect(await table.indexStats('v_idx')).toMatchObject({ status: 'ready', indexedRows: 300, segments: 1 })
     // Until then what the dead one had begun might still be on its way.
     clock.advance(24 * 60 * 60 * 1000)
-    await ns.optimize()
+    // It is lost once it was seen to stand still for long enough: a jump of the clock is not that.
+    while ((await ns.optimize()).held.length > 0) clock.advance(60_000)
     expect(await indexFiles(store)).toHaveLength(1)
     expect((await ns.verify()).problems).toEqual([])
     clock.stop()

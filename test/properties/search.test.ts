@@ -85,9 +85,9 @@ function answer(rows: readonly Row[], asked: Question): [id: number, distance: n
     .map(row => ({ row, far: distance(asked.metric, row.vector!, asked.vector) }))
     .filter(({ far }) => far >= lower && far < upper)
     .sort((a, b) => a.far - b.far || a.row.id - b.row.id)
-    .slice(0, asked.offset + asked.k)
+    .slice(asked.offset, asked.offset + asked.k)
   const kept = filter === undefined || prefilter ? found : found.filter(({ row }) => filter.passes(row))
-  return kept.slice(asked.offset).map(({ row, far }) => [row.id, far])
+  return kept.map(({ row, far }) => [row.id, far])
 }
 
 test('A-046 A-047 A-048 A-053 A-054 a search finds what a plain loop finds, ties by row id', async () => {

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { connect, type Namespace, type Schema, type Search, type Table } from '../../src/index.js'
+import type { Recalls } from '../../src/indexes/vector/segment.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import type { TableReader } from '../../src/table/table-reader.js'
 import { FakeVectorIndexes, type Proposing } from '../support/fake-vector-index.js'
@@ -298,6 +299,64 @@ test('a search that does not settle measures all rows, and analyze says how a se
   })
 })
 
+describe('a segment that finds too few of the nearest rows', () => {
+  const poor = { rows: 0.99, between: 0.83, excluded: 0.5 }
+  const found = (recalls: Recalls, work: (near: Search) => Promise<void>) => {
+    fake.recalls = recalls
+    fake.propose = (nearest, _distances, count) => nearest.slice(5, 5 + count)
+    return withLine(20, (_, near) => work(near))
+  }
+
+  test('is not asked: all rows are measured, and the plan says why', async () => {
+    await found(poor, async near => {
+      expect(ids(await near.toArray())).toEqual([0, 1, 2])
+      expect(fake.probes).toEqual([])
+      const plan = await near.analyze()
+      expect(plan).toContain('search=exact]')
+      expect(plan).toContain('all rows measured, because the index finds only 0.83 of the ten nearest (')
+      expect(await near.where('id > 0').explain()).toContain('only 0.50 of the ten nearest')
+    })
+  })
+
+  test('is asked by a caller who says how hard to look', async () => {
+    await found(poor, async near => {
+      const told = [near.ef(9), near.nprobes(2), near.nprobes({ max: 3 }), near.refineFactor(1)]
+      for (const each of told) {
+        expect(ids(await each.toArray())).toEqual([5, 6, 7])
+        expect(await each.explain()).not.toContain('of the ten nearest')
+      }
+    })
+  })
+
+  test('under filters alone is asked without one', async () => {
+    await found({ ...poor, between: null }, async near => {
+      expect(ids(await near.toArray())).toEqual([5, 6, 7])
+      expect(ids(await near.where('id > 0').toArray())).toEqual([1, 2, 3])
+    })
+  })
+
+  test('never counts as cheaper', async () => {
+    held.always = false
+    await found(poor, async near => {
+      expect(ids(await near.toArray())).toEqual([0, 1, 2])
+    })
+  })
+})
+
+test('a query far from all rows is answered by measuring them, unless the caller says how hard to look', async () => {
+  fake.radius = 9
+  fake.propose = (nearest, _distances, count) => nearest.slice(1, 1 + Math.max(10, count))
+  await withLine(20, async table => {
+    const from = (x: number) => (table.search([x, 0]) as Search).limit(3)
+    expect(ids(await from(27).toArray())).toEqual([18, 17, 16])
+    expect(ids(await from(28).toArray())).toEqual([19, 18, 17])
+    expect(await from(28).analyze()).toContain('search=exact]')
+    expect(ids(await from(28).ef(9).toArray())).toEqual([18, 17, 16])
+    expect(ids(await from(-9).where('id < 5').toArray())).toEqual([1, 2, 3])
+    expect(ids(await from(-15).where('id < 5').toArray())).toEqual([0, 1, 2])
+  })
+})
+
 test('A-044 without a distance type the one of the index counts, with or without asking it', async () => {
   fake.metric = 'dot'
   await withLine(20, async (table, near) => {
@@ -436,12 +495,18 @@ test('A-042 several vectors are a batch: the rows of each, after its number', as
         batches: readonly { columns: readonly { values: ArrayLike<number> }[] }[]
       }
       expect(schema.fields.map(({ name }) => name)).toEqual(['query_index', 'id', '_distance'])
-      return batches.flatMap(({ columns: [number, id] }) => [
-        ...Array.from(number!.values),
-        ...Array.from(id!.values),
-      ])
+      return batches.flatMap(({ columns: [number, id] }) =>
+        Array.from(number!.values, (each, row) => [each, id!.values[row]]),
+      )
     }
-    expect(await rows({})).toEqual([0, 0, 9, 8, 1, 1, 0, 1, 2, 2, 9, 8])
+    expect(await rows({})).toEqual([
+      [0, 9],
+      [0, 8],
+      [1, 0],
+      [1, 1],
+      [2, 9],
+      [2, 8],
+    ])
     expect(await rows({ filter: 'id > 8', bypass_vector_index: true })).toEqual(
       await rows({ filter: 'id > 8' }),
     )

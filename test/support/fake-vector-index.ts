@@ -2,7 +2,13 @@
  * Vector indexes without files: sorted indexes whose names begin with `v_` are taken for indexes of the column `v`, over the rows that
  * they really cover, at every version. A segment looks at every vector it numbers each time it is asked.
  */
-import type { Candidates, Ending, Probe, VectorIndexSegment } from '../../src/indexes/vector/segment.js'
+import type {
+  Candidates,
+  Ending,
+  Probe,
+  Recalls,
+  VectorIndexSegment,
+} from '../../src/indexes/vector/segment.js'
 import { distancesOf } from '../../src/kernels/exact.js'
 import type { Metric } from '../../src/kernels/metric.js'
 import { VectorSegment } from '../../src/kernels/vector-segment.js'
@@ -26,6 +32,10 @@ export class FakeVectorIndexes {
   propose: Proposing = perfectly
   /** Rows that a segment says it measures for an answer. */
   measured = 1
+  /** What it found of the ten nearest when it was built; null: it was not asked. */
+  recalls: Recalls | null = null
+  /** How far most rows lie from their middle; null: nobody measured it. */
+  radius: number | null = null
   /** How a search ends. */
   ended: Ending = 'saturated'
   /** What segments were asked, and how often one was opened. */
@@ -72,15 +82,23 @@ export class FakeVectorIndexes {
   }
 
   #segment(vectors: VectorSegment, isThere: readonly boolean[]): VectorIndexSegment {
-    const { metric, measured } = this
+    const { metric, measured, recalls, radius } = this
     const { rows } = vectors
     const count = isThere.filter(there => there).length
     return {
       rows,
       bytes: vectors.byteLength,
-      facts: { vectors: count, partitions: 4, recall: null, measured, rowBytes: vectors.dim * 4 },
+      facts: {
+        vectors: count,
+        partitions: 4,
+        recall: recalls?.rows ?? null,
+        ...(recalls !== null && { recalls }),
+        ...(radius !== null && { radius }),
+        measured,
+        rowBytes: vectors.dim * 4,
+      },
       candidatesFor: k => k,
-      blur: { factor: 1, more: 0 },
+      blurFor: () => ({ factor: 1, more: 0 }),
       candidates: async (probe): Promise<Candidates> => {
         this.probes.push(probe)
         const distances = distancesOf(vectors, probe.query, metric)

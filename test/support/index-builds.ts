@@ -71,7 +71,7 @@ export class Builder {
 
 export async function openWithBuilder(store = new MemoryStore('memory://')) {
   const builder = new Builder()
-  const { engine, upkeep, close } = await openEngine(store, {
+  const { engine, upkeep, held, close } = await openEngine(store, {
     location: 'memory://',
     create: true,
     readOnly: false,
@@ -85,7 +85,10 @@ export async function openWithBuilder(store = new MemoryStore('memory://')) {
   const ns = new Namespace(bindOperations(engine), close, {
     watch: (call = {}) => watchRoot(engine.root, systemClock, call.signal),
     transaction: (work, call = {}) => runTransaction(engine, work, call),
-    optimize: call => upkeep.finish(call?.signal),
+    async optimize(call) {
+      await upkeep.finish(call?.signal)
+      return { held: held() }
+    },
     snapshot: () => Promise.reject(new Error('no snapshots here')),
     tableAt: async () => null,
     stats: () => {

@@ -6,12 +6,14 @@ import { type Entry, Graph } from '../../kernels/graph.js'
 import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { SectionFile, SegmentBytes } from '../section-file.js'
-import { tune } from './calibrate.js'
+import { recallsOf, type Trial, tune } from './calibrate.js'
 import { Divider } from './divider.js'
-import { type GraphEffort, GraphSegment, graphPlaces } from './graph-segment.js'
+import { blurs, type GraphEffort, GraphSegment, graphPlaces, type WalkEffort } from './graph-segment.js'
 import type { VectorInput } from './input.js'
 import { type Crew, insertByThreads, openCrew } from './insert-threads.js'
 import { type NodeCodec, type NodeCodecName, trainNodeCodec } from './node-codec.js'
+import { spreadOf } from './radius.js'
+import { type Blur, blursFrom, enoughWork } from './saturation.js'
 import type { SegmentFacts } from './segment.js'
 import {
   type BuiltGraph,
@@ -100,7 +102,8 @@ export async function newGraph(
   await insert(building, built, first, pacer, onInserted)
   if (isCoarse) copyLinks(built, result)
   const vectors = survey.placed + apart.length
-  const { facts, effort } = await tuned(plan, result, apart, vectors, asked, pacer)
+  const spread = await spreadOf(survey, pacer)
+  const { facts, effort } = await tuned(plan, result, apart, { vectors, ...spread }, asked, pacer)
   const last = await partitioned(leftOut, 0, building.partitions, pacer)
   await insert(building, built, last, pacer, onInserted)
   if (isCoarse) copyLinks(built, result)
@@ -324,35 +327,48 @@ async function insert(
   }
 }
 
-/** How far walks go, one after the other, until enough is found: by what they cost. */
-const steps: readonly Pick<GraphEffort, 'ef' | 'factor'>[] = [
-  { ef: 16, factor: 1.25 },
-  { ef: 32, factor: 1.25 },
-  { ef: 32, factor: 1.5 },
-  { ef: 64, factor: 1.25 },
-  { ef: 64, factor: 1.5 },
-  { ef: 128, factor: 1.25 },
-  { ef: 128, factor: 1.5 },
-  { ef: 192, factor: 1.25 },
-  { ef: 192, factor: 1.5 },
-  { ef: 256, factor: 1.5 },
-  { ef: 256, factor: 2 },
-  { ef: 512, factor: 1.5 },
-  { ef: 512, factor: 2 },
+/**
+ * How far walks go, one after the other, until enough is found: by what they cost. More candidates find the last neighbours of queries that are like
+ * rows, a greater factor those of queries that are not.
+ */
+const steps: readonly WalkEffort[] = [
+  { ef: 16, factor: 3 },
+  { ef: 32, factor: 3 },
+  { ef: 64, factor: 3 },
+  { ef: 64, factor: 4 },
+  { ef: 128, factor: 3 },
+  { ef: 128, factor: 4 },
+  { ef: 256, factor: 3 },
+  { ef: 256, factor: 4 },
   { ef: 512, factor: 3 },
+  { ef: 512, factor: 4 },
 ]
+
+/** Where walks with the usual blur find too little, codes are trusted less: by walks as far as this step says, and then the last one. */
+const blurredStep = 6
+
+/** First how far walks go, then how far the order of guessed distances is trusted. */
+function trialsOf({ kind }: NodeCodec): readonly Trial[] {
+  const [usual, ...others] = kind === 'f32' ? [blurs[kind]] : blursFrom(blurs[kind])
+  const trial = (effort: number, blur: Blur) => ({ effort, blur, first: enoughWork(blur, truthDepth) })
+  return [
+    ...[...steps.keys()].map(step => trial(step, usual!)),
+    ...[blurredStep, steps.length - 1].flatMap(step => others.map(blur => trial(step, blur))),
+  ]
+}
 
 /** Finds out how far walks have to go, by questions about rows that are not inserted yet. */
 async function tuned(
   plan: GraphPlan,
   { arena, shape, graph, entries }: BuiltGraph,
   apart: Uint32Array,
-  vectors: number,
+  known: Pick<SegmentFacts, 'vectors' | 'radius'>,
   { truth, cellOf }: Asked,
   pacer: Pacer,
 ): Promise<{ facts: SegmentFacts; effort: GraphEffort }> {
   const { partitions, codec, centroids } = plan
-  const guess = { vectors, partitions, rowBytes: codec.stride }
+  const { vectors } = known
+  const guess = { ...known, partitions, rowBytes: codec.stride }
   const everything = { ...guess, recall: null, measured: vectors }
   // With many partitions the caller may name a few; a quarter of them is where walks begin to be enough.
   const probes = Math.max(1, Math.ceil(partitions / 4))
@@ -368,8 +384,7 @@ async function tuned(
     return new GraphSegment(shape.rows, inner, ...given, { ...step, probes, candidates: truthDepth })
   })
   const allowedFor = new Map<Question, AllowedRows>()
-  const { blur } = segments[0]!
-  const found = await tune(truth, [...steps.keys()], [blur], async (question, step) => {
+  const found = await tune(truth, trialsOf(codec), async (question, step, count) => {
     await pacer.turn()
     const { vector: query, excluded } = question
     let among = allowedFor.get(question)
@@ -377,15 +392,20 @@ async function tuned(
       among = rowsOutside(excluded, cellOf)
       allowedFor.set(question, among)
     }
-    const segment = segments[step]!
-    const count = segment.candidatesFor(truthDepth)
     const { bits: allowed = null, count: passing = vectors } = among ?? {}
-    return segment.allKept({ query, k: truthDepth, count, allowed, passing, effort: {} })
+    return segments[step]!.allKept({ query, k: truthDepth, count, allowed, passing, effort: {} })
   })
-  const { recalls, measured, effort: step, candidates } = found
+  const { measured, candidates, trial } = found.all
+  const recalls = recallsOf(found)
+  const effortOf = ({ effort: step, blur }: Trial) => ({ ...steps[step]!, blur })
   return {
     facts: { ...guess, recall: recalls.rows, recalls, measured: Math.round(measured) },
-    effort: { ...steps[step]!, probes, candidates },
+    effort: {
+      ...effortOf(trial),
+      ...(found.filtered !== null && { filtered: effortOf(found.filtered.trial) }),
+      probes,
+      candidates,
+    },
   }
 }
 

@@ -4,12 +4,13 @@ import { type Centroids, trainCentroids } from '../../kernels/clusters.js'
 import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { SegmentBytes } from '../section-file.js'
-import { tune } from './calibrate.js'
+import { mostCandidates, recallsOf, type Trial, tune } from './calibrate.js'
 import type { Codec } from './codec.js'
 import { codesResiduals, trainCodec } from './codecs/all.js'
 import { Divider } from './divider.js'
 import type { VectorInput } from './input.js'
 import { type ListEffort, type ListPlaces, ListSegment, listPlaces, mapPartitions } from './list-segment.js'
+import { spreadOf } from './radius.js'
 import { blursFrom } from './saturation.js'
 import type { SegmentFacts } from './segment.js'
 import { type ListPlan, listsFile, type StoredLists } from './stored-lists.js'
@@ -93,10 +94,11 @@ export async function storedLists(
   const vectors = counts.reduce((sum, count) => sum + count, 0) + apart.length
   const rowBytes = codec.listBytes(32) / 32
   const guess = { vectors, partitions: counts.length, rowBytes }
+  const known = survey === null ? guess : { ...guess, ...(await spreadOf(survey, pacer)) }
   const { facts, effort } =
     truth === null
       ? extendedFacts(base!, guess)
-      : await tuned(rows, plan, arena, places, counts, apart, truth, guess, pacer)
+      : await tuned(rows, plan, arena, places, counts, apart, truth, known, pacer)
   return listsFile(plan, rows, arena, places, counts, apart, facts, effort, pacer)
 }
 
@@ -200,7 +202,7 @@ async function tuned(
   counts: Uint32Array,
   apart: Uint32Array,
   truth: Truth,
-  guess: Pick<SegmentFacts, 'vectors' | 'partitions' | 'rowBytes'>,
+  guess: Pick<SegmentFacts, 'vectors' | 'partitions' | 'rowBytes' | 'radius'>,
   pacer: Pacer,
 ): Promise<{ facts: SegmentFacts; effort: ListEffort }> {
   const everything = { ...guess, recall: null, measured: guess.vectors }
@@ -210,7 +212,7 @@ async function tuned(
   }
   const inner = { ...space, metric: 'l2', dim: space.innerDim } as const
   const partitions = { centroids: centroids.values, counts }
-  mapPartitions(arena.buffer, places, counts, rows)
+  await mapPartitions(arena.buffer, places, counts, rows, pacer)
   const factors = factorsOf(codec)
   const segments = new Map(
     factors.map(factor => {
@@ -221,23 +223,27 @@ async function tuned(
       ]
     }),
   )
-  const found = await tune(
-    truth,
-    factors,
-    blursFrom(codec.blur),
-    async ({ vector: query, excluded }, factor, count) => {
-      await pacer.turn()
-      const allowed = excluded === null ? null : outside(excluded, rows, arena, places, counts)
-      const passing = allowed?.count() ?? guess.vectors
-      const probe = { query, k: truthDepth, count, allowed, passing, effort: {} }
-      const proposed = await segments.get(factor)!.candidates(probe, pacer)
-      return proposed
-    },
-  )
-  const { recalls, effort: factor, blur, candidates, measured } = found
+  const blurs = blursFrom(codec.blur)
+  const trials = factors.flatMap(effort => blurs.map(blur => ({ effort, blur, first: mostCandidates })))
+  const found = await tune(truth, trials, async ({ vector: query, excluded }, factor, wanted) => {
+    await pacer.turn()
+    // The rows of questions are among the candidates, and count as no neighbours.
+    const count = wanted + truth.rows.size
+    const allowed = excluded === null ? null : outside(excluded, rows, arena, places, counts)
+    const passing = allowed?.count() ?? guess.vectors
+    const probe = { query, k: truthDepth, count, allowed, passing, effort: {} }
+    return segments.get(factor)!.candidates(probe, pacer)
+  })
+  const { candidates, measured, trial } = found.all
+  const recalls = recallsOf(found)
+  const effortOf = ({ effort: factor, blur }: Trial) => ({ factor, blur })
   return {
     facts: { ...guess, recall: recalls.rows, recalls, measured: Math.round(measured) },
-    effort: { candidates, factor, blur },
+    effort: {
+      candidates,
+      ...effortOf(trial),
+      ...(found.filtered !== null && { filtered: effortOf(found.filtered.trial) }),
+    },
   }
 }
 
@@ -265,7 +271,7 @@ function extendedFacts(
 ): { facts: SegmentFacts; effort: ListEffort } {
   const growth = guess.vectors / Math.max(1, facts.vectors)
   return {
-    facts: { ...guess, recall: facts.recall, measured: Math.round(facts.measured * growth) },
+    facts: { ...facts, ...guess, measured: Math.round(facts.measured * growth) },
     effort,
   }
 }

@@ -39,7 +39,7 @@ export function maxSegmentRows(spec: VectorSpec, dim: number): number {
   // While a graph over codes of parts is built, its nodes are coded by element.
   const node = isGraph
     ? Math.max(coded, codec === 'product' ? innerDim : 0) + 4 * (2 + 2 * m) * 1.1
-    : coded + 4
+    : coded + 8
   return Math.max(1, Math.min(2 ** 24, Math.floor(memoryMax / node)))
 }
 

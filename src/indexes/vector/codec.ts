@@ -11,6 +11,8 @@ export interface Codec {
   readonly parameters: Uint8Array
   /** Whether it codes what a vector differs from its partition's centroid by, and queries likewise; else vectors as they are. */
   readonly ofResiduals: boolean
+  /** Whether many rows are equally far that are not equal: distances are small whole numbers. */
+  readonly hasTies: boolean
   /** How far the order of guessed distances can be trusted. */
   readonly blur: Blur
   /** Bytes of a list of `count` rows. */

@@ -18,21 +18,28 @@ import {
 } from '../../kernels/graph.js'
 import { VectorSegment } from '../../kernels/vector-segment.js'
 import type { Bitset } from '../../primitives/bitset.js'
-import { seededRandom } from '../../primitives/seeded-random.js'
 import { withApart } from './apart.js'
 import { candidatesFor } from './calibrate.js'
 import type { NodeCodec } from './node-codec.js'
-import { type Blur, enoughWork, lateRows, watchedRows } from './saturation.js'
+import { type Blur, enoughWork, lateRows, mostShare, usualFactors, watchedRows } from './saturation.js'
 import type { Candidates, Ending, Probe, SegmentFacts, VectorIndexSegment } from './segment.js'
 import { type Laid, laidIn } from './segment-memory.js'
 import { placeQuery, type Space } from './space.js'
 
-/** What is found with no more effort than this is what `facts` say. */
-export interface GraphEffort {
+/** How far a walk goes. */
+export interface WalkEffort {
   /** Candidates of a walk at least. */
   readonly ef: number
   /** Of the rule that ends a walk; absent in files that were written before there was one. */
   readonly factor?: number
+  /** How far the order of guessed distances can be trusted. Absent: as far as that of such nodes usually can. */
+  readonly blur?: Blur
+}
+
+/** The effort of a search that is not told any; `facts` hold the recall that it reaches. */
+export interface GraphEffort extends WalkEffort {
+  /** The same where a filter leaves some rows. Absent: as without. */
+  readonly filtered?: WalkEffort
   /** Partitions whose entries are walked from where the caller limits them. */
   readonly probes: number
   readonly candidates: number
@@ -41,20 +48,22 @@ export interface GraphEffort {
 /** Candidates that a walk keeps at most, which takes it some ten milliseconds; of more, every row may as well be measured. */
 export const walkMax = 4096
 
-/** The factor of segments that were not asked which one is enough. */
-const usualFactor = 2
-/** Of so many rows, the square root of their number times this is how many a walk begins from. */
+/** A walk under a filter begins from this many times the square root of the number of passing rows. */
 const seedsPerRoot = 4
-/** Rows that a walk measures after the nearest last changed; and beside them, times as many as there are rows for each that it begins from. */
+/** A walk among all rows begins from the entries and this share of that number, at least `leastSeeds`. */
+const usualSeeds = 1 / 4
+const leastSeeds = 512
+/** Where the caller gives `ef`, a walk begins from this share of it; under a filter from `ef` rows, at least `leastToldSeeds`. */
+const toldSeeds = 1 / 8
+const leastToldSeeds = 64
+/** Rows that a walk measures after the nearest last changed; and beside them, times as many as there are rows for each that it may begin from. */
 const moreRows = 64
 const moreGaps = 2
-/** A walk that has measured this share of the rows gives up: measuring all of them costs no more. */
-const mostShare = 1 / 3
 /** A walk keeps so many times the candidates it is asked for: when more of them are to be measured, it need not be repeated. */
 const spareCandidates = 4
 
 /** How far the order of guessed distances reaches, by how nodes are kept. */
-const blurs: Readonly<Record<NodeCodec['kind'], Blur>> = {
+export const blurs: Readonly<Record<NodeCodec['kind'], Blur>> = {
   f32: { factor: 1, more: 4 },
   u8: { factor: 1.5, more: 8 },
   pq: { factor: 2, more: 16 },
@@ -75,6 +84,7 @@ export function graphPlaces(shape: GraphShape, seats = 1, seat = 0): GraphPlaces
 /** Where walks among some rows begin. */
 interface Seeds {
   readonly allowed: Bitset | null
+  readonly count: number
   readonly rows: Uint32Array
 }
 
@@ -128,11 +138,15 @@ export class GraphSegment implements VectorIndexSegment {
   }
 
   candidatesFor(k: number): number {
-    return Math.max(candidatesFor(k, this.#effort.candidates), enoughWork(this.blur, k))
+    return Math.max(candidatesFor(k, this.#effort.candidates), enoughWork(this.blurFor(false), k))
   }
 
-  get blur(): Blur {
-    return blurs[this.#codec.kind]
+  blurFor(isFiltered: boolean): Blur {
+    return this.#effortFor(isFiltered).blur ?? blurs[this.#codec.kind]
+  }
+
+  #effortFor(isFiltered: boolean): WalkEffort {
+    return (isFiltered ? this.#effort.filtered : null) ?? this.#effort
   }
 
   /** Does all at once: queries share the arena. */
@@ -157,19 +171,20 @@ export class GraphSegment implements VectorIndexSegment {
     if (ef === undefined && this.#codec.canTell?.(placed) === false) return { ...nothing, ended: 'unsettled' }
     this.#graph.query.set(this.#codec.query(placed))
     const isFiltered = allowed !== null
-    const seeds = this.#seedsFor(allowed)
+    const seeds = this.#seedsFor(allowed, seedsOf(passing, isFiltered, ef))
+    const usual = this.#effortFor(isFiltered)
     const watched = watchedRows(k)
     const width = Math.min(
       walkMax,
-      ef === undefined ? Math.max(watched, spareCandidates * count, this.#effort.ef) : Math.max(ef, k),
+      ef === undefined ? Math.max(watched, spareCandidates * count, usual.ef) : Math.max(ef, k),
     )
     const rule =
       ef === undefined
         ? this.#rule(
+            usual,
             watched,
-            Math.min(width, Math.max(count, watched, Math.min(this.#effort.ef, passing))),
+            Math.min(width, Math.max(count, watched, Math.min(usual.ef, passing))),
             passing,
-            seeds.length,
           )
         : undefined
     const most = Math.min(effort.mostPartitions ?? partitions, partitions)
@@ -187,23 +202,28 @@ export class GraphSegment implements VectorIndexSegment {
         if (walked.found >= enough || n === most) return this.#candidatesOf(walked, n, 'limited')
       }
     }
-    const entries = isFiltered ? [] : this.#nearestEntries(placed, Math.min(partitions, this.#effort.probes))
-    const begun = ef !== undefined && !isFiltered ? seeds.subarray(0, ef) : seeds
-    const walked = this.#graph.walk(entries, width, width, isFiltered, begun, rule)
-    const isSettled =
-      walked.ended === 'settled' ||
-      (walked.ended === 'emptied' && isFiltered && walked.measured === this.#allowedNodes())
+    // Among few rows the entries lead to where the filter excludes all.
+    const entries =
+      isFiltered && ef === undefined
+        ? []
+        : this.#nearestEntries(placed, Math.min(partitions, this.#effort.probes))
+    const walked = this.#graph.walk(entries, width, width, isFiltered, seeds, rule)
     return this.#candidatesOf(
       walked,
       partitions,
-      ef !== undefined ? 'limited' : isSettled ? 'saturated' : 'unsettled',
+      ef !== undefined ? 'limited' : walked.ended === 'settled' ? 'saturated' : 'unsettled',
     )
   }
 
-  #rule(watched: number, least: number, passing: number, seeds: number): WalkRule {
+  #rule(
+    { factor = usualFactors.graph }: WalkEffort,
+    watched: number,
+    least: number,
+    passing: number,
+  ): WalkRule {
     return {
-      factor: this.#effort.factor ?? usualFactor,
-      more: moreRows + Math.ceil((moreGaps * passing) / Math.max(1, seeds)),
+      factor,
+      more: moreRows + Math.ceil((moreGaps * passing) / Math.max(1, mostSeeds(passing))),
       watched,
       late: lateRows(watched),
       least,
@@ -222,7 +242,7 @@ export class GraphSegment implements VectorIndexSegment {
   }
 
   /** Makes the arena ready for walks among the allowed rows, and says where they begin. */
-  #seedsFor(allowed: Bitset | null): Uint32Array {
+  #seedsFor(allowed: Bitset | null, count: number): Uint32Array {
     this.#nodes ??= this.#graph.nodes(this.#entries)
     const { nodeOf, twins } = this.#nodes
     if (allowed !== null && allowed !== this.#laid.allowed) {
@@ -234,36 +254,40 @@ export class GraphSegment implements VectorIndexSegment {
       }
       this.#laid.allowed = allowed
     }
-    if (this.#seeds?.allowed !== allowed) this.#seeds = { allowed, rows: this.#seedsAmong(allowed) }
+    if (this.#seeds?.allowed !== allowed || this.#seeds.count !== count) {
+      this.#seeds = { allowed, count, rows: this.#seedsAmong(allowed, count) }
+    }
     return this.#seeds.rows
   }
 
-  /** Some of the allowed rows, spread over all of them: the nodes that stand for them, in no order. */
-  #seedsAmong(allowed: Bitset | null): Uint32Array {
+  /** `count` of the allowed rows, spread over all of them: the nodes that stand for them. */
+  #seedsAmong(allowed: Bitset | null, count: number): Uint32Array {
     const total = allowed?.count() ?? this.rows
-    const count = Math.min(total, Math.ceil(seedsPerRoot * Math.sqrt(total)))
-    const ranks = Float64Array.from({ length: count }, (_, i) => Math.floor(((i + 0.5) * total) / count))
-    const rows = allowed?.selectAll(ranks) ?? Uint32Array.from(ranks)
-    const nodes = rows.map(row => this.#nodes!.nodeOf[row]!).filter(node => node !== noNode)
-    const random = seededRandom(1)
-    for (let i = nodes.length - 1; i > 0; i--) {
-      const other = Math.floor(random() * (i + 1))
-      const node = nodes[i]!
-      nodes[i] = nodes[other]!
-      nodes[other] = node
-    }
-    return nodes
-  }
-
-  #allowedNodes(): number {
+    const wanted = Math.min(total, count)
+    const ranks = new Uint32Array(wanted)
+    for (let i = 0; i < wanted; i++) ranks[i] = ((i + 0.5) * total) / wanted
+    const rows = allowed?.selectAll(ranks) ?? ranks
     const { nodeOf } = this.#nodes!
-    const { allowedNodes } = this.#graph
-    let count = 0
-    for (let row = 0; row < nodeOf.length; row++) {
-      if (nodeOf[row] === row) count += (allowedNodes[row >>> 5]! >>> (row & 31)) & 1
+    let nodes = 0
+    for (let i = 0; i < wanted; i++) {
+      const node = nodeOf[rows[i]!]!
+      if (node !== noNode) rows[nodes++] = node
     }
-    return count
+    return rows.subarray(0, nodes)
   }
+}
+
+/** How many rows a walk may begin from, of so many. */
+function mostSeeds(rows: number): number {
+  return Math.min(rows, Math.ceil(seedsPerRoot * Math.sqrt(rows)))
+}
+
+/** How many rows a walk begins from. */
+function seedsOf(passing: number, isFiltered: boolean, ef: number | undefined): number {
+  const most = mostSeeds(passing)
+  if (ef !== undefined)
+    return Math.min(most, isFiltered ? Math.max(leastToldSeeds, ef) : Math.ceil(ef * toldSeeds))
+  return isFiltered ? most : Math.min(most, Math.max(leastSeeds, Math.ceil(usualSeeds * most)))
 }
 
 /** Whether two probes differ in no more than how many candidates they ask for. */

@@ -16,7 +16,16 @@ import { begun, type Soon, type Waits } from '../../primitives/soon.js'
 import { withApart } from './apart.js'
 import { candidatesFor } from './calibrate.js'
 import type { Codec } from './codec.js'
-import { type Blur, enoughWork, lateRows, watchedRows } from './saturation.js'
+import {
+  type Blur,
+  crowdMost,
+  enoughWork,
+  lateRows,
+  leastPoints,
+  mostShare,
+  usualFactors,
+  watchedRows,
+} from './saturation.js'
 import type { Candidates, Ending, Probe, SegmentFacts, VectorIndexSegment } from './segment.js'
 import { type Laid, laidIn } from './segment-memory.js'
 import { placeQuery, type Space } from './space.js'
@@ -37,6 +46,8 @@ export interface ListEffort {
   readonly factor?: number
   /** How far the order of guessed distances can be trusted. Absent: as far as that of the codec usually can. */
   readonly blur?: Blur
+  /** The same where a filter leaves some rows. Absent: as without. */
+  readonly filtered?: Pick<ListEffort, 'factor' | 'blur'>
 }
 
 /** Where things lie in the arena of a segment of lists. */
@@ -61,19 +72,19 @@ export interface ListPlaces {
 
 /** Candidates that a scan keeps at most; of more, every row may as well be measured. */
 const candidatesMax = 16 * 1024
-/** Of the rows that are allowed so many are looked at before all of them are measured instead. */
-const mostShare = 1 / 3
-/** Unless the segment says otherwise. */
-const usualFactor = 3
 /** Partitions that are looked at in any case, and how many more than `factor` says. */
 const leastProbes = 6
 const moreProbes = 4
 /** Rows that are watched at least: of fewer, the last change says too little of what lies in the next partitions. */
 const leastWatched = 20
+/** Where the best rows lie at too few points, the next scan keeps this many times as many rows. */
+const moreKept = 4
 /** Rows offered at once: what fits the scratch of every codec. */
 const offeredRows = 16
 /** Centroids that are put in order first. */
 const firstCentroids = 32
+/** Rows whose partitions are noted between two looks at the clock: less than a millisecond. */
+const mappedRows = 64 * 1024
 /** Bytes scanned between two turns of the event loop: about three milliseconds. */
 const turnBytes = 16 * 1024 * 1024
 
@@ -149,8 +160,12 @@ export class ListSegment implements VectorIndexSegment {
     return candidatesFor(k, this.#effort.candidates)
   }
 
-  get blur(): Blur {
-    return this.#effort.blur ?? this.#codec.blur
+  blurFor(isFiltered: boolean): Blur {
+    return this.#effortFor(isFiltered).blur ?? this.#codec.blur
+  }
+
+  #effortFor(isFiltered: boolean): Pick<ListEffort, 'factor' | 'blur'> {
+    return (isFiltered ? this.#effort.filtered : null) ?? this.#effort
   }
 
   candidates(probe: Probe, pacer: Pacer): Soon<Candidates> {
@@ -172,18 +187,40 @@ export class ListSegment implements VectorIndexSegment {
     return { ...found, ordinals: withApart(found.ordinals, this.#apart, count, allowed) }
   }
 
-  /** Looks through partitions, the nearest first, until the best rows no longer change, or the caller's effort is spent. */
+  /** Looks for candidates, and keeps more of them on the way where those it keeps are copies of too few rows. */
   *#scan(query: Float32Array, probe: Probe, pacer: Pacer): Waits<Candidates> {
+    const { k, count, passing } = probe
+    const most = Math.min(candidatesMax, this.#placed)
+    let kept = Math.min(Math.max(count, watchedRows(k, leastWatched)), most)
+    if (kept === 0) return { ordinals: new Uint32Array(0), partitions: 0, measured: 0, ended: 'saturated' }
+    const crowd = Math.min(crowdMost, passing, most)
+    for (;;) {
+      const found = yield* this.#scanKeeping(kept, kept < crowd, query, probe, pacer)
+      if (found !== null) return found
+      kept = Math.min(crowd, moreKept * kept)
+    }
+  }
+
+  /**
+   * Looks through partitions, the nearest first, until the best rows no longer change, or the caller's effort is spent. Null: the `kept` best rows
+   * lie at so few points that they say too little, and `mayKeepMore`.
+   */
+  *#scanKeeping(
+    kept: number,
+    mayKeepMore: boolean,
+    query: Float32Array,
+    probe: Probe,
+    pacer: Pacer,
+  ): Waits<Candidates | null> {
     const { k, count, allowed, passing, effort } = probe
     const partitions = this.#counts.length
-    const kept = Math.min(Math.max(count, watchedRows(k)), candidatesMax, this.#placed)
-    if (kept === 0) return { ordinals: new Uint32Array(0), partitions: 0, measured: 0, ended: 'saturated' }
     const { leastPartitions, mostPartitions } = effort
     const isTold = leastPartitions !== undefined || mostPartitions !== undefined
     const most = Math.min(mostPartitions ?? partitions, partitions)
     const least = Math.min(leastPartitions ?? leastProbes, most)
     const usual = passing / partitions
-    const rule = { factor: this.#effort.factor ?? usualFactor, more: moreProbes * usual }
+    const factor = this.#effortFor(allowed !== null).factor ?? usualFactors.lists
+    const rule = { factor, more: moreProbes * usual }
     const enough = Math.min(kept, passing)
     /** By partition: rows seen once it was looked at. */
     const seenAt = new Float64Array(partitions)
@@ -213,10 +250,18 @@ export class ListSegment implements VectorIndexSegment {
             break
           }
         } else if (held.ordinals.length >= enough) {
-          goal = enoughWork(rule, this.#settledAt(held, watchedRows(k, leastWatched), seenAt))
+          const least = watchedRows(k, leastWatched)
+          const watched = this.#watchedAmong(held, least)
+          if (watched === null && mayKeepMore) return null
+          const late = lateRows(least)
+          goal = enoughWork(rule, this.#settledAt(held, watched ?? held.ordinals.length, late, seenAt))
           if (seen >= goal) break
         }
-        if (!isTold && seen >= passing * mostShare) {
+        if (
+          !isTold &&
+          Math.max(seen, goal) >= passing * mostShare &&
+          !this.#isWorthGoingOn(measured, passing)
+        ) {
           ended = 'unsettled'
           break
         }
@@ -239,17 +284,60 @@ export class ListSegment implements VectorIndexSegment {
     return { ordinals: ordinals.subarray(0, Math.max(count, 1)), partitions: looked, measured, ended }
   }
 
-  /** How many rows had been seen when the best `watched` of those that are held last changed, but for a few. */
-  #settledAt({ ordinals, distances }: Hits, watched: number, seenAt: Float64Array): number {
-    const farthest = distances.length > watched ? distances.slice().sort()[watched - 1]! : Infinity
-    const { partitionOf } = this.#places
-    const partitions = new Uint32Array(this.#arena.buffer, partitionOf, this.rows)
-    const seen = new Float64Array(Math.min(ordinals.length, 2 * watched))
-    let count = 0
-    for (let i = 0; i < ordinals.length && count < seen.length; i++) {
-      if (distances[i]! <= farthest) seen[count++] = seenAt[partitions[ordinals[i]!]!]!
+  /**
+   * How many of the nearest rows that are held are watched: `least` where there are so many, and more where these lie at too few points; null
+   * where all do. Rows of one partition at one distance count as one point, because copies of a row are that.
+   */
+  #watchedAmong({ ordinals, distances }: Hits, least: number): number | null {
+    const watched = Math.min(least, distances.length)
+    if (this.#codec.hasTies || pointsOf(distances.slice().sort().subarray(0, watched)) >= leastPoints) {
+      return watched
     }
-    return seen.subarray(0, count).sort()[Math.max(0, count - 1 - lateRows(watched))] ?? 0
+    const partitions = this.#partitionOf
+    const order = Uint32Array.from(ordinals.keys()).sort((a, b) => distances[a]! - distances[b]!)
+    const seen = new Set<number>()
+    let points = 0
+    for (const [rank, at] of order.entries()) {
+      if (rank > 0 && distances[at] !== distances[order[rank - 1]!]) seen.clear()
+      const partition = partitions[ordinals[at]!]!
+      if (!seen.has(partition)) points++
+      seen.add(partition)
+      if (points >= leastWatched && rank + 1 >= watched) return rank + 1
+    }
+    return null
+  }
+
+  /** How many rows had been seen when the `watched` nearest of those that are held last changed, but for `late` of them; of rows as far as the last, the first that were seen. */
+  #settledAt({ ordinals, distances }: Hits, watched: number, late: number, seenAt: Float64Array): number {
+    const farthest = distances.slice().sort()[watched - 1]!
+    const partitions = this.#partitionOf
+    const seen = new Float64Array(ordinals.length)
+    let nearer = 0
+    let last = seen.length
+    for (let i = 0; i < ordinals.length; i++) {
+      const at = seenAt[partitions[ordinals[i]!]!]!
+      if (distances[i]! < farthest) seen[nearer++] = at
+      else if (distances[i] === farthest) seen[--last] = at
+    }
+    seen.subarray(last).sort()
+    seen.copyWithin(nearer, last, last + watched - nearer)
+    return seen.subarray(0, watched).sort()[Math.max(0, watched - 1 - late)]!
+  }
+
+  /** The partition of each row. */
+  get #partitionOf(): Uint32Array {
+    return new Uint32Array(this.#arena.buffer, this.#places.partitionOf, this.rows)
+  }
+
+  /**
+   * Whether to look through all lists that are left costs less than to measure the rows that pass. Never where queries are coded anew for each
+   * partition: that costs more than its rows.
+   */
+  #isWorthGoingOn(measured: number, passing: number): boolean {
+    if (this.#codec.ofResiduals) return false
+    const { metric, dim } = this.#space
+    const { rowBytes } = this.facts
+    return (this.#placed - measured) * rowBytes < passing * (metric === 'hamming' ? rowBytes : 4 * dim)
   }
 
   /** How many rows of a partition are allowed. */
@@ -329,16 +417,28 @@ export class ListSegment implements VectorIndexSegment {
   }
 }
 
-/** Fills the map from rows to partitions that an arena has beside its lists. Bounded by rows, but fast: a few nanoseconds for each. */
-export function mapPartitions(
+/** Different values of ascending ones. */
+function pointsOf(sorted: Float32Array): number {
+  let points = 0
+  for (let i = 0; i < sorted.length; i++) if (sorted[i] !== sorted[i - 1]) points++
+  return points
+}
+
+/** Fills the map from rows to partitions that an arena has beside its lists. */
+export async function mapPartitions(
   buffer: ArrayBufferLike,
   places: ListPlaces,
   counts: Uint32Array,
   rows: number,
-): void {
+  pacer: Pacer,
+): Promise<void> {
   const partitionOf = new Uint32Array(buffer, places.partitionOf, rows)
   for (let p = 0; p < counts.length; p++) {
-    const ordinals = new Uint32Array(buffer, places.ordinals + 4 * places.rowAt[p]!, counts[p]!)
-    for (let i = 0; i < ordinals.length; i++) partitionOf[ordinals[i]!] = p
+    for (let from = 0; from < counts[p]!; from += mappedRows) {
+      const count = Math.min(mappedRows, counts[p]! - from)
+      const ordinals = new Uint32Array(buffer, places.ordinals + 4 * (places.rowAt[p]! + from), count)
+      for (let i = 0; i < count; i++) partitionOf[ordinals[i]!] = p
+      await pacer.turn()
+    }
   }
 }

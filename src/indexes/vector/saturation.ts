@@ -8,6 +8,14 @@
 const watchedLeast = 10
 /** Of so many watched rows one may come late without the search going on. */
 const rowsPerLate = 50
+/** A search that has looked at this share of the rows that are allowed gives up: to measure all of them costs no more. */
+export const mostShare = 1 / 3
+/** The factors of segments that were not asked which one is enough. */
+export const usualFactors = { lists: 3, graph: 2 }
+
+/** The watched rows lie at so many points at least, or as many rows are watched as `crowdMost` says: copies of one row say no more than one does. */
+export const leastPoints = 10
+export const crowdMost = 1024
 
 export interface Saturation {
   readonly factor: number

@@ -67,6 +67,8 @@ export interface SegmentFacts {
   readonly recall: number | null
   /** Recall for queries that are no rows, and under filters. Absent: the segment was built before this was measured. */
   readonly recalls?: Recalls
+  /** By l2: how far most rows lie from their middle (radius.ts). Absent: the segment was built before this was measured. */
+  readonly radius?: number
   /** Rows measured by a search without tuning: what it costs. */
   readonly measured: number
   /** Bytes of what is read to guess the distance of a row. */
@@ -81,8 +83,8 @@ export interface VectorIndexSegment {
   readonly facts: SegmentFacts
   /** How many candidates to ask for and measure first when `k` rows are wanted. */
   candidatesFor(k: number): number
-  /** How far the order of the guessed distances can be trusted; decides how many more candidates are measured. */
-  readonly blur: Blur
+  /** How far the order of the guessed distances can be trusted, with a filter or without; decides how many more candidates are measured. */
+  blurFor(isFiltered: boolean): Blur
   /** At once where it is little work. */
   candidates(probe: Probe, pacer: Pacer): Soon<Candidates>
 }

@@ -3,7 +3,7 @@
 import { corrupted } from '../../errors.js'
 import type { Arena } from '../../kernels/arena.js'
 import type { Centroids } from '../../kernels/clusters.js'
-import type { Pacer } from '../../primitives/pacer.js'
+import { Pacer } from '../../primitives/pacer.js'
 import {
   type Json,
   numbersOf,
@@ -96,7 +96,7 @@ export async function openLists(file: SectionFile, memory: SegmentMemory): Promi
     await file.readInto(sectionOf(file, 'lists', lists.length), lists)
     const ordinals = new Uint8Array(buffer, places.ordinals, 4 * placedRows(counts))
     await file.readInto(sectionOf(file, 'ordinals', ordinals.length), ordinals)
-    mapPartitions(buffer, places, counts, rows)
+    await mapPartitions(buffer, places, counts, rows, new Pacer())
   })
   const partitions: Partitions = { centroids: plan.centroids.values, counts }
   return new ListSegment(rows, plan.space, plan.codec, arena, places, partitions, apart, facts, effort)

@@ -10,16 +10,23 @@ import { bringToLength, type Space } from './space.js'
 
 /** Neighbours looked for: recall is that of the ten nearest. */
 export const truthDepth = 10
+/** Rows that are known at most where several are as near as the tenth: any of these may be found in its place. */
+const tiedMost = 256
 /** Rows asked about: with ten neighbours each the error of a recall of 0.95 is below 0.01. */
 const queriesMax = 100
 /** With fewer rows than this there is nothing to be missed. */
 const rowsMin = 500
 /** Share of the cells whose rows are excluded from a question. */
 const excludedShare = 0.1
+/** Of the way from another row to a row, so far behind the row lie points away from rows. */
+const awayBy = 0.7
 
-interface Neighbours {
-  readonly ordinals: number[]
-  readonly distances: number[]
+/** What is nearest to a question. */
+export interface Neighbours {
+  /** The ten nearest rows, and all others that are as near as the tenth. */
+  readonly ordinals: readonly number[]
+  /** Points at which these lie: equal rows are one. */
+  readonly points: number
 }
 
 /** A query that a segment is asked while it is built. */
@@ -38,7 +45,7 @@ export class Truth {
   /** The rows asked about: they are nobody's neighbour. */
   readonly rows: ReadonlySet<number>
   readonly questions: readonly Question[]
-  readonly #found: readonly Neighbours[]
+  readonly #found: readonly Nearest[]
   readonly #piece: VectorSegment
   readonly #ordinals: Uint32Array
   readonly #cells: Uint32Array
@@ -49,7 +56,7 @@ export class Truth {
   constructor(questions: readonly Question[], dim: number, most: number) {
     this.rows = new Set(questions.flatMap(({ row }) => row ?? []))
     this.questions = questions
-    this.#found = questions.map(() => ({ ordinals: [], distances: [] }))
+    this.#found = questions.map(() => new Nearest())
     this.#piece = VectorSegment.allocate('f32', dim, most, 0)
     this.#ordinals = new Uint32Array(most)
     this.#cells = new Uint32Array(most)
@@ -57,9 +64,9 @@ export class Truth {
     this.#most = most
   }
 
-  /** The nearest of the rows passed that are not excluded, by question. */
-  neighbours(question: number): readonly number[] {
-    return this.#found[question]!.ordinals
+  /** The nearest of the rows passed that are not excluded, by question. Null: more rows than are known are as near as the tenth. */
+  neighbours(question: number): Neighbours | null {
+    return this.#found[question]!.neighbours
   }
 
   /** `cells`: the cell of each row; null where no question excludes any. */
@@ -82,15 +89,14 @@ export class Truth {
     values.fill(1e30, rows * this.#dim, this.#most * this.#dim)
     for (const [q, { vector, excluded }] of this.questions.entries()) {
       const known = this.#found[q]!
-      const worst = known.distances[truthDepth - 1] ?? 3e38
       const hits = searchSegment(this.#piece, vector, {
         metric: 'l2',
-        k: truthDepth,
-        upper: worst,
+        k: tiedMost + 1,
+        upper: known.upper,
         ...(excluded !== null && { allowed: this.#outside(excluded, rows) }),
       })
       for (let i = 0; i < hits.ordinals.length; i++) {
-        if (hits.ordinals[i]! < rows) insert(known, this.#ordinals[hits.ordinals[i]!]!, hits.distances[i]!)
+        if (hits.ordinals[i]! < rows) known.insert(this.#ordinals[hits.ordinals[i]!]!, hits.distances[i]!)
       }
       await pacer.turn()
     }
@@ -103,21 +109,57 @@ export class Truth {
   }
 }
 
-function insert({ ordinals, distances }: Neighbours, ordinal: number, distance: number): void {
-  let at = distances.length
-  while (at > 0 && distances[at - 1]! > distance) at--
-  if (at >= truthDepth) return
-  distances.splice(at, 0, distance)
-  ordinals.splice(at, 0, ordinal)
-  if (distances.length > truthDepth) {
-    distances.pop()
-    ordinals.pop()
+/** The nearest rows to a question, while rows pass by. */
+class Nearest {
+  /** Ascending by distance. */
+  readonly #ordinals: number[] = []
+  readonly #distances: number[] = []
+  /** The least distance at which not all rows are known. */
+  #crowded = Infinity
+
+  get neighbours(): Neighbours | null {
+    if (this.#crowded <= this.#farthest && this.#crowded < Infinity) return null
+    return { ordinals: this.#ordinals, points: new Set(this.#distances).size }
   }
+
+  /** Rows from this distance on are not among the nearest. */
+  get upper(): number {
+    return Math.min(nextFloat(this.#farthest), this.#crowded, 3e38)
+  }
+
+  /** That of the tenth. */
+  get #farthest(): number {
+    return this.#distances[truthDepth - 1] ?? Infinity
+  }
+
+  insert(ordinal: number, distance: number): void {
+    const distances = this.#distances
+    if (distance > this.#farthest || distance >= this.#crowded) return
+    let at = distances.length
+    while (at > 0 && distances[at - 1]! > distance) at--
+    distances.splice(at, 0, distance)
+    this.#ordinals.splice(at, 0, ordinal)
+    if (distances.length > tiedMost) this.#crowded = this.#farthest
+    while (distances.length > truthDepth && !(distances.at(-1)! < this.upper)) {
+      distances.pop()
+      this.#ordinals.pop()
+    }
+  }
+}
+
+const floats = new Float32Array(1)
+const bits = new Uint32Array(floats.buffer)
+
+/** The least float32 above one that is not negative. */
+function nextFloat(value: number): number {
+  floats[0] = value
+  if (floats[0] < Infinity) bits[0]! += 1
+  return floats[0]
 }
 
 /**
  * Questions of all kinds, made of sampled rows: rows themselves, spread over all, but at no fixed distance, because rows may come in turns; points
- * between two rows, and points whose elements come from two rows; and rows whose nearest cells are excluded, where there are cells. None
+ * between two rows, points whose elements come from two rows, and points that lie away from a row on the side where another does not; and rows whose nearest cells are excluded, where there are cells. None
  * where there are too few rows.
  */
 export function questionsOf(
@@ -142,13 +184,11 @@ export function questionsOf(
     questions.push({ kind: 'rows', vector: asQuery(rowAt(at)), row: sampled[at]!, excluded: null })
   }
   const asked = questions.slice()
-  for (let i = 0; i < count / 2; i++) {
+  for (let i = 0; i < (3 * count) / 4; i++) {
     const one = rowAt(Math.floor(random() * sampled.length))
     const other = rowAt(Math.floor(random() * sampled.length))
-    const isMixed = i % 2 === 1 || metric === 'hamming'
-    for (let e = 0; e < dim; e++) {
-      if (isMixed ? random() < 0.5 : true) one[e] = isMixed ? other[e]! : (one[e]! + other[e]!) / 2
-    }
+    const makes = metric === 'hamming' ? mixed : made[i % made.length]!
+    for (let e = 0; e < dim; e++) one[e] = makes(one[e]!, other[e]!, random)
     if (metric === 'cosine') normalize(one)
     questions.push({ kind: 'between', vector: asQuery(one), row: null, excluded: null })
   }
@@ -163,6 +203,16 @@ export function questionsOf(
   }
   return questions
 }
+
+/** Makes an element of a point from those of two rows. */
+type Makes = (one: number, other: number, random: () => number) => number
+
+const mixed: Makes = (one, other, random) => (random() < 0.5 ? one : other)
+const made: readonly Makes[] = [
+  (one, other) => (one + other) / 2,
+  mixed,
+  (one, other) => one + awayBy * (one - other),
+]
 
 function normalize(vector: Float32Array): void {
   const length = Math.hypot(...vector)

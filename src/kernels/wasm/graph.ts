@@ -481,7 +481,7 @@ function wander<Kind>(query: usize): void {
       ended = SETTLED
       return
     }
-    if (factor > 0 && measured - measuredBefore >= most) {
+    if (factor > 0 && max(<f64>(measured - measuredBefore), goal()) >= <f64>most) {
       ended = SPENT
       return
     }
@@ -501,13 +501,22 @@ function wander<Kind>(query: usize): void {
 function isSettled(): bool {
   const end = kept + (<usize>least << 3)
   if (keptEnd < end || (waiting > 0 && waitingAt(0) < load<u64>(end - 8))) return false
-  const changed = load<u32>(changes + (<usize>oldest << 2)) - measuredBefore
-  return <f64>(measured - measuredBefore) >= <f64>factor * <f64>changed + <f64>more
+  return <f64>(measured - measuredBefore) >= goal()
 }
 
+/** How much the walk measures at least before it settles. It only grows. */
+@inline
+function goal(): f64 {
+  const changed = load<u32>(changes + (<usize>oldest << 2)) - measuredBefore
+  return <f64>factor * <f64>changed + <f64>more
+}
+
+/** Where this part (1 / 2^shift) of the nodes that a row leads to is allowed, excluded ones are ways to others like any. */
+const PASSING_SHIFT: u32 = 2
+
 /**
- * Offers the allowed nodes that `row` leads to; where these are few, also those that are behind excluded ones. An excluded node is never
- * measured: of many of them near the query the walk would see nothing else.
+ * Offers all nodes that `row` leads to where many of them are allowed; else the allowed ones, and where these are few, also those that are behind
+ * excluded ones. There excluded nodes are not measured: of many of them near the query the walk would see nothing else.
  */
 function lookThrough<Kind>(query: usize, row: u32): void {
   const list = listOf(row, 0)
@@ -525,6 +534,10 @@ function lookThrough<Kind>(query: usize, row: u32): void {
     }
   }
   const passing = <u32>((end - nearby) >> 2)
+  if ((passing << PASSING_SHIFT) >= passing + <u32>((excluded - spare) >> 2)) {
+    offerNearby<Kind>(query, lookAround(row, 0))
+    return
+  }
   end = unvisited(nearby, end)
   if (passing < max(m >> 1, 1)) {
     excluded = unvisited(spare, excluded)

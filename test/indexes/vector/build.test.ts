@@ -287,3 +287,51 @@ test('rows that come in turns are all trained with, and asked about', async () =
   expect(recall).toBeGreaterThanOrEqual(0.95)
   expect(Math.abs(segment.facts.recall! - recall)).toBeLessThan(0.03)
 })
+
+describe('a segment over copies of rows knows that equal rows are equally near', () => {
+  /** Twenty copies of each of 300 points, and many zeros. */
+  function copied(): Rows {
+    const points = turning(300, 32, 300)
+    const values = new Float32Array(7000 * points.dim)
+    for (let row = 0; row < 6000; row++) {
+      const point = ((row * 7) % 300) * points.dim
+      values.set(points.values.subarray(point, point + points.dim), row * points.dim)
+    }
+    return { ...points, count: 7000, values }
+  }
+
+  test.each(['IVF_SQ', 'IVF_PQ', 'IVF_RQ', 'IVF_HNSW_PQ'] as const)('%s', async kind => {
+    const segment = await segmentOver({ kind, metric: 'l2', parameters: {} }, copied())
+    const { rows, between, excluded } = segment.facts.recalls!
+    expect(Math.min(rows!, between!, excluded!)).toBeGreaterThanOrEqual(0.95)
+  })
+})
+
+test('a segment of lists that is extended keeps what it found of each kind of query', async () => {
+  const spec: VectorSpec = { kind: 'IVF_SQ', metric: 'l2', parameters: {} }
+  const all = clustered(1500, 20, 30)
+  const first = await built(spec, { ...all, count: 1200 })
+  const { facts } = await openSegment(opened(first.bytes, first.crc), 1200, 20)
+  const extended = await built(spec, all, first.bytes, 1200, first.crc)
+  const { facts: after } = await openSegment(opened(extended.bytes, extended.crc), 1500, 20)
+  expect(after.recalls).toEqual(facts.recalls)
+  expect(after.vectors).toBe(1500)
+})
+
+test('a segment by l2 knows how far most of its rows lie from their middle, however many are equal', async () => {
+  const random = seededRandom(8)
+  const dim = 8
+  const values = Float32Array.from({ length: 3000 * dim }, (_, i) => {
+    const row = Math.floor(i / dim)
+    return row % 3 === 0 ? 0 : (random() - 0.5) * (row % 50 === 1 ? 1000 : 1)
+  })
+  const rows: Rows = { dim, count: 3000, values, present: null }
+  const radiusBy = async (kind: VectorSpec['kind'], metric: Metric) =>
+    (await segmentOver({ kind, metric, parameters: {} }, rows)).facts.radius
+  for (const kind of ['IVF_SQ', 'IVF_HNSW_SQ'] as const) {
+    const radius = await radiusBy(kind, 'l2')
+    expect(radius).toBeGreaterThan(0.8)
+    expect(radius).toBeLessThan(20)
+    expect(await radiusBy(kind, 'dot')).toBeUndefined()
+  }
+})

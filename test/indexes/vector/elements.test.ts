@@ -62,7 +62,7 @@ describe('indexed', () => {
     const [, place] = columns[column]!
     let found = 0
     for (const query of queries) {
-      const near = table.search(query.map(place)).column(column).select([])
+      const near = table.search(query.map(place)).column(column).select(['_distance'])
       expect(await near.explain()).toContain(`ANNSubIndex: name=${name}`)
       const exact = await near.bypassVectorIndex().toArray()
       const proposed = await near.toArray()

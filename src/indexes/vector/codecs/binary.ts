@@ -47,6 +47,7 @@ interface Desk {
 
 export class BinaryCodec implements Codec {
   readonly ofResiduals = true
+  readonly hasTies = false
   readonly blur = { factor: 2, more: 10 }
   /** dim, and which rotation: u32s. */
   readonly parameters: Uint8Array

@@ -17,6 +17,7 @@ export function openBits(dim: number, parameters: Uint8Array): Codec {
 class BitsCodec extends RowLists implements Codec {
   readonly parameters = new Uint8Array(0)
   readonly ofResiduals = false
+  readonly hasTies = true
   readonly blur = { factor: 1, more: 0 }
   readonly queryBytes: number
   readonly scratchBytes = scanBlockBytes

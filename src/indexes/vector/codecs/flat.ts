@@ -17,6 +17,7 @@ export function openFlat(dim: number, parameters: Uint8Array): Codec {
 class FlatCodec extends RowLists implements Codec {
   readonly parameters = new Uint8Array(0)
   readonly ofResiduals = false
+  readonly hasTies = false
   readonly blur = { factor: 1, more: 2 }
   readonly queryBytes: number
   readonly scratchBytes = scanBlockBytes

@@ -14,6 +14,7 @@ import { copyNibbles, nibbleListBytes, putNibbles } from './nibbles.js'
 
 export class ProductCodec implements Codec {
   readonly ofResiduals = true
+  readonly hasTies = false
   readonly blur = { factor: 2, more: 10 }
   /** Bytes of a row that `encodeRows` writes, and tables of `tableOf`. */
   readonly parts: number

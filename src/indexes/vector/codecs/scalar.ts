@@ -45,6 +45,7 @@ export function openScalar(dim: number, parameters: Uint8Array): ScalarCodec {
 export class ScalarCodec extends RowLists implements Codec {
   readonly parameters: Uint8Array
   readonly ofResiduals = false
+  readonly hasTies = false
   readonly blur = { factor: 2, more: 10 }
   readonly queryBytes: number
   readonly scratchBytes = scanBlockBytes
