@@ -1,9 +1,11 @@
 /** Vectors with labels, queries that lie by one label, and filters that have to do with both. */
 import { readFileSync } from 'node:fs'
+import { gunzipSync } from 'node:zlib'
 import { dataPath } from '../scripts/data.js'
 import type { Namespace, Table } from '../src/index.js'
 import { sharesOf } from './query-vector.js'
 import { seededRandom } from './random.js'
+import { fashionData } from './vector-data.js'
 
 export interface LabelledVectors {
   readonly name: string
@@ -181,6 +183,18 @@ export function questionsToTexts(count: number): LabelledVectors | null {
     queries.set(all.subarray(at, at + dim), q * dim)
   }
   return labelledByMeans('real questions', dim, widened(readFileSync(documents)), queries, 8)
+}
+
+/** Pictures of clothes with what they show, and others to look for; null where they are not on this machine. */
+export function labelledPictures(count: number): LabelledVectors | null {
+  const data = fashionData(count)
+  const [labels, own] = ['train', 't10k'].map(part =>
+    dataPath('vectors', 'fashion-mnist', `${part}-labels-idx1-ubyte.gz`),
+  )
+  if (data === null || labels == null || own == null) return null
+  const labelsIn = (path: string, most: number) =>
+    Int32Array.from(gunzipSync(readFileSync(path)).subarray(8, 8 + most))
+  return { ...data, labels: labelsIn(labels, data.rows.length / data.dim), own: labelsIn(own, count) }
 }
 
 /** Half floats, little-endian. */

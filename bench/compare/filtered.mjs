@@ -1,9 +1,25 @@
-/** The nearest of the rows that pass a filter, whatever share of them passes: at equal recall, one query at a time. */
+/**
+ * The nearest of the rows that pass a filter, one query at a time: at equal recall, whatever share of the rows passes at random; and untuned where
+ * the filter has to do with where the query lies, with the recall of each.
+ */
 import { join } from 'node:path'
+import {
+  bySmallLabels,
+  clouds,
+  filtersOf,
+  questionsToTexts,
+  squaresBetween,
+} from '../../dist/bench/labelled-data.js'
+import { oneByOne, timedOneByOne } from '../../dist/bench/one-by-one.js'
 import { sharesOf } from '../../dist/bench/query-vector.js'
-import { clusteredData, trueNeighbours } from '../../dist/bench/vector-data.js'
+import { clusteredData, recallOf, trueNeighbours } from '../../dist/bench/vector-data.js'
 import { atFloor, curveLines, queriesOf, swept } from './ann-contest.mjs'
 import { duckdb, hnswlib, lance, sheaf, sqliteVec } from './ann-engines.mjs'
+import {
+  hnswlib as labelledHnswlib,
+  lancedb as labelledLance,
+  sheaf as labelledSheaf,
+} from './labelled-engines.mjs'
 import { made } from './made.mjs'
 import { inScratch } from './scratch.mjs'
 
@@ -14,7 +30,17 @@ export const bench = {
   name: 'filtered',
   question:
     'who finds the nearest of the rows that pass a filter sooner, by how many pass? (hnswlib asks a function of ours about each row; sqlite-vec and duckdb measure every row that passes; lancedb may use other threads)',
-  small: { rows: 3000, dim: 16, centres: 30, queries: 20, shares: [0.01, 0.5], floor: 0.95, rounds: 2 },
+  small: {
+    rows: 3000,
+    dim: 16,
+    centres: 30,
+    queries: 20,
+    shares: [0.01, 0.5],
+    floor: 0.95,
+    clusters: [{ rows: 3000, dim: 16, count: 10, apart: 4 }],
+    texts: false,
+    rounds: 2,
+  },
   full: {
     rows: 100_000,
     dim: 128,
@@ -22,33 +48,113 @@ export const bench = {
     queries: 100,
     shares: [0.001, 0.01, 0.1, 0.5],
     floor: 0.95,
+    clusters: [
+      { rows: 100_000, dim: 128, count: 10, apart: 1 },
+      { rows: 24_000, dim: 24, count: 10, apart: 6 },
+    ],
+    texts: true,
     rounds: 5,
   },
-  async run({ rows, dim, centres, queries: count, shares, floor, rounds }) {
-    const data = clusteredData(rows, dim, centres, 1.5, count)
-    const queries = queriesOf(data)
-    const shareOf = sharesOf(rows)
-    return inScratch(async (folder, engines) => {
-      const builds = await made(makers, engines, (make, name) => make(data, join(folder, name)))
-      const results = []
-      for (const share of shares) {
-        const truth = trueNeighbours(data, 'l2', 10, row => shareOf[row] < share)
-        const curves = await swept(engines, queries, truth, 1, share)
-        const title = `${100 * share} % of ${data.name} pass, recall >= ${floor}, ${count} queries`
-        results.push({
-          ...(await atFloor(title, engines, curves, floor, queries, rounds, share)),
-          lines: curveLines(engines, curves),
-        })
-      }
-      const bySpeed = {
-        x: { name: 'share of rows that pass', logarithmic: true },
-        y: { name: `queries/s at recall >= ${floor}`, logarithmic: true },
-        lines: engines.map(({ name }, who) => ({
-          name,
-          points: shares.map((share, i) => [share, results[i].entries[who].figures.perSecond]),
-        })),
-      }
-      return [{ title: `building, ${data.name}`, entries: builds, lines: bySpeed }, ...results]
-    })
+  async run({ clusters, texts, ...random }) {
+    const results = await atRandom(random)
+    const { queries, rounds } = random
+    for (const { rows, dim, count, apart } of clusters) {
+      const name = `${rows} x ${dim}, ${count} clusters`
+      const data = bySmallLabels(clouds(name, rows, dim, count, apart, 2 * queries))
+      results.push(...(await byLabel(data, 'l2', rounds)))
+    }
+    const questions = texts ? questionsToTexts(queries) : null
+    if (questions !== null) results.push(...(await byLabel(questions, 'cosine', rounds)))
+    return results
   },
+}
+
+async function atRandom({ rows, dim, centres, queries: count, shares, floor, rounds }) {
+  const data = clusteredData(rows, dim, centres, 1.5, count)
+  const queries = queriesOf(data)
+  const shareOf = sharesOf(rows)
+  return inScratch(async (folder, engines) => {
+    const builds = await made(makers, engines, (make, name) => make(data, join(folder, name)))
+    const results = []
+    for (const share of shares) {
+      const truth = trueNeighbours(data, 'l2', 10, row => shareOf[row] < share)
+      const curves = await swept(engines, queries, truth, 1, share)
+      const title = `${100 * share} % of ${data.name} pass, recall >= ${floor}, ${count} queries`
+      results.push({
+        ...(await atFloor(title, engines, curves, floor, queries, rounds, share)),
+        lines: curveLines(engines, curves),
+      })
+    }
+    const bySpeed = {
+      x: { name: 'share of rows that pass', logarithmic: true },
+      y: { name: `queries/s at recall >= ${floor}`, logarithmic: true },
+      lines: engines.map(({ name }, who) => ({
+        name,
+        points: shares.map((share, i) => [share, results[i].entries[who].figures.perSecond]),
+      })),
+    }
+    return [{ title: `building, ${data.name}`, entries: builds, lines: bySpeed }, ...results]
+  })
+}
+
+const labelledMakers = { sheaf: labelledSheaf, hnswlib: labelledHnswlib, lancedb: labelledLance }
+
+/** Filters that have to do with where the query lies. */
+const correlated = ['other label', 'largest label', 'farthest label', 'three far labels']
+
+/** As each engine does it unless told; and those that may be told, with more candidates. */
+async function byLabel(data, metric, rounds) {
+  const queries = queriesOf(data)
+  const numbers = [...queries.keys()]
+  return inScratch(async (folder, engines) => {
+    await made(labelledMakers, engines, (make, name) => make(data, join(folder, name), metric))
+    const results = []
+    for (const filter of filtersOf(data).filter(({ name }) => correlated.includes(name))) {
+      const truth = numbers.map(q => nearestPassing(data, metric, queries[q], row => filter.passes(q, row)))
+      const askers = engines.flatMap(({ name, efforts, search }) =>
+        efforts.map(effort => {
+          const one = q => search(queries[q], filter, q, effort)
+          const title = effort === 'untuned' ? `${name}, untuned` : `${name}, ef ${effort}`
+          return { name: title, queries: numbers, one, ask: some => oneByOne(some, one) }
+        }),
+      )
+      const title = `${filter.name} of ${data.name}, ${queries.length} queries`
+      const result = await timedOneByOne(title, askers, rounds)
+      const entries = []
+      for (const [i, entry] of result.entries.entries()) {
+        const found = []
+        for (const q of numbers) found.push(await askers[i].one(q))
+        const perSecond = (1000 * queries.length) / entry.milliseconds.p50
+        entries.push({ ...entry, figures: { recall: recallOf(truth, found), perSecond, ...entry.figures } })
+      }
+      results.push({ ...result, entries })
+    }
+    return results
+  })
+}
+
+/** The ten nearest of the rows that pass, by plain loops. */
+function nearestPassing({ dim, rows, labels }, metric, query, passes) {
+  const far = []
+  for (let row = 0; row < labels.length; row++) {
+    if (!passes(row)) continue
+    const vector = rows.subarray(row * dim, (row + 1) * dim)
+    far.push([metric === 'cosine' ? 1 - cosine(vector, query) : squaresBetween(vector, query), row])
+  }
+  return new Set(
+    far
+      .sort(([a], [b]) => a - b)
+      .slice(0, 10)
+      .map(([, row]) => row),
+  )
+}
+
+function cosine(a, b) {
+  let [dot, one, other] = [0, 0, 0]
+  for (let i = 0; i < a.length; i++) {
+    dot += a[i] * b[i]
+    one += a[i] * a[i]
+    other += b[i] * b[i]
+  }
+  return dot / Math.sqrt(one * other)
 }
