@@ -1,6 +1,6 @@
 /** A commit log in any blob store: one blob per slot, `_log/<slot, 20 digits>`. */
 import { corrupted, quote } from '../errors.js'
-import type { BlobStore } from '../storage/blob-store.js'
+import type { BlobMark, BlobStore } from '../storage/blob-store.js'
 import { deleteIfPossible } from '../storage/delete-if-possible.js'
 import type { CommitLog } from './commit-log.js'
 import { statedChecksum } from './slot.js'
@@ -10,7 +10,7 @@ const directory = '_log/'
 export class BlobLog implements CommitLog {
   readonly #store: BlobStore
   /** There when the store's is. */
-  readonly peek?: (slot: number) => boolean
+  readonly peek?: (slot: number) => BlobMark | null
   /** There when the store's is. */
   readonly sync?: () => Promise<void>
 
@@ -28,7 +28,7 @@ export class BlobLog implements CommitLog {
     return this.#store.putIfAbsent(slotKey(slot), bytes)
   }
 
-  async has(slot: number, signal?: AbortSignal, crc?: number): Promise<boolean> {
+  async has(slot: number, crc?: number, signal?: AbortSignal): Promise<boolean> {
     if (crc === undefined) return (await this.#store.stat(slotKey(slot), signal)) !== null
     const bytes = await this.read(slot, signal)
     return bytes !== null && statedChecksum(bytes) === crc

@@ -33,7 +33,9 @@ export interface CheckpointNote {
   readonly bytes: number
 }
 
-export interface Checkpoint<S> extends Fold<S>, CheckpointNote {}
+export interface Checkpoint<S> extends Fold<S>, CheckpointNote {
+  readonly key: string
+}
 
 /** A file that is a checkpoint by its name, and what is in it; or why it is not what was written. */
 export interface FoundCheckpoint<S> {
@@ -76,8 +78,9 @@ export class Checkpoints<S> {
   readonly #machine: Machine<S>
   readonly #clock: Clock
   readonly #onDamaged: ((key: string, error: SheafError) => void) | undefined
+  #root: string | null = null
 
-  /** `onDamaged` is told of files passed over because they are not what was written. */
+  /** `onDamaged` is told of files passed over because they are not what was written, or of another root. */
   constructor(
     store: BlobStore,
     machine: Machine<S>,
@@ -90,10 +93,9 @@ export class Checkpoints<S> {
     this.#onDamaged = onDamaged
   }
 
-  /** The slot of the newest checkpoint as its name tells, which nobody has read; null without any. */
-  async newestSlot(signal?: AbortSignal): Promise<number | null> {
-    for await (const { slot } of this.#named(signal)) return slot
-    return null
+  /** From now on checkpoints of other roots count as damaged. */
+  belongTo(root: string): void {
+    this.#root = root
   }
 
   /**
@@ -275,6 +277,12 @@ export class Checkpoints<S> {
     const first = text.indexOf(newline) + 1
     const header = parseHeader(key, text.toString('utf8', 0, first), this.#machine.features)
     if (header.slot !== slot) throw corrupted(`${key} is foreign: it says it is of slot ${header.slot}`)
+    const { root } = header.genesis
+    if (this.#root !== null && root !== this.#root) {
+      throw corrupted(`${key} is foreign: it is of root ${quote(root)}, this one is ${quote(this.#root)}`, {
+        hint: 'move it away',
+      })
+    }
     return { header, lines: text.subarray(first, end) }
   }
 

@@ -1,3 +1,5 @@
+import type { BlobMark } from '../storage/blob-store.js'
+
 /**
  * The only coordination point of a root: numbered slots, each written once.
  *
@@ -20,11 +22,11 @@ export interface CommitLog {
    */
   sync?(): Promise<void>
   /** Whether a slot exists; with `crc`: the one that has that checksum. */
-  has(slot: number, signal?: AbortSignal, crc?: number): Promise<boolean>
+  has(slot: number, crc?: number, signal?: AbortSignal): Promise<boolean>
   /** Takes a slot out of the log: one that is trimmed, or a mistake. */
   remove(slot: number): Promise<void>
-  /** Whether a slot exists, synchronously, where that costs microseconds. */
-  peek?(slot: number): boolean
+  /** Whether a slot exists, and which, synchronously, where that costs microseconds; null when it does not. */
+  peek?(slot: number): BlobMark | null
   /**
    * The largest slot number after `after` (default -1: of all) at the moment of the call, or `after` when there is
    * none. Throws corrupted when something else lies among the slots.

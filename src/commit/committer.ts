@@ -13,8 +13,8 @@
  *   Other bytes may be offered to that slot too: whichever comes first, the store refuses the other.
  * - What is applied, own entries included, is what the bytes say, so that replay and live fold cannot differ.
  * - Slots that a checkpoint made dispensable are trimmed, and may be written again by who missed that. So whoever wins, applies
- *   or misses slot N+1 looks back: where slot N is not there, the log was trimmed past it, and it goes on from the newest
- *   checkpoint. What it won is no slot of the log then, and goes (STORAGE S16).
+ *   or misses slot N+1 looks back: where slot N is not there, or another one has its place, the log was trimmed past it, and it goes on from
+ *   the newest checkpoint. What it won is no slot of the log then, and goes (STORAGE S16).
  * - A slot whose name may not be durable yet is the ground for nothing: whoever finds one has the log synced before it applies the
  *   slot, and so before it answers from it or writes after it. The slot of an append under way waits for that append instead.
  * - A slot that is torn, foreign, too new, or does not follow its predecessor stops the committer for good.
@@ -24,7 +24,7 @@ import { orAborted } from '../primitives/abort.js'
 import { crcHex } from '../primitives/checksum.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
-import { Ambiguous } from '../storage/blob-store.js'
+import { Ambiguous, type BlobMark, isSameBlob } from '../storage/blob-store.js'
 import type { CommitLog } from './commit-log.js'
 import type {
   Committed,
@@ -45,6 +45,7 @@ import {
   encodeGenesis,
   encodeSlot,
   type Slot,
+  statedChecksum,
 } from './slot.js'
 import { Slots } from './slots.js'
 import { formatTransactionId } from './transaction-id.js'
@@ -100,8 +101,6 @@ const readAheadMax = 64
 /** A slot of more bytes gets a slice of time of its own. */
 const largeSlotBytes = 64 * 1024
 const pauseMsMax = 1000
-/** A slot that is younger has certainly not been trimmed. */
-const oldSlotMs = 1000
 const unknownAfterMs = 30_000
 /** Other writers whose clocks are remembered. */
 const heardMax = 16
@@ -141,7 +140,9 @@ interface Group<S> extends EncodedSlot {
 }
 
 type Outcome =
-  | { readonly kind: 'won' | 'lost' }
+  /** `mark`: which blob its slot is, where that is known. */
+  | { readonly kind: 'won'; readonly mark: BlobMark | null }
+  | { readonly kind: 'lost' }
   /** Nothing was written. */
   | { readonly kind: 'refused'; readonly error: unknown }
   | { readonly kind: 'unknown'; readonly cause: unknown }
@@ -178,8 +179,8 @@ export class Committer<S> {
   #answer: Promise<'won' | 'taken' | null> | null = null
   /** By `elapsed`: the last time when no slot after the head was there. */
   #lookedAt: number
-  /** By `elapsed`: when slot head was applied. */
-  #appliedAt: number
+  /** Which blob slot head is, where the log can peek and that is known: one that is trimmed may be written again by who missed that. */
+  #mark: BlobMark | null
   /** Of other writers, the last heard last: the slot, and how far its writer's clock was before `elapsed`, at most. */
   readonly #others = new Map<string, { readonly slot: number; readonly ahead: number }>()
   #writing: Promise<void> | null = null
@@ -194,6 +195,7 @@ export class Committer<S> {
     machine: Machine<S>,
     options: OpenOptions<S>,
     { genesis, slot, crc, ts, state }: Fold<S>,
+    mark: BlobMark | null,
   ) {
     this.genesis = genesis
     this.#head = slot
@@ -210,8 +212,7 @@ export class Committer<S> {
     this.#lookedAt = options.clock.elapsed()
     this.#crc = crc
     this.#ts = ts
-    // The slot that the fold ends with was compared just now.
-    this.#appliedAt = options.clock.elapsed()
+    this.#mark = mark
     this.#state = state
   }
 
@@ -231,22 +232,25 @@ export class Committer<S> {
     if (first === null) {
       const last = await log.last(signal)
       first = last < 0 && base === undefined ? await found(log, options) : await log.read(0, signal)
-      if (first === null) throw base === undefined ? missing(0, last) : foreign(base, 'slot 0 is not there')
+      if (first === null)
+        throw base === undefined ? new SlotMissing(0, last) : foreign(base, 'slot 0 is not there')
     }
     const start = decodeGenesis(first, machine.features)
     let fold = base ?? { ...start, slot: 0, state: machine.initial(start.genesis) }
+    let mark: BlobMark | null = null
     if (base !== undefined) {
       fold = await inLog(base, log, options.newer)
+      mark = log.peek?.(fold.slot) ?? null
       await checkBase(fold, start, log, machine, signal)
       if (fold !== base) options.onReopened?.(fold)
     }
-    const committer = new Committer(log, machine, options, fold)
+    const committer = new Committer(log, machine, options, fold, mark)
     await committer.#advance(readAheadMax, signal)
     const last = await log.last(signal, committer.#head)
     if (last > committer.#head) {
       // Written since, or beyond a gap.
       await committer.#advance(readAheadMax, signal)
-      if (last > committer.#head) throw missing(committer.#head + 1, last)
+      if (last > committer.#head) throw new SlotMissing(committer.#head + 1, last)
     }
     // When those slots were written nobody here knows.
     committer.#others.clear()
@@ -275,10 +279,7 @@ export class Committer<S> {
   async refresh(signal?: AbortSignal): Promise<S> {
     this.#checkOpen()
     signal?.throwIfAborted()
-    const log = this.#log
-    // In this order: the second look tells that the log was not trimmed past here before the first.
-    const isOld = this.#head > 0 || this.#newer === undefined
-    if (log.peek !== undefined && isOld && !log.peek(this.#head + 1) && log.peek(this.#head)) {
+    if (this.#isCurrent()) {
       this.#lookedAt = this.#clock.elapsed()
       return this.#state
     }
@@ -348,6 +349,21 @@ export class Committer<S> {
 
   // --- reading -------------------------------------------------------------------------------------------
 
+  /** Whether the log surely ends with slot head: two synchronous looks, where the log can peek. */
+  #isCurrent(): boolean {
+    const log = this.#log
+    const head = this.#head
+    if (log.peek === undefined || (head === 0 && this.#newer !== undefined)) return false
+    // In this order: the second look tells that the log was not trimmed past here before the first.
+    if (log.peek(head + 1) !== null) return false
+    const there = log.peek(head)
+    return there !== null && (head === 0 || this.#isMarked(there))
+  }
+
+  #isMarked(there: BlobMark): boolean {
+    return this.#mark !== null && isSameBlob(this.#mark, there)
+  }
+
   /** One advance for all who asked before it began; who asks while one runs gets the next. */
   #refreshOnce(): Promise<void> {
     if (this.#refreshing === null) {
@@ -373,9 +389,9 @@ export class Committer<S> {
     const pacer = new Pacer(signal, this.#clock)
     for (;;) {
       const first = this.#head + 1
-      const [crc, ts] = [this.#crc, this.#ts]
-      const found = await this.#readFrom(first, window, signal)
-      if (!(await this.#isThere(first - 1, crc, ts, signal))) {
+      const crc = this.#crc
+      const { found, mark } = await this.#readFrom(first, window, signal)
+      if (!(await this.#isThere(first - 1, crc, signal))) {
         await this.#reopen(first - 1)
         continue
       }
@@ -392,6 +408,8 @@ export class Committer<S> {
         passed = present === 'trimmed'
         if (present === 'trimmed') break
         if (number === this.#head + 1) await this.#apply(present, number, pacer)
+        const isMarked = mark !== null && i === found.length - 1 && number === this.#head
+        if (isMarked && statedChecksum(present) === this.#crc) this.#mark = mark
       }
       if (!passed) window = Math.min(2 * window, readAheadMax)
     }
@@ -399,23 +417,30 @@ export class Committer<S> {
 
   /**
    * Slots `first` and following, a window of them; where the log can peek those that are there, or whether there is one after a missing
-   * one. As slots are trimmed in ascending order, all of them were of the log if the one before them is there afterwards.
+   * one. As slots are trimmed in ascending order, all of them were of the log if the one before them is there afterwards. `mark`: which blob
+   * the last of them was before it was read.
    */
   async #readFrom(
     first: number,
     window: number,
     signal: AbortSignal | undefined,
-  ): Promise<(Uint8Array | null)[]> {
+  ): Promise<{ readonly found: (Uint8Array | null)[]; readonly mark: BlobMark | null }> {
     const log = this.#log
     if (log.peek === undefined) {
-      return Promise.all(Array.from({ length: window }, (_, i) => log.read(first + i, signal)))
+      const reads = Array.from({ length: window }, (_, i) => log.read(first + i, signal))
+      return { found: await Promise.all(reads), mark: null }
     }
     const found: (Uint8Array | null)[] = []
-    while (found.length < window && log.peek(first + found.length)) {
+    let mark: BlobMark | null = null
+    while (found.length < window) {
+      const there = log.peek(first + found.length)
+      if (there === null) break
+      mark = there
       found.push(await log.read(first + found.length, signal))
     }
-    if (found.length > 0) return found
-    return log.peek(first + 1) ? [null, await log.read(first + 1, signal)] : [null]
+    if (found.length > 0) return { found, mark }
+    const later = log.peek(first + 1) === null ? [] : [await log.read(first + 1, signal)]
+    return { found: [null, ...later], mark: null }
   }
 
   /** Has slots made durable that were found, `first` and following, before anything is made of them. */
@@ -442,22 +467,24 @@ export class Committer<S> {
       await this.#log.sync?.()
       return bytes
     }
-    await this.#reopen(number - 1, missing(number, number + 1 + next))
+    await this.#reopen(number - 1, new SlotMissing(number, number + 1 + next))
     return 'trimmed'
   }
 
   /**
-   * Whether the log still goes back to a slot, of that checksum and time. It begins with slot 0 for ever: there a checkpoint
-   * tells. One that is old may have been trimmed, and written again by somebody else who missed that as well.
+   * Whether the log still goes back to a slot, of that checksum. It begins with slot 0 for ever: there a checkpoint tells. Any other may
+   * have been trimmed, and written again by somebody else who missed that as well.
    */
-  async #isThere(slot: number, crc: number, ts: number, signal?: AbortSignal): Promise<boolean> {
+  async #isThere(slot: number, crc: number, signal?: AbortSignal): Promise<boolean> {
     if (slot === 0 && ((await this.#newer?.(0)) ?? null) !== null) return false
-    // By either clock: the one that jumps may be behind that of the slot's writer.
-    const sinceApplied = this.#clock.elapsed() - this.#appliedAt
-    const isOld = this.#clock.now() - ts >= oldSlotMs || sinceApplied >= oldSlotMs
-    if (slot > 0 && isOld) return this.#log.has(slot, signal, crc)
-    const { peek } = this.#log
-    return peek === undefined ? this.#log.has(slot, signal) : peek.call(this.#log, slot)
+    const there = this.#log.peek?.(slot)
+    if (there === null) return false
+    if (slot === 0) return there !== undefined || this.#log.has(0, undefined, signal)
+    if (there !== undefined && slot === this.#head && this.#isMarked(there)) return true
+    const isSame = await this.#log.has(slot, crc, signal)
+    const isHead = slot === this.#head && crc === this.#crc
+    if (isSame && there !== undefined && isHead) this.#mark = there
+    return isSame
   }
 
   /**
@@ -490,7 +517,7 @@ export class Committer<S> {
     this.#head = there.slot
     this.#crc = there.crc
     this.#ts = there.ts
-    this.#appliedAt = this.#clock.elapsed()
+    this.#mark = null
     this.#state = there.state
     this.#onReopened?.(there)
   }
@@ -547,7 +574,7 @@ export class Committer<S> {
     this.#head = slot.header.slot
     this.#crc = slot.crc
     this.#ts = slot.header.ts
-    this.#appliedAt = this.#clock.elapsed()
+    this.#mark = null
     this.#state = state
     this.#turns.note(slot.header.by, slot.header.slot)
     this.#hear(slot)
@@ -681,11 +708,9 @@ export class Committer<S> {
    */
   async #refuse(refusals: readonly Refusal<S>[]): Promise<void> {
     const head = this.#head
-    const log = this.#log
     try {
       const isFresh = refusals.every(({ ticket }) => ticket.isFresh)
-      const isOld = log.peek === undefined || head === 0 || log.peek(head + 1) || !log.peek(head)
-      if (!isFresh && isOld) await this.#advance(1)
+      if (!isFresh && !this.#isCurrent()) await this.#advance(1)
     } catch (error) {
       for (const { ticket } of refusals) refuse(ticket, error)
       return
@@ -718,7 +743,10 @@ export class Committer<S> {
           for (const { ticket } of refused) refuse(ticket, error)
           return
         }
-        if (this.#head < number) this.#install(slot, group.state)
+        if (this.#head < number) {
+          this.#install(slot, group.state)
+          this.#mark = outcome.mark
+        }
         this.#slotMs += (Math.min(now - started, 2 * this.#slotMs) - this.#slotMs) / 4
         tickets.forEach((ticket, entry) => {
           accept(ticket, group, entry)
@@ -746,7 +774,6 @@ export class Committer<S> {
   async #offer(group: Group<S>): Promise<Outcome> {
     const number = group.slot.header.slot
     const deadline = this.#clock.elapsed() + this.#unknownAfterMs
-    const ts = this.#ts
     let doubt: unknown = null
     for (let tries = 0; ; tries++) {
       let answer: 'won' | 'taken' | null = null
@@ -765,12 +792,15 @@ export class Committer<S> {
       }
       if (answer !== null) {
         try {
+          // As long as the slot before it is there, it is the one that was written.
+          const mark = this.#log.peek?.(number) ?? null
           if (answer === 'taken') await this.#advance(1)
-          else if (await this.#isThere(number - 1, Number.parseInt(group.slot.header.prev, 16), ts))
-            return { kind: 'won' }
+          else if (await this.#isThere(number - 1, Number.parseInt(group.slot.header.prev, 16)))
+            return { kind: 'won', mark }
           else if (this.#head < number) await this.#reopen(number - 1)
-          if (group.passed) return { kind: (await this.#isReal(group)) ? 'won' : 'lost' }
-          if (this.#head >= number) return { kind: group.lost ? 'lost' : 'won' }
+          if (group.passed)
+            return (await this.#isReal(group)) ? { kind: 'won', mark: null } : { kind: 'lost' }
+          if (this.#head >= number) return group.lost ? { kind: 'lost' } : { kind: 'won', mark: null }
         } catch (error) {
           if (error === this.#fatal) return { kind: 'refused', error }
           doubt = error
@@ -943,14 +973,21 @@ async function found(log: CommitLog, options: CommitterOptions): Promise<Uint8Ar
   }
 }
 
-function missing(slot: number, later: number): SheafError {
-  return corrupted(`slot ${slot} is missing, though slot ${later} is there`, {
-    hint: 'part of the log was lost; restore a backup',
-  })
+/** A slot is not there, though a later one is. */
+export class SlotMissing extends SheafError {
+  readonly slot: number
+
+  constructor(slot: number, later: number) {
+    super(ErrorCode.Internal, `slot ${slot} is missing, though slot ${later} is there`, {
+      hint: 'part of the log was lost; restore a backup',
+    })
+    this.slot = slot
+  }
 }
 
-function foreign<S>(base: Fold<S>, what: string): SheafError {
-  return corrupted(`the checkpoint of slot ${base.slot} does not belong to this log: ${what}`, {
+function foreign<S>({ slot, key }: Fold<S>, what: string): SheafError {
+  const name = key === undefined ? '' : ` (${key})`
+  return corrupted(`the checkpoint of slot ${slot}${name} does not belong to this log: ${what}`, {
     hint: 'part of the log was lost or comes from another copy of the root; restore a backup',
   })
 }

@@ -93,6 +93,8 @@ export interface Fold<S> {
   readonly crc: number
   readonly ts: number
   readonly state: S
+  /** Where it is kept, if it is. */
+  readonly key?: string
 }
 
 /** What a caller wants to commit, decided on the very state it will follow. */

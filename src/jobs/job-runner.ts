@@ -5,7 +5,8 @@
  * - What a run did and `Succeeded` are one entry, decided on a state in which the job is still that claim's. So a
  *   process that was suspended, and overtaken, lands nothing; and nothing lands twice.
  * - Finish against cancel, finish against takeover: the order of slots decides.
- * - An owner that leaves no sign of life for a minute is taken for lost, and its job fails or waits again.
+ * - An owner that is dead, where that can be told, or leaves no sign of life for a minute, as far as all others together saw, is taken
+ *   for lost: its job fails or waits again.
  * - Nothing here keeps the process alive but the work itself, and calls somebody waits for.
  */
 import type PQueue from 'p-queue'
@@ -16,11 +17,21 @@ import { orAborted } from '../primitives/abort.js'
 import type { Clock } from '../primitives/clock.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import { Stillness } from '../storage/stillness.js'
 import { type JobKind, JobStopped, Overtaken, type Progress, type StopCause } from './job-kind.js'
 import type { JobLog } from './job-log.js'
 import { claimedOp, endedOp, type JobOp, type OpenJob, queuedAgainOp, queuedOp } from './job-op.js'
-import { deleteLease, keepLease, leaseMs, listLeases, newestLeases, readProgress } from './lease.js'
-import { Sightings } from './sightings.js'
+import {
+  claimKey,
+  deleteLease,
+  keepLease,
+  type Lease,
+  leaseMs,
+  listLeases,
+  newestLeases,
+  readOwner,
+  readProgress,
+} from './lease.js'
 
 export interface JobRunnerOptions<S> {
   readonly log: JobLog<S>
@@ -35,6 +46,8 @@ export interface JobRunnerOptions<S> {
 /** Between two looks for what other processes committed, while something here depends on it, milliseconds. */
 const pollMs = 1000
 const pauseMsMax = 10_000
+/** A lease that was seen to stand still for so long has no owner any more, milliseconds. */
+const lostAfterMs = 60_000
 const reasonMax = 2000
 
 /** A job this process runs, or is about to claim. */
@@ -347,11 +360,16 @@ export class JobRunner<S> {
 
   /** Looks after what others run for as long as they do. Never rejects. */
   async #watch(): Promise<void> {
-    const sightings = new Sightings()
+    const stillness = new Stillness(this.#store, this.#clock, leaseMs)
     while (!this.#closed) {
-      const left = await this.#lookAfterOthers(sightings).catch(() => true)
+      const left = await this.#lookAfterOthers(stillness).catch(() => true)
       if (!left) break
-      await this.#clock.sleep(leaseMs, this.#closing.signal).catch(() => {})
+      await this.#clock.sleep(stillness.pauseMs, this.#closing.signal).catch(() => {})
+    }
+    if (stillness.isWatching) {
+      await this.#observe(stillness)
+        .then(() => stillness.save())
+        .catch(() => {})
     }
     this.#watching = null
     // Somebody may have begun while the last look was under way.
@@ -360,22 +378,45 @@ export class JobRunner<S> {
   }
 
   /** Ends claims whose owners are lost, and removes leases nobody keeps. False when nobody else runs anything. */
-  async #lookAfterOthers(sightings: Sightings): Promise<boolean> {
+  async #lookAfterOthers(stillness: Stillness): Promise<boolean> {
     const { signal } = this.#closing
-    // In this order: whoever left a lease had claimed the job before.
-    const leases = await listLeases(this.#store, signal)
-    const jobs = this.#log.jobs(await this.#log.refresh(signal))
-    const others: OpenJob[] = []
-    for (const [id, job] of jobs) {
-      if (job.status === 'Running' && this.#kinds.has(job.kind) && !this.#own.has(id)) others.push(job)
-    }
-    for (const job of sightings.look(others, newestLeases(leases), this.#clock.elapsed())) {
-      await this.#giveBack(job, this.#kinds.get(job.kind)!.onOrphan, 'owner lost')
-    }
+    const { leases, jobs, others, lost } = await this.#observe(stillness, signal)
+    for (const job of lost) await this.#giveBack(job, this.#kinds.get(job.kind)!.onOrphan, 'owner lost')
     for (const { key, job: id } of leases) {
       if (!jobs.has(id)) await deleteLease(this.#store, key)
     }
+    if (others.length > 0) await stillness.save(signal)
     return others.length > 0
+  }
+
+  /** Jobs that others run here and now, and those of them whose owners are lost. */
+  async #observe(stillness: Stillness, signal?: AbortSignal) {
+    const began = this.#clock.elapsed()
+    // In this order: whoever left a lease had claimed the job before.
+    const { leases, records } = await listLeases(this.#store, signal)
+    const jobs = this.#log.jobs(await this.#log.refresh(signal))
+    const newest = newestLeases(leases)
+    const others: OpenJob[] = []
+    const dead = new Set<OpenJob>()
+    const keys = new Map<OpenJob, string>()
+    for (const [id, job] of jobs) {
+      if (job.status !== 'Running' || !this.#kinds.has(job.kind) || this.#own.has(id)) continue
+      others.push(job)
+      const lease = newest.get(id)
+      const isOf = lease !== undefined && lease.epoch === job.epoch
+      keys.set(job, isOf ? lease.key : claimKey(job))
+      if (isOf && (await this.#isDead(lease, signal))) dead.add(job)
+    }
+    const still = stillness.look(keys.values(), records, began)
+    const lost = others.filter(job => dead.has(job) || still.get(keys.get(job)!)! >= lostAfterMs)
+    return { leases, jobs, others, lost }
+  }
+
+  async #isDead(lease: Lease, signal: AbortSignal | undefined): Promise<boolean> {
+    const { processes } = this.#store
+    if (processes === undefined) return false
+    const owner = await readOwner(this.#store, lease, signal)
+    return owner !== null && processes.livenessOf(owner) === 'dead'
   }
 
   #wake(): void {

@@ -1,13 +1,16 @@
 /**
  * Signs of life. While a process runs a job it leaves a blob every ten seconds and deletes the one before:
  *
- *     _jobs/<job id>-<epoch>-<counter>      {"done":3,"total":8,"phase":"..."} or null
+ *     _jobs/<job id>-<epoch>-<counter>      {"done":3,"total":8,"phase":"...","by":<the process, where that can be told>}
  *
  * - A name is written once: an epoch belongs to one process, whose counter only grows.
  * - Leases decide nothing but how long others wait: losing one, or keeping one too many, costs time, never truth.
+ * - Beside them others write down for how long they saw one stand still (storage/stillness).
  */
 import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import { type ProcessMark, parseMark } from '../storage/processes.js'
+import { isStillnessRecord } from '../storage/stillness.js'
 import type { Progress } from './job-kind.js'
 import type { OpenJob } from './job-op.js'
 
@@ -44,7 +47,7 @@ export async function keepLease(
     const key = `${directory}${id}-${epoch}-${counter}`
     written.push(key)
     try {
-      await store.put(key, encode(progress()), signal)
+      await store.put(key, encode(progress(), store.processes?.own ?? null), signal)
       while (written.length > 1) {
         await store.delete(written[0]!, signal)
         written.shift()
@@ -56,15 +59,26 @@ export async function keepLease(
   for (const key of written) await deleteLease(store, key)
 }
 
-/** All leases there are. */
-export async function listLeases(store: BlobStore, signal?: AbortSignal, prefix = ''): Promise<Lease[]> {
+/** All leases there are, and what others wrote down of them. */
+export async function listLeases(
+  store: BlobStore,
+  signal?: AbortSignal,
+  prefix = '',
+): Promise<{ readonly leases: readonly Lease[]; readonly records: readonly string[] }> {
   const leases: Lease[] = []
+  const records: string[] = []
   for await (const { key, size } of store.list(`${directory}${prefix}`, undefined, signal)) {
     const match = pattern.exec(key)
-    if (match === null || size > leaseBytesMax) continue
-    leases.push({ key, job: match[1]!, epoch: Number(match[2]), counter: Number(match[3]) })
+    if (match !== null && size <= leaseBytesMax) {
+      leases.push({ key, job: match[1]!, epoch: Number(match[2]), counter: Number(match[3]) })
+    } else if (isStillnessRecord(key)) records.push(key)
   }
-  return leases
+  return { leases, records }
+}
+
+/** What stands for a claim as long as it has no lease. */
+export function claimKey({ id, epoch }: Pick<OpenJob, 'id' | 'epoch'>): string {
+  return `${directory}${id}-${epoch}`
 }
 
 /** The newest lease of each job. */
@@ -89,7 +103,8 @@ export async function readProgress(
 ): Promise<Progress | null> {
   // A lease that was listed may have been followed by the next one before it is read.
   for (let tries = 0; tries < 3; tries++) {
-    const lease = newestLeases(await listLeases(store, signal, `${job}-`)).get(job)
+    const { leases } = await listLeases(store, signal, `${job}-`)
+    const lease = newestLeases(leases).get(job)
     if (lease === undefined) return null
     const bytes = await store.get(lease.key, signal)
     if (bytes !== null) return decode(bytes)
@@ -97,21 +112,34 @@ export async function readProgress(
   return null
 }
 
+/** The process that left a lease; null where that is not known. */
+export async function readOwner(
+  store: BlobStore,
+  { key }: Lease,
+  signal?: AbortSignal,
+): Promise<ProcessMark | null> {
+  return parseMark(parse(await store.get(key, signal))?.by)
+}
+
 /** Never rejects. */
 export async function deleteLease(store: BlobStore, key: string): Promise<void> {
   await store.delete(key).catch(() => {})
 }
 
-function encode(progress: Progress | null): Uint8Array {
-  const kept = progress === null ? null : { ...progress, phase: progress.phase.slice(0, phaseMax) }
-  return new TextEncoder().encode(JSON.stringify(kept))
+function encode(progress: Progress | null, by: ProcessMark | null): Uint8Array {
+  const kept = { ...progress, ...(progress !== null && { phase: progress.phase.slice(0, phaseMax) }) }
+  return new TextEncoder().encode(JSON.stringify({ ...kept, ...(by !== null && { by }) }))
 }
 
 function decode(bytes: Uint8Array): Progress | null {
+  const { done, total, phase } = parse(bytes) ?? {}
+  const isProgress = Number.isFinite(done) && Number.isFinite(total) && typeof phase === 'string'
+  return isProgress ? { done: done as number, total: total as number, phase } : null
+}
+
+function parse(bytes: Uint8Array | null): Partial<Record<string, unknown>> | null {
   try {
-    const { done, total, phase } = JSON.parse(new TextDecoder().decode(bytes))
-    const isProgress = Number.isFinite(done) && Number.isFinite(total) && typeof phase === 'string'
-    return isProgress ? { done, total, phase } : null
+    return JSON.parse(new TextDecoder().decode(bytes ?? undefined))
   } catch {
     return null
   }

@@ -12,7 +12,7 @@ const askedPart = 1 / 8
 /** Returns when the job has succeeded; throws code 19 with the reason when it has failed or was canceled. */
 export async function jobEnded(operations: Operations, id: string, call: CallOptions): Promise<void> {
   // The key names the call that queued the job.
-  const { idempotencyKey: _, table: __, ...options } = call
+  const { idempotencyKey: _, ...options } = call
   for await (const _ of pauses(options.signal)) {
     const { status, properties = {} } = await operations.describeTransaction({ id: [id] }, options)
     if (status === 'Succeeded') return

@@ -14,6 +14,7 @@
  * - Every call settles: a store that waits on a network sets its own timeouts.
  */
 import { ErrorCode, SheafError } from '../errors.js'
+import type { Processes } from './processes.js'
 
 /** The outcome of a write could not be learned (code 17): it may or may not have happened, or not survive a power loss. */
 export class Ambiguous extends SheafError {
@@ -30,6 +31,17 @@ export interface BlobInfo {
   readonly size: number
   /** The store's own time of the last write, milliseconds since 1970. */
   readonly modified: number
+}
+
+/** Tells a blob from another one that took its place. */
+export interface BlobMark {
+  readonly ino: number
+  readonly mtimeMs: number
+  readonly size: number
+}
+
+export function isSameBlob(a: BlobMark, b: BlobMark): boolean {
+  return a.ino === b.ino && a.mtimeMs === b.mtimeMs && a.size === b.size
 }
 
 export interface BlobStore {
@@ -68,6 +80,8 @@ export interface BlobStore {
    * Makes the names of blobs right below `prefix` durable, whoever gave them, where a blob can be seen before its name is on disk.
    */
   sync?(prefix: string): Promise<void>
-  /** Synchronous existence check, where it costs microseconds (a local disk, memory). */
-  peek?(key: string): boolean
+  /** Whether a blob is there, and which, synchronously, where that costs microseconds (a local disk, memory); null when it is not. */
+  peek?(key: string): BlobMark | null
+  /** Which of the processes that use the store are alive, as far as that can be told of those on this machine. */
+  readonly processes?: Processes
 }

@@ -29,6 +29,7 @@ import {
   readdirSync,
   readSync,
   realpathSync,
+  type Stats,
   statSync,
   unlinkSync,
   write,
@@ -40,9 +41,10 @@ import { assert, corrupted, ErrorCode, invalidInput, quote, SheafError, unsuppor
 import { eachOrAborted } from '../primitives/abort.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
-import { Ambiguous, type BlobInfo, type BlobStore } from './blob-store.js'
+import { Ambiguous, type BlobInfo, type BlobMark, type BlobStore } from './blob-store.js'
 import { ioError, systemCode } from './io-error.js'
 import { checkKey, checkPrefix, directoryOf, isKey, temporaryDirectory } from './key.js'
+import { type Processes, systemProcesses } from './processes.js'
 import { checkRange } from './range.js'
 import { WriteBehind } from './write-behind.js'
 
@@ -102,6 +104,7 @@ interface Draft {
 
 export class FileStore implements BlobStore {
   readonly name: string
+  readonly processes: Processes = systemProcesses
   readonly #root: string
   readonly #readOnly: boolean
   readonly #clock: Clock
@@ -220,9 +223,9 @@ export class FileStore implements BlobStore {
     }
   }
 
-  peek(key: string): boolean {
+  peek(key: string): BlobMark | null {
     checkKey(key)
-    return this.#info(key) !== null
+    return this.#stat(key)
   }
 
   async sync(prefix: string): Promise<void> {
@@ -259,11 +262,15 @@ export class FileStore implements BlobStore {
   }
 
   #info(key: string): BlobInfo | null {
+    const info = this.#stat(key)
+    return info && { key, size: info.size, modified: Math.trunc(info.mtimeMs) }
+  }
+
+  #stat(key: string): Stats | null {
     try {
       if (!this.#hasDirectory(directoryOf(key))) return null
       const info = lstatSync(this.#pathOf(key), quiet)
-      if (!info?.isFile()) return null
-      return { key, size: info.size, modified: Math.trunc(info.mtimeMs) }
+      return info?.isFile() ? info : null
     } catch (error) {
       throw ioError(error, 'look at', key)
     }

@@ -3,12 +3,14 @@ import { assert, corrupted, invalidInput } from '../errors.js'
 import { eachOrAborted } from '../primitives/abort.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { BlobInfo, BlobStore } from './blob-store.js'
+import type { BlobInfo, BlobMark, BlobStore } from './blob-store.js'
 import { checkKey, checkPrefix } from './key.js'
 import { checkRange } from './range.js'
 
 interface Blob {
   readonly bytes: Uint8Array
+  /** How many were written before it. */
+  readonly number: number
   readonly modified: number
 }
 
@@ -21,6 +23,7 @@ export class MemoryStore implements BlobStore {
   readonly name: string
   readonly #clock: Clock
   readonly #blobs = new Map<string, Blob>()
+  #written = 0
 
   constructor(name = scheme, clock: Clock = systemClock) {
     this.name = name
@@ -68,7 +71,8 @@ export class MemoryStore implements BlobStore {
 
   async putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
     if (this.#find(key, signal) !== undefined) return 'taken'
-    this.#blobs.set(key, { bytes: new Uint8Array(bytes), modified: this.#clock.now() })
+    const blob = { bytes: new Uint8Array(bytes), number: this.#written++, modified: this.#clock.now() }
+    this.#blobs.set(key, blob)
     return 'won'
   }
 
@@ -93,8 +97,9 @@ export class MemoryStore implements BlobStore {
     this.#blobs.delete(key)
   }
 
-  peek(key: string): boolean {
-    return this.#find(key) !== undefined
+  peek(key: string): BlobMark | null {
+    const blob = this.#find(key)
+    return blob === undefined ? null : { ino: blob.number, mtimeMs: blob.modified, size: blob.bytes.length }
   }
 
   #find(key: string, signal?: AbortSignal): Blob | undefined {

@@ -1,11 +1,13 @@
 /** A store that tells of what is deleted through it, so that nothing that was read of it is kept in memory. */
-import type { BlobInfo, BlobStore } from './blob-store.js'
+import type { BlobInfo, BlobMark, BlobStore } from './blob-store.js'
+import type { Processes } from './processes.js'
 
 export class TellingStore implements BlobStore {
   readonly name: string
   /** There when the other store's is. */
-  readonly peek?: (key: string) => boolean
+  readonly peek?: (key: string) => BlobMark | null
   readonly sync?: (prefix: string) => Promise<void>
+  readonly processes?: Processes
   readonly #store: BlobStore
   readonly #onDeleted: (key: string) => void
 
@@ -15,6 +17,7 @@ export class TellingStore implements BlobStore {
     this.#onDeleted = onDeleted
     if (store.peek !== undefined) this.peek = key => store.peek!(key)
     if (store.sync !== undefined) this.sync = prefix => store.sync!(prefix)
+    if (store.processes !== undefined) this.processes = store.processes
   }
 
   async delete(key: string, signal?: AbortSignal): Promise<void> {

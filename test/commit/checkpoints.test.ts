@@ -129,7 +129,7 @@ describe('the newest checkpoint', () => {
   test('is none where there is none', async () => {
     const { checkpoints } = checkpointsOf(new MemoryStore())
     expect(await checkpoints.newest()).toBeNull()
-    expect(await checkpoints.newestSlot()).toBeNull()
+    expect(await checkpoints.keys()).toEqual([])
     await checkpoints.prune(new Set(), 8)
   })
 
@@ -147,7 +147,7 @@ describe('the newest checkpoint', () => {
     await checkpoints.write(foldOf(9), null)
     await checkpoints.write(foldOf(10), null)
     store.reset()
-    expect(await checkpoints.newestSlot()).toBe(10)
+    expect((await checkpoints.keys())[0]!.slot).toBe(10)
     expect(store.calls).toEqual(new Map([['list', 1]]))
   })
 
@@ -248,7 +248,7 @@ describe('the newest checkpoint', () => {
     const [key] = await keysOf(store)
     const strange = ['.DS_Store', 'x', `${key!.slice(6)} (conflict)`, '99999999999999999999-00000000.json']
     for (const name of strange) await store.put(`_ckpt/${name}`, Uint8Array.of(1))
-    expect(await checkpoints.newestSlot()).toBe(7)
+    expect((await checkpoints.keys())[0]!.slot).toBe(7)
     expect((await checkpoints.newest())?.slot).toBe(7)
     await checkpoints.write(foldOf(8), null)
     await checkpoints.write(foldOf(9), null)
@@ -374,7 +374,9 @@ describe('opening from a checkpoint', () => {
   test('ahead of the log is refused', async () => {
     const { store } = await rootOf(10, [8])
     for (const slot of [8, 9, 10]) await store.delete(keyOf(slot))
-    const message = 'the checkpoint of slot 8 does not belong to this log: the log ends with slot 7'
+    const message = expect.stringMatching(
+      /^the checkpoint of slot 8 \(_ckpt\/\S+\.json\) does not belong to this log: the log ends with slot 7$/,
+    )
     const hint = expect.stringContaining('backup')
     await expect(openFrom(store)).rejects.toMatchObject({ code: 18, message, hint })
   })
@@ -385,7 +387,7 @@ describe('opening from a checkpoint', () => {
     const other = await Committer.open(new BlobLog(store), tally, options)
     for (const slot of [8, 9, 10]) await other.commit(add(slot, 'again'))
     const message = expect.stringMatching(
-      /^the checkpoint of slot 8 does not belong to this log: the checksum of that slot is [0-9a-f]{8}, not [0-9a-f]{8}$/,
+      /^the checkpoint of slot 8 \(\S+\) does not belong to this log: the checksum of that slot is [0-9a-f]{8}, not [0-9a-f]{8}$/,
     )
     await expect(openFrom(store)).rejects.toMatchObject({ code: 18, message })
   })
@@ -394,14 +396,14 @@ describe('opening from a checkpoint', () => {
     const { store } = await rootOf(10)
     const other = await rootOf(10, [8])
     for (const key of await keysOf(other.store)) await store.put(key, (await other.store.get(key))!)
-    const message = 'the checkpoint of slot 8 does not belong to this log: it is of another root'
+    const message = expect.stringMatching(/ does not belong to this log: it is of another root$/)
     await expect(openFrom(store)).rejects.toMatchObject({ code: 18, message })
   })
 
   test('without a log is refused, and no new root made', async () => {
     const { store } = await rootOf(3, [2])
     for (const slot of [0, 1, 2, 3]) await store.delete(keyOf(slot))
-    const message = 'the checkpoint of slot 2 does not belong to this log: slot 0 is not there'
+    const message = expect.stringMatching(/ does not belong to this log: slot 0 is not there$/)
     await expect(openFrom(store)).rejects.toMatchObject({ code: 18, message })
     expect(await keysOf(store, '_log/')).toEqual([])
   })

@@ -13,7 +13,7 @@ function kept(store = new MemoryStore()) {
   const ended = new AbortController()
   const keep = (progress: () => Progress | null, over = storeWith(store, {})) =>
     keepLease(over, clock, job, progress, ended.signal)
-  const keys = async () => (await listLeases(store)).map(({ key }) => key)
+  const keys = async () => (await listLeases(store)).leases.map(({ key }) => key)
   return { store, clock, ended, keep, keys }
 }
 
@@ -28,7 +28,9 @@ test('a lease begins after a second, moves every ten, says how far the work is, 
   expect(await readProgress(store, id)).toBeNull()
   progress = { done: 1, total: 2, phase: 'x'.repeat(1000) }
   await clock.sleep(10_000)
-  expect(await listLeases(store)).toEqual([{ key: `_jobs/${id}-3-1`, job: id, epoch: 3, counter: 1 }])
+  expect((await listLeases(store)).leases).toEqual([
+    { key: `_jobs/${id}-3-1`, job: id, epoch: 3, counter: 1 },
+  ])
   expect(await readProgress(store, id)).toEqual({ done: 1, total: 2, phase: 'x'.repeat(200) })
   ended.abort()
   await keeping

@@ -191,6 +191,58 @@ describe('an owner that is lost', () => {
   })
 })
 
+describe('an owner of which only others know that it is lost', () => {
+  const mark = { boot: 'b', space: 'pid:[1]', pid: 7, start: '1' }
+
+  test.each([
+    ['dead', 0, 15_000],
+    ['unknown', 50_000, 80_000],
+    // A thread of it may have ended, or be held up for ever.
+    ['alive', 50_000, 80_000],
+  ] as const)('loses its job soon where its process is told to be %s', async (liveness, least, most) => {
+    const world = newWorld()
+    const { clock } = world
+    const { store, suspend, wake } = suspendable(world.store)
+    const owner = await world.open({
+      store: { ...store, processes: { own: mark, livenessOf: () => 'unknown' } },
+    })
+    const id = await owner.runner.queue('once', { steps: 1000 })
+    await clock.sleep(1500)
+    suspend()
+    const other = await world.open({
+      store: storeWith(world.store, {
+        processes: { own: { ...mark, pid: 8 }, livenessOf: ({ pid }) => (pid === 7 ? liveness : 'alive') },
+      }),
+    })
+    const began = clock.elapsed()
+    expect((await other.runner.settled(id)).ended.get(id)).toEqual({ state: 'Failed', reason: 'owner lost' })
+    expect(clock.elapsed() - began).toBeGreaterThanOrEqual(least)
+    expect(clock.elapsed() - began).toBeLessThan(most)
+    wake()
+  })
+
+  test('loses it to processes that live for seconds, together', async () => {
+    const world = newWorld()
+    const { clock } = world
+    const { store, suspend, wake } = suspendable(world.store)
+    const owner = await world.open({ store })
+    const id = await owner.runner.queue('once', { steps: 1000 })
+    await clock.sleep(1500)
+    suspend()
+    let runs = 0
+    for (let isOpen = true; isOpen; runs++) {
+      const other = await world.open()
+      await clock.sleep(6000)
+      await other.runner.close()
+      isOpen = (await other.committer.refresh()).jobs.has(id)
+      await clock.sleep(100_000)
+      expect(runs).toBeLessThan(13)
+    }
+    expect(runs).toBeGreaterThanOrEqual(10)
+    wake()
+  })
+})
+
 test('an owner whose leases cannot be written does not take itself for lost', async () => {
   const world = newWorld()
   const { clock } = world

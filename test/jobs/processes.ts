@@ -10,6 +10,7 @@ import { assert, ErrorCode, SheafError } from '../../src/errors.js'
 import type { JobKind, JobRun } from '../../src/jobs/job-kind.js'
 import { endedOp, type JobOp, jobAfter, type OpenJob } from '../../src/jobs/job-op.js'
 import { JobRunner } from '../../src/jobs/job-runner.js'
+import { listLeases } from '../../src/jobs/lease.js'
 import type { Clock } from '../../src/primitives/clock.js'
 import { PersistentMap } from '../../src/primitives/persistent-map.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
@@ -158,9 +159,7 @@ export class World {
 
   /** Keys of all leases. */
   async leases(): Promise<string[]> {
-    const keys: string[] = []
-    for await (const { key } of this.store.list('_jobs/')) keys.push(key)
-    return keys
+    return (await listLeases(this.store)).leases.map(({ key }) => key)
   }
 
   /** Everything the log says about jobs, in order: `<state> <epoch>`. */

@@ -1,7 +1,7 @@
 /** What every BlobStore promises. `open` gives an empty store, and is called once per test. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { BlobInfo, BlobStore } from '../../src/storage/blob-store.js'
+import { type BlobInfo, type BlobStore, isSameBlob } from '../../src/storage/blob-store.js'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const text = (blob: Uint8Array | null): string | null => blob && new TextDecoder().decode(blob)
@@ -284,12 +284,23 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
     test('a peek, where there is one, tells what a read would find', async () => {
       const store = await open()
       if (store.peek === undefined) return
-      expect(store.peek('d/k')).toBe(false)
+      expect(store.peek('d/k')).toBeNull()
       await store.put('d/k', bytes('1'))
-      expect(store.peek('d/k')).toBe(true)
-      expect(store.peek('d')).toBe(false)
+      expect(store.peek('d/k')).not.toBeNull()
+      expect(store.peek('d')).toBeNull()
       await store.delete('d/k')
-      expect(store.peek('d/k')).toBe(false)
+      expect(store.peek('d/k')).toBeNull()
+    })
+
+    test('a peek, where there is one, tells a blob from another that took its place', async () => {
+      const store = await open()
+      if (store.peek === undefined) return
+      await store.put('d/k', bytes('1'))
+      const mark = store.peek('d/k')!
+      expect(isSameBlob(store.peek('d/k')!, mark)).toBe(true)
+      await store.delete('d/k')
+      await store.put('d/k', bytes('12'))
+      expect(isSameBlob(store.peek('d/k')!, mark)).toBe(false)
     })
   })
 }

@@ -1,7 +1,7 @@
 /** Stores that misbehave on purpose, or keep count. Each wraps another. */
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import type { Clock } from '../../src/primitives/clock.js'
-import { Ambiguous, type BlobInfo, type BlobStore } from '../../src/storage/blob-store.js'
+import { Ambiguous, type BlobInfo, type BlobMark, type BlobStore } from '../../src/storage/blob-store.js'
 
 type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
@@ -10,7 +10,7 @@ export abstract class WrappedStore implements BlobStore {
   readonly name: string
   readonly inner: BlobStore
   /** There when the inner store's is. */
-  peek?: (key: string) => boolean
+  peek?: (key: string) => BlobMark | null
   sync?: (prefix: string) => Promise<void>
 
   constructor(inner: BlobStore) {

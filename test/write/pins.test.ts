@@ -1,5 +1,11 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { MemoryStore } from '../../src/storage/memory-store.js'
+import {
+  type Liveness,
+  type Processes,
+  type ProcessMark,
+  systemProcesses,
+} from '../../src/storage/processes.js'
 import { Pins } from '../../src/write/pins.js'
 import { SeededClock } from '../support/clock.js'
 
@@ -35,8 +41,9 @@ test('a pin is honoured for as long as its process lives, however long that is',
     await clock.sleep(minute)
     expect(await other.oldest()).toBe(7)
   }
-  expect((await keysOf(store)).length).toBeLessThanOrEqual(2)
+  expect((await keysOf(store)).length).toBeLessThanOrEqual(3)
   await one.close()
+  await other.close()
   expect(await keysOf(store)).toEqual([])
 })
 
@@ -69,4 +76,91 @@ test('where nothing may be written a pin holds in this process alone', async () 
   expect(await keysOf(store)).toEqual([])
   await release()
   expect(await pins.oldest()).toBe(Number.POSITIVE_INFINITY)
+})
+
+class MachineStore extends MemoryStore {
+  processes?: Processes
+}
+
+const mark: ProcessMark = { boot: 'b', space: 'pid:[1]', pid: 7, start: '1' }
+
+test('a pin of a process that is dead is taken away at once, one of a stopped process is honoured for as long as that is alive', async () => {
+  const clock = new SeededClock(1)
+  const store = new MachineStore('memory://', clock)
+  await store.put('_pins/stopped-5', Buffer.from(JSON.stringify({ slot: 7, by: mark })))
+  let state: Liveness = 'alive'
+  store.processes = { own: { ...mark, pid: 8 }, livenessOf: () => state }
+  const pins = new Pins(store, clock, false)
+  for (let i = 0; i < 60; i++) {
+    expect(await pins.all()).toMatchObject([{ slot: 7, process: 7, stillMs: 0 }])
+    await clock.sleep(minute)
+  }
+  state = 'dead'
+  expect(await pins.oldest()).toBe(Number.POSITIVE_INFINITY)
+  expect(await keysOf(store)).toEqual([])
+})
+
+test('a pin of a process of another namespace is honoured though its id is that of none here', async () => {
+  const clock = new SeededClock(1)
+  const store = new MachineStore('memory://', clock)
+  const space = `${systemProcesses.own?.space} of a container`
+  const elsewhere = { boot: systemProcesses.own?.boot ?? '', space, pid: 2 ** 30, start: '1' }
+  store.processes = { own: elsewhere, livenessOf: () => 'unknown' }
+  await new Pins(store, clock, false).hold(7)
+  store.processes = systemProcesses
+  const pins = new Pins(store, clock, false)
+  for (let i = 0; i < 40; i++) {
+    expect(await pins.all()).toMatchObject([{ slot: 7, process: null }])
+    await clock.sleep(minute)
+  }
+})
+
+test('processes that end soon take away the pin of one that died elsewhere, together', async () => {
+  const store = new MemoryStore()
+  await store.put('_pins/gone-3', Buffer.from('{"slot":7}'))
+  let runs = 0
+  for (; runs < 100; runs++) {
+    const clock = new SeededClock(runs)
+    const pins = new Pins(store, clock, false)
+    if ((await pins.oldest()) > 7) break
+    await clock.sleep(20_000)
+    // Some are killed.
+    if (runs % 3 > 0) await pins.close()
+    else clock.stop()
+  }
+  expect(runs).toBeGreaterThanOrEqual(30)
+  expect(runs).toBeLessThan(40)
+})
+
+test('processes that look at the same time do not count it twice', async () => {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('memory://', clock)
+  await store.put('_pins/gone-3', Buffer.from('{"slot":7}'))
+  const all = Array.from({ length: 4 }, () => new Pins(store, clock, false))
+  for (const pins of all) await pins.oldest()
+  await clock.sleep(9 * minute)
+  for (const pins of all) expect(await pins.oldest()).toBe(7)
+  await clock.sleep(2 * minute)
+  expect(await all[3]!.oldest()).toBe(Number.POSITIVE_INFINITY)
+})
+
+test('what the machine slept through is counted against nobody', async () => {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('memory://', clock)
+  const [holder, pins] = [new Pins(store, clock, false), new Pins(store, clock, false)]
+  await holder.hold(7)
+  expect(await pins.oldest()).toBe(7)
+  clock.advance(60 * minute)
+  expect(await pins.oldest()).toBe(7)
+})
+
+test('a pin that moves while it is read for the first time is not taken for one of everything', async () => {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('memory://', clock)
+  await store.put('_pins/x-1', Buffer.from('{"slot":7}'))
+  const get = vi.spyOn(store, 'get').mockResolvedValueOnce(null)
+  const pins = new Pins(store, clock, false)
+  expect(await pins.oldest()).toBe(0)
+  expect(await pins.oldest()).toBe(7)
+  get.mockRestore()
 })

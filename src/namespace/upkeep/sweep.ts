@@ -11,12 +11,12 @@ import type { CatalogState } from '../../catalog/state.js'
 import { slotKey } from '../../commit/blob-log.js'
 import type { Committer } from '../../commit/committer.js'
 import type { Committed, Json } from '../../commit/machine.js'
-import { parseTransactionId } from '../../commit/transaction-id.js'
 import type { Clock } from '../../primitives/clock.js'
 import { Pacer } from '../../primitives/pacer.js'
 import type { Pins } from '../../write/pins.js'
 import { type SweepSource, sweepFiles } from '../../write/sweep-files.js'
 import type { UnderWay } from '../../write/under-way.js'
+import { type Holder, holdersBefore, slotOfJob } from './holders.js'
 import { newestSlotAt } from './slot-age.js'
 import type { Chore, Report } from './upkeep.js'
 
@@ -42,10 +42,16 @@ export class Sweep implements Chore {
   /** The last slot that this process wrote for somebody. */
   #noted = 0
   #restsUntil = 0
+  #held: readonly Holder[] = []
 
   constructor(options: SweepOptions) {
     this.#options = options
     this.#pauseMs = Math.max(pauseMsMin, Math.min(pauseMsMax, options.keepOrphansMs * pausePart))
+  }
+
+  /** Those that kept the last sweep from what was old enough. */
+  get held(): readonly Holder[] {
+    return this.#held
   }
 
   noteCommit({ at }: Committed<CatalogState>): void {
@@ -83,7 +89,9 @@ export class Sweep implements Chore {
     const { sweep } = committer.state
     const limit = clock.now() - keepOrphansMs
     const old = await newestSlotAt(source.slots, sweep.floor, committer.head, limit, signal)
-    const pinned = await pins.oldest()
+    const all = await pins.all()
+    const pinned = Math.min(...all.map(({ slot }) => slot))
+    this.#held = holdersBefore(keepOrphansMs === 0 ? committer.head : old, all, committer.state)
     const upTo = (slot: number, state: CatalogState) => {
       return Math.min(slot, pinned, oldestJob(state), underWay.oldest())
     }
@@ -107,7 +115,7 @@ export class Sweep implements Chore {
 /** The slot that queued the oldest open job. */
 function oldestJob({ jobs }: CatalogState): number {
   let oldest = Number.POSITIVE_INFINITY
-  for (const id of jobs.keys()) oldest = Math.min(oldest, parseTransactionId(id)?.slot ?? 0)
+  for (const id of jobs.keys()) oldest = Math.min(oldest, slotOfJob(id))
   return oldest
 }
 

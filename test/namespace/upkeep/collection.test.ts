@@ -441,3 +441,25 @@ async function copyOf(store: MemoryStore): Promise<MemoryStore> {
   for (const key of await keysIn(store, '')) await copy.put(key, (await store.get(key))!)
   return copy
 }
+
+test('a table that was restored is read though versions it left behind are forgotten', async () => {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('memory://', clock)
+  const upkeep = { compact: false, keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
+  const made = await connect('memory://', { clock, store })
+  const table = await made.createTable('t', [{ a: 1 }])
+  await table.add([{ a: 2 }])
+  await table.restore(1)
+  await table.add([{ a: 3 }])
+  await made.close()
+  const ns = await connect('memory://', { clock, store, upkeep })
+  for (let i = 0; i < 5; i++) {
+    await ns.createTable(`t${i}`, [{ a: i }])
+    clock.advance(20_000)
+    await ns.optimize()
+  }
+  await ns.close()
+  const fresh = await connect('memory://', { clock, store, upkeep })
+  expect(await (await fresh.openTable('t')).search().select(['a']).toArray()).toEqual([{ a: 1 }, { a: 3 }])
+  await fresh.close()
+})
