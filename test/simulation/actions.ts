@@ -158,6 +158,8 @@ export async function act(world: World, host: Host, name: string, action: Action
     }
     case 'upkeep':
       return host.tidy()
+    case 'index':
+      return host.buildIndex(table, of(['id', 'who'], 1))
     case 'note': {
       const named = world.calls.flatMap(({ outcome }) => {
         return outcome.kind === 'done' && outcome.transaction !== undefined ? [outcome.transaction] : []

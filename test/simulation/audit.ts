@@ -69,6 +69,10 @@ export async function audit(history: History): Promise<void> {
   // All processes in some worlds, one in the others: looking at everything costs as much as living it.
   const looked = plan.seed % 4 === 0 ? hosts : [hosts[plan.seed % hosts.length]!]
   for (const host of looked) await compare(host.name, await host.atPeace(), sights(final))
+  if (plan.hasIndexes) {
+    const { problems } = await fresh.verify()
+    for (const { path, what } of problems) throw new Violation(`${path}: ${what}`)
+  }
   await fresh.close()
   if (plan.ages !== null) await checkFiles(history)
   for (const { key, staging } of manifests(final)) {
@@ -313,13 +317,16 @@ function callerOf(entry: Entry, callOf: History['callOf']): Call | undefined {
 function isUpkeep(entry: Entry): boolean {
   const compactions = compactionsIn(entry)
   return opsOf(entry).every(
-    op => ['checkpoint', 'dropped', 'expire', 'sweep'].includes(op.op) || compactions.includes(op as never),
+    op =>
+      ['checkpoint', 'dropped', 'expire', 'job', 'sweep'].includes(op.op) ||
+      compactions.includes(op as never),
   )
 }
 
+/** Changes after which the same rows are there. */
 function compactionsIn(entry: Entry): readonly Change[] {
   const changes = opsOf(entry).filter(({ op }) => op === 'change') as unknown as readonly Change[]
-  return changes.filter(({ kind }) => kind === 'compaction')
+  return changes.filter(({ kind }) => kind === 'compaction' || kind === 'index')
 }
 
 function expiriesIn(entry: Entry): readonly ExpireOp[] {

@@ -41,8 +41,8 @@ export const actionKinds = [
   'batch',
   'note',
 ] as const
-/** `upkeep` is done in worlds in which there is some. */
-export type ActionKind = (typeof actionKinds)[number] | 'upkeep'
+/** `upkeep` is done in worlds in which there is some, indexes are built in a few. */
+export type ActionKind = (typeof actionKinds)[number] | 'upkeep' | 'index'
 
 /** What needs rows to be anything but refused. */
 const rowKinds: readonly ActionKind[] = ['insert', 'delete', 'update', 'upsert', 'transaction', 'query']
@@ -76,6 +76,12 @@ export interface Plan {
   /** How long old things stay; null: longer than a world lives. */
   readonly ages: Required<Pick<UpkeepSettings, 'keepVersionsMs' | 'keepOrphansMs' | 'keepLogMs'>> | null
   readonly processes: readonly ProcessPlan[]
+  /** Whether each process opens the root for one call, and closes it. */
+  readonly areBrief: boolean
+  /** Indexes are built. */
+  readonly hasIndexes: boolean
+  /** The power fails at these calls to the disk, counted from when the world is founded: names that nobody has synced are lost. */
+  readonly powerFailsAt: readonly number[]
 }
 
 /** Names that are fought over. */
@@ -118,6 +124,12 @@ export function drawPlan(seed: number, tidy = false): Plan {
       }
     : null
   if (ages !== null) kinds.push('upkeep', ...kinds, 'upkeep')
+  // Of their own numbers: the other worlds are what they would be without these.
+  const extras = randomFrom(seed ^ 0xe17a)
+  const areBrief = extras() < 0.12
+  const hasIndexes = extras() < 0.08
+  const powerFailsAt = extras() < 0.15 ? [1 + Math.floor(extras() * 60), 1 + Math.floor(extras() * 400)] : []
+  if (hasIndexes) kinds.push('index', 'index', 'insert', 'update')
   const action = (): Action => ({
     kind: of(kinds),
     pauseMs: of([0, 0, 0, 5, 50, 2000, 700_000]),
@@ -155,5 +167,6 @@ export function drawPlan(seed: number, tidy = false): Plan {
   })
   const hasTables = kinds.some(kind => rowKinds.includes(kind)) && chance(0.8)
   const accounts = kinds.includes('transfer') || kinds.includes('audit') ? upTo(3) : 0
-  return { seed, faults, accounts, hasTables, padding: chance(0.005) ? 60_000 : 0, ages, processes }
+  const extra = { areBrief, hasIndexes, powerFailsAt }
+  return { seed, faults, accounts, hasTables, padding: chance(0.005) ? 60_000 : 0, ages, processes, ...extra }
 }

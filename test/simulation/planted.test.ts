@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { catalogMachine } from '../../src/catalog/apply.js'
 import { decodeSlot, encodeSlot } from '../../src/commit/slot.js'
+import type { BlobMark } from '../../src/storage/blob-store.js'
 import { simulate } from './simulate.js'
 import type { ProcessClock } from './time.js'
 import { Disk, Violation } from './world.js'
@@ -60,8 +61,8 @@ class StaleDisk extends Disk {
     return key === this.#hidden ? null : super.get(key, signal)
   }
 
-  override peek(key: string): boolean {
-    return key !== this.#hidden && super.peek(key)
+  override peek(key: string): BlobMark | null {
+    return key === this.#hidden ? null : super.peek(key)
   }
 }
 

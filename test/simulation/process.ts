@@ -1,9 +1,10 @@
 /** One process of a simulated world: its clock, its way to the disk, and its end. */
 import { ErrorCode, SheafError } from '../../src/errors.js'
-import { Ambiguous, type BlobStore } from '../../src/storage/blob-store.js'
+import { Ambiguous } from '../../src/storage/blob-store.js'
 import { WrappedStore } from '../support/stores.js'
 import type { ClockJump } from './draw.js'
 import { ProcessClock, type SimulatedTime } from './time.js'
+import type { Disk } from './world.js'
 
 /** How often each fault befalls a call to the store, 0 to 1. */
 export interface NetworkFaults {
@@ -59,7 +60,7 @@ export class SimulatedProcess {
   constructor(
     name: string,
     time: SimulatedTime,
-    disk: BlobStore,
+    disk: Disk,
     options: {
       readonly skewMs: number
       readonly slowness: number
@@ -85,6 +86,7 @@ export class SimulatedProcess {
   }
 
   die(): void {
+    if (!this.alive) return
     this.tell(() => 'dies')
     this.alive = false
     this.clock.die()
@@ -96,22 +98,34 @@ export class ProcessStore extends WrappedStore {
   /** Null: none. May be changed on the way, as `fate`. */
   faults: NetworkFaults | null
   fate: Fate | null
+  readonly #disk: Disk
   readonly #time: SimulatedTime
   readonly #process: SimulatedProcess
   #calls = 0
 
   constructor(
-    disk: BlobStore,
+    disk: Disk,
     time: SimulatedTime,
     owner: SimulatedProcess,
     options: { readonly peeks: boolean; readonly faults: NetworkFaults | null; readonly fate: Fate | null },
   ) {
     super(disk)
+    this.#disk = disk
     this.#time = time
     this.#process = owner
     this.faults = options.faults
     this.fate = options.fate
     if (!options.peeks) delete this.peek
+    if (disk.losesNames) this.sync = prefix => this.#sync(prefix)
+    else delete this.sync
+  }
+
+  async #sync(prefix: string): Promise<void> {
+    const { clock } = this.#process
+    await clock.ready()
+    await this.#time.yield()
+    await clock.ready()
+    this.#disk.sync(prefix)
   }
 
   protected async around<T>(
@@ -122,6 +136,7 @@ export class ProcessStore extends WrappedStore {
   ): Promise<T> {
     const { clock } = this.#process
     await clock.ready()
+    if (this.#disk.failsNow()) return new Promise(() => {})
     const diesNow = this.#count(call, key)
     if (diesNow && !this.fate!.lastLands) return this.#die()
     const { faults } = this
@@ -145,6 +160,9 @@ export class ProcessStore extends WrappedStore {
       else if (this.#falls(faults.travels)) await this.#time.yield()
     }
     let reply = await run()
+    // Seen by all, and durable when it is answered, or somebody syncs.
+    const hasName = reply === 'won' && key.startsWith('_log/')
+    if (hasName) this.#disk.noteName(key)
     if (faults !== null && conditional && this.#falls(faults.twice)) {
       say('arrives twice')
       await this.#time.yield()
@@ -158,6 +176,7 @@ export class ProcessStore extends WrappedStore {
       say('the reply is lost')
       throw lost(conditional, `the reply of ${call} ${key} was lost`)
     }
+    if (hasName && reply === 'won') this.#disk.keepNames('_log/')
     return reply
   }
 

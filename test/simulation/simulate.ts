@@ -5,9 +5,9 @@ import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { selfTest } from '../../src/storage/self-test.js'
 import { audit } from './audit.js'
-import { drawPlan } from './draw.js'
+import { drawPlan, type Plan } from './draw.js'
 import type { ProcessClock } from './time.js'
-import { type Call, Disk, Violation, World } from './world.js'
+import { type Call, Disk, type Janitor, Violation, World } from './world.js'
 
 export interface SimulationOptions {
   /** Told what happens, line by line. */
@@ -16,6 +16,10 @@ export interface SimulationOptions {
   readonly tidy?: boolean
   /** The disk, for worlds in which it breaks its promises. */
   readonly makeDisk?: (clock: ProcessClock) => Disk
+  /** Changes what the seed draws. */
+  readonly change?: (plan: Plan) => Plan
+  /** What processes do beside upkeep. */
+  readonly janitor?: Janitor
 }
 
 const diskName = 'memory://simulation'
@@ -28,13 +32,15 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
   await passed
   // The first world would wait for it, in hours of its own.
   await loadAll()
+  await import('p-queue')
   // Most errors in a world are answers, and where they were made is not asked: half of the cost of one.
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
   // Work that paces itself by the machine's own clock would stop now and then, and seeds would not repeat.
   const { now } = performance
   performance.now = () => 0
-  const world = new World(drawPlan(seed, tidy), tell, makeDisk)
+  const plan = drawPlan(seed, tidy)
+  const world = new World(options.change?.(plan) ?? plan, tell, makeDisk, options.janitor)
   try {
     const history = await world.run()
     await audit(history)

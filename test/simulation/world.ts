@@ -3,6 +3,7 @@
  * and come back, callers that want things of them. One seed draws it all; what happened is a `History`, for the audit.
  */
 import { connect, type Namespace, SheafError } from '../../src/index.js'
+import type { BlobStore } from '../../src/storage/blob-store.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { act } from './actions.js'
 import { type Answer, finalKey, lastName, type Op, send } from './calls.js'
@@ -42,12 +43,52 @@ export class Disk extends MemoryStore {
   head = 0
   /** Every slot as it was first written. */
   readonly log = new Map<number, Uint8Array>()
+  /** Whether the power may fail. */
+  losesNames = false
+  /** Told that it did. */
+  onPowerFailure: () => void = () => {}
+  /** Slots whose names are not on disk yet. */
+  readonly #names = new Set<string>()
+  #calls = 0
+  #failsAt: readonly number[] = []
 
   /** Of what was acknowledged nothing is lost. */
   processDied(): void {}
 
+  /** From here on the power fails at these calls. */
+  failAt(calls: readonly number[]): void {
+    this.#calls = 0
+    this.#failsAt = calls
+  }
+
+  /** Counts a call; true where it never comes to be. */
+  failsNow(): boolean {
+    if (!this.#failsAt.includes(++this.#calls)) return false
+    for (const key of this.#names) {
+      this.delete(key)
+      this.log.delete(slotOf(key))
+    }
+    this.#names.clear()
+    this.head = Math.max(...this.log.keys())
+    this.onPowerFailure()
+    return true
+  }
+
+  noteName(key: string): void {
+    if (this.losesNames) this.#names.add(key)
+  }
+
+  async sync(prefix: string): Promise<void> {
+    this.keepNames(prefix)
+  }
+
+  /** The names right below `prefix` are on disk now. */
+  keepNames(prefix: string): void {
+    for (const key of this.#names) if (key.startsWith(prefix)) this.#names.delete(key)
+  }
+
   override async putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
-    const slot = key.startsWith('_log/') && !this.peek(key) ? Number(key.slice('_log/'.length)) : -1
+    const slot = key.startsWith('_log/') && !this.peek(key) ? slotOf(key) : -1
     if (slot >= 0 && !this.log.has(slot)) {
       this.log.set(slot, new Uint8Array(bytes))
       this.head = slot
@@ -55,6 +96,13 @@ export class Disk extends MemoryStore {
     return super.putIfAbsent(key, bytes, signal)
   }
 }
+
+function slotOf(key: string): number {
+  return Number(key.slice('_log/'.length))
+}
+
+/** A mistake that processes of a world make beside their upkeep. */
+export type Janitor = (store: BlobStore, clock: ProcessClock, plan: Plan) => Promise<void>
 
 export interface History {
   readonly plan: Plan
@@ -84,16 +132,20 @@ export class World {
   readonly calls: Call[] = []
   readonly callOf = new Map<string, Call>()
   readonly #callers: ProcessClock
+  readonly #janitor: Janitor | undefined
 
   constructor(
     plan: Plan,
     tell: ((line: string) => void) | undefined,
     makeDisk: (clock: ProcessClock) => Disk,
+    janitor?: Janitor,
   ) {
+    this.#janitor = janitor
     this.plan = plan
     this.time = new SimulatedTime(plan.seed)
     this.#callers = new ProcessClock(this.time)
     this.disk = makeDisk(new ProcessClock(this.time))
+    this.disk.losesNames = plan.powerFailsAt.length > 0
     this.tell =
       tell &&
       ((process, text) =>
@@ -117,10 +169,15 @@ export class World {
       callers: [],
     })
     await this.#found(founder)
+    this.disk.onPowerFailure = () => {
+      for (const host of [...hosts, founder]) host.kill()
+    }
+    this.disk.failAt(this.plan.powerFailsAt)
     const callers = hosts.flatMap(host =>
       host.plan.callers.map((actions, caller) => this.#live(host, caller, actions)),
     )
     await Promise.all(callers)
+    this.disk.failAt([])
     for (const host of hosts) await host.atPeace()
     await this.time.sleep(restMs)
     // By then the files of dropped tables may go; whoever commits next sees to it.
@@ -129,6 +186,11 @@ export class World {
     if (this.plan.ages !== null) await founder.tidy()
     const { plan, disk, calls, callOf, time, tell } = this
     return { plan, disk, calls, callOf, hosts: [...hosts, founder], time, tell }
+  }
+
+  /** A process tidies up. */
+  async tidied({ store, clock }: SimulatedProcess): Promise<void> {
+    await this.#janitor?.(store, clock, this.plan)
   }
 
   async #found(founder: Host): Promise<void> {
@@ -171,6 +233,9 @@ export class Host {
   #opened: Promise<Namespace>
   /** Which call the running code belongs to, for as long as it is sure. */
   #current: Call | null = null
+  /** What is under way with the root as it is open. */
+  #busy = 0
+  #isClosing = false
 
   constructor(world: World, name: string, plan: ProcessPlan) {
     this.name = name
@@ -190,15 +255,59 @@ export class Host {
 
   /** The root as it is now, held still; null when the network or death came between. */
   async snapshot(): Promise<Namespace | null> {
-    const ns = await this.#opened
-    return this.race(ns.snapshot())
+    return this.#during(ns => this.race(ns.snapshot()))
   }
 
   /** Does all the upkeep there is to do, as far as the network lets it. */
   async tidy(): Promise<void> {
+    await this.#during(async ns => {
+      this.#process.tell(() => 'tidies up')
+      await this.race(Promise.all([ns.optimize(), this.#world.tidied(this.#process)]))
+    })
+  }
+
+  /** Has an index built, if there is a table that can have it. */
+  async buildIndex(id: readonly string[], column: string): Promise<void> {
+    await this.#during(async ns => {
+      this.#process.tell(() => `builds an index over ${column} of ${id.join()}`)
+      const index = { id, column, index_type: 'BTREE' } as const
+      const built = ns.operations.createTableIndex(index).catch(error => {
+        if (!(error instanceof SheafError)) throw error
+      })
+      await this.race(built)
+    })
+  }
+
+  /** As the power does. */
+  kill(): void {
+    this.#process.die()
+  }
+
+  /** Does something with the root; a process that is brief closes it then, and another one opens it. */
+  async #during<T>(work: (ns: Namespace) => Promise<T>): Promise<T> {
     const ns = await this.#opened
-    this.#process.tell(() => 'tidies up')
-    await this.race(ns.optimize())
+    this.#busy++
+    try {
+      return await work(ns)
+    } finally {
+      if (--this.#busy === 0 && this.#world.plan.areBrief) this.#close(ns)
+    }
+  }
+
+  #close(ns: Namespace): void {
+    const process = this.#process
+    if (!process.alive) return
+    process.tell(() => 'closes the root')
+    this.#isClosing = true
+    const closing = Promise.race([ns.close(), process.death])
+    const next = async () => {
+      const outcome = await closing.catch(error => {
+        if (!isInjected(error)) throw error
+      })
+      this.#isClosing = false
+      return outcome === dead ? this.#reopen() : this.#open()
+    }
+    this.#opened = watched(next())
   }
 
   /** What a call that changes nothing gives; null when the network or death came between. */
@@ -213,8 +322,11 @@ export class Host {
   }
 
   /** Sends `op` from the living process and waits for its outcome. */
-  async call(op: Op, { key, abortMs = 0 }: CallChoices = {}): Promise<Call> {
-    const ns = await this.#opened
+  async call(op: Op, choices: CallChoices = {}): Promise<Call> {
+    return this.#during(ns => this.#call(ns, op, choices))
+  }
+
+  async #call(ns: Namespace, op: Op, { key, abortMs = 0 }: CallChoices): Promise<Call> {
     const world = this.#world
     const process = this.#process
     const call: Call = {
@@ -295,7 +407,8 @@ export class Host {
         process.tell(() => 'has opened the root')
         process.death.then(() => {
           world.disk.processDied()
-          this.#opened = watched(this.#reopen())
+          // One that is being closed is followed by another anyway.
+          if (this.#process === process && !this.#isClosing) this.#opened = watched(this.#reopen())
         })
         return opened
       }
