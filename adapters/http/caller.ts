@@ -1,12 +1,12 @@
 /** Who calls, and with what context: header fields that belong to no operation. Read and write are inverses. */
 import { type IncomingHttpHeaders, validateHeaderName, validateHeaderValue } from 'node:http'
 import { invalidInput, quote } from '../../src/errors.js'
-import type { CallOptions } from '../../src/protocol/calls.js'
+import type { OperationOptions } from '../../src/protocol/calls.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import type { Identity } from '../../src/protocol/request-fields.js'
 import { repeatsRequestId } from './dialect.js'
 
-export type Caller = Pick<CallOptions, 'identity' | 'context' | 'table'>
+export type Caller = Pick<OperationOptions, 'identity' | 'context' | 'table'>
 
 /** The first is the one clients should use; the others are of other products. */
 const contextPrefixes: readonly string[] = ['x-sheaf-ctx-', 'x-ns-ctx-', 'x-lance-ctx-']
@@ -148,7 +148,7 @@ export function writeCaller({
   context,
   idempotencyKey,
   table,
-}: Caller & Pick<CallOptions, 'idempotencyKey'>): Record<string, string> {
+}: Caller & Pick<OperationOptions, 'idempotencyKey'>): Record<string, string> {
   const headers: Record<string, string> = {}
   if (identity?.api_key !== undefined) headers['x-api-key'] = identity.api_key
   if (identity?.auth_token !== undefined) headers.authorization = `Bearer ${identity.auth_token}`

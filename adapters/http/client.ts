@@ -1,6 +1,7 @@
 /** A namespace served over HTTP, as if it were in this process. */
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import { Namespace } from '../../src/index.js'
+import { refuseMore } from '../../src/protocol/arguments.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 import { errorFrom } from '../../src/protocol/errors-wire.js'
 import { readJson } from '../../src/protocol/json.js'
@@ -27,7 +28,13 @@ export const connectHttpShape = declare<ConnectHttpOptions>()({ headers: record(
  * Calls reject with code 17 while the server cannot be reached, and with kind `commit-state-unknown` where the connection
  * was lost after a write was sent. `signal` gives up a read at any time, a write until it is sent whole.
  */
-export function connectHttp(url: string, options: ConnectHttpOptions = {}): Namespace {
+export function connectHttp(url: string, options?: ConnectHttpOptions): Namespace
+export function connectHttp(
+  url: string,
+  options: ConnectHttpOptions = {},
+  ...more: readonly unknown[]
+): Namespace {
+  refuseMore('connectHttp', 2, more)
   const { headers } = parse(connectHttpShape, options, 'connectHttp')
   const connection = new HttpConnection(url)
   const remote = remoteOperations(connection.base, call => send(connection, headers, call))

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { type ConnectOptions, connect, type Namespace } from '../../src/index.js'
 import { connectFields } from '../../src/namespace/connect.js'
+import { refuseMore } from '../../src/protocol/arguments.js'
 import type { Operations } from '../../src/protocol/calls.js'
 import { checkName } from '../../src/protocol/identifiers.js'
 import { parse } from '../../src/protocol/parse.js'
@@ -52,7 +53,13 @@ export interface Databases {
  * Every directory below `root` as a database, by its path from there: opened when it is first called. Throws code 13 for options
  * that make no sense.
  */
-export function databases(root: string, options: DatabasesOptions = {}): Databases {
+export function databases(root: string, options?: DatabasesOptions): Databases
+export function databases(
+  root: string,
+  options: DatabasesOptions = {},
+  ...more: readonly unknown[]
+): Databases {
+  refuseMore('databases', 2, more)
   return new Folder(root, parse(databasesShape, options, 'databases'))
 }
 

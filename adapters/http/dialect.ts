@@ -6,10 +6,10 @@
  * that is true (A-164). It reads tags as a bare map, and knows "already exists" by these words.
  */
 import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../../src/errors.js'
-import type { CallOptions } from '../../src/protocol/calls.js'
+import type { OperationOptions } from '../../src/protocol/calls.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 
-export type Dialect = NonNullable<CallOptions['dialect']>
+export type Dialect = NonNullable<OperationOptions['dialect']>
 
 /** What the path of a request says. */
 export function dialectOf(path: string): Dialect {

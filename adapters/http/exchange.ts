@@ -103,7 +103,7 @@ export class HttpConnection {
 }
 
 function parseUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw invalidInput(`${quote(text)} is not an http or https URL`)
   }

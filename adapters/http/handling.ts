@@ -13,6 +13,7 @@ import {
 import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
 import { readRequest } from '../../src/protocol/wire.js'
 import { type Call, carryOut } from '../calls.js'
+import { UploadMemory } from '../upload-memory.js'
 import type { Leave } from './admission.js'
 import type { RequestBody } from './body.js'
 import {
@@ -85,6 +86,7 @@ export class Handling {
   readonly #limits: Limits
   readonly #gate: Gate
   readonly #contextPrefixes: readonly string[]
+  readonly #uploads: UploadMemory
 
   private constructor(
     served: Served | Databases,
@@ -96,6 +98,7 @@ export class Handling {
     this.#limits = limits
     this.#gate = gate
     this.#contextPrefixes = contextPrefixes
+    this.#uploads = new UploadMemory(limits.uploadBytes)
   }
 
   /** Throws code 13 for options that make no sense. */
@@ -170,6 +173,7 @@ export class Handling {
     const fields = readRequest(entry, { segments, query, body }, skipped)
     if (identity !== undefined) fields.identity = identity
     if (context !== undefined) fields.context = context
+    const memory = takesUpload ? this.#uploads.account() : undefined
     const options: ServerCallOptions = {
       identity,
       context,
@@ -180,13 +184,14 @@ export class Handling {
       maxMessageBytes: this.#limits.messageBytes,
       streamAfter: request.httpVersion !== '1.0' ? gatheredBytes : undefined,
       skipped,
+      memory,
     }
     const asks = this.#gate.asksWhat ? asking(request, name, fields, particulars, options) : undefined
     if (asks !== undefined) await this.#gate.allow(namedObjects(name, asks.request), identity, asks.asked)
     const call = { name, request: fields, body: takesUpload ? sent.chunks(ended) : undefined, options }
     const result = await this.#use(particulars.database, replied, served =>
       asks === undefined ? carryOut(served.operations, call) : this.#carryOutAllowed(served, call, asks),
-    )
+    ).finally(() => memory?.close())
     return successReply(name, result, target.dialect, request.headers.accept)
   }
 

@@ -1,11 +1,18 @@
 /** How much a server takes on: of one request, of one caller, of all of them together. */
 import { given, options } from '../../src/protocol/shape.js'
+import { uploadBytesDefault } from '../upload-memory.js'
 
 export interface Limits {
   /** Bytes of a request body; above it 413. Default 16 GiB: uploads are never held as a whole. JSON bodies have 16 MiB in any case. */
   readonly bodyBytes: number
   /** Bytes one message of an Arrow body may take, as sent and as decoded; above it 413. Default 1 GiB. */
   readonly messageBytes: number
+  /**
+   * Bytes that messages of Arrow bodies take while they are decoded, as sent and as decoded, of all callers together, and with them all rows
+   * of merges. An upload that needs more than is left waits for others; a merge that already holds rows is refused with 503, above the limit with
+   * 413. Default 1 GiB.
+   */
+  readonly uploadBytes: number
   /** Connections at a time; one more is closed unanswered. Default 10,000. */
   readonly connections: number
   /** Calls at a time of all callers, until their replies are out; above it 503. Default 1024: a call that waits takes a few kilobytes. */
@@ -23,6 +30,7 @@ const amount = given<number>('a number > 0', value => typeof value === 'number' 
 export const limitsShape = options<Partial<Limits>>()({
   bodyBytes: amount,
   messageBytes: amount,
+  uploadBytes: amount,
   connections: amount,
   inFlight: amount,
   inFlightPerCaller: amount,
@@ -33,6 +41,7 @@ export const limitsShape = options<Partial<Limits>>()({
 const defaults: Limits = {
   bodyBytes: 16 * 2 ** 30,
   messageBytes: 2 ** 30,
+  uploadBytes: uploadBytesDefault,
   connections: 10_000,
   inFlight: 1024,
   inFlightPerCaller: Number.POSITIVE_INFINITY,

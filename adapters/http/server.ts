@@ -12,6 +12,7 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { loadAll } from '../../src/later.js'
+import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { presentable } from '../calls.js'
 import { Admission } from './admission.js'
@@ -51,7 +52,14 @@ const lookMs = 5_000
  * Serves one namespace, or many `databases`; closing the server closes neither. Throws code 13 for options that make no sense, and for an
  * address that strangers reach where nobody is asked who they are; 17 where the address cannot be had.
  */
-export async function serve(served: Served | Databases, given: ServeOptions = {}): Promise<HttpServer> {
+export async function serve(served: Served | Databases, options?: ServeOptions): Promise<HttpServer>
+export async function serve(
+  served: Served | Databases,
+  given: ServeOptions = {},
+  ...more: readonly unknown[]
+): Promise<HttpServer> {
+  refuseMore('serve', 2, more)
+  checkServed(served)
   const options = parse(serveShape, given, 'serve')
   const { port = 2333, host = '127.0.0.1', logger } = options
   checkBinding(host, options)
@@ -253,17 +261,36 @@ function checkHead({ headers, rawHeaders, httpVersion }: IncomingMessage, expect
   if (headers.host === undefined && httpVersion === '1.1') {
     throw invalidInput('the request is not valid HTTP: it has no header field Host')
   }
-  // Who looks at one of them before the server does must mean the same host (RFC 9112, 3.2). Names and values take turns.
-  const hosts = rawHeaders.filter(
-    (name, i) => i % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host',
-  )
-  if (hosts.length > 1)
+  // Who looks at one of them before the server does must mean the same host (RFC 9112, 3.2).
+  if (isTwice('host', rawHeaders))
     throw invalidInput('the request is not valid HTTP: it has the header field Host twice')
+  // Node joins them to one, which no client sent.
+  if (isTwice('idempotency-key', rawHeaders))
+    throw invalidInput('the request has the header field idempotency-key twice', { hint: 'send one key' })
   if (expects === 'something else') {
     throw invalidInput(`nobody here can do what the client expects: ${quote(headers.expect)}`, {
       status: 417,
     })
   }
+}
+
+/** Names and values take turns. */
+function isTwice(name: string, rawHeaders: readonly string[]): boolean {
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const given = rawHeaders[i]!
+    if (given.length === name.length && given.toLowerCase() === name) count++
+  }
+  return count > 1
+}
+
+function checkServed(served: unknown): void {
+  const isThere = typeof served === 'object' && served !== null
+  if (isThere && ('use' in served || ('operations' in served && typeof served.operations === 'object')))
+    return
+  throw invalidInput(`serve takes a namespace, or what databases() gives, got ${quote(served)}`, {
+    hint: typeof served === 'string' ? 'open it first: serve(await connect(path))' : undefined,
+  })
 }
 
 /** Nothing where the root is elsewhere. */

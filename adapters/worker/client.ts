@@ -3,6 +3,8 @@ import { Worker } from 'node:worker_threads'
 import { invalidInput, quote } from '../../src/errors.js'
 import { type ConnectOptions, Namespace } from '../../src/index.js'
 import { connectFields } from '../../src/namespace/connect.js'
+import { checkRootPath } from '../../src/namespace/root-path.js'
+import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { integer, options } from '../../src/protocol/shape.js'
 import { Directory } from './directory.js'
@@ -38,9 +40,16 @@ const inMemory = 'memory://'
  * answers are not copied on this side. When a worker dies, its calls reject with code 17, writes with kind
  * `commit-state-unknown`; the next call starts another one, or rejects with the reason why there is none.
  */
-export async function connectWorker(path: string, given: ConnectWorkerOptions = {}): Promise<Namespace> {
+export async function connectWorker(path: string, options?: ConnectWorkerOptions): Promise<Namespace>
+export async function connectWorker(
+  path: string,
+  given: ConnectWorkerOptions = {},
+  ...more: readonly unknown[]
+): Promise<Namespace> {
+  refuseMore('connectWorker', 2, more)
   const { signal, workers = 1, ...plainOptions } = parse(connectWorkerShape, given, 'connectWorker')
-  const lasting = !(typeof path === 'string' && path.startsWith(inMemory))
+  checkRootPath(path)
+  const lasting = !path.startsWith(inMemory)
   if (!lasting && workers > 1) {
     throw invalidInput(`${quote(path)} lies in the memory of one worker, not of ${workers}`, {
       hint: 'use a directory',

@@ -5,6 +5,7 @@ import type { ArrowReply } from '../../src/protocol/calls.js'
 import { operations } from '../../src/protocol/operations.js'
 import { joined } from '../bytes.js'
 import { carryOut } from '../calls.js'
+import { UploadMemory, uploadBytesDefault } from '../upload-memory.js'
 import { drawBody } from './body.js'
 import { fewRows } from './few-rows.js'
 import { Holdings } from './holdings.js'
@@ -38,6 +39,7 @@ const toldTo = new DOMException('the caller gave up', 'AbortError')
 /** Answers calls on `port` until it is told to close `namespace`. */
 export function host(port: MessagePort, namespace: Hosted): void {
   const holdings = new Holdings(namespace)
+  const uploads = new UploadMemory(uploadBytesDefault)
   /** Calls that can be told to give up. */
   const running = new Map<number, AbortController>()
   const say = (message: FromWorker, transfer: readonly ArrayBuffer[] = []) =>
@@ -46,9 +48,11 @@ export function host(port: MessagePort, namespace: Hosted): void {
   async function perform(message: CallMessage): Promise<void> {
     const { id, name, request, body, options, held } = message
     const signal = message.abortable ? abortable(id) : undefined
+    const memory = body instanceof MessagePort ? uploads.account() : undefined
     try {
       const data = body instanceof MessagePort ? drawBody(body) : body
-      const call = { name, request, body: data, options: signal ? { ...options, signal } : options }
+      const told = memory === undefined ? options : { ...options, memory }
+      const call = { name, request, body: data, options: signal ? { ...told, signal } : told }
       const result = await carryOut(holdings.operationsOf(held), call)
       if (operations[name].reply !== 'arrow') say({ kind: 'reply', id, reply: result })
       else sayRows(id, result as ArrowReply)
@@ -56,6 +60,7 @@ export function host(port: MessagePort, namespace: Hosted): void {
       fail(id, cause)
     } finally {
       if (signal !== undefined) running.delete(id)
+      memory?.close()
       if (body instanceof MessagePort) body.close()
     }
   }
@@ -93,7 +98,7 @@ export function host(port: MessagePort, namespace: Hosted): void {
       for await (const slot of namespace.watch({ signal })) if (slot !== than) return slot
       throw toldTo
     },
-    optimize: (_, signal) => namespace.optimize({ signal }).then(() => undefined),
+    optimize: (_, signal) => namespace.optimize({ signal }),
     tableAt: ({ location }, signal) => namespace.tableAt(location, { signal }),
     verify({ repair, tellsProgress }, signal, id) {
       const onProgress = (progress: VerifyProgress) => say({ kind: 'progress', id, progress })

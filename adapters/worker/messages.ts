@@ -1,7 +1,7 @@
 /** What passes between a program and the worker that holds its engine. */
 import type { MessagePort } from 'node:worker_threads'
 import { ErrorCode, SheafError } from '../../src/errors.js'
-import type { Verification, VerifyProgress } from '../../src/index.js'
+import type { Optimized, Verification, VerifyProgress } from '../../src/index.js'
 import type { CallOptions } from '../../src/protocol/calls.js'
 import { type ErrorBody, errorBody, errorFrom } from '../../src/protocol/errors-wire.js'
 import type { OperationName } from '../../src/protocol/operations.js'
@@ -31,7 +31,7 @@ export interface Questions {
   readonly end: { readonly ask: EndOfWork; readonly answer: TransactionStep }
   /** The newest slot, once it is another than `than`. */
   readonly watch: { readonly ask: { readonly than: number }; readonly answer: number }
-  readonly optimize: { readonly ask: object; readonly answer: undefined }
+  readonly optimize: { readonly ask: object; readonly answer: Optimized }
   readonly tableAt: { readonly ask: { readonly location: string }; readonly answer: readonly string[] | null }
   readonly verify: {
     readonly ask: { readonly repair: boolean; readonly tellsProgress: boolean }

@@ -2,6 +2,7 @@
 import { assert, invalidInput } from '../errors.js'
 import { bitmapBytes, copyBits, setBits } from './bits.js'
 import { type Batch, type Column, isValid, type Values } from './column.js'
+import { ColumnTooLarge } from './column-too-large.js'
 import { emptyColumn } from './fill.js'
 import { asBytes, cellBytes, hasCells, viewCells } from './layout.js'
 import { equalTypes } from './same-type.js'
@@ -10,7 +11,7 @@ import type { DataType } from './types.js'
 
 /**
  * The rows of all columns, which must be of equal type and at least one.
- * @throws invalidInput when text or lists together pass 2 GiB, or merged dictionaries outgrow their index type.
+ * @throws ColumnTooLarge when text or lists together pass 2 GiB, invalidInput when merged dictionaries outgrow their index type.
  */
 export function concatColumns(columns: readonly Column[]): Column {
   const first = columns[0]
@@ -139,7 +140,7 @@ export function concatBools(columns: readonly Column[], length: number): Uint8Ar
 
 /**
  * The offsets of the rows of all columns into their values, or children, one after the other.
- * @throws invalidInput when these pass 2 GiB.
+ * @throws ColumnTooLarge when these pass 2 GiB.
  */
 export function concatOffsets(columns: readonly Column[], length: number): Int32Array {
   if (columns.length === 1) return columns[0]!.offsets!
@@ -151,9 +152,7 @@ export function concatOffsets(columns: readonly Column[], length: number): Int32
     for (let i = 0; i < column.length; i++) out[at + i] = base + offsets[i]!
     at += column.length
     base += offsets[column.length]!
-    if (base > 0x7fffffff) {
-      throw invalidInput(`${length} rows of one column hold more than 2 GiB`, { hint: 'join fewer rows' })
-    }
+    if (base > 0x7fffffff) throw new ColumnTooLarge(length)
   }
   out[length] = base
   return out

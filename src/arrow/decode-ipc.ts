@@ -3,7 +3,7 @@
  * from outside; as they arrive: `decode-stream.ts`. Columns are views of the bytes given wherever the machine can address them as they lie.
  */
 import { invalidInput } from '../errors.js'
-import { Budget, defaultMaxBytes } from './budget.js'
+import { Budget, defaultMaxBytes, type SharedMemory } from './budget.js'
 import type { Batch } from './column.js'
 import { IpcDecoder } from './ipc-decoder.js'
 import {
@@ -25,6 +25,8 @@ export interface DecodeLimits {
    * plain, joined dictionaries. Default 1 GiB.
    */
   readonly maxBytes?: number
+  /** What that is taken of, where it is shared with others. */
+  readonly memory?: SharedMemory | undefined
 }
 
 export interface Decoded {
@@ -52,7 +54,7 @@ export function decodeIpc(bytes: Uint8Array, limits: DecodeLimits = {}): Decoded
 /** `decodeIpc` in steps of a few milliseconds. */
 export function* decodeIpcSteps(bytes: Uint8Array, limits: DecodeLimits = {}): Steps<Decoded> {
   if (bytes.length === 0) throw invalidInput('0 bytes is not an Arrow body')
-  const budget = new Budget(limits.maxBytes ?? defaultMaxBytes)
+  const budget = new Budget(limits.maxBytes ?? defaultMaxBytes, limits.memory)
   const plain = asBytes(bytes)
   return yield* startsAsFile(plain) ? decodeFile(plain, budget) : decodeStream(plain, budget)
 }

@@ -1,7 +1,7 @@
 /** Reads Arrow IPC streams and files as they arrive, a message at a time. */
 import { invalidInput, quote } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
-import { Budget, defaultMaxBytes, tooLarge } from './budget.js'
+import { Budget, defaultMaxBytes, type SharedMemory, tooLarge } from './budget.js'
 import type { Batch } from './column.js'
 import { concatBytes } from './concat.js'
 import {
@@ -14,6 +14,7 @@ import {
   readFooter,
   startsAsFile,
 } from './decode-ipc.js'
+import { announcedBytes } from './decompress.js'
 import type { IpcDecoder } from './ipc-decoder.js'
 import { decodeMessage, decodePrefix, fileMagic, prefixBytes } from './ipc-message.js'
 import { asBytes } from './layout.js'
@@ -24,6 +25,8 @@ import { dictionaryFields } from './wire-field.js'
 export interface DecodeStreamOptions extends DecodeLimits {
   /** Ends the decoding: what is awaited rejects with `signal.reason`. */
   readonly signal?: AbortSignal | undefined
+  /** Whether all batches stay in memory after they were read. Default false: only the last one does. */
+  readonly keeps?: boolean | undefined
 }
 
 export interface DecodedStream {
@@ -53,24 +56,24 @@ export async function decodeIpcStream(
 }
 
 async function openChunks(source: ByteSource, options: DecodeStreamOptions): Promise<DecodedStream> {
-  const { maxBytes = defaultMaxBytes, signal } = options
+  const { maxBytes = defaultMaxBytes, signal, memory, keeps = false } = options
   const pacer = new Pacer(signal)
   const head = await source.peek(fileMagic.length)
   if (head.length === 0) throw invalidInput('0 bytes is not an Arrow body')
   const isFile = startsAsFile(head)
   if (isFile && (await hasDictionaries(source, maxBytes))) {
-    const { schema, batches } = await runPaced(
-      decodeIpcSteps(await source.rest(maxBytes), { maxBytes }),
-      pacer,
-    )
+    const bytes = await source.rest(maxBytes)
+    await memory?.take(bytes.length, signal)
+    const { schema, batches } = await runPaced(decodeIpcSteps(bytes, { maxBytes, memory }), pacer)
     return { schema, batches: iterate(batches) }
   }
   if (isFile) await source.read(headBytes)
   const start = source.position
   const first = await readMessage(source, maxBytes)
   if (first?.message.kind !== 'schema') throw noSchema(start)
-  const decoder = openStream(first.message, null, new Budget(maxBytes), start)
-  return { schema: decoder.schema, batches: streamBatches(source, decoder, { isFile, maxBytes, pacer }) }
+  const decoder = openStream(first.message, null, new Budget(maxBytes, memory), start)
+  const state = { isFile, maxBytes, pacer, signal, memory, keeps, taken: 0 }
+  return { schema: decoder.schema, batches: streamBatches(source, decoder, state) }
 }
 
 /** Whether the schema of a file, which stays where it is, has dictionaries; true where it takes the whole file to tell. */
@@ -94,6 +97,11 @@ interface StreamState {
   readonly isFile: boolean
   readonly maxBytes: number
   readonly pacer: Pacer
+  readonly signal: AbortSignal | undefined
+  readonly memory: SharedMemory | undefined
+  readonly keeps: boolean
+  /** Bytes that the batch which is out has of the memory. */
+  taken: number
 }
 
 async function* streamBatches(
@@ -107,12 +115,20 @@ async function* streamBatches(
       const batch = await nextBatch(source, decoder, starts, state)
       if (batch === null) break
       yield batch
+      giveBack(state)
     }
     if (state.isFile) await checkFooter(source, starts, state.maxBytes)
     else await checkEnd(source)
   } finally {
+    giveBack(state)
     await source.close()
   }
+}
+
+function giveBack(state: StreamState): void {
+  if (state.keeps) return
+  state.memory?.give(state.taken)
+  state.taken = 0
 }
 
 /**
@@ -123,9 +139,12 @@ async function nextBatch(
   source: ByteSource,
   decoder: IpcDecoder,
   starts: number[],
-  { maxBytes, pacer }: StreamState,
+  state: StreamState,
 ): Promise<Batch | null> {
+  const { maxBytes, pacer, signal, memory } = state
   for (;;) {
+    // While others wait no more is read.
+    await memory?.take(0, signal)
     const start = source.position
     const next = await readMessage(source, maxBytes)
     if (next === null) return null
@@ -136,7 +155,14 @@ async function nextBatch(
       continue
     }
     starts.push(start)
-    return runPaced(decoder.batch(message.header, body, at, new Budget(maxBytes)), pacer)
+    const announced = Math.min(maxBytes, announcedBytes(message.header, body))
+    await memory?.take(body.length + announced, signal)
+    const budget = new Budget(maxBytes, memory, announced)
+    try {
+      return await runPaced(decoder.batch(message.header, body, at, budget), pacer)
+    } finally {
+      state.taken = body.length + budget.taken
+    }
   }
 }
 

@@ -2,12 +2,25 @@
 import zlib from 'node:zlib'
 import { invalidInput, unsupported } from '../errors.js'
 import type { Budget } from './budget.js'
-import type { Codec } from './ipc-message.js'
+import type { BodyHeader, Codec } from './ipc-message.js'
 import { decodeLz4Frame } from './lz4.js'
 import type { Steps } from './steps.js'
 
 interface Zstd {
   zstdDecompressSync?(bytes: Uint8Array, options: { maxOutputLength: number }): Uint8Array
+}
+
+/** Bytes that the compressed buffers of a body say they hold. */
+export function announcedBytes({ codec, buffers }: BodyHeader, body: Uint8Array): number {
+  if (codec === null) return 0
+  const view = new DataView(body.buffer, body.byteOffset, body.byteLength)
+  let announced = 0
+  for (let i = 0; i < buffers.length; i += 2) {
+    const [offset, length] = [buffers[i]!, buffers[i + 1]!]
+    if (length < 8 || offset < 0 || offset + 8 > body.length) continue
+    announced += Math.max(0, Number(view.getBigInt64(offset, true)))
+  }
+  return announced
 }
 
 /**

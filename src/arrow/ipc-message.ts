@@ -60,7 +60,8 @@ export function decodePrefix(bytes: Uint8Array, offset: number, at: number): num
   const view = new DataView(bytes.buffer, bytes.byteOffset + offset, prefixBytes)
   const first = view.getUint32(0, true)
   if (first !== continuation) {
-    if (at === 0 && isLegacyPrefix(view)) {
+    const isJson = at === 0 && '{['.includes(String.fromCharCode(view.getUint8(0)))
+    if (at === 0 && !isJson && isLegacyPrefix(view)) {
       throw invalidInput(
         'an arrow stream of the format before 0.15, whose messages begin with their length',
         {
@@ -70,6 +71,7 @@ export function decodePrefix(bytes: Uint8Array, offset: number, at: number): num
     }
     throw invalidInput(
       `not an arrow stream: byte ${at} should begin a message (ff ff ff ff), is ${hex(view)}`,
+      { hint: isJson ? 'it begins like JSON: rows travel as an Arrow IPC stream or file' : undefined },
     )
   }
   const length = view.getInt32(4, true)

@@ -1,7 +1,8 @@
 /** Rows of a column picked by number: one typed loop per layout. */
-import { assert, invalidInput } from '../errors.js'
+import { assert } from '../errors.js'
 import { bitmapBytes } from './bits.js'
 import { type Batch, type Column, isValid, type Values } from './column.js'
+import { ColumnTooLarge } from './column-too-large.js'
 import { aligned, asBytes, cellBytes, hasCells, viewCells } from './layout.js'
 
 /** Row numbers; in an Int32Array a negative one stands for null. */
@@ -13,7 +14,7 @@ const shortBytes = 24
 /**
  * The rows `rows`, in that order; a row may come several times. Numbers must lie within the column (not
  * re-checked).
- * @throws invalidInput when the values picked pass 2 GiB.
+ * @throws ColumnTooLarge when the values picked pass 2 GiB.
  */
 export function takeColumn(column: Column, rows: RowNumbers): Column {
   const { type } = column
@@ -105,9 +106,7 @@ function takeOffsets(offsets: Int32Array, rows: RowNumbers): Int32Array {
     if (row >= 0) total += offsets[row + 1]! - offsets[row]!
     out[i + 1] = total
   }
-  if (total > 0x7fffffff) {
-    throw invalidInput(`${rows.length} rows of one column hold more than 2 GiB`, { hint: 'take fewer rows' })
-  }
+  if (total > 0x7fffffff) throw new ColumnTooLarge(rows.length)
   return out
 }
 

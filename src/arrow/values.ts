@@ -29,9 +29,9 @@ export interface ReadOptions {
    * How 64-bit integers come: 'number' (default) throws above 2^53 rather than round, 'bigint' and 'string'
    * take any.
    */
-  readonly int64?: 'number' | 'bigint' | 'string'
+  readonly int64?: 'number' | 'bigint' | 'string' | undefined
   /** Whether values of fixed_size_lists of numbers come as typed arrays (default) or as plain ones. */
-  readonly vectors?: 'typed' | 'array'
+  readonly vectors?: 'typed' | 'array' | undefined
   /** What messages call the column. */
   readonly name?: string
 }
@@ -136,9 +136,8 @@ function setOwn(target: Record<string, unknown>, name: string, value: unknown): 
   else Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-function childOptions(options: ReadOptions, { name }: Field): ReadOptions {
-  const path = options.name === undefined ? name : `${options.name}.${name}`
-  return { ...options, name: path }
+function childOptions({ int64, vectors, name: parent }: ReadOptions, { name }: Field): ReadOptions {
+  return { int64, vectors, name: parent === undefined ? name : `${parent}.${name}` }
 }
 
 function readInt64(value: bigint, { int64 = 'number', name }: ReadOptions): number | bigint | string {

@@ -2,8 +2,8 @@
 import {
   type ArrowBody,
   bindHandlers,
-  type CallOptions,
   type Handlers,
+  type OperationOptions,
   type Operations,
 } from '../../src/protocol/calls.js'
 import {
@@ -16,7 +16,7 @@ import {
 export interface Heard {
   readonly name: OperationName
   readonly request: Readonly<Record<string, unknown>>
-  readonly options: CallOptions
+  readonly options: OperationOptions
   /** All bytes of the Arrow body, for operations that have one. */
   readonly body: Buffer | undefined
 }
@@ -67,7 +67,7 @@ export function withHandler(
   handle: (
     name: OperationName,
     request: Heard['request'],
-    options: CallOptions,
+    options: OperationOptions,
     body: ArrowBody | undefined,
   ) => Promise<unknown>,
 ): Operations {
@@ -77,7 +77,12 @@ export function withHandler(
       return [
         name,
         (_: null, request: Heard['request'], ...rest: unknown[]) =>
-          handle(name, request, rest.at(-1) as CallOptions, takesBody ? (rest[0] as ArrowBody) : undefined),
+          handle(
+            name,
+            request,
+            rest.at(-1) as OperationOptions,
+            takesBody ? (rest[0] as ArrowBody) : undefined,
+          ),
       ]
     }),
   )

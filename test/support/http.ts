@@ -15,7 +15,7 @@ export interface RawRequest {
   readonly method?: string
   /** Sent as it is: no part of it is normalised. */
   readonly path: string
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string | string[]>>
   readonly body?: string | Uint8Array
 }
 

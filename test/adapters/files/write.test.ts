@@ -214,6 +214,14 @@ describe('refused', () => {
     ['a set', [{ a: 1 }, { a: new Set() }], /row 1: column "a" holds a Set/],
     ['a Date that is none', [{ a: new Date(Number.NaN) }], /row 0: column "a" holds an invalid Date/],
     ['a circle', [{ a: circle }], /row 0: column "a" is nested deeper than 48 levels/],
+    [
+      'half of a character, in CSV',
+      [
+        { a: 'x', b: 1 },
+        { a: '\ud83d', b: 1 },
+      ],
+      /row 1: column "a" holds half of a/,
+    ],
     ['no columns, in CSV', [{}], /rows without columns cannot be told in CSV/],
   ])('%s', async (_, given, message) => {
     const target = new PassThrough().resume()

@@ -153,6 +153,12 @@ describe('headers', () => {
     const other = await send('once', 'other')
     expect([other.status, other.json]).toMatchObject([422, { code: 13, status: 422 }])
     expect((await send('', 'empty')).json).toMatchObject({ code: 13, error: 'idempotency-key is empty' })
+    const twice = { 'content-type': 'application/json', 'idempotency-key': ['a', 'b'] }
+    const refused = await ask(url, { path: '/v1/namespace/twice/create', body: '{}', headers: twice })
+    expect(refused.json).toMatchObject({
+      status: 400,
+      error: 'the request has the header field idempotency-key twice',
+    })
   })
 
   describe('two inserts of other rows under one id', () => {

@@ -1,12 +1,14 @@
 /** Uploads that are larger than what a server may hold of them. */
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
-import { expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { serve } from '../../../adapters/http/server.js'
+import { UploadMemory } from '../../../adapters/upload-memory.js'
 import { concatChunks, encodeIpcStream } from '../../../src/arrow/encode-ipc.js'
 import { rowsToBatch } from '../../../src/arrow/rows.js'
 import { connect } from '../../../src/index.js'
 import { MemoryStore } from '../../../src/storage/memory-store.js'
+import { compressedStream } from '../../support/arrow-compressed.js'
 import { ask } from '../../support/http.js'
 import { WrappedStore } from '../../support/stores.js'
 
@@ -84,3 +86,77 @@ test.each(['create', 'insert', 'insert?mode=overwrite'])(
     await ns.close()
   },
 )
+
+describe('compressed uploads at the same time', () => {
+  const rows = 128 * 1024
+  const decoded = rows * 8
+  /** Of which most rows are equal, but for the `distinct` first ones. */
+  const stream = (first: number, distinct = 1) => {
+    const batch = rowsToBatch([{ id: 1 }])
+    const values = Float64Array.from({ length: rows }, (_, row) => first + Math.min(row, distinct))
+    return compressedStream({
+      ...batch,
+      length: rows,
+      columns: [{ ...batch.columns[0]!, length: rows, values }],
+    })
+  }
+
+  /** The most that was taken of the memory of all uploads, and how often one had to wait. */
+  function watched() {
+    const seen = { most: 0, waits: 0 }
+    const { tryEnter } = UploadMemory.prototype
+    const spy = vi.spyOn(UploadMemory.prototype, 'tryEnter').mockImplementation(function (
+      this: UploadMemory,
+      bytes,
+    ) {
+      const isIn = tryEnter.call(this, bytes)
+      seen.most = Math.max(seen.most, this.used)
+      if (!isIn) seen.waits++
+      return isIn
+    })
+    return { seen, end: () => spy.mockRestore() }
+  }
+
+  test('take turns with the memory they have together', async () => {
+    const ns = await connect('memory://')
+    await ns.createTable('t', [{ id: 1 }])
+    const uploadBytes = 1.5 * decoded
+    const server = await serve(ns, { port: 0, limits: { uploadBytes } })
+    const { seen, end } = watched()
+    const bodies = Array.from({ length: 12 }, (_, i) => stream(i))
+    const replies = await Promise.all(
+      bodies.map(body => ask(server.url, { path: '/v1/table/t/insert', body })),
+    )
+    end()
+    expect(replies.map(({ status }) => status)).toEqual(bodies.map(() => 200))
+    expect(await (await ns.openTable('t')).countRows()).toBe(12 * rows + 1)
+    expect(seen.most).toBeGreaterThan(decoded)
+    expect(seen.most).toBeLessThanOrEqual(uploadBytes)
+    expect(seen.waits).toBeGreaterThan(0)
+    await server.close()
+    await ns.close()
+  })
+
+  test('a merge holds its rows: too many of them are refused', async () => {
+    const ns = await connect('memory://')
+    await ns.createTable('t', [{ id: -1 }])
+    const server = await serve(ns, { port: 0, limits: { uploadBytes: 3 * decoded } })
+    const path = '/v1/table/t/merge_insert?on=id&when_not_matched_insert_all=true'
+    const parts = [0, 1, 2, 3].map(i => stream(i * rows, rows))
+    const headBytes = 8 + new DataView(parts[0]!.buffer, parts[0]!.byteOffset).getInt32(4, true)
+    const body = concatChunks([
+      parts[0]!.subarray(0, headBytes),
+      ...parts.map(part => part.subarray(headBytes)),
+    ])
+    const refused = await ask(server.url, { path, body })
+    expect(refused.json).toMatchObject({
+      code: 13,
+      status: 413,
+      detail: expect.stringContaining('fewer rows'),
+    })
+    const small = concatChunks(encodeIpcStream(rowsToBatch([{ id: 5 }]).schema, [rowsToBatch([{ id: 5 }])]))
+    expect((await ask(server.url, { path, body: small })).status).toBe(200)
+    await server.close()
+    await ns.close()
+  })
+})

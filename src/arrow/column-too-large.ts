@@ -1,0 +1,10 @@
+/** Rows whose values in one column are too many bytes for a piece (code 13): fewer rows at a time may fit. */
+import { ErrorCode, SheafError } from '../errors.js'
+
+export class ColumnTooLarge extends SheafError {
+  constructor(rows: number) {
+    super(ErrorCode.InvalidInput, `the values of ${rows} rows in one column hold more than 2 GiB`, {
+      hint: 'take fewer rows at a time',
+    })
+  }
+}
