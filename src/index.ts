@@ -40,6 +40,7 @@ export type { SchemaDifference } from './namespace/schema-difference.js'
 export {
   type ArrowBatch,
   type BatchesOptions,
+  type FoundByText,
   type FuseOptions,
   type Order,
   Search,
@@ -76,6 +77,7 @@ export {
   type TokenizeOptions,
   tokenize,
 } from './namespace/tokenize.js'
+export type { Holder, JobUnderWay, Optimized, Reader } from './namespace/upkeep/holders.js'
 export type { UpkeepEvent } from './namespace/upkeep/upkeep-event.js'
 export type { UpkeepSettings } from './namespace/upkeep/upkeep-settings.js'
 export type {
@@ -88,7 +90,15 @@ export type {
 export { verify } from './namespace/verify.js'
 export type { Clock } from './primitives/clock.js'
 export type { MemoryStats, RoomStats } from './primitives/memory.js'
-export type { ArrowBody, ArrowReply, CallOptions, Operations, Reply, Request } from './protocol/calls.js'
+export type {
+  ArrowBody,
+  ArrowReply,
+  CallOptions,
+  OperationOptions,
+  Operations,
+  Reply,
+  Request,
+} from './protocol/calls.js'
 export type { Parameters, ParameterValue } from './protocol/parameters.js'
 export { type SqlFragment, sql } from './sql/syntax/tag.js'
 export { Ambiguous, type BlobInfo, type BlobStore } from './storage/blob-store.js'

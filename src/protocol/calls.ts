@@ -1,5 +1,7 @@
 /** Calling operations in process: the types that follow from the table, and the door that checks requests. */
+import type { SharedMemory } from '../arrow/budget.js'
 import { invalidInput, quote, unsupported } from '../errors.js'
+import { refuseMore } from './arguments.js'
 import { CallKey, canonicalJson, digestOf } from './call-key.js'
 import { type OperationEntry, type OperationName, operationNames, operations } from './operations.js'
 import { parse, parseKnown } from './parse.js'
@@ -49,6 +51,10 @@ export interface CallOptions {
    * commits. Reads ignore them.
    */
   readonly idempotencyKey?: string | undefined
+}
+
+/** What operations take beside what every call does. */
+export interface OperationOptions extends CallOptions {
   /** UUID of the table the call is about, whatever it is called now; `id` then only says how to call it in messages. */
   readonly table?: string | undefined
   /** Bytes one message of an Arrow body that comes in chunks may take, as sent and as decoded; code 13 above it. Default 1 GiB. */
@@ -67,27 +73,30 @@ export const callFields = optionFields<CallOptions>()({
   identity,
   context: stringMap,
   idempotencyKey: string('nonEmpty'),
-  table: string(),
-  maxMessageBytes: given<number>('a number of bytes > 0', value => typeof value === 'number' && value > 0),
-  dialect: oneOf('namespace', 'lance'),
 })
 
 export const callShape = options<CallOptions>()(callFields)
 
 /** For servers: who can give an answer away in parts, and knows of clients that are newer. */
-export interface ServerCallOptions extends CallOptions {
+export interface ServerCallOptions extends OperationOptions {
   /**
    * Bytes of an answer after which the rest of it may come as it is found (`ArrowReply.rest`). The bytes are only to be looked
    * at: they may be those the engine keeps. Default: it is gathered whole, as it always is by an engine elsewhere.
    */
   readonly streamAfter?: number | undefined
+  /** What an Arrow body that comes in chunks takes while it is decoded is taken of it. Default: nobody counts. */
+  readonly memory?: SharedMemory | undefined
   /** Names in the request that are not known are skipped, and added to this list. Default: they are refused. */
   readonly skipped?: string[] | undefined
 }
 
 export const serverCallShape = options<ServerCallOptions>()({
   streamAfter: integer(0),
+  memory: given<SharedMemory>('memory that is shared', value => typeof value === 'object' && value !== null),
   skipped: given<string[]>('an array', Array.isArray),
+  table: string(),
+  maxMessageBytes: given<number>('a number of bytes > 0', value => typeof value === 'number' && value > 0),
+  dialect: oneOf('namespace', 'lance'),
   ...callFields,
 })
 
@@ -107,8 +116,8 @@ export interface HandlerOptions extends ServerCallOptions {
 /** Every operation as a method. */
 export type Operations = {
   readonly [N in OperationName]: N extends ArrowOperationName
-    ? (request: Request<N>, body: ArrowBody, options?: CallOptions) => Promise<Reply<N>>
-    : (request: Request<N>, options?: CallOptions) => Promise<Reply<N>>
+    ? (request: Request<N>, body: ArrowBody, options?: OperationOptions) => Promise<Reply<N>>
+    : (request: Request<N>, options?: OperationOptions) => Promise<Reply<N>>
 }
 
 /** Carries out one operation; its request is in normal form. */
@@ -138,6 +147,7 @@ function bindHandler(name: OperationName, handler: AnyHandler | 'unsupported', c
   return async (request: unknown, ...rest: unknown[]): Promise<unknown> => {
     if (handler === 'unsupported') throw unsupported(`${name} is not supported yet`)
     const body = entry.body === 'arrow' ? [arrowBody(rest.shift(), name)] : []
+    refuseMore(name, body.length + 2, rest.slice(1))
     const options = parse(serverCallShape, rest[0] ?? {}, name)
     const parsed = parseRequest(name, request, options)
     options.signal?.throwIfAborted()
@@ -149,7 +159,7 @@ function handlerOptions(
   entry: OperationEntry,
   name: OperationName,
   request: unknown,
-  options: CallOptions,
+  options: ServerCallOptions,
 ): HandlerOptions {
   const { idempotencyKey: key } = options
   const told = withCaller(options, request as Pick<CallOptions, 'identity' | 'context'>)

@@ -1,10 +1,15 @@
 /**
- * Values for the parameters of a filter as JSON. What JSON cannot say is an object with one field:
- * `{"$int":"9007199254740993"}`, `{"$float":"NaN"}` (also `"Infinity"`, `"-Infinity"`, `"-0"`, and whole numbers beyond 2^53: `"1e+300"`),
- * `{"$timestamp":1700000000000}` (milliseconds since 1970), `{"$binary":"<base64>"}`.
+ * Values for the parameters of SQL, of filters and of updates, as JSON. null, booleans, texts, and numbers that JSON says exactly are
+ * themselves, and so are arrays of all of these forms. What JSON cannot say is an object with one field:
+ *
+ *   {"$int": "9007199254740993"}     an integer; a JSON number beyond 2^53 is refused
+ *   {"$float": "1e+300"}             a whole number beyond 2^53 that is meant as the double it is; "NaN", "Infinity", "-Infinity", "-0"
+ *   {"$timestamp": 1700000000000}    milliseconds since 1970
+ *   {"$binary": "<base64>"}          bytes
  */
 import { cut, invalidInput, quote, type SheafError } from '../errors.js'
 import { isRounded } from './json.js'
+import { isObject } from './parse.js'
 
 /** One value. A number that is a safe integer counts as an integer, a Date as a timestamp in milliseconds. */
 export type ParameterScalar = null | boolean | number | string | bigint | Date | Uint8Array
@@ -46,7 +51,7 @@ export function readParameters(json: Container): Parameters {
 
 function mapped(container: Container, convert: (value: unknown, place: string) => unknown): Container {
   if (Array.isArray(container)) return container.map((value, i) => convert(value, `parameter ${i + 1}`))
-  if (typeof container !== 'object' || container === null) {
+  if (!isObject(container)) {
     throw invalidInput(`parameters must be an array or an object, got ${quote(container)}`)
   }
   return Object.fromEntries(

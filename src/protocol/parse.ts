@@ -20,6 +20,7 @@ import {
   type IntegerShape,
   type JsonShape,
   json,
+  type NameHints,
   number,
   type ObjectRules,
   type ObjectShape,
@@ -88,8 +89,8 @@ class Place {
   }
 
   /** `kind`: what `name` is, `field` or `option`. */
-  unknown(name: string, known: readonly string[], kind: string): SheafError {
-    const near = nearestName(name, known)
+  unknown(name: string, known: readonly string[], kind: string, hints: NameHints = {}): SheafError {
+    const near = Object.hasOwn(hints, name) ? hints[name] : nearestName(name, known)
     const hint = near === undefined ? undefined : `did you mean ${near}?`
     const message = `${this.#label}: ${this.pathTo(name)} is not a known ${kind}; known: ${shortList(known, 60)}`
     return invalidInput(message, { hint })
@@ -190,12 +191,12 @@ function readEnumeration(shape: EnumerationShape, value: unknown, place: Place):
   if (typeof value !== 'string') throw place.mismatch(shape, value)
   if (shape.values.includes(value)) return value
   const word = plainWord(value)
-  if (!shape.exact) {
-    for (const known of shape.values) if (plainWord(known) === word) return known
-    for (const [synonym, known] of Object.entries(shape.synonyms))
-      if (plainWord(synonym) === word) return known
-  }
-  const near = nearestName(value, shape.values)
+  const synonym = Object.keys(shape.synonyms).find(each => plainWord(each) === word)
+  const meant =
+    shape.values.find(known => plainWord(known) === word) ??
+    (synonym === undefined ? undefined : shape.synonyms[synonym])
+  if (meant !== undefined && !shape.exact) return meant
+  const near = meant ?? nearestName(value, shape.values)
   throw place.error(
     `must be ${expectation(shape)}, got ${quote(value)}`,
     near === undefined ? undefined : `did you mean ${near}?`,
@@ -269,6 +270,9 @@ function readRecord(shape: RecordShape, value: unknown, place: Place): Record<st
     place.enter(key)
     if (key === '__proto__') throw place.error('must not be a name')
     const item = read(shape.value, value[key], place)
+    if (!key.isWellFormed() || (typeof item === 'string' && !item.isWellFormed())) {
+      throw place.error('has half of a surrogate pair', 'cut texts between characters, or use toWellFormed()')
+    }
     place.leave()
     length += key.length + (typeof item === 'string' ? item.length : 0)
     if (length > shape.maxLength) throw place.error(`must hold at most ${shape.maxLength} characters`)
@@ -279,7 +283,7 @@ function readRecord(shape: RecordShape, value: unknown, place: Place): Record<st
 
 function readObject(shape: ObjectShape, value: unknown, place: Place): Record<string, unknown> {
   if (!isObject(value)) throw place.mismatch(shape, value)
-  const result = readFields(shape.fields, value, place)
+  const result = readFields(shape.fields, value, place, 'required', shape.rules.hints)
   applyRules(shape.rules, result, place)
   return result
 }
@@ -296,6 +300,8 @@ function readChoice(shape: ChoiceShape, value: unknown, place: Place): Record<st
 
 /** The fields that are not null. Clients that write all fields write empty ones beside the one that they mean. */
 function withoutEmpty(value: Record<string, unknown>): Record<string, unknown> {
+  const keys = Object.keys(value)
+  if (keys.length === 1 && value[keys[0]!] !== null && value[keys[0]!] !== undefined) return value
   const entries = Object.entries(value).filter(([, item]) => item !== null && item !== undefined)
   const filled = entries.filter(([, item]) => !isEmpty(item))
   return Object.fromEntries(filled.length === 0 ? entries : filled)
@@ -306,8 +312,9 @@ function readFields(
   value: Record<string, unknown>,
   place: Place,
   need: 'required' | 'any' = 'required',
+  hints?: NameHints,
 ): Record<string, unknown> {
-  checkNames(fields, value, place)
+  checkNames(fields, value, place, hints)
   const result: Record<string, unknown> = {}
   for (const name in fields) {
     const field = fields[name]!
@@ -343,12 +350,12 @@ function refuseContradiction(
 /** More of them tell no more. */
 const mostSkipped = 100
 
-function checkNames(fields: Fields, value: Record<string, unknown>, place: Place): void {
+function checkNames(fields: Fields, value: Record<string, unknown>, place: Place, hints?: NameHints): void {
   for (const name in value) {
     if (Object.hasOwn(fields, name) || value[name] === null || value[name] === undefined) continue
     const known = namesOf(fields)
     if (known.includes(name)) continue
-    if (place.skipped === null) throw place.unknown(name, known, 'field')
+    if (place.skipped === null) throw place.unknown(name, known, 'field', hints)
     if (place.skipped.length < mostSkipped) place.skipped.push(place.pathTo(name))
   }
 }
@@ -396,17 +403,18 @@ function requireOne(names: readonly string[], value: Record<string, unknown>, pl
 }
 
 function readOptions(shape: OptionsShape, value: unknown, place: Place): object {
-  // Nothing that is made by the language or its platform: of a Promise or a Map no option would be found.
-  const tag = Object.prototype.toString.call(value)
-  if (tag !== '[object Object]') {
+  if (!isObject(value)) {
     const isBuiltIn = typeof value === 'object' && value !== null && !Array.isArray(value)
-    throw place.error(`takes ${expectation(shape)}, got ${isBuiltIn ? tag : quote(value)}`)
+    const got = isBuiltIn ? Object.prototype.toString.call(value) : quote(value)
+    throw place.error(`takes ${expectation(shape)}, got ${got}`)
   }
-  const options = value as Record<string, unknown>
+  const options: Record<string, unknown> = value
   const { fields, needed, kept } = shape
-  if (!kept || isPlain(options)) refuseOthers(fields, options, place)
+  const isOwn = isPlain(options)
+  if (!kept || isOwn) refuseOthers(shape, options, place)
   const result: Record<string, unknown> = {}
-  for (const name in fields) {
+  // Most options are not given: to look for each would take longer than all else.
+  for (const name of Object.keys(isOwn ? options : fields)) {
     const item = options[name]
     if (item === undefined) continue
     place.enter(name)
@@ -420,11 +428,11 @@ function readOptions(shape: OptionsShape, value: unknown, place: Place): object 
 }
 
 /** Options may come by way of a prototype. */
-function refuseOthers(fields: OptionsShape['fields'], options: object, place: Place): void {
+function refuseOthers({ fields, hints }: OptionsShape, options: object, place: Place): void {
   for (const name in options) {
     if (Object.hasOwn(fields, name)) continue
     if (Object.hasOwn(options, name) || !(name in Object.prototype))
-      throw place.unknown(name, Object.keys(fields), 'option')
+      throw place.unknown(name, Object.keys(fields), 'option', hints)
   }
 }
 
@@ -441,7 +449,7 @@ function readEither(shape: EitherShape, value: unknown, place: Place): unknown {
 }
 
 function readJson(shape: JsonShape, value: unknown, place: Place): unknown {
-  if (Array.isArray(value)) return readArray(jsonArray, value, place)
+  if (Array.isArray(value)) return readJsonArray(value, place)
   if (isObject(value) && isPlain(value)) return readRecord(jsonObject, value, place)
   if (shape.demand === 'container') throw place.mismatch(shape, value)
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
@@ -453,7 +461,24 @@ function readJson(shape: JsonShape, value: unknown, place: Place): unknown {
   return value
 }
 
-const jsonArray: ArrayShape = { kind: 'array', item: json, min: 0, distinct: undefined }
+/** Long ones are of numbers or texts, which need no place. */
+function readJsonArray(value: readonly unknown[], place: Place): unknown[] {
+  const items: unknown[] = []
+  for (let i = 0; i < value.length; i++) {
+    const item = value[i]
+    const isPlain =
+      typeof item === 'string' || (typeof item === 'number' && Number.isFinite(item) && !isRounded(item))
+    if (isPlain) {
+      items.push(item)
+      continue
+    }
+    place.enter(i)
+    items.push(read(json, item, place))
+    place.leave()
+  }
+  return items
+}
+
 const jsonObject: RecordShape = { kind: 'record', value: json, maxLength: Number.POSITIVE_INFINITY }
 
 /** `[]` and `{}`. */
@@ -463,8 +488,9 @@ function isEmpty(value: unknown): boolean {
   return isObject(value) && Object.keys(value).length === 0
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value)
+/** Whether the content of a value is in its keys: no array, and nothing that the language makes, like a Date or a Map. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return Object.prototype.toString.call(value) === '[object Object]'
 }
 
 /** Not a Date, a Map or the like, and of no class of the caller's. */

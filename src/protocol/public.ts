@@ -7,6 +7,7 @@ export {
   type CallOptions,
   type Handler,
   type Handlers,
+  type OperationOptions,
   type Operations,
   type Reply,
   type Request,

@@ -368,6 +368,7 @@ const queryFields = {
 }
 
 const rules = {
+  hints: { where: 'filter', predicate: 'filter', limit: 'k', select: 'columns', metric: 'distance_type' },
   check: (query: Readonly<Record<string, unknown>>) =>
     query.vector === undefined && query.filter === undefined && query.full_text_query === undefined
       ? 'needs vector: exactly one of single_vector, multi_vector (null or [] to scan), or a filter or full_text_query'

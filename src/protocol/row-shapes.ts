@@ -124,21 +124,26 @@ export const mergeInsertReply = object({
   ...transaction,
 })
 
-export const updateRequest = object({
-  ...onTable,
-  ...onBranch,
-  predicate: optional(string('nonBlank'), 'SQL: rows to update; absent: all.'),
-  ...sqlParameters,
-  updates: required(
-    array(tuple(string('nonEmpty'), string('nonBlank')), { min: 1, distinct: ([column]) => column }),
-    'Pairs of column and SQL expression over the old row.',
-  ),
-  update_parameters: optional(
-    container,
-    'Values for parameters in `updates`; absent: they take those of `parameters`.',
-  ),
-  properties: optional(stringMap, 'Properties to merge into those of the table.'),
-})
+const hints = { where: 'predicate', filter: 'predicate', values: 'updates', set: 'updates' }
+
+export const updateRequest = object(
+  {
+    ...onTable,
+    ...onBranch,
+    predicate: optional(string('nonBlank'), 'SQL: rows to update; absent: all.'),
+    ...sqlParameters,
+    updates: required(
+      array(tuple(string('nonEmpty'), string('nonBlank')), { min: 1, distinct: ([column]) => column }),
+      'Pairs of column and SQL expression over the old row.',
+    ),
+    update_parameters: optional(
+      container,
+      'Values for parameters in `updates`; absent: they take those of `parameters`.',
+    ),
+    properties: optional(stringMap, 'Properties to merge into those of the table.'),
+  },
+  { hints },
+)
 
 export const updateReply = object({
   updated_rows: required(rowCount, 'Rows that matched.', ['rows_updated']),
@@ -147,12 +152,15 @@ export const updateReply = object({
   ...properties,
 })
 
-export const deleteRequest = object({
-  ...onTable,
-  ...onBranch,
-  predicate: required(string('nonBlank'), 'SQL: rows to delete; `true` is all of them.'),
-  ...sqlParameters,
-})
+export const deleteRequest = object(
+  {
+    ...onTable,
+    ...onBranch,
+    predicate: required(string('nonBlank'), 'SQL: rows to delete; `true` is all of them.'),
+    ...sqlParameters,
+  },
+  { hints },
+)
 
 export const deleteReply = object({
   num_deleted_rows: required(rowCount, 'Rows that matched.'),
@@ -160,10 +168,13 @@ export const deleteReply = object({
   ...transaction,
 })
 
-export const countRequest = object({
-  ...onTable,
-  ...onBranch,
-  ...atVersion,
-  predicate: optional(string('nonBlank'), 'SQL: rows to count; absent: all.'),
-  ...sqlParameters,
-})
+export const countRequest = object(
+  {
+    ...onTable,
+    ...onBranch,
+    ...atVersion,
+    predicate: optional(string('nonBlank'), 'SQL: rows to count; absent: all.'),
+    ...sqlParameters,
+  },
+  { hints },
+)

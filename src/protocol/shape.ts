@@ -41,7 +41,7 @@ export interface IntegerShape {
   readonly saturates: boolean
 }
 
-/** One of some words; case, underscores and surrounding quotes do not matter unless it is `exact`. */
+/** One of some words; case, underscores and surrounding quotes do not matter, and synonyms count, unless it is `exact`. */
 export interface EnumerationShape {
   readonly kind: 'enumeration'
   readonly values: readonly string[]
@@ -134,7 +134,11 @@ export interface OptionsShape {
   readonly needed: readonly string[]
   /** Whether the object itself is handed on, because it has methods; one that is made by a class may have more names. */
   readonly kept: boolean
+  readonly hints: NameHints
 }
+
+/** What callers mean by names that other engines have, beside those that are near to a known one. */
+export type NameHints = Readonly<Record<string, string>>
 
 /** One of several shapes: the first one that `is` says a value is meant for. */
 export interface EitherShape {
@@ -195,6 +199,7 @@ export interface ObjectRules {
   readonly atLeastOne?: readonly string[]
   /** Pairs of fields that exclude each other. */
   readonly apart?: readonly (readonly [string, string])[]
+  readonly hints?: NameHints
   /** Says what is wrong with the fields together, or undefined. */
   readonly check?: (value: Readonly<Record<string, unknown>>) => string | undefined
 }
@@ -252,6 +257,11 @@ export function enumeration<const V extends string>(
   synonyms: Readonly<Record<string, V>> = {},
 ): Shape<V> {
   return { kind: 'enumeration', values, synonyms, exact: false }
+}
+
+/** The words of an enumeration of the wire exactly as they are, as options of the library have it. */
+export function exactly<T>(shape: Shape<T>): Shape<T> {
+  return shape.kind === 'enumeration' ? { ...shape, exact: true } : shape
 }
 
 /** One of these words exactly, as options of the library have it. */
@@ -343,12 +353,23 @@ export function options<T extends object>(): <F extends ShapesOf<T>>(
   fields: F & Exactly<T, F>,
   ...needed: [NeededKeys<T>] extends [never] ? [] : [needed: Readonly<Record<NeededKeys<T>, true>>]
 ) => Typed<T> & OptionsShape {
-  return (fields, ...[needed = {}]) => ({ kind: 'options', fields, needed: Object.keys(needed), kept: false })
+  return (fields, ...[needed = {}]) => ({
+    kind: 'options',
+    fields,
+    needed: Object.keys(needed),
+    kept: false,
+    hints: {},
+  })
 }
 
 /** The fields of options that others include: with them in a literal, `options` checks all together. */
 export function optionFields<T extends object>(): <F extends ShapesOf<T>>(fields: F & Exactly<T, F>) => F {
   return fields => fields
+}
+
+/** Options of which errors tell what is meant by names that other engines have. */
+export function withHints<S extends OptionsShape>(shape: S, hints: NameHints): S {
+  return { ...shape, hints }
 }
 
 /** An object with methods, like a tokenizer: it is checked, and handed on as it is. */

@@ -162,3 +162,13 @@ describe('types', () => {
     expect([request, incomplete, reply, index, count, plan, nothing]).toHaveLength(7)
   })
 })
+
+test('more arguments than an operation takes are refused', async () => {
+  const { operations, calls } = bound()
+  const call = operations as unknown as Record<string, (...all: unknown[]) => Promise<unknown>>
+  await expect(call.countTableRows!({ id: ['t'] }, {}, 'more')).rejects.toMatchObject({ code: 13 })
+  await expect(call.insertIntoTable!({ id: ['t'] }, new Uint8Array(8), {}, 1)).rejects.toMatchObject({
+    code: 13,
+  })
+  expect(calls).toEqual([])
+})

@@ -38,6 +38,16 @@ test('depth is bounded outside strings only', () => {
   expect(readJson(bytesOf(JSON.stringify([...'x'.repeat(1000)].map(() => []))), 1e7)).toHaveLength(1000)
 })
 
+test('members of objects are counted before they are read, those of one object and of all', () => {
+  const most = { inAll: 5, inOne: 3 }
+  const read = (text: string) => readJson(bytesOf(text), 100, most)
+  expect(read('[{"a":1,"b":{"c":":,:"},"d":2},{"e":1}]')).toHaveLength(2)
+  const refused = (what: string) =>
+    expect.objectContaining({ code: 13, status: 413, message: `the body has more than ${what}` })
+  expect(() => read('{"a":1,"b":2,"c":3,"d":4}')).toThrowError(refused('3 members in one object'))
+  expect(() => read('[{"a":1,"b":2},{"a":1,"b":2},{"a":1,"b":2}]')).toThrowError(refused('5 members in all'))
+})
+
 test('A-036 an integer above 2^53 - 1 never comes out as one that is not', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 2n ** 53n, max: 2n ** 64n }), value => {
