@@ -1,6 +1,6 @@
 /**
  * Makes a golden root: a small directory of records the format has, and what it must read as. Run once, when the format has
- * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep test/golden/<name>`. Every later version must open it
+ * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints test/golden/<name>`. Every later version must open it
  * (test/golden.test.ts).
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -18,12 +18,16 @@ import { manifestName } from '../src/protocol/manifest-name.js'
 import { FileStore } from '../src/storage/file-store.js'
 import { describeRoot } from './describe-root.js'
 
-const [, , what, folder] = process.argv
-if (
-  folder === undefined ||
-  (what !== 'rows' && what !== 'catalog' && what !== 'edits' && what !== 'upkeep')
-) {
-  throw new Error('usage: node dist/scripts/make-golden.js rows|catalog|edits|upkeep <folder>')
+const makers = {
+  rows: makeRows,
+  catalog: makeCatalog,
+  edits: makeEdits,
+  upkeep: makeUpkeep,
+  checkpoints: makeCheckpoints,
+}
+const [, , what = '', folder] = process.argv
+if (folder === undefined || !(what in makers)) {
+  throw new Error(`usage: node dist/scripts/make-golden.js ${Object.keys(makers).join('|')} <folder>`)
 }
 const root = join(folder, 'root')
 
@@ -155,6 +159,35 @@ async function makeUpkeep(ns: Namespace): Promise<void> {
   await moved.add(rows(70, 1))
 }
 
+/**
+ * Checkpoints that the log names, packs with their births, an index of each sort that has a file of its own, a table that was restored, whose older
+ * records are forgotten, and a reader elsewhere, as others see it.
+ */
+async function makeCheckpoints(ns: Namespace): Promise<void> {
+  const indexed = await ns.createTable('indexed', rows(0, 300), { schema })
+  await indexed.createIndex('id', { type: 'BTREE' })
+  await indexed.createIndex('kind', { type: 'BITMAP' })
+  await indexed.createIndex('vector', { type: 'IVF_FLAT', partitions: 2 })
+  await indexed.createIndex('name', { type: 'FTS' })
+  for (const name of ['id_idx', 'kind_idx', 'vector_idx', 'name_idx']) await indexed.waitForIndex(name)
+  const restored = await ns.createTable('restored', [{ a: 1 }])
+  await restored.tags.create('first', 1)
+  await restored.add([{ a: 2 }])
+  await restored.restore(1)
+  for (let i = 0; i < 6; i++) {
+    await ns.optimize()
+    await restored.add([{ a: 10 + i }])
+    await ns.createNamespace(`n${i}`)
+  }
+  await ns.optimize()
+  await indexed.add(rows(300, 2))
+  const store = await FileStore.open(root, { create: false, readOnly: false })
+  const by = { boot: '0b5d7a52-6b5c-4b0e-9d8e-2c1f0a9b8c7d', space: 'pid:[1] time:[2]', pid: 3, start: '4' }
+  const pin = '_pins/00000000-0000-4000-8000-000000000002-5'
+  await store.put(pin, Buffer.from(JSON.stringify({ slot: ns.stats().log.slot, by })))
+  await store.put(`${pin}.61000`, new Uint8Array())
+}
+
 /** Every operation of the log, a checkpoint with a page of the history, and a stored layout. */
 async function makeCatalog(ns: Namespace): Promise<void> {
   const { operations } = ns
@@ -221,8 +254,9 @@ async function keepCheckpoint(): Promise<void> {
 }
 
 // What upkeep does depends on time: where it is what is kept, nothing else is waited for.
-const upkeep = what === 'upkeep' ? { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } : { compact: false }
+const isAged = what === 'upkeep' || what === 'checkpoints'
+const upkeep = isAged ? { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } : { compact: false }
 const ns = await connect(root, { upkeep })
-await { rows: makeRows, catalog: makeCatalog, edits: makeEdits, upkeep: makeUpkeep }[what](ns)
+await makers[what as keyof typeof makers](ns)
 writeFileSync(join(folder, 'expected.json'), `${JSON.stringify(await describeRoot(ns), null, 1)}\n`)
 await ns.close()

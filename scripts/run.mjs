@@ -87,7 +87,7 @@ function testPeers(options) {
 }
 
 /** What vector indexes promise of data at full size, which takes minutes. */
-const recallTest = 'test/indexes/vector/recall.test.ts'
+const recallTests = ['test/indexes/vector/recall.test.ts', 'test/indexes/vector/filtered-recall.test.ts']
 
 /** What a server promises under attack and under load, which takes as long as it is looked at. */
 const serverTests = ['test/adapters/http/fuzz.test.ts', 'test/adapters/http/load.test.ts']
@@ -102,7 +102,7 @@ function testLong(options) {
   const seconds = option('--seconds', 600)
   process.env.SHEAF_CRASH_SECONDS = String(Math.min(60, Math.max(10, seconds / 10)))
   process.env.SHEAF_RECALL = 'full'
-  run(bin('vitest'), ['run', recallTest])
+  run(bin('vitest'), ['run', ...recallTests])
   delete process.env.SHEAF_RECALL
   process.env.SHEAF_FUZZ = '1000000'
   process.env.SHEAF_LOAD_SECONDS = '60'
@@ -123,8 +123,7 @@ function testLong(options) {
       // Have no seed: every round would be the same.
       '--exclude',
       'test/sql/logic/logic.test.ts',
-      '--exclude',
-      recallTest,
+      ...recallTests.flatMap(file => ['--exclude', file]),
       '--exclude',
       'test/adapters/http/load.test.ts',
     ])
