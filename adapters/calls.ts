@@ -1,8 +1,9 @@
 /** Calls that leave for an engine elsewhere, and calls that arrive from elsewhere. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../src/errors.js'
+import { refuseMore } from '../src/protocol/arguments.js'
 import {
   type ArrowBody,
-  type CallOptions,
+  type OperationOptions,
   type Operations,
   parseRequest,
   serverCallShape,
@@ -20,7 +21,7 @@ export interface Call {
   readonly name: OperationName
   readonly request: Readonly<Record<string, unknown>>
   readonly body: ArrowBody | undefined
-  readonly options: CallOptions
+  readonly options: OperationOptions
 }
 
 /** Carries out a call on `target`. */
@@ -63,8 +64,9 @@ export function remoteOperations(place: string, send: (call: Call) => Promise<un
     const entry: OperationEntry = operations[name]
     const asked = args.shift()
     const body = entry.body === 'arrow' ? arrowBody(args.shift(), name) : undefined
-    // Answers travel whole.
-    const { streamAfter: _, skipped, ...options } = parse(serverCallShape, args[0] ?? {}, name)
+    refuseMore(name, entry.body === 'arrow' ? 3 : 2, args.slice(1))
+    // Answers travel whole, and memory is counted where it is taken.
+    const { streamAfter: _, memory: __, skipped, ...options } = parse(serverCallShape, args[0] ?? {}, name)
     const request = parseRequest(name, asked, { skipped }) as Call['request']
     options.signal?.throwIfAborted()
     return counted(send({ name, request, body, options }))

@@ -22,7 +22,9 @@ let files: { path: string; size: number }[]
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'sheaf-package-'))
-  execFileSync('npm', ['pack', '--pack-destination', folder, '--loglevel=error'], { stdio: 'pipe' })
+  execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', folder, '--loglevel=error'], {
+    stdio: 'pipe',
+  })
   const tarball = readdirSync(folder).find(name => name.endsWith('.tgz'))!
   const app = join(folder, 'app')
   mkdirSync(app)

@@ -57,6 +57,11 @@ Secrets on a command line are seen by everybody on the machine who lists process
         positive: true,
         help: 'bytes of one message of an Arrow body at most (default 1GiB)',
       },
+      'max-uploads': {
+        type: 'size',
+        positive: true,
+        help: 'bytes of all uploads together while they are decoded (default 1GiB)',
+      },
       'max-connections': { type: 'count', help: 'connections at a time at most (default 10000)' },
       'max-in-flight': { type: 'count', help: 'calls at a time at most (default 1024)' },
       'max-in-flight-per-caller': {

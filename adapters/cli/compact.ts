@@ -1,9 +1,9 @@
 /** `sheaf compact` */
-import { connect, type Namespace, type UpkeepEvent } from '../../src/index.js'
+import { connect, type Holder, type Namespace, type UpkeepEvent } from '../../src/index.js'
 import { formatId } from '../../src/protocol/identifiers.js'
 import type { Call } from './arguments.js'
 import { progressLine } from './progress.js'
-import { showCount, showCounted, showSize } from './quantities.js'
+import { showCount, showCounted, showSize, showTime } from './quantities.js'
 import { untilStopped } from './stopping.js'
 
 /** Tells of each table that was compacted on standard output, then of all else; how far it is on standard error. */
@@ -20,14 +20,16 @@ export async function compactDirectory({ directory, keepVersions }: Call<'compac
       line.show(`compacting: ${showCounted(done.tables.size, 'table')}; ${done.summary()}`)
     },
   })
+  let held: readonly Holder[] = []
   try {
     line.show('compacting')
-    await ns.optimize({ signal })
+    held = (await ns.optimize({ signal })).held
   } finally {
     line.clear()
     // Also of what was done before it was stopped, or failed: that stays.
     for (const compacted of done.tables.values()) console.log(await describeCompacted(ns, compacted))
     console.log(done.summary())
+    for (const holder of held) console.log(describeHolder(holder))
     await ns.close()
   }
 }
@@ -50,6 +52,16 @@ async function describeCompacted(
   if (stats === null) return `${formatId(table)}: ${showCounted(fewer, 'fragment')} fewer; ${written}`
   const now = stats.fragment_stats.num_fragments
   return `${formatId(table)}: ${showCounted(now + fewer, 'fragment')}, now ${showCount(now)}; ${written}`
+}
+
+/** Because of whom something stays that is old enough to go. */
+export function describeHolder(holder: Holder): string {
+  const stays = `what slot ${holder.slot} or a later one had stays`
+  if (holder.kind === 'job') return `${stays}: job ${holder.id} is ${holder.status.toLowerCase()}`
+  const { file, process, stillMs } = holder
+  const who = process === null ? 'another process' : `process ${process}`
+  const still = stillMs > 0 ? `, seen to stand still for ${showTime(stillMs)}` : ''
+  return `${stays}: ${who} reads it (${file ?? 'this one'}${still})`
 }
 
 /** What upkeep has told of, added up. */

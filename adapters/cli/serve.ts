@@ -109,6 +109,7 @@ function limitsOf(command: Call<'serve'>): Partial<Limits> {
   const limits: { readonly [L in keyof Limits]: number | undefined } = {
     bodyBytes: command.maxBody,
     messageBytes: command.maxMessage,
+    uploadBytes: command.maxUploads,
     connections: command.maxConnections,
     inFlight: command.maxInFlight,
     inFlightPerCaller: command.maxInFlightPerCaller,

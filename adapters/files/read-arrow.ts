@@ -3,6 +3,7 @@ import { type DecodedStream, decodeIpcStream } from '../../src/arrow/decode-stre
 import { fileMagic } from '../../src/arrow/ipc-message.js'
 import { toArrowTable } from '../../src/arrow/to-arrow.js'
 import type { ArrowBatch } from '../../src/namespace/search.js'
+import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { LocalFile } from '../../src/storage/local-file.js'
 import { openArrowFile } from './arrow-file.js'
@@ -16,7 +17,13 @@ import { type FileSource, isPacked, type ReadOptions, readChunks, readShape } fr
  * (packed, or in chunks) as a whole, since its dictionaries may come last.
  * @throws code 13 for what is no Arrow data, cut off or broken; 0 for types that Sheaf does not hold.
  */
-export async function* readArrow(source: FileSource, options: ReadOptions = {}): AsyncGenerator<ArrowBatch> {
+export function readArrow(source: FileSource, options?: ReadOptions): AsyncGenerator<ArrowBatch>
+export async function* readArrow(
+  source: FileSource,
+  options: ReadOptions = {},
+  ...more: readonly unknown[]
+): AsyncGenerator<ArrowBatch> {
+  refuseMore('readArrow', 2, more)
   const { signal } = parse(readShape, options, 'readArrow')
   signal?.throwIfAborted()
   if (typeof source !== 'string' || isPacked(source))

@@ -3,6 +3,7 @@ import { checkSchemaShape } from '../../src/arrow/check-schema.js'
 import type { Schema } from '../../src/arrow/types.js'
 import { type Row, schemaShape } from '../../src/namespace/table-data.js'
 import { Pacer } from '../../src/primitives/pacer.js'
+import { refuseMore } from '../../src/protocol/arguments.js'
 import { signalShape } from '../../src/protocol/calls.js'
 import { parse } from '../../src/protocol/parse.js'
 import { array, boolean, options, record, string } from '../../src/protocol/shape.js'
@@ -52,7 +53,13 @@ export const readCsvShape = options<ReadCsvOptions>()({
  * is a row only where there is one column.
  * @throws code 13 for a file that is no CSV, 20 for a cell that is not of its column's type, naming line and column.
  */
-export async function* readCsv(source: FileSource, given: ReadCsvOptions = {}): AsyncGenerator<Row> {
+export function readCsv(source: FileSource, options?: ReadCsvOptions): AsyncGenerator<Row>
+export async function* readCsv(
+  source: FileSource,
+  given: ReadCsvOptions = {},
+  ...more: readonly unknown[]
+): AsyncGenerator<Row> {
+  refuseMore('readCsv', 2, more)
   const checked = parse(readCsvShape, given, 'readCsv')
   const { delimiter = ',', nulls = [''], schema, signal } = checked
   checkDelimiter(delimiter)

@@ -12,6 +12,7 @@ import {
 } from '../../src/errors.js'
 import { type Row, schemaShape } from '../../src/namespace/table-data.js'
 import { Pacer } from '../../src/primitives/pacer.js'
+import { refuseMore } from '../../src/protocol/arguments.js'
 import { signalShape } from '../../src/protocol/calls.js'
 import { parse } from '../../src/protocol/parse.js'
 import { options as declare } from '../../src/protocol/shape.js'
@@ -41,10 +42,13 @@ const blank = /^[ \t\r]*$/
  * (dates, base64, decimals, `"NaN"`; see read-value.ts).
  * @throws code 13 for a line that is no JSON object, 12 and 20 for one that does not fit the schema, naming the line.
  */
+export function readJsonLines(source: FileSource, options?: ReadJsonLinesOptions): AsyncGenerator<Row>
 export async function* readJsonLines(
   source: FileSource,
   options: ReadJsonLinesOptions = {},
+  ...more: readonly unknown[]
 ): AsyncGenerator<Row> {
+  refuseMore('readJsonLines', 2, more)
   const { schema, signal } = parse(readJsonLinesShape, options, 'readJsonLines')
   if (schema !== undefined) checkSchemaShape(schema)
   const types = schema && new Map(schema.fields.map(field => [field.name, field.type]))

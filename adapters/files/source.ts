@@ -53,7 +53,7 @@ async function* asBytes(chunks: AsyncIterable<Uint8Array | string>): AsyncGenera
     if (chunk instanceof Uint8Array) yield chunk
     else if (typeof chunk !== 'string') {
       throw invalidInput(`a chunk of a file is bytes or text, got ${quote(chunk)}`)
-    } else if (/\p{Surrogate}/u.test(chunk)) {
+    } else if (!chunk.isWellFormed()) {
       throw invalidInput(`a chunk of text holds half a character: ${quote(chunk)}`)
     } else yield Buffer.from(chunk)
   }

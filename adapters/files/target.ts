@@ -41,6 +41,7 @@ export async function writeChunks(
   signal?.throwIfAborted()
   const progress: Progress = { rows: 0 }
   const pieces = inPieces(encode(progress))
+  if (target === '') throw invalidInput('a file is written to a path or a Writable, got ""')
   if (typeof target === 'string') {
     const chunks = isPacked(target) ? pack(pieces) : pieces
     const bytes = await writeLocalFile(target, chunks, signal)

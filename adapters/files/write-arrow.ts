@@ -7,6 +7,7 @@ import { equalSchemas } from '../../src/arrow/same-type.js'
 import type { Schema } from '../../src/arrow/types.js'
 import { SheafError, schemaMismatch } from '../../src/errors.js'
 import { type Row, schemaShape } from '../../src/namespace/table-data.js'
+import { refuseMore } from '../../src/protocol/arguments.js'
 import { signalShape } from '../../src/protocol/calls.js'
 import { parse } from '../../src/protocol/parse.js'
 import { options as declare } from '../../src/protocol/shape.js'
@@ -29,8 +30,15 @@ export const writeArrowShape = declare<WriteArrowOptions>()({ schema: schemaShap
 export async function writeArrow(
   target: FileTarget,
   rows: FileRows,
+  options?: WriteArrowOptions,
+): Promise<Written>
+export async function writeArrow(
+  target: FileTarget,
+  rows: FileRows,
   options: WriteArrowOptions = {},
+  ...more: readonly unknown[]
 ): Promise<Written> {
+  refuseMore('writeArrow', 3, more)
   const { schema, signal } = parse(writeArrowShape, options, 'writeArrow')
   return writeChunks(target, progress => encodeArrow(rows, schema, progress, signal), signal)
 }

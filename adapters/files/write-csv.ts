@@ -1,5 +1,6 @@
 /** Rows as a CSV file. */
-import { invalidInput } from '../../src/errors.js'
+import { invalidInput, quote, type SheafError } from '../../src/errors.js'
+import { refuseMore } from '../../src/protocol/arguments.js'
 import { signalShape } from '../../src/protocol/calls.js'
 import { parse } from '../../src/protocol/parse.js'
 import { options as declare, string } from '../../src/protocol/shape.js'
@@ -28,8 +29,15 @@ export const writeCsvShape = declare<WriteCsvOptions>()({ delimiter: string(), s
 export async function writeCsv(
   target: FileTarget,
   rows: FileRows,
+  options?: WriteCsvOptions,
+): Promise<Written>
+export async function writeCsv(
+  target: FileTarget,
+  rows: FileRows,
   options: WriteCsvOptions = {},
+  ...more: readonly unknown[]
 ): Promise<Written> {
+  refuseMore('writeCsv', 3, more)
   const { delimiter = ',', signal } = parse(writeCsvShape, options, 'writeCsv')
   return writeChunks(target, progress => encodeCsv(rows, delimiter, progress, signal), signal)
 }
@@ -46,7 +54,12 @@ async function* encodeCsv(
     if (piece.names.length === 0) throw invalidInput('rows without columns cannot be told in CSV')
     if (isFirst) yield Buffer.from(`${piece.names.map(name => cellText(name, special)).join(delimiter)}\n`)
     isFirst = false
-    yield* encodeRows(piece.length, row => lineOf(piece, row, delimiter, special))
+    const first = progress.rows
+    yield* encodeRows(piece.length, row => {
+      const line = lineOf(piece, row, delimiter, special)
+      if (!line.isWellFormed()) throw halfCharacter(piece, row, first)
+      return line
+    })
     progress.rows += piece.length
   }
 }
@@ -64,6 +77,16 @@ function lineOf({ columns }: PlainPiece, row: number, delimiter: string, special
     line += cellText(columns[i]![row], special)
   }
   return `${line}\n`
+}
+
+function halfCharacter({ names, columns }: PlainPiece, row: number, first: number): SheafError {
+  const column = columns.findIndex(cells => {
+    const cell = cells[row]
+    return typeof cell === 'string' && !cell.isWellFormed()
+  })
+  return invalidInput(`row ${first + row}: column ${quote(names[column])} holds half of a surrogate pair`, {
+    hint: 'cut texts between characters; toWellFormed() puts U+FFFD in place of each half',
+  })
 }
 
 function cellText(value: unknown, special: RegExp): string {

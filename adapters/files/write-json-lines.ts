@@ -1,4 +1,5 @@
 /** Rows as a file of JSON lines. */
+import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { jsonText } from './json-text.js'
 import { encodeRows, type FileRows, type PlainPiece, plainPieces } from './pieces.js'
@@ -23,8 +24,15 @@ import {
 export async function writeJsonLines(
   target: FileTarget,
   rows: FileRows,
+  options?: WriteOptions,
+): Promise<Written>
+export async function writeJsonLines(
+  target: FileTarget,
+  rows: FileRows,
   options: WriteOptions = {},
+  ...more: readonly unknown[]
 ): Promise<Written> {
+  refuseMore('writeJsonLines', 3, more)
   const { signal } = parse(writeShape, options, 'writeJsonLines')
   return writeChunks(target, progress => encodeJsonLines(rows, progress, signal), signal)
 }

@@ -48,6 +48,8 @@ const keptMax = 100
 /** Builds for a table that are waiting or under way. No two are of one name. */
 export function openBuilds(jobs: PersistentMap<OpenJob>, table: string): readonly IndexBuild[] {
   const found: IndexBuild[] = []
+  // Every query asks, and there is seldom one.
+  if (jobs.size === 0) return found
   for (const [, job] of jobs) {
     if (isIndexJob(job.kind) && job.table === table) found.push({ job, spec: specOf(job) })
   }

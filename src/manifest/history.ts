@@ -83,6 +83,7 @@ export class History {
   #noted: number
   /** Records after `sealed`, by table. */
   #tail = new Map<string, Records>()
+  readonly #onDamaged: ((key: string, error: SheafError) => void) | undefined
   /** Pages whose file was found missing or damaged, and how. */
   readonly #damaged = new Map<string, SheafError>()
   readonly #footers: Room<Uint8Array>
@@ -93,6 +94,7 @@ export class History {
    * `pages`: those a checkpoint names; in order. `slots`: where the records of a page whose file is missing or
    * damaged are found again; without it such a page is an error (corrupted) that names the file. `lookAgain`: the pages that
    * the newest checkpoint names, every slot of which was noted by then, for when those known here were replaced by others.
+   * `onDamaged` is told of files that are not what was written.
    */
   constructor(
     store: BlobStore,
@@ -100,8 +102,10 @@ export class History {
     slots?: Slots,
     memory = new Memory(ownBytes),
     lookAgain?: () => Promise<readonly PageInfo[] | null>,
+    onDamaged?: (key: string, error: SheafError) => void,
   ) {
     this.#lookAgain = lookAgain
+    this.#onDamaged = onDamaged
     this.#store = store
     this.#slots = slots
     this.#footers = memory.room('historyFooters', 'places', footer => footer.length)
@@ -276,7 +280,7 @@ export class History {
         if (!(error instanceof SheafError) || this.#slots === undefined) throw error
         trouble = error
         // What the store only refused may be readable the next time.
-        if (error.code === ErrorCode.Internal) this.#damaged.set(page.name, error)
+        if (error.code === ErrorCode.Internal) await this.#note(page, error)
       }
     }
     try {
@@ -287,6 +291,13 @@ export class History {
       signal?.throwIfAborted()
       throw error instanceof SheafError ? trouble : error
     }
+  }
+
+  async #note(page: PageInfo, error: SheafError): Promise<void> {
+    this.#damaged.set(page.name, error)
+    // One that is gone was mostly made one with others.
+    const isThere = await this.#store.stat(pageKey(page)).catch(() => null)
+    if (isThere !== null) this.#onDamaged?.(pageKey(page), error)
   }
 
   /** `key`: what the caches know the bytes by. */

@@ -33,6 +33,8 @@ export interface LayoutStoreOptions {
   readonly memory: Memory
   /** Believe a base only where the slots it was made of are gone: for who wants to know whether they are right. Default false. */
   readonly fromNothing?: boolean
+  /** Told of bases that are not what was written. */
+  readonly onDamaged?: (key: string, error: SheafError) => void
 }
 
 /** Schemas that are kept. */
@@ -99,6 +101,7 @@ export class LayoutStore {
   readonly #kept: Room<Layout>
   readonly #memory: Memory
   readonly #fromNothing: boolean
+  readonly #onDamaged: LayoutStoreOptions['onDamaged']
   /** By table and schema id, which is never that of another schema. */
   readonly #schemas = new Map<string, TableSchema>()
   /** Who wants what another is folding waits for it. */
@@ -108,7 +111,7 @@ export class LayoutStore {
     slots: Slots,
     history: History,
     store: BlobStore,
-    { readOnly, memory, fromNothing = false }: LayoutStoreOptions,
+    { readOnly, memory, fromNothing = false, onDamaged }: LayoutStoreOptions,
   ) {
     this.#slots = slots
     this.#history = history
@@ -117,6 +120,7 @@ export class LayoutStore {
     this.#memory = memory
     this.#kept = memory.room('layouts', 'places', memoryOf)
     this.#fromNothing = fromNothing
+    this.#onDamaged = onDamaged
   }
 
   /** Keeps layouts of versions no longer that ceased to exist: seldom does anything still begin with one of them. */
@@ -253,8 +257,10 @@ export class LayoutStore {
     let before = version - 1
     while (before > start && !this.#kept.has(keyOf(table.uuid, before))) before--
     const records = await this.#history.range(table.uuid, before + 1, version, signal)
-    if (records.length < version - before) throw new VersionForgotten(table, version - 1)
+    let next = version
     for (const record of records.reverse()) {
+      if (record.version < next) break
+      next--
       steps.push({ version: record.version, slot: record.slot, entry: record.entry })
       if (record.kind !== 'restore') continue
       const slot = await this.#slots.get(record.slot, signal)
@@ -262,6 +268,7 @@ export class LayoutStore {
       assert(restore !== undefined && restore.version < record.version, `version ${version} restores nothing`)
       return restore.version
     }
+    if (next > before) throw new VersionForgotten(table, next)
     return before
   }
 
@@ -278,7 +285,9 @@ export class LayoutStore {
     } catch (error) {
       signal?.throwIfAborted()
       if (!(error instanceof SheafError)) throw error
-      return { version, damaged: error.code === ErrorCode.Internal }
+      const damaged = error.code === ErrorCode.Internal
+      if (damaged) this.#onDamaged?.(key, error)
+      return { version, damaged }
     }
   }
 

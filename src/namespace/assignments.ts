@@ -1,6 +1,7 @@
 /** What an update sets, as the fields of a request: plain values travel as parameters, never inside of SQL. */
 import { invalidInput, quote } from '../errors.js'
 import { type ParameterValue, writeParameters } from '../protocol/parameters.js'
+import { isObject } from '../protocol/parse.js'
 import { isSqlFragment, type SqlFragment, textFrom } from '../sql/syntax/tag.js'
 
 /** By column: a value, or an expression over the old row (`` sql`price * 2` ``). */
@@ -10,7 +11,7 @@ export function updateFields(set: Assignments): {
   readonly updates: readonly (readonly [string, string])[]
   readonly update_parameters: ReturnType<typeof writeParameters>
 } {
-  if (typeof set !== 'object' || set === null || Array.isArray(set)) {
+  if (!isObject(set)) {
     throw invalidInput(`an update sets columns by name, as { column: value }, not ${quote(set)}`)
   }
   const updates: (readonly [string, string])[] = []
@@ -21,12 +22,23 @@ export function updateFields(set: Assignments): {
         hint: 'NULL is written null',
       })
     }
+    if (typeof value === 'string' && !value.isWellFormed()) {
+      throw invalidInput(
+        `the value of column ${quote(column)} holds half of a surrogate pair: ${quote(value)}`,
+        {
+          hint: 'cut texts between characters; toWellFormed() puts U+FFFD in place of each half',
+        },
+      )
+    }
     updates.push([
       column,
       isSqlFragment(value) ? textFrom(value, values.length + 1) : `$${values.length + 1}`,
     ])
     if (isSqlFragment(value)) values.push(...(value.parameters as readonly ParameterValue[]))
     else values.push(value)
+  }
+  if (updates.length === 0) {
+    throw invalidInput('the update sets no column', { hint: 'name one or more: update({ column: value })' })
   }
   return { updates, update_parameters: writeParameters(values) }
 }

@@ -5,11 +5,11 @@ import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogState } from '../catalog/state.js'
 import { BlobLog } from '../commit/blob-log.js'
 import { type Checkpoint, Checkpoints } from '../commit/checkpoints.js'
-import { Committer } from '../commit/committer.js'
+import { Committer, SlotMissing } from '../commit/committer.js'
 import { Packs } from '../commit/packs.js'
-import type { Slot } from '../commit/slot.js'
+import { decodeGenesis, type Slot } from '../commit/slot.js'
 import { Slots } from '../commit/slots.js'
-import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
+import { corrupted, ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { type CustomTokenizer, tokenizerShape } from '../indexes/text/analysis/analyzer.js'
 import { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import { checkTokenizers } from '../indexes/text/analysis/base-tokenizers.js'
@@ -25,6 +25,7 @@ import { type Clock, systemClock } from '../primitives/clock.js'
 import { Courtesy } from '../primitives/courtesy.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import { Memory } from '../primitives/memory.js'
+import { refuseMore } from '../protocol/arguments.js'
 import { signalShape } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
 import { array, boolean, callback, given, integer, optionFields, options } from '../protocol/shape.js'
@@ -43,6 +44,7 @@ import { explainLoss } from './expired.js'
 import { bindOperations, readsOnly } from './handlers.js'
 import { jobKinds as ownJobKinds } from './job-kinds.js'
 import { Namespace } from './namespace.js'
+import { checkRootPath } from './root-path.js'
 import { takeSnapshot } from './snapshot.js'
 import type { RootStats } from './stats.js'
 import { tableAt } from './table-at.js'
@@ -51,6 +53,7 @@ import { packsOf, pagesOf } from './upkeep/checkpoint-extra.js'
 import { Checkpointing, Tail } from './upkeep/checkpointing.js'
 import { Compaction } from './upkeep/compaction.js'
 import { Drops } from './upkeep/drops.js'
+import type { Holder } from './upkeep/holders.js'
 import { keptNote } from './upkeep/kept-note.js'
 import { Packing } from './upkeep/packing.js'
 import { Retention } from './upkeep/retention.js'
@@ -139,7 +142,13 @@ function isObject(value: unknown): boolean {
  * Several processes may open one directory. Throws code 1 for a directory that is missing and not to be created,
  * 13 for a path that is none, 15 or 17 for one that cannot be used, 18 for a damaged log.
  */
-export async function connect(path: string, given: ConnectOptions = {}): Promise<Namespace> {
+export async function connect(path: string, options?: ConnectOptions): Promise<Namespace>
+export async function connect(
+  path: string,
+  given: ConnectOptions = {},
+  ...more: readonly unknown[]
+): Promise<Namespace> {
+  refuseMore('connect', 2, more)
   const options = parse(connectShape, given, 'connect')
   const {
     create = true,
@@ -174,7 +183,7 @@ export async function connect(path: string, given: ConnectOptions = {}): Promise
   }
   // Each of them has its thread.
   if (options.sharing !== undefined) shareKernels(options.sharing.seats)
-  const { engine, upkeep, stats, close } = await openEngine(store, settings, signal)
+  const { engine, upkeep, held, stats, close } = await openEngine(store, settings, signal)
   return new Namespace(bindOperations(engine, readOnly ? readsOnly(isReadOnly) : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),
     transaction: (work, call = {}) => runTransaction(engine, work, call),
@@ -182,6 +191,7 @@ export async function connect(path: string, given: ConnectOptions = {}): Promise
     async optimize(call = {}) {
       if (readOnly) throw isReadOnly()
       await upkeep.finish(call.signal)
+      return { held: held() }
     },
     tableAt: (place, call = {}) => tableAt(engine, place, call.signal),
     stats,
@@ -223,6 +233,8 @@ interface EngineOptions {
 export interface OpenedEngine {
   readonly engine: Engine
   readonly upkeep: Upkeep
+  /** Those that kept the last sweep from what was old enough. */
+  readonly held: () => readonly Holder[]
   readonly stats: () => RootStats
   readonly close: () => Promise<void>
 }
@@ -249,11 +261,21 @@ export async function openEngine(
 ): Promise<OpenedEngine> {
   const memory = new Memory(cacheBytes)
   const store = new TellingStore(bare, key => memory.gone(key))
+  const passedOver = new Map<string, SheafError>()
   const checkpoints = new Checkpoints(store, catalogMachine, clock, (key, error) => {
-    warn(`${key} is passed over: the root is opened from an older checkpoint`, error)
+    passedOver.set(key, error)
+    warn(`${key} is passed over: the root is opened from an older checkpoint, or from its log`, error)
   })
-  let opened = await checkpoints.newest(signal)
+  const damaged = new Set<string>()
+  const onDamaged = (key: string, error: SheafError) => {
+    if (damaged.has(key)) return
+    damaged.add(key)
+    warn(`${key} is damaged: what it held is worked out again from the log`, error)
+  }
   const log = new BlobLog(store)
+  const first = await log.read(0, signal)
+  if (first !== null) checkpoints.belongTo(decodeGenesis(first, catalogMachine.features).genesis.root)
+  let opened = await checkpoints.newest(signal)
   const packs = new Packs(store, opened === null ? [] : packsOf(opened), memory)
   // Nobody asks for old slots or records before the root is open.
   const findKept = async () => {
@@ -274,7 +296,14 @@ export async function openEngine(
     packs,
     lookAgain: findPacks,
   })
-  const history = new History(store, opened === null ? [] : pagesOf(opened), slots, memory, findPages)
+  const history = new History(
+    store,
+    opened === null ? [] : pagesOf(opened),
+    slots,
+    memory,
+    findPages,
+    onDamaged,
+  )
   const tail = new Tail()
   const recent = new RecentChanges()
   let jobs: JobRunner<CatalogState> | null = null
@@ -310,8 +339,12 @@ export async function openEngine(
       },
     },
     signal,
-  )
-  const layouts = new LayoutStore(slots, history, store, { readOnly, memory })
+  ).catch(error => {
+    const isTrimmed = error instanceof SlotMissing && error.slot === 1 && opened === null
+    throw isTrimmed ? withoutCheckpoint(error, passedOver) : error
+  })
+  checkpoints.belongTo(committer.genesis.root)
+  const layouts = new LayoutStore(slots, history, store, { readOnly, memory, onDamaged })
   const pins = new Pins(store, clock, readOnly)
   const done: { [kind in UpkeepEvent['kind']]?: number } = {}
   const report: Report = event => {
@@ -344,21 +377,22 @@ export async function openEngine(
     warn,
   })
   checkpointing = written
+  const sweep = new Sweep({
+    committer,
+    source: { store, slots, history, layouts },
+    pins,
+    underWay,
+    clock,
+    report,
+    keepOrphansMs,
+  })
   const upkeep = new Upkeep({
     chores: [
       new Compaction({ engine: () => engine, keep, report }),
       new ViewRefreshes(() => engine, clock),
       new StoredLayouts(layouts, () => committer.state),
       new Retention({ committer, history, layouts, clock, report, warn, keepVersionsMs }),
-      new Sweep({
-        committer,
-        source: { store, slots, history, layouts },
-        pins,
-        underWay,
-        clock,
-        report,
-        keepOrphansMs,
-      }),
+      sweep,
       // Behind the floor that a sweep has set.
       new Drops({ committer, store, clock, pins, report }),
       // What is too old is gone from what it keeps.
@@ -431,7 +465,17 @@ export async function openEngine(
     await upkeep.close()
     await committer.close()
   }
-  return { engine, upkeep, stats, close }
+  return { engine, upkeep, held: () => sweep.held, stats, close }
+}
+
+/** Where slots were trimmed, a checkpoint stands for them: says what became of those there are. */
+function withoutCheckpoint(cause: SlotMissing, passedOver: ReadonlyMap<string, SheafError>): SheafError {
+  const found = [...passedOver.values()].map(({ message }) => message)
+  const why = found.length > 0 ? found.join('; ') : 'there is none in _ckpt/'
+  return corrupted(`${cause.message}, and no checkpoint can stand for it: ${why}`, {
+    hint: 'restore the files of _ckpt/ from a backup',
+    cause,
+  })
 }
 
 function emitWarning(message: string, cause: unknown): void {
@@ -443,9 +487,7 @@ async function openStore(
   path: string,
   options: { readonly create: boolean; readonly readOnly: boolean; readonly clock: Clock },
 ): Promise<BlobStore> {
-  if (typeof path !== 'string' || path === '' || path.includes('\0')) {
-    throw invalidInput(`path must be a directory or memory://, got ${quote(path)}`)
-  }
+  checkRootPath(path)
   if (path.startsWith('memory://')) return MemoryStore.open(path)
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(path)) {
     throw invalidInput(`no store knows ${quote(path)}`, { hint: 'use a local directory or memory://' })

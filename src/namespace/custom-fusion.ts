@@ -46,7 +46,7 @@ export async function fusedRows(
     })
   }
   if (rest.order_by !== undefined) {
-    throw invalidInput('order_by is given, but the function that joins rows says in which order they come')
+    throw invalidInput('an order is given, but the function that joins rows says in which order they come')
   }
   const candidates = candidatesFor(fusion?.candidates, k, offset)
   const asked = { ...rest, k: Math.min(Number.MAX_SAFE_INTEGER, candidates), with_row_id: true }

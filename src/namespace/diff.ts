@@ -11,11 +11,12 @@ import { sliceBatch } from '../arrow/slice.js'
 import { takeBatch } from '../arrow/take.js'
 import { toArrowTable } from '../arrow/to-arrow.js'
 import type { Schema } from '../arrow/types.js'
-import { invalidInput, quote } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
 import { Pacer } from '../primitives/pacer.js'
+import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callShape, type Operations, type Request } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
+import { either, integer, string } from '../protocol/shape.js'
 import { ascendingIds, type DifferingIds, differingIds, idNumbers } from '../query/differing-ids.js'
 import { castable, castColumn } from '../sql/kernels/cast.js'
 import { decoded } from '../sql/kernels/dictionary.js'
@@ -67,11 +68,7 @@ export function diffOf(
   from: VersionOrTag,
   to: VersionOrTag,
 ): Diff {
-  for (const version of [from, to]) {
-    if (typeof version !== 'number' && typeof version !== 'string') {
-      throw invalidInput(`diff takes two versions, each a number or a tag, got ${quote(version)}`)
-    }
-  }
+  for (const version of [from, to]) parse(versionShape, version, 'diff: the version')
   const pair = new VersionPair(operations, id, from, to)
   return {
     added: new DiffRows(pair, 'added'),
@@ -80,6 +77,12 @@ export function diffOf(
     schema: async options => pair.schema(options && parse(callShape, options, 'schema')),
   }
 }
+
+/** A version, by its number or by a tag. */
+export const versionShape = either<VersionOrTag>(
+  { is: value => typeof value === 'string', shape: string('nonEmpty') },
+  { is: () => true, shape: integer(0) },
+)
 
 /** Rows of one version that the other does not have. */
 export class DiffRows {
@@ -113,6 +116,8 @@ export class DiffRows {
     if (ids.length > 0) yield* this.#pair.rows(side, ids, options)
   }
 }
+
+takeNoMore(DiffRows.prototype, { count: 1, toArray: 1, batches: 1 })
 
 /** Rows that both versions have, with other values. */
 export class ChangedRows {
@@ -155,6 +160,8 @@ export class ChangedRows {
     }
   }
 }
+
+takeNoMore(ChangedRows.prototype, { count: 1, toArray: 1, batches: 1 })
 
 type Side = 'from' | 'to'
 

@@ -124,7 +124,7 @@ async function mergeRows(
   const rules = mergeRules(request)
   const { head, layout } = await openTable(engine, id, undefined, options)
   const maintained = new MaintainedColumns(layout.schema, engine, options)
-  const sent = await readBody(body, options)
+  const sent = await readBody(body, options, true)
   const incoming = maintained.withoutOwn(sent)
   const schema = maintained.incoming
   checkColumns(incoming.schema, schema)

@@ -11,7 +11,7 @@ export function filterFields(
 ): { readonly filter: string; readonly parameters?: ReturnType<typeof writeParameters> } {
   if (typeof filter === 'string') {
     if (filter.trim() === '') throw invalidInput(`${call}: the condition is blank`)
-    return { filter, ...(parameters && { parameters: writeParameters(parameters) }) }
+    return { filter, ...(parameters !== undefined && { parameters: writeParameters(parameters) }) }
   }
   if (typeof filter?.text !== 'string' || !Array.isArray(filter.parameters)) {
     throw invalidInput(`${call}: a condition is SQL text, or what the tag sql makes, not ${quote(filter)}`)

@@ -1,5 +1,6 @@
 /** A merge as it is written down, step by step; nothing runs until `execute`. */
-import { invalidInput, quote } from '../errors.js'
+import { invalidInput } from '../errors.js'
+import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, type Operations, type Request } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
 import { options as declare, given, string } from '../protocol/shape.js'
@@ -62,9 +63,7 @@ export class MergeInsert {
   }
 
   /** Inserts rows of the source whose key no row of the table has. */
-  whenNotMatchedInsertAll(): MergeInsert
-  whenNotMatchedInsertAll(...given: readonly unknown[]): MergeInsert {
-    if (given.length > 0) throw invalidInput(`whenNotMatchedInsertAll takes nothing, got ${quote(given[0])}`)
+  whenNotMatchedInsertAll(): MergeInsert {
     return this.#with({ when_not_matched_insert_all: true })
   }
 
@@ -83,6 +82,12 @@ export class MergeInsert {
    */
   async execute(data: TableData, options: MergeOptions = {}): Promise<MergeResult> {
     const { timeoutMs, ...call } = parse(mergeShape, options, 'execute')
+    const { when_matched_update_all: updates, when_not_matched_insert_all: inserts } = this.#request
+    if (!updates && !inserts && !this.#request.when_not_matched_by_source_delete) {
+      throw invalidInput('the merge would do nothing: it neither updates, inserts nor deletes', {
+        hint: 'say what it does: whenMatchedUpdateAll(), whenNotMatchedInsertAll(), whenNotMatchedBySourceDelete()',
+      })
+    }
     const timeout = timeoutMs === undefined ? {} : { timeout: `${Math.ceil(timeoutMs)}ms` }
     const rows = await this.#rowsOf(data, call)
     const merged = this.#operations.mergeInsertIntoTable({ ...this.#request, ...timeout }, rows, call)
@@ -100,3 +105,10 @@ export class MergeInsert {
     return new MergeInsert(this.#operations, { ...this.#request, ...more }, this.#rowsOf)
   }
 }
+
+takeNoMore(MergeInsert.prototype, {
+  whenMatchedUpdateAll: 1,
+  whenNotMatchedInsertAll: 0,
+  whenNotMatchedBySourceDelete: 1,
+  execute: 2,
+})

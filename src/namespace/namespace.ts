@@ -6,12 +6,13 @@
 import { concatChunks, encodeIpcStream } from '../arrow/encode-ipc.js'
 import type { RowOf } from '../arrow/row-type.js'
 import type { Schema } from '../arrow/types.js'
-import { unsupported } from '../errors.js'
+import { invalidInput, quote, unsupported } from '../errors.js'
+import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations } from '../protocol/calls.js'
 import { parseId } from '../protocol/identifiers.js'
 import { parse } from '../protocol/parse.js'
 import { stringMap } from '../protocol/request-fields.js'
-import { array, boolean, either, oneOf, options, string } from '../protocol/shape.js'
+import { array, boolean, callback, either, oneOf, options, string } from '../protocol/shape.js'
 import { checkFits, conformBatches } from '../write/conform.js'
 import { ArrowRows, readReply } from './arrow-rows.js'
 import { jobEnded } from './job-ended.js'
@@ -22,6 +23,7 @@ import { Table } from './table.js'
 import { type IngestOptions, ingestFields, type Row, schemaShape, type TableData } from './table-data.js'
 import { tableRows } from './table-rows.js'
 import { TransactionScope } from './transaction-scope.js'
+import type { Optimized } from './upkeep/holders.js'
 import { type Verification, type VerifyOptions, verifyShape } from './verify/findings.js'
 
 /** `'a$b$t'`, or the names as an array (which may then contain `$`). */
@@ -40,8 +42,8 @@ export interface CreateTableOptions extends CallOptions, IngestOptions {
    * first 65,536 rows or 32 MiB: later ones must fit them. No value is changed by it: numbers are float64, bigints int64 or
    * uint64, arrays of numbers lists of float64.
    *
-   * Two kinds of columns are vectors (`fixed_size_list`), if all of their arrays have one length: columns of typed arrays
-   * (Float32Array, Float64Array, Int8Array); and columns called `vector`, `embedding`, `..._vector` or `..._embedding`, whose
+   * Two kinds of columns are vectors (`fixed_size_list`), and all of their arrays must have one length (`badVectors`): columns of typed
+   * arrays (Float32Array, Float64Array, Int8Array); and columns called `vector`, `embedding`, `..._vector` or `..._embedding`, whose
    * plain arrays become float32.
    */
   readonly schema?: Schema
@@ -78,6 +80,8 @@ export interface DropNamespaceOptions extends CallOptions {
   readonly mode?: 'fail' | 'skip'
   readonly behavior?: 'restrict' | 'cascade'
 }
+
+const workShape = callback<(tx: Namespace) => Promise<unknown>>()
 
 const createMode = oneOf('create', 'exist_ok', 'overwrite')
 
@@ -120,7 +124,7 @@ export interface LocalFeatures {
   readonly snapshot: (options?: CallOptions) => Promise<Namespace>
   readonly transaction: <T>(work: (tx: Namespace) => Promise<T>, options?: CallOptions) => Promise<T>
   readonly watch: (options?: CallOptions) => AsyncIterable<number>
-  readonly optimize: (options?: CallOptions) => Promise<void>
+  readonly optimize: (options?: CallOptions) => Promise<Optimized>
   readonly tableAt: (location: string, options?: CallOptions) => Promise<readonly string[] | null>
   readonly stats: () => RootStats
   readonly verify: (options?: VerifyOptions) => Promise<Verification>
@@ -165,7 +169,7 @@ export class Namespace implements AsyncDisposable {
       badVectors,
       ...call
     } = parse(createTableShape, options, 'createTable')
-    const path = pathOf('createTable', id)
+    const path = tablePathOf('createTable', id)
     const request = { id: path, mode: createModes[mode], ...(properties && { properties }) }
     const { signal } = call
     const rows = await tableRows(data, { schema, vectorColumns, onProgress, badVectors, signal })
@@ -201,7 +205,7 @@ export class Namespace implements AsyncDisposable {
       withData = true,
       ...call
     } = parse(createViewShape, options, 'createView')
-    const table = pathOf('createView', source)
+    const table = tablePathOf('createView', source)
     const query = {
       ...(columns !== undefined && columnsField('createView', columns)),
       ...(where !== undefined && { filter: where }),
@@ -210,7 +214,7 @@ export class Namespace implements AsyncDisposable {
     const { fields } = readReply(empty).schema
     const { column_names, column_aliases } = query.columns ?? {}
     const request = {
-      id: pathOf('createView', id),
+      id: tablePathOf('createView', id),
       kind: 'query' as const,
       source_query: JSON.stringify({ table, columns: column_names ?? column_aliases, filter: where }),
       // Metadata that the source has is of the source.
@@ -228,21 +232,21 @@ export class Namespace implements AsyncDisposable {
    * has its name then. Throws code 4 when there is none.
    */
   async openTable<R extends object = Row>(id: Identifier, options: CallOptions = {}): Promise<Table<R>> {
-    const path = pathOf('openTable', id)
+    const path = tablePathOf('openTable', id)
     const { uuid } = await this.operations.describeTable({ id: path }, parse(callShape, options, 'openTable'))
     return new Table<R>(this.operations, path, { uuid, watch: this.#local?.watch })
   }
 
   /** A handle on whichever table has the name when it is used; nothing is looked up now. */
   table(id: Identifier): Table {
-    return new Table(this.operations, pathOf('table', id), { watch: this.#local?.watch })
+    return new Table(this.operations, tablePathOf('table', id), { watch: this.#local?.watch })
   }
 
   /** Gives a table another name, or moves it into another namespace. Throws codes 1, 4 and 5. */
   async renameTable(from: Identifier, to: Identifier, options: CallOptions = {}): Promise<void> {
-    const target = pathOf('renameTable', to)
+    const target = tablePathOf('renameTable', to)
     const request = {
-      id: pathOf('renameTable', from),
+      id: tablePathOf('renameTable', from),
       new_table_name: target.at(-1) ?? '',
       new_namespace_id: target.slice(0, -1),
     }
@@ -251,7 +255,7 @@ export class Namespace implements AsyncDisposable {
 
   async dropTable(id: Identifier, options: CallOptions = {}): Promise<void> {
     const call = parse(callShape, options, 'dropTable')
-    await this.operations.dropTable({ id: pathOf('dropTable', id) }, call)
+    await this.operations.dropTable({ id: tablePathOf('dropTable', id) }, call)
   }
 
   /** Names of the tables in a namespace (default: the root), sorted. */
@@ -298,7 +302,8 @@ export class Namespace implements AsyncDisposable {
 
   /** Stops a job; nothing it did shows. One that has ended stays as it is. False where there is none of that id, or not any more. */
   async cancelJob(id: string, options: CallOptions = {}): Promise<boolean> {
-    return cancelJob(this.operations, id, parse(callShape, options, 'cancelJob'))
+    const job = parse(string('nonEmpty'), id, 'cancelJob: the id')
+    return cancelJob(this.operations, job, parse(callShape, options, 'cancelJob'))
   }
 
   /**
@@ -324,6 +329,7 @@ export class Namespace implements AsyncDisposable {
    */
   async transaction<T>(work: (tx: Namespace) => Promise<T>, options: CallOptions = {}): Promise<T> {
     const call = parse(callShape, options, 'transaction')
+    parse(workShape, work, 'transaction: the work')
     const local = this.#here('a transaction')
     const error = this.#scope.outside()
     if (error !== null) throw error
@@ -340,11 +346,11 @@ export class Namespace implements AsyncDisposable {
 
   /**
    * Does now all upkeep there is to do, whether it would be worth its while in the background yet or not: compacts tables, lets
-   * go of versions and files past their time, writes a checkpoint. Nobody needs to call this. Throws code 0 where the root is
-   * open in another process.
+   * go of versions and files past their time, writes a checkpoint. Nobody needs to call this. Says because of whom files stay that are old
+   * enough to go. Throws code 0 where the root is open in another process.
    */
-  async optimize(options: CallOptions = {}): Promise<void> {
-    await this.#here('upkeep').optimize(parse(callShape, options, 'optimize'))
+  async optimize(options: CallOptions = {}): Promise<Optimized> {
+    return this.#here('upkeep').optimize(parse(callShape, options, 'optimize'))
   }
 
   /**
@@ -352,7 +358,8 @@ export class Namespace implements AsyncDisposable {
    * code 13 for what is no location of this root, 0 where the root is open in another process.
    */
   async tableAt(location: string, options: CallOptions = {}): Promise<readonly string[] | null> {
-    return this.#here('the table at a location').tableAt(location, parse(callShape, options, 'tableAt'))
+    const call = parse(callShape, options, 'tableAt')
+    return this.#here('the table at a location').tableAt(parse(string(), location, 'tableAt'), call)
   }
 
   /**
@@ -390,6 +397,29 @@ export class Namespace implements AsyncDisposable {
   }
 }
 
+takeNoMore(Namespace.prototype, {
+  createTable: 3,
+  createView: 2,
+  openTable: 2,
+  table: 1,
+  renameTable: 3,
+  dropTable: 2,
+  tableNames: 2,
+  createNamespace: 2,
+  dropNamespace: 2,
+  namespaceNames: 2,
+  listJobs: 1,
+  cancelJob: 2,
+  snapshot: 1,
+  transaction: 2,
+  watch: 1,
+  optimize: 1,
+  tableAt: 2,
+  stats: 0,
+  verify: 1,
+  close: 0,
+})
+
 const createModes = { create: 'Create', exist_ok: 'ExistOk', overwrite: 'Overwrite' } as const
 
 /** Rows that came as Arrow take the types that were asked for, where they fit. */
@@ -402,4 +432,10 @@ function withSchema(rows: ArrowRows, schema: Schema | undefined): ArrowRows {
 function pathOf(call: string, id: Identifier): readonly string[] {
   const checked = parse(identifierShape, id, `${call}: the identifier`)
   return typeof checked === 'string' ? parseId(checked) : checked
+}
+
+function tablePathOf(call: string, id: Identifier): readonly string[] {
+  const path = pathOf(call, id)
+  if (path.length === 0) throw invalidInput(`${call}: ${quote(id)} names no table`)
+  return path
 }

@@ -117,11 +117,12 @@ async function openVersions(
   checkRows(head)
   const open = await openVersion(engine, head, versionOf(head, version), signal)
   const awaitedTexts = open.version === latestOf(head) ? awaitedIn(state, open) : []
-  const opened = { reader: open.reader, version: open.version, awaitedTexts }
-  if (differs_from === undefined) return { ...opened, other: null }
   // Of the same state: another look could find another table.
-  const { reader } = await openVersion(engine, head, versionOf(head, differs_from), signal)
-  return { ...opened, other: reader }
+  const other =
+    differs_from === undefined
+      ? null
+      : (await openVersion(engine, head, versionOf(head, differs_from), signal)).reader
+  return { reader: open.reader, version: open.version, awaitedTexts, other }
 }
 
 /** One that takes the place of another under its name is not among them: until then the other answers. */

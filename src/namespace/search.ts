@@ -2,9 +2,10 @@
 import { concatChunks } from '../arrow/encode-ipc.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
-import { invalidInput, quote } from '../errors.js'
+import { invalidInput } from '../errors.js'
 import type { HighlightOptions } from '../indexes/text/highlight.js'
 import { Pacer } from '../primitives/pacer.js'
+import { refuseArray, takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations, type Request } from '../protocol/calls.js'
 import type { Parameters } from '../protocol/parameters.js'
 import { parse } from '../protocol/parse.js'
@@ -15,10 +16,12 @@ import {
   callback,
   options as declare,
   either,
+  exactly,
+  given,
   integer,
-  number,
   oneOf,
   string,
+  withHints,
 } from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
 import { readReply } from './arrow-rows.js'
@@ -66,9 +69,16 @@ export interface FuseOptions {
   readonly candidates?: number | undefined
 }
 
-export const orderShape = declare<Order>()(
-  { column: string('nonEmpty'), ascending: boolean, nullsFirst: boolean },
-  { column: true },
+export const orderShape = withHints(
+  declare<Order>()({ column: string('nonEmpty'), ascending: boolean, nullsFirst: boolean }, { column: true }),
+  {
+    desc: 'ascending: false',
+    descending: 'ascending: false',
+    asc: 'ascending',
+    direction: 'ascending: false',
+    order: 'ascending: false',
+    nulls: 'nullsFirst',
+  },
 )
 
 const orderKeys = array(
@@ -87,6 +97,8 @@ export interface ProbesOptions {
 
 /** What a query may hold: steps take what its fields do. */
 const fields = queryRequest.fields
+
+const distanceType = exactly(fields.distance_type.shape)
 
 export const probesShape = declare<ProbesOptions>()({
   min: fields.minimum_nprobes.shape,
@@ -111,8 +123,13 @@ export const fullTextShape = declare<FullTextOptions>()({
 })
 
 export const fuseShape = declare<FuseOptions>()({
-  rrf: declare<NonNullable<FuseOptions['rrf']>>()({ k: number }),
-  vectorWeight: number,
+  rrf: declare<NonNullable<FuseOptions['rrf']>>()({
+    k: given<number>('a number > 0', value => Number.isFinite(value) && Number(value) > 0),
+  }),
+  vectorWeight: given<number>(
+    'a number from 0 to 1',
+    value => typeof value === 'number' && value >= 0 && value <= 1,
+  ),
   candidates: integer(1),
 })
 
@@ -142,6 +159,15 @@ export const highlightShape = declare<SearchHighlightOptions>()({
 export type Selected<R extends object, K extends keyof R> = string extends keyof R
   ? R
   : Pick<R, K | Extract<keyof R, '_distance' | '_score' | '_relevance_score' | '_rowid' | '_highlights'>>
+
+/** Rows found by a text; beside a vector by either, where what the other did not find out is null. */
+export type FoundByText<R extends object> = R extends { readonly _distance: number }
+  ? { readonly [K in keyof R as K extends '_distance' ? never : K]: R[K] } & {
+      readonly _distance: number | null
+      readonly _score: number | null
+      readonly _relevance_score: number
+    }
+  : R & { readonly _score: number }
 
 /**
  * A search. Each step gives a new search, and the rows are read when they are asked for. A step that is given twice counts as it
@@ -196,13 +222,13 @@ export class Search<R extends object = Row> {
    * rows of a vector without a range are refused, and beside both a text and a vector `fuse({ candidates })` must say how many rows are read.
    */
   groupBy(...keys: readonly string[]): Search<R> {
+    refuseArray('groupBy', keys)
     return this.#with({ group_by: parse(fields.group_by.shape, keys, 'groupBy') })
   }
 
   /** Equal rows of the answer come once. Of a search they are made of the rows that `groupBy` reads. */
-  distinct(): Search<R>
-  distinct(...given: readonly unknown[]): Search<R> {
-    return this.#flag('distinct', given, { distinct: true })
+  distinct(): Search<R> {
+    return this.#with({ distinct: true })
   }
 
   /**
@@ -212,6 +238,10 @@ export class Search<R extends object = Row> {
    * ordered, and `limit` counts the first of them; the nearest rows of a vector without a range are refused.
    */
   orderBy(...keys: readonly (string | Order)[]): Search<R> {
+    if (keys.length === 0) {
+      throw invalidInput('orderBy names no column', { hint: 'leave orderBy out where any order will do' })
+    }
+    refuseArray('orderBy', keys)
     const order_by = parse(orderKeys, keys, 'orderBy').map(key => {
       const { column, ascending, nullsFirst }: Order = typeof key === 'string' ? { column: key } : key
       return {
@@ -239,7 +269,7 @@ export class Search<R extends object = Row> {
    * for its own alone; by another every row is measured.
    */
   distanceType(metric: 'l2' | 'cosine' | 'dot' | 'hamming'): Search<R> {
-    return this.#with({ distance_type: parse(fields.distance_type.shape, metric, 'distanceType') })
+    return this.#with({ distance_type: parse(distanceType, metric, 'distanceType') })
   }
 
   /** The vector column to search; needed only where several have the dimension of the vector. */
@@ -295,17 +325,14 @@ export class Search<R extends object = Row> {
    * `columns`: where to look; default all with an index of type FTS, or without any all of text. Columns without an index are read row by row, in
    * the way an index has by default; with `requireIndex` they are refused. Beside a vector: a row is found by either, ranked as `fuse` says.
    */
-  fullText(
-    query: string | TextQuery,
-    options: FullTextOptions = {},
-  ): Search<R & { readonly _score: number }> {
+  fullText(query: string | TextQuery, options: FullTextOptions = {}): Search<FoundByText<R>> {
     if (this.#request.full_text_query !== undefined) {
       throw invalidInput('a text to look for is given twice', {
         hint: 'join the queries: fullText({ must: [{ match: "a" }, { match: "b" }] })',
       })
     }
     const { columns, requireIndex } = parse(fullTextShape, options, 'fullText')
-    return this.#with<R & { readonly _score: number }>({
+    return this.#with<FoundByText<R>>({
       full_text_query: fullTextField(parse(textShape, query, 'fullText'), columns),
       ...(requireIndex !== undefined && { require_index: requireIndex }),
     })
@@ -361,30 +388,30 @@ export class Search<R extends object = Row> {
   }
 
   /** Measures every row instead of asking a vector index: the answer is exact. */
-  bypassVectorIndex(): Search<R>
-  bypassVectorIndex(...given: readonly unknown[]): Search<R> {
-    return this.#flag('bypassVectorIndex', given, { bypass_vector_index: true })
+  bypassVectorIndex(): Search<R> {
+    return this.#with({ bypass_vector_index: true })
   }
 
   /**
    * Passes over rows that no index of the vectors, or of the text, covers yet: over all rows, where there is none. Of vectors it changes nothing beside
    * `bypassVectorIndex`, which measures every row.
    */
-  fastSearch(): Search<R>
-  fastSearch(...given: readonly unknown[]): Search<R> {
-    return this.#flag('fastSearch', given, { fast_search: true })
+  fastSearch(): Search<R> {
+    return this.#with({ fast_search: true })
   }
 
-  /** Filters the rows found instead of the rows searched: may return fewer than asked for. */
-  postfilter(): Search<R>
-  postfilter(...given: readonly unknown[]): Search<R> {
-    return this.#flag('postfilter', given, { prefilter: false })
+  /**
+   * Filters the rows found instead of the rows searched: may return fewer than asked for. By vector or by text, `limit` and `offset` count the
+   * rows found, before the filter, so pages are pages of one list, and one that is empty need not be the last; beside both a vector and a
+   * text they count what the filter leaves of the candidates.
+   */
+  postfilter(): Search<R> {
+    return this.#with({ prefilter: false })
   }
 
   /** Adds `_rowid`. */
-  withRowId(): Search<R & { readonly _rowid: number }>
-  withRowId(...given: readonly unknown[]): Search<R & { readonly _rowid: number }> {
-    return this.#flag<R & { readonly _rowid: number }>('withRowId', given, { with_row_id: true })
+  withRowId(): Search<R & { readonly _rowid: number }> {
+    return this.#with<R & { readonly _rowid: number }>({ with_row_id: true })
   }
 
   /** The rows as objects. int64 values beyond 2^53 throw unless `int64` says how to give them. */
@@ -471,18 +498,37 @@ export class Search<R extends object = Row> {
     return this.#operations.queryTable(this.#settled(), options)
   }
 
-  /** A step that takes nothing. */
-  #flag<T extends object = R>(
-    step: string,
-    given: readonly unknown[],
-    more: Partial<QueryRequest>,
-  ): Search<T> {
-    if (given.length > 0) throw invalidInput(`${step} takes nothing, got ${quote(given[0])}`)
-    return this.#with<T>(more)
-  }
-
   #with<T extends object = R>(more: Partial<QueryRequest>): Search<T> {
     // What follows a spread in a literal takes ten times as long, which a small query notices.
     return new Search<T>(this.#operations, Object.assign({}, this.#request, more), this.#fuse)
   }
 }
+
+takeNoMore(Search.prototype, {
+  where: 2,
+  select: [1, 'name the columns in an array'],
+  groupBy: Number.POSITIVE_INFINITY,
+  distinct: 0,
+  orderBy: Number.POSITIVE_INFINITY,
+  limit: 1,
+  offset: 1,
+  distanceType: 1,
+  column: 1,
+  distanceRange: 2,
+  nprobes: 1,
+  ef: 1,
+  refineFactor: 1,
+  fullText: [2, 'name the columns in options: fullText(text, { columns })'],
+  fuse: 2,
+  highlight: 1,
+  bypassVectorIndex: 0,
+  fastSearch: 0,
+  postfilter: 0,
+  withRowId: 0,
+  toArray: 1,
+  toArrow: 1,
+  toIpc: 1,
+  batches: 1,
+  explain: 1,
+  analyze: 1,
+})

@@ -26,6 +26,11 @@ export function columnsField(call: string, columns: Columns): Selected {
     )
   }
   const checked = parse(columnsShape, columns, call)
+  if (Object.keys(checked).length === 0) {
+    throw invalidInput(`${call} names no column`, {
+      hint: 'name one, or leave the list out to get all columns',
+    })
+  }
   return { columns: isNames(checked) ? { column_names: checked } : { column_aliases: checked } }
 }
 

@@ -78,8 +78,8 @@ export interface IngestOptions {
   /**
    * What becomes of a vector (a value of a fixed_size_list of floats) that holds NaN, an infinity or a null, or in plain
    * objects has another length than its column: the call is refused (`error`, the default), the vector is null (code 20 where
-   * the column allows none), or its row is left out (`skip`). With `null` and `skip`, where types are inferred, vectors of
-   * several lengths are those of the most frequent one, of the smallest if there are several.
+   * the column allows none), or its row is left out (`skip`). With `null` and `skip`, where types are inferred, the length of
+   * a column is the most frequent one of its vectors; where two are equally frequent the call is refused.
    */
   readonly badVectors?: BadVectors | undefined
 }

@@ -10,12 +10,14 @@ import { createIndexRequest, type Language } from '../protocol/index-shapes.js'
 import {
   array,
   boolean,
+  exactly,
   given,
   type OptionsShape,
   oneOf,
   options,
   type Shape,
   string,
+  withHints,
 } from '../protocol/shape.js'
 import type { Watch } from './changes.js'
 import { pauses } from './job-ended.js'
@@ -154,7 +156,7 @@ const { fields } = createIndexRequest
 
 export const textFields = {
   baseTokenizer: fields.base_tokenizer.shape,
-  language: fields.language.shape,
+  language: exactly(fields.language.shape),
   maxTokenLength: fields.max_token_length.shape,
   lowerCase: boolean,
   stem: boolean,
@@ -171,7 +173,7 @@ const milliseconds = given<number>(
   value => Number.isFinite(value) && Number(value) >= 0,
 )
 
-export const createIndexShape = options<AnyCreateIndexOptions>()({
+const anyIndexShape = options<AnyCreateIndexOptions>()({
   type: oneOf(
     'BTREE',
     'BITMAP',
@@ -188,7 +190,7 @@ export const createIndexShape = options<AnyCreateIndexOptions>()({
   name: string('nonEmpty'),
   replace: boolean,
   waitTimeoutMs: milliseconds,
-  distanceType: fields.distance_type.shape,
+  distanceType: exactly(fields.distance_type.shape),
   partitions: fields.num_partitions.shape,
   targetPartitionSize: fields.target_partition_size.shape,
   sampleRate: fields.sample_rate.shape,
@@ -200,6 +202,15 @@ export const createIndexShape = options<AnyCreateIndexOptions>()({
   withPosition: boolean,
   ...textFields,
   ...callFields,
+})
+
+export const createIndexShape = withHints(anyIndexShape, {
+  metric: 'distanceType',
+  metricType: 'distanceType',
+  numPartitions: 'partitions',
+  numSubVectors: 'subVectors',
+  numBits: 'bits',
+  config: 'type',
 }) as Shape<CreateIndexOptions> & OptionsShape
 
 export interface WaitForIndexOptions extends CallOptions {

@@ -1,6 +1,8 @@
 /** The tags of one table: names for versions. */
+import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callShape, type Operations } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
+import { integer, string } from '../protocol/shape.js'
 
 export class Tags {
   readonly #operations: Operations
@@ -13,32 +15,34 @@ export class Tags {
 
   /** Throws code 9 when the tag exists, 11 when the version does not. */
   async create(tag: string, version: number, options: CallOptions = {}): Promise<void> {
-    await this.#operations.createTableTag(
-      { id: this.#id, tag, version },
-      parse(callShape, options, 'tags.create'),
-    )
+    const call = parse(callShape, options, 'tags.create')
+    const named = {
+      tag: tagOf('create', tag),
+      version: parse(integer(0), version, 'tags.create: the version'),
+    }
+    await this.#operations.createTableTag({ id: this.#id, ...named }, call)
   }
 
   /** Moves a tag. Throws code 8 when there is none, 11 when the version does not exist. */
   async update(tag: string, version: number, options: CallOptions = {}): Promise<void> {
-    await this.#operations.updateTableTag(
-      { id: this.#id, tag, version },
-      parse(callShape, options, 'tags.update'),
-    )
+    const call = parse(callShape, options, 'tags.update')
+    const named = {
+      tag: tagOf('update', tag),
+      version: parse(integer(0), version, 'tags.update: the version'),
+    }
+    await this.#operations.updateTableTag({ id: this.#id, ...named }, call)
   }
 
   async delete(tag: string, options: CallOptions = {}): Promise<void> {
-    await this.#operations.deleteTableTag({ id: this.#id, tag }, parse(callShape, options, 'tags.delete'))
+    const call = parse(callShape, options, 'tags.delete')
+    await this.#operations.deleteTableTag({ id: this.#id, tag: tagOf('delete', tag) }, call)
   }
 
   /** The version a tag names. Throws code 8. */
   async version(tag: string, options: CallOptions = {}): Promise<number> {
-    return (
-      await this.#operations.getTableTagVersion(
-        { id: this.#id, tag },
-        parse(callShape, options, 'tags.version'),
-      )
-    ).version
+    const call = parse(callShape, options, 'tags.version')
+    const request = { id: this.#id, tag: tagOf('version', tag) }
+    return (await this.#operations.getTableTagVersion(request, call)).version
   }
 
   /** All tags and the versions they name. */
@@ -49,4 +53,10 @@ export class Tags {
     )
     return new Map(Object.entries(tags).map(([tag, { version }]) => [tag, version]))
   }
+}
+
+takeNoMore(Tags.prototype, { create: 3, update: 3, delete: 2, version: 2, list: 1 })
+
+function tagOf(call: string, tag: string): string {
+  return parse(string('nonEmpty'), tag, `tags.${call}: the tag`)
 }

@@ -3,6 +3,7 @@
 import { schemaFromJson } from '../arrow/schema-json.js'
 import type { Schema } from '../arrow/types.js'
 import { invalidInput } from '../errors.js'
+import { refuseArray, takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations, type Reply } from '../protocol/calls.js'
 import { operationNames, operations } from '../protocol/operations.js'
 import type { Parameters } from '../protocol/parameters.js'
@@ -15,8 +16,10 @@ import {
   either,
   filledVector,
   integer,
+  nullable,
   oneOf,
   options,
+  record,
   string,
   type VectorValues,
 } from '../protocol/shape.js'
@@ -25,7 +28,7 @@ import { withNulls } from '../write/definitions.js'
 import { type Assignments, updateFields } from './assignments.js'
 import { type ChangesOptions, type TableChange, tableChanges, type Watch } from './changes.js'
 import { alterations, type ColumnChanges, type NewColumns, newColumns } from './column-fields.js'
-import { type Diff, diffOf } from './diff.js'
+import { type Diff, diffOf, versionShape } from './diff.js'
 import { filterFields } from './filter-fields.js'
 import { jobEnded } from './job-ended.js'
 import { MergeInsert } from './merge-insert.js'
@@ -106,6 +109,17 @@ const askedShape = either<VectorValues | readonly VectorValues[] | string>(
   { is: () => true, shape: filledVector },
 )
 
+/** The version that an update made, or met where it changed nothing, and how many rows it changed. */
+interface Updated {
+  readonly version: number
+  readonly rows: number
+}
+
+const indexNames = either<string | readonly string[]>(
+  { is: Array.isArray, shape: array(string('nonEmpty')) },
+  { is: () => true, shape: string('nonEmpty') },
+)
+
 /** What a handle is bound to. */
 export interface TableBinding {
   /** The table, whatever it is called; absent: whichever has the name. */
@@ -167,20 +181,28 @@ export class Table<R extends object = Row> {
   }
 
   /**
-   * Sets columns of the rows for which `predicate` is true, of all rows without one: `update({ seen: true, n: sql`n + 1` },
-   * 'id = ?', [7])`. Expressions see the row as it was. Row ids stay. Throws code 12 for unknown columns, 20 for values of
-   * another type.
+   * Sets columns of the rows for which `predicate` is true, or of all rows where none is given: `update({ seen: true, n: sql`n + 1` },
+   * 'id = ?', [7])`. One that is given and undefined is refused: `'true'` is the predicate of all rows. Expressions see the row as it was.
+   * Row ids stay. Throws code 12 for unknown columns, 20 for values of another type.
    */
+  async update(set: Assignments): Promise<Updated>
   async update(
     set: Assignments,
-    predicate?: string | SqlFragment,
+    predicate: string | SqlFragment,
     parameters?: Parameters,
-    options: CallOptions = {},
-  ): Promise<{ readonly version: number; readonly rows: number }> {
+    options?: CallOptions,
+  ): Promise<Updated>
+  async update(
+    set: Assignments,
+    ...given: readonly [predicate?: string | SqlFragment, parameters?: Parameters, options?: CallOptions]
+  ): Promise<Updated> {
     this.#refuseCheckedOut('update')
     const request = { id: this.id, ...updateFields(set) }
-    if (predicate === undefined && parameters !== undefined) {
-      throw invalidInput('update: parameters are given, but no predicate')
+    const [predicate, parameters, options = {}] = given
+    if (predicate === undefined && given.length > 0) {
+      throw invalidInput('update: the predicate is undefined', {
+        hint: "leave it out to change all rows, or write 'true'",
+      })
     }
     const { filter, ...values } =
       predicate === undefined ? { filter: undefined } : filterFields('update', predicate, parameters)
@@ -192,6 +214,7 @@ export class Table<R extends object = Row> {
   /** Begins a merge of rows by the values of these columns: an upsert, an insert of what is new, a replacement of a part. */
   mergeInsert(...on: readonly [string, ...string[]]): MergeInsert {
     this.#refuseCheckedOut('mergeInsert')
+    refuseArray('mergeInsert', on)
     const request = { id: this.id, on: parse(mergeInsertRequest.fields.on.shape, on, 'mergeInsert') }
     return new MergeInsert(this.#operations, request, (data, options) => {
       return tableRows(data, {
@@ -212,11 +235,11 @@ export class Table<R extends object = Row> {
   search(vector: VectorValues | readonly VectorValues[]): Search<R & { readonly _distance: number }>
   search(words: string): Search<R & { readonly _score: number }>
   search(asked: VectorValues | readonly VectorValues[] | string): Search<R>
-  search(...given: readonly [asked?: VectorValues | readonly VectorValues[] | string]): Search<R> {
+  search(...given: readonly [asked?: VectorValues | readonly VectorValues[] | string]): Search<object> {
     const request = this.#request()
     if (given.length === 0) return new Search<R>(this.#operations, request)
     const asked = parse(askedShape, given[0], 'search')
-    if (typeof asked === 'string') return new Search<R>(this.#operations, request).fullText(asked)
+    if (typeof asked === 'string') return new Search<object>(this.#operations, request).fullText(asked)
     const searched = areSeveral(asked) ? { multi_vector: asked } : { single_vector: asked }
     return new Search<R>(this.#operations, Object.assign(request, { vector: searched }))
   }
@@ -342,7 +365,7 @@ export class Table<R extends object = Row> {
     const { where, concurrency, ...call } = parse(backfillShape, options, 'backfillColumn')
     const request = {
       id: this.id,
-      column,
+      column: columnOf('backfillColumn', column),
       ...(where !== undefined && { where }),
       ...(concurrency !== undefined && { concurrency }),
     }
@@ -377,7 +400,8 @@ export class Table<R extends object = Row> {
    */
   async createIndex(column: string, options: CreateIndexOptions = {}): Promise<{ readonly name: string }> {
     this.#refuseCheckedOut('createIndex')
-    return createIndex(this.#indexed(), column, parse(createIndexShape, options, 'createIndex'))
+    const checked = parse(createIndexShape, options, 'createIndex')
+    return createIndex(this.#indexed(), columnOf('createIndex', column), checked)
   }
 
   /**
@@ -391,7 +415,8 @@ export class Table<R extends object = Row> {
   /** How much of the table an index has, and how far its construction is. Throws code 6 when there is none of that name. */
   async indexStats(name: string, options: CallOptions = {}): Promise<IndexStats> {
     const call = parse(callShape, options, 'indexStats')
-    return indexStatsAt(this.#operations, { ...this.#request(), index_name: name }, call)
+    const index_name = indexOf('indexStats', name)
+    return indexStatsAt(this.#operations, { ...this.#request(), index_name }, call)
   }
 
   /**
@@ -411,7 +436,7 @@ export class Table<R extends object = Row> {
   async dropIndex(name: string, options: CallOptions = {}): Promise<void> {
     this.#refuseCheckedOut('dropIndex')
     const call = parse(callShape, options, 'dropIndex')
-    await this.#operations.dropTableIndex({ id: this.id, index_name: name }, call)
+    await this.#operations.dropTableIndex({ id: this.id, index_name: indexOf('dropIndex', name) }, call)
   }
 
   /**
@@ -422,7 +447,8 @@ export class Table<R extends object = Row> {
   async waitForIndex(names: string | readonly string[], options: WaitForIndexOptions = {}): Promise<void> {
     this.#refuseCheckedOut('waitForIndex')
     const checked = parse(waitForIndexShape, options, 'waitForIndex')
-    await indexesBuilt(this.#indexed(), typeof names === 'string' ? [names] : names, checked)
+    const known = parse(indexNames, names, 'waitForIndex')
+    await indexesBuilt(this.#indexed(), typeof known === 'string' ? [known] : known, checked)
   }
 
   /** Sets and removes (null) metadata of a column; with `replace` all other keys go. Gives the metadata then. */
@@ -433,7 +459,15 @@ export class Table<R extends object = Row> {
   ): Promise<Readonly<Record<string, string>>> {
     this.#refuseCheckedOut('updateFieldMetadata')
     const { replace, ...call } = parse(updateFieldMetadataShape, options, 'updateFieldMetadata')
-    const update = { path, metadata, ...(replace !== undefined && { replace }) }
+    const update = {
+      path: columnOf('updateFieldMetadata', path),
+      metadata: parse(
+        record(nullable(string()), Number.POSITIVE_INFINITY),
+        metadata,
+        'updateFieldMetadata: the metadata',
+      ),
+      ...(replace !== undefined && { replace }),
+    }
     const { fields } = await this.#operations.updateFieldMetadata({ id: this.id, updates: [update] }, call)
     return fields[path]!
   }
@@ -445,21 +479,27 @@ export class Table<R extends object = Row> {
   ): Promise<void> {
     this.#refuseCheckedOut('updateSchemaMetadata')
     const call = parse(callShape, options, 'updateSchemaMetadata')
-    await this.#operations.updateTableSchemaMetadata({ id: this.id, metadata }, call)
+    const checked = parse(
+      record(string(), Number.POSITIVE_INFINITY),
+      metadata,
+      'updateSchemaMetadata: the metadata',
+    )
+    await this.#operations.updateTableSchemaMetadata({ id: this.id, metadata: checked }, call)
   }
 
   /** Makes a new version with the rows and the columns of an old one. Throws code 11 when that does not exist. */
   async restore(version: number, options: CallOptions = {}): Promise<void> {
     this.#refuseCheckedOut('restore')
     const call = parse(callShape, options, 'restore')
-    await this.#operations.restoreTable({ id: this.id, version }, call)
+    const request = { id: this.id, version: parse(integer(0), version, 'restore: the version') }
+    await this.#operations.restoreTable(request, call)
   }
 
   /** The same table at a version, or at the version a tag names now: never changes, refuses writes of rows. */
   async checkout(versionOrTag: number | string, options: CallOptions = {}): Promise<Table<R>> {
     const call = parse(callShape, options, 'checkout')
-    const version =
-      typeof versionOrTag === 'number' ? versionOrTag : await this.tags.version(versionOrTag, call)
+    const asked = parse(versionShape, versionOrTag, 'checkout: the version')
+    const version = typeof asked === 'number' ? asked : await this.tags.version(asked, call)
     await this.#operations.describeTableVersion({ id: this.id, version }, call)
     return new Table<R>(this.#operations, this.id, { uuid: this.#uuid, version })
   }
@@ -487,6 +527,37 @@ export class Table<R extends object = Row> {
   }
 }
 
+takeNoMore(Table.prototype, {
+  add: 2,
+  delete: 3,
+  update: 4,
+  mergeInsert: Number.POSITIVE_INFINITY,
+  search: [1, 'say more by steps: search(vector).column(name), search().fullText(text, { columns })'],
+  takeRowIds: [1, 'give the ids in an array'],
+  takeOffsets: [1, 'give the offsets in an array'],
+  countRows: 3,
+  version: 1,
+  versions: 1,
+  diff: 2,
+  changes: 1,
+  schema: 1,
+  addColumns: 2,
+  alterColumns: 2,
+  dropColumns: [2, 'name the columns in an array'],
+  backfillColumn: 2,
+  refresh: 1,
+  createIndex: 2,
+  listIndices: 1,
+  indexStats: 2,
+  tokenize: 3,
+  dropIndex: 2,
+  waitForIndex: [2, 'name the indexes in an array'],
+  updateFieldMetadata: 3,
+  updateSchemaMetadata: 2,
+  restore: 2,
+  checkout: 2,
+})
+
 /** The operations, each about the table `uuid` whatever it is called by then. */
 function onTable(named: Operations, uuid: string): Operations {
   const bound = operationNames.map(name => {
@@ -501,6 +572,14 @@ function onTable(named: Operations, uuid: string): Operations {
     ]
   })
   return Object.fromEntries(bound) as Operations
+}
+
+function columnOf(call: string, column: string): string {
+  return parse(string('nonEmpty'), column, `${call}: the column`)
+}
+
+function indexOf(call: string, name: string): string {
+  return parse(string('nonEmpty'), name, `${call}: the name of the index`)
 }
 
 function areSeveral(vector: VectorValues | readonly VectorValues[]): vector is readonly VectorValues[] {

@@ -6,6 +6,7 @@ import { type ArrowTable, toArrowTable } from '../arrow/to-arrow.js'
 import type { Schema } from '../arrow/types.js'
 import { assert, invalidInput, quote } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
+import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callShape, type Operations, type Request } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
 import { readReply } from './arrow-rows.js'
@@ -45,9 +46,7 @@ export class Take {
   }
 
   /** Adds `_rowid`. */
-  withRowId(): Take
-  withRowId(...given: readonly unknown[]): Take {
-    if (given.length > 0) throw invalidInput(`withRowId takes nothing, got ${quote(given[0])}`)
+  withRowId(): Take {
     return this.#with({ with_row_id: true })
   }
 
@@ -86,6 +85,13 @@ export class Take {
     return new Take(this.#operations, { ...this.#request, ...more }, this.#column, this.#numbers)
   }
 }
+
+takeNoMore(Take.prototype, {
+  select: [1, 'name the columns in an array'],
+  withRowId: 0,
+  toArray: 1,
+  toArrow: 1,
+})
 
 /** Throws code 13 for what is no number of a row; numbers beyond 2^53, which no row has, are left out. */
 export function rowNumbers(numbers: Iterable<number | bigint>, what: string): number[] {

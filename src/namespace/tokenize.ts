@@ -4,10 +4,11 @@ import { type CustomTokenizer, type Token, tokenizerShape } from '../indexes/tex
 import { checkTokenizers, isBuiltIn } from '../indexes/text/analysis/base-tokenizers.js'
 import { openAnalyzer } from '../indexes/text/analysis/open-analyzer.js'
 import { textKind } from '../indexes/text/kind.js'
+import { refuseMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, type Operations } from '../protocol/calls.js'
 import { type CreateIndexRequest, createIndexRequest } from '../protocol/index-shapes.js'
 import { parse } from '../protocol/parse.js'
-import { array, options } from '../protocol/shape.js'
+import { array, options, string } from '../protocol/shape.js'
 import { type TextIndexOptions, textFields, textFieldsOf } from './table-indexes.js'
 import { textDefinition } from './text-definition.js'
 
@@ -39,7 +40,13 @@ export const tokenizeColumnShape = options<TokenizeColumnOptions>()({ tokenizers
  * query looks for are the terms of its text. Throws code 13 for options that `createIndex` would refuse. A text is worked through at once, a
  * megabyte in the better part of a second.
  */
-export function tokenize(text: string, options: TokenizeOptions = {}): readonly Token[] {
+export function tokenize(text: string, options?: TokenizeOptions): readonly Token[]
+export function tokenize(
+  text: string,
+  options: TokenizeOptions = {},
+  ...more: readonly unknown[]
+): readonly Token[] {
+  refuseMore('tokenize', 2, more)
   const { tokenizers = [], ...said } = parse(tokenizeShape, options, 'tokenize')
   return tokensOf(text, textFieldsOf(said), tokenizers)
 }
@@ -52,6 +59,8 @@ export async function tokenizeAs(
   text: string,
   { tokenizers = [], ...call }: TokenizeColumnOptions,
 ): Promise<readonly Token[]> {
+  parse(string('nonEmpty'), column, 'tokenize: the column')
+  checkText(text)
   const { indexes } = await operations.listTableIndices(at, call)
   const index = indexes.find(({ columns, index_type }) => index_type === textKind && columns[0] === column)
   if (index === undefined) {
@@ -79,10 +88,14 @@ function tokensOf(
   said: Partial<CreateIndexRequest>,
   tokenizers: readonly CustomTokenizer[],
 ): readonly Token[] {
-  if (typeof text !== 'string') throw invalidInput(`the text must be a string, got ${quote(text)}`)
+  checkText(text)
   checkTokenizers(tokenizers)
   // One that could be sent: its shape says what the values may be.
   const request = { id: ['text'], column: 'text', index_type: textKind, ...said }
   const options = textDefinition(parse(createIndexRequest, request, 'tokenize'))
   return openAnalyzer(options, tokenizers).tokens(text)
+}
+
+function checkText(text: unknown): void {
+  if (typeof text !== 'string') throw invalidInput(`the text must be a string, got ${quote(text)}`)
 }

@@ -23,7 +23,7 @@ import { eachRecord } from '../manifest/slot-records.js'
 import type { VersionRecord } from '../manifest/version.js'
 import { Courtesy } from '../primitives/courtesy.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
-import type { CallOptions, HandlerOptions } from '../protocol/calls.js'
+import type { CallOptions, HandlerOptions, Operations } from '../protocol/calls.js'
 import { type OperationName, operations } from '../protocol/operations.js'
 import type { Engine, Root } from './engine.js'
 import { bindOperations } from './handlers.js'
@@ -113,6 +113,7 @@ async function attemptOn<T>(
 ): Promise<{ readonly result: T } | Conflict> {
   try {
     const result = await work(draft.namespace())
+    draft.checkDone()
     return (await draft.land(signal)) ? { result } : { tables: draft.tables() }
   } catch (error) {
     // What it ran into may be somebody else's change, and gone the next time.
@@ -161,6 +162,8 @@ class Draft implements Root {
   readonly #need = new Set<string>()
   #layouts = new Map<string, Promise<Layout>>()
   #state: CatalogState
+  /** Writes that were called and have not answered. */
+  #writing = 0
   #isOver = false
 
   constructor(engine: Engine, base: CatalogState) {
@@ -248,7 +251,36 @@ class Draft implements Root {
       if (left.has(name)) throw unsupported(`${name} cannot be part of a transaction`)
       this.#look(name, request as Looked, options)
     }
-    return new Namespace(bindOperations(engine, look), async () => this.close())
+    return new Namespace(this.#counted(bindOperations(engine, look)), async () => this.close())
+  }
+
+  /** The operations, counting writes that are under way. */
+  #counted(target: Operations): Operations {
+    const calls = Object.entries<(...args: unknown[]) => Promise<unknown>>(target as never)
+    const counted = calls.map(([name, call]) => {
+      if (operations[name as OperationName].access !== 'write') return [name, call]
+      const write = async (...args: unknown[]) => {
+        this.#writing++
+        try {
+          return await call(...args)
+        } finally {
+          this.#writing--
+        }
+      }
+      return [name, write]
+    })
+    return Object.fromEntries(counted) as Operations
+  }
+
+  /** Throws where the work ended before its writes: these would not be part of the transaction. */
+  checkDone(): void {
+    if (this.#writing === 0) return
+    throw invalidInput(
+      'the work of the transaction ended before a write that it called: nothing was changed',
+      {
+        hint: 'await all of its calls in it',
+      },
+    )
   }
 
   /** Commits everything in one entry; false when something the operations looked at has changed. */

@@ -1,7 +1,9 @@
 /** Checks of roots. Few processes ask for one: what does them is loaded for the first. */
 import { later } from '../later.js'
+import { refuseMore } from '../protocol/arguments.js'
 import { parse } from '../protocol/parse.js'
 import type { Engine } from './engine.js'
+import { checkRootPath } from './root-path.js'
 import { type Verification, type VerifyOptions, verifyShape } from './verify/findings.js'
 
 const checks = later(() => import('./verify/verify.js'))
@@ -11,7 +13,14 @@ const checks = later(() => import('./verify/verify.js'))
  * write to use `Namespace.verify`, or take files for missing that upkeep has deleted meanwhile. Throws code 1 where there is no
  * root, 0 for one that a newer Sheaf wrote, and what the disk throws.
  */
-export async function verify(path: string, options: VerifyOptions = {}): Promise<Verification> {
+export async function verify(path: string, options?: VerifyOptions): Promise<Verification>
+export async function verify(
+  path: string,
+  options: VerifyOptions = {},
+  ...more: readonly unknown[]
+): Promise<Verification> {
+  refuseMore('verify', 2, more)
+  checkRootPath(path)
   const asked = parse(verifyShape, options, 'verify')
   const { verifyAt } = await checks()
   return verifyAt(path, asked)

@@ -5,7 +5,7 @@ import { type CatalogState, isUnused, latestOf, type TableHead } from '../catalo
 import { decideCreateVersion, decideDeleteVersions } from '../catalog/versions.js'
 import type { Committed, Entry, ProposalPosition } from '../commit/machine.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
-import { ErrorCode, invalidInput, SheafError } from '../errors.js'
+import { corrupted, ErrorCode, invalidInput, SheafError } from '../errors.js'
 import type { FinalManifest, StagedManifest } from '../manifest/lance-manifests.js'
 import { numbersFrom } from '../manifest/runs.js'
 import type { ManifestFile, VersionOp, VersionRecord } from '../manifest/version.js'
@@ -59,9 +59,36 @@ async function recordsOf(
   const records = versions.map(version => byVersion.get(version)!)
   if (head.kind !== 'lance') return records
   // One is cheaper looked at, many are cheaper listed.
-  if (records.length === 1) return (await engine.lance.isThere(records[0]!, signal)) ? records : []
-  const there = await engine.lance.list(head, signal)
-  return records.filter(({ manifest }) => there.has(manifest!.path))
+  const there = records.length === 1 ? null : await engine.lance.list(head, signal)
+  const found: VersionRecord[] = []
+  for (const record of records) {
+    const isThere = there?.has(record.manifest!.path) ?? (await engine.lance.isThere(record, signal))
+    if (isThere) found.push(record)
+    else await checkDispensable(engine, head, record, signal)
+  }
+  return found
+}
+
+/**
+ * Lance engines delete manifests of old versions, never the one of the newest: throws corrupted where that is gone, ServiceUnavailable (17) where
+ * it waits for its final name in a root that is read-only.
+ */
+async function checkDispensable(
+  engine: Engine,
+  { uuid, id }: TableHead,
+  { version, manifest }: VersionRecord,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const now = (await engine.root.refresh(signal)).tables.get(uuid)
+  if (now === undefined || latestOf(now) !== version || manifest === undefined) return
+  const { path, staged } = manifest
+  const what = `the manifest of version ${version}, the newest of table ${idText(id)},`
+  if (staged !== undefined && (await engine.store.stat(`${path}-${staged}`, signal)) !== null) {
+    throw new SheafError(ErrorCode.ServiceUnavailable, `${what} has no final name yet`, {
+      hint: 'ask a process that may write: it names it',
+    })
+  }
+  throw corrupted(`${what} is missing: ${path}`, { hint: 'restore that file from a backup' })
 }
 
 export const describeTableVersion: Handler<Engine, 'describeTableVersion'> = async (
@@ -75,6 +102,7 @@ export const describeTableVersion: Handler<Engine, 'describeTableVersion'> = asy
   if (version === latestOf(head)) await finaliseNewest(engine, head, signal)
   const record = await recordOf(engine, head, version, signal)
   if (head.kind === 'lance' && !(await engine.lance.isThere(record, signal))) {
+    await checkDispensable(engine, head, record, signal)
     const message = `the manifest of version ${version} was deleted by a Lance engine`
     throw new SheafError(ErrorCode.TableVersionNotFound, message)
   }

@@ -140,6 +140,10 @@ async function highlighted(rows: Batch, run: Run, hits: RowHits): Promise<Batch>
   return withHighlights(rows, run, hits)
 }
 
+/** Rows of a batch of the answer to several queries at least, or queries. */
+const joinedRows = 1024
+const joinedQueries = 256
+
 /** The nearest rows of each query of a batch, one query after the other. */
 async function answers(
   run: Run,
@@ -149,13 +153,25 @@ async function answers(
 ): Promise<QueryResult> {
   const numbered: Schema = { ...schema, fields: [queryIndexField, ...schema.fields] }
   const batches: Batch[] = []
+  let pieces: Batch[] = []
+  let rows = 0
+  // A batch for each query would be a message for each.
+  const join = () => {
+    if (pieces.length > 0) batches.push(pieces.length === 1 ? pieces[0]! : concatBatches(pieces))
+    pieces = []
+    rows = 0
+  }
   for (const [i, query] of queries.entries()) {
     const own = { ...run, plan: { ...run.plan, search: { ...search, query } } }
     for await (const hits of awaited(regrouped(wantedRows(own), chunkRows))) {
       const { length, columns } = await rowsOut(own, hits, schema)
-      batches.push({ schema: numbered, length, columns: [queryIndexColumn(i, length), ...columns] })
+      pieces.push({ schema: numbered, length, columns: [queryIndexColumn(i, length), ...columns] })
+      rows += length
+      if (rows >= joinedRows || pieces.length >= joinedQueries) join()
     }
+    await run.pacer.turn()
   }
+  join()
   return { schema: numbered, batches }
 }
 

@@ -31,7 +31,8 @@ export async function withHighlights(batch: Batch, run: Run, hits: RowHits): Pro
     const mark = marking(text, each)
     for (const [row, marked] of rows.entries()) {
       const texts = textsOf(column, row)
-      marked[name] = texts === null ? null : await mark(texts, pacer)
+      // The end of what is looked at may cut a character in two.
+      marked[name] = texts === null ? null : (await mark(texts, pacer)).toWellFormed()
     }
   }
   const marks = rowsToBatch(

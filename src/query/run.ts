@@ -132,8 +132,12 @@ function* finding(plan: Plan, source: RowSource, pacer: Pacer): Waits<RowHits> {
     const placeOf = ({ fragment, first }: Part) => rowPlace(reader.placeOf(fragment.id)!, first)
     found = yield* inRowOrder(found, placeOf, pacer)
   }
-  if (after === null) return sliceHits(found, from, found.offsets.length)
-  const thinned = () => thinnedOut(found, after, from, to, source, pacer)
+  // The candidates of a hybrid search are the same for all pages, so pages are counted in what the filter leaves. Of one search alone more
+  // rows are found for a later page, so they are counted before.
+  const page = after !== null && fusion !== null ? found : sliceHits(found, from, found.offsets.length)
+  if (after === null) return page
+  const [first, end] = fusion === null ? [0, Number.POSITIVE_INFINITY] : [from, to]
+  const thinned = () => thinnedOut(page, after, first, end, source, pacer)
   return yield* arrival(meter === null ? thinned() : meter.within('thin', thinned, rowsIn))
 }
 

@@ -261,8 +261,8 @@ class TextRun {
     }
     let best: RankedHits = { partOf, offsets, distances }
     if (!isAll) {
-      lists.push(ranked(best, limit, parts, count))
-      best = yield* mergeHits(parts, lists, limit, this.#pacer)
+      best = ranked(best, limit, parts, count)
+      if (lists.length > 0) best = yield* mergeHits(parts, [...lists, best], limit, this.#pacer)
     }
     const values = best.distances
     for (let i = 0; i < values.length; i++) values[i] = 0 - values[i]!

@@ -20,7 +20,7 @@ export function settleFusion(
   if (vector == null || full_text_query === undefined) {
     if (fusion === undefined) return null
     throw invalidInput(
-      'fusion is given, but not both a vector and a full_text_query whose rows it could join',
+      'it is said how rows are joined, but there are not both a vector and a text whose rows could be',
     )
   }
   const { rrf, weighted, candidates: given } = fusion ?? {}
@@ -34,11 +34,11 @@ export function settleFusion(
   if (weighted !== undefined) {
     const { vector_weight: weight } = weighted
     if (weight >= 0 && weight <= 1) return { kind: 'weighted', weight, candidates }
-    throw invalidInput(`fusion.weighted.vector_weight must be from 0 to 1, got ${weight}`)
+    throw invalidInput(`the weight of the vector must be from 0 to 1, got ${weight}`)
   }
   const { k: constant = defaultRrf } = rrf ?? {}
   if (constant > 0) return { kind: 'rrf', k: constant, candidates }
-  throw invalidInput(`fusion.rrf.k must be above 0, got ${constant}`)
+  throw invalidInput(`k of the reciprocal ranks must be above 0, got ${constant}`)
 }
 
 /**

@@ -8,7 +8,15 @@
 
 import { typeName } from '../arrow/type-name.js'
 import type { DataType, Field, Schema } from '../arrow/types.js'
-import { columnNotFound, invalidInput, quote, SheafError, schemaMismatch, unsupported } from '../errors.js'
+import {
+  columnNotFound,
+  ErrorCode,
+  invalidInput,
+  quote,
+  SheafError,
+  schemaMismatch,
+  unsupported,
+} from '../errors.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import {
@@ -66,10 +74,11 @@ export function settleOutput(
     // A column of the table that is called exactly that comes before one of the answer that is so but for case.
     const isOfTable = output.every(({ field }) => field.name !== name) && hasColumn(name, source)
     const column = isOfTable ? undefined : outputNamed(name, output)
+    if (column === undefined && !isOfTable) refuseDirection(name)
     const value = distinct ? ownColumn(name, output, random) : (column?.value ?? readable(name))
-    if (!isOrdered(value.type)) throw unordered('order_by', name, value.type)
+    if (!isOrdered(value.type)) throw unordered('an order', name, value.type)
     if (costOf(value.expr).isVolatile) {
-      throw unsupported(`order_by names ${quote(name)}, which would be computed anew for the answer`)
+      throw unsupported(`the order names ${quote(name)}, which would be computed anew for the answer`)
     }
     return { value, ascending: key.ascending ?? true, nullsFirst: key.nulls_first ?? false }
   })
@@ -78,6 +87,16 @@ export function settleOutput(
       if (!isOrdered(field.type)) throw unordered('distinct', field.name, field.type)
   }
   return { grouping, output, distinct, order }
+}
+
+/** Throws code 12 where a name is one of SQL's orders. */
+function refuseDirection(name: string): void {
+  const [, column, direction] = /^(.*\S)\s+(asc|desc)\b/i.exec(name) ?? []
+  if (column === undefined) return
+  const ascending = direction!.toLowerCase() === 'asc'
+  throw new SheafError(ErrorCode.ColumnNotFound, `no column named ${quote(name)}`, {
+    hint: `name the column alone, ${quote(column)}, and say ascending: ${ascending} beside it`,
+  })
 }
 
 function unordered(what: string, name: string, type: DataType) {
@@ -110,6 +129,9 @@ function outputNamed(name: string, output: readonly OutputColumn[]): OutputColum
   return similar.length === 1 ? similar[0] : undefined
 }
 
+/** Expressions of one answer. */
+const maxExpressions = 1000
+
 interface Alias {
   readonly name: string
   readonly tree: Expr
@@ -120,8 +142,13 @@ function aliasesOf({ columns }: QueryRequest): readonly Alias[] {
   if (!('column_aliases' in columns)) return []
   const aliases = Object.entries(columns.column_aliases!)
   if (aliases.length === 0) throw invalidInput('columns.column_aliases names no column')
+  if (aliases.length > maxExpressions) {
+    throw invalidInput(`${aliases.length} expressions are selected, more than ${maxExpressions}`, {
+      hint: 'select fewer at a time; columns as they are can be named in an array, as many as there are',
+    })
+  }
   return aliases.map(([name, text]) => {
-    if (/\p{Surrogate}/u.test(name))
+    if (!name.isWellFormed())
       throw invalidInput(`column ${quote(name)} has half of a surrogate pair in its name`)
     return { name, tree: parsed(text, name) }
   })
@@ -271,14 +298,14 @@ function settleGroups(
   random: Random,
 ): Settled {
   if (aliases.length === 0 && namesOf(request) === undefined) {
-    throw invalidInput('group_by is given, but no columns', {
+    throw invalidInput('groups are asked for, but no columns', {
       hint: "select the keys and aggregates: { city: 'city', total: 'sum(price)' }",
     })
   }
   const prefix = freshPrefix(source)
   const keys = (request.group_by ?? []).map((text, i) => {
     const value = bound(keyTree(text, aliases, source), text, source, options)
-    if (!isOrdered(value.type)) throw unordered('group_by', text, value.type)
+    if (!isOrdered(value.type)) throw unordered('groups', text, value.type)
     const like = outputOf(text, value, source).field
     const field: Field = { ...like, name: `${prefix}key${i}`, type: valueType(value.type) }
     return { field, value, printed: printBound(value.expr) }
@@ -307,7 +334,7 @@ function settleGroups(
     const stray = columnsOf(expr).find(column => !results.includes(column))
     if (stray !== undefined) {
       throw invalidInput(
-        `column ${quote(name)} reads ${quote(stray)}, which is neither a group_by key nor in an aggregate`,
+        `column ${quote(name)} reads ${quote(stray)}, which is neither a key of the groups nor in an aggregate`,
         {
           hint: `group by it, or write max(${stray})`,
         },
@@ -319,7 +346,7 @@ function settleGroups(
     const expr = overKeys(namedColumn(name, source), keys)
     if (expr.kind === 'column' && results.includes(expr.path[0]!)) return columnExpression(expr, random)
     throw invalidInput(
-      `order_by names ${quote(name)}, which is neither a column of the answer nor a group_by key`,
+      `the order names ${quote(name)}, which is neither a column of the answer nor a key of the groups`,
     )
   }
   return {

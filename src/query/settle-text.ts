@@ -137,7 +137,9 @@ class Settling {
   #match(path: readonly string[], query: MatchQuery): TextNode {
     const { terms, operator = 'Or', fuzziness = 0, prefix_length = 0, max_expansions = 50, boost = 1 } = query
     if (fuzziness !== null && fuzziness > fuzzinessMax) {
-      throw invalidInput(`fuzziness is ${fuzziness}, at most ${fuzzinessMax} edits are looked for`)
+      throw invalidInput(`fuzziness is ${fuzziness}, at most ${fuzzinessMax} edits are looked for`, {
+        hint: 'an index of n-grams finds parts of words',
+      })
     }
     if (!(boost >= 0 && boost <= boostMax)) {
       throw invalidInput(`boost must be from 0 to ${boostMax}, got ${boost}`)

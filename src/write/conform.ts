@@ -8,7 +8,7 @@ import { allFinite } from '../arrow/finite.js'
 import { fromFloat16 } from '../arrow/float16.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { typeName } from '../arrow/type-name.js'
-import type { DataType, Field, Schema } from '../arrow/types.js'
+import { childFields, type DataType, type Field, type Schema } from '../arrow/types.js'
 import { columnNotFound, quote, type SheafError, schemaMismatch } from '../errors.js'
 import { definingPart } from './definitions.js'
 import { fitColumn } from './fit.js'
@@ -101,6 +101,18 @@ export function checkNames(schema: Schema): void {
       throw schemaMismatch(`column name ${quote(name)} is reserved`, { hint: 'rename the column' })
     }
     seen.add(name)
+  }
+  checkCharacters(schema.fields)
+}
+
+function checkCharacters(fields: readonly Field[]): void {
+  for (const { name, type } of fields) {
+    if (!name.isWellFormed()) {
+      throw schemaMismatch(`column ${quote(name)} has half of a surrogate pair in its name`, {
+        hint: 'rename the column',
+      })
+    }
+    checkCharacters(childFields(type))
   }
 }
 

@@ -3,11 +3,12 @@
  * the ones to be written: a change that lost the race for its slot adds what came since.
  */
 import type { Batch } from '../arrow/column.js'
+import { ColumnTooLarge } from '../arrow/column-too-large.js'
 import type { Schema } from '../arrow/types.js'
 import type { Fragment } from '../manifest/layout.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
-import type { RowHits } from '../query/hits.js'
+import { type RowHits, sliceHits } from '../query/hits.js'
 import { RowSource } from '../query/source.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { MovedDraft } from './build-change.js'
@@ -99,7 +100,30 @@ async function* newBatches(
 ): AsyncGenerator<Batch> {
   for await (const chunk of chunks) {
     ids.push(chunk.ids)
-    yield conformBatch(await newValues(source, chunk.hits, pacer), schema, 0)
-    await pacer.turn()
+    for await (const batch of valuesOf(chunk.hits, source, newValues, pacer)) {
+      yield conformBatch(batch, schema, 0)
+      await pacer.turn()
+    }
   }
+}
+
+/** The new values of some rows, in parts where they are too many bytes for one. */
+async function* valuesOf(
+  hits: RowHits,
+  source: RowSource,
+  newValues: NewValues,
+  pacer: Pacer,
+): AsyncGenerator<Batch> {
+  const count = hits.offsets.length
+  let batch: Batch
+  try {
+    batch = await newValues(source, hits, pacer)
+  } catch (error) {
+    if (!(error instanceof ColumnTooLarge) || count === 1) throw error
+    const middle = Math.ceil(count / 2)
+    yield* valuesOf(sliceHits(hits, 0, middle), source, newValues, pacer)
+    yield* valuesOf(sliceHits(hits, middle, count), source, newValues, pacer)
+    return
+  }
+  yield batch
 }

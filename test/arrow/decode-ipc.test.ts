@@ -66,6 +66,12 @@ async function refusal(bytes: Uint8Array): Promise<SheafError> {
   return error as SheafError
 }
 
+test('what begins like JSON is told to be', () => {
+  expect(() => decodeIpc(Buffer.from('[{"id": 1}]'))).toThrow(
+    expect.objectContaining({ code: 13, hint: expect.stringContaining('begins like JSON') }),
+  )
+})
+
 describe('what is no Arrow body', () => {
   test.each([
     ['nothing', new Uint8Array(0), /^0 bytes is not an Arrow body$/],

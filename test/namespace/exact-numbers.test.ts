@@ -476,3 +476,43 @@ describe('a number', () => {
     await expect(halves.alterColumns({ x: { type: 'int64' } })).rejects.toMatchObject({ code: 13 })
   })
 })
+
+describe('a text beside a decimal is the number it says, with all its digits', () => {
+  let ns: Namespace
+  let table: Table
+  beforeAll(async () => {
+    ns = await connect('memory://')
+    const schema = {
+      fields: [{ name: 'amount', type: parseArrowType('Decimal128(38, 2)')!, nullable: true }],
+    }
+    table = await ns.createTable('t', [{ amount: '1.10' }, { amount: '90071992547409931234.05' }], { schema })
+  })
+  afterAll(() => ns.close())
+
+  test.each<[string, readonly ParameterValue[], number]>([
+    ['amount = ?', ['1.1'], 1],
+    ['amount = ?', ['90071992547409931234.05'], 1],
+    ['amount > ?', ['90071992547409931234.049'], 1],
+    ['amount > ?', ['90071992547409931234.05'], 0],
+    ['amount IN ?', [['1.100', '2', '1.101']], 1],
+    ['amount BETWEEN ? AND ?', ['1.099', '1.101'], 1],
+    ["amount <> '1.10'", [], 1],
+  ])('%s %j', async (filter, values, count) => {
+    expect(await table.countRows(filter, values.length === 0 ? undefined : values)).toBe(count)
+  })
+
+  test('what is no number, or has a digit too many for the column, is refused', async () => {
+    await expect(table.countRows('amount = ?', ['1,10'])).rejects.toMatchObject({ code: 20 })
+    for (const amount of ['1.105', '1.10000000000000000001', '1e40', 'x']) {
+      await expect(table.update({ amount })).rejects.toMatchObject({ code: 20 })
+    }
+  })
+
+  test('an update sets it', async () => {
+    const copy = await ns.createTable('u', [], { schema: await table.schema() })
+    await copy.add(await table.search().toArray())
+    await copy.update({ amount: '90071992547409931234.15' }, 'amount = ?', ['1.10'])
+    const rows = await copy.search().orderBy('amount').toArray()
+    expect(rows.map(({ amount }) => amount)).toEqual(['90071992547409931234.05', '90071992547409931234.15'])
+  })
+})

@@ -92,9 +92,7 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
   Table: {
     'add(data, options)': [[addShape, o => t.add(rows, o)]],
     'delete(predicate, parameters, options)': [[callShape, o => t.delete('true', undefined, o)]],
-    'update(set, predicate, parameters, options)': [
-      [callShape, o => t.update({ id: 1 }, undefined, undefined, o)],
-    ],
+    'update(set, ...given)': [[callShape, o => t.update({ id: 1 }, 'true', undefined, o)]],
     'mergeInsert(...on)': none,
     'search(...given)': none,
     'takeRowIds(ids)': none,
@@ -133,7 +131,7 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
     'where(filter, parameters)': none,
     'select(columns)': none,
     'groupBy(...keys)': none,
-    'distinct(...given)': none,
+    'distinct()': none,
     'orderBy(...keys)': [[orderShape, key => search().orderBy(key)]],
     'limit(k)': none,
     'offset(offset)': none,
@@ -152,10 +150,10 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
       [candidatesShape, o => search().fuse(() => [], o)],
     ],
     'highlight(options)': [[highlightShape, o => search().highlight(o)]],
-    'bypassVectorIndex(...given)': none,
-    'fastSearch(...given)': none,
-    'postfilter(...given)': none,
-    'withRowId(...given)': none,
+    'bypassVectorIndex()': none,
+    'fastSearch()': none,
+    'postfilter()': none,
+    'withRowId()': none,
     'toArray(given)': [[rowsShape, o => search().toArray(o)]],
     'toArrow(options)': [[callShape, o => search().toArrow(o)]],
     'toIpc(options)': [[callShape, o => search().toIpc(o)]],
@@ -165,13 +163,13 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
   },
   Take: {
     'select(columns)': none,
-    'withRowId(...given)': none,
+    'withRowId()': none,
     'toArray(given)': [[rowsShape, o => t.takeRowIds([0]).toArray(o)]],
     'toArrow(given)': [[callShape, o => t.takeRowIds([0]).toArrow(o)]],
   },
   MergeInsert: {
     'whenMatchedUpdateAll(condition)': [[mergeConditionShape, o => merge().whenMatchedUpdateAll(o)]],
-    'whenNotMatchedInsertAll(...given)': none,
+    'whenNotMatchedInsertAll()': none,
     'whenNotMatchedBySourceDelete(condition)': [
       [mergeConditionShape, o => merge().whenNotMatchedBySourceDelete(o)],
     ],
@@ -256,7 +254,7 @@ describe('nothing is forgotten', () => {
     // Those of one type are parts of all that `createIndex` takes; the others are handed on.
     const parts =
       /^(Scalar|Vector|VectorList|ProductList|VectorGraph|ProductGraph|Text|Create)Index?Options$|^(VectorList|ProductList|VectorGraph|ProductGraph)Options$/
-    const included = ['IngestOptions', 'HighlightOptions']
+    const included = ['IngestOptions', 'HighlightOptions', 'OperationOptions']
     const missing = exported.filter(name => !declared(name) && !parts.test(name) && !included.includes(name))
     expect(missing).toEqual([])
   })
@@ -344,7 +342,7 @@ describe('an argument that is none is an error in the words of the caller', () =
     [
       'groupBy of an array',
       () => search().groupBy(['id'] as never),
-      'groupBy: [0] must be a string that is not blank',
+      'groupBy takes names one by one, got ["id"]',
     ],
     ['where of nothing', () => search().where(undefined as never), 'where: a condition is SQL text'],
     [
@@ -413,4 +411,60 @@ test('a function or tokenizer made by a class may have names of its own', async 
     removeStopWords: false,
   })
   expect(terms.map(({ term }) => term)).toEqual(['a', 'b'])
+})
+
+describe('what other engines call an option, or say otherwise, is told in the words of this one', () => {
+  const cases: readonly (readonly [what: string, call: () => unknown, hint: string])[] = [
+    ['orderBy({ desc })', () => search().orderBy({ column: 'id', desc: true } as never), 'ascending: false'],
+    ["orderBy('id DESC')", () => t.search().orderBy('id DESC').toArray(), 'ascending: false beside it'],
+    ["orderBy('id asc')", () => t.search().orderBy('id asc').toArray(), 'ascending: true beside it'],
+    ["orderBy(['id'])", () => search().orderBy(['id'] as never), 'write orderBy("id")'],
+    [
+      "mergeInsert(['id', 'name'])",
+      () => t.mergeInsert(['id', 'name'] as never),
+      'write mergeInsert("id", "name")',
+    ],
+    [
+      'createIndex({ metric })',
+      () => t.createIndex('vector', { type: 'IVF_FLAT', metric: 'dot' } as never),
+      'did you mean distanceType?',
+    ],
+    ["distanceType('euclidean')", () => search().distanceType('euclidean' as never), 'did you mean l2?'],
+    [
+      "language: 'german'",
+      () => sheaf.tokenize('a', { language: 'german' as never }),
+      'did you mean German?',
+    ],
+    ['a merge of nothing', () => t.mergeInsert('id').execute([{ id: 1n }]), 'whenMatchedUpdateAll()'],
+    ["serve('./data')", () => http.serve('./data' as never), 'serve(await connect(path))'],
+    [
+      "search(v, 'vector')",
+      () => (t.search as (...all: unknown[]) => unknown)([1, 2], 'vector'),
+      'say more by steps',
+    ],
+    ...(['where', 'limit', 'select'] as const).map(
+      (name, i) =>
+        [
+          `${name} in a request`,
+          () => ns.operations.queryTable({ id: ['t'], k: 1, vector: null, [name]: 'id' } as never),
+          `did you mean ${['filter', 'k', 'columns'][i]}?`,
+        ] as const,
+    ),
+    [
+      'where in an update',
+      () => ns.operations.updateTable({ id: ['t'], where: 'id = 1', updates: [['id', '2']] } as never),
+      'did you mean predicate?',
+    ],
+  ]
+
+  test.each(cases)('%s', async (_, call, hint) => {
+    const error = await refusal(call)
+    expect([12, 13]).toContain(error.code)
+    expect(error.hint).toContain(hint)
+  })
+
+  test('lists of what is known name nothing that is not for callers', async () => {
+    const error = await refusal(() => search().toArray({ sgnal: 1 } as never))
+    expect(error.message).toMatch(/known: int64, vectors, signal, identity, context, idempotencyKey$/)
+  })
 })

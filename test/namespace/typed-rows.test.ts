@@ -168,3 +168,21 @@ test('without a type anything goes, as ever', async () => {
   expectTypeOf(await ns.createTable('u', rows, { schema: plain })).toEqualTypeOf<Table>()
   await ns.close()
 })
+
+type RowsOf<S> = S extends Search<infer R> ? R : never
+
+test('rows of a search say what it adds, and what may be null beside both a vector and a text', async () => {
+  const ns = await connect('memory://')
+  const table = await ns.createTable('t', [], { schema })
+  const near = table.search([1, 2])
+  const matching = table.search().fullText('a')
+  const both = near.fullText('a').select(['id'])
+  expectTypeOf<RowsOf<typeof near>['_distance']>().toEqualTypeOf<number>()
+  expectTypeOf<RowsOf<typeof matching>['_score']>().toEqualTypeOf<number>()
+  type Both = RowsOf<typeof both>
+  expectTypeOf<keyof Both>().toEqualTypeOf<'id' | '_distance' | '_score' | '_relevance_score'>()
+  expectTypeOf<Both['_distance']>().toEqualTypeOf<number | null>()
+  expectTypeOf<Both['_score']>().toEqualTypeOf<number | null>()
+  expectTypeOf<Both['_relevance_score']>().toEqualTypeOf<number>()
+  await ns.close()
+})

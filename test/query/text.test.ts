@@ -1,7 +1,6 @@
 /** What queries for text answer, where it is easily got wrong. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Table, TextQuery } from '../../src/index.js'
-import { wellFormed } from '../../src/indexes/text/analysis/letters.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { failure } from '../support/failure.js'
 import { openWithBuilder } from '../support/index-builds.js'
@@ -27,7 +26,7 @@ describe('highlights', () => {
     )
     const shown = await highlights(table, 'cat')
     expect(shown.sort()).toEqual(
-      texts.map(text => wellFormed(text.slice(0, 16_384)).replace('cat', '<b>cat</b>')).sort(),
+      texts.map(text => text.slice(0, 16_384).toWellFormed().replace('cat', '<b>cat</b>')).sort(),
     )
   })
   test('words of a phrase are marked with the others, whatever indexes there are of their column', async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, type Namespace, type Table } from '../../src/index.js'
 import { failure } from '../support/failure.js'
 
-const rows = 600
+const rows = 2000
 let ns: Namespace
 let table: Table
 

@@ -148,7 +148,7 @@ export function changesSuite({ name, open }: Door): void {
       test('what is not there, or no version, is refused when it is read', async () => {
         expect(await failure(table.diff(1, 9).added.count())).toMatchObject({ code: 11 })
         expect(await failure(table.diff('nope', 1).removed.toArray())).toMatchObject({ code: 8 })
-        expect(await failure(table.diff(-1, 1).changed.count())).toMatchObject({ code: 13 })
+        expect(() => table.diff(-1, 1)).toThrow(expect.objectContaining({ code: 13 }))
         expect(() => table.diff(1, undefined as never)).toThrow(expect.objectContaining({ code: 13 }))
         await table.delete('id = 1')
         const wrong = table.diff(1, 2).removed.batches({ rows: 0 })
@@ -344,9 +344,8 @@ export function changesSuite({ name, open }: Door): void {
         )
         expect(methods).toContain('mergeInsert')
         for (const method of methods) {
-          const refused = await failure(
-            (async () => first[method]!(...[[{ id: 1n }], 'id = 1', {}].slice(0, 2)))(),
-          )
+          const given = [[{ id: 1n }], 'id = 1'].slice(0, Math.max(1, first[method]!.length))
+          const refused = await failure((async () => first[method]!(...given))())
           expect(refused, method).toMatchObject({ code: 13, hint: 'open the table again to change it' })
         }
         expect(await table.version()).toBe(1)

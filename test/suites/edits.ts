@@ -366,6 +366,23 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
       expect(await table.version()).toBe(1)
     })
 
+    test('a text that says a number of the column is that number, any other is refused', async () => {
+      await table.update({ n: '9007199254740993', price: '1.25' }, 'id = 1')
+      const [row] = await table.search().where('id = 1').toArray({ int64: 'bigint' })
+      expect(row).toMatchObject({ n: 9007199254740993n, price: 1.25 })
+      for (const n of ['1.5', 'x', '', '9223372036854775808']) {
+        expect([13, 20]).toContain((await failure(table.update({ n }, 'id = 1'))).code)
+      }
+    })
+
+    test('a predicate that is undefined does not mean all rows', async () => {
+      const update = table.update as (...given: unknown[]) => Promise<{ rows: number }>
+      const error = await failure(update.call(table, { n: 1 }, undefined))
+      expect(error).toMatchObject({ code: 13, hint: expect.stringContaining("'true'") })
+      expect(await failure(update.call(table, { n: 1 }, undefined, ['a']))).toMatchObject({ code: 13 })
+      expect((await table.update({ n: 1 }, 'true', undefined, {})).rows).toBe(await table.countRows())
+    })
+
     test('a handle on an old version changes nothing', async () => {
       const old = await table.checkout(1)
       expect(await failure(old.update({ n: 0 }))).toMatchObject({ code: 13 })

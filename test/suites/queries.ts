@@ -57,12 +57,12 @@ export function queriesSuite({ name, open }: Door): void {
         const schema = { fields: [{ name: 'bits', type, nullable: true }] }
         const rows = [{ bits: [255, 0] }, { bits: [0, 1] }, { bits: null }, { bits: [3, 3] }]
         const codes = await root.ns.createTable('codes', rows, { schema })
-        const near = codes.search([1, 1]).distanceType('hamming').select([])
+        const near = codes.search([1, 1]).distanceType('hamming').select(['_distance'])
         const found = [{ _distance: 1 }, { _distance: 2 }, { _distance: 8 }]
         expect(await near.toArray()).toEqual(found)
         await codes.createIndex('bits', { type: 'IVF_FLAT', distanceType: 'hamming', waitTimeoutMs: 60_000 })
         expect(await codes.indexStats('bits_idx')).toMatchObject({ distanceType: 'hamming' })
-        expect(await codes.search([1, 1]).select([]).toArray()).toEqual(found)
+        expect(await codes.search([1, 1]).select(['_distance']).toArray()).toEqual(found)
         expect(await near.explain()).toContain('metric=HAMMING')
         for (const query of [
           [1, 256],
@@ -140,7 +140,14 @@ export function queriesSuite({ name, open }: Door): void {
         }
         const itself = shop.search().select({ _rowid: '_rowid' }).withRowId().limit(1)
         expect(await itself.toArray()).toEqual([{ _rowid: 0 }])
-        expect(await failure(shop.search().select({}).toArray())).toMatchObject({ code: 13 })
+        const many = Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`c${i}`, 'id']))
+        expect(await failure(shop.search().select(many).toArray())).toMatchObject({
+          code: 13,
+          message: '1001 expressions are selected, more than 1000',
+        })
+        expect(() => shop.search().select({})).toThrow('select names no column')
+        expect(() => shop.search().select([])).toThrow('select names no column')
+        expect(() => shop.search().orderBy()).toThrow('orderBy names no column')
       })
 
       test('a fault in an expression names its column and its place', async () => {
@@ -292,7 +299,7 @@ export function queriesSuite({ name, open }: Door): void {
       })
 
       test.each([
-        [{ id: 'id', n: 'count(*)' }, [], /"id", which is neither a group_by key nor in an aggregate/],
+        [{ id: 'id', n: 'count(*)' }, [], /"id", which is neither a key of the groups nor in an aggregate/],
         [{ n: 'sum(count(*))' }, [], /aggregates are not nested/],
         [{ n: 'sum(city)' }, [], /sum does not take/],
         [{ n: 'count(*)' }, ['tags'], /cannot compare values of "tags"/],

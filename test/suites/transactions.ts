@@ -224,6 +224,28 @@ export function transactionsSuite({ name, isLocal, open }: Door): void {
       ])
     })
 
+    test('a write that it does not await is part of it, or refuses the whole transaction', async () => {
+      let left: Promise<unknown> = Promise.resolve()
+      const work = async (tx: Namespace) => {
+        await tx.table('a').delete('true')
+        left = tx
+          .table('b')
+          .update({ n: 7 })
+          .catch(() => {})
+      }
+      const error = await ns.transaction(work).then(
+        () => null,
+        error => error,
+      )
+      await left
+      const found = [await ns.table('a').countRows(), await rowsOf(ns, 'b')]
+      if (error === null) expect(found).toEqual([0, [[1, 7]]])
+      else {
+        expect(error).toMatchObject({ code: 13, hint: expect.stringContaining('await') })
+        expect(found).toEqual([2, [[1, 0]]])
+      }
+    })
+
     test('the namespace around it, and its handles, are refused in it', async () => {
       const refused = { code: 13, hint: expect.stringContaining('tx.table') }
       const table = await ns.openTable('a')

@@ -34,18 +34,11 @@ export function docScripts(): DocScripts {
     run(...scripts) {
       const run = ++runs
       const files = scripts.map((_, i) => `./${run}-${i + 1}.mjs`)
-      for (const [i, script] of scripts.entries())
-        writeFileSync(join(folder, files[i]!), withoutUsing(script))
+      for (const [i, script] of scripts.entries()) writeFileSync(join(folder, files[i]!), script)
       const all = join(folder, `${run}.mjs`)
       writeFileSync(all, files.map(file => `console.log('-- block'); await import('${file}')`).join('\n'))
       const out = execFileSync(process.execPath, [all], { cwd: folder, encoding: 'utf8' })
       return out.split('-- block\n').slice(1)
     },
   }
-}
-
-/** Node 20 parses no `await using`; what it means is written out. */
-function withoutUsing(text: string): string {
-  const match = /await using (\w+) =/.exec(text)
-  return match === null ? text : `${text.replace('await using', 'const')}\nawait ${match[1]}.close()\n`
 }

@@ -25,7 +25,7 @@ export interface VerifiedLog {
 export async function verifyLog(verifying: Verifying): Promise<VerifiedLog> {
   const { findings, found, packs, signal } = verifying
   for (const { key, bytes } of found) findings.file(key, bytes)
-  const bySlot = new Map(found.map(each => [each.slot, each]))
+  const bySlot = new Map(found.filter(each => each.checkpoint !== null).map(each => [each.slot, each]))
   const genesis = await readGenesis(verifying, found)
   await verifyPacks(verifying, genesis?.crc ?? null)
   const { covered } = packs

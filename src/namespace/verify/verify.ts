@@ -9,6 +9,7 @@ import type { CatalogState } from '../../catalog/state.js'
 import { BlobLog } from '../../commit/blob-log.js'
 import { Checkpoints, type FoundCheckpoint } from '../../commit/checkpoints.js'
 import { Packs } from '../../commit/packs.js'
+import { decodeGenesis } from '../../commit/slot.js'
 import { Slots } from '../../commit/slots.js'
 import { Analyzers } from '../../indexes/text/analysis/analyzers.js'
 import { History } from '../../manifest/history.js'
@@ -19,7 +20,7 @@ import type { Engine } from '../engine.js'
 import { type HeldRoot, holdNewest } from '../snapshot.js'
 import { nextExtra, packsOf, pagesOf } from '../upkeep/checkpoint-extra.js'
 import { writeCheckpoint } from '../upkeep/checkpointing.js'
-import { Findings, type Verification, type VerifyOptions } from './findings.js'
+import { damageOf, Findings, type Verification, type VerifyOptions } from './findings.js'
 import { verifyHistory } from './verify-history.js'
 import { type VerifiedLog, verifyLog } from './verify-log.js'
 import { verifyNames } from './verify-names.js'
@@ -75,15 +76,20 @@ async function verifyOnce(
   analyzers: Analyzers,
 ): Promise<void> {
   const checkpoints = new Checkpoints(store, catalogMachine, clock)
+  const log = new BlobLog(store)
+  const root = await rootOf(log, signal)
+  if (root !== null) checkpoints.belongTo(root)
   const found: FoundCheckpoint<CatalogState>[] = []
-  for await (const each of checkpoints.each(signal)) if (each.slot <= last) found.push(each)
+  for await (const each of checkpoints.each(signal)) {
+    // Whole ones of later slots were written meanwhile.
+    if (each.slot <= last || each.error !== null) found.push(each)
+  }
   const newest = found.find(({ checkpoint }) => checkpoint !== null)?.checkpoint
   const packs = new Packs(store, newest == null ? [] : packsOf(newest))
   const lookAgain = async () => {
     const note = await checkpoints.newestNote()
     if (note !== null) packs.adopt(packsOf(note))
   }
-  const log = new BlobLog(store)
   const slots = new Slots(log, catalogMachine.features, undefined, { packs, lookAgain })
   const verifying: Verifying = {
     store,
@@ -104,6 +110,17 @@ async function verifyOnce(
   if (state !== null) await verifyTables(verifying, state, await historyOf(verifying, verified))
   await verifyNames(verifying)
   if (repair) await keepState(verifying, verified)
+}
+
+/** Null where the log does not tell, which is for others to note. */
+async function rootOf(log: BlobLog, signal: AbortSignal | undefined): Promise<string | null> {
+  const bytes = await log.read(0, signal)
+  try {
+    return bytes === null ? null : decodeGenesis(bytes, catalogMachine.features).genesis.root
+  } catch (error) {
+    damageOf(error)
+    return null
+  }
 }
 
 /** Records from the pages of the checkpoint, and of the slots after it. */

@@ -325,7 +325,7 @@ function notComparable(left: Bound, right: Bound, at: SourceSpan): SheafError {
   const hint = !isLiteral(right)
     ? 'CAST one of them'
     : isNumeric(a) && b.kind === 'utf8'
-      ? 'write a number without quotes'
+      ? 'write a number without quotes, or pass a number or bigint as a parameter'
       : a.kind === 'utf8'
         ? 'put a text in single quotes'
         : undefined
@@ -381,6 +381,9 @@ export function cast(written: Bound, declared: DataType, isTry: boolean, at: Sou
     throw schemaMismatch(`cannot cast ${describe(operand)} to ${typeName(type)}`, { at })
   }
   if (isNull(operand)) return { kind: 'literal', type, value: null }
+  // A number of more digits than any type has.
+  if (isTry && isLiteral(operand) && operand.limit?.kind === 'long')
+    return { kind: 'literal', type, value: null }
   if (equalTypes(operand.type, type)) return settled(operand)
   const node = castNode(settled(operand), type, isTry)
   const bound = folded(node)

@@ -2,7 +2,6 @@
 import { cut, invalidInput, quote, type SourceSpan } from '../../errors.js'
 import type { LiteralNode } from '../bound.js'
 import { constantsOf } from '../syntax/constant-list.js'
-import { strayHalf } from '../syntax/excerpt.js'
 import type { ConstantList, ParameterExpr } from '../syntax/syntax.js'
 import { integerLiteral, literalOf, numberOfScript } from '../values/literal.js'
 import { timestampType } from '../values/types.js'
@@ -147,7 +146,10 @@ function literalOfValue(value: unknown, name: string, at: SourceSpan): LiteralNo
     case 'number':
       return numberOfScript(value, name, at)
     case 'string':
-      if (strayHalf(value) !== -1) throw invalidInput(`${name} holds half of a surrogate pair`, { at })
+      if (!value.isWellFormed()) {
+        const hint = 'cut texts between characters; toWellFormed() puts U+FFFD in place of each half'
+        throw invalidInput(`${name} holds half of a surrogate pair`, { at, hint })
+      }
       return literalOf(value)
     case 'bigint':
       return integerLiteral(value, at)

@@ -5,7 +5,7 @@
 import type { Column } from '../../arrow/column.js'
 import { invalidInput, quote } from '../../errors.js'
 import { castColumn } from '../kernels/cast.js'
-import { utf8 } from '../values/types.js'
+import { utf8, valueType } from '../values/types.js'
 import { bitAt, bytesOfWords, columnOf, type Operand, wordCount } from '../values/vector.js'
 import type { Call, Kernel } from './call.js'
 import { JsonKind, JsonReader } from './json.js'
@@ -248,7 +248,10 @@ function constantElements(reader: JsonReader, path: string): ReadonlySet<string>
   return known.elements
 }
 
-/** `json_array_contains(json, path, value)`: whether an element of an array there is the value, as a string or as JSON. */
+/**
+ * `json_array_contains(json, path, value)`: whether an element of an array there is the value. A text is a string, or the JSON of the element
+ * (`'2'` is the number too); any other value is the JSON that it is written as, and no string. Numbers are equal by value: 2, 2.0 and 20e-1.
+ */
 export function jsonArrayContains(call: Call): Column {
   const [json, path, value] = call.args as [Operand, Operand, Operand]
   const { rows, describe } = call
@@ -256,15 +259,20 @@ export function jsonArrayContains(call: Call): Column {
     column: castColumn(value.column, utf8, false, value.constant ? null : rows, describe),
     constant: value.constant,
   }
+  const isText = valueType(value.column.type).kind === 'utf8'
   const select = selectorOf(call)
   let arrays: readonly number[] | null = null
   let elements: ReadonlySet<string> = new Set()
   let size = 0
   return boolColumn({ ...call, args: [json, path, wanted] }, (reader, row) => {
     const text = textOf(wanted, row)
-    if (json.constant && path.constant) return constantElements(reader, textOf(path, 0)).has(text)
+    const keys = isText ? [asString(text), asJson(text)] : [asJson(text)]
+    const isAmong = (known: ReadonlySet<string>) => keys.some(key => known.has(key))
+    if (json.constant && path.constant) return isAmong(constantElements(reader, textOf(path, 0)))
     const found = select(reader, row)
-    if (!json.constant) return elementsOf(reader, found).some(token => isValue(reader, token, text))
+    if (!json.constant) {
+      return elementsOf(reader, found).some(token => keysOf(reader, token).some(key => keys.includes(key)))
+    }
     if (found !== arrays) {
       const tokens = elementsOf(reader, found)
       size += tokens.length
@@ -272,7 +280,7 @@ export function jsonArrayContains(call: Call): Column {
       elements = writtenValues(reader, tokens)
       arrays = found
     }
-    return elements.has(text)
+    return isAmong(elements)
   })
 }
 
@@ -282,19 +290,29 @@ function elementsOf(reader: JsonReader, tokens: readonly number[]): readonly num
   return arrays.length === 1 ? reader.children(arrays[0]!) : arrays.flatMap(array => reader.children(array))
 }
 
-/** Every text that is one of the values: a string as it is, and each as JSON. */
+/** What the values can be asked for by. */
 function writtenValues(reader: JsonReader, tokens: readonly number[]): Set<string> {
-  const written = new Set<string>()
-  for (const token of tokens) {
-    if (reader.kindOf(token) === JsonKind.String) written.add(reader.stringOf(token))
-    written.add(reader.compact(token))
-  }
-  return written
+  return new Set(tokens.flatMap(token => keysOf(reader, token)))
 }
 
-function isValue(reader: JsonReader, token: number, text: string): boolean {
-  if (reader.kindOf(token) === JsonKind.String && reader.stringOf(token) === text) return true
-  return reader.compact(token) === text
+function keysOf(reader: JsonReader, token: number): readonly string[] {
+  const json = asJson(reader.compact(token))
+  return reader.kindOf(token) === JsonKind.String ? [asString(reader.stringOf(token)), json] : [json]
+}
+
+function asString(text: string): string {
+  return `s${text}`
+}
+
+/** Equal for numbers that are equal. */
+function asJson(text: string): string {
+  const match = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,15}))?$/.exec(text)
+  if (match === null) return `j${text}`
+  const [, sign, whole, fraction = '', exponent = '0'] = match
+  const digits = `${whole}${fraction}`.replace(/^0+/, '')
+  const kept = digits.replace(/0+$/, '')
+  if (kept === '') return 'n0'
+  return `n${sign}${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`
 }
 
 /** `json_array_length(json)`, `json_array_length(json, path)`; a value that is no array is an error. */

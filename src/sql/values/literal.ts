@@ -161,7 +161,7 @@ export function integerRange(type: DataType): Range | null {
  *
  * - A number written with a point or an exponent takes the precision of the float column it meets, and meets integers
  *   and decimals with all its digits; everything else is placed exactly, doubles that were computed too.
- * - A text meeting a date, time, timestamp, duration or interval is read as one; what is none is not comparable. A text
+ * - A text meeting a decimal, date, time, timestamp, duration or interval is read as one; what is none is not comparable. A text
  *   without an offset, a date and a timestamp without a zone are times in the zone of what they meet.
  */
 export function place(columnType: DataType, literal: LiteralNode): Placement | null {
@@ -204,6 +204,12 @@ function placeNumber(type: DataType, literal: LiteralNode): Placement | null {
   const { type: from, value, text, limit } = literal
   const scale = type.kind === 'decimal' ? type.scale : 0
   if (limit?.kind === 'rounded') throw limitError(limit)
+  if (typeof value === 'string') {
+    const digits = type.kind === 'decimal' ? parseDigits(value) : null
+    if (digits === null) return null
+    const { floor, exact } = digitsAt(digits, scale)
+    return placeInteger(type, floor, exact)
+  }
   if (typeof value === 'number') {
     if (text === undefined && !Number.isFinite(value)) return value < 0 ? 'below' : 'above'
     const { floor, exact } = digitsAt(text === undefined ? exactDigits(value) : parseDigits(text)!, scale)

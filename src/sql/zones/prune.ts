@@ -24,13 +24,7 @@ import {
 import { evaluateConstant } from '../evaluate.js'
 import type { CompareOp } from '../syntax/syntax.js'
 import type { Scalar } from '../values/scalar.js'
-import {
-  type Order,
-  orderBetween,
-  orderOfScalars,
-  sortedScalars,
-  wellFormed,
-} from '../values/scalar-order.js'
+import { type Order, orderBetween, orderOfScalars, sortedScalars } from '../values/scalar-order.js'
 import { valueType } from '../values/types.js'
 import { type Prefix, prefixOfPattern, prefixOfText } from './like-prefix.js'
 import { risingOperand } from './rising.js'
@@ -173,7 +167,7 @@ const literalRanges = new WeakMap<LiteralNode, Range>()
 function rangeOfLiteral(node: LiteralNode): Range {
   let range = literalRanges.get(node)
   if (range === undefined) {
-    const value = wellFormed(node.value)
+    const { value } = node
     range = { least: value, greatest: value, hasValue: value !== null, hasNull: value === null }
     literalRanges.set(node, range)
   }

@@ -73,7 +73,7 @@ describe('A-111 types that do not fit are refused with their place', () => {
   })
 
   test('a hint says what to write instead', () => {
-    expect(failure(() => bind("i64 = '1'")).hint).toBe('write a number without quotes')
+    expect(failure(() => bind("i64 = '1'")).hint).toMatch(/^write a number without quotes/)
     expect(failure(() => bind('s = 1')).hint).toBe('put a text in single quotes')
     expect(failure(() => bindFilter('i64', schema)).hint).toBe('compare it with a value: i64 = ...')
     expect(failure(() => bind('lowr(s)')).hint).toBe('did you mean lower?')

@@ -418,18 +418,6 @@ describe('nodes that are written otherwise', () => {
     expect(truth(like(literal(utf8, 'apple\\')))).toBe('TF')
   })
 
-  test('a lone surrogate in a constant is U+FFFD, as in a column', () => {
-    const zone: Zone = { least: '\ufffd', greatest: '\ufffd', nulls: 0 }
-    const equal: Bound = {
-      kind: 'compare',
-      op: '=',
-      left: column('x', utf8),
-      right: literal(utf8, '\ud800'),
-      type: boolType,
-    }
-    expect(truth(equal, zone)).toBe('T')
-  })
-
   test('a list of 100,000 values is sorted once', () => {
     const values = Array.from({ length: 100_000 }, (_, i) => BigInt((i * 7919) % 1_000_003) * 2n)
     const node: InNode = {
