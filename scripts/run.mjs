@@ -67,9 +67,12 @@ function build() {
 /**
  * Runs the tests with real clients, which keep their packages to themselves. Where those cannot be had, for want of a
  * network or of a build for this platform, that is said, counted, and no failure.
+ * `test:peers -- <name> [options]` runs test/peers/<name>/run.mjs, whose clients are not written in JavaScript.
  */
 function testPeers(options) {
   const folder = join(root, 'test', 'peers')
+  const program = join(folder, options[0] ?? '', 'run.mjs')
+  if (options.length > 0 && existsSync(program)) return run(process.execPath, [program, ...options.slice(1)])
   const clients = Object.keys(
     JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).dependencies,
   ).filter(name => name.includes('lancedb'))
