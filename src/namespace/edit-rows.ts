@@ -13,6 +13,7 @@ import { Pacer } from '../primitives/pacer.js'
 import type { ArrowBody, Handler, HandlerOptions, Reply, Request } from '../protocol/calls.js'
 import { durationMs } from '../protocol/row-shapes.js'
 import { seedOf } from '../query/group.js'
+import { parametersOf } from '../query/settle.js'
 import { settleFilter } from '../query/settle-filter.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { buildChange, type ChangeParts } from '../write/build-change.js'
@@ -169,6 +170,7 @@ function mergeRules(request: Request<'mergeInsertIntoTable'>): MergeRules {
     when_not_matched_insert_all: insert = false,
     when_not_matched_by_source_delete: remove = false,
     when_not_matched_by_source_delete_filt: removeIf,
+    parameters,
   } = request
   if (!update && !insert && !remove) {
     throw invalidInput('the merge would do nothing: it neither updates, inserts nor deletes', {
@@ -177,7 +179,10 @@ function mergeRules(request: Request<'mergeInsertIntoTable'>): MergeRules {
   }
   if (updateIf !== undefined && !update) throw aimless('when_matched_update_all')
   if (removeIf !== undefined && !remove) throw aimless('when_not_matched_by_source_delete')
-  return { update, updateIf, insert, remove, removeIf }
+  if (parameters !== undefined && updateIf === undefined && removeIf === undefined) {
+    throw invalidInput('parameters are given, but no condition that could take them')
+  }
+  return { update, updateIf, insert, remove, removeIf, parameters: parametersOf(parameters) }
 }
 
 function aimless(field: string): SheafError {

@@ -1,23 +1,52 @@
-/** Conditions as the handles take them, as the fields of a request. */
+/** SQL as the handles take it, as the fields of a request. */
 import { invalidInput, quote } from '../errors.js'
 import { type Parameters, writeParameters } from '../protocol/parameters.js'
-import type { SqlFragment } from '../sql/syntax/tag.js'
+import { isSqlFragment, type SqlFragment, textFrom } from '../sql/syntax/tag.js'
 
-/** SQL with the values of its parameters, or what the tag `sql` makes, which brings its own. `call`: whose argument it is. */
+/** Values of the SQL of a request, as they travel. */
+type Values = ReturnType<typeof writeParameters>
+
+/**
+ * SQL with the values of its parameters, or what the tag `sql` makes, which brings its own. `call`: whose argument it is; `known`: values that
+ * other SQL of the request has.
+ */
 export function filterFields(
   call: string,
   filter: string | SqlFragment,
   parameters: Parameters | undefined,
-): { readonly filter: string; readonly parameters?: ReturnType<typeof writeParameters> } {
+  known?: Values,
+): { readonly filter: string; readonly parameters?: Values } {
   if (typeof filter === 'string') {
     if (filter.trim() === '') throw invalidInput(`${call}: the condition is blank`)
-    return { filter, ...(parameters !== undefined && { parameters: writeParameters(parameters) }) }
+    if (parameters === undefined) return { filter }
+    if (known !== undefined) throw mixedValues(call)
+    return { filter, parameters: writeParameters(parameters) }
   }
   if (typeof filter?.text !== 'string' || !Array.isArray(filter.parameters)) {
     throw invalidInput(`${call}: a condition is SQL text, or what the tag sql makes, not ${quote(filter)}`)
   }
   if (parameters !== undefined)
     throw invalidInput(`${call}: parameters are given beside a condition that has its own`)
-  const own = filter.parameters as Parameters & readonly unknown[]
-  return { filter: filter.text, ...(own.length > 0 && { parameters: writeParameters(own) }) }
+  const { text, values } = fragmentFields(call, filter, known)
+  return { filter: text, ...(values !== undefined && { parameters: values }) }
+}
+
+/** The text of a fragment and the values of the request, those of the fragment behind the `known` ones. Throws code 13 where the known ones go by name. */
+export function fragmentFields(
+  call: string,
+  fragment: SqlFragment,
+  known: Values | undefined,
+): { readonly text: string; readonly values: Values | undefined } {
+  const own = fragment.parameters as Parameters & readonly unknown[]
+  if (own.length === 0) return { text: fragment.text, values: known }
+  if (known === undefined) return { text: fragment.text, values: writeParameters(own) }
+  if (!Array.isArray(known) || !isSqlFragment(fragment)) throw mixedValues(call)
+  const values = [...known, ...(writeParameters(own) as readonly unknown[])]
+  return { text: textFrom(fragment, known.length + 1), values }
+}
+
+function mixedValues(call: string) {
+  return invalidInput(`${call}: SQL with parameters stands beside what the tag sql made`, {
+    hint: 'write all SQL of one call with the tag: sql`id = ${id}`',
+  })
 }

@@ -3,15 +3,17 @@ import { invalidInput } from '../errors.js'
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, type Operations, type Request } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
-import { options as declare, given, string } from '../protocol/shape.js'
+import { options as declare, either, given, string } from '../protocol/shape.js'
+import { isSqlFragment, type SqlFragment } from '../sql/syntax/tag.js'
 import type { ArrowRows } from './arrow-rows.js'
+import { filterFields } from './filter-fields.js'
 import type { TableData } from './table-data.js'
 
 type MergeRequest = Request<'mergeInsertIntoTable'>
 
 export interface MergeCondition {
-  /** SQL; replacing: over `source.x` and `target.x`, deleting: over the columns of the table. Default: all. */
-  readonly where?: string
+  /** SQL, or what the tag `sql` makes; replacing: over `source.x` and `target.x`, deleting: over the columns of the table. Default: all. */
+  readonly where?: string | SqlFragment
 }
 
 export interface MergeOptions extends CallOptions {
@@ -19,7 +21,12 @@ export interface MergeOptions extends CallOptions {
   readonly timeoutMs?: number
 }
 
-export const mergeConditionShape = declare<MergeCondition>()({ where: string('nonBlank') })
+const condition = either<string | SqlFragment>(
+  { is: isSqlFragment, shape: given<SqlFragment>('what the tag sql makes', isSqlFragment) },
+  { is: () => true, shape: string('nonBlank') },
+)
+
+export const mergeConditionShape = declare<MergeCondition>()({ where: condition })
 
 export const mergeShape = declare<MergeOptions>()({
   timeoutMs: given<number>(
@@ -55,10 +62,11 @@ export class MergeInsert {
 
   /** Replaces rows of the table whose key a row of the source has; columns the source does not have stay as they are. */
   whenMatchedUpdateAll(condition: MergeCondition = {}): MergeInsert {
-    const { where } = parse(mergeConditionShape, condition, 'whenMatchedUpdateAll')
+    const { filter, ...values } = this.#where('whenMatchedUpdateAll', condition)
     return this.#with({
       when_matched_update_all: true,
-      ...(where !== undefined && { when_matched_update_all_filt: where }),
+      ...(filter !== undefined && { when_matched_update_all_filt: filter }),
+      ...values,
     })
   }
 
@@ -69,10 +77,11 @@ export class MergeInsert {
 
   /** Deletes rows of the table whose key no row of the source has. */
   whenNotMatchedBySourceDelete(condition: MergeCondition = {}): MergeInsert {
-    const { where } = parse(mergeConditionShape, condition, 'whenNotMatchedBySourceDelete')
+    const { filter, ...values } = this.#where('whenNotMatchedBySourceDelete', condition)
     return this.#with({
       when_not_matched_by_source_delete: true,
-      ...(where !== undefined && { when_not_matched_by_source_delete_filt: where }),
+      ...(filter !== undefined && { when_not_matched_by_source_delete_filt: filter }),
+      ...values,
     })
   }
 
@@ -99,6 +108,11 @@ export class MergeInsert {
       num_deleted_rows: deleted,
     } = reply
     return { version, updated, inserted, deleted }
+  }
+
+  #where(call: string, condition: MergeCondition): Partial<ReturnType<typeof filterFields>> {
+    const { where } = parse(mergeConditionShape, condition, call)
+    return where === undefined ? {} : filterFields(call, where, undefined, this.#request.parameters)
   }
 
   #with(more: Partial<MergeRequest>): MergeInsert {

@@ -30,7 +30,7 @@ import { filterFields } from './filter-fields.js'
 import { fullTextField, type TextQuery, textShape } from './full-text.js'
 import { callOptions, type RowsOptions, rowObjects, rowsShape } from './row-objects.js'
 import { isScan, scanPages } from './scan-pages.js'
-import { columnsField, isOfGroups } from './selection.js'
+import { isOfGroups, selectedFields } from './selection.js'
 import type { Row } from './table-data.js'
 
 type QueryRequest = Request<'queryTable'>
@@ -198,19 +198,19 @@ export class Search<R extends object = Row> {
     if (this.#request.filter !== undefined) {
       throw invalidInput('where is given twice', { hint: 'join the conditions by AND, in one where' })
     }
-    return this.#with(filterFields('where', filter, parameters))
+    return this.#with(filterFields('where', filter, parameters, this.#request.parameters))
   }
 
   /**
    * What to return, in this order; default all columns. Names of columns, or expressions (SQL) by the names they get:
    * `{ id: 'id', total: 'price * amount' }`. `_distance`, `_score` and
-   * `_relevance_score` follow where there are such. Expressions may read those, `_rowid` and `_rowoffset` (rows of the version before this one), and take `$1` and `:name` from the parameters of
-   * `where`. With `count`, `sum`, `min`, `max` or `avg` in one of them the answer has a row per group (see `groupBy`).
+   * `_relevance_score` follow where there are such. Expressions may read those, `_rowid` and `_rowoffset` (rows of the version before this one), take `$1` and `:name` from the parameters of
+   * `where`, or are made by the tag `sql`, which brings its own values. With `count`, `sum`, `min`, `max` or `avg` in one of them the answer has a row per group (see `groupBy`).
    */
   select<const K extends keyof R & string>(columns: readonly K[]): Search<Selected<R, K>>
-  select(columns: readonly string[] | Readonly<Record<string, string>>): Search
-  select(columns: readonly string[] | Readonly<Record<string, string>>): Search<object> {
-    return this.#with<object>(columnsField('select', columns))
+  select(columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>): Search
+  select(columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>): Search<object> {
+    return this.#with<object>(selectedFields('select', columns, this.#request.parameters))
   }
 
   /**

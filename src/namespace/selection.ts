@@ -1,12 +1,15 @@
 /** The columns of an answer as the handles take them, and as the field of a request. */
 import { invalidInput, quote } from '../errors.js'
 import type { Request } from '../protocol/calls.js'
-import { parse } from '../protocol/parse.js'
+import { isObject, parse } from '../protocol/parse.js'
 import { array, either, record, string } from '../protocol/shape.js'
 import { containsAggregate } from '../sql/binding/aggregates.js'
 import { parseExpression } from '../sql/syntax/parse.js'
+import { isSqlFragment, type SqlFragment } from '../sql/syntax/tag.js'
+import { fragmentFields } from './filter-fields.js'
 
 type Selected = Pick<Request<'queryTable'>, 'columns'>
+type Values = Request<'queryTable'>['parameters']
 
 /** Names of columns, or expressions (SQL) by the names they get. */
 export type Columns = readonly string[] | Readonly<Record<string, string>>
@@ -32,6 +35,29 @@ export function columnsField(call: string, columns: Columns): Selected {
     })
   }
   return { columns: isNames(checked) ? { column_names: checked } : { column_aliases: checked } }
+}
+
+/** As `columnsField`, of expressions that the tag `sql` made too. `known`: values that other SQL of the request has. */
+export function selectedFields(
+  call: string,
+  columns: readonly string[] | Readonly<Record<string, string | SqlFragment>>,
+  known: Values,
+): Selected & { readonly parameters?: Values } {
+  if (!isObject(columns) || !Object.values(columns).some(isSqlFragment)) {
+    return columnsField(call, columns as Columns)
+  }
+  let values = known
+  const texts: Record<string, string> = {}
+  for (const [name, expression] of Object.entries(columns)) {
+    if (!isSqlFragment(expression)) {
+      texts[name] = expression
+      continue
+    }
+    const made = fragmentFields(call, expression, values)
+    texts[name] = made.text
+    values = made.values
+  }
+  return { ...columnsField(call, texts), ...(values !== undefined && { parameters: values }) }
 }
 
 /** Whether a column that queries make is among those selected. */

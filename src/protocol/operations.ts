@@ -315,6 +315,7 @@ export const operations = {
       'when_not_matched_insert_all',
       'when_not_matched_by_source_delete',
       'when_not_matched_by_source_delete_filt',
+      'parameters',
       'timeout',
       'use_index',
       'use_lsm',

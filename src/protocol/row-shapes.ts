@@ -103,6 +103,7 @@ export const mergeInsertRequest = object({
     'Whether to delete rows the body does not match; default false.',
   ),
   when_not_matched_by_source_delete_filt: optional(string('nonBlank'), 'SQL: unmatched rows to delete.'),
+  ...sqlParameters,
   timeout: optional(duration, 'Longest time to try, such as `30s`.'),
   use_index: withoutEffect(
     boolean,

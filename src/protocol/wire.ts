@@ -103,6 +103,7 @@ function fromText(shape: Shape, texts: readonly string[]): unknown {
     case 'integer':
       return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text
     case 'record':
+    case 'json':
       return jsonOr(text)
     default:
       return text
@@ -137,7 +138,8 @@ export function writeRequest(entry: OperationEntry, request: Readonly<Record<str
   const rest: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue
-    if (!fitsBody && entry.query.includes(name)) addText(query, name, value)
+    if (!fitsBody && entry.query.includes(name))
+      addText(query, name, entry.request.fields[name]!.shape, value)
     else rest[name] = value
   }
   const path = template
@@ -150,8 +152,9 @@ export function writeRequest(entry: OperationEntry, request: Readonly<Record<str
   }
 }
 
-function addText(query: URLSearchParams, name: string, value: unknown): void {
-  if (Array.isArray(value)) for (const item of value) query.append(name, String(item))
+function addText(query: URLSearchParams, name: string, shape: Shape, value: unknown): void {
+  if (shape.kind === 'json') query.append(name, JSON.stringify(value))
+  else if (Array.isArray(value)) for (const item of value) query.append(name, String(item))
   else query.append(name, typeof value === 'object' ? JSON.stringify(value) : String(value))
 }
 

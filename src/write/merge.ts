@@ -12,6 +12,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { type RowHits, unmade } from '../query/hits.js'
 import { RowSource, rowOffsetField, sourceSchema } from '../query/source.js'
 import { bindFilter } from '../sql/binding/bind.js'
+import type { ParameterList } from '../sql/binding/parameters.js'
 import { type Bound, type BoundExpression, operandsOf } from '../sql/bound.js'
 import { selectRows } from '../sql/evaluate.js'
 import type { TableReader } from '../table/table-reader.js'
@@ -34,6 +35,8 @@ export interface MergeRules {
   readonly remove: boolean
   /** SQL over the columns of the table. */
   readonly removeIf: string | undefined
+  /** Values of the parameters in both conditions. */
+  readonly parameters: ParameterList
 }
 
 export interface Merged {
@@ -65,13 +68,16 @@ export class RowMerge {
    * 12, 13 and 20 for conditions that do not fit.
    */
   constructor(source: MergeSource, rules: MergeRules, schema: TableSchema, maintained: MaintainedColumns) {
-    const { updateIf, removeIf } = rules
+    const { updateIf, removeIf, parameters } = rules
     this.#source = source
     this.#rules = rules
     this.#maintained = maintained
     this.#among = amongKeys(source, schema)
-    this.#updateIf = updateIf === undefined ? null : bindFilter(updateIf, pairSchema(source.schema, schema))
-    this.#removeIf = removeIf === undefined ? null : bindFilter(removeIf, sourceSchema(schema))
+    this.#updateIf =
+      updateIf === undefined ? null : bindFilter(updateIf, pairSchema(source.schema, schema), { parameters })
+    this.#removeIf =
+      removeIf === undefined ? null : bindFilter(removeIf, sourceSchema(schema), { parameters })
+    parameters.checkUsed()
   }
 
   /** What the merge does to this version. */

@@ -240,6 +240,23 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         expect(await all(['id', 'name'])).toEqual([[2, 'zwei']])
       })
 
+      test('conditions made by the tag sql bring their values', async () => {
+        const merge = table
+          .mergeInsert('id')
+          .whenMatchedUpdateAll({ where: sql`source.price > ${100} OR target.name = ${"o'ne"}` })
+          .whenNotMatchedBySourceDelete({ where: sql`name = ${'four'} AND price < ${9007199254740993n}` })
+        const result = await merge.execute([
+          { id: 1n, price: 2 },
+          { id: 2n, price: 101 },
+        ])
+        expect(result).toMatchObject({ updated: 1, deleted: 1 })
+        expect(await all(['id', 'price'])).toEqual([
+          [1, 1.5],
+          [2, 101],
+          [3, null],
+        ])
+      })
+
       test('by several keys, of which NULL matches nothing', async () => {
         const merge = table.mergeInsert('id', 'name').whenMatchedUpdateAll().whenNotMatchedInsertAll()
         const result = await merge.execute([

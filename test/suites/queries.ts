@@ -354,6 +354,18 @@ export function queriesSuite({ name, open }: Door): void {
       expect(await shop.delete(sql`id = ${4n}`)).toMatchObject({ rows: 1 })
     })
 
+    test('selected expressions made by the tag bring their values, before and after a condition', async () => {
+      const { sql } = root
+      const columns = { id: 'id', more: sql`price + ${100}`, text: sql`${"it's"} || city` }
+      const bonn = sql`city = ${'Bonn'} AND id > ${1}`
+      const first = await shop.search().select(columns).where(bonn).toArray()
+      expect(first).toEqual(await shop.search().where(bonn).select(columns).toArray())
+      const plain = { id: 'id', more: 'price + 100', text: "'it''s' || city" }
+      expect(first).toEqual(await shop.search().where("city = 'Bonn' AND id > 1").select(plain).toArray())
+      expect(first.length).toBeGreaterThan(0)
+      expect(() => shop.search().select(columns).where('id = ?', [1])).toThrow(/beside what the tag sql made/)
+    })
+
     describe('batches', () => {
       async function collect(search: ReturnType<Table['search']>, rows: number) {
         const batches: { readonly names: string[]; readonly ids: number[] }[] = []
