@@ -1,6 +1,7 @@
 /** Which namespaces and tables a call names, and what it would do to each. */
 import type { Request } from '../../src/protocol/calls.js'
 import type { OperationName } from '../../src/protocol/operations.js'
+import { newNamespaceOf } from '../../src/protocol/table-shapes.js'
 import { queryIn } from '../../src/protocol/view-shapes.js'
 
 export interface NamedObject {
@@ -40,8 +41,9 @@ function allNamed(operation: OperationName, request: Readonly<Record<string, unk
       })
     }
     case 'renameTable': {
-      const { new_table_name, new_namespace_id = id.slice(0, -1) } = request as Request<typeof operation>
-      return [itself, { operation, id: [...new_namespace_id, new_table_name] }]
+      const renamed = request as Request<typeof operation>
+      const namespace = newNamespaceOf(renamed) ?? id.slice(0, -1)
+      return [itself, { operation, id: [...namespace, renamed.new_table_name] }]
     }
     case 'createMaterializedView': {
       const query = queryIn((request as Request<typeof operation>).source_query)

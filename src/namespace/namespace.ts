@@ -245,10 +245,11 @@ export class Namespace implements AsyncDisposable {
   /** Gives a table another name, or moves it into another namespace. Throws codes 1, 4 and 5. */
   async renameTable(from: Identifier, to: Identifier, options: CallOptions = {}): Promise<void> {
     const target = tablePathOf('renameTable', to)
+    const namespace = target.slice(0, -1)
     const request = {
       id: tablePathOf('renameTable', from),
       new_table_name: target.at(-1) ?? '',
-      new_namespace_id: target.slice(0, -1),
+      ...(namespace.length === 0 ? { to_root: true } : { new_namespace_id: namespace }),
     }
     await this.operations.renameTable(request, parse(callShape, options, 'renameTable'))
   }

@@ -18,6 +18,7 @@ import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import { formatId } from '../protocol/identifiers.js'
 import { detectNamingScheme, parseManifestName } from '../protocol/manifest-name.js'
 import { type Listing, paginate, tableNames } from '../protocol/page.js'
+import { newNamespaceOf } from '../protocol/table-shapes.js'
 import { commit, type Engine, locationOf, openTable, openVersion, schemaOf } from './engine.js'
 import { folderAt, uriOf } from './locations.js'
 import { checkOtherRoots } from './other-roots.js'
@@ -285,12 +286,12 @@ export function departed(engine: Engine, head: TableHead, transaction_id: string
 }
 
 export const renameTable: Handler<Engine, 'renameTable'> = async (engine, request, options) => {
-  const { id, new_table_name, new_namespace_id } = request
+  const { id, new_table_name } = request
   const { reply } = await commit(
     engine,
     (state, { transactionId }) => {
       const head = findTable(state, id, options.table)
-      const ops = decideRenameTable(state, head, new_table_name, new_namespace_id)
+      const ops = decideRenameTable(state, head, new_table_name, newNamespaceOf(request))
       return { ops, reply: ops.length === 0 ? {} : { transaction_id: transactionId } }
     },
     options,

@@ -25,6 +25,7 @@ import { Courtesy } from '../primitives/courtesy.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import type { CallOptions, HandlerOptions, Operations } from '../protocol/calls.js'
 import { type OperationName, operations } from '../protocol/operations.js'
+import { newNamespaceOf } from '../protocol/table-shapes.js'
 import type { Engine, Root } from './engine.js'
 import { bindOperations } from './handlers.js'
 import { Namespace } from './namespace.js'
@@ -337,13 +338,13 @@ class Draft implements Root {
   /** The table or namespace an operation is about must be the same when the transaction is committed. */
   #look(name: OperationName, request: Looked, { table }: HandlerOptions): void {
     const { target } = operations[name]
-    const { id = [], new_table_name, new_namespace_id } = request
+    const { id = [], new_table_name } = request
     if (table !== undefined) this.#note(`table ${table}`, state => state.tables.get(table))
     else if (target === 'table') this.#lookAtName(id)
     else if (target === 'namespace') this.#lookAtNamespace(id)
     else this.#note('all', state => state.tables)
     if (new_table_name !== undefined) {
-      this.#lookAtName([...(new_namespace_id ?? id.slice(0, -1)), new_table_name])
+      this.#lookAtName([...(newNamespaceOf(request) ?? id.slice(0, -1)), new_table_name])
     }
   }
 
@@ -384,6 +385,7 @@ interface Looked {
   readonly id?: readonly string[]
   readonly new_table_name?: string
   readonly new_namespace_id?: readonly string[]
+  readonly to_root?: boolean
 }
 
 class Overtaken extends Error {

@@ -13,6 +13,7 @@ import {
   number,
   object,
   optional,
+  optionalEvenEmpty,
   required,
   string,
 } from './shape.js'
@@ -101,7 +102,10 @@ export const createIndexRequest = object({
   lower_case: optional(boolean, 'Whether case does not matter; default true.'),
   stem: optional(boolean, 'Whether to reduce words to stems; default true.'),
   remove_stop_words: optional(boolean, 'Whether to drop frequent words; default true.'),
-  custom_stop_words: optional(array(string()), "Words to drop instead of the language's."),
+  custom_stop_words: optionalEvenEmpty(
+    array(string()),
+    "Words to drop instead of the language's; `[]`: none.",
+  ),
   ascii_folding: optional(boolean, 'Whether accents do not matter; default true.'),
   ngram_min_length: optional(integer(1), 'Shortest n-gram; default 3.', ['min_ngram_length']),
   ngram_max_length: optional(integer(1), 'Longest n-gram; default 3.', ['max_ngram_length']),

@@ -11,7 +11,7 @@ export const prewarmIndexRequest = object({
 export const prewarmRequest = object({
   ...onTable,
   ...onBranch,
-  columns: optional(array(string('nonEmpty')), 'Columns that will be read; absent or none: all.'),
+  columns: optional(array(string('nonEmpty')), 'Columns that will be read; absent: all.'),
 })
 
 export const lsmRequest = object({ ...onTable, ...onBranch, ...atVersion })

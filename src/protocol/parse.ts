@@ -4,6 +4,8 @@
  * - The copy shares nothing with the input, so a caller may reuse its buffers at once. Only `given` values are kept as they are.
  * - A name that the shape does not have is an error, which says the nearest name and all that there are. In objects of the wire a
  *   name whose value is null is absent, known or not. The name `__proto__` is refused where names are free.
+ * - In requests `[]` and `{}` are absent like null, unless the field says that they have a meaning: clients that are generated for
+ *   typed languages write them for every member that their caller did not set. In replies they are values.
  * - Depth is bounded; a cyclic value is an error like any other that is nested too deeply.
  */
 import { isDeepStrictEqual } from 'node:util'
@@ -50,6 +52,11 @@ export function parseKnown<T>(shape: Shape<T>, value: unknown, label: string, sk
   return read(shape, value, new Place(label, skipped)) as T
 }
 
+/** Reads a reply: empty values are values. A newer server may tell more: names that the shape does not have are skipped. */
+export function parseReply<T>(shape: Shape<T>, value: unknown, label: string): T {
+  return read(shape, value, new Place(label, [], true)) as T
+}
+
 /** Throws InvalidInput, as `parse` does for a name that is none of `known`. */
 export function refuseName(name: string, known: readonly string[], label: string): never {
   throw new Place(label, null).unknown(name, known, 'parameter')
@@ -59,12 +66,15 @@ export function refuseName(name: string, known: readonly string[], label: string
 class Place {
   /** Paths of names that no shape has; null: they are errors. */
   readonly skipped: string[] | null
+  /** Whether `[]` and `{}` are values for every field. */
+  readonly keepsEmpty: boolean
   readonly #label: string
   readonly #keys: (string | number)[] = []
 
-  constructor(label: string, skipped: string[] | null) {
+  constructor(label: string, skipped: string[] | null, keepsEmpty = false) {
     this.#label = label
     this.skipped = skipped
+    this.keepsEmpty = keepsEmpty
   }
 
   enter(key: string | number): void {
@@ -318,7 +328,7 @@ function readFields(
   const result: Record<string, unknown> = {}
   for (const name in fields) {
     const field = fields[name]!
-    const given = present(name, field, value)
+    const given = present(name, field, value, place)
     if (given === undefined) {
       if (need === 'any' || !field.required) continue
       throw place.error(`needs ${name}: ${expectation(field.shape)}`)
@@ -341,7 +351,7 @@ function refuseContradiction(
   place: Place,
 ): void {
   for (const other of [name, ...field.also]) {
-    if (other === given || !isPresent(other, field, value)) continue
+    if (other === given || !isPresent(other, field, value, place)) continue
     if (!isDeepStrictEqual(value[other], value[given]))
       throw place.error(`must not have both ${given} and ${other} with different values: they mean the same`)
   }
@@ -353,6 +363,8 @@ const mostSkipped = 100
 function checkNames(fields: Fields, value: Record<string, unknown>, place: Place, hints?: NameHints): void {
   for (const name in value) {
     if (Object.hasOwn(fields, name) || value[name] === null || value[name] === undefined) continue
+    // A newer client writes an empty member that this server does not know, too.
+    if (!place.keepsEmpty && isEmpty(value[name])) continue
     const known = namesOf(fields)
     if (known.includes(name)) continue
     if (place.skipped === null) throw place.unknown(name, known, 'field', hints)
@@ -366,15 +378,55 @@ export function namesOf(fields: Fields): string[] {
 }
 
 /** The name under which a field was given, if it was. */
-function present(name: string, field: Field, value: Record<string, unknown>): string | undefined {
-  if (isPresent(name, field, value)) return name
-  return field.also.length === 0 ? undefined : field.also.find(other => isPresent(other, field, value))
+function present(
+  name: string,
+  field: Field,
+  value: Record<string, unknown>,
+  place: Place,
+): string | undefined {
+  if (isPresent(name, field, value, place)) return name
+  return field.also.length === 0 ? undefined : field.also.find(other => isPresent(other, field, value, place))
 }
 
-function isPresent(name: string, field: Field, value: Record<string, unknown>): boolean {
+function isPresent(name: string, field: Field, value: Record<string, unknown>, place: Place): boolean {
   // In this order: most fields are not given, and looking for nothing is cheap.
   if (value[name] === undefined || !Object.hasOwn(value, name)) return false
-  return value[name] !== null || field.required || takesNull(field.shape)
+  if (value[name] === null) return field.required || takesNull(field.shape)
+  return field.empty === 'value' || place.keepsEmpty || !isNothing(field.shape, value[name])
+}
+
+/**
+ * Whether a value is `[]` or `{}` where one of them may stand (some languages write both alike), or names alternatives and gives none
+ * of them. For a text or a number both are mistakes: a predicate that is `[]` must not mean all rows.
+ */
+function isNothing(shape: Shape, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  switch (shape.kind) {
+    case 'nullable':
+    case 'accept':
+      return isNothing(shape.shape, value)
+    case 'named':
+      return isNothing(shape.shape(), value)
+    case 'array':
+    case 'vector':
+    case 'tuple':
+    case 'record':
+    case 'object':
+    case 'json':
+      return isEmpty(value)
+    case 'choice':
+      return isEmpty(value) || (isObject(value) && givesNone(shape.fields, value))
+    default:
+      return false
+  }
+}
+
+function givesNone(fields: Fields, value: Record<string, unknown>): boolean {
+  return Object.keys(value).every(name => Object.hasOwn(fields, name) && isNullOrEmpty(value[name]))
+}
+
+function isNullOrEmpty(value: unknown): boolean {
+  return value === null || value === undefined || isEmpty(value)
 }
 
 function takesNull(shape: Shape): boolean {

@@ -18,6 +18,7 @@ import {
   number,
   object,
   optional,
+  optionalEvenEmpty,
   record,
   required,
   type Shape,
@@ -89,8 +90,7 @@ export const selection = accept(
     },
   ),
   'a bare array of names or a bare object of expressions',
-  // Both, and nothing in them: what clients write for all columns.
-  value => (isPlainObject(value) && isNothing(value.column_names, value.column_aliases) ? undefined : value),
+  value => (isPlainObject(value) && selectsAll(value) ? undefined : value),
 )
 export type Selection = Infer<typeof selection>
 
@@ -109,8 +109,14 @@ function isAliases(value: Record<string, unknown>): boolean {
   )
 }
 
-function isNothing(names: unknown, aliases: unknown): boolean {
-  return isEmptyList(names) && isPlainObject(aliases) && Object.keys(aliases).length === 0
+/** Nothing, or both fields and nothing in them: what clients write for all columns. */
+function selectsAll({
+  column_names: names,
+  column_aliases: aliases,
+  ...others
+}: Record<string, unknown>): boolean {
+  const isAll = isEmptyList(names) && isPlainObject(aliases) && Object.keys(aliases).length === 0
+  return (isAll || (names ?? aliases ?? undefined) === undefined) && Object.keys(others).length === 0
 }
 
 // ---- full text
@@ -225,12 +231,7 @@ const fullText = choice(
     string_query: required(
       object({
         query: required(string(), 'Text to look for.'),
-        columns: optional(
-          accept(array(string('nonEmpty')), 'an empty array for absent', value =>
-            isEmptyList(value) ? undefined : value,
-          ),
-          'Columns; absent: all with a full-text index.',
-        ),
+        columns: optional(array(string('nonEmpty')), 'Columns; absent: all with a full-text index.'),
       }),
       'A plain text.',
     ),
@@ -246,7 +247,7 @@ export type FullText = Infer<typeof fullText>
 
 const fusion = object(
   {
-    rrf: optional(
+    rrf: optionalEvenEmpty(
       object({ k: optional(number, 'Constant; default 60.') }),
       'By reciprocal ranks: the sum of 1 / (k + rank), ranks counted from 0. The default.',
     ),
@@ -298,9 +299,9 @@ const order = object({
 
 const queryFields = {
   k: required(saturatingInteger(0), 'Rows to return; 2^53 or more means all.'),
-  vector: optional(
+  vector: optionalEvenEmpty(
     queryVector,
-    'What to be near to. May be left out only beside `filter` or `full_text_query`.',
+    'What to be near to; empty: nothing. May be left out only beside `filter` or `full_text_query`.',
   ),
   vector_column: optional(string('nonEmpty'), 'Column to search; absent: the only one that fits.'),
   distance_type: optional(
@@ -313,17 +314,20 @@ const queryFields = {
     fusion,
     'How rows found by vector and by text become one list; default rrf. An extension of Sheaf.',
   ),
-  highlight: optional(
+  highlight: optionalEvenEmpty(
     highlight,
-    'Adds `_highlights`: the texts of columns with the words marked for which their rows were found. An extension of Sheaf.',
+    'Adds `_highlights`: the texts of columns with the words marked for which their rows were found; `{}`: as the defaults have it. An extension of Sheaf.',
   ),
   filter: optional(string('nonBlank'), 'SQL predicate.'),
   ...sqlParameters,
   prefilter: optional(boolean, 'Whether to filter before the search (default) or after it.'),
-  columns: optional(selection, 'What to return; absent: all columns.'),
-  group_by: optional(
+  columns: optionalEvenEmpty(
+    selection,
+    'What to return; absent, `{}` or empty in both of its members: all columns; an empty array: none.',
+  ),
+  group_by: optionalEvenEmpty(
     array(string('nonBlank')),
-    'Columns or SQL expressions: one row for all rows equal in them, with aggregates in `columns`. An extension of Sheaf.',
+    'Columns or SQL expressions: one row for all rows equal in them, with aggregates in `columns`; `[]`: one row for all rows. An extension of Sheaf.',
   ),
   distinct: optional(boolean, 'Whether equal rows come once; default false. An extension of Sheaf.'),
   with_row_id: optional(boolean, 'Whether to return `_rowid`; default false.'),

@@ -23,6 +23,7 @@ import {
   integer,
   object,
   optional,
+  optionalEvenEmpty,
   required,
   string,
   tuple,
@@ -137,9 +138,9 @@ export const updateRequest = object(
       array(tuple(string('nonEmpty'), string('nonBlank')), { min: 1, distinct: ([column]) => column }),
       'Pairs of column and SQL expression over the old row.',
     ),
-    update_parameters: optional(
+    update_parameters: optionalEvenEmpty(
       container,
-      'Values for parameters in `updates`; absent: they take those of `parameters`.',
+      'Values for parameters in `updates`; absent: they take those of `parameters`; empty: they have none.',
     ),
     properties: optional(stringMap, 'Properties to merge into those of the table.'),
   },

@@ -181,7 +181,7 @@ export type Shape<T = unknown> = Typed<T> &
     | GivenShape
   )
 
-/** A field of an object. Where it is optional, `null` means absent. */
+/** A field of an object. Where it is optional, `null` means absent, and so does an empty value unless the field says otherwise. */
 export interface Field<T = unknown, R extends boolean = boolean> {
   readonly shape: Shape<T>
   readonly required: R
@@ -190,6 +190,11 @@ export interface Field<T = unknown, R extends boolean = boolean> {
   readonly also: readonly string[]
   /** `none`: clients send it, it is checked, and it changes nothing here, for the reason that `doc` gives. */
   readonly effect: 'served' | 'none'
+  /**
+   * What `[]` and `{}` are in a request where the field is optional. `absent`: the same as no field, because generated clients write
+   * them for what their callers did not set. `value`: they have a meaning, which `doc` gives.
+   */
+  readonly empty: 'absent' | 'value'
 }
 
 export type Fields = Readonly<Record<string, Field>>
@@ -316,16 +321,21 @@ export function named<T>(name: string, shape: () => Shape<T>): Shape<T> {
 }
 
 export function required<T>(shape: Shape<T>, doc: string, also: readonly string[] = []): Field<T, true> {
-  return { shape, required: true, doc, also, effect: 'served' }
+  return { shape, required: true, doc, also, effect: 'served', empty: 'value' }
 }
 
 export function optional<T>(shape: Shape<T>, doc: string, also: readonly string[] = []): Field<T, false> {
-  return { shape, required: false, doc, also, effect: 'served' }
+  return { shape, required: false, doc, also, effect: 'served', empty: 'absent' }
 }
 
 /** A field of a request that changes nothing here; `doc` says what it is and why. */
 export function withoutEffect<T>(shape: Shape<T>, doc: string): Field<T, false> {
-  return { shape, required: false, doc, also: [], effect: 'none' }
+  return { shape, required: false, doc, also: [], effect: 'none', empty: 'absent' }
+}
+
+/** An optional field in which `[]` or `{}` has a meaning of its own. */
+export function optionalEvenEmpty<T>(shape: Shape<T>, doc: string): Field<T, false> {
+  return { ...optional(shape, doc), empty: 'value' }
 }
 
 // ---- options of the library

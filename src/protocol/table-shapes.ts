@@ -19,6 +19,7 @@ import {
   array,
   boolean,
   enumeration,
+  type Infer,
   integer,
   object,
   optional,
@@ -93,13 +94,31 @@ export const describeReply = object({
 
 export const existsRequest = object({ ...onTable, ...onBranch, ...atVersion })
 
-export const renameRequest = object({
-  ...onTable,
-  new_table_name: required(string('any', checkName), 'New name.'),
-  new_namespace_id: optional(namespaceId, 'Namespace to move to, `[]` the root; absent: it stays.', [
-    'new_namespace',
-  ]),
-})
+export const renameRequest = object(
+  {
+    ...onTable,
+    new_table_name: required(string('any', checkName), 'New name.'),
+    new_namespace_id: optional(namespaceId, 'Namespace to move to; absent: it stays.', ['new_namespace']),
+    to_root: optional(
+      boolean,
+      'Whether to move to the root, which no `new_namespace_id` says: default false. An extension of Sheaf.',
+    ),
+  },
+  {
+    check: ({ to_root, new_namespace_id }) =>
+      to_root === true && new_namespace_id !== undefined
+        ? `names a namespace and the root: leave out new_namespace_id or to_root`
+        : undefined,
+  },
+)
+
+/** The namespace that a rename moves its table to; undefined: the table stays in its own. */
+export function newNamespaceOf({
+  new_namespace_id,
+  to_root,
+}: Pick<Infer<typeof renameRequest>, 'new_namespace_id' | 'to_root'>): readonly string[] | undefined {
+  return to_root === true ? [] : new_namespace_id
+}
 
 export const dropReply = object({
   id: required(tableId, 'Path it had.'),

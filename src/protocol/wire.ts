@@ -16,7 +16,7 @@ import {
   parseId,
 } from './identifiers.js'
 import type { OperationEntry } from './operations.js'
-import { parseKnown, refuseName } from './parse.js'
+import { parseReply, refuseName } from './parse.js'
 import type { Shape } from './shape.js'
 
 /** The parts of an HTTP request. */
@@ -186,6 +186,5 @@ export function writeReply(entry: OperationEntry, reply: unknown): unknown {
 export function readReply(entry: OperationEntry, body: unknown, name: string): unknown {
   if (entry.response === null) return undefined
   const reply = entry.bare === undefined ? body : { [entry.bare]: body }
-  // A newer server may tell more.
-  return parseKnown(entry.response, reply, `the reply of ${name}`, [])
+  return parseReply(entry.response, reply, `the reply of ${name}`)
 }

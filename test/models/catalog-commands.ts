@@ -281,10 +281,11 @@ class Rename extends Call<Reply<'renameTable'>> {
     this.touches = [from, to]
   }
   prepare() {
+    const namespace = this.to.slice(0, -1)
     const request = {
       id: this.from,
       new_table_name: this.to.at(-1)!,
-      new_namespace_id: this.to.slice(0, -1),
+      ...(namespace.length === 0 ? { to_root: true } : { new_namespace_id: namespace }),
     }
     return (ops: Operations, options: CallOptions) => ops.renameTable(request, options)
   }

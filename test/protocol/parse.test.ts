@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SheafError } from '../../src/errors.js'
-import { expectation, parse, parseKnown } from '../../src/protocol/parse.js'
+import { expectation, parse, parseKnown, parseReply } from '../../src/protocol/parse.js'
 import {
   accept,
   array,
@@ -17,6 +17,7 @@ import {
   number,
   object,
   optional,
+  optionalEvenEmpty,
   record,
   required,
   type Shape,
@@ -60,8 +61,8 @@ describe('messages name place, expectation and actual value', () => {
     ],
     [
       'too few elements',
-      point,
-      { x: 1, tags: [] },
+      object({ tags: required(array(string(), { min: 1 }), 'Words.') }),
+      { tags: [] },
       'plot: tags must be an array of at least 1 element, got []',
     ],
     ['duplicates', point, { x: 1, tags: ['a', 'a'] }, 'plot: tags must not name "a" twice'],
@@ -114,6 +115,28 @@ describe('the normal form', () => {
 
   test('null and undefined mean absent where a field is optional', () => {
     expect(parse(point, { x: 1, y: null, tags: undefined }, 'plot')).toStrictEqual({ x: 1 })
+  })
+
+  test('empty values mean absent where a field is optional and holds an array or an object', () => {
+    expect(parse(point, { x: 1, tags: [] }, 'plot')).toStrictEqual({ x: 1 })
+    expect(parse(point, { x: 1, tags: {}, unknown: [] }, 'plot')).toStrictEqual({ x: 1 })
+    expect(message(point, { x: 1, y: [] })).toBe('plot: y must be a finite number, got []')
+    expect(message(point, { x: [] })).toContain('plot: x must be an integer')
+    const either = object({
+      a: optional(choice({ b: required(array(number), ''), c: required(point, '') }), ''),
+    })
+    expect(parse(either, { a: { b: [], c: {} } }, 'plot')).toStrictEqual({})
+    expect(message(either, { a: { d: [] } })).toBe('plot: a needs exactly one of b, c, got none')
+  })
+
+  test('empty values are values where a field says so, and in replies', () => {
+    const words = object({ words: optionalEvenEmpty(array(string()), 'None.') })
+    expect(parse(words, { words: [] }, 'plot')).toStrictEqual({ words: [] })
+    const reply = object({ words: optional(array(string()), ''), notes: optional(record(string()), '') })
+    expect(parseReply(reply, { words: [], notes: {}, more: 1 }, 'plot')).toStrictEqual({
+      words: [],
+      notes: {},
+    })
   })
 
   test('an alias ends up under the name, and must not contradict it', () => {

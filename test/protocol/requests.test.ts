@@ -51,9 +51,16 @@ test('A-118 the target of a rename under either name', () => {
     new_table_name: 'u',
     new_namespace_id: ['n'],
   })
-  expect(
-    request('renameTable', { new_table_name: 'u', new_namespace_id: [] }).new_namespace_id,
-  ).toStrictEqual([])
+  expect(request('renameTable', { new_table_name: 'u', new_namespace_id: [] })).toStrictEqual({
+    id: ['t'],
+    new_table_name: 'u',
+  })
+  expect(request('renameTable', { new_table_name: 'u', new_namespace: [], to_root: true })).toMatchObject({
+    to_root: true,
+  })
+  expect(refusal('renameTable', { new_table_name: 'u', new_namespace_id: ['n'], to_root: true })).toContain(
+    'leave out new_namespace_id or to_root',
+  )
 })
 
 test('a description is of a version or of a tag', () => {

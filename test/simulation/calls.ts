@@ -179,7 +179,9 @@ export async function send(ns: Namespace, op: Op, options: CallOptions): Promise
       return { answer: {}, transaction: reply.transaction_id }
     }
     case 'rename': {
-      const request = { id: op.id, new_table_name: op.to.at(-1)!, new_namespace_id: op.to.slice(0, -1) }
+      const namespace = op.to.slice(0, -1)
+      const where = namespace.length === 0 ? { to_root: true } : { new_namespace_id: namespace }
+      const request = { id: op.id, new_table_name: op.to.at(-1)!, ...where }
       const reply = await operations.renameTable(request, options)
       return { answer: {}, transaction: reply.transaction_id }
     }

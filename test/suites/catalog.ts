@@ -395,7 +395,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await idsOf(other)).toEqual([9])
       })
 
-      test('A-118 it moves between namespaces, `[]` being the root', async () => {
+      test('A-118 it moves between namespaces, and to the root with to_root', async () => {
         await ns.createNamespace('a')
         await ns.createNamespace('a$b')
         await ns.createTable('t', rows)
@@ -403,8 +403,13 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
         expect(await ns.tableNames('a$b')).toEqual(['t'])
         await ops.renameTable({ id: ['a', 'b', 't'], new_table_name: 'u' })
         expect(await ns.tableNames('a$b')).toEqual(['u'])
-        await ops.renameTable({ id: ['a', 'b', 'u'], new_table_name: 'w', new_namespace_id: [] })
+        await ops.renameTable({ id: ['a', 'b', 'u'], new_table_name: 'v', new_namespace_id: [] })
+        expect(await ns.tableNames('a$b')).toEqual(['v'])
+        await ops.renameTable({ id: ['a', 'b', 'v'], new_table_name: 'w', to_root: true })
         expect([await ns.tableNames('a$b'), await ns.tableNames()]).toEqual([[], ['w']])
+        await ns.renameTable('w', 'a$w')
+        await ns.renameTable(['a', 'w'], ['w'])
+        expect([await ns.tableNames('a'), await ns.tableNames()]).toEqual([[], ['w']])
         expect(
           await failure(ops.renameTable({ id: ['w'], new_table_name: 'w', new_namespace_id: ['no'] })),
         ).toMatchObject({ code: 1, status: 404 })

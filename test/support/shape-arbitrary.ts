@@ -101,8 +101,20 @@ function objectArbitrary(shape: ObjectShape, depth: number): fc.Arbitrary<unknow
         )
   return fc
     .tuple(own, one)
-    .map(([a, b]) => ({ ...a, ...b }))
+    .map(([a, b]) => withoutAbsent(shape.fields, { ...a, ...b }))
     .filter(value => isValid(shape, value))
+}
+
+/** Without the empty values that mean absent in a request. */
+function withoutAbsent(fields: Fields, value: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(value).filter(([name, item]) => {
+      const { required, empty } = fields[name]!
+      return (
+        required || empty === 'value' || typeof item !== 'object' || Object.keys(item ?? 'null').length > 0
+      )
+    }),
+  )
 }
 
 function modelOf(fields: (readonly [string, Field])[], depth: number): Record<string, fc.Arbitrary<unknown>> {

@@ -293,7 +293,7 @@ describe('authorize', () => {
     ],
     [
       '/v1/table/n$t/rename',
-      { new_table_name: 'u', new_namespace_id: [] },
+      { new_table_name: 'u', to_root: true },
       [
         ['renameTable', ['n', 't']],
         ['renameTable', ['u']],

@@ -159,7 +159,7 @@ test('every operation replies as both documents say', async () => {
   await call('materialized_view/v/create', view)
   const refresh = await call('materialized_view/v/refresh', {})
   await jobEnd(ns.operations, refresh.job_id!)
-  await call('table/n$t/rename', { new_table_name: 'u', new_namespace_id: [] })
+  await call('table/n$t/rename', { new_table_name: 'u', to_root: true })
   await call('GET namespace/$/table/list')
   await call('GET table')
   await call('table/u/drop')
