@@ -1,0 +1,158 @@
+"""A pytest plugin that puts a Sheaf server behind LanceDB's own tests.
+
+It replaces ``lancedb.connect`` and ``lancedb.connect_async`` before a test module can import them. SHEAF_MODE says by what:
+
+database  a remote connection: the server holds the rows and answers every query
+catalog   a REST namespace: the server is the catalog, the engine in the client reads and writes the files
+local     nothing is replaced: what LanceDB's own engine passes
+
+Every path that a test connects to is a database of its own on the server at SHEAF_URL. The outcome of each test goes to the
+file SHEAF_RESULTS, one JSON object a line.
+"""
+
+import asyncio
+import hashlib
+import itertools
+import json
+import os
+import time
+
+import lancedb
+import lancedb.table
+import pytest
+from lancedb import namespace
+from lancedb.remote.db import LOOP
+from lancedb.remote.table import RemoteTable
+
+MODE = os.environ["SHEAF_MODE"]
+URL = os.environ.get("SHEAF_URL", "")
+RESULTS = os.environ["SHEAF_RESULTS"]
+
+INDEX_SECONDS = 30
+
+connect_local = lancedb.connect
+connect_local_async = lancedb.connect_async
+connect_namespace = lancedb.connect_namespace
+connect_namespace_async = lancedb.connect_namespace_async
+
+memory = itertools.count()
+
+
+def database_of(uri):
+    """Name the database that stands for a path: the same path is the same database, each memory:// is a new one."""
+    path = f"memory {next(memory)}" if str(uri).startswith("memory://") else os.path.abspath(str(uri))
+    return "t" + hashlib.sha256(path.encode()).hexdigest()[:16]
+
+
+def is_local(uri):
+    return uri is not None and (str(uri).startswith("memory://") or "://" not in str(uri))
+
+
+def rest_properties(database):
+    return {"uri": URL, "header.x-lancedb-database": database}
+
+
+def connect(uri=None, **options):
+    if not is_local(uri):
+        return connect_local(uri, **options)
+    database = database_of(uri)
+    if MODE == "catalog":
+        kept = {name: options[name] for name in ("read_consistency_interval", "storage_options", "session") if name in options}
+        return connect_namespace("rest", rest_properties(database), **kept)
+    kept = {name: options[name] for name in ("read_consistency_interval",) if name in options}
+    return connect_local(f"db://{database}", api_key="key", host_override=URL, **kept)
+
+
+async def connect_async(uri, **options):
+    if not is_local(uri):
+        return await connect_local_async(uri, **options)
+    database = database_of(uri)
+    if MODE == "catalog":
+        kept = {name: options[name] for name in ("read_consistency_interval", "storage_options", "session") if name in options}
+        return connect_namespace_async("rest", rest_properties(database), **kept)
+    kept = {name: options[name] for name in ("read_consistency_interval",) if name in options}
+    return await connect_local_async(f"db://{database}", api_key="key", host_override=URL, **kept)
+
+
+def rest_for_directory(connect_any):
+    """A namespace in a directory becomes a REST namespace: the same root is the same database."""
+
+    def connect(implementation, properties, **options):
+        if implementation == "dir" and "root" in properties:
+            return connect_any("rest", rest_properties(database_of(properties["root"])), **options)
+        return connect_any(implementation, properties, **options)
+
+    return connect
+
+
+def help_remote_tables():
+    """Let tests reach the server where the client refuses on its own, or does not wait.
+
+    A remote table has no to_arrow and to_pandas: a query of all rows gives them. It has no optimize: the server does that
+    by itself. Its create_index returns before the index is there: this one waits, because tests look at it at once.
+    """
+    RemoteTable.to_arrow = lambda table: LOOP.run(table._table.to_arrow())
+
+    def to_pandas(table, blob_mode="lazy", **options):
+        return LOOP.run(table._table.to_pandas(blob_mode=blob_mode, **options))
+
+    RemoteTable.to_pandas = to_pandas
+
+    original_optimize = lancedb.table.AsyncTable.optimize
+
+    async def optimize(table, **options):
+        try:
+            return await original_optimize(table, **options)
+        except (NotImplementedError, RuntimeError) as error:
+            if "not supported" not in str(error) and "not yet supported" not in str(error):
+                raise
+
+    lancedb.table.AsyncTable.optimize = optimize
+
+    original_create_index = lancedb.table.AsyncTable.create_index
+
+    async def create_index(table, column, **options):
+        await original_create_index(table, column, **options)
+        end = time.monotonic() + INDEX_SECONDS
+        while time.monotonic() < end:
+            names = [index.name for index in await table.list_indices()]
+            stats = [await table.index_stats(name) for name in names]
+            if names and all(each is None or not each.num_unindexed_rows for each in stats):
+                return
+            await asyncio.sleep(0.02)
+
+    lancedb.table.AsyncTable.create_index = create_index
+
+
+if MODE != "local":
+    lancedb.connect = connect
+    lancedb.connect_async = connect_async
+if MODE == "database":
+    help_remote_tables()
+if MODE == "catalog":
+    for module in (lancedb, namespace):
+        module.connect_namespace = rest_for_directory(connect_namespace)
+        module.connect_namespace_async = rest_for_directory(connect_namespace_async)
+
+
+def pytest_configure(config):
+    for marker in ("slow", "s3_test"):
+        config.addinivalue_line("markers", f"{marker}: LanceDB's own mark")
+
+
+outcomes = {}
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.failed:
+        outcomes[item.nodeid] = "failed", f"{call.excinfo.typename}: {call.excinfo.value}"
+    elif report.skipped and item.nodeid not in outcomes:
+        outcomes[item.nodeid] = "skipped", ""
+    elif report.when == "call":
+        outcomes[item.nodeid] = "passed", ""
+    if report.when == "teardown":
+        outcome, message = outcomes[item.nodeid]
+        with open(RESULTS, "a") as file:
+            file.write(json.dumps({"test": item.nodeid, "outcome": outcome, "message": message[:2000]}) + "\n")
