@@ -99,7 +99,6 @@ function virtualColumns(
     const field = { name, type: type ?? typeFromJson(data_type), nullable: true }
     return [{ field: { ...field, metadata: virtualMetadata(definition, null) }, value: null }]
   }
-  if (outputs.length === 0) throw schemaMismatch(`virtual column ${quote(name)} has no outputs`)
   return outputs.map(({ column, struct_field, data_type, nullable, metadata = {} }): AddedColumn => {
     if (!nullable) {
       throw schemaMismatch(`column ${quote(column)} is null until it is filled`, { hint: 'make it nullable' })

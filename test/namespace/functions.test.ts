@@ -329,7 +329,11 @@ test('a definition that cannot be is refused', async () => {
     )
   expect(await add({ input_columns: ['txt'], data_type: 'int8' })).toMatchObject({ code: 12 })
   expect(await add({ input_columns: ['text'] })).toMatchObject({ code: 20 })
-  expect(await add({ input_columns: ['text'], data_type: 'int8', outputs: [] })).toMatchObject({ code: 20 })
+  const output = { column: 'n', struct_field: 'n', data_type: 'int8', nullable: true }
+  expect(await add({ input_columns: ['text'], data_type: 'int8', outputs: [output] })).toMatchObject({
+    code: 20,
+  })
+  expect(await add({ input_columns: ['text'], outputs: [] })).toMatchObject({ code: 20 })
   expect(await add({ data_type: 'int8' })).toMatchObject({ code: 13 })
   const forged = { input_columns: [], data_type: 'int8', field_metadata: { 'sheaf:computed': '1' } }
   expect(await add(forged)).toMatchObject({ code: 13 })

@@ -13,7 +13,7 @@ import type { Namespace, Table } from '../../src/index.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import type { Operations, Reply, Request } from '../../src/protocol/calls.js'
 import { type OperationEntry, operations as table } from '../../src/protocol/operations.js'
-import { parse } from '../../src/protocol/parse.js'
+import { parseReply } from '../../src/protocol/parse.js'
 import type { Door, OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
 import { commitPast, folderOf, manifestOf, requestOf, type Staged, stage } from '../support/lance.js'
@@ -47,7 +47,7 @@ export function catalogSuite({ name, isOnDisk, open }: Door): void {
       observed(namespace.operations, (name, reply) => {
         const { response }: OperationEntry = table[name]
         if (response !== null && name !== 'updateTableSchemaMetadata') {
-          expect(parse(response, reply, name)).toEqual(reply)
+          expect(parseReply(response, reply, name)).toEqual(reply)
         }
         for (const id of transactionsIn(reply)) transactions.add(id)
       })
