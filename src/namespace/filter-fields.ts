@@ -47,6 +47,6 @@ export function fragmentFields(
 
 function mixedValues(call: string) {
   return invalidInput(`${call}: SQL with parameters stands beside what the tag sql made`, {
-    hint: 'write all SQL of one call with the tag: sql`id = ${id}`',
+    hint: 'write all SQL of one call with the tag sql, its values inside',
   })
 }

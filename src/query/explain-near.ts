@@ -1,6 +1,6 @@
 /** How the nearest rows are found, as text. The words before the first comma are those that clients of other engines look for. */
 import { quote } from '../errors.js'
-import { leastRecall } from '../indexes/vector/recalls.js'
+import { isPoor, leastRecall, poorKept, poorRecall, poorShare } from '../indexes/vector/recalls.js'
 import type { Effort } from '../indexes/vector/segment.js'
 import type { TableField } from '../manifest/table-schema.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -10,7 +10,7 @@ import type { VectorIndexReader } from '../table/vector-index.js'
 import type { VectorSearch } from './plan.js'
 import { partialCover } from './probed-rows.js'
 import { coversOf } from './search-exact.js'
-import { isPoor, isTold } from './search-near.js'
+import { isTold } from './search-near.js'
 
 /** `k`: rows that are looked for; `isFiltered`: whether only among those that pass a filter. Opens the index, and reads nothing else. */
 export async function nearText(
@@ -46,15 +46,21 @@ export async function nearText(
 async function poorText({ segments }: VectorIndexReader, isFiltered: boolean, pacer: Pacer): Promise<string> {
   let poor = 0
   let least = 1
+  let share = 0
   for (const segment of segments) {
-    const opened = await segment.open(pacer.signal)
-    if (!isPoor(opened, isFiltered)) continue
+    const { facts } = await segment.open(pacer.signal)
+    if (!isPoor(facts, isFiltered)) continue
     poor++
-    least = Math.min(least, leastRecall(opened.facts, isFiltered))
+    least = Math.min(least, leastRecall(facts, isFiltered))
+    share = Math.max(share, poorShare(facts, isFiltered))
   }
   if (poor === 0) return ''
   const where = segments.length === 1 ? '' : ` of ${poor} of ${segments.length} segments`
-  return `, exact: all rows${where} measured, because the index finds only ${least.toFixed(2)} of the ten nearest (rebuild it with other parameters, or say how hard to look: nprobes, ef, refineFactor)`
+  const few =
+    share > poorKept
+      ? `, and for ${(100 * share).toFixed(0)} % of queries less than ${poorRecall} of them`
+      : ''
+  return `, exact: all rows${where} measured, because the index finds only ${least.toFixed(2)} of the ten nearest${few} (rebuild it with other parameters, or say how hard to look: nprobes, ef, refineFactor)`
 }
 
 /** So many rows, or all that match. */

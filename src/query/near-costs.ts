@@ -6,7 +6,9 @@
  * - A list: rows are read one after the other, and a row costs what its bytes cost. Codes of residuals need tables of their own for
  *   each partition, which cost more than the rows where partitions are small: for product quantization 256 distances of each part of
  *   the query, for one bit an element a rotation.
- * - A graph: every row is a jump, and so are its edges: half as much again as measuring, with an index of a quarter of the bytes.
+ * - A graph: every row is a jump, and so are its edges: half as much again as measuring, with an index of a quarter of the bytes. The more
+ *   candidates a walk keeps, the longer each row takes: with 4,096 of them five times as long as with 100.
+ * - A search that does not settle costs its own time, and that of measuring all rows.
  *
  * Of rows that a filter leaves a share, a search finds as many only if it looks further: the number of rows it passes grew with
  * the share to the power of about -0.9, whether it kept 16 candidates or 200, until it had seen nearly all. A graph that measures a
@@ -14,6 +16,7 @@
  * one that measures a hundredth, from a tenth on.
  */
 
+import { keptFor } from '../indexes/vector/graph-segment.js'
 import type { VectorKind } from '../indexes/vector/kind.js'
 import type { SegmentFacts, VectorIndexSegment } from '../indexes/vector/segment.js'
 
@@ -23,7 +26,7 @@ interface Cost {
 }
 
 /** A row that is measured in its column. */
-const measured: Cost = { row: 5, byte: 0.06 }
+const measured: Cost = { row: 5, byte: 0.035 }
 /** A row of a list, by the bytes it has there. */
 const listed: Cost = { row: 5, byte: 0.05 }
 /** A partition, by the dimensions of the query. */
@@ -38,8 +41,10 @@ const partition: Readonly<Record<VectorKind, { readonly each: number; readonly d
 }
 /** A node of a graph, with its edges, by the bytes it has there. */
 const walked: Cost = { row: 45, byte: 0.07 }
-/** A row that was proposed, to measure it in its column. */
-const proposed: Cost = { row: 20, byte: 0.05 }
+/** Each candidate that a walk keeps makes a row so much dearer. */
+const kept = 0.07
+/** A row that was proposed, to measure it in its column and to put it in its place among the others. */
+const proposed: Cost = { row: 300, byte: 0.05 }
 /** Looking at a part: its columns, its allowed rows. */
 const part = 10_000
 /** How much further a search looks where fewer rows are allowed: the share to this power. */
@@ -76,10 +81,13 @@ export function asking(
   const rows = passed(facts, more, share)
   const partitions = (facts.partitions * rows) / Math.max(1, facts.vectors)
   const { each, dimension } = partition[kind]
+  const isGraph = kind.startsWith('IVF_HNSW')
+  const row = costOf(isGraph ? walked : listed, facts.rowBytes) + (isGraph ? kept * keptFor(count) : 0)
   return (
-    rows * costOf(kind.startsWith('IVF_HNSW') ? walked : listed, facts.rowBytes) +
+    rows * row +
     partitions * (each + dim * dimension) +
-    count * costOf(proposed, rowBytes)
+    count * costOf(proposed, rowBytes) +
+    (facts.unsettled ?? 0) * share * facts.vectors * costOf(measured, rowBytes)
   )
 }
 

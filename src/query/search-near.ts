@@ -4,7 +4,7 @@
  * the caller limited the effort.
  */
 import { assert } from '../errors.js'
-import { isFar, leastRecall, recallKept } from '../indexes/vector/recalls.js'
+import { isFar, isPoor } from '../indexes/vector/recalls.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
 import { MeasuredQuery, measureRows } from '../kernels/exact.js'
 import type { Fragment } from '../manifest/layout.js'
@@ -43,11 +43,6 @@ export function searchNear(
 /** Whether an index that finds too few of the nearest rows is asked all the same: because the caller said how hard to look. */
 export function isTold({ effort, refineFactor }: IndexSearch): boolean {
   return refineFactor !== undefined || Object.values(effort).some(each => each !== undefined)
-}
-
-/** Whether a segment finds too few of the nearest rows to be asked. */
-export function isPoor({ facts }: Pick<VectorIndexSegment, 'facts'>, isFiltered: boolean): boolean {
-  return leastRecall(facts, isFiltered) < recallKept
 }
 
 class NearSearch {
@@ -156,7 +151,7 @@ class NearSearch {
 
   /** Whether a segment would find too few of the nearest rows, and the caller did not say how hard to look. */
   #isPoor(opened: VectorIndexSegment, isFiltered: boolean): boolean {
-    return !isTold(this.#options) && isPoor(opened, isFiltered)
+    return !isTold(this.#options) && isPoor(opened.facts, isFiltered)
   }
 
   /** How many candidates are measured first where `k` rows are wanted. */

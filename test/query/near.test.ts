@@ -335,6 +335,16 @@ describe('a segment that finds too few of the nearest rows', () => {
     })
   })
 
+  test('is not asked where it finds little for too many queries, though it finds enough on average', async () => {
+    fake.poor = { all: 0.02, filtered: 0.07 }
+    await found({ rows: 0.99, between: 0.98, excluded: 0.97 }, async near => {
+      expect(ids(await near.toArray())).toEqual([5, 6, 7])
+      expect(ids(await near.where('id > 0').toArray())).toEqual([1, 2, 3])
+      expect(await near.where('id > 0').explain()).toContain('and for 7 % of queries less than 0.8 of them (')
+      expect(await near.explain()).not.toContain('% of queries')
+    })
+  })
+
   test('never counts as cheaper', async () => {
     held.always = false
     await found(poor, async near => {

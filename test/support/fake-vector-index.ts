@@ -5,6 +5,7 @@
 import type {
   Candidates,
   Ending,
+  PoorShares,
   Probe,
   Recalls,
   VectorIndexSegment,
@@ -34,6 +35,8 @@ export class FakeVectorIndexes {
   measured = 1
   /** What it found of the ten nearest when it was built; null: it was not asked. */
   recalls: Recalls | null = null
+  /** For how many queries it found little when it was built; null: it was not asked. */
+  poor: PoorShares | null = null
   /** How far most rows lie from their middle; null: nobody measured it. */
   radius: number | null = null
   /** How a search ends. */
@@ -82,7 +85,7 @@ export class FakeVectorIndexes {
   }
 
   #segment(vectors: VectorSegment, isThere: readonly boolean[]): VectorIndexSegment {
-    const { metric, measured, recalls, radius } = this
+    const { metric, measured, recalls, poor, radius } = this
     const { rows } = vectors
     const count = isThere.filter(there => there).length
     return {
@@ -93,6 +96,7 @@ export class FakeVectorIndexes {
         partitions: 4,
         recall: recalls?.rows ?? null,
         ...(recalls !== null && { recalls }),
+        ...(poor !== null && { poor }),
         ...(radius !== null && { radius }),
         measured,
         rowBytes: vectors.dim * 4,

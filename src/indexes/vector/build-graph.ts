@@ -6,7 +6,7 @@ import { type Entry, Graph } from '../../kernels/graph.js'
 import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { SectionFile, SegmentBytes } from '../section-file.js'
-import { recallsOf, type Trial, tune } from './calibrate.js'
+import { factsOf, type Trial, tune } from './calibrate.js'
 import { Divider } from './divider.js'
 import { blurs, type GraphEffort, GraphSegment, graphPlaces, type WalkEffort } from './graph-segment.js'
 import type { VectorInput } from './input.js'
@@ -395,11 +395,10 @@ async function tuned(
     const { bits: allowed = null, count: passing = vectors } = among ?? {}
     return segments[step]!.allKept({ query, k: truthDepth, count, allowed, passing, effort: {} })
   })
-  const { measured, candidates, trial } = found.all
-  const recalls = recallsOf(found)
+  const { candidates, trial } = found.all
   const effortOf = ({ effort: step, blur }: Trial) => ({ ...steps[step]!, blur })
   return {
-    facts: { ...guess, recall: recalls.rows, recalls, measured: Math.round(measured) },
+    facts: { ...guess, ...factsOf(found) },
     effort: {
       ...effortOf(trial),
       ...(found.filtered !== null && { filtered: effortOf(found.filtered.trial) }),

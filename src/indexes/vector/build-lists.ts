@@ -4,7 +4,7 @@ import { type Centroids, trainCentroids } from '../../kernels/clusters.js'
 import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { SegmentBytes } from '../section-file.js'
-import { mostCandidates, recallsOf, type Trial, tune } from './calibrate.js'
+import { factsOf, mostCandidates, type Trial, tune } from './calibrate.js'
 import type { Codec } from './codec.js'
 import { codesResiduals, trainCodec } from './codecs/all.js'
 import { Divider } from './divider.js'
@@ -234,11 +234,10 @@ async function tuned(
     const probe = { query, k: truthDepth, count, allowed, passing, effort: {} }
     return segments.get(factor)!.candidates(probe, pacer)
   })
-  const { candidates, measured, trial } = found.all
-  const recalls = recallsOf(found)
+  const { candidates, trial } = found.all
   const effortOf = ({ effort: factor, blur }: Trial) => ({ factor, blur })
   return {
-    facts: { ...guess, recall: recalls.rows, recalls, measured: Math.round(measured) },
+    facts: { ...guess, ...factsOf(found) },
     effort: {
       candidates,
       ...effortOf(trial),

@@ -1,6 +1,7 @@
 /** How hard a segment has to look, found out on the segment itself: the least effort with which questions of every kind find their neighbours. */
+import { poorKept, poorRecall } from './recalls.js'
 import { type Blur, crowdMost, enoughWork, leastPoints } from './saturation.js'
-import type { Candidates, Recalls } from './segment.js'
+import type { Candidates, Recalls, SegmentFacts } from './segment.js'
 import { type Question, type Truth, truthDepth } from './truth.js'
 
 /**
@@ -8,9 +9,6 @@ import { type Question, type Truth, truthDepth } from './truth.js'
  * more than points do.
  */
 const recallWanted = { all: 0.97, filtered: 0.98 }
-/** Of the questions of a kind, so many may find less than `poorRecall`. */
-const poorShare = 0.02
-const poorRecall = 0.8
 /** Candidates that are enough for this share of the rows asked about are measured at once; for the others, some more afterwards. */
 const usualShare = 0.75
 
@@ -33,6 +31,8 @@ export interface Tuned {
   readonly poor: number
   /** Rows measured by such a search for a row. */
   readonly measured: number
+  /** Part of the searches for rows that do not settle: all rows are measured after them. */
+  readonly unsettled: number
 }
 
 /** What is found out for searches of all rows, and for those of the rows that pass a filter: null where no question has a filter. */
@@ -41,10 +41,18 @@ export interface TunedTwice {
   readonly filtered: Tuned | null
 }
 
-/** The recalls of both tunings together. */
-export function recallsOf({ all, filtered }: TunedTwice): Recalls {
-  return { ...all.recalls, excluded: filtered?.recalls.excluded ?? null }
+/** What a segment knows of itself after both tunings. */
+export function factsOf({ all, filtered }: TunedTwice): TunedFacts {
+  return {
+    recall: all.recalls.rows,
+    recalls: { ...all.recalls, excluded: filtered?.recalls.excluded ?? null },
+    poor: { all: all.poor, filtered: filtered?.poor ?? null },
+    unsettled: all.unsettled,
+    measured: Math.round(all.measured),
+  }
 }
+
+type TunedFacts = Pick<SegmentFacts, 'recall' | 'recalls' | 'poor' | 'unsettled' | 'measured'>
 
 /** What a segment proposes with an effort, at least `count` candidates where there are so many. */
 export type Propose = (question: Question, effort: number, count: number) => Promise<Candidates>
@@ -76,7 +84,7 @@ async function tuneFor(
   for (const trial of trials) {
     const tuned = judged(await answersOf(truth, isFiltered, trial, propose, known), trial)
     if (best === null || leastOf(tuned.recalls) > leastOf(best.recalls)) best = tuned
-    if (leastOf(tuned.recalls) >= wanted && tuned.poor <= poorShare) return tuned
+    if (leastOf(tuned.recalls) >= wanted && tuned.poor <= poorKept) return tuned
   }
   return best!
 }
@@ -94,6 +102,7 @@ interface Answer {
   /** Candidates that are measured. */
   readonly depth: number
   readonly measured: number
+  readonly isSettled: boolean
 }
 
 /** Candidates proposed with one effort, by question and number asked for. Trials that differ in their blur alone reuse them. */
@@ -134,7 +143,7 @@ async function answersOf(
         // All rows are measured where a search does not settle.
         const found =
           ended === 'unsettled' ? wanted : Math.min(wanted, places.filter(place => place <= depth).length)
-        answers.push({ kind, wanted, found, depth, measured })
+        answers.push({ kind, wanted, found, depth, measured, isSettled: ended !== 'unsettled' })
         break
       }
       count = Math.min(mostCandidates, Math.max(depth, moreCandidates * count))
@@ -153,6 +162,7 @@ function judged(answers: readonly Answer[], trial: Trial): Tuned {
   /** Of the questions that are rows, or rows with a filter: candidates that were enough. */
   const depths: number[] = []
   let sum = 0
+  let unsettled = 0
   for (const answer of answers) {
     wanted[answer.kind] += answer.wanted
     found[answer.kind] += answer.found
@@ -160,6 +170,7 @@ function judged(answers: readonly Answer[], trial: Trial): Tuned {
     if (answer.found < poorRecall * answer.wanted) poor[answer.kind]++
     if (answer.kind === 'between') continue
     sum += answer.measured
+    if (!answer.isSettled) unsettled++
     depths.push(answer.depth)
   }
   depths.sort((a, b) => a - b)
@@ -170,6 +181,7 @@ function judged(answers: readonly Answer[], trial: Trial): Tuned {
     recalls: { rows: recallOf('rows'), between: recallOf('between'), excluded: recallOf('excluded') },
     poor: Math.max(...kinds.map(kind => poor[kind] / Math.max(1, asked[kind]))),
     measured: sum / Math.max(1, depths.length),
+    unsettled: unsettled / Math.max(1, depths.length),
   }
 }
 

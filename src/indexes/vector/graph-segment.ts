@@ -59,8 +59,17 @@ const leastToldSeeds = 64
 /** Rows that a walk measures after the nearest last changed; and beside them, times as many as there are rows for each that it may begin from. */
 const moreRows = 64
 const moreGaps = 2
-/** A walk keeps so many times the candidates it is asked for: when more of them are to be measured, it need not be repeated. */
-const spareCandidates = 4
+/**
+ * A walk keeps more candidates than it is asked for, so that it need not be repeated when some more are to be measured: three times as many,
+ * but no more than `mostSpare`. The time of each step grows with the number of candidates that a walk keeps.
+ */
+const spareFactor = 3
+const mostSpare = 192
+
+/** Candidates that a walk keeps where it is asked for `count`. */
+export function keptFor(count: number): number {
+  return Math.min(walkMax, count + Math.min(spareFactor * count, mostSpare))
+}
 
 /** How far the order of guessed distances reaches, by how nodes are kept. */
 export const blurs: Readonly<Record<NodeCodec['kind'], Blur>> = {
@@ -176,7 +185,7 @@ export class GraphSegment implements VectorIndexSegment {
     const watched = watchedRows(k)
     const width = Math.min(
       walkMax,
-      ef === undefined ? Math.max(watched, spareCandidates * count, usual.ef) : Math.max(ef, k),
+      ef === undefined ? Math.max(watched, keptFor(count), usual.ef) : Math.max(ef, k),
     )
     const rule =
       ef === undefined

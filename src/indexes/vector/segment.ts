@@ -58,6 +58,14 @@ export interface Recalls {
   readonly excluded: number | null
 }
 
+/** Of the queries of the worst kind, the part that finds less than 0.8 of its ten nearest without tuning. */
+export interface PoorShares {
+  /** Of queries without a filter. */
+  readonly all: number
+  /** Of those with one. Null: none was asked. */
+  readonly filtered: number | null
+}
+
 /** What is known of a segment since it was built. */
 export interface SegmentFacts {
   /** Rows that have a vector. */
@@ -67,8 +75,12 @@ export interface SegmentFacts {
   readonly recall: number | null
   /** Recall for queries that are no rows, and under filters. Absent: the segment was built before this was measured. */
   readonly recalls?: Recalls
+  /** Absent: the segment was built before this was measured. */
+  readonly poor?: PoorShares
   /** By l2: how far most rows lie from their middle (radius.ts). Absent: the segment was built before this was measured. */
   readonly radius?: number
+  /** Part of the searches that do not settle: all rows are measured after them. Absent: the segment was built before this was measured. */
+  readonly unsettled?: number
   /** Rows measured by a search without tuning: what it costs. */
   readonly measured: number
   /** Bytes of what is read to guess the distance of a row. */

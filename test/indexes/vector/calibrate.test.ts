@@ -1,6 +1,6 @@
 /** How hard a segment has to look is found out by searches as they will be. */
 import { expect, test } from 'vitest'
-import { type Propose, type Trial, tune } from '../../../src/indexes/vector/calibrate.js'
+import { factsOf, type Propose, type Trial, tune } from '../../../src/indexes/vector/calibrate.js'
 import { blursFrom, enoughWork } from '../../../src/indexes/vector/saturation.js'
 import { type Question, Truth, truthDepth } from '../../../src/indexes/vector/truth.js'
 import { Pacer } from '../../../src/primitives/pacer.js'
@@ -56,7 +56,20 @@ test('where no trial finds enough, the one that finds most is taken', async () =
     measured: 7,
     ended: 'limited',
   })
-  const { recalls, measured } = (await tune(await line(), trials(1), none)).all
+  const found = await tune(await line(), trials(1), none)
+  const { recalls, measured } = found.all
   expect(recalls).toEqual({ rows: 0.2, between: null, excluded: null })
   expect(measured).toBe(7)
+  expect(factsOf(found)).toMatchObject({ poor: { all: 1, filtered: null }, unsettled: 0 })
+})
+
+test('searches that do not settle find all, and are counted for what they cost', async () => {
+  const never: Propose = async () => ({
+    ordinals: Uint32Array.of(3, 4),
+    partitions: 1,
+    measured: 7,
+    ended: 'unsettled',
+  })
+  const found = await tune(await line(), trials(1), never)
+  expect(factsOf(found)).toMatchObject({ recall: 1, poor: { all: 0 }, unsettled: 1, measured: 7 })
 })
