@@ -81,7 +81,7 @@ rmSync('dist/lib', { recursive: true, force: true })
 for (const input of [entries, threads]) {
   const bundle = await rolldown({
     input,
-    external: [/^node:/, 'apache-arrow', 'csv-parse', 'jose', 'p-queue', 're2js'],
+    external: [/^node:/, 'apache-arrow', 'csv-parse', 'fzstd', 'jose', 'p-queue', 're2js'],
     platform: 'node',
     preserveEntrySignatures: 'allow-extension',
     logLevel: 'warn',

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { concatChunks } from '../../src/arrow/encode-ipc.js'
 import { invalidInput, quote, type SheafError } from '../../src/errors.js'
 import { readJson } from '../../src/protocol/json.js'
+import { type ContentCoding, codingIn, decoded } from './content-coding.js'
 import { firstWithin } from './events.js'
 import type { Limits } from './limits.js'
 
@@ -33,7 +34,7 @@ export class RequestBody {
     this.#sendOn = sendOn
   }
 
-  /** Bytes read so far. */
+  /** Bytes read so far, as they were sent. */
   get bytes(): number {
     return this.#bytes
   }
@@ -44,12 +45,15 @@ export class RequestBody {
   }
 
   /**
-   * The body, chunk by chunk. Throws code 13: with status 413 above the limit, 415 for an encoding, 408 for a client that
-   * pauses too long; and where the connection ends before the body does, so that part of an upload is never taken for the
+   * The body, chunk by chunk; gzip and zstd are decoded. Throws code 13: with status 413 above the limit, coded or decoded, 415 for
+   * another coding, 408 for a client that pauses too long; and where the connection ends before the body does, so that part of an upload is never taken for the
    * whole. Waiting for bytes ends with `signal.reason`.
    */
-  chunks(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
-    return this.#read(this.#limits.bodyBytes, signal)
+  async *chunks(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+    const limit = this.#limits.bodyBytes
+    const coding = this.#begin(limit)
+    const sent = this.#rest(limit, signal)
+    yield* coding === undefined ? sent : decoded(sent, coding, limit)
   }
 
   /**
@@ -62,13 +66,19 @@ export class RequestBody {
   ): Promise<unknown> {
     const limit = Math.min(this.#limits.bodyBytes, maxJsonBytes, maxBytes)
     const until = performance.now() + withinMs
-    this.#begin(limit)
-    // Most bodies come with the head, and are given away right after it: nothing else is waited for then.
-    await null
-    const first = this.#take(limit)
-    const chunks = first === null ? [] : [first]
-    if (!this.arrived || this.#message.destroyed)
-      for await (const chunk of this.#rest(limit, signal, until)) chunks.push(chunk)
+    const coding = this.#begin(limit)
+    const chunks: Uint8Array[] = []
+    if (coding === undefined) {
+      // Most bodies come with the head, and are given away right after it: nothing else is waited for then.
+      await null
+      const first = this.#take(limit)
+      if (first !== null) chunks.push(first)
+      if (!this.arrived || this.#message.destroyed)
+        for await (const chunk of this.#rest(limit, signal, until)) chunks.push(chunk)
+    } else {
+      const sent = this.#rest(limit, signal, until)
+      for await (const chunk of decoded(sent, coding, limit)) chunks.push(chunk)
+    }
     if (chunks.length === 0) return undefined
     const type = this.#message.headers['content-type']
     if (type === undefined || !/^application\/([\w.+-]+\+)?json *(;|$)/i.test(type)) {
@@ -79,16 +89,13 @@ export class RequestBody {
     return readJson(concatChunks(chunks), limit, mostMembers)
   }
 
-  async *#read(maxBytes: number, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
-    this.#begin(maxBytes)
-    yield* this.#rest(maxBytes, signal)
-  }
-
-  #begin(maxBytes: number): void {
+  /** How the body is coded. */
+  #begin(maxBytes: number): ContentCoding | undefined {
     const { headers } = this.#message
-    checkEncoding(headers['content-encoding'])
+    const coding = codingIn(headers['content-encoding'])
     if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
     this.#sendOn?.()
+    return coding
   }
 
   /** What is here, if anything is. */
@@ -137,15 +144,6 @@ export class RequestBody {
 export interface JsonBounds {
   readonly maxBytes?: number | undefined
   readonly withinMs?: number | undefined
-}
-
-/** A body that unpacks to more than it is could not be told from one that fits; Arrow bodies are compressed within. */
-function checkEncoding(encoding: string | undefined): void {
-  if (encoding === undefined || /^\s*(identity)?\s*$/i.test(encoding)) return
-  throw invalidInput(`the body has the content encoding ${quote(encoding)}`, {
-    status: 415,
-    hint: 'send it as it is',
-  })
 }
 
 function tooLarge(maxBytes: number): SheafError {

@@ -14,6 +14,7 @@ import { type OperationEntry, type OperationName, operations } from '../../src/p
 import { readRequest } from '../../src/protocol/wire.js'
 import { type Call, carryOut } from '../calls.js'
 import { UploadMemory } from '../upload-memory.js'
+import { wantedOf } from './accept.js'
 import type { Leave } from './admission.js'
 import type { RequestBody } from './body.js'
 import {
@@ -166,6 +167,8 @@ export class Handling {
     if (isStranger) admit(particulars.principal?.name)
     this.#gate.allowDatabase(particulars.principal, particulars.database ?? this.#defaultDatabase)
 
+    // Before the call: an answer that the client cannot read helps nobody, and a write would be done all the same.
+    const wanted = wantedOf(request, entry)
     const { context, table } = caller
     const skips = entry.unknownNames === 'skipped' && mayBeNewer(request.headers['user-agent'])
     const skipped: string[] | undefined = skips ? [] : undefined
@@ -192,7 +195,7 @@ export class Handling {
     const result = await this.#use(particulars.database, replied, served =>
       asks === undefined ? carryOut(served.operations, call) : this.#carryOutAllowed(served, call, asks),
     ).finally(() => memory?.close())
-    return successReply(name, result, target.dialect, request.headers.accept)
+    return successReply(name, result, target.dialect, wanted, ended)
   }
 
   get #defaultDatabase(): string | undefined {

@@ -1,8 +1,9 @@
 /** The operations as an OpenAPI document: the table of operations in other words. */
 import { type OperationEntry, operationNames, operations, type Route } from '../../src/protocol/operations.js'
 import type { Field, ObjectShape } from '../../src/protocol/shape.js'
+import { arrowFile, arrowStream } from './accept.js'
 import { type JsonSchema, JsonSchemas, referenceTo } from './json-schema.js'
-import { arrowFile, arrowStream, tableVersion } from './reply.js'
+import { tableVersion } from './reply.js'
 
 type Json = Readonly<Record<string, unknown>>
 

@@ -1,14 +1,19 @@
 /** Replies: decided as data, then sent. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { compressorOf } from '../../src/arrow/compress.js'
 import { concatChunks } from '../../src/arrow/encode-ipc.js'
+import { recodeIpcFile } from '../../src/arrow/recode-ipc.js'
 import type { SheafError } from '../../src/errors.js'
+import { Pacer } from '../../src/primitives/pacer.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 import { errorBody } from '../../src/protocol/errors-wire.js'
 import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
 import { writeReply } from '../../src/protocol/wire.js'
 import { lengthOf } from '../bytes.js'
+import { arrowFile, arrowStream, jsonText, type Wanted } from './accept.js'
 import { streamOfFile } from './arrow-stream.js'
 import type { RequestBody } from './body.js'
+import { encoded } from './content-coding.js'
 import { bodyIn, type Dialect, errorIn } from './dialect.js'
 import { first, longestTimerMs } from './events.js'
 
@@ -17,9 +22,6 @@ export const serverVersion = ['phalanx-version', '0.3.0'] as const
 
 /** Header field with the version of the table that a query read. */
 export const tableVersion = 'x-lancedb-version'
-
-export const arrowFile = 'application/vnd.apache.arrow.file'
-export const arrowStream = 'application/vnd.apache.arrow.stream'
 
 /** Seconds after which a client may ask again, where the error is one of load. */
 const retryAfterSeconds = '1'
@@ -39,38 +41,54 @@ export interface HttpReply {
 export function jsonReply(status: number, body: unknown, headers: HeaderFields = []): HttpReply {
   return {
     status,
-    headers: ['content-type', 'application/json', ...headers],
+    headers: ['content-type', jsonText, ...headers],
     body: JSON.stringify(body),
   }
 }
 
-/** The reply of an operation that succeeded. `accept`: the header field of the request. */
+/** The reply of an operation that succeeded. `signal`: ends the compression of rows. */
 export function successReply(
   name: OperationName,
   result: unknown,
   dialect: Dialect,
-  accept: string | undefined,
+  wanted: Wanted,
+  signal: AbortSignal | undefined,
 ): HttpReply {
   const entry: OperationEntry = operations[name]
   switch (entry.reply) {
     case 'empty':
       return { status: entry.status, headers: [], body: '' }
     case 'arrow':
-      return arrowReply(entry.status, result as ArrowReply, accept)
+      return coded(arrowReply(entry.status, result as ArrowReply, wanted, signal), wanted)
     default:
-      return jsonReply(entry.status, bodyIn(dialect, name, writeReply(entry, result)))
+      return coded(jsonReply(entry.status, bodyIn(dialect, name, writeReply(entry, result))), wanted)
   }
 }
 
-function arrowReply(status: number, { version, chunks, rest }: ArrowReply, accept = ''): HttpReply {
-  const asStream = accept.includes(arrowStream) && !accept.includes(arrowFile)
-  const pieces = asStream ? streamOfFile({ chunks, rest }) : { chunks, rest }
-  return {
-    status,
-    headers: ['content-type', asStream ? arrowStream : arrowFile, tableVersion, String(version)],
-    body: pieces.chunks,
-    rest: pieces.rest,
+/** A shorter body is sent as it is: to code it costs more than to send it. */
+const codedBytes = 1024
+
+function coded(reply: HttpReply, { coding }: Wanted): HttpReply {
+  if (coding === undefined || (reply.rest === undefined && lengthIn(reply.body) < codedBytes)) return reply
+  const headers = [...reply.headers, 'content-encoding', coding, 'vary', 'accept-encoding']
+  return { ...reply, headers, body: [], rest: encoded(bodyOf(reply), coding) }
+}
+
+function arrowReply(
+  status: number,
+  { version, chunks, rest }: ArrowReply,
+  { form, codec }: Wanted,
+  signal: AbortSignal | undefined,
+): HttpReply {
+  const type = form === 'stream' ? arrowStream : arrowFile
+  const headers = ['content-type', type, tableVersion, String(version)]
+  if (codec !== undefined) {
+    const compress = compressorOf(codec, new Pacer(signal))
+    const file = bodyOf({ status, headers, body: chunks, rest })
+    return { status, headers, body: [], rest: recodeIpcFile(file, { codec, compress, form }) }
   }
+  const pieces = form === 'stream' ? streamOfFile({ chunks, rest }) : { chunks, rest }
+  return { status, headers, body: pieces.chunks, rest: pieces.rest }
 }
 
 /** `instance`: path of the request. */

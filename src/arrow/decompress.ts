@@ -1,14 +1,10 @@
 /** Compressed buffers of IPC bodies (columnar format, "Compression"): an int64 length, then a frame. */
-import zlib from 'node:zlib'
-import { invalidInput, unsupported } from '../errors.js'
+import { invalidInput } from '../errors.js'
 import type { Budget } from './budget.js'
 import type { BodyHeader, Codec } from './ipc-message.js'
 import { decodeLz4Frame } from './lz4.js'
 import type { Steps } from './steps.js'
-
-interface Zstd {
-  zstdDecompressSync?(bytes: Uint8Array, options: { maxOutputLength: number }): Uint8Array
-}
+import { decodeZstdFrame } from './zstd.js'
 
 /** Bytes that the compressed buffers of a body say they hold. */
 export function announcedBytes({ codec, buffers }: BodyHeader, body: Uint8Array): number {
@@ -26,8 +22,7 @@ export function announcedBytes({ codec, buffers }: BodyHeader, body: Uint8Array)
 /**
  * The plain bytes of one buffer; a view where it was stored as it is. `at` is where it begins, `path` the
  * column it belongs to.
- * @throws invalidInput for broken frames, code 13 status 413 past the budget, unsupported for ZSTD on a Node
- *   without it.
+ * @throws invalidInput for broken frames, code 13 status 413 past the budget.
  */
 export function* decompress(
   buffer: Uint8Array,
@@ -48,26 +43,5 @@ export function* decompress(
   if (length === 0n) return frame.subarray(0, 0)
   budget.charge(Number(length), path)
   if (codec === 'lz4') return yield* decodeLz4Frame(frame, Number(length), at + 8)
-  return decodeZstd(frame, Number(length), at + 8)
-}
-
-function decodeZstd(frame: Uint8Array, length: number, at: number): Uint8Array {
-  const { zstdDecompressSync } = zlib as Zstd
-  if (zstdDecompressSync === undefined) {
-    throw unsupported('the arrow body is compressed with ZSTD, which this Node cannot decode', {
-      hint: 'use Node >= 22.15, or send LZ4_FRAME or uncompressed bodies',
-    })
-  }
-  let plain: Uint8Array
-  try {
-    plain = zstdDecompressSync(frame, { maxOutputLength: length })
-  } catch (cause) {
-    throw invalidInput(`broken zstd frame (byte ${at})`, { cause })
-  }
-  if (plain.length !== length) {
-    throw invalidInput(
-      `broken zstd frame: holds ${plain.length} bytes, ${length} were announced (byte ${at})`,
-    )
-  }
-  return plain
+  return yield* decodeZstdFrame(frame, Number(length), at + 8)
 }

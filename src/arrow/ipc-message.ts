@@ -205,20 +205,29 @@ function partOf(schema: Schema): Part {
   return part
 }
 
+/** What is said of a body where it is written. */
+export interface WrittenBody extends Pick<BodyHeader, 'length' | 'nodes' | 'buffers'> {
+  /** How each buffer is compressed; absent: none is. */
+  readonly codec?: Codec | undefined
+  /** Metadata of the message alone. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined
+}
+
 /** What goes before the body of a record batch, or of a dictionary batch when `dictionaryId` is given. */
 export function encodeBodyMessage(
-  body: { readonly length: number; readonly nodes: readonly number[]; readonly buffers: readonly number[] },
+  { length, nodes, buffers, codec, metadata }: WrittenBody,
   bodyBytes: number,
   dictionaryId: number | null,
   position: number,
   alignment: number,
 ): Uint8Array {
-  const batch = table([int64(body.length), int64s(body.nodes, 2), int64s(body.buffers, 2)])
+  const compression = codec === undefined ? [] : [table([int8(codec === 'lz4' ? 0 : 1), int8(0)])]
+  const batch = table([int64(length), int64s(nodes, 2), int64s(buffers, 2), ...compression])
   if (dictionaryId === null) {
-    return encapsulate(message(Header.RecordBatch, batch, bodyBytes), position, alignment)
+    return encapsulate(message(Header.RecordBatch, batch, bodyBytes, metadata), position, alignment)
   }
   const dictionary = table([int64(dictionaryId), batch])
-  return encapsulate(message(Header.DictionaryBatch, dictionary, bodyBytes), position, alignment)
+  return encapsulate(message(Header.DictionaryBatch, dictionary, bodyBytes, metadata), position, alignment)
 }
 
 /** The bytes that end a stream. */
@@ -256,8 +265,14 @@ function encodeBlocks(blocks: readonly Block[]): Part {
   )
 }
 
-function message(kind: number, header: Part, bodyBytes: number): Part {
-  return table([int16(metadataVersion.v5), int8(kind), header, int64(bodyBytes)])
+function message(
+  kind: number,
+  header: Part,
+  bodyBytes: number,
+  metadata?: Readonly<Record<string, string>>,
+): Part {
+  const own = metadata === undefined ? [] : [encodeMetadata(metadata)]
+  return table([int16(metadataVersion.v5), int8(kind), header, int64(bodyBytes), ...own])
 }
 
 /** Prefix and metadata, padded so that the body after it begins on a multiple of `alignment`. */

@@ -3,7 +3,7 @@ import { assert } from '../errors.js'
 import type { Batch, Column } from './column.js'
 import { DictionaryMerger } from './concat.js'
 import { type FlatColumns, partsBytes } from './flatten.js'
-import { type Block, encodeBodyMessage } from './ipc-message.js'
+import { type Block, encodeBodyMessage, type WrittenBody } from './ipc-message.js'
 import type { Schema } from './types.js'
 import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
 
@@ -36,8 +36,13 @@ export class IpcWriter {
     this.position += chunk.length
   }
 
-  /** A record batch, or a dictionary batch when an id is given: metadata, then every buffer aligned. */
-  body(length: number, flat: FlatColumns, dictionaryId: number | null): Block {
+  /** A record batch, or a dictionary batch when an id is given: metadata, then every buffer aligned. `said`: what else the metadata says. */
+  body(
+    length: number,
+    flat: FlatColumns,
+    dictionaryId: number | null,
+    said: Pick<WrittenBody, 'codec' | 'metadata'> = {},
+  ): Block {
     const offset = this.position
     const buffers: number[] = []
     let bodyBytes = 0
@@ -47,7 +52,7 @@ export class IpcWriter {
       bodyBytes = alignUp(bodyBytes + bytes, this.#alignment)
     }
     const message = encodeBodyMessage(
-      { length, nodes: flat.nodes, buffers },
+      { length, nodes: flat.nodes, buffers, ...said },
       bodyBytes,
       dictionaryId,
       offset,

@@ -331,10 +331,10 @@ test('connections above the limit are closed unanswered, and counted', async () 
 })
 
 describe('bodies', () => {
-  test('a content encoding is 415', async () => {
+  test('a content coding that is not known is 415', async () => {
     const url = await start(echo().operations)
     for (const path of ['/v1/table/t/insert', '/v1/table/t/describe']) {
-      for (const encoding of ['gzip', 'br', 'identity, gzip']) {
+      for (const encoding of ['deflate', 'br', 'identity, gzip']) {
         const reply = await ask(url, { path, headers: { 'content-encoding': encoding }, body: 'x' })
         expectRefusal(reply, 415, ErrorCode.InvalidInput)
       }

@@ -1,0 +1,119 @@
+/** Rewrites an Arrow IPC file as it passes by: the same rows in the same messages, with compressed buffers. */
+import { assert } from '../errors.js'
+import { type Compress, compressBuffers } from './compress.js'
+import { concatChunks, fileHead } from './encode-ipc.js'
+import type { Parts } from './flatten.js'
+import {
+  type Block,
+  type BodyHeader,
+  type Codec,
+  decodeMessage,
+  decodePrefix,
+  encodeFooter,
+  encodeSchemaMessage,
+  endOfStream,
+  prefixBytes,
+} from './ipc-message.js'
+import { IpcWriter, tightAlignment } from './ipc-writer.js'
+import type { Schema } from './types.js'
+
+const headBytes = 8
+
+export interface Recoding {
+  readonly codec: Codec
+  readonly compress: Compress
+  /** What the answer is: the stream inside a file, or a file. */
+  readonly form: 'file' | 'stream'
+}
+
+/** The bytes of a file that Sheaf wrote, cut anywhere, with buffers compressed; one message is held at a time. */
+export async function* recodeIpcFile(
+  file: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  { codec, compress, form }: Recoding,
+): AsyncGenerator<Uint8Array> {
+  const source = new ByteSource(file)
+  try {
+    await source.take(headBytes)
+    const writer = new IpcWriter(tightAlignment)
+    if (form === 'file') writer.push(fileHead())
+    const dictionaries: Block[] = []
+    const batches: Block[] = []
+    let schema: Schema | null = null
+    for (;;) {
+      const at = source.position
+      const metadataBytes = decodePrefix(concatChunks(await source.take(prefixBytes)), 0, at)
+      if (metadataBytes === 0) break
+      const metadata = concatChunks(await source.take(metadataBytes))
+      const message = decodeMessage(metadata, at + prefixBytes)
+      if (message.kind === 'schema') {
+        schema = message.decoded.schema
+        writer.push(encodeSchemaMessage(schema, writer.position, tightAlignment))
+      } else {
+        const buffers = await readBuffers(source, message.header, message.bodyBytes)
+        const flat = { nodes: [...message.header.nodes], buffers }
+        const id = message.kind === 'dictionary' ? message.id : null
+        const packed = await compressBuffers(flat, compress)
+        const block = writer.body(message.header.length, packed, id, { codec })
+        ;(id === null ? batches : dictionaries).push(block)
+      }
+      yield* writer.takeChunks()
+    }
+    writer.push(endOfStream())
+    if (form === 'file') {
+      assert(schema !== null, 'a file begins with its schema')
+      writer.push(encodeFooter(schema, dictionaries, batches))
+    }
+    yield* writer.takeChunks()
+  } finally {
+    await source.close()
+  }
+}
+
+async function readBuffers(source: ByteSource, { buffers }: BodyHeader, bodyBytes: number): Promise<Parts[]> {
+  const out: Parts[] = []
+  let at = 0
+  for (let i = 0; i < buffers.length; i += 2) {
+    const [offset, length] = [buffers[i]!, buffers[i + 1]!]
+    assert(offset >= at, 'the buffers of a body follow each other')
+    await source.take(offset - at)
+    out.push(await source.take(length))
+    at = offset + length
+  }
+  await source.take(bodyBytes - at)
+  return out
+}
+
+/** Bytes in chunks, taken by length. */
+class ByteSource {
+  readonly #chunks: AsyncIterator<Uint8Array> | Iterator<Uint8Array>
+  #left: Uint8Array = new Uint8Array(0)
+  position = 0
+
+  constructor(chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>) {
+    this.#chunks = Symbol.asyncIterator in chunks ? chunks[Symbol.asyncIterator]() : chunks[Symbol.iterator]()
+  }
+
+  /** Views of the next bytes, in parts. */
+  async take(bytes: number): Promise<Uint8Array[]> {
+    const parts: Uint8Array[] = []
+    let missing = bytes
+    while (missing > 0) {
+      if (this.#left.length === 0) {
+        const { done, value } = await this.#chunks.next()
+        assert(done !== true, 'a file ends with its footer')
+        this.#left = value
+        continue
+      }
+      const part = this.#left.subarray(0, missing)
+      this.#left = this.#left.subarray(part.length)
+      missing -= part.length
+      parts.push(part)
+    }
+    this.position += bytes
+    return parts
+  }
+
+  async close(): Promise<void> {
+    await this.#chunks.return?.()
+  }
+}
