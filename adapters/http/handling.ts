@@ -16,6 +16,7 @@ import { type Call, carryOut } from '../calls.js'
 import { UploadMemory } from '../upload-memory.js'
 import { wantedOf } from './accept.js'
 import type { Leave } from './admission.js'
+import { blobReply, readRange } from './blob-reply.js'
 import type { RequestBody } from './body.js'
 import {
   type Caller,
@@ -168,12 +169,15 @@ export class Handling {
     this.#gate.allowDatabase(particulars.principal, particulars.database ?? this.#defaultDatabase)
 
     // Before the call: an answer that the client cannot read helps nobody, and a write would be done all the same.
-    const wanted = wantedOf(request, entry)
+    const isBlob = segments.row_id !== undefined
+    const wanted = isBlob ? undefined : wantedOf(request, entry)
     const { context, table } = caller
     const skips = entry.unknownNames === 'skipped' && mayBeNewer(request.headers['user-agent'])
     const skipped: string[] | undefined = skips ? [] : undefined
     particulars.skipped = skipped
     const fields = readRequest(entry, { segments, query, body }, skipped)
+    const range = isBlob ? readRange(request.headers.range) : undefined
+    Object.assign(fields, range)
     if (identity !== undefined) fields.identity = identity
     if (context !== undefined) fields.context = context
     const memory = takesUpload ? this.#uploads.account() : undefined
@@ -185,7 +189,7 @@ export class Handling {
       dialect: target.dialect,
       signal: ended,
       maxMessageBytes: this.#limits.messageBytes,
-      streamAfter: request.httpVersion !== '1.0' ? gatheredBytes : undefined,
+      streamAfter: request.httpVersion !== '1.0' && !isBlob ? gatheredBytes : undefined,
       skipped,
       memory,
     }
@@ -195,6 +199,11 @@ export class Handling {
     const result = await this.#use(particulars.database, replied, served =>
       asks === undefined ? carryOut(served.operations, call) : this.#carryOutAllowed(served, call, asks),
     ).finally(() => memory?.close())
+    if (wanted === undefined) {
+      const refused = (error: SheafError, headers: readonly string[]) =>
+        errorReply(error, target.path, target.dialect, name, headers)
+      return blobReply(result as ArrowReply, range, refused)
+    }
     return successReply(name, result, target.dialect, wanted, ended)
   }
 

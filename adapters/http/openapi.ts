@@ -47,6 +47,10 @@ function describeAll(): Json {
       }
       paths[path] = { ...paths[path], [method.toLowerCase()]: described }
     })
+    if (entry.bytesRoute !== undefined) {
+      const [method, path] = entry.bytesRoute.split(' ') as [string, string]
+      paths[path] = { [method.toLowerCase()]: bytesOperation(name, entry, entry.bytesRoute, schemas) }
+    }
   }
   return {
     openapi: '3.1.1',
@@ -65,6 +69,30 @@ function describeAll(): Json {
         bearer: { type: 'http', scheme: 'bearer' },
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
       },
+    },
+  }
+}
+
+function bytesOperation(name: string, entry: OperationEntry, route: Route, schemas: JsonSchemas): Json {
+  const inPath = (name: string, description: string) => {
+    return { name, in: 'path', required: true, description, schema: text }
+  }
+  const bytes = { content: { 'application/octet-stream': {} } }
+  return {
+    operationId: `${name}Bytes`,
+    summary: 'Returns the bytes of one blob, or the range of them that `Range` names.',
+    tags: ['lancedb'],
+    parameters: [
+      ...parameters(entry, route, schemas),
+      inPath('column', 'Blob column; of a field inside a struct its path.'),
+      inPath('row_id', 'Row id, as `_rowid` has it.'),
+    ],
+    responses: {
+      200: { description: 'The whole blob.', ...bytes },
+      204: { description: 'The blob is null.' },
+      206: { description: 'The range. `Content-Range` has the size of the whole.', ...bytes },
+      416: { description: 'The blob has no byte in the range. `Content-Range` has its size.' },
+      default: { $ref: '#/components/responses/Error' },
     },
   }
 }

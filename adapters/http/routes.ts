@@ -54,8 +54,9 @@ function isPlaceholder(segment: string): boolean {
 }
 
 const templates = [
-  ...(Object.entries(operations) as [OperationName, OperationEntry][]).flatMap(([name, { routes }]) =>
-    routes.map(route => templateOf(route, name)),
+  ...(Object.entries(operations) as [OperationName, OperationEntry][]).flatMap(
+    ([name, { routes, bytesRoute }]) =>
+      [...routes, ...(bytesRoute === undefined ? [] : [bytesRoute])].map(route => templateOf(route, name)),
   ),
   ...unservedRoutes.map(route => templateOf(route, null)),
 ]

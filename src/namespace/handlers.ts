@@ -10,6 +10,7 @@ import {
   type Operations,
 } from '../protocol/calls.js'
 import { type OperationName, operationNames, operations } from '../protocol/operations.js'
+import { fetchTableBlobs } from './blobs.js'
 import { AlreadyCommitted, checkKey, type Engine } from './engine.js'
 import { describeTableIndexStats, listTableIndices } from './index-records.js'
 import { getTableLsmStats, getTableLsmWriteSpec, prewarmTable, prewarmTableIndex } from './lance.js'
@@ -116,6 +117,7 @@ const handlers: Handlers<Engine> = {
   cancelJob: written('cancelJob'),
   prewarmTableIndex,
   prewarmTable,
+  fetchTableBlobs,
   getTableLsmWriteSpec,
   getTableLsmStats,
 }

@@ -1,5 +1,7 @@
 /** Handlers of the query operations. */
 
+import { describedBatch, describedSchema } from '../arrow/blob.js'
+import type { Batch } from '../arrow/column.js'
 import { openBuilds } from '../catalog/index-builds.js'
 import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import { type CatalogState, latestOf } from '../catalog/state.js'
@@ -8,12 +10,12 @@ import { later } from '../later.js'
 import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { countRows } from '../manifest/layout.js'
 import { Pacer } from '../primitives/pacer.js'
-import { type Soon, whenThere } from '../primitives/soon.js'
+import { type Flow, type Soon, whenThere } from '../primitives/soon.js'
 import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'
 import { binding, hasExpressions } from '../query/binding.js'
 import { countMatching } from '../query/count.js'
 import { narrowedToEnds } from '../query/ends.js'
-import { beginScan, executePlan } from '../query/execute.js'
+import { beginScan, executePlan, type Scan } from '../query/execute.js'
 import type { Plan } from '../query/plan.js'
 import { settleQuery } from '../query/settle.js'
 import type { TextIndex } from '../query/settle-text.js'
@@ -33,11 +35,28 @@ export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request,
   const { reader, version, other } = opened
   const pacer = new Pacer(options.signal)
   const plan = await settled(engine, request, opened, pacer)
-  const { streamAfter } = options
+  const { streamAfter, dialect } = options
   const scan = streamAfter === undefined ? null : beginScan(plan, reader, other, pacer, engine.clock)
-  if (scan !== null) return answered(version, scan, streamAfter!)
+  if (scan !== null)
+    return answered(version, dialect === 'lance' ? withDescriptors(scan) : scan, streamAfter!)
   const { schema, batches } = await executePlan(plan, reader, other, pacer, engine.clock)
-  return new ReadRows(version, schema, batches)
+  if (dialect !== 'lance') return new ReadRows(version, schema, batches)
+  const described = describedSchema(schema)
+  return new ReadRows(
+    version,
+    described,
+    batches.map(batch => (described === schema ? batch : describedBatch(batch, described))),
+  )
+}
+
+/** Clients of LanceDB read blobs as descriptors, and fetch the bytes of those they want (`fetchTableBlobs`). */
+function withDescriptors({ schema, batches }: Scan): Scan {
+  const described = describedSchema(schema)
+  if (described === schema) return { schema, batches }
+  function* all(): Flow<Batch> {
+    for (const batch of batches) yield batch instanceof Promise ? batch : describedBatch(batch, described)
+  }
+  return { schema: described, batches: all() }
 }
 
 export const explainTableQueryPlan: Handler<Engine, 'explainTableQueryPlan'> = async (

@@ -2,6 +2,7 @@
  * Every operation of the service, one entry each. Routes, validation, proxies, the table of operations and the OpenAPI
  * document are derived from this table; nothing else lists operations.
  */
+import { fetchBlobsRequest } from './blob-shapes.js'
 import {
   createIndexReply,
   createIndexRequest,
@@ -122,6 +123,8 @@ export interface OperationEntry {
   readonly target: 'namespace' | 'table' | 'transaction' | 'none'
   /** The first is the one clients should use. */
   readonly routes: readonly [Route, ...Route[]]
+  /** A GET route that answers with the bytes of one blob, or a range of them: `{column}` and `{row_id}` say which. */
+  readonly bytesRoute?: Route
   /** Request fields that travel as query parameters; where there is a JSON body too, the body wins. */
   readonly query: readonly string[]
   /** What travels as request body. `none`: nothing needs to, but a JSON body is read where one comes. */
@@ -655,6 +658,17 @@ export const operations = {
     routes: ['POST /v1/table/{id}/page_cache/prewarm'],
     request: prewarmRequest,
     reply: 'empty',
+    response: null,
+  },
+  fetchTableBlobs: {
+    ...lancedbReads,
+    unknownNames: 'refused',
+    doc: 'Returns the bytes of blobs by row id, with the size of each.',
+    routes: ['POST /v1/table/{id}/fetch_blobs'],
+    bytesRoute: 'GET /v1/table/{id}/blob/{column}/{row_id}/bytes',
+    query: ['version', 'branch'],
+    request: fetchBlobsRequest,
+    reply: 'arrow',
     response: null,
   },
   getTableLsmWriteSpec: {

@@ -9,8 +9,6 @@ export const unservedRoutes: readonly Route[] = [
   'POST /v1/table/{id}/multipart_write/create',
   'POST /v1/table/{id}/multipart_write/complete',
   'POST /v1/table/{id}/multipart_write/abort',
-  'POST /v1/table/{id}/fetch_blobs',
-  'GET /v1/table/{id}/blob/{column}/{row_id}/bytes',
   'POST /v1/table/{id}/branches/diff',
   'POST /v1/table/{id}/branches/cherry_pick',
   'POST /v1/table/{id}/branches/merge',

@@ -48,6 +48,9 @@ export function readRequest(
   if (entry.target !== 'none') request.id = readId(entry, parts, request.id)
   const index = parts.segments.index_name
   if (index !== undefined) request.index_name = agreeOnIndex(decodeSegment(index), request.index_name)
+  const { column, row_id: rowId } = parts.segments
+  if (column !== undefined) request.column = decodeSegment(column)
+  if (rowId !== undefined) request.row_ids = [/^\d{1,20}$/.test(rowId) ? Number(rowId) : rowId]
   return request
 }
 

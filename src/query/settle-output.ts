@@ -280,12 +280,27 @@ function outputOf(name: string, value: BoundExpression, schema: Schema): OutputC
     expr.kind === 'column' && expr.path.length === 1
       ? schema.fields.find(known => known.name === expr.path[0])
       : undefined
-  if (field === undefined) return { field: { name, type, nullable: true }, value }
+  if (field === undefined) {
+    const metadata = expr.kind === 'column' ? metadataAt(expr.path, schema) : undefined
+    const inner = { name, type, nullable: true }
+    return { field: metadata === undefined ? inner : { ...inner, metadata }, value }
+  }
   const { nullable, metadata } = field
   return {
     field: metadata === undefined ? { name, type, nullable } : { name, type, nullable, metadata },
     value,
   }
+}
+
+/** Metadata of the field at a path. */
+function metadataAt(path: readonly string[], { fields }: Schema): Field['metadata'] {
+  let among = fields
+  let found: Field | undefined
+  for (const name of path) {
+    found = among.find(field => field.name === name)
+    among = found?.type.kind === 'struct' ? found.type.children : []
+  }
+  return found?.metadata
 }
 
 // ---- a row of the answer for every group

@@ -58,7 +58,13 @@ describe('a misspelt name is refused with its path, the nearest name and all nam
 test('what decides which rows, and what is written, is never skipped', () => {
   const refusing = operationNames.filter(name => operations[name].unknownNames === 'refused')
   const writing = operationNames.filter(name => operations[name].access === 'write')
-  const queries = ['countTableRows', 'queryTable', 'explainTableQueryPlan', 'analyzeTableQueryPlan']
+  const queries = [
+    'countTableRows',
+    'queryTable',
+    'explainTableQueryPlan',
+    'analyzeTableQueryPlan',
+    'fetchTableBlobs',
+  ]
   expect([...refusing].sort()).toEqual([...writing, ...queries].sort())
 })
 

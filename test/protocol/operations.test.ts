@@ -37,7 +37,7 @@ test('A-001 the twenty operations of the specification answer POST at their path
   for (const path of paths) expect(routes.map(([route]) => route)).toContain(path)
 })
 
-test('there are the 54 operations of the specification, and seven that clients of LanceDB ask for', () => {
+test('there are the 54 operations of the specification, and eight that clients of LanceDB ask for', () => {
   const lancedb = entries.filter(([, { origin }]) => origin === 'lancedb').map(([name]) => name)
   expect(lancedb).toEqual([
     'listJobs',
@@ -45,6 +45,7 @@ test('there are the 54 operations of the specification, and seven that clients o
     'cancelJob',
     'prewarmTableIndex',
     'prewarmTable',
+    'fetchTableBlobs',
     'getTableLsmWriteSpec',
     'getTableLsmStats',
   ])
@@ -52,7 +53,8 @@ test('there are the 54 operations of the specification, and seven that clients o
 })
 
 test('no route leads to two operations, and none to one and to nowhere', () => {
-  const all = [...routes.map(([route]) => route), ...unservedRoutes]
+  const bytesRoutes = entries.flatMap(([, { bytesRoute }]) => bytesRoute ?? [])
+  const all = [...routes.map(([route]) => route), ...bytesRoutes, ...unservedRoutes]
   expect(new Set(all).size).toBe(all.length)
 })
 

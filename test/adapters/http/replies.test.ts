@@ -12,6 +12,7 @@ import {
   operations,
 } from '../../../src/protocol/operations.js'
 import { jobEnd, viewRequest } from '../../suites/views.js'
+import { blobRows } from '../../support/blobs.js'
 import { ask, type RawReply } from '../../support/http.js'
 import { DocumentSchemas, pascalCase, specification } from '../../support/openapi.js'
 
@@ -128,6 +129,8 @@ test('every operation replies as both documents say', async () => {
   await call('table/n$t/page_cache/prewarm', { columns: ['x'] })
   await call('table/n$t/get_lsm_write_spec', {})
   await call('table/n$t/get_lsm_stats', {})
+  await call('table/blobs/create', blobRows([new Uint8Array(3)]))
+  await call('table/blobs/fetch_blobs', { column: 'image', row_ids: [0] })
   await call('jobs/list', {})
   await call('jobs/describe', { job_id: index.transaction_id })
   await call('jobs/cancel', { job_id: index.transaction_id })
