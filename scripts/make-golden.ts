@@ -1,6 +1,6 @@
 /**
  * Makes a golden root: a small directory of records the format has, and what it must read as. Run once, when the format has
- * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints test/golden/<name>`. Every later version must open it
+ * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints|adopted test/golden/<name>`. Every later version must open it
  * (test/golden.test.ts).
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -24,6 +24,7 @@ const makers = {
   edits: makeEdits,
   upkeep: makeUpkeep,
   checkpoints: makeCheckpoints,
+  adopted: makeAdopted,
 }
 const [, , what = '', folder] = process.argv
 if (folder === undefined || !(what in makers)) {
@@ -235,6 +236,56 @@ async function makeCatalog(ns: Namespace): Promise<void> {
   const next = { id: ['n', 'pointer'], version: 8, manifest_path: 's3://elsewhere/8' }
   // Not a call whose recorded reply names a location: that is a path of the machine this ran on.
   await operations.createTableVersion(next, { idempotencyKey: 'after' })
+}
+
+/** Versions that a Lance engine wrote without asking: recorded in order, with a gap, and in the place of a version of a batch. */
+async function makeAdopted(ns: Namespace): Promise<void> {
+  const { operations } = ns
+  await ns.createTable('a', [{ a: 1 }])
+  const adopted = await operations.declareTable({ id: ['adopted'] })
+  for (const version of [1, 2, 4])
+    putManifest(adopted.location, manifestName(version, 'V2'), `engine ${version}`)
+  await operations.describeTableVersion({ id: ['adopted'], version: 4 })
+
+  const raced = await operations.declareTable({ id: ['raced'] })
+  const name = manifestName(1, 'V2')
+  const staged = `${name}-00000000-0000-4000-8000-000000000001`
+  putManifest(raced.location, staged, 'catalog 1')
+  const store = await FileStore.open(root, { create: false, readOnly: false })
+  const other = await connect(root, {
+    store: engineAfterSlot(store, () => putManifest(raced.location, name, 'engine 1')),
+  })
+  const create_table_version = {
+    id: ['raced'],
+    version: 1,
+    manifest_path: `${raced.location}/_versions/${staged}`,
+  }
+  // The engine has the number: the call fails.
+  await other.operations.batchCommitTables({ operations: [{ create_table_version }] }).catch(() => {})
+  await other.close()
+}
+
+function putManifest(location: string, name: string, text: string): void {
+  mkdirSync(join(location, '_versions'), { recursive: true })
+  writeFileSync(join(location, '_versions', name), `stands for a manifest of ${text} LANC`)
+}
+
+/** `store`, with something done right after the next slot is written. */
+function engineAfterSlot(store: FileStore, act: () => void): FileStore {
+  let isDone = false
+  return new Proxy(store, {
+    get(target, name) {
+      const own = Reflect.get(target, name, target)
+      if (typeof own !== 'function') return own
+      if (name !== 'putIfAbsent') return own.bind(target)
+      return async (key: string, bytes: Uint8Array) => {
+        const outcome = await target.putIfAbsent(key, bytes)
+        if (key.startsWith('_log/') && !isDone) act()
+        isDone ||= key.startsWith('_log/')
+        return outcome
+      }
+    },
+  })
 }
 
 /** As upkeep does when the log is long enough. */

@@ -9,9 +9,9 @@ import { formatTransactionId } from '../commit/transaction-id.js'
 import { assert, quote, unsupported } from '../errors.js'
 import { type JobEndedOp, type JobOp, jobAfter } from '../jobs/job-op.js'
 import { type Change, fragmentsLeaving, movesFeature } from '../manifest/change.js'
-import { difference, lastOf, union } from '../manifest/runs.js'
+import { difference, hasNumber, intersection, lastOf, union } from '../manifest/runs.js'
 import { indexFeatures } from '../manifest/table-index.js'
-import type { RegisterOp, VersionOp } from '../manifest/version.js'
+import type { RegisterOp, TakenOp, VersionOp } from '../manifest/version.js'
 import { checkBirths } from './births.js'
 import { loadState, saveState } from './checkpoint.js'
 import { buildsAfterChange, buildsAfterJob } from './index-builds.js'
@@ -105,6 +105,8 @@ function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position):
       return applyCheckpoint(state, op, at)
     case 'version':
       return applyVersion(state, op)
+    case 'taken':
+      return applyTaken(state, op)
     case 'view':
       return applyView(state, op)
     case 'shows':
@@ -273,6 +275,12 @@ function applyVersion(state: CatalogState, { t, v, kind }: VersionOp): CatalogSt
   const head = tableAt(state, t)
   assert(isUnused(head, v), `version ${v} of table ${t} was used before`)
   return withHead(state, withVersion(head, kind, v))
+}
+
+function applyTaken(state: CatalogState, { t, v }: TakenOp): CatalogState {
+  const head = tableAt(state, t)
+  assert(head.kind === 'lance' && hasNumber(head.live, v), `table ${t} has no version ${v} of a Lance engine`)
+  return withHead(state, { ...head, mark: v, live: intersection(head.live, [[0, v]]) })
 }
 
 function applyView(state: CatalogState, { t, definition }: ViewOp): CatalogState {

@@ -3,7 +3,7 @@ import type { Json } from '../commit/machine.js'
 import type { JobOp } from '../jobs/job-op.js'
 import type { Change } from '../manifest/change.js'
 import type { Runs } from '../manifest/runs.js'
-import type { RegisterOp, VersionOp } from '../manifest/version.js'
+import type { RegisterOp, TakenOp, VersionOp } from '../manifest/version.js'
 
 export type Properties = Readonly<Record<string, string>>
 
@@ -163,4 +163,5 @@ export type CatalogOp =
   | TxnOp
   | JobOp
   | VersionOp
+  | TakenOp
   | Change

@@ -4,6 +4,7 @@ import type { NamingScheme } from '../protocol/manifest-name.js'
 import { findNamespace, idText, tableNamed } from './lookup.js'
 import type { CatalogOp, DeclareOp, DropOp, Properties, PropsOp, RenameOp } from './ops.js'
 import { type CatalogState, ownLocation, type TableHead } from './state.js'
+import { decideAdoption, type NewManifest } from './versions.js'
 
 /** Characters of names and values that the properties of one table may have together. */
 const propertiesMax = 65_536
@@ -29,7 +30,8 @@ export interface FoundVersions {
 
 /**
  * A table that was deregistered is back as it was; anything else is a new table with the versions that were found. `found` is
- * null where nobody looked, because the state knew the table; throws code 14 where it does not any more.
+ * null where nobody looked, because the state knew the table; throws code 14 where it does not any more. `since`: what a Lance engine wrote while the table
+ * was deregistered.
  * Throws code 5 when the name is taken, unless it is to be overwritten: then the table it names is dropped.
  */
 export function decideRegisterTable(
@@ -40,17 +42,19 @@ export function decideRegisterTable(
   mode: 'Create' | 'Overwrite',
   props: Properties,
   found: FoundVersions | null,
+  since: readonly NewManifest[] = [],
 ): readonly CatalogOp[] {
+  const registered = () => registration(state, id, uuid, location, props, found, since)
   const known = tableNamed(state, id)
   if (known !== undefined && mode === 'Overwrite') {
     if (known.location === location) return decideProps(known, props)
     const external = state.external.delete(known.location)
     if (!state.detached.has(location)) checkLocationIsFree({ ...state, external }, location)
-    return [{ op: 'drop', t: known.uuid }, ...registration(state, id, uuid, location, props, found)]
+    return [{ op: 'drop', t: known.uuid }, ...registered()]
   }
   checkNameIsFree(state, id)
   if (!state.detached.has(location)) checkLocationIsFree(state, location)
-  return registration(state, id, uuid, location, props, found)
+  return registered()
 }
 
 function registration(
@@ -60,10 +64,18 @@ function registration(
   location: string,
   props: Properties,
   found: FoundVersions | null,
+  since: readonly NewManifest[],
 ): readonly CatalogOp[] {
   const detached = state.detached.get(location)
   if (detached !== undefined) {
-    return [{ op: 'attach', t: detached.uuid, location, id, props: merged(detached, props) }]
+    const attach: CatalogOp = {
+      op: 'attach',
+      t: detached.uuid,
+      location,
+      id,
+      props: merged(detached, props),
+    }
+    return [attach, ...decideAdoption(detached, since)]
   }
   if (found === null) {
     const message = `the table at location ${quote(location)} was registered or dropped by another call meanwhile`

@@ -9,9 +9,9 @@ import {
   type Runs,
   union,
 } from '../manifest/runs.js'
-import type { ManifestFile, VersionOp } from '../manifest/version.js'
+import type { ManifestFile, TakenOp, VersionOp } from '../manifest/version.js'
 import { idText } from './lookup.js'
-import type { ExpireOp } from './ops.js'
+import type { ExpireOp, TagOp } from './ops.js'
 import { isUnused, type TableHead } from './state.js'
 
 /**
@@ -34,17 +34,56 @@ export function decideCreateVersion(
       { hint: 'a staging file is named <final name>.manifest-<uuid>' },
     )
   }
-  if (!isUnused(head, v)) {
-    const what = hasNumber(head.live, v)
-      ? 'exists already'
-      : 'was deleted or passed over: numbers only go up, and each is used once'
-    throw conflict(`version ${v} of ${table} ${what}`, head)
-  }
   const asKind = head.kind === 'declared' ? kind : head.kind
-  if (asKind === 'lance' && v !== head.mark + 1) {
-    throw conflict(`version ${v} of ${table} is not the next one, ${head.mark + 1}`, head)
-  }
+  if (asKind === 'lance') checkIsNext(head, v)
+  else checkUnused(head, v)
   return { op: 'version', t: head.uuid, v, kind: asKind, manifest }
+}
+
+/** Throws code 14 unless `v` is the next version of a lance table. */
+export function checkIsNext(head: TableHead, v: number): void {
+  checkUnused(head, v)
+  if (v === head.mark + 1) return
+  throw conflict(`version ${v} of table ${idText(head.id)} is not the next one, ${head.mark + 1}`, head)
+}
+
+function checkUnused(head: TableHead, v: number): void {
+  if (isUnused(head, v)) return
+  const what = hasNumber(head.live, v)
+    ? 'exists already'
+    : 'was deleted or passed over: numbers only go up, and each is used once'
+  throw conflict(`version ${v} of table ${idText(head.id)} ${what}`, head)
+}
+
+/** A version and its manifest. */
+export interface NewManifest {
+  readonly version: number
+  readonly manifest: Omit<ManifestFile, 'meta'>
+}
+
+/**
+ * Versions that a Lance engine wrote without asking, ascending. Those that were recorded meanwhile are left out; numbers between them that are missing
+ * count as deleted.
+ */
+export function decideAdoption(head: TableHead, found: readonly NewManifest[]): readonly VersionOp[] {
+  if (head.kind !== 'lance' && head.kind !== 'declared') return []
+  return found
+    .filter(({ version }) => version > head.mark)
+    .map(({ version: v, manifest }) => {
+      return { op: 'version', t: head.uuid, v, kind: 'lance', manifest: { ...manifest, meta: {} } }
+    })
+}
+
+/** A Lance engine has taken the final name of a version that the log gave to another manifest. Tags of what was made on top of that go. */
+export function decideTaken(
+  head: TableHead,
+  { version: v, manifest }: NewManifest,
+): readonly (TagOp | TakenOp)[] {
+  const tags = [...head.tags].filter(([, version]) => version > v)
+  return [
+    ...tags.map(([name]): TagOp => ({ op: 'tag', t: head.uuid, name, v: null })),
+    { op: 'taken', t: head.uuid, v, manifest: { ...manifest, meta: {} } },
+  ]
 }
 
 export interface Deletion {

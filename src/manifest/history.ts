@@ -3,7 +3,7 @@
  *
  * - Pages are made one by and by, so that there are never many.
  * - A record never changes, and stays as long as anybody may ask for it, so any snapshot of the catalog can be served from one
- *   history.
+ *   history. The one exception: a record of kind `taken` stands for those of its number and of all above that came before it.
  * - A page holds the records of a range of slots, sorted by (table, version); pages follow each other without a gap,
  *   from slot 1 to `sealed`. As it is first written it is a pure function of those slots: whoever writes it writes the same
  *   bytes, and one that is lost is made again from them.
@@ -125,7 +125,11 @@ export class History {
     const { slot: number } = slot.header
     assert(number === this.#noted + 1, `slot ${number} is noted after slot ${this.#noted}`)
     this.#noted = number
-    eachRecord(slot, (table, record) => addRecord(this.#tail, table, record))
+    eachRecord(slot, (table, record) => {
+      // A page of earlier slots that is being written holds the old map, with the records that are replaced here.
+      if (record.kind === 'taken') this.#tail = new Map(this.#tail)
+      addRecord(this.#tail, table, record)
+    })
   }
 
   /** The record of a version, or null when there never was one. */
@@ -176,7 +180,7 @@ export class History {
       end -= some.length
       await pacer.turn()
     }
-    return newestFirst.reverse().flat()
+    return standing(newestFirst.reverse().flat())
   }
 
   /**
@@ -381,9 +385,24 @@ function addRecord(tables: Map<string, Records>, table: string, record: VersionR
     tables.set(table, [record])
     return
   }
+  if (record.kind === 'taken') {
+    tables.set(table, [...records.slice(0, firstFrom(records, record.version)), record])
+    return
+  }
   const { version } = records.at(-1)!
   assert(record.version > version, `version ${record.version} of table ${table} follows version ${version}`)
   records.push(record)
+}
+
+/** Records of a table in the order of the log, without those that later ones stand for. */
+function standing(records: Records): Records {
+  if (records.every(({ version }, i) => i === 0 || version > records[i - 1]!.version)) return records
+  const left: Records = []
+  for (const record of records) {
+    while (left.length > 0 && left.at(-1)!.version >= record.version) left.pop()
+    left.push(record)
+  }
+  return left
 }
 
 /** The records of some tables up to slot `to`, tables in order, those without any left out. More may be noted while they are written. */

@@ -1,14 +1,16 @@
 /**
- * Manifests of tables whose rows a Lance engine keeps: it writes a manifest under a staging name and asks for the version;
- * the log says who got it; the manifest then gets its final name (Lance, "external manifest store").
+ * Manifests of tables whose rows a Lance engine keeps. An engine that asks the catalog writes a manifest under a staging name and asks for the
+ * version (Lance, "external manifest store"). An engine that does not ask writes the final name itself: by Lance's rules that is a commit as well.
  *
- * - A version in the log whose manifest has no final name yet is finalised by whoever is asked about it first, so what an
- *   answer names can be opened (STORAGE S6).
+ * - A single version gets its final name first, and then its slot. A batch has its slot first; a version of it without a final name is finalised by
+ *   whoever is asked about it first, so what an answer names can be opened.
  * - A final manifest is a copy, made durable before it is named, and never overwrites another.
+ * - Staged manifests and detached ones (`d<number>.manifest`) are no versions.
  * - Of a path that a client sends only the last segment counts: a manifest lies in its table's `_versions/` (S17).
  */
 import { corrupted, ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { crc32 } from '../primitives/checksum.js'
+import { Pacer } from '../primitives/pacer.js'
 import { manifestName, type NamingScheme, parseManifestName } from '../protocol/manifest-name.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { VersionRecord } from './version.js'
@@ -41,8 +43,17 @@ export interface FinalManifest {
   readonly path: string
   readonly scheme: NamingScheme
   readonly size: number
-  readonly crc: number
+  /** Absent of one that is too large to be read. */
+  readonly crc?: number
 }
+
+/** A final manifest, and the version that its name says. */
+export interface FoundManifest {
+  readonly version: number
+  readonly manifest: FinalManifest
+}
+
+const schemes: readonly NamingScheme[] = ['V2', 'V1']
 
 export class LanceManifests {
   readonly #store: BlobStore
@@ -94,33 +105,123 @@ export class LanceManifests {
     }
   }
 
+  /**
+   * Gives a staged manifest the final name of its version, before the log has the version. False: another manifest has that name. Takes no signal: a
+   * manifest that has its name is a commit.
+   */
+  async name({ path, staged, crc }: StagedManifest): Promise<boolean> {
+    const bytes = await this.#store.get(`${path}-${staged}`)
+    // Who sends a call twice may have been answered in between.
+    if (bytes !== null && crc32(bytes) !== crc)
+      throw invalidInput(`the manifest staged as ${staged} was changed`)
+    if (bytes !== null && (await this.#store.putIfAbsent(path, bytes)) === 'won') return true
+    const final = await this.#store.get(path)
+    return final !== null && crc32(final) === crc
+  }
+
+  /** Takes note that a version in the log has its final name: what that was copied from has done its service. */
+  async named(table: LanceTable, version: number, { path, staged }: StagedManifest): Promise<void> {
+    await this.#store.delete(`${path}-${staged}`)
+    this.#noteFinal(table, version)
+  }
+
+  /** Whether what `manifestPath` names is the manifest of a version, byte for byte. */
+  async isStagedAgain(
+    table: LanceTable,
+    { version, manifest }: VersionRecord,
+    manifestPath: string,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
+    const name = parseManifestName(manifestPath)
+    if (name?.staging == null || manifest === undefined) return false
+    if (manifest.staged === name.staging) return true
+    const staged = await this.#store.get(`${finalKey(table, version, name.scheme)}-${name.staging}`, signal)
+    const final = staged && (await this.#store.get(manifest.path, signal))
+    return staged !== null && final !== null && Buffer.compare(staged, final) === 0
+  }
+
   /** Whether a version, and so all before it, are known to have their final names. */
   isFinal(table: LanceTable, version: number): boolean {
     return (this.#finalised.get(table.uuid) ?? -1) >= version
   }
 
-  /** A manifest that has the final name of a version already, without anybody having asked here; or null. */
-  async final(
+  /** Whether there is a final manifest of a version, in whichever scheme. */
+  async has(table: LanceTable, version: number, signal?: AbortSignal): Promise<boolean> {
+    const infos = await Promise.all(
+      schemes.map(scheme => this.#store.stat(finalKey(table, version, scheme), signal)),
+    )
+    return infos.some(info => info !== null)
+  }
+
+  /** The final manifests of the versions right above `after`, up to the first that is missing, `limit` at most. */
+  async following(
     table: LanceTable,
-    version: number,
-    scheme: NamingScheme,
+    after: number,
+    limit: number,
     signal?: AbortSignal,
-  ): Promise<FinalManifest | null> {
-    const path = finalKey(table, version, scheme)
-    const info = await this.#store.stat(path, signal)
-    if (info === null) return null
-    const bytes = await this.#read(path, info.size, signal)
-    return { path, scheme, size: bytes.length, crc: crc32(bytes) }
+  ): Promise<readonly FoundManifest[]> {
+    const found: FoundManifest[] = []
+    for (let version = after + 1; found.length < limit && Number.isSafeInteger(version); version++) {
+      if (!(await this.has(table, version, signal))) break
+      const manifest = await this.#found(table, version, signal)
+      if (manifest === null) break
+      found.push({ version, manifest })
+    }
+    return found
+  }
+
+  /** The final manifests of all versions above `after`, the lowest `limit` of them, ascending. Lists the folder. */
+  async above(
+    table: LanceTable,
+    after: number,
+    limit: number,
+    signal?: AbortSignal,
+  ): Promise<readonly FoundManifest[]> {
+    const versions = new Set<number>()
+    for (const key of (await this.list(table, signal)).keys()) {
+      const version = Number(parseManifestName(key)!.version)
+      if (version > after && Number.isSafeInteger(version)) versions.add(version)
+    }
+    const found: FoundManifest[] = []
+    for (const version of [...versions].sort((a, b) => a - b)) {
+      if (found.length === limit) break
+      const manifest = await this.#found(table, version, signal)
+      if (manifest !== null) found.push({ version, manifest })
+    }
+    return found
+  }
+
+  /** The final manifest of a version; null where there is none, or what has its name is no manifest. */
+  async #found(table: LanceTable, version: number, signal?: AbortSignal): Promise<FinalManifest | null> {
+    for (const scheme of schemes) {
+      const path = finalKey(table, version, scheme)
+      const info = await this.#store.stat(path, signal)
+      if (info === null) continue
+      const { size } = info
+      if (size > manifestBytesMax) {
+        if (await this.isManifest(path, size, signal)) return { path, scheme, size }
+        continue
+      }
+      const bytes = await this.#store.get(path, signal)
+      if (bytes !== null && isMagic(bytes.subarray(-magic.length))) {
+        return { path, scheme, size: bytes.length, crc: crc32(bytes) }
+      }
+    }
+    return null
   }
 
   /**
-   * Gives the manifest of a committed version its final name, if it has none yet. Throws code 19 when another manifest
-   * has that name, corrupted when there is neither.
+   * Gives the manifest of a version in the log its final name, if it has none yet. Gives the manifest that a Lance engine has put there in between;
+   * null where there is none. Throws code 19 when another manifest has the name and the staged one is gone, corrupted when there is neither.
    */
-  async finalise(table: LanceTable, record: VersionRecord, signal?: AbortSignal): Promise<void> {
+  async finalise(
+    table: LanceTable,
+    record: VersionRecord,
+    signal?: AbortSignal,
+  ): Promise<FinalManifest | null> {
     const { manifest, version } = record
-    if (manifest?.staged === undefined || this.#readOnly) return
-    if (this.isFinal(table, version)) return
+    if (manifest?.staged === undefined || this.#readOnly) return null
+    if (this.isFinal(table, version)) return null
     const { path, staged, crc } = manifest
     const staging = `${path}-${staged}`
     const bytes = await this.#store.get(staging, signal)
@@ -130,24 +231,32 @@ export class LanceManifests {
       const final = await this.#store.get(path, signal)
       if (final === null) throw corrupted(`version ${version} is committed, but its manifest ${path} is gone`)
       if (crc32(final) !== crc) {
+        if (bytes !== null) return { path, scheme: manifest.scheme, size: final.length, crc: crc32(final) }
         throw new SheafError(
           ErrorCode.InvalidTableState,
-          `version ${version} was committed outside the catalog: ${path} is not the manifest that was staged`,
-          { hint: 'commit to this table through this service only' },
+          `version ${version} was committed outside the catalog: ${path} is not the manifest that was committed`,
+          { hint: 'restore that file from a backup' },
         )
       }
     }
     // The name is durable: what it was copied from has done its service.
     if (bytes !== null) await this.#store.delete(staging)
-    this.#finalised.set(table.uuid, Math.max(version, this.#finalised.get(table.uuid) ?? -1))
+    this.#noteFinal(table, version)
+    return null
+  }
+
+  #noteFinal({ uuid }: LanceTable, version: number): void {
+    this.#finalised.set(uuid, Math.max(version, this.#finalised.get(uuid) ?? -1))
   }
 
   /** Keys of the final manifests there are, with their sizes, in byte order. */
   async list(table: LanceTable, signal?: AbortSignal): Promise<ReadonlyMap<string, number>> {
     const found = new Map<string, number>()
+    const pacer = new Pacer(signal)
     for await (const { key, size } of this.#store.list(`${table.location}/_versions/`, undefined, signal)) {
       const name = parseManifestName(key)
       if (name !== null && name.staging === null) found.set(key, size)
+      await pacer.turn()
     }
     return found
   }

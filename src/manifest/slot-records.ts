@@ -2,7 +2,7 @@
 import type { Slot } from '../commit/slot.js'
 import { manifestName } from '../protocol/manifest-name.js'
 import type { Change } from './change.js'
-import type { RegisterOp, VersionOp, VersionRecord } from './version.js'
+import type { RegisterOp, TakenOp, VersionOp, VersionRecord } from './version.js'
 
 /** Calls `take` for each, in the order of the log. */
 export function eachRecord(
@@ -11,13 +11,22 @@ export function eachRecord(
 ): void {
   const { slot, ts } = header
   for (const [entry, { txn, ops }] of header.entries.entries()) {
-    for (const op of ops as unknown as readonly (Change | VersionOp | RegisterOp | { readonly op: null })[]) {
+    for (const op of ops as unknown as readonly (
+      | Change
+      | VersionOp
+      | TakenOp
+      | RegisterOp
+      | { readonly op: null }
+    )[]) {
       switch (op.op) {
         case 'change':
           take(op.t, { version: op.v, slot, entry, ts, txn, kind: op.kind, start: op.start ?? 0 })
           break
         case 'version':
           take(op.t, { version: op.v, slot, entry, ts, txn, kind: op.kind, manifest: op.manifest })
+          break
+        case 'taken':
+          take(op.t, { version: op.v, slot, entry, ts, txn, kind: 'taken', manifest: op.manifest })
           break
         case 'register':
           for (const [version, size] of op.versions) {

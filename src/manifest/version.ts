@@ -12,8 +12,11 @@ export interface VersionRecord {
   /** Milliseconds since 1970; never decreases along a table's versions. */
   readonly ts: number
   readonly txn: string
-  /** What made it: a change of rows, a manifest committed by a Lance engine, a path to somewhere, or found when registered. */
-  readonly kind: ChangeKind | 'lance' | 'pointer' | 'register'
+  /**
+   * What made it: a change of rows, a manifest committed by a Lance engine, a path to somewhere, or found when registered. `taken`: the manifest of an
+   * engine in the place of the one that the log had; this record replaces those of its number and of all above.
+   */
+  readonly kind: ChangeKind | 'lance' | 'pointer' | 'register' | 'taken'
   /** Of a sheaf version: `Change.start`. */
   readonly start?: number
   /** Of every other version. */
@@ -40,6 +43,17 @@ export interface VersionOp {
   readonly t: string
   readonly v: number
   readonly kind: 'lance' | 'pointer'
+  readonly manifest: ManifestFile
+}
+
+/**
+ * A Lance engine took the final name of version `v` before the manifest that the log has for it got there, as it stands in a slot: the version is what
+ * the engine wrote. Versions above it were made on top of the other manifest and never had final names: they are gone, and their numbers are free.
+ */
+export interface TakenOp {
+  readonly op: 'taken'
+  readonly t: string
+  readonly v: number
   readonly manifest: ManifestFile
 }
 

@@ -2,26 +2,20 @@
 import { applyOps } from '../catalog/apply.js'
 import { findTable, idText, tableNamed } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
-import { type CatalogState, ownLocation, type TableHead } from '../catalog/state.js'
+import { type CatalogState, ownLocation, pathKey, type TableHead } from '../catalog/state.js'
 import { decideDeclareTable } from '../catalog/tables.js'
-import type { ProposalPosition } from '../commit/machine.js'
+import type { Committed, ProposalPosition } from '../commit/machine.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import type { StagedManifest } from '../manifest/lance-manifests.js'
 import type { Handler, HandlerOptions } from '../protocol/calls.js'
 import { parseManifestName } from '../protocol/manifest-name.js'
 import type { BatchOperation, BatchResult, CreateVersionRequest } from '../protocol/version-shapes.js'
 import { commit, type Decision, type Engine } from './engine.js'
+import { checkNamed, current, finaliseEntry } from './lance-versions.js'
 import { folderAt } from './locations.js'
 import { checkOtherRoots } from './other-roots.js'
 import { declared, departed } from './tables.js'
-import {
-  checkPreparedOn,
-  deleteVersions,
-  finaliseCommitted,
-  finaliseNewest,
-  newVersion,
-  prepareVersion,
-} from './versions.js'
+import { checkPreparedOn, deleteVersions, newVersion, prepareVersion } from './versions.js'
 
 export const batchCreateTableVersions: Handler<Engine, 'batchCreateTableVersions'> = (
   engine,
@@ -67,6 +61,21 @@ async function commitBatch<R>(
       hint: 'split them into several commits',
     })
   }
+  // A single version of one of these tables gets its final name before its slot: of this process none comes between the two of a batch.
+  const tables = operations.flatMap(({ create_table_version: made }) =>
+    made === undefined ? [] : pathKey(made.id),
+  )
+  return engine.turns.runAll(tables, () => commitInTurn(engine, field, operations, options, reply), signal)
+}
+
+async function commitInTurn<R>(
+  engine: Engine,
+  field: string,
+  operations: readonly BatchOperation[],
+  options: HandlerOptions,
+  reply: (results: readonly BatchResult[], transaction: { transaction_id?: string }) => R,
+): Promise<R> {
+  const { signal } = options
   const before = await engine.root.refresh(signal)
   const prepared: Prepared[] = []
   for (const [index, operation] of operations.entries()) {
@@ -94,14 +103,36 @@ async function commitBatch<R>(
   }
   try {
     const outcome = await commit(engine, decide, options)
-    if (outcome.committed !== null) {
-      await finaliseCommitted(engine, outcome.committed)
-    }
+    if (outcome.committed !== null) await finaliseCommitted(engine, outcome.committed)
     return outcome.reply
   } catch (error) {
     await finaliseAll(engine, prepared, error)
     throw error
   }
+}
+
+/**
+ * Names what a batch committed; it is answered only when all manifests have their final names. Throws code 14 where a Lance engine took one of them, and
+ * commit-state-unknown where the names cannot be given now.
+ */
+async function finaliseCommitted(
+  engine: Engine,
+  { transactionId, entry }: Committed<CatalogState>,
+): Promise<void> {
+  try {
+    await finaliseEntry(engine, entry)
+  } catch (cause) {
+    const message = `transaction ${transactionId} is committed, but its manifests have no final names yet`
+    const hint =
+      'look at the tables, which gives them their names; or send the call again under an idempotency key'
+    throw new SheafError(ErrorCode.ServiceUnavailable, message, {
+      kind: 'commit-state-unknown',
+      transactionId,
+      hint,
+      cause,
+    })
+  }
+  await checkNamed(engine, entry, transactionId)
 }
 
 async function prepareOperation(
@@ -121,7 +152,8 @@ async function prepareOperation(
   if (create_table_version === undefined) return {}
   const table = tableNamed(state, create_table_version.id)
   if (table === undefined) return {}
-  return { table, staged: await prepareVersion(engine, table, create_table_version, signal) }
+  const now = await current(engine, table, signal, create_table_version.version)
+  return { table: now, staged: await prepareVersion(engine, now, create_table_version, signal) }
 }
 
 function decideOperation(
@@ -186,7 +218,7 @@ async function finaliseAll(engine: Engine, prepared: readonly Prepared[], error:
   if (!(error instanceof SheafError) || error.status !== 409) return
   for (const { table } of prepared) {
     const now = table && engine.root.state.tables.get(table.uuid)
-    if (now !== undefined) await finaliseNewest(engine, now)
+    if (now !== undefined) await current(engine, now)
   }
 }
 

@@ -434,6 +434,7 @@ export async function openEngine(
     layouts,
     recent,
     lance: new LanceManifests(store, readOnly),
+    adopts: !readOnly,
     jobs,
     upkeep,
     pins,

@@ -51,6 +51,8 @@ export interface Engine {
   readonly layouts: Pick<LayoutStore, 'at' | 'schemaOf'> & Partial<Pick<LayoutStore, 'known'>>
   readonly recent: Pick<RecentChanges, 'between'>
   readonly lance: LanceManifests
+  /** Whether versions that a Lance engine wrote without asking are recorded: not in a root that is read-only, nor in a snapshot or a transaction. */
+  readonly adopts: boolean
   readonly jobs: JobRunner<CatalogState>
   /** Told of every commit; works in the background (namespace/upkeep). */
   readonly upkeep: { afterCommit(committed: Committed<CatalogState>): void }

@@ -1,4 +1,5 @@
 /** One handler per operation. What is not built yet says so. */
+import { formatTransactionId } from '../commit/transaction-id.js'
 import { SheafError } from '../errors.js'
 import { later } from '../later.js'
 import { whenThere } from '../primitives/soon.js'
@@ -14,6 +15,7 @@ import { fetchTableBlobs } from './blobs.js'
 import { AlreadyCommitted, checkKey, type Engine } from './engine.js'
 import { describeTableIndexStats, listTableIndices } from './index-records.js'
 import { getTableLsmStats, getTableLsmWriteSpec, prewarmTable, prewarmTableIndex } from './lance.js'
+import { checkNamed, finaliseEntry } from './lance-versions.js'
 import { withRoot } from './locations.js'
 import {
   createNamespace,
@@ -41,7 +43,6 @@ import {
   batchDeleteTableVersions,
   createTableVersion,
   describeTableVersion,
-  finaliseNew,
   listTableVersions,
 } from './versions.js'
 import type * as writeHandlers from './write-handlers.js'
@@ -174,7 +175,8 @@ function once(name: OperationName, handler: AnyHandler): AnyHandler {
       if (!(error instanceof AlreadyCommitted)) throw error
       const { header } = await engine.slots.get(error.slot, options.signal)
       const entry = header.entries[error.entry]!
-      await finaliseNew(engine, engine.root.state, entry)
+      await finaliseEntry(engine, entry)
+      await checkNamed(engine, entry, formatTransactionId(error.slot, entry.txn))
       return withRoot(entry.res!, engine.location)
     }
   }

@@ -41,10 +41,13 @@ export async function holdNewest(
 }
 
 function frozen(engine: Engine, root: FrozenRoot, unpin: () => Promise<void>): Namespace {
-  return new Namespace(bindOperations({ ...engine, root }, readsOnly(neverChanges)), async () => {
-    root.close()
-    await unpin()
-  })
+  return new Namespace(
+    bindOperations({ ...engine, root, adopts: false }, readsOnly(neverChanges)),
+    async () => {
+      root.close()
+      await unpin()
+    },
+  )
 }
 
 class FrozenRoot implements Root {

@@ -20,9 +20,9 @@ import { detectNamingScheme, parseManifestName } from '../protocol/manifest-name
 import { type Listing, paginate, tableNames } from '../protocol/page.js'
 import { newNamespaceOf } from '../protocol/table-shapes.js'
 import { commit, type Engine, locationOf, openTable, openVersion, schemaOf } from './engine.js'
+import { findCurrent, manifestsAbove, mayHaveManifests } from './lance-versions.js'
 import { folderAt, uriOf } from './locations.js'
 import { checkOtherRoots } from './other-roots.js'
-import { finaliseNewest } from './versions.js'
 import { viewMetadata } from './view-metadata.js'
 
 // ---- listing
@@ -74,12 +74,13 @@ function isDeclared(state: CatalogState, path: readonly string[]): boolean {
 // ---- looking
 
 export const tableExists: Handler<Engine, 'tableExists'> = async (engine, request, options) => {
-  const head = findTable(await engine.root.refresh(options.signal), request.id, options.table)
-  if (request.version !== undefined) versionOf(head, request.version)
+  const { version } = request
+  if (version === undefined) findTable(await engine.root.refresh(options.signal), request.id, options.table)
+  else versionOf(await findCurrent(engine, request.id, options, version), version)
 }
 
 export const describeTable: Handler<Engine, 'describeTable'> = async (engine, request, options) => {
-  const head = findTable(await engine.root.refresh(options.signal), request.id, options.table)
+  const head = await findCurrent(engine, request.id, options, request.version)
   const location = locationOf(engine, head)
   const asked = request.tag === undefined ? request.version : tagOf(head, request.tag)
   const entry = {
@@ -109,10 +110,7 @@ async function describeVersion(
   { dialect, signal }: HandlerOptions,
 ): Promise<Pick<Reply<'describeTable'>, 'version' | 'schema' | 'stats' | 'metadata'>> {
   const version = versionOf(head, asked)
-  if (head.kind !== 'sheaf') {
-    if (version === latestOf(head)) await finaliseNewest(engine, head, signal)
-    return { version }
-  }
+  if (head.kind !== 'sheaf') return { version }
   if (!isDetailed && version === latestOf(head)) {
     return { version, ...describeSchema(head, version, await schemaOf(engine, head, signal), dialect) }
   }
@@ -203,11 +201,14 @@ export const registerTable: Handler<Engine, 'registerTable'> = async (engine, re
     before.detached.has(folder) || before.external.has(folder) || folder.startsWith(ownLocation(''))
   if (!isKnown) await checkOtherRoots(engine.store, folder, options.signal)
   const found = isKnown ? null : await findVersions(engine, folder, options.signal)
+  const back = before.detached.get(folder)
+  // What an engine wrote while nobody could ask for the table.
+  const since = back && mayHaveManifests(back) ? await manifestsAbove(engine, back, options.signal) : []
   const uuid = engine.clock.uuid()
   const { reply } = await commit(
     engine,
     (state, { transactionId }) => {
-      const ops = decideRegisterTable(state, id, uuid, folder, mode, properties, found)
+      const ops = decideRegisterTable(state, id, uuid, folder, mode, properties, found, since)
       const named = tableNamed(state, id)
       const back = state.detached.get(folder) ?? (named?.location === folder ? named : undefined)
       return {

@@ -221,6 +221,7 @@ class Draft implements Root {
     const engine: Engine = {
       ...this.#engine,
       root: this,
+      adopts: false,
       slots: ownSlots,
       source: { ...source, slots: ownSlots },
       history: {

@@ -1,20 +1,20 @@
 /** Handlers of the operations on versions. */
 import { findTable, idText, versionOf } from '../catalog/lookup.js'
-import type { CatalogOp } from '../catalog/ops.js'
-import { type CatalogState, isUnused, latestOf, type TableHead } from '../catalog/state.js'
-import { decideCreateVersion, decideDeleteVersions } from '../catalog/versions.js'
-import type { Committed, Entry, ProposalPosition } from '../commit/machine.js'
+import { isUnused, latestOf, pathKey, type TableHead } from '../catalog/state.js'
+import { checkIsNext, decideCreateVersion, decideDeleteVersions } from '../catalog/versions.js'
+import type { ProposalPosition } from '../commit/machine.js'
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { corrupted, ErrorCode, invalidInput, SheafError } from '../errors.js'
-import type { FinalManifest, StagedManifest } from '../manifest/lance-manifests.js'
+import type { StagedManifest } from '../manifest/lance-manifests.js'
 import { numbersFrom } from '../manifest/runs.js'
 import type { ManifestFile, VersionOp, VersionRecord } from '../manifest/version.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { Handler, Reply } from '../protocol/calls.js'
+import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import { manifestName, parseManifestName } from '../protocol/manifest-name.js'
 import { type Listing, paginateNumbers } from '../protocol/page.js'
 import type { CreateVersionRequest } from '../protocol/version-shapes.js'
-import { commit, type Decision, type Engine, pathOf, recordOf } from './engine.js'
+import { AlreadyCommitted, commit, type Decide, type Decision, type Engine, pathOf } from './engine.js'
+import { current, findCurrent } from './lance-versions.js'
 
 // ---- looking
 
@@ -23,8 +23,7 @@ const describedAtOnce = 256
 
 export const listTableVersions: Handler<Engine, 'listTableVersions'> = async (engine, request, options) => {
   const { signal } = options
-  const head = findTable(await engine.root.refresh(signal), request.id, options.table)
-  await finaliseNewest(engine, head, signal)
+  const head = await findCurrent(engine, request.id, options)
   const descending = request.descending ?? false
   const listing: Listing<number> = {
     name: 'versions',
@@ -56,7 +55,8 @@ async function recordsOf(
   const [first, last] = [versions[0]!, versions.at(-1)!]
   const range = await engine.history.range(head.uuid, Math.min(first, last), Math.max(first, last), signal)
   const byVersion = new Map(range.map(record => [record.version, record]))
-  const records = versions.map(version => byVersion.get(version)!)
+  // One that was taken back meanwhile has none any more.
+  const records = versions.flatMap(version => byVersion.get(version) ?? [])
   if (head.kind !== 'lance') return records
   // One is cheaper looked at, many are cheaper listed.
   const there = records.length === 1 ? null : await engine.lance.list(head, signal)
@@ -70,8 +70,8 @@ async function recordsOf(
 }
 
 /**
- * Lance engines delete manifests of old versions, never the one of the newest: throws corrupted where that is gone, ServiceUnavailable (17) where
- * it waits for its final name in a root that is read-only.
+ * Lance engines delete manifests of old versions, never the one of the newest: throws corrupted where that is gone. Throws ServiceUnavailable (17) where
+ * nothing is recorded, and so the newest may be another one, or wait for its final name.
  */
 async function checkDispensable(
   engine: Engine,
@@ -88,6 +88,11 @@ async function checkDispensable(
       hint: 'ask a process that may write: it names it',
     })
   }
+  if (!engine.adopts) {
+    throw new SheafError(ErrorCode.ServiceUnavailable, `${what} is missing: ${path}`, {
+      hint: 'a Lance engine may have written newer ones: ask a process that may write, it records them',
+    })
+  }
   throw corrupted(`${what} is missing: ${path}`, { hint: 'restore that file from a backup' })
 }
 
@@ -97,34 +102,19 @@ export const describeTableVersion: Handler<Engine, 'describeTableVersion'> = asy
   options,
 ) => {
   const { signal } = options
-  const head = findTable(await engine.root.refresh(signal), request.id, options.table)
+  const head = await findCurrent(engine, request.id, options, request.version)
   const version = versionOf(head, request.version)
-  if (version === latestOf(head)) await finaliseNewest(engine, head, signal)
-  const record = await recordOf(engine, head, version, signal)
+  const record = await engine.history.find(head.uuid, version, signal)
+  if (record === null) throw versionGone(version, 'was taken back: a Lance engine was first')
   if (head.kind === 'lance' && !(await engine.lance.isThere(record, signal))) {
     await checkDispensable(engine, head, record, signal)
-    const message = `the manifest of version ${version} was deleted by a Lance engine`
-    throw new SheafError(ErrorCode.TableVersionNotFound, message)
+    throw versionGone(version, 'was deleted by a Lance engine')
   }
   return { version: describeRecord(engine, head, record) }
 }
 
-/**
- * What an answer about a lance table names can be opened (STORAGE S6): its newest version, and those of the same commit, gets
- * its final name. Whoever made that commit did so for all before it.
- */
-export async function finaliseNewest(engine: Engine, head: TableHead, signal?: AbortSignal): Promise<void> {
-  const latest = latestOf(head)
-  if (head.kind !== 'lance' || latest === undefined || engine.lance.isFinal(head, latest)) return
-  const newest = await recordOf(engine, head, latest, signal)
-  if (newest.manifest?.staged === undefined) return
-  const together = [newest]
-  for (let version = latest - 1; ; version--) {
-    const before = await engine.history.find(head.uuid, version, signal)
-    if (before?.txn !== newest.txn) break
-    together.push(before)
-  }
-  for (const record of together.reverse()) await engine.lance.finalise(head, record, signal)
+function versionGone(version: number, what: string): SheafError {
+  return new SheafError(ErrorCode.TableVersionNotFound, `the manifest of version ${version} ${what}`)
 }
 
 type WireRecord = Reply<'describeTableVersion'>['version']
@@ -156,52 +146,124 @@ function describeManifest(
 
 // ---- creating
 
-export const createTableVersion: Handler<Engine, 'createTableVersion'> = async (engine, request, options) => {
+export const createTableVersion: Handler<Engine, 'createTableVersion'> = (engine, request, options) => {
+  return engine.turns.run(pathKey(request.id), () => createVersion(engine, request, options), options.signal)
+}
+
+async function createVersion(
+  engine: Engine,
+  request: CreateVersionRequest,
+  options: HandlerOptions,
+): Promise<Reply<'createTableVersion'>> {
   const { signal } = options
-  const head = findTable(await engine.root.refresh(signal), request.id, options.table)
+  const { id, version } = request
+  const head = await findCurrent(engine, id, options, version)
   const again = await committedBefore(engine, head, request, signal)
   if (again !== null) return again
+  const staged = await prepareVersion(engine, head, request, signal)
+  const decide: Decide<Reply<'createTableVersion'>> = (state, at) => {
+    const now = findTable(state, id, options.table)
+    const { op, record } = newVersion(engine, now, request, staged, at)
+    if (staged !== null) checkPreparedOn(head, now)
+    return { ops: [op], reply: { version: record, transaction_id: at.transactionId } }
+  }
+  if (staged === null) return (await commit(engine, decide, options)).reply
+  checkIsNext(head, version)
+  signal?.throwIfAborted()
+  const isNamed = await nameVersion(engine, staged)
   try {
-    const staged = await prepareVersion(engine, head, request, signal)
-    const decide = (state: CatalogState, at: ProposalPosition) => {
-      const now = findTable(state, request.id, options.table)
-      const { op, record } = newVersion(engine, now, request, staged, at)
-      if (staged !== null) checkPreparedOn(head, now)
-      return { ops: [op], reply: { version: record, transaction_id: at.transactionId } }
+    if (!isNamed) throw takenByAnother(head, version)
+    // What has its final name is a commit: nobody can give it up any more.
+    const { reply, committed } = await commit(engine, decide, { ...options, signal: undefined })
+    if (committed?.state.tables.get(head.uuid)?.kind === 'lance') {
+      await engine.lance.named(head, version, staged).catch(() => {})
     }
-    const { reply, committed } = await commit(engine, decide, options)
-    await finaliseCommitted(engine, committed!)
     return reply
   } catch (error) {
-    if (error instanceof SheafError && error.kind === 'commit-state-unknown') throw error
-    const now = engine.root.state.tables.get(head.uuid)
-    if (!(error instanceof SheafError) || now === undefined) throw error
-    // Its twin may have been first, and have taken the staging file away.
-    const twin = await committedBefore(engine, now, request, signal)
-    if (twin !== null) return twin
-    // Whoever is told that a version is taken can look at the one that won.
-    if (error.status === 409) await finaliseNewest(engine, now)
-    throw error
+    const twin = await twinOf(engine, head, request, isNamed, error)
+    if (twin === null) throw error
+    return twin
   }
 }
 
-/** The same staging file again means the same call again: its reply was lost (STORAGE S5). */
+/** Gives a staged manifest its final name, as `LanceManifests.name`; says so where it may have it though the store failed. */
+async function nameVersion(engine: Engine, staged: StagedManifest): Promise<boolean> {
+  try {
+    return await engine.lance.name(staged)
+  } catch (cause) {
+    if (cause instanceof SheafError && cause.status === 400) throw cause
+    throw nameUnknown(staged, cause)
+  }
+}
+
+function nameUnknown({ path }: StagedManifest, cause: unknown): SheafError {
+  return new SheafError(
+    ErrorCode.ServiceUnavailable,
+    `it is not known whether the version was committed: its manifest may have its final name, ${path}`,
+    {
+      kind: 'commit-state-unknown',
+      hint: 'describe the version: a manifest that has its final name is recorded then; or send the call again',
+      cause,
+    },
+  )
+}
+
+function takenByAnother(head: TableHead, version: number): SheafError {
+  return new SheafError(
+    ErrorCode.ConcurrentModification,
+    `version ${version} of table ${idText(head.id)} was written by another meanwhile`,
+    { hint: 'make the next version on top of it' },
+  )
+}
+
+/**
+ * What became of a version that the log did not take, `error`: it has the manifest all the same where another process recorded it, or a twin of this call
+ * was first. Who is told that a number is taken can look at the version that has it. Throws commit-state-unknown where a manifest has its final name and
+ * may be recorded later.
+ */
+async function twinOf(
+  engine: Engine,
+  { uuid, id, location }: TableHead,
+  request: CreateVersionRequest,
+  isNamed: boolean,
+  error: unknown,
+): Promise<Reply<'createTableVersion'> | null> {
+  if (error instanceof AlreadyCommitted) return null
+  let isOver: boolean
+  try {
+    const known = (await engine.root.refresh()).tables.get(uuid)
+    const now = known && (await current(engine, known))
+    const twin = now && (await committedBefore(engine, now, request, undefined))
+    if (twin != null) return twin
+    // What lies at the location of a deregistered table is recorded when that is registered again.
+    isOver = now !== undefined || engine.root.state.detached.get(location)?.uuid !== uuid
+  } catch {
+    isOver = false
+  }
+  if (!isNamed || isOver) return null
+  const message = `version ${request.version} of table ${idText(id)} has its final name and is not recorded yet`
+  throw new SheafError(ErrorCode.ServiceUnavailable, message, {
+    kind: 'commit-state-unknown',
+    hint: 'describe the version: it is recorded then; or send the call again',
+    cause: error,
+  })
+}
+
+/** The same staging file again, or the same bytes, mean the same call again: its reply was lost (STORAGE S5). */
 async function committedBefore(
   engine: Engine,
   head: TableHead,
   { version, manifest_path }: CreateVersionRequest,
   signal: AbortSignal | undefined,
 ): Promise<Reply<'createTableVersion'> | null> {
-  const staging = parseManifestName(manifest_path)?.staging
-  if (staging == null || head.kind !== 'lance') return null
+  if (head.kind !== 'lance' || isUnused(head, version)) return null
   const record = await engine.history.find(head.uuid, version, signal)
-  if (record?.manifest?.staged !== staging) return null
-  await finaliseNewest(engine, head, signal)
+  if (record === null || !(await engine.lance.isStagedAgain(head, record, manifest_path, signal))) return null
   const transaction_id = formatTransactionId(record.slot, record.txn)
   return { version: describeRecord(engine, head, record), transaction_id }
 }
 
-/** The manifest a new version comes with: null for a path that is not ours to open. */
+/** The manifest a new version comes with: null for a path that is not ours to open. `head`: as it is now (`current`). */
 export async function prepareVersion(
   engine: Engine,
   head: TableHead,
@@ -210,12 +272,9 @@ export async function prepareVersion(
 ): Promise<StagedManifest | null> {
   const isStaging = parseManifestName(manifest_path)?.staging != null
   if (!isStaging || head.kind === 'pointer' || head.kind === 'sheaf') return null
-  await finaliseNewest(engine, head, signal)
   if (!isUnused(head, version)) return unwinnable(manifest_path)
   const staged = await engine.lance.staged(head, version, manifest_path, manifest_size, signal)
   await checkScheme(engine, head, staged, signal)
-  const final = await engine.lance.final(head, version, staged.scheme, signal)
-  if (final !== null && final.crc !== staged.crc) await adopt(engine, head, version, final)
   return staged
 }
 
@@ -228,10 +287,11 @@ async function checkScheme(
 ): Promise<void> {
   const latest = latestOf(head)
   if (latest === undefined) return
-  const { manifest } = await recordOf(engine, head, latest, signal)
-  if (manifest === undefined || manifest.scheme === scheme) return
+  const newest = await engine.history.find(head.uuid, latest, signal)
+  const known = newest?.manifest?.scheme
+  if (known === undefined || known === scheme) return
   throw invalidInput(
-    `the manifest staged as ${staged} has a name of scheme ${scheme}, those of table ${idText(head.id)} are of ${manifest.scheme}`,
+    `the manifest staged as ${staged} has a name of scheme ${scheme}, those of table ${idText(head.id)} are of ${known}`,
   )
 }
 
@@ -239,15 +299,6 @@ async function checkScheme(
 function unwinnable(path: string): StagedManifest {
   const { scheme, staging } = parseManifestName(path)!
   return { staged: staging!, path, scheme, size: 0, crc: 0 }
-}
-
-/** Somebody committed past the catalog: the version is recorded, so that whoever loses to it can read it. */
-async function adopt(engine: Engine, head: TableHead, v: number, final: FinalManifest): Promise<void> {
-  await commit(engine, state => {
-    const now = state.tables.get(head.uuid)
-    if (now?.mark !== v - 1 || now.kind === 'sheaf' || now.kind === 'pointer') return { ops: [], reply: null }
-    return { ops: [decideCreateVersion(now, v, 'lance', { ...final, meta: {} })], reply: null }
-  })
 }
 
 /** The operation that makes a version, and its record as callers see it. */
@@ -282,32 +333,6 @@ export function checkPreparedOn(prepared: TableHead, now: TableHead | undefined)
   if (now?.uuid === prepared.uuid && (now.mark === prepared.mark || now.kind === 'pointer')) return
   const message = `table ${idText(prepared.id)} was changed or replaced while its version was being committed`
   throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
-}
-
-/** `finaliseNew`, after a commit: what goes wrong with the names is no failure of the commit. Send it again, or look at the table. */
-export async function finaliseCommitted(engine: Engine, committed: Committed<CatalogState>): Promise<void> {
-  const { transactionId, state, entry } = committed
-  try {
-    await finaliseNew(engine, state, entry)
-  } catch (cause) {
-    const message = `transaction ${transactionId} is committed, but its manifests have no final names yet`
-    const hint =
-      'look at the table, which gives them their names; or send the call again under an idempotency key'
-    throw new SheafError(ErrorCode.ServiceUnavailable, message, {
-      kind: 'commit-state-unknown',
-      transactionId,
-      hint,
-      cause,
-    })
-  }
-}
-
-/** Gives the manifests of versions that an entry made their final names. */
-export async function finaliseNew(engine: Engine, state: CatalogState, { ops }: Entry): Promise<void> {
-  for (const op of ops as unknown as readonly CatalogOp[]) {
-    const head = op.op === 'version' ? state.tables.get(op.t) : undefined
-    if (head !== undefined) await finaliseNewest(engine, head)
-  }
 }
 
 // ---- deleting

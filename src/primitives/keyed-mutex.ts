@@ -25,4 +25,13 @@ export class KeyedMutex {
       })
     }
   }
+
+  /** As `run`, under several keys, which may repeat. */
+  async runAll<T>(keys: readonly string[], work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    // Everybody queues for keys in the same order: nobody waits in a circle.
+    const ordered = [...new Set(keys)].sort()
+    const next = (i: number): Promise<T> =>
+      i === ordered.length ? work() : this.run(ordered[i]!, () => next(i + 1), signal)
+    return next(0)
+  }
 }

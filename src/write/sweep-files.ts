@@ -15,6 +15,8 @@ import { birthOfPath } from '../manifest/file-names.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
 import { type Reach, type ReachSource, reachOf } from '../manifest/reach.js'
 import { hasNumber, type Runs } from '../manifest/runs.js'
+import type { ManifestFile } from '../manifest/version.js'
+import { crc32 } from '../primitives/checksum.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { parseManifestName } from '../protocol/manifest-name.js'
 import type { BlobStore } from '../storage/blob-store.js'
@@ -128,16 +130,22 @@ class Sweeper implements Swept {
   }
 
   async #sweepStaged(head: TableHead, manifests: readonly Candidate[]): Promise<void> {
-    const there = new Set(manifests.map(({ path }) => path))
     for (const file of manifests) {
       const name = parseManifestName(file.path)
       if (name?.staging == null || file.modified + stagedMs > this.#storeNow) continue
       const version = Number(name.version)
       const record = await this.#source.history.find(head.uuid, version, this.#pacer.signal)
-      const final = file.path.slice(0, -name.staging.length - 1)
-      if (record?.manifest?.staged === name.staging && !there.has(final)) continue
+      const final = file.key.slice(0, -name.staging.length - 1)
+      const isOfVersion = version <= head.mark && record?.manifest?.staged === name.staging
+      if (isOfVersion && !(await this.#isFinal(final, record.manifest))) continue
       await this.#delete(file)
     }
+  }
+
+  /** Whether a version has its own manifest under its final name: it may be missing, or a Lance engine may have taken the name. */
+  async #isFinal(final: string, { crc }: ManifestFile): Promise<boolean> {
+    const bytes = await this.#source.store.get(final, this.#pacer.signal)
+    return bytes !== null && crc32(bytes) === crc
   }
 
   async #delete({ key, size }: Candidate): Promise<void> {

@@ -393,6 +393,28 @@ describe.each(releases)('engine $release', ({ release, lancedb }) => {
       expect(await (await openAnew('docs')).countRows()).toBe(9)
     })
 
+    test('made and written beside the catalog by an engine that does not ask are versions here, and both go on', async () => {
+      const lake = join(served.folder, 'lake')
+      await served.ns.operations.declareTable({ id: ['docs'], location: 'lake/docs.lance' })
+      const plain = await (await lancedb.connect(lake)).createTable('docs', docs)
+      expect(await served.ns.operations.describeTable({ id: ['docs'] })).toMatchObject({ version: 1 })
+      const asking = await openAnew('docs')
+      await asking.add(docs)
+      await plain.checkoutLatest()
+      for (let i = 0; i < 3; i++) await plain.add(docs)
+      // It has not seen these, and asks for number 3.
+      await asking.add(docs)
+      expect(await versions('docs')).toEqual([1, 2, 3, 4, 5, 6])
+      expect(await (await openAnew('docs')).countRows()).toBe(18)
+      await plain.checkoutLatest()
+      await plain.optimize({ cleanupOlderThan: new Date() })
+      const left = (await plain.listVersions()).map(({ version }) => version)
+      expect(await versions('docs')).toEqual(left)
+      await (await openAnew('docs')).add(docs)
+      await plain.checkoutLatest()
+      expect(await plain.countRows()).toBe(21)
+    })
+
     test('deregistered and registered again are as they were', async () => {
       await db.createTable('docs', docs)
       const { location } = await served.ns.operations.deregisterTable({ id: ['docs'] })

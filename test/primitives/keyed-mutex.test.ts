@@ -53,3 +53,24 @@ test('work that fails lets the next begin', async () => {
   await expect(failing).rejects.toThrow('no')
   expect(await next).toBe('yes')
 })
+
+test('work under several keys waits for all of them, in whatever order they are named', async () => {
+  const mutex = new KeyedMutex()
+  let running = 0
+  const work = async () => {
+    expect(++running).toBe(1)
+    await new Promise(resolve => setImmediate(resolve))
+    running--
+  }
+  await Promise.all([
+    mutex.runAll(['a', 'b', 'a'], work),
+    mutex.runAll(['b', 'a'], work),
+    mutex.runAll(['c', 'b'], work),
+    mutex.run('b', work),
+  ])
+  let isFree = false
+  await mutex.runAll([], async () => {
+    isFree = true
+  })
+  expect(isFree).toBe(true)
+})

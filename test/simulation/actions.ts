@@ -3,6 +3,7 @@
 import { manifestOf } from '../support/lance.js'
 import {
   type Answer,
+  finalKey,
   type NewVersion,
   type Op,
   type Part,
@@ -134,6 +135,8 @@ export async function act(world: World, host: Host, name: string, action: Action
       return
     case 'lance':
       return commitManifest(world, host, table, choices)
+    case 'beside':
+      return commitBeside(world, host, table)
     case 'expire':
       await call({ kind: 'deleteVersions', id: table, from: of([0, 1, 2], 1), to: of([-1, 3, 5], 2) })
       return
@@ -194,6 +197,23 @@ async function commitManifest(world: World, host: Host, id: Path, choices: CallC
     const { outcome } = await host.call(op, choices)
     if (outcome.kind === 'done' || outcome.kind === 'refused' || outcome.kind === 'aborted') return
     await world.time.sleep(1000)
+  }
+}
+
+/** What a Lance engine does that does not ask: it looks for the newest version, and writes the manifest of the next one itself. */
+async function commitBeside(world: World, host: Host, id: Path): Promise<void> {
+  const described = answerOf(await host.call({ kind: 'describe', id }))
+  const listed = answerOf(await host.call({ kind: 'listVersions', id }))
+  if (described === null || listed === null) return
+  const uuid = String(described.uuid)
+  const known = Number(described.version ?? 0)
+  // It leaves tables alone that are not its own: those with rows, and those that point elsewhere.
+  if (described.hasRows === true || newestOf(id, listed)?.balance != null) return
+  for (let version = known + 1; version <= known + 2; version++) {
+    await world.time.sleep(20 * world.time.random())
+    const content = `beside ${world.uuid()}`
+    const outcome = await world.disk.putIfAbsent(finalKey(uuid, version), manifestOf(content))
+    if (outcome === 'won') world.noteBeside({ uuid, version, content })
   }
 }
 

@@ -19,16 +19,21 @@ import { decodeGenesis, decodeSlot } from '../../src/commit/slot.js'
 import { formatTransactionId, parseTransactionId } from '../../src/commit/transaction-id.js'
 import { connect, ErrorCode, type Namespace } from '../../src/index.js'
 import type { Change } from '../../src/manifest/change.js'
+import type { VersionOp } from '../../src/manifest/version.js'
+import { crc32 } from '../../src/primitives/checksum.js'
+import { manifestOf } from '../support/lance.js'
 import { reachable } from '../support/reachable.js'
 import { type Answer, type Op, send } from './calls.js'
 import {
   decide,
   emptyModel,
+  engineTables,
   type Model,
   manifests,
   oldRows,
   sights,
   sumOfBalances,
+  withAdopted,
   withoutVersions,
   withSameRows,
 } from './model.js'
@@ -55,9 +60,10 @@ interface Place {
 
 export async function audit(history: History): Promise<void> {
   const { plan, calls, hosts, time, tell } = history
-  const { moments, places } = await replay(history)
-  for (const call of calls) checkCall(call, places.get(call), moments, history)
+  const { moments, places, adopted } = await replay(history)
+  for (const call of calls) checkCall(call, places.get(call), moments, history, adopted)
   const final = moments.at(-1)!.model
+  checkBesides(final, history)
   const clock = new ProcessClock(time)
   const fresh = await connect('memory://', { store: history.disk, clock, cacheBytes: 1 << 20 }).catch(
     error => {
@@ -87,6 +93,24 @@ export async function audit(history: History): Promise<void> {
   )
 }
 
+/** What a Lance engine wrote without asking is a version, and whoever asked afterwards was told. */
+function checkBesides(final: Model, { besides, calls }: History): void {
+  for (const { uuid, mark, contents } of engineTables(final)) {
+    for (const { version, content, after } of besides.filter(each => each.uuid === uuid)) {
+      if (version > mark) throw new Violation(`version ${version} of ${uuid} was written and is not recorded`)
+      const recorded = contents.get(version)
+      if (recorded !== undefined && recorded !== content) {
+        throw new Violation(`version ${version} of ${uuid} is ${recorded}, not ${content}`)
+      }
+      for (const { op, outcome, number } of calls.slice(after)) {
+        if (op.kind !== 'describe' || outcome.kind !== 'done' || outcome.answer.uuid !== uuid) continue
+        if (Number(outcome.answer.version) >= version) continue
+        throw new Violation(`call ${number} did not see version ${version} of ${uuid}, which was there`)
+      }
+    }
+  }
+}
+
 /** What may still be there is there, as it was when it was last looked at; nothing else is older than the sweep floor. */
 async function checkFiles({ disk, plan, time }: History): Promise<void> {
   const report = await reachable(disk, new ProcessClock(time))
@@ -97,7 +121,15 @@ async function checkFiles({ disk, plan, time }: History): Promise<void> {
 }
 
 /** Runs the log through the model. */
-async function replay({ plan, disk, callOf, tell }: History) {
+async function replay({ plan, disk, calls, callOf, besides, tell }: History) {
+  const contents = new Map(
+    [
+      ...besides.map(({ content }) => content),
+      ...calls.flatMap(({ op }) => (op.kind === 'commitManifest' ? op.staging : [])),
+    ].map(content => [crc32(manifestOf(content)), content]),
+  )
+  /** What entries recorded that nobody asked for, by their transaction. */
+  const adopted = new Map<string, readonly string[]>()
   const moments: Moment[] = [{ slot: 0, whole: true, model: emptyModel }]
   const places = new Map<Call, Place>()
   const { genesis } = decodeGenesis(await bytesOf(disk, 0), catalogMachine.features)
@@ -114,7 +146,23 @@ async function replay({ plan, disk, callOf, tell }: History) {
       reloaded = catalogMachine.apply(reloaded, entry, at)
       const before = model
       const whole = i === header.entries.length - 1
-      const call = callerOf(entry, callOf)
+      const adoptions = adoptionsIn(entry)
+      const record = () => {
+        for (const { t, v, manifest } of adoptions) {
+          const content = contents.get(manifest.crc ?? -1)
+          if (content === undefined)
+            throw new Violation(`version ${v} of ${t} is recorded, and nobody wrote it`)
+          model = withAdopted(model, t, v, content, header.ts)
+          adopted.set(entry.txn, [...(adopted.get(entry.txn) ?? []), content])
+        }
+      }
+      if (adoptions.length === entry.ops.length) {
+        tell?.('audit', `slot ${number}, entry ${i}: recorded ${JSON.stringify(entry.ops)}`)
+        record()
+        moments.push({ slot: number, whole, model })
+        continue
+      }
+      const call = committerOf(entry, number, calls, places) ?? callerOf(entry, callOf)
       if (call === undefined) {
         if (!isUpkeep(entry)) {
           throw new Violation(`slot ${number} holds an entry nobody asked for: ${JSON.stringify(entry)}`)
@@ -138,6 +186,7 @@ async function replay({ plan, disk, callOf, tell }: History) {
         checkEqual(`the answer of call ${call.number}`, call.outcome.answer, verdict.answer)
       }
       model = verdict.next
+      record()
       places.set(call, { slot: number, entry, before, after: model })
       moments.push({ slot: number, whole, model })
       const sum = sumOfBalances(model, bank)
@@ -152,7 +201,7 @@ async function replay({ plan, disk, callOf, tell }: History) {
       `a state loaded before slot ${reloadedAt} ends as ${detour.join()}, not ${straight.join()}`,
     )
   }
-  return { moments, places }
+  return { moments, places, adopted }
 }
 
 function save(state: CatalogState): readonly string[] {
@@ -170,6 +219,7 @@ function checkCall(
   place: Place | undefined,
   moments: readonly Moment[],
   { calls, callOf }: History,
+  adopted: ReadonlyMap<string, readonly string[]>,
 ): void {
   const { outcome, number, ceiling } = call
   switch (outcome.kind) {
@@ -202,7 +252,10 @@ function checkCall(
     case 'done': {
       const named = outcome.transaction === undefined ? null : parseTransactionId(outcome.transaction)
       if (place === undefined) {
-        if (named !== null && !isSentBefore(call, callOf.get(named.txn))) {
+        const { op } = call
+        // Another process may have recorded the manifest, which had its name already.
+        const isRecorded = op.kind === 'commitManifest' && adopted.get(named?.txn ?? '')?.includes(op.staging)
+        if (named !== null && isRecorded !== true && !isSentBefore(call, callOf.get(named.txn))) {
           throw new Violation(
             `call ${number} was acknowledged as ${outcome.transaction}, and is not in the log`,
           )
@@ -305,12 +358,43 @@ function declaredIn(entry: Entry): readonly string[] {
   return opsOf(entry).flatMap(({ op, t }) => (op === 'declare' && t !== undefined ? [t] : []))
 }
 
+/** Who asked for a manifest of a Lance engine: a call that was sent several times may have committed it each time. */
+function committerOf(
+  { txn, ops }: Entry,
+  slot: number,
+  calls: readonly Call[],
+  places: ReadonlyMap<Call, Place>,
+): Call | undefined {
+  const [made] = ops as unknown as readonly VersionOp[]
+  const staged = made?.op === 'version' ? made.manifest.staged : undefined
+  if (staged === undefined) return undefined
+  const sent = calls.filter(call => {
+    const { op, floor, ceiling } = call
+    return (
+      op.kind === 'commitManifest' &&
+      op.staging === staged &&
+      slot > floor &&
+      slot <= ceiling &&
+      !places.has(call)
+    )
+  })
+  const transaction = formatTransactionId(slot, txn)
+  const named = sent.find(({ outcome }) => outcome.kind === 'done' && outcome.transaction === transaction)
+  return named ?? sent.find(({ outcome }) => outcome.kind === 'unknown') ?? sent[0]
+}
+
 /** Who asked for an entry. What upkeep commits may look as if a call did that runs at the same time. */
 function callerOf(entry: Entry, callOf: History['callOf']): Call | undefined {
   const call = callOf.get(entry.txn)
   if (call === undefined || !isUpkeep(entry)) return call
   const deletes = opsOf(entry).some(({ op }) => op === 'expire')
   return deletes && ['deleteVersions', 'batchCommit'].includes(call.op.kind) ? call : undefined
+}
+
+/** Versions that a process found at the location of a table and recorded. */
+function adoptionsIn(entry: Entry): readonly VersionOp[] {
+  const versions = opsOf(entry).filter(({ op }) => op === 'version') as unknown as readonly VersionOp[]
+  return versions.filter(({ kind, manifest }) => kind === 'lance' && manifest.staged === undefined)
 }
 
 /** What processes commit on their own. */

@@ -258,8 +258,8 @@ export async function send(ns: Namespace, op: Op, options: CallOptions): Promise
     case 'listTables':
       return { answer: { names: (await operations.listTables({ id: op.id }, options)).tables } }
     case 'describe': {
-      const { location, version } = await operations.describeTable({ id: op.id }, options)
-      return { answer: { uuid: uuidAt(location), version: version ?? null } }
+      const { location, version, schema } = await operations.describeTable({ id: op.id }, options)
+      return { answer: { uuid: uuidAt(location), version: version ?? null, hasRows: schema !== undefined } }
     }
     case 'listVersions': {
       const { versions } = await operations.listTableVersions({ id: op.id }, options)

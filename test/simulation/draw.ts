@@ -41,8 +41,8 @@ export const actionKinds = [
   'batch',
   'note',
 ] as const
-/** `upkeep` is done in worlds in which there is some, indexes are built in a few. */
-export type ActionKind = (typeof actionKinds)[number] | 'upkeep' | 'index'
+/** `upkeep` is done in worlds in which there is some, indexes are built in a few, and so do Lance engines write `beside` the catalog. */
+export type ActionKind = (typeof actionKinds)[number] | 'upkeep' | 'index' | 'beside'
 
 /** What needs rows to be anything but refused. */
 const rowKinds: readonly ActionKind[] = ['insert', 'delete', 'update', 'upsert', 'transaction', 'query']
@@ -129,6 +129,7 @@ export function drawPlan(seed: number, tidy = false): Plan {
   const areBrief = extras() < 0.12
   const hasIndexes = extras() < 0.08
   const powerFailsAt = extras() < 0.15 ? [1 + Math.floor(extras() * 60), 1 + Math.floor(extras() * 400)] : []
+  if (extras() < 0.12) kinds.push('lance', 'lance', 'beside', 'beside', 'declare')
   if (hasIndexes) kinds.push('index', 'index', 'insert', 'update')
   const action = (): Action => ({
     kind: of(kinds),

@@ -262,7 +262,7 @@ function step(model: Model, op: Op, facts: Facts): { readonly answer: Answer; re
     }
     case 'describe': {
       const table = tableAt(model, op.id)
-      return { answer: { uuid: table.uuid, version: lastOf(table) ?? null } }
+      return { answer: { uuid: table.uuid, version: lastOf(table) ?? null, hasRows: table.kind === 'sheaf' } }
     }
     case 'listVersions': {
       const { versions } = tableAt(model, op.id)
@@ -443,6 +443,31 @@ export function withSameRows(model: Model, uuid: string, ts: number): Model {
     if (table.uuid === uuid) tables.set(id, withRows(table, versionAt(table, lastOf(table)!).rows!, ts))
   }
   return { ...model, tables }
+}
+
+/** With a version that a Lance engine wrote without asking; `content`: what tells its manifest from others. */
+export function withAdopted(model: Model, uuid: string, version: number, content: string, ts: number): Model {
+  const withVersion = (id: string, table: Table): Table => {
+    if (table.uuid !== uuid) return table
+    const isOfEngine = table.kind === 'lance' || table.kind === 'declared'
+    if (!isOfEngine || version <= table.mark)
+      throw new Violation(`version ${version} of ${id} is recorded twice`)
+    const record = { ts, rows: null, balance: null, staging: content }
+    const versions = new Map(table.versions).set(version, record)
+    const staged = new Map(table.staged).set(content, version)
+    return { ...table, kind: 'lance', mark: version, versions, staged }
+  }
+  const adopted = (tables: Model['tables']) =>
+    new Map([...tables].map(([id, table]) => [id, withVersion(id, table)]))
+  return { ...model, tables: adopted(model.tables), detached: adopted(model.detached) }
+}
+
+/** Tables of Lance engines by their uuid, with the number of their newest version and what tells the manifest of each version. */
+export function* engineTables(model: Model) {
+  for (const { uuid, kind, mark, versions } of model.tables.values()) {
+    if (kind === 'lance')
+      yield { uuid, mark, contents: new Map([...versions].map(([v, { staging }]) => [v, staging])) }
+  }
 }
 
 /** Without versions of a table that were too old. */

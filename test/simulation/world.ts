@@ -104,12 +104,23 @@ function slotOf(key: string): number {
 /** A mistake that processes of a world make beside their upkeep. */
 export type Janitor = (store: BlobStore, clock: ProcessClock, plan: Plan) => Promise<void>
 
+/** A manifest that a Lance engine put under its final name without asking. */
+export interface Beside {
+  readonly uuid: string
+  readonly version: number
+  /** What tells it from others. */
+  readonly content: string
+  /** How many calls had begun by then. */
+  readonly after: number
+}
+
 export interface History {
   readonly plan: Plan
   readonly disk: Disk
   readonly calls: readonly Call[]
   /** Who asked for a transaction, by its id in the log. */
   readonly callOf: ReadonlyMap<string, Call>
+  readonly besides: readonly Beside[]
   readonly hosts: readonly Host[]
   readonly time: SimulatedTime
   readonly tell: Tell
@@ -131,6 +142,7 @@ export class World {
   readonly tell: Tell
   readonly calls: Call[] = []
   readonly callOf = new Map<string, Call>()
+  readonly besides: Beside[] = []
   readonly #callers: ProcessClock
   readonly #janitor: Janitor | undefined
 
@@ -155,6 +167,12 @@ export class World {
   /** A UUID for what callers make up. */
   uuid(): string {
     return this.#callers.uuid()
+  }
+
+  /** A Lance engine has written a version. */
+  noteBeside(written: Omit<Beside, 'after'>): void {
+    this.besides.push({ ...written, after: this.calls.length })
+    this.tell?.('engine', `writes version ${written.version} of ${written.uuid} itself: ${written.content}`)
   }
 
   /** From an empty disk to the moment when nothing is under way any more. */
@@ -183,9 +201,11 @@ export class World {
     // By then the files of dropped tables may go; whoever commits next sees to it.
     await founder.call({ kind: 'createNamespace', id: ['end'], mode: 'Create' })
     await this.time.sleep(restMs)
+    // What engines wrote last is recorded when somebody asks.
+    for (const id of tableNames) await founder.call({ kind: 'describe', id })
     if (this.plan.ages !== null) await founder.tidy()
-    const { plan, disk, calls, callOf, time, tell } = this
-    return { plan, disk, calls, callOf, hosts: [...hosts, founder], time, tell }
+    const { plan, disk, calls, callOf, besides, time, tell } = this
+    return { plan, disk, calls, callOf, besides, hosts: [...hosts, founder], time, tell }
   }
 
   /** A process tidies up. */
