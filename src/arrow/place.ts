@@ -1,20 +1,23 @@
 /** Where in the rows given a value stands, for messages that name column and row. */
 import { assert } from '../errors.js'
 
+/** The number of the first row of a call, the number of each row, or (Float64Array) the id that each row has in its table. */
+export type RowNumbering = number | Uint32Array | Float64Array
+
 export class Place {
   /** What messages call the column: `user.tags[]`. */
   readonly path: string
   readonly #parent: Place | null
   /** Where the values of a list's child came from: its offsets, or one size for all; null = one for one. */
   readonly #origin: Int32Array | number | null
-  /** Of a column: the number of its first row, or of each. */
-  readonly #numbers: number | Uint32Array
+  /** Of a column: the number of its first row, or of each; Float64Array: their ids. */
+  readonly #numbers: RowNumbering
 
   private constructor(
     path: string,
     parent: Place | null,
     origin: Int32Array | number | null,
-    numbers: number | Uint32Array,
+    numbers: RowNumbering,
   ) {
     this.path = path
     this.#parent = parent
@@ -22,8 +25,7 @@ export class Place {
     this.#numbers = numbers
   }
 
-  /** A column whose values are of the rows `numbers`, or of those from that one on. */
-  static column(name: string, numbers: number | Uint32Array = 0): Place {
+  static column(name: string, numbers: RowNumbering = 0): Place {
     return new Place(name, null, null, numbers)
   }
 
@@ -34,6 +36,15 @@ export class Place {
   /** The elements of lists that end at `origin[i + 1]`, or are `origin` long each. */
   elements(origin: Int32Array | number): Place {
     return new Place(`${this.path}[]`, this, origin, 0)
+  }
+
+  /** What messages call the row that the `index`th value belongs to. */
+  rowName(index: number): string {
+    return `${this.#isStored() ? 'the row with _rowid' : 'row'} ${this.row(index)}`
+  }
+
+  #isStored(): boolean {
+    return this.#parent === null ? this.#numbers instanceof Float64Array : this.#parent.#isStored()
   }
 
   /** The row, counted from 0, that the `index`th value belongs to. */

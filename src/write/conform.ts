@@ -1,21 +1,21 @@
 /**
- * Makes incoming batches fit a table: columns by name and in its order, the very types of its schema, no null
- * where none may be, no NaN or infinity inside a vector.
+ * Makes incoming batches fit a table: columns by name and in its order, cast to the types of its schema where that loses
+ * nothing, no null where none may be, no NaN or infinity inside a vector.
  */
 import { type Batch, type Column, isValid } from '../arrow/column.js'
-import { emptyColumn, nullColumn } from '../arrow/fill.js'
+import { nullColumn } from '../arrow/fill.js'
 import { allFinite } from '../arrow/finite.js'
 import { fromFloat16 } from '../arrow/float16.js'
+import { Place, type RowNumbering } from '../arrow/place.js'
 import { sliceBatch } from '../arrow/slice.js'
-import { typeName } from '../arrow/type-name.js'
-import { childFields, type DataType, type Field, type Schema } from '../arrow/types.js'
-import { columnNotFound, quote, type SheafError, schemaMismatch } from '../errors.js'
+import { childFields, type Field, type Schema } from '../arrow/types.js'
+import { columnNotFound, quote, schemaMismatch } from '../errors.js'
 import { definingPart } from './definitions.js'
-import { fitColumn } from './fit.js'
+import { castColumn, castRefusal } from './lossless-cast.js'
 
 /**
- * Refuses what can be told from the schemas alone: unknown columns (code 12); columns given twice, of another type,
- * or missing where the table allows no null (code 20).
+ * Refuses what can be told from the schemas alone: unknown columns (code 12); columns given twice, of a type that is not cast
+ * to that of the table, or missing where the table allows no null (code 20).
  */
 export function checkFits(incoming: Schema, schema: Schema): void {
   checkColumns(incoming, schema)
@@ -36,15 +36,16 @@ export function checkColumns(incoming: Schema, schema: Schema): void {
         schema.fields.map(known => known.name),
       )
     }
-    if (fitColumn(emptyColumn(type), field.type) === null) throw otherType(field, type)
+    const refusal = castRefusal(type, field.type, name)
+    if (refusal !== null) throw refusal
   }
 }
 
-/** `incoming` with the types of the columns of `schema` that have the same names, as far as its values fit them. */
+/** `incoming` with the types of the columns of `schema` that have the same names, where there is a cast to them. */
 export function fittingSchema(incoming: Schema, schema: Schema): Schema {
   const fields = incoming.fields.map(field => {
     const known = schema.fields.find(({ name }) => name === field.name)
-    const fits = known !== undefined && fitColumn(emptyColumn(field.type), known.type) !== null
+    const fits = known !== undefined && castRefusal(field.type, known.type, field.name) === null
     return fits ? { ...field, type: known.type } : field
   })
   return { fields }
@@ -52,10 +53,10 @@ export function fittingSchema(incoming: Schema, schema: Schema): Schema {
 
 /**
  * `batch` with exactly the fields of `schema`; a nullable field that is missing is null.
- * `firstRow` is what row 0 of the batch is called in messages. Throws code 20.
+ * `rows` is what the rows of the batch are called in messages. Throws code 20.
  */
-export function conformBatch(batch: Batch, schema: Schema, firstRow: number): Batch {
-  const columns = schema.fields.map(field => conformColumn(batch, field, firstRow))
+export function conformBatch(batch: Batch, schema: Schema, rows: RowNumbering): Batch {
+  const columns = schema.fields.map(field => conformColumn(batch, field, rows))
   return { schema, length: batch.length, columns }
 }
 
@@ -119,32 +120,13 @@ function checkCharacters(fields: readonly Field[]): void {
 /** Names of the columns that queries compute. */
 const reservedNames = new Set(['_rowid', '_rowoffset', '_distance', '_score', '_relevance_score'])
 
-function conformColumn(batch: Batch, field: Field, firstRow: number): Column {
+function conformColumn(batch: Batch, field: Field, rows: RowNumbering): Column {
   const index = batch.schema.fields.findIndex(known => known.name === field.name)
   const column = batch.columns[index] ?? nullColumn(field.type, batch.length)
-  const conformed = fitColumn(column, field.type)
-  if (conformed === null) throw otherType(field, column.type)
-  if (!field.nullable && conformed.nullCount > 0) {
-    throw schemaMismatch(
-      `column ${quote(field.name)} may not be null, row ${firstRow + firstNull(conformed)} is`,
-    )
-  }
-  if (field.type.kind === 'fixed_size_list') checkFinite(conformed, field.type.size, field.name, firstRow)
+  const place = Place.column(field.name, rows)
+  const conformed = castColumn(column, field, place)
+  if (field.type.kind === 'fixed_size_list') checkFinite(conformed, field.type.size, place)
   return conformed
-}
-
-function otherType(field: Field, type: DataType): SheafError {
-  const wanted = typeName(field.type)
-  const given = typeName(type)
-  const nulls = wanted === given ? ', with nulls where the column allows none' : ''
-  return schemaMismatch(`column ${quote(field.name)} is ${wanted}, the rows bring ${given}${nulls}`, {
-    hint: 'convert the rows, or give them as plain objects, which take the types of the table',
-  })
-}
-
-function firstNull(column: Column): number {
-  for (let row = 0; row < column.length; row++) if (!isValid(column, row)) return row
-  return column.length
 }
 
 function float16Values(child: Column, count: number): Float32Array {
@@ -155,7 +137,7 @@ function float16Values(child: Column, count: number): Float32Array {
 }
 
 /** A vector that holds NaN or infinity has no distance to anything. */
-function checkFinite(vectors: Column, size: number, name: string, firstRow: number): void {
+function checkFinite(vectors: Column, size: number, place: Place): void {
   const child = vectors.children[0]!
   const used = vectors.length * size
   if (child.type.kind !== 'float') return
@@ -166,8 +148,8 @@ function checkFinite(vectors: Column, size: number, name: string, firstRow: numb
     const row = Math.floor(i / size)
     if (Number.isFinite(value) || !isValid(vectors, row) || !isValid(child, i)) continue
     throw schemaMismatch(
-      `column ${quote(name)} holds ${value} in row ${firstRow + row}, element ${i % size}`,
-      { hint: 'repair such rows, or choose with badVectors what becomes of them' },
+      `${place.rowName(row)}: column ${quote(place.path)} holds ${value} as element ${i % size} of a vector`,
+      { hint: 'repair such rows, or leave them out' },
     )
   }
 }

@@ -75,8 +75,8 @@ export class MaintainedColumns {
     const isConcerned = this.#derivations.some(({ inputs }) => inputs.some(name => changed.includes(name)))
     // What follows from one that is filled again is in the list of those too.
     if (!isConcerned) return values
-    return async (source, hits, pacer) => {
-      const rows = conformBatch(await values(source, hits, pacer), this.incoming, 0)
+    return async (source, hits, pacer, ids) => {
+      const rows = conformBatch(await values(source, hits, pacer, ids), this.incoming, ids)
       return this.#complete(rows, changed, 0, signal)
     }
   }

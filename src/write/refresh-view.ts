@@ -86,10 +86,10 @@ export async function rebuiltRows(work: RefreshWork, pacer: Pacer): Promise<Refr
   const rows = await new MatchedRows().find(source, query.filter, pacer)
   const total = countIn(rows)
   let done = 0
-  const values: NewValues = (source, hits, pacer) => {
+  const values: NewValues = (source, hits, pacer, ids) => {
     work.progress(done, total)
     done += hits.offsets.length
-    return query.values(source, hits, pacer)
+    return query.values(source, hits, pacer, ids)
   }
   const moved = await stage({ ...work, query: { ...query, values } }, rows, pacer)
   return { moved, drop: view.layout.fragments.map(fragment => fragment.id) }
@@ -182,7 +182,7 @@ async function valuesOf(
   for (const stream of await streamsById(source, rows, pacer)) {
     for await (const chunk of stream()) {
       ids.push(chunk.ids)
-      batches.push(conformBatch(await values(source, chunk.hits, pacer), schema, 0))
+      batches.push(conformBatch(await values(source, chunk.hits, pacer, chunk.ids), schema, 0))
       await pacer.turn()
     }
   }

@@ -1,5 +1,6 @@
 /** Columns whose types change: their values are cast, and nested fields that went are left out. */
 import type { Batch, Column } from '../arrow/column.js'
+import { Place } from '../arrow/place.js'
 import { retyped } from '../arrow/retype.js'
 import { equalTypes } from '../arrow/same-type.js'
 import { typeName } from '../arrow/type-name.js'
@@ -10,7 +11,7 @@ import { arrowSchema, type TableField, type TableSchema } from '../manifest/tabl
 import { fieldOf } from '../sql/kernels/batch-columns.js'
 import { castable, castColumn } from '../sql/kernels/cast.js'
 import { decoded } from '../sql/kernels/dictionary.js'
-import { fitColumn } from './fit.js'
+import { castColumn as castLossless } from './lossless-cast.js'
 import type { ColumnsWork } from './stage-columns.js'
 
 interface Reshaped {
@@ -89,5 +90,5 @@ function reshaped(column: Column, old: FieldNode, now: FieldNode, path: string):
     return { ...column, type, children }
   }
   const cast = castColumn(decoded(column), type, false, null, () => `column ${quote(path)}`, 'refuse')
-  return fitColumn(cast, type)!
+  return castLossless(cast, { name: path, type, nullable: true }, Place.column(path))
 }

@@ -19,8 +19,8 @@ import { type Chunk, streamsById } from './rows-by-id.js'
 import { type StageTarget, stageRows } from './stage.js'
 import { stageIds } from './stage-runs.js'
 
-/** The new values of some rows: all columns of the table, row by row. */
-export type NewValues = (source: RowSource, hits: RowHits, pacer: Pacer) => Promise<Batch>
+/** The new values of some rows, which have those ids: all columns of the table, row by row. */
+export type NewValues = (source: RowSource, hits: RowHits, pacer: Pacer, ids: Float64Array) => Promise<Batch>
 
 /** Where rows are written that come from another table. */
 export interface RowsElsewhere {
@@ -100,8 +100,10 @@ async function* newBatches(
 ): AsyncGenerator<Batch> {
   for await (const chunk of chunks) {
     ids.push(chunk.ids)
-    for await (const batch of valuesOf(chunk.hits, source, newValues, pacer)) {
-      yield conformBatch(batch, schema, 0)
+    let from = 0
+    for await (const batch of valuesOf(chunk, source, newValues, pacer)) {
+      yield conformBatch(batch, schema, chunk.ids.subarray(from))
+      from += batch.length
       await pacer.turn()
     }
   }
@@ -109,7 +111,7 @@ async function* newBatches(
 
 /** The new values of some rows, in parts where they are too many bytes for one. */
 async function* valuesOf(
-  hits: RowHits,
+  { hits, ids }: Chunk,
   source: RowSource,
   newValues: NewValues,
   pacer: Pacer,
@@ -117,12 +119,15 @@ async function* valuesOf(
   const count = hits.offsets.length
   let batch: Batch
   try {
-    batch = await newValues(source, hits, pacer)
+    batch = await newValues(source, hits, pacer, ids)
   } catch (error) {
     if (!(error instanceof ColumnTooLarge) || count === 1) throw error
     const middle = Math.ceil(count / 2)
-    yield* valuesOf(sliceHits(hits, 0, middle), source, newValues, pacer)
-    yield* valuesOf(sliceHits(hits, middle, count), source, newValues, pacer)
+    const halves = [
+      { hits: sliceHits(hits, 0, middle), ids: ids.subarray(0, middle) },
+      { hits: sliceHits(hits, middle, count), ids: ids.subarray(middle) },
+    ]
+    for (const half of halves) yield* valuesOf(half, source, newValues, pacer)
     return
   }
   yield batch

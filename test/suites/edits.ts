@@ -1,4 +1,5 @@
 /** What changing rows promises, through every door: updates, deletes and merges, and what they mean for each other. */
+import * as arrow from 'apache-arrow'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Namespace, sql as ownSql, type Row, type Schema, type Table } from '../../src/index.js'
 import { failure } from '../support/failure.js'
@@ -10,6 +11,8 @@ const rows: readonly Row[] = [
   { id: 3n, name: null, price: null, n: 30n, vector: [1, 1] },
   { id: 4n, name: 'four', price: 4.5, n: 40n, vector: null },
 ]
+
+const float = (bits: 32 | 64) => ({ name: 'item', type: { kind: 'float', bits }, nullable: true }) as const
 
 export function editSuite(name: string, open: () => Promise<OpenedNamespace>): void {
   describe(name, () => {
@@ -138,6 +141,66 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
           }),
         )
         expect(await all(['n'])).toEqual([[50], [20], [30], [40]])
+      })
+    })
+
+    describe('rows of other Arrow types are cast where no value changes', () => {
+      const given: Schema = {
+        fields: [
+          { name: 'id', type: { kind: 'int', bits: 64, signed: true }, nullable: true },
+          { name: 'v', type: { kind: 'fixed_size_list', size: 2, child: float(32) }, nullable: true },
+          { name: 'at', type: { kind: 'timestamp', unit: 'ms', timezone: null }, nullable: true },
+          { name: 'tag', type: { kind: 'utf8', large: true }, nullable: true },
+        ],
+      }
+      const sent = (id: number, v: number[], at: number) =>
+        new arrow.Table({
+          tag: arrow.vectorFromArray(['x'], new arrow.Dictionary(new arrow.Utf8(), new arrow.Int8())),
+          at: arrow.vectorFromArray([at], new arrow.TimestampMillisecond()),
+          v: arrow.vectorFromArray([v], new arrow.List(new arrow.Field('item', new arrow.Float64(), true))),
+          id: arrow.vectorFromArray([id], new arrow.Float64()),
+        })
+      const contents = (of: Table) => all(['id', 'v', 'at', 'tag'], of)
+
+      test('by add, createTable with a schema, mergeInsert and update', async () => {
+        const made = await ns.createTable('cast', sent(1, [0.1, 2], 5), { schema: given })
+        await made.add(sent(2, [3, 4], 6))
+        await made
+          .mergeInsert('id')
+          .whenMatchedUpdateAll()
+          .whenNotMatchedInsertAll()
+          .execute(sent(2, [5, 6], 7))
+        await made.update({ tag: 'y' }, 'id = 1')
+        expect(await contents(made)).toEqual([
+          [1, Float32Array.of(0.1, 2), new Date(5), 'y'],
+          [2, Float32Array.of(5, 6), new Date(7), 'x'],
+        ])
+        expect((await made.schema()).fields.map(({ type }) => type)).toEqual(
+          given.fields.map(({ type }) => type),
+        )
+      })
+
+      test('a value that does not fit is refused with column and row, and no row of the call is there', async () => {
+        const made = await ns.createTable('cast', [], { schema: given })
+        const refused = [
+          () => made.add(sent(0.5, [1, 2], 5)),
+          () => made.add(sent(1, [1, 2, 3], 5)),
+          () => made.add(sent(1, [1, 1e300], 5)),
+          () =>
+            made
+              .mergeInsert('id')
+              .whenNotMatchedInsertAll()
+              .execute(sent(2 ** 63, [1, 2], 5)),
+        ]
+        for (const call of refused) {
+          const error = await failure(call())
+          expect([error.code, error.message]).toEqual([
+            20,
+            expect.stringMatching(/^row 0: column "(id|v|v\[\])" is /),
+          ])
+          expect(error.hint ?? '').not.toContain('objects')
+        }
+        expect(await made.countRows()).toBe(0)
       })
     })
 

@@ -81,7 +81,7 @@ test('NaN and infinity in vectors of any width of float are refused, in rows tha
     const own: Schema = { fields: [{ name: 'v', type, nullable: true }] }
     const rows = [{ v: [1, 2] }, { v: null }, { v: [3, Number.NaN] }]
     expect(() => conformBatch(rowsToBatch(rows, own), own, 10)).toThrow(
-      expect.objectContaining({ code: 20, message: expect.stringMatching(/"v".*row 12, element 1/) }),
+      expect.objectContaining({ code: 20, message: expect.stringMatching(/row 12: .*"v".*element 1/) }),
     )
     expect(conformBatch(rowsToBatch(rows.slice(0, 2), own), own, 0).length).toBe(2)
   }

@@ -3,11 +3,12 @@ import { expect, test } from 'vitest'
 import type { Batch, Column } from '../../src/arrow/column.js'
 import { concatBatches } from '../../src/arrow/concat.js'
 import { nullColumn } from '../../src/arrow/fill.js'
+import { Place } from '../../src/arrow/place.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
 import { sliceBatch } from '../../src/arrow/slice.js'
 import type { DataType, Field, Schema } from '../../src/arrow/types.js'
 import { Pacer } from '../../src/primitives/pacer.js'
-import { fitColumn } from '../../src/write/fit.js'
+import { castColumn } from '../../src/write/lossless-cast.js'
 import { RowsDigest } from '../../src/write/rows-digest.js'
 import { batches, contents } from '../support/arrow-generators.js'
 
@@ -69,7 +70,7 @@ function sameValues(a: unknown, b: unknown): boolean {
 const text: DataType = { kind: 'utf8', large: false }
 const one = (type: DataType): Schema => ({ fields: [{ name: 'c', type, nullable: true }] })
 const fitted = (batch: Batch, type: DataType): Batch => {
-  const column = fitColumn(batch.columns[0]!, type) as Column
+  const column: Column = castColumn(batch.columns[0]!, { name: 'x', type, nullable: true }, Place.column('x'))
   return { schema: one(type), length: batch.length, columns: [column] }
 }
 

@@ -17,7 +17,12 @@ test('an update that is worked out again, on a layout that was stored and read b
   const old: Batch = { schema, length: 1, columns: [{ type: float64, values, ...plain }] }
   const source = { batch: async () => old } as unknown as RowSource
   for (const same of [schema, structuredClone(schema)]) {
-    const { columns } = await updatedValues(same, assignments)(source, {} as RowHits, new Pacer())
+    const { columns } = await updatedValues(same, assignments)(
+      source,
+      {} as RowHits,
+      new Pacer(),
+      Float64Array.of(0),
+    )
     expect(columns[0]!.values![0]).toBe(16)
   }
 })

@@ -1,0 +1,258 @@
+/**
+ * The table of casts on write, for types that hold no others: how the values of one become those of another, when none of
+ * them changes. `lossless-cast.ts` has lists, structs, maps and dictionaries.
+ *
+ * A value fits when the new type holds exactly that number, that instant, that text, those bytes. Only elements of vectors
+ * are rounded.
+ */
+import { bitmapBytes } from '../arrow/bits.js'
+import type { Column, Values } from '../arrow/column.js'
+import { readDecimal, writeDecimal } from '../arrow/decimal.js'
+import { allFinite } from '../arrow/finite.js'
+import { fromFloat16, toFloat16 } from '../arrow/float16.js'
+import { cellBytes, viewCells } from '../arrow/layout.js'
+import { equalTypes } from '../arrow/same-type.js'
+import type { DataType } from '../arrow/types.js'
+import { powerOfTen } from '../sql/values/decimals.js'
+import { integerRange } from '../sql/values/literal.js'
+import { nanosPerCount } from '../sql/values/temporal.js'
+
+/** Which rows hold a value that counts, one bit each; null: all of them. */
+export type Present = Uint8Array | null
+
+export function isPresent(bits: Present, row: number): boolean {
+  return bits === null || ((bits[row >>> 3]! >>> (row & 7)) & 1) === 1
+}
+
+/** A cast under way. */
+export interface ValueCast {
+  readonly column: Column
+  readonly to: DataType
+  /** Other rows may hold anything, and become anything. */
+  readonly present: Present
+  /** Whether numbers become the nearest float. */
+  readonly rounds: boolean
+  /** Throws that the value of a row does not fit. */
+  readonly refuse: (row: number) => never
+}
+
+type Cast = (cast: ValueCast) => Column
+
+/** How values of `from` become values of `to`; null: they never are. Neither type holds others. */
+export function exactCast(from: DataType, to: DataType): Cast | null {
+  if (equalTypes(from, to)) return relabeled
+  switch (to.kind) {
+    case 'utf8':
+      return from.kind === 'utf8' ? relabeled : null
+    case 'binary':
+      return from.kind === 'binary' ? relabeled : from.kind === 'fixed_size_binary' ? cutBytes : null
+    case 'fixed_size_binary':
+      return from.kind === 'binary' ? joinedBytes : null
+    case 'float':
+      return from.kind === 'float' || from.kind === 'int' ? floats : null
+    case 'int':
+      return from.kind === 'float'
+        ? wholeFloats
+        : from.kind === 'int' && isNarrow(from, to)
+          ? integers
+          : counts(from, to)
+    case 'decimal':
+    case 'date':
+    case 'time':
+    case 'duration':
+      return counts(from, to)
+    case 'timestamp': {
+      if (from.kind !== 'timestamp' || (from.timezone === null) !== (to.timezone === null)) return null
+      return from.unit === to.unit ? relabeled : counts(from, to)
+    }
+    default:
+      return null
+  }
+}
+
+/** The same buffers mean the same. */
+function relabeled({ column, to }: ValueCast): Column {
+  return { ...column, type: to }
+}
+
+// ---- numbers
+
+type NumberArray = Exclude<Values, BigInt64Array | BigUint64Array>
+
+function isNarrow(...types: readonly DataType[]): boolean {
+  return types.every(type => type.kind === 'int' && type.bits < 64)
+}
+
+/** Among integers of up to 32 bits. */
+function integers({ column, to, present, refuse }: ValueCast): Column {
+  const { length } = column
+  const from = column.values as NumberArray
+  const values = zeroCells(to, length) as NumberArray
+  for (let row = 0; row < length; row++) {
+    values[row] = from[row]!
+    if (values[row] !== from[row] && isPresent(present, row)) refuse(row)
+  }
+  return { ...column, type: to, values }
+}
+
+/** Floats and integers to floats. */
+function floats(cast: ValueCast): Column {
+  const { column, to, present, rounds, refuse } = cast
+  const { length, type } = column
+  const bits = (to as DataType & { kind: 'float' }).bits
+  const numbers = rounds ? numbersToRound(column) : numbersOf(column)
+  const values = zeroCells(to, length) as Uint16Array | Float32Array | Float64Array
+  if (bits === 16) for (let row = 0; row < length; row++) values[row] = toFloat16(numbers[row]!)
+  else values.set(numbers)
+  const isWider = type.kind === 'float' && type.bits <= bits
+  if (isWider || (rounds && values instanceof Float32Array && allFinite(values, 0, length))) {
+    return { ...column, type: to, values }
+  }
+  const wide =
+    column.values instanceof BigInt64Array || column.values instanceof BigUint64Array ? column.values : null
+  for (let row = 0; row < length; row++) {
+    const value = bits === 16 ? fromFloat16(values[row]!) : values[row]!
+    const number = numbers[row]!
+    const fits = rounds
+      ? Number.isFinite(value) || !Number.isFinite(number)
+      : (value === number && (wide === null || BigInt(number) === wide[row])) || Number.isNaN(number)
+    if (!fits && isPresent(present, row)) refuse(row)
+  }
+  return { ...column, type: to, values }
+}
+
+/** Floats and integers as doubles; integers of 64 bits as the nearest one. */
+function numbersOf({ type, values, length }: Column): Float32Array | Float64Array {
+  if (values instanceof Float32Array || values instanceof Float64Array) return values.subarray(0, length)
+  const numbers = new Float64Array(length)
+  if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
+    for (let row = 0; row < length; row++) numbers[row] = Number(values[row])
+  } else if (type.kind === 'float') {
+    for (let row = 0; row < length; row++) numbers[row] = fromFloat16((values as Uint16Array)[row]!)
+  } else {
+    numbers.set((values as NumberArray).subarray(0, length))
+  }
+  return numbers
+}
+
+/**
+ * As `numbersOf`, for numbers that are rounded to at most 24 bits: the low bits of large integers count as one. Rounding
+ * them to a double first could make a tie of what is none.
+ */
+function numbersToRound(column: Column): Float32Array | Float64Array {
+  const numbers = numbersOf(column)
+  const { values } = column
+  if (!(values instanceof BigInt64Array || values instanceof BigUint64Array)) return numbers
+  for (let row = 0; row < numbers.length; row++) {
+    if (Number.isSafeInteger(numbers[row])) continue
+    const value = values[row]!
+    const low = value & 0xffffn
+    numbers[row] = Number(value - low + (low === 0n ? 0n : 0x8000n))
+  }
+  return numbers
+}
+
+/** Floats without a fraction to integers. No integer is negative zero. */
+function wholeFloats({ column, to, present, refuse }: ValueCast): Column {
+  const { length } = column
+  const numbers = numbersOf(column)
+  const values = zeroCells(to, length)
+  const [least, greatest] = integerRange(to)!
+  for (let row = 0; row < length; row++) {
+    if (!isPresent(present, row)) continue
+    const number = numbers[row]!
+    if (!Number.isInteger(number) || Object.is(number, -0)) refuse(row)
+    const whole = BigInt(number)
+    if (whole < least || whole > greatest) refuse(row)
+    writeCount(to, values, row, whole)
+  }
+  return { ...column, type: to, values }
+}
+
+// ---- integers of any unit
+
+/**
+ * Integers, decimals, dates, times, timestamps and durations: integers that count units. Null where the units of the two
+ * types do not measure the same.
+ */
+function counts(from: DataType, to: DataType): Cast | null {
+  const ratio = unitRatio(from, to)
+  if (ratio === null) return null
+  const { multiplier, divisor } = ratio
+  return ({ column, present, refuse }) => {
+    const { length } = column
+    const [least, greatest] = integerRange(to)!
+    const values = zeroCells(to, length)
+    for (let row = 0; row < length; row++) {
+      if (!isPresent(present, row)) continue
+      const scaled = readCount(column, row) * multiplier
+      const count = scaled / divisor
+      if (count * divisor !== scaled || count < least || count > greatest) refuse(row)
+      writeCount(to, values, row, count)
+    }
+    return { ...column, type: to, values }
+  }
+}
+
+/** How many units of `to` are one of `from`. */
+function unitRatio(
+  from: DataType,
+  to: DataType,
+): { readonly multiplier: bigint; readonly divisor: bigint } | null {
+  const [scaleFrom, scaleTo] = [scaleOf(from), scaleOf(to)]
+  if (scaleFrom !== null && scaleTo !== null) {
+    const digits = scaleTo - scaleFrom
+    return { multiplier: powerOfTen(Math.max(digits, 0)), divisor: powerOfTen(Math.max(-digits, 0)) }
+  }
+  if (from.kind !== to.kind) return null
+  const [nanosFrom, nanosTo] = [nanosPerCount(from), nanosPerCount(to)]
+  return nanosFrom === null || nanosTo === null ? null : { multiplier: nanosFrom, divisor: nanosTo }
+}
+
+function scaleOf(type: DataType): number | null {
+  return type.kind === 'int' ? 0 : type.kind === 'decimal' ? type.scale : null
+}
+
+function readCount({ type, values }: Column, row: number): bigint {
+  return type.kind === 'decimal' ? readDecimal(values as Uint8Array, row, type.bits) : BigInt(values![row]!)
+}
+
+function writeCount(to: DataType, values: Values, row: number, count: bigint): void {
+  if (to.kind === 'decimal') writeDecimal(values as Uint8Array, row, to.bits, count)
+  else if (values instanceof BigInt64Array || values instanceof BigUint64Array) values[row] = count
+  else values[row] = Number(count)
+}
+
+// ---- bytes
+
+function cutBytes({ column, to }: ValueCast): Column {
+  const { width } = column.type as DataType & { kind: 'fixed_size_binary' }
+  const offsets = Int32Array.from({ length: column.length + 1 }, (_, row) => row * width)
+  return { ...column, type: to, offsets }
+}
+
+function joinedBytes({ column, to, present, refuse }: ValueCast): Column {
+  const { length, offsets } = column
+  const { width } = to as DataType & { kind: 'fixed_size_binary' }
+  const bytes = column.values as Uint8Array
+  const values = zeroCells(to, length) as Uint8Array
+  for (let row = 0; row < length; row++) {
+    if (!isPresent(present, row)) continue
+    const [from, end] = [offsets![row]!, offsets![row + 1]!]
+    if (end - from !== width) refuse(row)
+    values.set(bytes.subarray(from, end), row * width)
+  }
+  return { ...column, type: to, values, offsets: null }
+}
+
+function zeroCells(type: DataType, length: number): Values {
+  return viewCells(type, new Uint8Array(cellBytes(type) * length), length)
+}
+
+/** The rows that are in both. */
+export function bothPresent(a: Present, b: Present, length: number): Present {
+  if (a === null || b === null) return a ?? b
+  const bits = new Uint8Array(bitmapBytes(length))
+  for (let i = 0; i < bits.length; i++) bits[i] = a[i]! & b[i]!
+  return bits
+}

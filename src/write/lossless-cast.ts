@@ -1,0 +1,252 @@
+/**
+ * Columns of one Arrow type brought to another without losing anything, value by value: what every write does with the
+ * columns it is given. `exact-values.ts` has the table for types that hold no others.
+ */
+import { bitmapBytes, setBits } from '../arrow/bits.js'
+import { type Column, isValid } from '../arrow/column.js'
+import { emptyColumn, nullColumn } from '../arrow/fill.js'
+import { viewCells } from '../arrow/layout.js'
+import { Place } from '../arrow/place.js'
+import { equalTypes } from '../arrow/same-type.js'
+import { takeColumn } from '../arrow/take.js'
+import { typeName } from '../arrow/type-name.js'
+import type { DataType, Field } from '../arrow/types.js'
+import { cut, ErrorCode, quote, SheafError, schemaMismatch } from '../errors.js'
+import { Grouper } from '../query/group.js'
+import { writeText } from '../sql/kernels/cast-text.js'
+import { decoded } from '../sql/kernels/dictionary.js'
+import { isOrdered } from '../sql/values/types.js'
+import { scalarAt } from '../sql/values/vector.js'
+import { bothPresent, exactCast, isPresent, type Present } from './exact-values.js'
+
+type TypeOf<K extends DataType['kind']> = DataType & { readonly kind: K }
+
+/** Whether any value of `from` can become one of `to`; else why not, for a column called `path`. */
+export function castRefusal(from: DataType, to: DataType, path: string): SheafError | null {
+  try {
+    cast(emptyColumn(from), to, Place.column(path), null, false)
+    return null
+  } catch (error) {
+    if (error instanceof SheafError && error.code === ErrorCode.SchemaValidation) return error
+    throw error
+  }
+}
+
+/**
+ * `column` as one of the type of `field`. `place`: its name and rows in messages. Throws code 20 for types that are not cast
+ * to each other, for a value that the new type does not hold, and for a null where the field allows none.
+ */
+export function castColumn(column: Column, field: Field, place: Place): Column {
+  return castField(column, field, place, null, false)
+}
+
+/** `within`: rows of which something is wanted; what stands in others is arbitrary. `rounds`: whether numbers become the nearest float. */
+function castField(column: Column, field: Field, place: Place, within: Present, rounds: boolean): Column {
+  const made = cast(column, field.type, place, within, rounds)
+  if (field.nullable || made.nullCount === 0) return made
+  for (let row = 0; row < made.length; row++) {
+    if (isPresent(within, row) && !isValid(made, row)) {
+      throw schemaMismatch(`${place.rowName(row)}: column ${quote(place.path)} may not be null`)
+    }
+  }
+  // Null below nulls only: a field that is never null has no bitmap. An index into no dictionary would be out of bounds.
+  const mustStay = made.type.kind === 'null' || made.dictionary !== null
+  return mustStay ? made : { ...made, validity: null, nullCount: 0 }
+}
+
+function cast(column: Column, to: DataType, place: Place, within: Present, rounds: boolean): Column {
+  const { type: from, length } = column
+  if (equalTypes(from, to)) return column
+  if (from.kind === 'null') return nullColumn(to, length)
+  if (from.kind === 'dictionary') return cast(decoded(column), to, place, within, rounds)
+  const present = bothPresent(within, column.validity, length)
+  const refuse = (row: number): never => {
+    throw valueRefused(column, to, row, place)
+  }
+  switch (to.kind) {
+    case 'null':
+      for (let row = 0; row < length; row++) if (isPresent(present, row)) refuse(row)
+      return nullColumn(to, length)
+    case 'dictionary':
+      return withDictionary(cast(column, to.value, place, within, rounds), to, place, within)
+    case 'list':
+    case 'fixed_size_list':
+      if (from.kind !== 'list' && from.kind !== 'fixed_size_list') break
+      return to.kind === 'list'
+        ? toList(column, to, place, present)
+        : toEqualLists(column, to, place, present, refuse)
+    case 'struct':
+      if (from.kind !== 'struct') break
+      return toStruct(column, to, place, present)
+    case 'map':
+      if (from.kind !== 'map' || (to.keysSorted && !from.keysSorted)) break
+      return toMap(column, to, place, present)
+    default: {
+      const make = exactCast(from, to)
+      if (make !== null) return make({ column, to, present, rounds, refuse })
+    }
+  }
+  throw typeRefused(from, to, place)
+}
+
+// ---- types that hold others
+
+function toList(column: Column, to: TypeOf<'list'>, place: Place, present: Present): Column {
+  const { length } = column
+  const child = column.children[0]!
+  if (column.type.kind !== 'fixed_size_list') return castOffsets(column, to, to.child, place, present)
+  const { size } = column.type
+  const offsets = Int32Array.from({ length: length + 1 }, (_, row) => row * size)
+  const wanted = present && presentElements(present, offsets, length)
+  return {
+    ...column,
+    type: to,
+    offsets,
+    children: [castField(child, to.child, place.elements(size), wanted, false)],
+  }
+}
+
+/** Offsets as they are, around another child. */
+function castOffsets(column: Column, to: DataType, field: Field, place: Place, present: Present): Column {
+  const offsets = column.offsets!
+  const wanted = present && presentElements(present, offsets, column.length)
+  const child = castField(column.children[0]!, field, place.elements(offsets), wanted, false)
+  return { ...column, type: to, children: [child] }
+}
+
+/** Vectors: lists of floats of 16 or 32 bits that are all as long. Their elements are rounded. */
+function isVector({ child: { type } }: TypeOf<'fixed_size_list'>): boolean {
+  return type.kind === 'float' && type.bits < 64
+}
+
+function toEqualLists(
+  column: Column,
+  to: TypeOf<'fixed_size_list'>,
+  place: Place,
+  present: Present,
+  refuse: (row: number) => never,
+): Column {
+  const { type: from, length, offsets } = column
+  const { size } = to
+  let child = column.children[0]!
+  if (from.kind === 'fixed_size_list' && from.size !== size) throw typeRefused(from, to, place)
+  if (offsets !== null) {
+    let isEven = true
+    for (let row = 0; row < length; row++) {
+      if (offsets[row + 1]! - offsets[row]! === size) continue
+      if (isPresent(present, row)) refuse(row)
+      isEven = false
+    }
+    if (!isEven) child = takeColumn(child, evenRows(offsets, length, size, present))
+  }
+  const wanted = present && presentElements(present, size, length)
+  const made = castField(child, to.child, place.elements(size), wanted, isVector(to))
+  return { ...column, type: to, offsets: null, children: [made] }
+}
+
+/** Where the elements of lists that are `size` long lie, -1 for those of a list that does not count. */
+function evenRows(offsets: Int32Array, length: number, size: number, present: Present): Int32Array {
+  const rows = new Int32Array(length * size).fill(-1)
+  for (let row = 0; row < length; row++) {
+    if (!isPresent(present, row)) continue
+    for (let k = 0; k < size; k++) rows[row * size + k] = offsets[row]! + k
+  }
+  return rows
+}
+
+/** The elements of the lists that count; `ends`: their offsets, or one length for all. */
+function presentElements(present: Uint8Array, ends: Int32Array | number, length: number): Uint8Array {
+  const offsetOf = (row: number) => (typeof ends === 'number' ? row * ends : ends[row]!)
+  const bits = new Uint8Array(bitmapBytes(offsetOf(length)))
+  for (let row = 0; row < length; row++) {
+    if (isPresent(present, row)) setBits(bits, offsetOf(row), offsetOf(row + 1) - offsetOf(row))
+  }
+  return bits
+}
+
+/** Fields are found by name. One that is missing is null. */
+function toStruct(column: Column, to: TypeOf<'struct'>, place: Place, present: Present): Column {
+  const given = (column.type as TypeOf<'struct'>).children
+  const known = new Set(to.children.map(({ name }) => name))
+  const seen = new Set<string>()
+  for (const { name } of given) {
+    const what = seen.has(name) ? 'brings two fields' : known.has(name) ? null : 'has no field'
+    if (what !== null) throw schemaMismatch(`column ${quote(place.path)} ${what} named ${quote(name)}`)
+    seen.add(name)
+  }
+  const children = to.children.map(field => {
+    const own = place.field(field.name)
+    const child = column.children[given.findIndex(({ name }) => name === field.name)]
+    if (child !== undefined) return castField(child, field, own, present, false)
+    if (!field.nullable) throw schemaMismatch(`column ${quote(own.path)} is missing, and may not be null`)
+    return nullColumn(field.type, column.length)
+  })
+  return { ...column, type: to, children }
+}
+
+/** Keys and values are found by their order, whatever they are called. */
+function toMap(column: Column, to: TypeOf<'map'>, place: Place, present: Present): Column {
+  const given = column.children[0]!
+  const entries = to.child.type as TypeOf<'struct'>
+  const names = entries.children.map(({ name }) => ({ name }))
+  const children = (given.type as TypeOf<'struct'>).children.map((field, i) => ({ ...field, ...names[i] }))
+  const named: Column = { ...given, type: { kind: 'struct', children } }
+  return castOffsets({ ...column, children: [named] }, to, to.child, place, present)
+}
+
+/** Each value once, and which of them a row has. */
+function withDictionary(values: Column, to: TypeOf<'dictionary'>, place: Place, within: Present): Column {
+  if (!isOrdered(to.value)) throw typeRefused(values.type, to, place)
+  const present: number[] = []
+  for (let row = 0; row < values.length; row++) {
+    if (isPresent(within, row) && isValid(values, row)) present.push(row)
+  }
+  const grouper = new Grouper([to.value], 0)
+  const groups = grouper.add([takeColumn(values, Uint32Array.from(present))])
+  const { bits, signed } = to.index
+  const room = 2 ** Math.min(bits - (signed ? 1 : 0), 31)
+  const indices = viewCells(to, new Uint8Array(values.length * (bits / 8)), values.length)
+  for (const [i, row] of present.entries()) {
+    const group = groups[i]!
+    if (group >= room) {
+      throw schemaMismatch(
+        `${place.rowName(row)}: column ${quote(place.path)} has more than the ${room} distinct values that its ` +
+          `${typeName(to.index)} indices can tell apart`,
+      )
+    }
+    indices[row] = (bits === 64 ? BigInt(group) : group) as never
+  }
+  const [dictionary] = grouper.keys()
+  return { ...values, type: to, values: indices, offsets: null, children: [], dictionary: dictionary! }
+}
+
+// ---- refusals
+
+function typeRefused(from: DataType, to: DataType, place: Place): SheafError {
+  const given = typeName(from)
+  return schemaMismatch(`column ${quote(place.path)} is ${typeName(to)}, the rows bring ${given}`, {
+    hint: `convert the values to ${cut(typeName(to))} before they are written`,
+  })
+}
+
+function valueRefused(column: Column, to: DataType, row: number, place: Place): SheafError {
+  const holder = `${place.rowName(row)}: column ${quote(place.path)} is ${typeName(to)}`
+  return schemaMismatch(`${holder}, which does not hold ${valueText(column, row)}`)
+}
+
+function valueText(column: Column, row: number): string {
+  const { type, offsets } = column
+  if (offsets !== null && type.kind === 'list') return `a list of ${offsets[row + 1]! - offsets[row]!}`
+  if (
+    type.kind === 'list' ||
+    type.kind === 'fixed_size_list' ||
+    type.kind === 'struct' ||
+    type.kind === 'map'
+  ) {
+    return `a value of ${typeName(type)}`
+  }
+  const value = scalarAt(column, row)
+  if (typeof value === 'string') return quote(value)
+  if (Object.is(value, -0)) return '-0'
+  return cut(writeText(value, type) ?? String(value))
+}
