@@ -1,6 +1,6 @@
 /**
  * Makes a golden root: a small directory of records the format has, and what it must read as. Run once, when the format has
- * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints|adopted test/golden/<name>`. Every later version must open it
+ * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints|adopted|uploads test/golden/<name>`. Every later version must open it
  * (test/golden.test.ts).
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -25,6 +25,7 @@ const makers = {
   upkeep: makeUpkeep,
   checkpoints: makeCheckpoints,
   adopted: makeAdopted,
+  uploads: makeUploads,
 }
 const [, , what = '', folder] = process.argv
 if (folder === undefined || !(what in makers)) {
@@ -286,6 +287,26 @@ function engineAfterSlot(store: FileStore, act: () => void): FileStore {
       }
     },
   })
+}
+
+/** Uploads that are open, completed and aborted, before and after a checkpoint. */
+async function makeUploads(ns: Namespace): Promise<void> {
+  const table = await ns.createTable('a', rows(0, 3), { schema })
+  const open = await table.upload({ mode: 'overwrite' })
+  await open.add(rows(10, 2), { part: 'first' })
+  await open.add(rows(20, 2), { part: 'first' })
+  const completed = await table.upload()
+  await completed.add(rows(30, 3), { part: 'x' })
+  await completed.add(rows(40, 3), { part: 'y' })
+  await completed.commit({ parts: ['y'] })
+  const aborted = await table.upload()
+  await aborted.add(rows(50, 1))
+  await aborted.abort()
+  await keepCheckpoint()
+  const merge = await table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll().upload()
+  await merge.add(rows(1, 4), { part: 'm' })
+  await merge.commit()
+  await open.add(rows(60, 1), { part: 'second' })
 }
 
 /** As upkeep does when the log is long enough. */

@@ -70,6 +70,14 @@ export type {
   WaitForIndexOptions,
 } from './namespace/table-indexes.js'
 export { Tags } from './namespace/table-tags.js'
+export {
+  type CommittedUpload,
+  type CommitUploadOptions,
+  type PartOptions,
+  TableUpload,
+  type UploadedPart,
+  type UploadOptions,
+} from './namespace/table-upload.js'
 export { Take } from './namespace/take.js'
 export {
   type TextToken,

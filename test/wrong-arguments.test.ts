@@ -123,6 +123,8 @@ const tableMethods = {
   delete: [filter, values, options],
   update: [[{ id: 2 }], filter, values, options],
   mergeInsert: [name],
+  upload: [options],
+  resumeUpload: [name, options],
   search: [[[1, 2], 'text', 'blank']],
   takeRowIds: [[[0], 'array', 'map']],
   takeOffsets: [[[0], 'array', 'map']],
@@ -194,6 +196,7 @@ const mergeMethods = {
   whenNotMatchedInsertAll: [],
   whenNotMatchedBySourceDelete: [options],
   execute: [rows, options],
+  upload: [options],
 } satisfies Readonly<Record<string, readonly Argument[]>>
 
 const takeMethods = { select: [columns], withRowId: [], toArray: [options], toArrow: [options] }

@@ -62,6 +62,20 @@ Secrets on a command line are seen by everybody on the machine who lists process
         positive: true,
         help: 'bytes of all uploads together while they are decoded (default 1GiB)',
       },
+      'max-open-uploads': {
+        type: 'count',
+        help: 'uploads in parts that a caller has open at most (default 1000)',
+      },
+      'max-open-upload-bytes': {
+        type: 'size',
+        positive: true,
+        help: 'bytes of the uploads in parts that a caller has open (default 1TiB)',
+      },
+      'max-open-upload-age': {
+        type: 'time',
+        positive: true,
+        help: 'how long the server takes parts for one upload (default 24h)',
+      },
       'max-connections': { type: 'count', help: 'connections at a time at most (default 10000)' },
       'max-in-flight': { type: 'count', help: 'calls at a time at most (default 1024)' },
       'max-in-flight-per-caller': {

@@ -9,6 +9,7 @@ import {
   type Operations,
   parseRequest,
   type ServerCallOptions,
+  type UploadLimits,
 } from '../../src/protocol/calls.js'
 import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
 import { readRequest } from '../../src/protocol/wire.js'
@@ -192,6 +193,7 @@ export class Handling {
       streamAfter: request.httpVersion !== '1.0' && !isBlob ? gatheredBytes : undefined,
       skipped,
       memory,
+      uploadLimits: this.#uploadLimits(request, particulars),
     }
     const asks = this.#gate.asksWhat ? asking(request, name, fields, particulars, options) : undefined
     if (asks !== undefined) await this.#gate.allow(namedObjects(name, asks.request), identity, asks.asked)
@@ -205,6 +207,12 @@ export class Handling {
       return blobReply(result as ArrowReply, range, refused)
     }
     return successReply(name, result, target.dialect, wanted, ended)
+  }
+
+  #uploadLimits({ socket }: IncomingMessage, { principal }: Particulars): UploadLimits {
+    const { openUploads: open, openUploadBytes: bytes, openUploadMs: ageMs } = this.#limits
+    const caller = principal === undefined ? `address ${socket.remoteAddress}` : `principal ${principal.name}`
+    return { caller, open, bytes, ageMs }
   }
 
   get #defaultDatabase(): string | undefined {

@@ -13,6 +13,12 @@ export interface Limits {
    * 413. Default 1 GiB.
    */
   readonly uploadBytes: number
+  /** Uploads in parts that one caller has open at a time; above it 429. Default 1000. */
+  readonly openUploads: number
+  /** Bytes of the files of all uploads in parts that one caller has open; above it 413. Default 1 TiB. */
+  readonly openUploadBytes: number
+  /** For how long this server takes parts for one upload, milliseconds; after it 400. Default 24 hours. */
+  readonly openUploadMs: number
   /** Connections at a time; one more is closed unanswered. Default 10,000. */
   readonly connections: number
   /** Calls at a time of all callers, until their replies are out; above it 503. Default 1024: a call that waits takes a few kilobytes. */
@@ -31,6 +37,9 @@ export const limitsShape = options<Partial<Limits>>()({
   bodyBytes: amount,
   messageBytes: amount,
   uploadBytes: amount,
+  openUploads: amount,
+  openUploadBytes: amount,
+  openUploadMs: amount,
   connections: amount,
   inFlight: amount,
   inFlightPerCaller: amount,
@@ -42,6 +51,9 @@ const defaults: Limits = {
   bodyBytes: 16 * 2 ** 30,
   messageBytes: 2 ** 30,
   uploadBytes: uploadBytesDefault,
+  openUploads: 1000,
+  openUploadBytes: 2 ** 40,
+  openUploadMs: 24 * 3_600_000,
   connections: 10_000,
   inFlight: 1024,
   inFlightPerCaller: Number.POSITIVE_INFINITY,

@@ -37,9 +37,20 @@ function allNamed(operation: OperationName, request: Readonly<Record<string, unk
           return { operation: 'createTableVersion', id: each.create_table_version.id }
         if (each.delete_table_versions !== undefined)
           return { operation: 'batchDeleteTableVersions', id: each.delete_table_versions.id }
+        if (each.complete_upload !== undefined)
+          return { operation: 'insertIntoTable', id: each.complete_upload.id }
         return { operation: 'deregisterTable', id: each.deregister_table.id }
       })
     }
+    case 'createTableUpload': {
+      const { mode } = request as Request<typeof operation>
+      return [{ operation: mode === 'Merge' ? 'mergeInsertIntoTable' : 'insertIntoTable', id }]
+    }
+    case 'describeTableUpload':
+    case 'completeTableUpload':
+    case 'abortTableUpload':
+      // Whoever may insert may do so in parts.
+      return [{ operation: 'insertIntoTable', id }]
     case 'renameTable': {
       const renamed = request as Request<typeof operation>
       const namespace = newNamespaceOf(renamed) ?? id.slice(0, -1)

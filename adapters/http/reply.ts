@@ -17,8 +17,11 @@ import { encoded } from './content-coding.js'
 import { bodyIn, type Dialect, errorIn } from './dialect.js'
 import { first, longestTimerMs } from './events.js'
 
-/** Sent with every reply: from 0.3.0 on LanceDB's client sends full-text queries whole, from 0.4.0 on it sends multipart writes. */
-export const serverVersion = ['phalanx-version', '0.3.0'] as const
+/**
+ * Sent with every reply: from 0.3.0 on LanceDB's client sends full-text queries whole, from 0.4.0 on it sends large writes in parts, from 0.5.0 on it
+ * fetches blobs.
+ */
+export const serverVersion = ['phalanx-version', '0.5.0'] as const
 
 /** Header field with the version of the table that a query read. */
 export const tableVersion = 'x-lancedb-version'

@@ -46,10 +46,18 @@ import {
   withTables,
   withVersion,
 } from './state.js'
+import { addPart, beginUpload, endUpload, loseUploads, uploadsFeature } from './uploads.js'
 
 /** The catalog as the meaning of a log. */
 export const catalogMachine: Machine<CatalogState> = {
-  features: new Set([movesFeature, sweepFeature, packsFeature, checkpointsFeature, ...indexFeatures]),
+  features: new Set([
+    movesFeature,
+    sweepFeature,
+    packsFeature,
+    checkpointsFeature,
+    uploadsFeature,
+    ...indexFeatures,
+  ]),
   initial: (genesis: Genesis) => emptyState(genesis.root),
   apply(state, entry, at) {
     const applied = applyOps(state, entry.ops as unknown as readonly CatalogOp[], entry.txn, at)
@@ -117,6 +125,12 @@ function applyOp(state: CatalogState, op: CatalogOp, txn: string, at: Position):
       return applyTxn(state, op, at)
     case 'job':
       return applyJob(state, op, txn, at)
+    case 'upload':
+      return { ...state, ...beginUpload(state, op, formatTransactionId(at.slot, txn)) }
+    case 'part':
+      return { ...state, ...addPart(state, op) }
+    case 'uploaded':
+      return { ...state, ...endUpload(state, op, at.ts) }
     default:
       throw unknownOperation(op)
   }
@@ -259,7 +273,8 @@ function applyExpire(state: CatalogState, { t, runs }: ExpireOp, { slot }: Posit
 
 function applySweep(state: CatalogState, { floor }: SweepOp, { ts }: Position): CatalogState {
   assert(floor > state.sweep.floor, `a sweep at slot ${floor} follows one at slot ${state.sweep.floor}`)
-  return { ...state, sweep: { floor, ts }, expired: state.expired.dropWhile(({ slot }) => slot <= floor) }
+  const expired = state.expired.dropWhile(({ slot }) => slot <= floor)
+  return { ...state, ...loseUploads(state, floor, ts), sweep: { floor, ts }, expired }
 }
 
 function applyCheckpoint(state: CatalogState, { name }: CheckpointOp, at: Position): CatalogState {

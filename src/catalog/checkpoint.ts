@@ -23,6 +23,7 @@ import {
   type TransactionNote,
   type ViewState,
 } from './state.js'
+import { type EndedUpload, partsOf, type Upload, type UploadPart } from './uploads.js'
 
 /** A head as it is stored. */
 interface StoredHead extends Omit<TableHead, 'tags' | 'view'> {
@@ -37,6 +38,9 @@ type Item =
   | { readonly drop: string; readonly dropped: Dropped }
   | { readonly key: string; readonly commit: KeyedCommit; readonly ts: number }
   | { readonly job: Job }
+  | { readonly upload: Omit<Upload, 'parts'> }
+  | { readonly part: UploadPart; readonly of: string }
+  | { readonly ended: string; readonly upload_ended: EndedUpload; readonly ts: number }
   | { readonly note: string; readonly content: TransactionNote; readonly ts: number }
   | { readonly failed: string; readonly builds: readonly FailedBuild[] }
   | { readonly expired: Expired }
@@ -54,6 +58,12 @@ function* items(state: CatalogState): Generator<Item> {
   for (const [drop, dropped] of state.drops) yield { drop, dropped }
   for (const [key, commit, ts] of state.keys) yield { key, commit, ts }
   for (const [, job] of state.jobs) yield { job }
+  for (const [of, open] of state.uploads) {
+    const { parts: _, ...upload } = open
+    yield { upload }
+    for (const part of partsOf(open)) yield { part, of }
+  }
+  for (const [ended, upload_ended, ts] of state.endedUploads) yield { ended, upload_ended, ts }
   for (const [note, content, ts] of state.notes) yield { note, content, ts }
   for (const [failed, builds] of state.failedBuilds) yield { failed, builds }
   for (const expired of state.expired) yield { expired }
@@ -90,7 +100,7 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
   const namespacesIn = new Map<string, PersistentMap<true>>()
   let { tables, detached, external, following, drops, keys, jobs, notes, failedBuilds, expired, sweep } =
     empty
-  let { checkpoints } = empty
+  let { checkpoints, uploads, endedUploads } = empty
 
   const headOf = (item: StoredHead): TableHead => {
     if (item.external) external = external.set(item.location, item.uuid)
@@ -112,6 +122,13 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
     else if ('drop' in item) drops = drops.set(item.drop, item.dropped)
     else if ('key' in item) keys = keys.set(item.key, item.commit, item.ts)
     else if ('job' in item) jobs = jobs.set(item.job.id, item.job)
+    else if ('upload' in item) {
+      uploads = uploads.set(item.upload.id, { ...item.upload, parts: PersistentMap.empty<UploadPart>() })
+    } else if ('part' in item) {
+      const upload = uploads.get(item.of)
+      assert(upload !== undefined, 'a checkpoint holds a part of an upload it does not hold')
+      uploads = uploads.set(item.of, { ...upload, parts: upload.parts.set(item.part.name, item.part) })
+    } else if ('ended' in item) endedUploads = endedUploads.set(item.ended, item.upload_ended, item.ts)
     else if ('note' in item) notes = notes.set(item.note, item.content, item.ts)
     else if ('failed' in item) failedBuilds = failedBuilds.set(item.failed, item.builds)
     else if ('expired' in item) expired = expired.push(item.expired)
@@ -141,6 +158,8 @@ export function loadState(genesis: Genesis): Loader<CatalogState> {
       drops,
       keys,
       jobs,
+      uploads,
+      endedUploads,
       notes,
       failedBuilds,
       expired,

@@ -4,6 +4,7 @@ import type { JobOp } from '../jobs/job-op.js'
 import type { Change } from '../manifest/change.js'
 import type { Runs } from '../manifest/runs.js'
 import type { RegisterOp, TakenOp, VersionOp } from '../manifest/version.js'
+import type { PartOp, UploadedOp, UploadOp } from './uploads.js'
 
 export type Properties = Readonly<Record<string, string>>
 
@@ -162,6 +163,9 @@ export type CatalogOp =
   | CheckpointOp
   | TxnOp
   | JobOp
+  | UploadOp
+  | PartOp
+  | UploadedOp
   | VersionOp
   | TakenOp
   | Change

@@ -12,6 +12,7 @@ import { PersistentQueue } from '../primitives/persistent-queue.js'
 import type { TransactionStatus } from '../protocol/transaction-shapes.js'
 import type { FailedBuilds } from './index-builds.js'
 import type { Properties, ShownSource, ViewDefinition } from './ops.js'
+import type { EndedUpload, Upload } from './uploads.js'
 import { Window } from './window.js'
 
 export interface NamespaceNode {
@@ -130,6 +131,9 @@ export interface CatalogState {
   /** Locations of dropped tables whose files are still there. */
   readonly drops: PersistentMap<Dropped>
   readonly keys: Window<KeyedCommit>
+  /** Open uploads in parts, by id; and those that ended not long ago. */
+  readonly uploads: PersistentMap<Upload>
+  readonly endedUploads: Window<EndedUpload>
   /** Open jobs, by id. */
   readonly jobs: PersistentMap<Job>
   /** Ended jobs and transactions with notes, by transaction id. */
@@ -210,6 +214,8 @@ export function emptyState(root: string): CatalogState {
     following: PersistentMap.empty(),
     drops: PersistentMap.empty(),
     keys: Window.empty(),
+    uploads: PersistentMap.empty(),
+    endedUploads: Window.empty(),
     jobs: PersistentMap.empty(),
     notes: Window.empty(),
     failedBuilds: PersistentMap.empty(),
@@ -233,6 +239,8 @@ export function withTables(state: CatalogState, tables: CatalogState['tables']):
     following: state.following,
     drops: state.drops,
     keys: state.keys,
+    uploads: state.uploads,
+    endedUploads: state.endedUploads,
     jobs: state.jobs,
     notes: state.notes,
     failedBuilds: state.failedBuilds,

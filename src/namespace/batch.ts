@@ -4,17 +4,20 @@ import { findTable, idText, tableNamed } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
 import { type CatalogState, ownLocation, pathKey, type TableHead } from '../catalog/state.js'
 import { decideDeclareTable } from '../catalog/tables.js'
-import type { Committed, ProposalPosition } from '../commit/machine.js'
+import type { Committed, Json, ProposalPosition } from '../commit/machine.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import type { StagedManifest } from '../manifest/lance-manifests.js'
 import type { Handler, HandlerOptions } from '../protocol/calls.js'
 import { parseManifestName } from '../protocol/manifest-name.js'
+import type { CompleteUploadRequest } from '../protocol/upload-shapes.js'
 import type { BatchOperation, BatchResult, CreateVersionRequest } from '../protocol/version-shapes.js'
+import { type Completion, outdated, prepareCompletion, type ReadMerges } from './complete-upload.js'
 import { commit, type Decision, type Engine } from './engine.js'
 import { checkNamed, current, finaliseEntry } from './lance-versions.js'
 import { folderAt } from './locations.js'
 import { checkOtherRoots } from './other-roots.js'
 import { declared, departed } from './tables.js'
+import { holding } from './uploads.js'
 import { checkPreparedOn, deleteVersions, newVersion, prepareVersion } from './versions.js'
 
 export const batchCreateTableVersions: Handler<Engine, 'batchCreateTableVersions'> = (
@@ -34,6 +37,12 @@ export const batchCommitTables: Handler<Engine, 'batchCommitTables'> = (engine, 
   })
 }
 
+export const completeTableUpload: Handler<Engine, 'completeTableUpload'> = (engine, request, options) => {
+  return commitBatch(engine, null, [{ complete_upload: request }], options, ([result]) => {
+    return result!.complete_upload!
+  })
+}
+
 /** They are decided and applied in one go, which nothing else can interrupt. */
 const operationsMax = 10_000
 
@@ -45,12 +54,20 @@ interface Prepared {
   /** Of a declaration. */
   readonly uuid?: string
   readonly folder?: string
+  /** Of an upload. */
+  readonly completion?: Completion
 }
+
+/** Times the completions of uploads are worked out before the batch gives up. */
+const maxAttempts = 20
+/** From this attempt on other commits of this process to their tables give way. */
+const urgentAttempt = 3
 
 /** Each operation sees what the earlier ones did; all of them are one entry of the log, or none is. */
 async function commitBatch<R>(
   engine: Engine,
-  field: string,
+  /** Where the operations stand in the request; null: there is one, which is the request. */
+  field: string | null,
   operations: readonly BatchOperation[],
   options: HandlerOptions,
   reply: (results: readonly BatchResult[], transaction: { transaction_id?: string }) => R,
@@ -62,44 +79,91 @@ async function commitBatch<R>(
     })
   }
   // A single version of one of these tables gets its final name before its slot: of this process none comes between the two of a batch.
-  const tables = operations.flatMap(({ create_table_version: made }) =>
-    made === undefined ? [] : pathKey(made.id),
-  )
-  return engine.turns.runAll(tables, () => commitInTurn(engine, field, operations, options, reply), signal)
+  const tables = operations.flatMap(({ create_table_version, complete_upload }) => {
+    const changed = create_table_version ?? complete_upload
+    return changed === undefined ? [] : pathKey(changed.id)
+  })
+  const uploads = operations.flatMap(({ complete_upload }) => complete_upload ?? [])
+  const merges: ReadMerges = new Map()
+  const once = () => tryBatch(engine, field, operations, options, merges, reply)
+  if (uploads.length === 0) return engine.turns.runAll(tables, once, signal)
+  const { uploads: open } = await engine.root.refresh(signal)
+  const ids = [...new Set(uploads.map(({ upload_id }) => upload_id))].filter(id => open.has(id))
+  const inTurn = () => engine.turns.runAll(tables, () => tryAgain(engine, uploads, options, once), signal)
+  const result = await holding(engine, ids, inTurn)
+  for (const id of ids) await engine.uploads.end(id)
+  return result
 }
 
-async function commitInTurn<R>(
+/** Works uploads out until nothing that counts has changed by their commit. Throws code 14 after 20 lost races. */
+async function tryAgain<R>(
   engine: Engine,
-  field: string,
+  uploads: readonly CompleteUploadRequest[],
+  { signal, table }: HandlerOptions,
+  once: () => Promise<R>,
+): Promise<R> {
+  const tables = uploads.flatMap(({ id }) => table ?? tableNamed(engine.root.state, id)?.uuid ?? [])
+  // All writers ask in the same order: nobody waits in a circle.
+  const urgently = [...new Set(tables)]
+    .sort()
+    .reduceRight((work, uuid) => () => engine.urgent.run(uuid, work, signal), once)
+  for (let attempts = 1; attempts <= maxAttempts; attempts++) {
+    try {
+      return await (attempts >= urgentAttempt ? urgently() : once())
+    } catch (error) {
+      if (error !== outdated) throw error
+    }
+    if (attempts >= urgentAttempt) {
+      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempts, 6), signal, true)
+    }
+  }
+  throw new SheafError(
+    ErrorCode.ConcurrentModification,
+    `other writers changed the table ${maxAttempts} times while this call was at work`,
+    { hint: 'try again' },
+  )
+}
+
+async function tryBatch<R>(
+  engine: Engine,
+  field: string | null,
   operations: readonly BatchOperation[],
   options: HandlerOptions,
+  merges: ReadMerges,
   reply: (results: readonly BatchResult[], transaction: { transaction_id?: string }) => R,
 ): Promise<R> {
-  const { signal } = options
-  const before = await engine.root.refresh(signal)
+  const before = await engine.root.refresh(options.signal)
   const prepared: Prepared[] = []
   for (const [index, operation] of operations.entries()) {
     prepared.push(
-      await inPlace(field, index, async () => prepareOperation(engine, before, operation, signal)),
+      await inPlace(field, index, async () => prepareOperation(engine, before, operation, options, merges)),
     )
   }
   const decide = (state: CatalogState, at: ProposalPosition): Decision<R> => {
     const ops: CatalogOp[] = []
+    const blobs: Uint8Array[] = []
+    const req: Json[] = []
+    const need = new Set<string>()
     const results: BatchResult[] = []
     let now = state
     for (const [index, operation] of operations.entries()) {
       const { table, staged } = prepared[index]!
       try {
-        const decision = decideOperation(engine, now, operation, prepared[index]!, at)
+        const place = { ...at, firstBlob: at.firstBlob + blobs.length }
+        const decision = decideOperation(engine, now, state, operation, prepared[index]!, place)
         if (table !== undefined && staged) checkPreparedOn(table, state.tables.get(table.uuid))
         now = applyOps(now, decision.ops, at.transactionId, at)
         ops.push(...decision.ops)
+        blobs.push(...(decision.blobs ?? []))
+        req.push(...(decision.req ?? []))
+        for (const feature of decision.need ?? []) need.add(feature)
         results.push(decision.reply)
       } catch (error) {
         throw placed(field, index, error)
       }
     }
-    return { ops, reply: reply(results, ops.length === 0 ? {} : { transaction_id: at.transactionId }) }
+    const transaction = ops.length === 0 ? {} : { transaction_id: at.transactionId }
+    return { ops, blobs, req, need: [...need], reply: reply(results, transaction) }
   }
   try {
     const outcome = await commit(engine, decide, options)
@@ -138,9 +202,14 @@ async function finaliseCommitted(
 async function prepareOperation(
   engine: Engine,
   state: CatalogState,
-  { declare_table, create_table_version }: BatchOperation,
-  signal: AbortSignal | undefined,
+  { declare_table, create_table_version, complete_upload }: BatchOperation,
+  options: HandlerOptions,
+  merges: ReadMerges,
 ): Promise<Prepared> {
+  const { signal } = options
+  if (complete_upload !== undefined) {
+    return { completion: await prepareCompletion(engine, state, complete_upload, options, merges) }
+  }
   if (declare_table !== undefined) {
     const uuid = engine.clock.uuid()
     const { location } = declare_table
@@ -158,12 +227,18 @@ async function prepareOperation(
 
 function decideOperation(
   engine: Engine,
+  /** With what the operations before did, and without. */
   state: CatalogState,
+  before: CatalogState,
   operation: BatchOperation,
   prepared: Prepared,
   at: ProposalPosition,
 ): Decision<BatchResult> {
   const { declare_table, create_table_version, delete_table_versions, deregister_table } = operation
+  if (prepared.completion !== undefined) {
+    const { reply, ...decision } = prepared.completion.decide(state, before, at)
+    return { ...decision, reply: { complete_upload: reply } }
+  }
   const { transactionId } = at
   if (declare_table !== undefined) {
     const { id, properties = {} } = declare_table
@@ -222,7 +297,7 @@ async function finaliseAll(engine: Engine, prepared: readonly Prepared[], error:
   }
 }
 
-async function inPlace<T>(field: string, index: number, run: () => Promise<T>): Promise<T> {
+async function inPlace<T>(field: string | null, index: number, run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (error) {
@@ -231,8 +306,8 @@ async function inPlace<T>(field: string, index: number, run: () => Promise<T>): 
 }
 
 /** An error that says which operation of the batch it is about. */
-function placed(field: string, index: number, error: unknown): unknown {
-  if (!(error instanceof SheafError)) return error
+function placed(field: string | null, index: number, error: unknown): unknown {
+  if (!(error instanceof SheafError) || field === null) return error
   const { code, status, kind, hint, at, cause } = error
   return new SheafError(code, `${field}[${index}]: ${error.message}`, { status, kind, hint, at, cause })
 }

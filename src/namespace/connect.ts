@@ -39,6 +39,7 @@ import { createTableSource } from '../table/table-source.js'
 import { type ColumnFunction, checkFunctions, functionShape } from '../write/functions.js'
 import { Pins } from '../write/pins.js'
 import { UnderWay } from '../write/under-way.js'
+import { UploadHolds } from '../write/upload-holds.js'
 import type { Engine } from './engine.js'
 import { explainLoss } from './expired.js'
 import { bindOperations, readsOnly } from './handlers.js'
@@ -352,6 +353,7 @@ export async function openEngine(
     tell(event)
   }
   const underWay = new UnderWay()
+  const uploads = new UploadHolds(pins, clock, keep.keepUploadsMs, id => committer.state.uploads.has(id))
   const { keepVersionsMs, keepOrphansMs, keepLogMs } = keep
   const packing = new Packing({
     log,
@@ -438,6 +440,7 @@ export async function openEngine(
     jobs,
     upkeep,
     pins,
+    uploads,
     underWay,
     source: {
       ...createTableSource(store, slots, memory, new Analyzers(tokenizers), sharing),
@@ -462,6 +465,7 @@ export async function openEngine(
   })
   const close = async () => {
     await jobs.close()
+    await uploads.close()
     await pins.close()
     await upkeep.close()
     await committer.close()

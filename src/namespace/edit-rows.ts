@@ -163,7 +163,7 @@ async function mergeRows(
   )
 }
 
-function mergeRules(request: Request<'mergeInsertIntoTable'>): MergeRules {
+export function mergeRules(request: Omit<Request<'mergeInsertIntoTable'>, 'id' | 'on'>): MergeRules {
   const {
     when_matched_update_all: update = false,
     when_matched_update_all_filt: updateIf,

@@ -30,6 +30,7 @@ import type { ColumnFunction } from '../write/functions.js'
 import type { Pins } from '../write/pins.js'
 import type { StageTarget } from '../write/stage.js'
 import type { UnderWay } from '../write/under-way.js'
+import type { UploadHolds } from '../write/upload-holds.js'
 import { withoutRoot } from './locations.js'
 
 /** The log as handlers see it: the committer's, or one that stands still (a snapshot). */
@@ -57,6 +58,8 @@ export interface Engine {
   /** Told of every commit; works in the background (namespace/upkeep). */
   readonly upkeep: { afterCommit(committed: Committed<CatalogState>): void }
   readonly pins: Pins
+  /** Uploads in parts that this process serves. */
+  readonly uploads: UploadHolds
   /** Calls of this process that write. */
   readonly underWay: UnderWay
   readonly source: TableSource

@@ -1,13 +1,14 @@
 /** A merge as it is written down, step by step; nothing runs until `execute`. */
 import { invalidInput } from '../errors.js'
 import { takeNoMore } from '../protocol/arguments.js'
-import { type CallOptions, callFields, type Operations, type Request } from '../protocol/calls.js'
+import { type CallOptions, callFields, callShape, type Operations, type Request } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
 import { options as declare, either, given, string } from '../protocol/shape.js'
 import { isSqlFragment, type SqlFragment } from '../sql/syntax/tag.js'
 import type { ArrowRows } from './arrow-rows.js'
 import { filterFields } from './filter-fields.js'
 import type { TableData } from './table-data.js'
+import { TableUpload } from './table-upload.js'
 
 type MergeRequest = Request<'mergeInsertIntoTable'>
 
@@ -91,12 +92,7 @@ export class MergeInsert {
    */
   async execute(data: TableData, options: MergeOptions = {}): Promise<MergeResult> {
     const { timeoutMs, ...call } = parse(mergeShape, options, 'execute')
-    const { when_matched_update_all: updates, when_not_matched_insert_all: inserts } = this.#request
-    if (!updates && !inserts && !this.#request.when_not_matched_by_source_delete) {
-      throw invalidInput('the merge would do nothing: it neither updates, inserts nor deletes', {
-        hint: 'say what it does: whenMatchedUpdateAll(), whenNotMatchedInsertAll(), whenNotMatchedBySourceDelete()',
-      })
-    }
+    this.#refuseNothing()
     const timeout = timeoutMs === undefined ? {} : { timeout: `${Math.ceil(timeoutMs)}ms` }
     const rows = await this.#rowsOf(data, call)
     const merged = this.#operations.mergeInsertIntoTable({ ...this.#request, ...timeout }, rows, call)
@@ -115,6 +111,25 @@ export class MergeInsert {
     return where === undefined ? {} : filterFields(call, where, undefined, this.#request.parameters)
   }
 
+  /**
+   * Begins an upload in parts (`Table.upload`) whose rows are merged when it is committed. All parts bring the same columns; all rows are held in
+   * memory then. Throws what `execute` throws for columns and conditions, of keys that two rows have only when it is committed.
+   */
+  async upload(options: CallOptions = {}): Promise<TableUpload> {
+    const call = parse(callShape, options, 'upload')
+    this.#refuseNothing()
+    const { upload_id } = await this.#operations.createTableUpload({ ...this.#request, mode: 'Merge' }, call)
+    return new TableUpload(this.#operations, this.#request.id, upload_id, this.#rowsOf)
+  }
+
+  #refuseNothing(): void {
+    const { when_matched_update_all: updates, when_not_matched_insert_all: inserts } = this.#request
+    if (updates || inserts || this.#request.when_not_matched_by_source_delete) return
+    throw invalidInput('the merge would do nothing: it neither updates, inserts nor deletes', {
+      hint: 'say what it does: whenMatchedUpdateAll(), whenNotMatchedInsertAll(), whenNotMatchedBySourceDelete()',
+    })
+  }
+
   #with(more: Partial<MergeRequest>): MergeInsert {
     return new MergeInsert(this.#operations, { ...this.#request, ...more }, this.#rowsOf)
   }
@@ -125,4 +140,5 @@ takeNoMore(MergeInsert.prototype, {
   whenNotMatchedInsertAll: 0,
   whenNotMatchedBySourceDelete: 1,
   execute: 2,
+  upload: 1,
 })

@@ -30,6 +30,7 @@ import {
   type WorkOnNewest,
 } from './engine.js'
 import { aboutNewTable, keyedRows } from './keyed-rows.js'
+import { addPart } from './uploads.js'
 
 // ---- create
 
@@ -153,8 +154,11 @@ function describeCreated(
 // ---- insert
 
 export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine, request, body, options) => {
-  const { id, mode = 'Append' } = request
+  const { id, mode = 'Append', upload_id, upload_part_id } = request
   const { signal } = options
+  if (upload_id !== undefined && upload_part_id !== undefined) {
+    return addPart(engine, { ...request, upload_id, upload_part_id }, body, options)
+  }
   const head = findTable(await engine.root.refresh(signal), id, options.table)
   if (head.kind === 'declared') return insertFirst(engine, head, request, body, options)
   checkWritable(head)

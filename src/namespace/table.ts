@@ -48,6 +48,7 @@ import {
 } from './table-indexes.js'
 import { tableRows } from './table-rows.js'
 import { Tags } from './table-tags.js'
+import { TableUpload, type UploadOptions, uploadShape } from './table-upload.js'
 import { rowNumbers, Take } from './take.js'
 import { type TextToken, type TokenizeColumnOptions, tokenizeAs, tokenizeColumnShape } from './tokenize.js'
 
@@ -157,14 +158,34 @@ export class Table<R extends object = Row> {
     this.#refuseCheckedOut('add')
     const { mode = 'append', onProgress, badVectors, ...call } = parse(addShape, options, 'add')
     const request = { id: this.id, mode: ({ append: 'Append', overwrite: 'Overwrite' } as const)[mode] }
-    const schema = async () => withNulls(await this.schema(call))
-    const rows = await tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
+    const rows = await this.#addedRows(data as TableData, { onProgress, badVectors, ...call })
     try {
       const reply = await this.#operations.insertIntoTable(request, rows, call)
       return { version: reply.version, rows: reply.num_inserted_rows }
     } finally {
       await rows.close()
     }
+  }
+
+  /**
+   * Begins an upload in parts: rows that many calls bring, of any number of processes, and one commit makes visible. A process keeps an
+   * upload for an hour after its last request (`upkeep.keepUploadsMs`); after that its files may be deleted as those of a write that failed.
+   */
+  async upload(options: UploadOptions = {}): Promise<TableUpload<R>> {
+    this.#refuseCheckedOut('upload')
+    const { mode = 'append', ...call } = parse(uploadShape, options, 'upload')
+    const request = { id: this.id, mode: ({ append: 'Append', overwrite: 'Overwrite' } as const)[mode] }
+    const { upload_id } = await this.#operations.createTableUpload(request, call)
+    return this.#uploadOf(upload_id, false)
+  }
+
+  /** An upload to this table that was begun before, in this process or another. Throws code 10 where there is none, 13 where it has ended. */
+  async resumeUpload(id: string, options: CallOptions = {}): Promise<TableUpload<R>> {
+    this.#refuseCheckedOut('resumeUpload')
+    const upload_id = parse(string('nonEmpty'), id, 'resumeUpload: the id')
+    const call = parse(callShape, options, 'resumeUpload')
+    const { mode } = await this.#operations.describeTableUpload({ id: this.id, upload_id }, call)
+    return this.#uploadOf(upload_id, mode === 'Merge')
   }
 
   /** Deletes the rows for which `predicate` is true. */
@@ -216,13 +237,30 @@ export class Table<R extends object = Row> {
     this.#refuseCheckedOut('mergeInsert')
     refuseArray('mergeInsert', on)
     const request = { id: this.id, on: parse(mergeInsertRequest.fields.on.shape, on, 'mergeInsert') }
-    return new MergeInsert(this.#operations, request, (data, options) => {
-      return tableRows(data, {
-        schema: () => this.schema(options),
-        onlyBrought: true,
-        signal: options.signal,
-      })
+    return new MergeInsert(this.#operations, request, this.#mergedRows)
+  }
+
+  /** Rows of a merge: a column that they do not bring is left alone. */
+  readonly #mergedRows = (data: TableData, options: CallOptions & IngestOptions) => {
+    const { signal, onProgress, badVectors } = options
+    return tableRows(data, {
+      schema: () => this.schema({ signal }),
+      onlyBrought: true,
+      onProgress,
+      badVectors,
+      signal,
     })
+  }
+
+  /** Rows that are added. */
+  readonly #addedRows = (data: TableData, options: CallOptions & IngestOptions) => {
+    const { onProgress, badVectors, ...call } = options
+    const schema = async () => withNulls(await this.schema(call))
+    return tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
+  }
+
+  #uploadOf(id: string, isMerge: boolean): TableUpload<R> {
+    return new TableUpload(this.#operations, this.id, id, isMerge ? this.#mergedRows : this.#addedRows)
   }
 
   /**
@@ -529,6 +567,8 @@ export class Table<R extends object = Row> {
 
 takeNoMore(Table.prototype, {
   add: 2,
+  upload: 1,
+  resumeUpload: 2,
   delete: 3,
   update: 4,
   mergeInsert: Number.POSITIVE_INFINITY,

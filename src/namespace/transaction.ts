@@ -133,6 +133,10 @@ const left: ReadonlySet<OperationName> = new Set<OperationName>([
   'createTableVersion',
   'batchCreateTableVersions',
   'batchCommitTables',
+  'createTableUpload',
+  'describeTableUpload',
+  'completeTableUpload',
+  'abortTableUpload',
   'describeTransaction',
   'alterTransaction',
   'alterTableBackfillColumns',
@@ -251,6 +255,9 @@ class Draft implements Root {
     }
     const look = (name: OperationName, request: unknown, options: HandlerOptions) => {
       if (left.has(name)) throw unsupported(`${name} cannot be part of a transaction`)
+      if ((request as Looked).upload_id !== undefined) {
+        throw unsupported('a part of an upload cannot be brought in a transaction')
+      }
       this.#look(name, request as Looked, options)
     }
     return new Namespace(this.#counted(bindOperations(engine, look)), async () => this.close())
@@ -384,6 +391,7 @@ class Draft implements Root {
 /** The fields of requests that name something. */
 interface Looked {
   readonly id?: readonly string[]
+  readonly upload_id?: string
   readonly new_table_name?: string
   readonly new_namespace_id?: readonly string[]
   readonly to_root?: boolean

@@ -1,6 +1,6 @@
 /** The handlers that write rows, columns, indexes and views, those of jobs, and what they share: what a process that only reads never loads. */
 export { alterTableBackfillColumns } from './backfill.js'
-export { batchCommitTables, batchCreateTableVersions } from './batch.js'
+export { batchCommitTables, batchCreateTableVersions, completeTableUpload } from './batch.js'
 export {
   alterTableAddColumns,
   alterTableAlterColumns,
@@ -14,4 +14,5 @@ export { cancelJob, describeJob, listJobs } from './jobs.js'
 export { readRepeatedRows } from './keyed-rows.js'
 export { refreshMaterializedView } from './refresh-request.js'
 export { createTable, insertIntoTable, restoreTable } from './rows.js'
+export { abortTableUpload, createTableUpload, describeTableUpload } from './uploads.js'
 export { createMaterializedView } from './views.js'

@@ -77,6 +77,18 @@ export const callFields = optionFields<CallOptions>()({
 
 export const callShape = options<CallOptions>()(callFields)
 
+/** What the uploads in parts that one caller has open may be. */
+export interface UploadLimits {
+  /** Tells callers apart; only its digest is kept. */
+  readonly caller: string
+  /** How many. */
+  readonly open: number
+  /** Bytes of their files, all together. */
+  readonly bytes: number
+  /** For how long a server takes parts for one of them, milliseconds. */
+  readonly ageMs: number
+}
+
 /** For servers: who can give an answer away in parts, and knows of clients that are newer. */
 export interface ServerCallOptions extends OperationOptions {
   /**
@@ -86,6 +98,8 @@ export interface ServerCallOptions extends OperationOptions {
   readonly streamAfter?: number | undefined
   /** What an Arrow body that comes in chunks takes while it is decoded is taken of it. Default: nobody counts. */
   readonly memory?: SharedMemory | undefined
+  /** How much a caller may have in uploads in parts that are open. Default: no limits. */
+  readonly uploadLimits?: UploadLimits | undefined
   /** Names in the request that are not known are skipped, and added to this list. Default: they are refused. */
   readonly skipped?: string[] | undefined
 }
@@ -93,6 +107,7 @@ export interface ServerCallOptions extends OperationOptions {
 export const serverCallShape = options<ServerCallOptions>()({
   streamAfter: integer(0),
   memory: given<SharedMemory>('memory that is shared', value => typeof value === 'object' && value !== null),
+  uploadLimits: given<UploadLimits>('limits', value => typeof value === 'object' && value !== null),
   skipped: given<string[]>('an array', Array.isArray),
   table: string(),
   maxMessageBytes: given<number>('a number of bytes > 0', value => typeof value === 'number' && value > 0),

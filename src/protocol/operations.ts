@@ -77,6 +77,15 @@ import {
   transactionStateReply,
 } from './transaction-shapes.js'
 import {
+  abortUploadReply,
+  completeUploadReply,
+  completeUploadRequest,
+  createUploadReply,
+  createUploadRequest,
+  describeUploadReply,
+  uploadRequest,
+} from './upload-shapes.js'
+import {
   batchCommitReply,
   batchCommitRequest,
   batchCreateVersionsReply,
@@ -157,6 +166,8 @@ const writes = { ...reads, access: 'write', unknownNames: 'refused' } as const
 /** What decides which rows is never skipped. */
 const queries = { ...reads, unknownNames: 'refused' } as const
 const lancedbReads = { ...reads, origin: 'lancedb' } as const
+const lancedbWrites = { ...writes, origin: 'lancedb' } as const
+const onUpload = ['upload_id', 'branch'] as const
 const onJobs = { ...lancedbReads, target: 'none' } as const
 const pages = ['page_token', 'limit'] as const
 
@@ -300,9 +311,9 @@ export const operations = {
   },
   insertIntoTable: {
     ...writes,
-    doc: 'Appends Arrow data, or replaces all rows by it.',
+    doc: 'Appends Arrow data, or replaces all rows by it; or makes it a part of an upload.',
     routes: ['POST /v1/table/{id}/insert'],
-    query: ['mode', 'branch'],
+    query: ['mode', 'branch', 'upload_id', 'upload_part_id'],
     body: 'arrow',
     request: insertRequest,
     response: insertReply,
@@ -350,6 +361,40 @@ export const operations = {
     request: countRequest,
     reply: 'integer',
     response: integer(0),
+  },
+
+  // ---- uploads in parts
+  createTableUpload: {
+    ...lancedbWrites,
+    doc: 'Begins an upload in parts.',
+    routes: ['POST /v1/table/{id}/multipart_write/create'],
+    query: ['branch'],
+    request: createUploadRequest,
+    response: createUploadReply,
+  },
+  describeTableUpload: {
+    ...lancedbReads,
+    doc: 'Returns the parts that an upload has so far.',
+    routes: ['POST /v1/table/{id}/multipart_write/describe'],
+    query: onUpload,
+    request: uploadRequest,
+    response: describeUploadReply,
+  },
+  completeTableUpload: {
+    ...lancedbWrites,
+    doc: 'Commits the parts of an upload, all at once; asked again it answers the same.',
+    routes: ['POST /v1/table/{id}/multipart_write/complete'],
+    query: onUpload,
+    request: completeUploadRequest,
+    response: completeUploadReply,
+  },
+  abortTableUpload: {
+    ...lancedbWrites,
+    doc: 'Gives up an upload: no row of it becomes visible.',
+    routes: ['POST /v1/table/{id}/multipart_write/abort'],
+    query: onUpload,
+    request: uploadRequest,
+    response: abortUploadReply,
   },
 
   // ---- queries
@@ -515,7 +560,7 @@ export const operations = {
   batchCommitTables: {
     ...writes,
     target: 'none',
-    doc: 'Declares, deregisters, and creates and removes versions of several tables, all or none.',
+    doc: 'Declares, deregisters, creates and removes versions of, and completes uploads to several tables, all or none.',
     routes: ['POST /v1/table/batch-commit'],
     request: batchCommitRequest,
     response: batchCommitReply,

@@ -55,15 +55,36 @@ export const createTableReply = object({
   ...transaction,
 })
 
-export const insertRequest = object({
-  ...onTable,
-  ...onBranch,
-  mode: optional(enumeration(['Append', 'Overwrite']), 'Add rows (default), or replace all rows.'),
-})
+export const insertRequest = object(
+  {
+    ...onTable,
+    ...onBranch,
+    mode: optional(enumeration(['Append', 'Overwrite']), 'Add rows (default), or replace all rows.'),
+    upload_id: optional(
+      string('nonEmpty'),
+      'The rows are a part of this upload: nothing is committed before the upload is completed.',
+    ),
+    upload_part_id: optional(
+      string('nonEmpty'),
+      'Names the part, at most 128 characters. A part of the same name in the upload gives way to this one.',
+    ),
+  },
+  {
+    check: ({ upload_id, upload_part_id }) => {
+      if ((upload_id === undefined) === (upload_part_id === undefined)) return undefined
+      const [given, missing] =
+        upload_id === undefined ? ['upload_part_id', 'upload_id'] : ['upload_id', 'upload_part_id']
+      return `has ${given}, and needs ${missing} beside it`
+    },
+  },
+)
 
 export const insertReply = object({
   num_inserted_rows: required(rowCount, 'Rows in the body.'),
-  ...commitVersion,
+  version: required(
+    version,
+    'Version this call committed. Of a part of an upload: the newest one, which does not have its rows.',
+  ),
   ...transaction,
 })
 
@@ -84,9 +105,8 @@ const duration = string('any', (text, where) => {
   }
 })
 
-export const mergeInsertRequest = object({
-  ...onTable,
-  ...onBranch,
+/** What a merge does, whether its rows come with it or in parts. */
+export const mergeFields = {
   on: required(
     accept(array(string('nonEmpty'), { min: 1, distinct: name => name }), 'one name', value =>
       typeof value === 'string' ? [value] : value,
@@ -105,6 +125,12 @@ export const mergeInsertRequest = object({
   ),
   when_not_matched_by_source_delete_filt: optional(string('nonBlank'), 'SQL: unmatched rows to delete.'),
   ...sqlParameters,
+}
+
+export const mergeInsertRequest = object({
+  ...onTable,
+  ...onBranch,
+  ...mergeFields,
   timeout: optional(duration, 'Longest time to try, such as `30s`.'),
   use_index: withoutEffect(
     boolean,

@@ -6,9 +6,6 @@ import type { Route } from './operations.js'
 
 export const unservedRoutes: readonly Route[] = [
   'POST /v1/table/{id}/clone',
-  'POST /v1/table/{id}/multipart_write/create',
-  'POST /v1/table/{id}/multipart_write/complete',
-  'POST /v1/table/{id}/multipart_write/abort',
   'POST /v1/table/{id}/branches/diff',
   'POST /v1/table/{id}/branches/cherry_pick',
   'POST /v1/table/{id}/branches/merge',

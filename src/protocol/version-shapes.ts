@@ -28,6 +28,7 @@ import {
   string,
   withoutEffect,
 } from './shape.js'
+import { completeUploadReply, completeUploadRequest } from './upload-shapes.js'
 
 const versionRecord = object({
   version: required(version, 'Number.'),
@@ -150,6 +151,7 @@ const kinds = {
   create_table_version: ['CreateTableVersion'],
   delete_table_versions: ['DeleteTableVersions'],
   deregister_table: ['DeregisterTable'],
+  complete_upload: ['CompleteUpload'],
 } as const
 
 export const batchCreateVersionsRequest = object({
@@ -167,6 +169,11 @@ const batchOperation = choice({
   create_table_version: required(createVersionRequest, 'Creates a version.', kinds.create_table_version),
   delete_table_versions: required(deleteVersionsRequest, 'Removes versions.', kinds.delete_table_versions),
   deregister_table: required(deregisterRequest, 'Forgets a table, keeps its data.', kinds.deregister_table),
+  complete_upload: required(
+    completeUploadRequest,
+    'Makes the rows of an upload in parts visible.',
+    kinds.complete_upload,
+  ),
 })
 export type BatchOperation = Infer<typeof batchOperation>
 
@@ -175,6 +182,7 @@ const batchResult = choice({
   create_table_version: required(createVersionReply, 'Of a new version.'),
   delete_table_versions: required(deleteVersionsReply, 'Of removed versions.'),
   deregister_table: required(deregisterReply, 'Of a deregistration.'),
+  complete_upload: required(completeUploadReply, 'Of an upload.'),
 })
 export type BatchResult = Infer<typeof batchResult>
 

@@ -143,7 +143,12 @@ export function buildChange(
   return { change, blobs }
 }
 
+/** The inverse of `zonesByField`. */
+export function zonesByColumn(zones: ZoneRecords, fields: readonly number[]): Draft['zones'] {
+  return new Map(Object.entries(zones).map(([field, zone]) => [fields.indexOf(Number(field)), zone]))
+}
+
 /** Zones by column as zones by field id. */
-function zonesByField(zones: Draft['zones'], fields: readonly number[]): ZoneRecords {
+export function zonesByField(zones: Draft['zones'], fields: readonly number[]): ZoneRecords {
   return Object.fromEntries([...zones].map(([column, zone]) => [fields[column]!, zone]))
 }

@@ -2,7 +2,7 @@
  * What snapshots show stays: files that a state at some slot refers to are not deleted while that slot is pinned, by this
  * process or another (STORAGE S8).
  *
- *     _pins/<uuid>-<counter>      {"slot":4711,"by":<the process, where that can be told>}
+ *     _pins/<uuid>-<counter>      {"slot":4711,"by":<the process, where that can be told>,"upload":<of an upload: its id>}
  *
  * - A process that holds a pin writes the next counter every minute and deletes the one before; no name is written twice.
  * - Others honour a pin for as long as its process is alive, where they can tell.
@@ -24,6 +24,8 @@ export interface Pin {
   readonly slot: number
   /** The file that says so; null for a pin of this process. */
   readonly key: string | null
+  /** The id of the upload whose files it keeps; null for a reader. */
+  readonly upload: string | null
   /** The id of the process, where that is one of this machine. */
   readonly process: number | null
   /** For how long it was seen to stand still, milliseconds. */
@@ -34,10 +36,11 @@ export interface Pin {
 interface Said {
   readonly slot: number
   readonly by: ProcessMark | null
+  readonly upload: string | null
 }
 
 /** What is pinned by who cannot be understood. */
-const everything: Said = { slot: 0, by: null }
+const everything: Said = { slot: 0, by: null, upload: null }
 
 /** A pin of another process, as it was listed. */
 interface Listed {
@@ -49,8 +52,8 @@ export class Pins {
   readonly #store: BlobStore
   readonly #clock: Clock
   readonly #readOnly: boolean
-  /** Pinned by this process: slot by pin. */
-  readonly #own = new Map<string, number>()
+  /** Pinned by this process, by pin. */
+  readonly #own = new Map<string, Pick<Pin, 'slot' | 'upload'>>()
   readonly #closing = new AbortController()
   readonly #kept = new Set<Promise<void>>()
   /** By pin of another. */
@@ -66,14 +69,14 @@ export class Pins {
     this.#stillness = new Stillness(store, clock, renewMs)
   }
 
-  /** Pins `slot`, durably, until the returned function is called or this is closed. */
-  async hold(slot: number, signal?: AbortSignal): Promise<() => Promise<void>> {
+  /** Pins `slot`, durably, until the returned function is called or this is closed. `upload`: the one for which it is held. */
+  async hold(slot: number, signal?: AbortSignal, upload: string | null = null): Promise<() => Promise<void>> {
     const id = this.#clock.uuid()
     const release = new AbortController()
-    this.#own.set(id, slot)
+    this.#own.set(id, { slot, upload })
     let kept = Promise.resolve()
     if (!this.#readOnly) {
-      const bytes = encode(slot, this.#store.processes?.own ?? null)
+      const bytes = encode({ slot, by: this.#store.processes?.own ?? null, upload })
       try {
         await this.#store.put(keyOf(id, 0), bytes, signal)
       } catch (error) {
@@ -106,7 +109,7 @@ export class Pins {
     const isWatched = this.#stillness.isWatching && !this.#readOnly && !this.#closing.signal.aborted
     if (isWatched) this.#watching ??= this.#watch()
     const process = this.#store.processes?.own?.pid ?? null
-    const own = [...this.#own.values()].map(slot => ({ slot, key: null, process, stillMs: 0 }))
+    const own = [...this.#own.values()].map(pin => ({ ...pin, key: null, process, stillMs: 0 }))
     return [...own, ...pins]
   }
 
@@ -147,8 +150,8 @@ export class Pins {
       const stillMs = still.get(key) ?? 0
       if (liveness.get(id) === 'dead' || stillMs >= honouredMs) lost.push(...keys)
       else {
-        const { slot, by } = said.get(id) ?? everything
-        pins.push({ slot, key, process: by !== null && this.#isNear(by) ? by.pid : null, stillMs })
+        const { slot, by, upload } = said.get(id) ?? everything
+        pins.push({ slot, key, upload, process: by !== null && this.#isNear(by) ? by.pid : null, stillMs })
       }
     }
     return { pins, lost }
@@ -215,8 +218,9 @@ export class Pins {
     const bytes = await this.#store.get(key)
     if (bytes === null) return null
     try {
-      const { slot, by } = JSON.parse(Buffer.from(bytes).toString())
-      return Number.isSafeInteger(slot) ? { slot, by: parseMark(by) } : everything
+      const { slot, by, upload } = JSON.parse(Buffer.from(bytes).toString())
+      if (!Number.isSafeInteger(slot)) return everything
+      return { slot, by: parseMark(by), upload: typeof upload === 'string' ? upload : null }
     } catch {
       return everything
     }
@@ -227,6 +231,7 @@ function keyOf(id: string, counter: number): string {
   return `${directory}${id}-${counter}`
 }
 
-function encode(slot: number, by: ProcessMark | null): Uint8Array {
-  return Buffer.from(JSON.stringify({ slot, ...(by !== null && { by }) }))
+function encode({ slot, by, upload }: Said): Uint8Array {
+  const said = { slot, ...(by !== null && { by }), ...(upload !== null && { upload }) }
+  return Buffer.from(JSON.stringify(said))
 }

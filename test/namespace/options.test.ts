@@ -41,6 +41,7 @@ import {
 } from '../../src/namespace/search.js'
 import { addShape, backfillShape, refreshShape, updateFieldMetadataShape } from '../../src/namespace/table.js'
 import { createIndexShape, waitForIndexShape } from '../../src/namespace/table-indexes.js'
+import { commitUploadShape, partShape, uploadShape } from '../../src/namespace/table-upload.js'
 import { tokenizeColumnShape, tokenizeShape } from '../../src/namespace/tokenize.js'
 import { verifyShape } from '../../src/namespace/verify/findings.js'
 import { callShape } from '../../src/protocol/calls.js'
@@ -94,6 +95,8 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
     'delete(predicate, parameters, options)': [[callShape, o => t.delete('true', undefined, o)]],
     'update(set, ...given)': [[callShape, o => t.update({ id: 1 }, 'true', undefined, o)]],
     'mergeInsert(...on)': none,
+    'upload(options)': [[uploadShape, o => t.upload(o)]],
+    'resumeUpload(id, options)': [[callShape, o => t.resumeUpload('u', o)]],
     'search(...given)': none,
     'takeRowIds(ids)': none,
     'takeOffsets(offsets)': none,
@@ -174,6 +177,13 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
       [mergeConditionShape, o => merge().whenNotMatchedBySourceDelete(o)],
     ],
     'execute(data, options)': [[mergeShape, o => merge().execute(rows, o)]],
+    'upload(options)': [[callShape, o => merge().upload(o)]],
+  },
+  TableUpload: {
+    'add(data, options)': [[partShape, async o => (await t.upload()).add(rows, o)]],
+    'parts(options)': [[callShape, async o => (await t.upload()).parts(o)]],
+    'commit(options)': [[commitUploadShape, async o => (await t.upload()).commit(o)]],
+    'abort(options)': [[callShape, async o => (await t.upload()).abort(o)]],
   },
   Tags: {
     'create(tag, version, options)': [[callShape, o => t.tags.create('v', 1, o)]],

@@ -296,6 +296,28 @@ export const samples: Partial<Record<OperationName, Prepare>> = {
       other: (ops, options) => ops.deleteTableTag({ id, tag: 'b' }, options),
     }
   },
+  async createTableUpload({ ops, at, rows }) {
+    const id = [...at, 't']
+    await ops.createTable({ id }, rows)
+    return {
+      call: (ops, options) => ops.createTableUpload({ id }, options),
+      other: (ops, options) => ops.createTableUpload({ id, mode: 'Overwrite' }, options),
+    }
+  },
+  async completeTableUpload({ ops, at, rows }) {
+    const [one, two] = await twoUploads(ops, [...at, 't'], rows)
+    return {
+      call: (ops, options) => ops.completeTableUpload(one, options),
+      other: (ops, options) => ops.completeTableUpload(two, options),
+    }
+  },
+  async abortTableUpload({ ops, at, rows }) {
+    const [one, two] = await twoUploads(ops, [...at, 't'], rows)
+    return {
+      call: (ops, options) => ops.abortTableUpload(one, options),
+      other: (ops, options) => ops.abortTableUpload(two, options),
+    }
+  },
   async createMaterializedView({ ops, at, rows }) {
     await ops.createTable({ id: [...at, 't'] }, rows)
     const view = (least: string) => ({
@@ -404,6 +426,17 @@ const rowCalls: Readonly<Record<string, RowCall>> = {
     },
     stored: 3,
   },
+}
+
+/** Two uploads to a new table, each with a part. */
+async function twoUploads(ops: Operations, id: readonly string[], rows: Uint8Array) {
+  await ops.createTable({ id }, rows)
+  const begin = async () => {
+    const { upload_id } = await ops.createTableUpload({ id })
+    await ops.insertIntoTable({ id, upload_id, upload_part_id: 'a' }, rows)
+    return { id, upload_id }
+  }
+  return [await begin(), await begin()] as const
 }
 
 /** The operations in `samples`. */

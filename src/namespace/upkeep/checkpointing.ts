@@ -9,6 +9,7 @@
 import { featuresOfBuilds } from '../../catalog/index-builds.js'
 import { type CheckpointOp, checkpointsFeature, sweepFeature } from '../../catalog/ops.js'
 import type { CatalogState } from '../../catalog/state.js'
+import { uploadsFeature } from '../../catalog/uploads.js'
 import { type Checkpoint, type CheckpointNote, type Checkpoints, nameOf } from '../../commit/checkpoints.js'
 import type { Committer } from '../../commit/committer.js'
 import type { Committed, Fold, Json } from '../../commit/machine.js'
@@ -217,10 +218,11 @@ export function writeCheckpoint(
   extra: CheckpointExtra,
   signal?: AbortSignal,
 ): Promise<{ readonly key: string; readonly bytes: number }> {
-  const { sweep, expired, jobs, failedBuilds, checkpoints: named } = fold.state
+  const { sweep, expired, jobs, failedBuilds, uploads, endedUploads, checkpoints: named } = fold.state
   const need: string[] = []
   if (sweep.floor > 0 || expired.size > 0) need.push(sweepFeature)
   need.push(...featuresOfBuilds(jobs, failedBuilds))
+  if (uploads.size + endedUploads.size > 0) need.push(uploadsFeature)
   if (extra.packs !== undefined) need.push(packsFeature)
   if (named.length > 0) need.push(checkpointsFeature)
   return checkpoints.write(fold, extra as unknown as Json, need, signal)

@@ -19,6 +19,11 @@ export interface UpkeepSettings {
   readonly keepOrphansMs?: number
   /** How long slots of the log stay that a checkpoint makes dispensable, milliseconds. Infinity: for ever. Default 7 days. */
   readonly keepLogMs?: number
+  /**
+   * How long this process keeps an upload in parts that gets no request, milliseconds. Another request takes it up again, as long as no
+   * garbage collection was faster. Default 1 hour.
+   */
+  readonly keepUploadsMs?: number
 }
 
 const milliseconds = given<number>(
@@ -32,6 +37,7 @@ export const upkeepShape = options<UpkeepSettings>()({
   keepVersionsMs: milliseconds,
   keepOrphansMs: milliseconds,
   keepLogMs: milliseconds,
+  keepUploadsMs: milliseconds,
 })
 
 export type SettledUpkeep = Required<UpkeepSettings>
@@ -46,6 +52,7 @@ export function settleUpkeep(settings: UpkeepSettings): SettledUpkeep {
     keepVersionsMs: settings.keepVersionsMs ?? 7 * 24 * hourMs,
     keepOrphansMs: finite('keepOrphansMs', settings.keepOrphansMs ?? 24 * hourMs),
     keepLogMs: settings.keepLogMs ?? 7 * 24 * hourMs,
+    keepUploadsMs: settings.keepUploadsMs ?? hourMs,
   }
 }
 

@@ -91,7 +91,7 @@ describe('malformed input gets its error, and the server goes on', () => {
     const replies = await sendRaw(url, bytes)
     expect(replies.map(reply => reply.status)).toEqual(statuses)
     expect(replies.at(-1)).toMatchObject({
-      headers: { connection: 'close', 'content-type': 'application/json', 'phalanx-version': '0.3.0' },
+      headers: { connection: 'close', 'content-type': 'application/json', 'phalanx-version': '0.5.0' },
       json: { status: 400, code: ErrorCode.InvalidInput, type: '/errors/bad-request' },
     })
     expect(fake.heard.filter(({ name }) => name === 'insertIntoTable')).toHaveLength(0)

@@ -131,6 +131,13 @@ test('every operation replies as both documents say', async () => {
   await call('table/n$t/get_lsm_stats', {})
   await call('table/blobs/create', blobRows([new Uint8Array(3)]))
   await call('table/blobs/fetch_blobs', { column: 'image', row_ids: [0] })
+  const { upload_id } = await call('table/n$t/multipart_write/create', {})
+  const part = `upload_id=${encodeURIComponent(upload_id!)}&upload_part_id=a`
+  await call(`table/n$t/insert?${part}`, rows(5))
+  await call('table/n$t/multipart_write/describe', { upload_id })
+  await call('table/n$t/multipart_write/complete', { upload_id })
+  const given = await call('table/n$t/multipart_write/create', {})
+  await call('table/n$t/multipart_write/abort', { upload_id: given.upload_id })
   await call('jobs/list', {})
   await call('jobs/describe', { job_id: index.transaction_id })
   await call('jobs/cancel', { job_id: index.transaction_id })

@@ -315,9 +315,9 @@ describe('requests', () => {
       ['a count', '/v1/table/t/count_rows', { filter: 'id = 1' }, 'filter is not a known field'],
       [
         'the URL of a write',
-        '/v1/table/t/insert?upload_id=7&mode=overwrite',
+        '/v1/table/t/insert?upload=7&mode=overwrite',
         'rows',
-        'upload_id is not a known parameter',
+        'upload is not a known parameter',
       ],
       [
         'the URL of a query',
@@ -451,7 +451,7 @@ describe('replies', () => {
   test('the version that sets the dialect of LanceDB is on every reply', async () => {
     const { url } = await startEcho()
     for (const path of ['/v1/table/t/exists', '/v1/nowhere', '/healthz', '/v1/table/%/exists']) {
-      expect((await ask(url, { path })).headers['phalanx-version'], path).toBe('0.3.0')
+      expect((await ask(url, { path })).headers['phalanx-version'], path).toBe('0.5.0')
     }
   })
 })

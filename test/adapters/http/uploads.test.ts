@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
+import { connectHttp } from '../../../adapters/http/client.js'
 import { serve } from '../../../adapters/http/server.js'
 import { UploadMemory } from '../../../adapters/upload-memory.js'
 import { concatChunks, encodeIpcStream } from '../../../src/arrow/encode-ipc.js'
@@ -9,6 +10,7 @@ import { rowsToBatch } from '../../../src/arrow/rows.js'
 import { connect } from '../../../src/index.js'
 import { MemoryStore } from '../../../src/storage/memory-store.js'
 import { compressedStream } from '../../support/arrow-compressed.js'
+import { failure } from '../../support/failure.js'
 import { ask } from '../../support/http.js'
 import { WrappedStore } from '../../support/stores.js'
 
@@ -170,5 +172,39 @@ describe('compressed uploads at the same time', () => {
     expect((await ask(server.url, { path, body: small })).status).toBe(200)
     await server.close()
     await ns.close()
+  })
+})
+
+describe('uploads in parts', () => {
+  const uploading = async (limits: object) => {
+    const ns = await connect('memory://')
+    await ns.createTable('t', [{ id: 1 }])
+    const server = await serve(ns, { port: 0, limits })
+    const remote = connectHttp(server.url)
+    const close = async () => {
+      await remote.close()
+      await server.close()
+      await ns.close()
+    }
+    return { table: await remote.openTable('t'), close }
+  }
+
+  test('are limited by number for each caller', async () => {
+    const { table, close } = await uploading({ openUploads: 2 })
+    const [first] = [await table.upload(), await table.upload()]
+    expect(await failure(table.upload())).toMatchObject({ code: 21, status: 429 })
+    await first!.abort()
+    await table.upload()
+    await close()
+  })
+
+  test('are limited by bytes for each caller', async () => {
+    const { table, close } = await uploading({ openUploadBytes: 3000 })
+    const upload = await table.upload()
+    await upload.add([{ id: 2 }], { part: 'a' })
+    const many = Array.from({ length: 1000 }, (_, id) => ({ id }))
+    expect(await failure(upload.add(many, { part: 'b' }))).toMatchObject({ code: 13, status: 413 })
+    expect(await upload.commit()).toMatchObject({ parts: 1, inserted: 1 })
+    await close()
   })
 })

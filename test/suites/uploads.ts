@@ -1,0 +1,220 @@
+/** What uploads in parts promise, through every door. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Namespace, Row, Table } from '../../src/index.js'
+import { failure } from '../support/failure.js'
+import type { OpenedNamespace } from './namespace.js'
+
+const rows: readonly Row[] = [
+  { id: 1n, name: 'one' },
+  { id: 2n, name: 'two' },
+]
+
+export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>): void {
+  describe(name, () => {
+    let opened: OpenedNamespace
+    let ns: Namespace
+    let table: Table
+    beforeEach(async () => {
+      opened = await open()
+      ns = opened.ns
+      table = await ns.createTable('t', rows)
+    })
+    afterEach(() => opened.close())
+
+    const ids = async (of: Table = table) => (await of.search().orderBy('id').toArray()).map(row => row.id)
+
+    test('parts are invisible until the upload is committed, and then one version has all of them', async () => {
+      const upload = await table.upload()
+      expect(await upload.add([{ id: 3n, name: 'three' }], { part: 'a' })).toEqual({ part: 'a', rows: 1 })
+      await upload.add([{ id: 5n }, { id: 4n, name: 'four' }], { part: 'b' })
+      expect(await ids()).toEqual([1, 2])
+      expect(await table.version()).toBe(1)
+      expect(await upload.commit()).toEqual({ version: 2, parts: 2, inserted: 3, updated: 0, deleted: 0 })
+      expect(await ids()).toEqual([1, 2, 3, 4, 5])
+      expect(await table.version()).toBe(2)
+    })
+
+    test('committing again answers the same and changes nothing', async () => {
+      const upload = await table.upload()
+      await upload.add([{ id: 3n }])
+      const first = await upload.commit()
+      await table.add([{ id: 9n }])
+      expect(await upload.commit()).toEqual(first)
+      expect(await ids()).toEqual([1, 2, 3, 9])
+    })
+
+    test('a part sent twice counts once, with other rows it replaces the part', async () => {
+      const upload = await table.upload()
+      await upload.add([{ id: 3n }], { part: 'a' })
+      await upload.add([{ id: 4n }], { part: 'b' })
+      await upload.add([{ id: 3n }], { part: 'a' })
+      await upload.add([{ id: 5n }, { id: 6n }], { part: 'b' })
+      expect((await upload.parts()).map(({ part, rows }) => [part, rows])).toEqual([
+        ['a', 1],
+        ['b', 2],
+      ])
+      expect(await upload.commit()).toMatchObject({ parts: 2, inserted: 3 })
+      expect(await ids()).toEqual([1, 2, 3, 5, 6])
+    })
+
+    test('a commit that names parts leaves out the others, and takes them in that order', async () => {
+      const upload = await table.upload()
+      for (const part of ['a', 'b', 'c']) await upload.add([{ id: 10n, name: part }], { part })
+      expect(await failure(upload.commit({ parts: ['a', 'x'] }))).toMatchObject({ code: 13 })
+      expect(await upload.commit({ parts: ['c', 'a'] })).toMatchObject({ parts: 2, inserted: 2 })
+      const found = await table.search().where('id = 10').toArray()
+      expect(found.map(row => row.name)).toEqual(['c', 'a'])
+    })
+
+    test('an upload can be resumed by its id', async () => {
+      const { id } = await table.upload()
+      const other = await (await ns.openTable('t')).resumeUpload(id)
+      await other.add([{ id: 3n }])
+      expect(await (await table.resumeUpload(id)).commit()).toMatchObject({ version: 2, inserted: 1 })
+      expect(await failure(table.resumeUpload(id))).toMatchObject({
+        code: 13,
+        message: /was completed before/,
+      })
+    })
+
+    test('an aborted upload brings nothing, and takes nothing more', async () => {
+      const upload = await table.upload()
+      await upload.add([{ id: 3n }])
+      await upload.abort()
+      await upload.abort()
+      expect(await failure(upload.add([{ id: 4n }]))).toMatchObject({ code: 13 })
+      expect(await failure(upload.commit())).toMatchObject({ code: 13, message: /was aborted before/ })
+      expect(await ids()).toEqual([1, 2])
+    })
+
+    test('a completed upload cannot be aborted', async () => {
+      const upload = await table.upload()
+      await upload.commit()
+      expect(await failure(upload.abort())).toMatchObject({ code: 13, message: /was completed before/ })
+    })
+
+    test('an overwrite replaces all rows once, when it is committed', async () => {
+      const upload = await table.upload({ mode: 'overwrite' })
+      await upload.add([{ id: 7n }])
+      await upload.add([{ id: 8n }])
+      await table.add([{ id: 3n }])
+      expect(await ids()).toEqual([1, 2, 3])
+      expect(await upload.commit()).toMatchObject({ version: 3, inserted: 2 })
+      expect(await ids()).toEqual([7, 8])
+    })
+
+    test('a merge in parts is one merge', async () => {
+      const upload = await table
+        .mergeInsert('id')
+        .whenMatchedUpdateAll()
+        .whenNotMatchedInsertAll()
+        .whenNotMatchedBySourceDelete()
+        .upload()
+      await upload.add([{ id: 2n, name: 'zwei' }], { part: 'a' })
+      await upload.add([{ id: 3n, name: 'drei' }], { part: 'b' })
+      expect(await failure(upload.add([{ id: 4n }], { part: 'c' }))).toMatchObject({
+        code: 13,
+        hint: /same columns/,
+      })
+      expect(await upload.commit()).toEqual({ version: 2, parts: 2, inserted: 1, updated: 1, deleted: 1 })
+      const found = await table.search().orderBy('id').toArray()
+      expect(found).toEqual([
+        { id: 2, name: 'zwei' },
+        { id: 3, name: 'drei' },
+      ])
+      expect(await upload.commit()).toMatchObject({ version: 2, inserted: 1, updated: 1, deleted: 1 })
+    })
+
+    test('a merge that names a part twice its key fails at commit, and can still be aborted', async () => {
+      const upload = await table.mergeInsert('id').whenMatchedUpdateAll().upload()
+      await upload.add([{ id: 2n, name: 'a' }], { part: 'a' })
+      await upload.add([{ id: 2n, name: 'b' }], { part: 'b' })
+      expect(await failure(upload.commit())).toMatchObject({ code: 13 })
+      await upload.add([{ id: 1n, name: 'b' }], { part: 'b' })
+      expect(await upload.commit()).toMatchObject({ updated: 2 })
+    })
+
+    test('rows that do not fit are refused, and leave the part as it was', async () => {
+      const upload = await table.upload()
+      await upload.add([{ id: 3n }], { part: 'a' })
+      expect(await failure(upload.add([{ id: 3n, other: 1 }], { part: 'a' }))).toMatchObject({
+        code: expect.any(Number),
+      })
+      expect(await failure(upload.add([{ id: 'x' }], { part: 'a' }))).toMatchObject({ code: 20 })
+      expect(await upload.commit()).toMatchObject({ inserted: 1 })
+    })
+
+    test('new columns that may be null are null in the rows of an upload; other changes refuse it', async () => {
+      const upload = await table.upload()
+      await upload.add([{ id: 3n }])
+      await table.addColumns({ note: { type: 'string' } })
+      await upload.commit()
+      expect(await table.search().where('id = 3').toArray()).toEqual([{ id: 3, name: null, note: null }])
+      const late = await table.upload()
+      await late.add([{ id: 4n }])
+      await table.dropColumns(['name'])
+      expect(await failure(late.commit())).toMatchObject({ code: 19, hint: /abort it/ })
+      await late.abort()
+    })
+
+    test('two uploads that overwrite take their turns', async () => {
+      const uploads = await Promise.all([1, 2, 3].map(() => table.upload({ mode: 'overwrite' })))
+      await Promise.all(uploads.map((upload, i) => upload.add([{ id: BigInt(i) }])))
+      const done = await Promise.all(uploads.map(upload => upload.commit()))
+      expect(done.map(({ version }) => version).sort()).toEqual([2, 3, 4])
+      expect(await ids()).toHaveLength(1)
+    })
+
+    test('one commit completes uploads to several tables, or none', async () => {
+      const other = await ns.createTable('u', rows)
+      const [a, b, c] = [
+        await table.upload(),
+        await other.upload({ mode: 'overwrite' }),
+        await other.upload(),
+      ]
+      await a.add([{ id: 3n }])
+      await b.add([{ id: 4n }])
+      await c.add([{ id: 5n }])
+      const complete = (table: string, upload: { readonly id: string }) => ({
+        complete_upload: { id: [table], upload_id: upload.id },
+      })
+      const { batchCommitTables } = ns.operations
+      await c.abort()
+      const refused = batchCommitTables({ operations: [complete('t', a), complete('u', c)] })
+      expect(await failure(refused)).toMatchObject({ code: 13, message: /operations\[1\]/ })
+      expect([await ids(), await ids(other)]).toEqual([
+        [1, 2],
+        [1, 2],
+      ])
+      const operations = [complete('t', a), complete('u', b)]
+      const done = await batchCommitTables({ operations })
+      expect(done.results.map(each => each.complete_upload)).toMatchObject([
+        { version: 2, num_inserted_rows: 1 },
+        { version: 2, num_inserted_rows: 1 },
+      ])
+      expect([await ids(), await ids(other)]).toEqual([[1, 2, 3], [4]])
+      expect((await batchCommitTables({ operations })).results).toEqual(done.results)
+    })
+
+    test('an upload belongs to its table', async () => {
+      const other = await ns.createTable('u', rows)
+      const { id } = await table.upload()
+      expect(await failure(other.resumeUpload(id))).toMatchObject({ code: 10 })
+      expect(await failure(table.resumeUpload('nothing'))).toMatchObject({ code: 10 })
+      await ns.renameTable('t', 'v')
+      expect(await (await ns.openTable('v')).resumeUpload(id)).toMatchObject({ id })
+    })
+
+    test('parts of one upload say the same mode', async () => {
+      const { id } = await table.upload()
+      const request = { id: ['t'], upload_id: id, upload_part_id: 'a', mode: 'Overwrite' as const }
+      const body = await table.search().toIpc()
+      expect(await failure(ns.operations.insertIntoTable(request, body))).toMatchObject({ code: 13 })
+      const { upload_part_id: _, ...half } = request
+      expect(await failure(ns.operations.insertIntoTable(half, body))).toMatchObject({
+        code: 13,
+        message: /needs upload_part_id/,
+      })
+    })
+  })
+}
