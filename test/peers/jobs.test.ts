@@ -1,6 +1,7 @@
 /** What LanceDB's remote client asks beyond tables, rows and indexes: jobs, warming, and what there is not. */
 import type { Connection, Table } from '@lancedb/lancedb'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { blobRows } from '../support/blobs.js'
 import { connectRemote, releases, type Served, servers } from './peers.js'
 
 const serveRoot = servers()
@@ -127,17 +128,30 @@ describe.each(releases)('remote client $release', ({ lancedb, release }) => {
       () => table.createIndex('vector', { config: Index.hnswPq() }),
       ...(release === '0.37'
         ? []
-        : [
-            () => table.fetchBlobs('text', [0]),
-            () => table.fetchBlobFiles('text', [0]),
-            () => db.createMaterializedView('view', 't'),
-            () => db.listMaterializedViews(),
-          ]),
+        : [() => db.createMaterializedView('view', 't'), () => db.listMaterializedViews()]),
     ]
     served.asked()
     for (const call of calls) await expect(call(), String(call)).rejects.toThrow(/support/)
     expect(served.asked().filter(name => name !== 'describeTable')).toEqual([])
-    if (release !== '0.37') expect(await table.blobColumns()).toEqual([])
+  })
+
+  test.runIf(release !== '0.37')('blobs are fetched by row id, whole and in ranges', async () => {
+    const bytes = [Buffer.from('abcdefghij'), null, Buffer.alloc(0)]
+    await served.ns.operations.createTable({ id: ['blobs'] }, blobRows(bytes))
+    const blobs = await db.openTable('blobs')
+    expect(await blobs.blobColumns()).toEqual(['image'])
+    expect(await table.blobColumns()).toEqual([])
+    const found = await blobs.query().select(['id']).withRowId().toArray()
+    const ids = found.map(row => row._rowid as bigint)
+    expect(await blobs.fetchBlobs('image', [...ids, ids[0]!])).toEqual([...bytes, bytes[0]])
+    const [file, none] = await blobs.fetchBlobFiles('image', ids)
+    expect(none).toBeNull()
+    expect([file!.size(), await file!.readRange(2n, 5n), await file!.read()]).toEqual([
+      10n,
+      Buffer.from('cde'),
+      bytes[0],
+    ])
+    await expect(table.fetchBlobs('text', [0])).rejects.toThrow(/not a blob column/)
   })
 
   test('the branch that every table has may be named', async () => {
