@@ -38,7 +38,8 @@ import { holdsNoVectors, isSameDefinition, vectorDefinition, vectorFields } from
 export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engine, request, options) => {
   const kind = knownKind(request.index_type)
   checkFamily(request, kind)
-  const { id, column, replace = options.dialect === 'lance' } = request
+  const { id, column } = request
+  const replace = request.replace ?? options.dialect === 'lance'
   const find = finder(id, options)
   const uuid = engine.clock.uuid()
   const { reply } = await commitOnNewest<Layout, Reply<'createTableIndex'>>(
@@ -59,6 +60,9 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
           before.spec.field === field &&
           isSameDefinition(before.spec.vector, vector) &&
           isSameText(before.spec.text, text)
+        // LanceDB's clients expect an error, also of the same definition.
+        if (before !== undefined && request.replace === false && options.dialect === 'lance')
+          throw alreadyExists(head, layout, before.spec)
         if (isSame && before.build !== null) {
           return { ops: [], reply: { transaction_id: before.build.job, index_name: name } }
         }

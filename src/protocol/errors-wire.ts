@@ -21,7 +21,7 @@ export interface ErrorBody {
   readonly transaction_id?: string
 }
 
-/** Titles as the specification's examples have them; the last three kinds are ours. */
+/** Titles as the specification's examples have them; the last two kinds are ours. */
 const titles: Readonly<Record<ErrorKind, string>> = {
   'bad-request': 'Malformed request',
   'unauthorized-request': 'No valid authentication credentials for the operation',
@@ -35,11 +35,26 @@ const titles: Readonly<Record<ErrorKind, string>> = {
   'commit-state-unknown': 'The outcome of the commit is unknown',
 }
 
+/** Conflicts that are not about another writer. */
+const conflictTitles: Partial<Record<ErrorCode, string>> = {
+  [ErrorCode.NamespaceAlreadyExists]: 'The namespace already exists',
+  [ErrorCode.NamespaceNotEmpty]: 'The namespace is not empty',
+  [ErrorCode.TableAlreadyExists]: 'The table already exists',
+  [ErrorCode.IndexAlreadyExists]: 'The index already exists',
+  [ErrorCode.TagAlreadyExists]: 'The tag already exists',
+  [ErrorCode.BranchAlreadyExists]: 'The branch already exists',
+  [ErrorCode.InvalidTableState]: 'The table is not in a state for the operation',
+}
+
+function titleOf({ kind, code }: SheafError): string {
+  return (kind === 'conflict' ? conflictTitles[code] : undefined) ?? titles[kind]
+}
+
 /** The body for an error. `instance` is the path of the request; `status` differs from the error's own in one dialect. */
 export function errorBody(error: SheafError, instance: string, status: number = error.status): ErrorBody {
   return {
     type: `/errors/${error.kind}`,
-    title: titles[error.kind],
+    title: titleOf(error),
     status,
     detail: error.hint === undefined ? error.message : `${error.message} (${error.hint})`,
     instance,

@@ -249,7 +249,7 @@ export const operations = {
   declareTable: {
     ...writes,
     doc: 'Reserves a name and a location for a table.',
-    routes: ['POST /v1/table/{id}/declare'],
+    routes: ['POST /v1/table/{id}/declare', 'POST /v1/table/{id}/create-empty'],
     request: declareRequest,
     response: declareReply,
   },

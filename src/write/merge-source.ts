@@ -23,8 +23,9 @@ export class MergeSource {
   readonly #starts: readonly number[]
   readonly #count: number
   readonly #groups: Grouper
-  /** The row of each group. */
+  /** The first row of each group. */
   readonly #rowOf: Uint32Array
+  readonly #twins: ReadonlyMap<number, readonly number[]>
 
   private constructor(schema: Schema, keys: readonly string[], batches: readonly Batch[], found: FoundKeys) {
     this.schema = schema
@@ -32,6 +33,7 @@ export class MergeSource {
     this.#batches = batches
     this.#groups = found.groups
     this.#rowOf = Uint32Array.from(found.rows)
+    this.#twins = found.twins
     this.members = found.members
     let count = 0
     this.#starts = batches.map(batch => {
@@ -43,8 +45,7 @@ export class MergeSource {
 
   /**
    * `rows` have the columns of the table that they bring, with its types. A row whose key has a NULL matches nothing.
-   * Throws code 12 for keys the table does not have, 13 for keys that two rows have or the rows do not bring, 20 for rows
-   * that do not fit.
+   * Throws code 12 for keys the table does not have, 13 for keys that the rows do not bring, 20 for rows that do not fit.
    */
   static async read(
     {
@@ -75,7 +76,7 @@ export class MergeSource {
     return this.#count
   }
 
-  /** The row with each key, -1 where there is none. `columns`: those of the keys. */
+  /** The first row with each key, -1 where there is none. `columns`: those of the keys. */
   find(columns: readonly Column[]): Int32Array {
     const groups = this.#groups.find(columns)
     for (let row = 0; row < groups.length; row++) {
@@ -83,6 +84,23 @@ export class MergeSource {
       if (group >= 0) groups[row] = columns.every(column => isValid(column, row)) ? this.#rowOf[group]! : -1
     }
     return groups
+  }
+
+  /** The other rows with the key of a row that `find` gave. */
+  twinsOf(row: number): readonly number[] {
+    return this.#twins.get(row) ?? []
+  }
+
+  /** Throws code 13 where two rows have the key of one of `rows`, which `find` gave: a row of the table cannot become both. */
+  checkSingle(rows: Int32Array): void {
+    if (this.#twins.size === 0) return
+    const row = rows.find(each => this.#twins.has(each))
+    if (row === undefined) return
+    const names = this.keys.map(name => quote(name)).join(', ')
+    throw invalidInput(
+      `rows ${row} and ${this.#twins.get(row)![0]} have the same key (${names}), which a row of the table has too`,
+      { hint: 'a row of the table can be replaced by one row only; keep one of them' },
+    )
   }
 
   /** Some of the rows, at least one, in that order. */
@@ -148,8 +166,10 @@ function keyType(key: string, table: Schema, brought: ReadonlySet<string>): Data
 /** The keys of rows, as they come. */
 class FoundKeys {
   readonly groups: Grouper
-  /** The row of each group. */
+  /** The first row of each group. */
   readonly rows: number[] = []
+  /** The others, by the first. */
+  readonly twins = new Map<number, number[]>()
   readonly #names: readonly string[]
   readonly #types: readonly DataType[]
   #count = 0
@@ -172,9 +192,13 @@ class FoundKeys {
     const groups = whole.length === 0 ? new Uint32Array(0) : this.groups.add(taken)
     for (let i = 0; i < groups.length; i++) {
       const row = this.#count + whole[i]!
-      const twin = this.rows[groups[i]!]
-      if (twin !== undefined) throw this.#twins(twin, row)
-      this.rows.push(row)
+      const first = this.rows[groups[i]!]
+      if (first === undefined) this.rows.push(row)
+      else {
+        const others = this.twins.get(first)
+        if (others === undefined) this.twins.set(first, [row])
+        else others.push(row)
+      }
     }
     this.#count += batch.length
   }
@@ -183,13 +207,6 @@ class FoundKeys {
     const { count } = this.groups
     if (count === 0 || count > membersMax) return this.#types.map(() => null)
     return this.groups.keys().map((column, k) => membersOf(valueType(this.#types[k]!), column))
-  }
-
-  #twins(first: number, second: number) {
-    const names = this.#names.map(name => quote(name)).join(', ')
-    return invalidInput(`rows ${first} and ${second} have the same key (${names})`, {
-      hint: 'a row of the table can be replaced by one row only; keep one of them',
-    })
   }
 }
 

@@ -87,8 +87,11 @@ export class RowMerge {
     const { update, insert, remove } = this.#rules
     const among = this.#among
     const condition = this.#updateIf
-    const matches: Narrow = async (rows, hits) =>
-      kept(hits, await keyRows(source, rows, hits), row => row >= 0)
+    const matches: Narrow = async (rows, hits) => {
+      const found = await keyRows(source, rows, hits)
+      if (update) source.checkSingle(found)
+      return kept(hits, found, row => row >= 0)
+    }
     const matched = await this.#matched.find(reader, among, pacer, matches)
     let replaced: RowSet = new Map()
     if (update && condition === null) replaced = matched
@@ -156,7 +159,10 @@ export class RowMerge {
           offsets: own.map(offset => offset - part.first),
           made: unmade,
         }
-        for (const row of await keyRows(source, rows, hits)) met.add(row)
+        for (const row of await keyRows(source, rows, hits)) {
+          met.add(row)
+          for (const twin of source.twinsOf(row)) met.add(twin)
+        }
         await pacer.turn()
       }
     }

@@ -275,6 +275,30 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         expect(await all(['id', 'name'])).toContainEqual([2, 'two'])
       })
 
+      test('rows with one key that is new are all inserted; a row of the table cannot become two', async () => {
+        const merge = () => table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll()
+        const twins = [
+          { id: 7n, name: 'a' },
+          { id: 2n, name: 'zwei' },
+          { id: 7n, name: 'b' },
+        ]
+        expect(await merge().execute(twins)).toEqual({ version: 2, updated: 1, inserted: 2, deleted: 0 })
+        const named = async (id: number) => (await all(['id', 'name'])).filter(row => row[0] === id)
+        expect(await named(7)).toEqual([
+          [7, 'a'],
+          [7, 'b'],
+        ])
+        const error = await failure(merge().execute(twins))
+        expect([error.code, error.message]).toEqual([
+          13,
+          'rows 0 and 2 have the same key ("id"), which a row of the table has too',
+        ])
+        // Where nothing is replaced there is no question which one counts.
+        const onlyNew = table.mergeInsert('id').whenNotMatchedInsertAll()
+        expect(await onlyNew.execute(twins)).toMatchObject({ updated: 0, inserted: 0 })
+        expect(await named(7)).toHaveLength(2)
+      })
+
       test('replaces only where a condition over both rows holds', async () => {
         const merge = table
           .mergeInsert('id')
