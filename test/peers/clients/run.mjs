@@ -54,6 +54,16 @@ const clients = {
     install: () => installPython('requirements.txt'),
     command: [python, join(here, 'python', 'lancedb_client.py')],
   },
+  'python-example': {
+    share: true,
+    install: () => installPython('requirements.txt'),
+    command: [python, join(here, 'python', 'example_client.py')],
+  },
+  'python-engines': {
+    share: false,
+    install: () => installPython('requirements.txt') && installPython('requirements-engines.txt'),
+    command: [python, join(here, 'python', 'engines_client.py')],
+  },
   go: example('go', true, ['go', 'mod', 'download'], ['go', 'run', '.']),
   rust: example(
     'rust',
