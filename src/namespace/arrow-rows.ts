@@ -35,6 +35,12 @@ export class ArrowRows implements AsyncIterable<Uint8Array> {
 
 type BodyOptions = Pick<HandlerOptions, 'signal' | 'maxMessageBytes' | 'callKey' | 'memory'>
 
+/** Rows as they come, batch by batch. */
+export interface IncomingRows {
+  readonly schema: Schema
+  readonly batches: AsyncIterable<Batch> | Iterable<Batch>
+}
+
 /**
  * Schema and batches of a body, whatever it is. `keeps`: whether all of them stay in memory until the call ends. Throws code 13 for bytes that
  * are no Arrow data, with status 413 for too many, and code 17 where other calls have the memory for them.
@@ -43,7 +49,7 @@ export async function readBody(
   body: ArrowBody,
   { signal, maxMessageBytes, callKey, memory }: BodyOptions,
   keeps = false,
-): Promise<{ readonly schema: Schema; readonly batches: AsyncIterable<Batch> | Iterable<Batch> }> {
+): Promise<IncomingRows> {
   callKey?.beginRows()
   if (body instanceof ArrowRows) return body
   if (body instanceof Uint8Array) return decodeIpc(body)

@@ -14,7 +14,7 @@ import { buildChange } from '../write/build-change.js'
 import { checkFits, conformBatches, schemaOfTable } from '../write/conform.js'
 import { MaintainedColumns, maintainsAlike } from '../write/maintained.js'
 import { type StagedRows, stageRows } from '../write/stage.js'
-import { readBody } from './arrow-rows.js'
+import { type IncomingRows, readBody } from './arrow-rows.js'
 import {
   commit,
   commitOnNewest,
@@ -49,7 +49,7 @@ export const createTable: Handler<Engine, 'createTable'> = async (engine, reques
       return await createOrReplace(
         engine,
         request,
-        body,
+        () => readBody(body, options),
         options,
         ({ head, version, props, transaction_id }) => {
           return { ...describeCreated(engine, head, version, props), transaction_id }
@@ -78,9 +78,9 @@ interface Created {
 
 async function createOrReplace<R>(
   engine: Engine,
-  /** `table`: the one that must have the name, and have no version yet. */
+  /** `table`: the one that must have the name; with mode `Create` one without a version. */
   request: Pick<Request<'createTable'>, 'id' | 'mode' | 'properties'> & { readonly table?: string },
-  body: ArrowBody,
+  read: () => Promise<IncomingRows>,
   options: HandlerOptions,
   reply: (created: Created) => R,
 ): Promise<R> {
@@ -91,7 +91,7 @@ async function createOrReplace<R>(
   if (before === undefined) findNamespace(engine.root.state, id.slice(0, -1))
   else checkWritable(before)
   const uuid = before?.uuid ?? engine.clock.uuid()
-  const { schema: incoming, batches } = await readBody(body, options)
+  const { schema: incoming, batches } = await read()
   const schema = schemaOfTable(incoming)
   const target = before ?? newTable(uuid, id, properties)
   // A declared table that gets its first rows is no new table: sent again they meet one that is there.
@@ -164,8 +164,16 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
   checkWritable(head)
   const before = await schemaOf(engine, head, signal)
   const maintained = new MaintainedColumns(before, engine, options)
-  const rows = maintained.withoutOwn(await readBody(body, options))
-  checkFits(rows.schema, maintained.incoming)
+  const incoming = await readBody(body, options)
+  const rows = maintained.withoutOwn(incoming)
+  try {
+    checkFits(rows.schema, maintained.incoming)
+  } catch (error) {
+    if (mode !== 'Overwrite' || options.dialect !== 'lance') throw error
+    // In LanceDB an overwrite replaces the columns, too.
+    const target = { id, mode, table: head.uuid }
+    return createOrReplace(engine, target, async () => incoming, options, insertedReply)
+  }
   const conformed = keyedRows(conformBatches(rows.batches, maintained.incoming), options)
   const complete = maintained.completed(conformed, signal)
   const staged = await stage(engine, head, arrowSchema(before), complete, signal)
@@ -226,6 +234,10 @@ export const insertIntoTable: Handler<Engine, 'insertIntoTable'> = async (engine
   }
 }
 
+function insertedReply({ rows, version, transaction_id }: Created): Reply<'insertIntoTable'> {
+  return { num_inserted_rows: rows, version, transaction_id }
+}
+
 const otherSchema = new Error('the table has another schema')
 
 /** The first rows of a declared table decide its columns. Several first inserts take turns; the next in line appends. */
@@ -243,9 +255,7 @@ function insertFirst(
       return insertIntoTable(engine, request, body, { ...options, table: uuid })
     }
     const target = { id: now.id, table: uuid }
-    return createOrReplace(engine, target, body, options, ({ rows, version, transaction_id }) => {
-      return { num_inserted_rows: rows, version, transaction_id }
-    })
+    return createOrReplace(engine, target, () => readBody(body, options), options, insertedReply)
   }
   return engine.creations.run(pathKey(declared.id), insert, options.signal)
 }
