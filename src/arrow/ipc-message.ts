@@ -206,16 +206,14 @@ function partOf(schema: Schema): Part {
 }
 
 /** What is said of a body where it is written. */
-export interface WrittenBody extends Pick<BodyHeader, 'length' | 'nodes' | 'buffers'> {
+interface WrittenBody extends Pick<BodyHeader, 'length' | 'nodes' | 'buffers'> {
   /** How each buffer is compressed; absent: none is. */
   readonly codec?: Codec | undefined
-  /** Metadata of the message alone. */
-  readonly metadata?: Readonly<Record<string, string>> | undefined
 }
 
 /** What goes before the body of a record batch, or of a dictionary batch when `dictionaryId` is given. */
 export function encodeBodyMessage(
-  { length, nodes, buffers, codec, metadata }: WrittenBody,
+  { length, nodes, buffers, codec }: WrittenBody,
   bodyBytes: number,
   dictionaryId: number | null,
   position: number,
@@ -224,10 +222,10 @@ export function encodeBodyMessage(
   const compression = codec === undefined ? [] : [table([int8(codec === 'lz4' ? 0 : 1), int8(0)])]
   const batch = table([int64(length), int64s(nodes, 2), int64s(buffers, 2), ...compression])
   if (dictionaryId === null) {
-    return encapsulate(message(Header.RecordBatch, batch, bodyBytes, metadata), position, alignment)
+    return encapsulate(message(Header.RecordBatch, batch, bodyBytes), position, alignment)
   }
   const dictionary = table([int64(dictionaryId), batch])
-  return encapsulate(message(Header.DictionaryBatch, dictionary, bodyBytes, metadata), position, alignment)
+  return encapsulate(message(Header.DictionaryBatch, dictionary, bodyBytes), position, alignment)
 }
 
 /** The bytes that end a stream. */
@@ -265,14 +263,8 @@ function encodeBlocks(blocks: readonly Block[]): Part {
   )
 }
 
-function message(
-  kind: number,
-  header: Part,
-  bodyBytes: number,
-  metadata?: Readonly<Record<string, string>>,
-): Part {
-  const own = metadata === undefined ? [] : [encodeMetadata(metadata)]
-  return table([int16(metadataVersion.v5), int8(kind), header, int64(bodyBytes), ...own])
+function message(kind: number, header: Part, bodyBytes: number): Part {
+  return table([int16(metadataVersion.v5), int8(kind), header, int64(bodyBytes)])
 }
 
 /** Prefix and metadata, padded so that the body after it begins on a multiple of `alignment`. */

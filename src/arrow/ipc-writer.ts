@@ -3,7 +3,7 @@ import { assert } from '../errors.js'
 import type { Batch, Column } from './column.js'
 import { DictionaryMerger } from './concat.js'
 import { type FlatColumns, partsBytes } from './flatten.js'
-import { type Block, encodeBodyMessage, type WrittenBody } from './ipc-message.js'
+import { type Block, type Codec, encodeBodyMessage } from './ipc-message.js'
 import type { Schema } from './types.js'
 import { dictionaryFields, type WireField, wireFields } from './wire-field.js'
 
@@ -36,13 +36,8 @@ export class IpcWriter {
     this.position += chunk.length
   }
 
-  /** A record batch, or a dictionary batch when an id is given: metadata, then every buffer aligned. `said`: what else the metadata says. */
-  body(
-    length: number,
-    flat: FlatColumns,
-    dictionaryId: number | null,
-    said: Pick<WrittenBody, 'codec' | 'metadata'> = {},
-  ): Block {
+  /** A record batch, or a dictionary batch when an id is given: metadata, then every buffer aligned. `codec`: how the buffers are compressed. */
+  body(length: number, flat: FlatColumns, dictionaryId: number | null, codec?: Codec): Block {
     const offset = this.position
     const buffers: number[] = []
     let bodyBytes = 0
@@ -52,7 +47,7 @@ export class IpcWriter {
       bodyBytes = alignUp(bodyBytes + bytes, this.#alignment)
     }
     const message = encodeBodyMessage(
-      { length, nodes: flat.nodes, buffers, ...said },
+      { length, nodes: flat.nodes, buffers, codec },
       bodyBytes,
       dictionaryId,
       offset,
