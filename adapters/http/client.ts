@@ -15,6 +15,7 @@ import { type Caller, writeCaller } from './caller.js'
 import { bodyFrom, pathIn } from './dialect.js'
 import { HttpConnection, type Incoming } from './exchange.js'
 import { tableVersion } from './reply.js'
+import { sheafClient } from './stored-rows.js'
 
 export interface ConnectHttpOptions {
   /** Sent with every request. */
@@ -59,6 +60,7 @@ async function send(
     headers: {
       ...headers,
       ...(type && { 'content-type': type }),
+      ...sheafClient,
       ...writeCaller({
         identity: identity ?? (request.identity as Caller['identity']),
         context: context ?? (request.context as Caller['context']),

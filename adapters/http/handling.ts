@@ -41,6 +41,7 @@ import type { Particulars } from './particulars.js'
 import { errorReply, type HttpReply, jsonReply, successReply } from './reply.js'
 import { basePathOf, readQuery, type Target } from './request.js'
 import type { Found } from './routes.js'
+import { withoutLocation } from './stored-rows.js'
 
 /**
  * Bytes of an answer up to which it is gathered, so that its length and every error are known before it is sent. Without chunks,
@@ -206,7 +207,8 @@ export class Handling {
         errorReply(error, target.path, target.dialect, name, headers)
       return blobReply(result as ArrowReply, range, refused)
     }
-    return successReply(name, result, target.dialect, wanted, ended)
+    const shown = withoutLocation(name, result, target.dialect, request.headers)
+    return successReply(name, shown, target.dialect, wanted, ended)
   }
 
   #uploadLimits({ socket }: IncomingMessage, { principal }: Particulars): UploadLimits {

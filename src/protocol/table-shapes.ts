@@ -74,7 +74,10 @@ export const describeReply = object({
   table: optional(string(), 'Name.'),
   namespace: optional(array(string()), 'Path of its namespace.'),
   version: optional(version, 'Version described; absent: declared, without data.'),
-  location: required(string(), 'Where its data lies.'),
+  location: required(
+    string(),
+    'Where its data lies. Where Sheaf stores the rows: a place that no Lance engine can open, but for callers that use the client of Sheaf.',
+  ),
   table_uri: optional(string(), 'The location as a URI.'),
   schema: optional(schema, 'Columns.'),
   storage_options: optional(stringMap, 'Options to open the location with.'),
@@ -87,7 +90,10 @@ export const describeReply = object({
   ),
   metadata: optional(stringMap, 'Metadata of the table.'),
   ...properties,
-  managed_versioning: required(boolean, 'Whether versions are created through this service; always true.'),
+  managed_versioning: optional(
+    boolean,
+    'True: Lance engines create versions through this service. Absent: Sheaf stores the rows, and no engine can open the table.',
+  ),
   is_only_declared: optional(boolean, 'Whether it has no data yet.'),
   ...tableUuid,
 })

@@ -431,9 +431,15 @@ describe.each(releases)('engine $release', ({ release, lancedb }) => {
 
     test('whose rows lie here are not written by the engine, nor are its tables read here', async () => {
       await served.ns.createTable('ours', [{ id: 1 }])
-      await expect(openAnew('ours').then(table => table.add([{ id: 2 }]))).rejects.toThrow()
+      const folder = await locationOf('ours')
+      const files = () => (existsSync(folder) ? readdirSync(folder, { recursive: true }) : [])
+      const before = files()
+      const refusal = /sheaf-stores-the-rows-of-this-table--query-it-over-http-or-export-it/
+      await expect(openAnew('ours').then(table => table.countRows())).rejects.toThrow(refusal)
+      await expect(openAnew('ours').then(table => table.add([{ id: 2 }]))).rejects.toThrow(refusal)
       await expect(db.createTable('ours', docs)).rejects.toThrow(/already exists/)
       await expect(db.createTable('ours', docs, { mode: 'overwrite' })).rejects.toThrow()
+      expect(files()).toEqual(before)
       expect(await (await served.ns.openTable('ours')).countRows()).toBe(1)
       await db.createTable('theirs', docs)
       const remote = await connectRemote(lancedb, served.url)

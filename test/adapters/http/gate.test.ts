@@ -221,7 +221,7 @@ describe('authentication', () => {
       go = resolve
     })
     const begun = (calls: number) => expect.poll(() => fake.heard.length, { interval: 2 }).toBe(calls)
-    fake.answer = () => gone
+    fake.answer = () => gone.then(() => ({ location: 'anywhere' }))
     const ann = askJson(url, describePath, {}, bearer('token-of-ann'))
     await begun(1)
     const bob = askJson(url, describePath, { identity: { auth_token: 'token-of-bob' } })
