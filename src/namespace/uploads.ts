@@ -26,6 +26,7 @@ import type { ArrowBody, Handler, HandlerOptions, Reply, Request } from '../prot
 import { zonesByField } from '../write/build-change.js'
 import { checkColumns, checkFits, conformBatches } from '../write/conform.js'
 import { MaintainedColumns } from '../write/maintained.js'
+import { mergeKey } from '../write/merge-source.js'
 import { type Draft, stageIntoFiles } from '../write/stage.js'
 import { readBody } from './arrow-rows.js'
 import { mergeRules } from './edit-rows.js'
@@ -89,12 +90,9 @@ function checkUploadable(head: TableHead): void {
 }
 
 /** Throws what the merge would be refused for when the upload is completed, as far as that is known. */
-function checkMerge(request: Request<'mergeInsertIntoTable'>, { fields }: TableSchema): void {
+function checkMerge(request: Request<'mergeInsertIntoTable'>, schema: TableSchema): void {
   mergeRules(request)
-  for (const key of request.on) {
-    if (!fields.some(({ name }) => name === key))
-      checkColumns({ fields: [{ name: key, type: { kind: 'null' }, nullable: true }] }, { fields })
-  }
+  for (const key of request.on) mergeKey(key, arrowSchema(schema))
 }
 
 function checkOpenUploads({ uploads }: CatalogState, by: string, most: number): void {

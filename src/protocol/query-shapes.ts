@@ -350,7 +350,10 @@ const queryFields = {
   ),
   lower_bound: optional(number, 'Least distance, inclusive.'),
   upper_bound: optional(number, 'Greatest distance, exclusive.'),
-  nprobes: optional(integer(0), 'Partitions to search in an IVF index; absent or 0: default.'),
+  nprobes: optional(
+    integer(0),
+    'Partitions to search in an IVF index; absent or 0: default. Ignored beside `minimum_nprobes` or `maximum_nprobes`.',
+  ),
   minimum_nprobes: optional(integer(0), 'Partitions searched in any case.'),
   maximum_nprobes: optional(integer(0), 'Partitions searched at most when rows are missing; 0: no limit.'),
   ef: optional(integer(0), 'Effort in an HNSW index; raised to k.'),

@@ -61,7 +61,7 @@ function effortOf(request: QueryRequest): Pick<IndexSearch, 'effort' | 'refineFa
   if (least !== undefined && most !== undefined && least > most) {
     throw invalidInput(`minimum_nprobes is ${least}, more than maximum_nprobes, which is ${most}`)
   }
-  if (!isUnsaid && nprobes && least === undefined) least = Math.min(nprobes, most ?? nprobes)
+  if (!isUnsaid && nprobes && least === undefined && most === undefined) least = nprobes
   const effort: { -readonly [F in keyof Effort]: Effort[F] } = {}
   if (ef !== undefined) effort.ef = Math.max(ef, offset + k)
   if (least !== undefined) effort.leastPartitions = least

@@ -3,12 +3,13 @@ import type { Batch, Column } from '../arrow/column.js'
 import { isValid } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { takeColumn } from '../arrow/take.js'
-import type { DataType, Schema } from '../arrow/types.js'
-import { columnNotFound, invalidInput, quote, schemaMismatch } from '../errors.js'
+import type { DataType, Field, Schema } from '../arrow/types.js'
+import { invalidInput, quote, schemaMismatch, unsupported } from '../errors.js'
 import type { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { Grouper } from '../query/group.js'
+import { namedColumn } from '../query/named-column.js'
 import { isOrdered, valueType } from '../sql/values/types.js'
 import { doublesOf } from '../sql/values/vector.js'
 
@@ -61,15 +62,17 @@ export class MergeSource {
     pacer: Pacer,
   ): Promise<MergeSource> {
     const brought = new Set(schema.fields.map(({ name }) => name))
-    const types = keys.map(key => keyType(key, table, brought))
-    const found = new FoundKeys(keys, types, seed)
+    const columns = keys.map(key => mergeKey(key, table))
+    const types = columns.map(column => keyType(column, brought))
+    const names = columns.map(({ name }) => name)
+    const found = new FoundKeys(names, types, seed)
     const batches: Batch[] = []
     for await (const batch of incoming) {
       found.add(batch)
       batches.push(batch)
       await pacer.turn()
     }
-    return new MergeSource(schema, keys, batches, found)
+    return new MergeSource(schema, names, batches, found)
   }
 
   get count(): number {
@@ -150,12 +153,22 @@ const floatsMax = 16 * 1024
 /** Values of a parameter. */
 type Members = readonly string[] | Int32Array | Uint32Array | BigInt64Array | BigUint64Array | Float64Array
 
-function keyType(key: string, table: Schema, brought: ReadonlySet<string>): DataType {
-  const field = table.fields.find(({ name }) => name === key)
-  if (field === undefined) {
-    const names = table.fields.map(({ name }) => name)
-    throw columnNotFound(key, names)
+/**
+ * The column that a key of a merge names: by its name, or as a path with backticks where the name has dots or the like.
+ * Throws code 12 where there is none, code 0 for a field of a struct.
+ */
+export function mergeKey(key: string, schema: Schema): Field {
+  const { path } = namedColumn(key, schema)
+  if (path.length > 1) {
+    throw unsupported(`the merge key ${quote(key)} is a field of a struct`, {
+      hint: 'merge by columns of the table; add_columns can make one of the field',
+    })
   }
+  return schema.fields.find(({ name }) => name === path[0])!
+}
+
+function keyType(field: Field, brought: ReadonlySet<string>): DataType {
+  const key = field.name
   if (!brought.has(key)) throw invalidInput(`the rows have no column ${quote(key)}, by which they are merged`)
   if (isOrdered(field.type)) return field.type
   throw schemaMismatch(`column ${quote(key)} is ${field.type.kind}, whose values are not compared`, {

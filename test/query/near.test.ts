@@ -389,11 +389,13 @@ test('A-049 what is said of the effort arrives, and what one client always says 
     const always = { nprobes: 20, minimum_nprobes: 20, maximum_nprobes: 20 }
     const request = { id: ['t'], vector: { single_vector: [0, 0] }, k: 3 }
     await ns.operations.queryTable({ ...request, ...always })
+    await ns.operations.queryTable({ ...request, nprobes: 4, maximum_nprobes: 9 })
     expect(fake.probes.map(({ count, effort }) => [count, effort])).toEqual([
       [6, { ef: 3, leastPartitions: 4 }],
       [3, { leastPartitions: 2, mostPartitions: 9 }],
       [3, { ef: 50 }],
       [3, {}],
+      [3, { mostPartitions: 9 }],
     ])
     await expect(near.nprobes({ min: 3, max: 2 }).toArray()).rejects.toMatchObject({ code: 13 })
   })

@@ -299,6 +299,15 @@ export function editSuite(name: string, open: () => Promise<OpenedNamespace>): v
         expect(await named(7)).toHaveLength(2)
       })
 
+      test('keys may be written in backticks; a field of a struct is no key', async () => {
+        const wide = await ns.createTable('wide', [{ 'row-id': 1, k: 1, a: { b: 1 }, v: 'old' }])
+        const row = { 'row-id': 1, k: 1, a: { b: 1 }, v: 'new' }
+        const merge = wide.mergeInsert('`row-id`', '`k`').whenMatchedUpdateAll()
+        expect(await merge.execute([row])).toMatchObject({ updated: 1 })
+        expect((await failure(wide.mergeInsert('a.b').whenMatchedUpdateAll().execute([row]))).code).toBe(0)
+        expect((await failure(wide.mergeInsert('`x`').whenMatchedUpdateAll().execute([row]))).code).toBe(12)
+      })
+
       test('replaces only where a condition over both rows holds', async () => {
         const merge = table
           .mergeInsert('id')
