@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { concatChunks } from '../../src/arrow/encode-ipc.js'
 import { invalidInput, quote, type SheafError } from '../../src/errors.js'
 import { readJson } from '../../src/protocol/json.js'
+import { arrowFile, arrowStream } from './accept.js'
 import { type ContentCoding, codingIn, decoded } from './content-coding.js'
 import { firstWithin } from './events.js'
 import type { Limits } from './limits.js'
@@ -62,7 +63,7 @@ export class RequestBody {
    */
   async json(
     signal: AbortSignal | undefined,
-    { maxBytes = maxJsonBytes, withinMs = Number.POSITIVE_INFINITY }: JsonBounds = {},
+    { maxBytes = maxJsonBytes, withinMs = Number.POSITIVE_INFINITY, fromArrow }: JsonOptions = {},
   ): Promise<unknown> {
     const limit = Math.min(this.#limits.bodyBytes, maxJsonBytes, maxBytes)
     const until = performance.now() + withinMs
@@ -81,6 +82,7 @@ export class RequestBody {
     }
     if (chunks.length === 0) return undefined
     const type = this.#message.headers['content-type']
+    if (fromArrow !== undefined && isArrow(type)) return fromArrow(concatChunks(chunks))
     if (type === undefined || !/^application\/([\w.+-]+\+)?json *(;|$)/i.test(type)) {
       throw invalidInput(`the body has the content type ${quote(type ?? 'none')}`, {
         hint: 'send application/json',
@@ -141,9 +143,16 @@ export class RequestBody {
   }
 }
 
-export interface JsonBounds {
+export interface JsonOptions {
   readonly maxBytes?: number | undefined
   readonly withinMs?: number | undefined
+  /** The JSON that an Arrow IPC body stands for; absent: such a body is refused. */
+  readonly fromArrow?: ((bytes: Uint8Array) => unknown) | undefined
+}
+
+function isArrow(type = ''): boolean {
+  const [name] = type.toLowerCase().split(/ *;/)
+  return name === arrowStream || name === arrowFile
 }
 
 function tooLarge(maxBytes: number): SheafError {

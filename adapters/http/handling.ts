@@ -11,6 +11,7 @@ import {
   type ServerCallOptions,
   type UploadLimits,
 } from '../../src/protocol/calls.js'
+import { columnsInArrow } from '../../src/protocol/columns-in-arrow.js'
 import { type OperationEntry, type OperationName, operations } from '../../src/protocol/operations.js'
 import { readRequest } from '../../src/protocol/wire.js'
 import { type Call, carryOut } from '../calls.js'
@@ -161,7 +162,12 @@ export class Handling {
     let body: unknown
     let { identity } = caller
     try {
-      body = takesUpload ? undefined : await sent.json(ended, isStranger ? ofStranger : undefined)
+      body = takesUpload
+        ? undefined
+        : await sent.json(ended, {
+            ...(isStranger && ofStranger),
+            fromArrow: entry.takesSchema && columnsInArrow,
+          })
       if (entry.bare === undefined) identity ??= identityIn(body)
       if (isStranger) particulars.principal = await this.#gate.admit(identity)
     } finally {

@@ -143,7 +143,8 @@ function requestPart(entry: OperationEntry, json: JsonSchema | null): Json {
   }
   if (json === null) return {}
   const required = entry.bare !== undefined || needsBody(entry.request)
-  return { requestBody: { required, content: { 'application/json': { schema: json } } } }
+  const arrow = entry.takesSchema ? { [arrowStream]: {}, [arrowFile]: {} } : {}
+  return { requestBody: { required, content: { 'application/json': { schema: json }, ...arrow } } }
 }
 
 function needsBody({ fields, rules }: ObjectShape): boolean {

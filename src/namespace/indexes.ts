@@ -158,11 +158,10 @@ function pathOf({ schema }: Layout, column: string): string {
 }
 
 /**
- * `{column}_idx`, and with a number where another column has that, as `meta.lang` and `meta_lang` do, or the column itself for
- * another family of indexes (A-082).
+ * `{column}_idx`, and with a number where another column has that, or the column itself for another family of indexes (A-082).
  */
 function defaultName(column: string, kind: IndexKind, field: number, known: readonly Shown[]): string {
-  const base = `${column.replaceAll('.', '_')}_idx`
+  const base = `${column}_idx`
   const isRelated = ({ spec }: Shown) => spec.field === field && familyOf(spec.kind) === familyOf(kind)
   const taken = new Set(known.flatMap(each => (isRelated(each) ? [] : [each.spec.name])))
   let name = base

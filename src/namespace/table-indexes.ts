@@ -25,7 +25,7 @@ import { textWireNames } from './text-definition.js'
 import { wireNames } from './vector-definition.js'
 
 interface AnyIndexOptions extends CallOptions {
-  /** Default: that of the column, with `_` for dots, and `_idx`. */
+  /** Default: that of the column, with its dots, and `_idx`. */
   readonly name?: string
   /** Whether it takes the place of another index of that name. Default true. */
   readonly replace?: boolean

@@ -138,6 +138,8 @@ export interface OperationEntry {
   readonly query: readonly string[]
   /** What travels as request body. `none`: nothing needs to, but a JSON body is read where one comes. */
   readonly body: 'json' | 'arrow' | 'none'
+  /** Whether an Arrow IPC body without rows may stand for the JSON: its schema, as columns of nulls. */
+  readonly takesSchema?: true
   /** The field that is the whole JSON body, of request and reply alike. */
   readonly bare?: string
   readonly request: Shape & ObjectShape
@@ -429,6 +431,7 @@ export const operations = {
     ...writes,
     doc: 'Adds columns.',
     routes: ['POST /v1/table/{id}/add_columns'],
+    takesSchema: true,
     request: addColumnsRequest,
     response: versionReply,
   },

@@ -242,7 +242,7 @@ describe('defined', () => {
     }
     const nested = await root.ns.createTable('n', [{ meta: { t: 'ape' } }, { meta: null }])
     await nested.createIndex('meta.t', { type: 'FTS', waitTimeoutMs: 60_000 })
-    expect(await nested.listIndices()).toMatchObject([{ name: 'meta_t_idx', columns: ['meta.t'] }])
+    expect(await nested.listIndices()).toMatchObject([{ name: 'meta.t_idx', columns: ['meta.t'] }])
     const reader = await readerOf(root.engine, 'n')
     const opened = await reader.textIndexes[0]!.segments[0]!.open()
     expect([opened.facts.docs, opened.find('ape')?.term]).toEqual([1, 'ape'])

@@ -33,7 +33,7 @@ export function indexSuite({ name, open }: Door): void {
       const made = [
         ['at', 'BTREE', 'at_idx'],
         ['id', 'BTREE', 'id_idx'],
-        ['meta.lang', 'BTREE', 'meta_lang_idx'],
+        ['meta.lang', 'BTREE', 'meta.lang_idx'],
         ['ok', 'BITMAP', 'ok_idx'],
         ['tags', 'LABEL_LIST', 'tags_idx'],
         ['text', 'BITMAP', 'text_idx'],
