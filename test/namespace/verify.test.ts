@@ -20,7 +20,7 @@ import { FileStore } from '../../src/storage/file-store.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { damaged as damagedIn, filesOf, flipped } from '../support/damage.js'
 import { failure } from '../support/failure.js'
-import { stage } from '../support/lance.js'
+import { manifestOf, stage } from '../support/lance.js'
 import { temporaryRoots } from '../support/roots.js'
 
 const freshRoot = temporaryRoots()
@@ -84,6 +84,15 @@ test('a sound root has no problems, and all of it was looked at', async () => {
 
 test.each(readdirSync('test/golden'))('the golden root %s is sound', async name => {
   expect((await verify(`test/golden/${name}/root`)).problems).toEqual([])
+})
+
+test('a version that a Lance engine wrote, and that nobody asked for since, is told of', async () => {
+  const key = 'own/lance/_versions/18446744073709551612.manifest'
+  const { problems, unreferenced } = await damaged({ [key]: manifestOf('foreign') }, () => verify(root))
+  expect(problems).toMatchObject([
+    { kind: 'manifest', path: key, what: expect.stringContaining('version 3') },
+  ])
+  expect(unreferenced).toEqual([])
 })
 
 /** The last slot may be missing: then nothing says that it ever was. */

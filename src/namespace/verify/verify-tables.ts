@@ -1,7 +1,9 @@
 /** Checks every version of every table there is, and the layouts that are stored. */
+import { idText } from '../../catalog/lookup.js'
 import { type CatalogState, latestOf, type TableHead } from '../../catalog/state.js'
 import { corrupted, SheafError } from '../../errors.js'
 import type { History } from '../../manifest/history.js'
+import { LanceManifests } from '../../manifest/lance-manifests.js'
 import { baseKey, decodeBase, encodeBase, hasChecksum, saysItIsOf } from '../../manifest/layout-base.js'
 import { BaseLost, isForgotten, LayoutStore } from '../../manifest/layout-store.js'
 import type { Runs } from '../../manifest/runs.js'
@@ -14,6 +16,7 @@ import type { BlobStore } from '../../storage/blob-store.js'
 import { TableReader } from '../../table/table-reader.js'
 import { createTableSource, type TableSource } from '../../table/table-source.js'
 import { textIndexReaders } from '../../table/text-index.js'
+import { mayHaveManifests } from '../lance-versions.js'
 import { damageOf } from './findings.js'
 import { TableIndexes } from './verify-indexes.js'
 import { TableRows } from './verify-rows.js'
@@ -56,6 +59,7 @@ export async function verifyTables(
       findings.checked.tables++
       if (head.kind === 'sheaf') await verifyVersions(tables, head)
       if (head.kind === 'lance') await verifyManifests(tables, head)
+      if (heads === state.tables && mayHaveManifests(head)) await verifyLocation(verifying, head)
       await tables.pacer.turn()
     }
   }
@@ -192,6 +196,19 @@ async function verifyManifests({ verifying, history, pacer }: Tables, head: Tabl
         await pacer.turn()
       }
     }
+  }
+}
+
+/** Notes final manifests at the location that the log does not have: a Lance engine wrote them, and nobody asked for the table since. */
+async function verifyLocation({ findings, store, signal }: Verifying, head: TableHead): Promise<void> {
+  const found = await new LanceManifests(store, true).above(head, head.mark, recordsAtOnce, signal)
+  for (const { version, manifest } of found) {
+    findings.file(manifest.path, manifest.size)
+    await findings.note(
+      'manifest',
+      manifest.path,
+      `the log does not have version ${version}: list the versions of table ${idText(head.id)}, which records it`,
+    )
   }
 }
 
