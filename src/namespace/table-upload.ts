@@ -22,7 +22,7 @@ export interface PartOptions extends CallOptions, IngestOptions {
 }
 
 export interface CommitUploadOptions extends CallOptions {
-  /** Parts to commit, in that order; others are left out. Default: all of them, in the order in which their names came first. */
+  /** Parts to commit, at least one, in that order; others are left out. Default: all of them, in the order in which their names came first. */
   readonly parts?: readonly string[]
 }
 
@@ -53,7 +53,7 @@ export const partShape = declare<PartOptions>()({
 })
 
 export const commitUploadShape = declare<CommitUploadOptions>()({
-  parts: array(string('nonEmpty')),
+  parts: array(string('nonEmpty'), { min: 1, distinct: name => name }),
   ...callFields,
 })
 

@@ -4,7 +4,17 @@
  */
 import { commitVersion, onBranch, onTable, transaction } from './request-fields.js'
 import { mergeFields } from './row-shapes.js'
-import { array, enumeration, type Infer, integer, object, optional, required, string } from './shape.js'
+import {
+  array,
+  enumeration,
+  type Infer,
+  integer,
+  object,
+  optional,
+  optionalEvenEmpty,
+  required,
+  string,
+} from './shape.js'
 
 export const uploadId = string('nonEmpty')
 const partId = string('nonEmpty')
@@ -61,9 +71,9 @@ export const completeUploadRequest = object({
   ...onTable,
   ...onBranch,
   upload_id: required(uploadId, 'The upload.'),
-  parts: optional(
-    array(partId, { distinct: name => name }),
-    'Parts to commit, in that order; others are left out. Absent: all, in the order in which their names came first.',
+  parts: optionalEvenEmpty(
+    array(partId, { min: 1, distinct: name => name }),
+    'Parts to commit, in that order; others are left out. An empty list is refused. Absent: all, in the order in which their names came first.',
   ),
 })
 export type CompleteUploadRequest = Infer<typeof completeUploadRequest>

@@ -105,6 +105,8 @@ test('members in which an empty value has a meaning', () => {
     '.fusion.rrf',
     '.group_by',
     '.highlight',
+    '.operations[].complete_upload.parts',
+    '.parts',
     '.update_parameters',
     '.vector',
   ])

@@ -66,6 +66,15 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       expect(found.map(row => row.name)).toEqual(['c', 'a'])
     })
 
+    test('a commit of an empty list of parts is refused: it could mean all of them, or none', async () => {
+      const upload = await table.upload()
+      await upload.add([{ id: 10n }], { part: 'of an attempt that failed' })
+      expect(await failure(upload.commit({ parts: [] }))).toMatchObject({ code: 13 })
+      const request = { id: ['t'], upload_id: upload.id, parts: [] }
+      expect(await failure(ns.operations.completeTableUpload(request))).toMatchObject({ code: 13 })
+      expect(await ids()).toEqual([1, 2])
+    })
+
     test('an upload can be resumed by its id', async () => {
       const { id } = await table.upload()
       const other = await (await ns.openTable('t')).resumeUpload(id)

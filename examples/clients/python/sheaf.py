@@ -173,9 +173,9 @@ class Upload:
         return part
 
     def commit(self, parts=None):
-        """Make the rows visible in one version. Committing again changes nothing."""
-        body = {"upload_id": self.id}
-        return self.table.call("multipart_write/complete", body if parts is None else {**body, "parts": parts})
+        """Make the rows of all parts, or of some, visible in one version; with an empty list give up. Committing again changes nothing."""
+        body = {"upload_id": self.id, **({} if parts is None else {"parts": parts})}
+        return self.abort() if parts == [] else self.table.call("multipart_write/complete", body)
 
     def abort(self):
         return self.table.call("multipart_write/abort", {"upload_id": self.id})
