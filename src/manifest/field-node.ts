@@ -76,6 +76,15 @@ export function findFieldById(schema: TableSchema, id: number): readonly FieldNo
   return chain
 }
 
+/** The path of a field as `findField` reads it. A name stands in backticks where it has more than letters, digits and `_`. */
+export function pathText(chain: readonly FieldNode[]): string {
+  return chain.map(({ name }) => (/[^\p{Alphabetic}\p{N}_]/u.test(name) ? inBackticks(name) : name)).join('.')
+}
+
+export function inBackticks(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``
+}
+
 /**
  * The nodes from a column down to the field that `path` names: names joined by dots. A name may stand in backticks, as SQL has it, with each of its own
  * backticks twice: `` `row-id` ``, `` a.`x.y` ``. What a column is really called comes first. Throws code 12.

@@ -7,6 +7,7 @@ import { takeColumn } from '../arrow/take.js'
 import { typeName } from '../arrow/type-name.js'
 import { childFields, type Field, type Schema } from '../arrow/types.js'
 import { invalidInput, quote, unsupported } from '../errors.js'
+import { inBackticks } from '../manifest/field-node.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Flow } from '../primitives/soon.js'
 import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'
@@ -31,7 +32,7 @@ export const fetchTableBlobs: Handler<Engine, 'fetchTableBlobs'> = async (engine
   const { id, column, row_ids: rowIds, offset = 0, length = Number.POSITIVE_INFINITY } = request
   const { version, reader, head } = await openTable(engine, id, request.version, options)
   const { path, isLegacy } = blobAt(column, reader.schema)
-  const text = path.map(name => `\`${name.replaceAll('`', '``')}\``).join('.')
+  const text = path.map(inBackticks).join('.')
   const data = isLegacy ? text : `${text}.\`data\``
   const uri = isLegacy || !hasUri(path, reader.schema) ? 'NULL' : `${text}.\`uri\``
   const rows = new Rows(engine, { id, version }, { ...options, table: head.uuid })

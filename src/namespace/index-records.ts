@@ -9,7 +9,7 @@ import { ErrorCode, nearestName, quote, SheafError } from '../errors.js'
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import type { TextKind } from '../indexes/text/kind.js'
 import { isVectorKind } from '../indexes/vector/kind.js'
-import { findFieldById } from '../manifest/field-node.js'
+import { findFieldById, pathText } from '../manifest/field-node.js'
 import { fragmentsById } from '../manifest/index-cover.js'
 import { countRows, type Layout } from '../manifest/layout.js'
 import type { IndexKind, TableIndex } from '../manifest/table-index.js'
@@ -164,7 +164,7 @@ async function recordOf(engine: Engine, open: OpenTable, shown: Shown, pacer: Pa
 /** The path of the column; none when it was dropped before it was indexed. */
 function columnsOf({ schema }: Layout, field: number): readonly string[] {
   const chain = findFieldById(schema, field)
-  return chain === null ? [] : [chain.map(({ name }) => name).join('.')]
+  return chain === null ? [] : [pathText(chain)]
 }
 
 /** How many of the living rows it has, and what that makes of it. */

@@ -14,7 +14,7 @@ import { isTextKind, textKind } from '../indexes/text/kind.js'
 import type { TextOptions } from '../indexes/text/options.js'
 import { isVectorKind, vectorKinds } from '../indexes/vector/kind.js'
 import { endedOp } from '../jobs/job-op.js'
-import { findField, findFieldById, typeOf } from '../manifest/field-node.js'
+import { findField, findFieldById, inBackticks, pathText, typeOf } from '../manifest/field-node.js'
 import { countRows, type Layout } from '../manifest/layout.js'
 import type { RecentChange } from '../manifest/recent-changes.js'
 import { familyOf, featuresOfKinds, type IndexKind, indexesFeature } from '../manifest/table-index.js'
@@ -150,10 +150,10 @@ function whatFits(type: DataType, kinds: readonly ScalarKind[]): string {
   return 'BTREE and BITMAP are for values that have an order, LABEL_LIST for lists of those'
 }
 
-/** The path of a column without quotes. */
+/** The path of a column, in which only names with dots or backticks of their own stand in backticks: what LanceDB's clients wait for. */
 function pathOf({ schema }: Layout, column: string): string {
   return findField(schema, column)
-    .map(({ name }) => name)
+    .map(({ name }) => (/[.`]/.test(name) ? inBackticks(name) : name))
     .join('.')
 }
 
@@ -171,10 +171,8 @@ function defaultName(column: string, kind: IndexKind, field: number, known: read
 }
 
 function alreadyExists(head: TableHead, { schema }: Layout, { name, kind, field }: IndexSpec): SheafError {
-  const path = findFieldById(schema, field)
-    ?.map(node => node.name)
-    .join('.')
-  const what = path === undefined ? kind : `${kind} on ${quote(path)}`
+  const chain = findFieldById(schema, field)
+  const what = chain === null ? kind : `${kind} on ${quote(pathText(chain))}`
   return new SheafError(
     ErrorCode.IndexAlreadyExists,
     `table ${idText(head.id)} has an index ${quote(name)} already: ${what}`,

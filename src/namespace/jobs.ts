@@ -6,7 +6,7 @@ import { viewTransaction } from '../catalog/transactions.js'
 import type { Json } from '../commit/machine.js'
 import { ErrorCode, SheafError } from '../errors.js'
 import { endedOp, type JobQueuedOp } from '../jobs/job-op.js'
-import { findFieldById } from '../manifest/field-node.js'
+import { findFieldById, pathText } from '../manifest/field-node.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Handler, Reply } from '../protocol/calls.js'
 import type { JobState } from '../protocol/job-shapes.js'
@@ -173,7 +173,7 @@ async function specOf(
   const named = (fields: readonly number[]) =>
     fields.flatMap(id => {
       const chain = schema === undefined ? null : findFieldById(schema, id)
-      return chain === null ? [] : [chain.map(({ name }) => name).join('.')]
+      return chain === null ? [] : [pathText(chain)]
     })
   switch (familyOf(queued)) {
     case indexJob: {

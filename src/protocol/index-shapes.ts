@@ -138,7 +138,10 @@ const failureReason = optional(string(), 'Why it failed.')
 const indexRecord = object({
   index_name: required(string(), 'Name.'),
   index_uuid: required(string(), 'Identity; new with every rebuild.'),
-  columns: required(array(string()), 'Columns it covers.'),
+  columns: required(
+    array(string()),
+    'Paths of the columns it covers; names of more than letters, digits and `_` in backticks.',
+  ),
   status: indexStatus,
   index_type: required(indexType, 'Kind.'),
   num_indexed_rows: required(integer(0), 'Live rows it covers.'),
