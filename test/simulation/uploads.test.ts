@@ -1,0 +1,283 @@
+/**
+ * Uploads in parts through processes that die, over a network that loses and repeats: none is lost, doubled or seen by half.
+ */
+import { expect, test } from 'vitest'
+import { connect, type Namespace, SheafError } from '../../src/index.js'
+import { loadAll } from '../../src/later.js'
+import { systemClock } from '../../src/primitives/clock.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
+import { selfTest } from '../../src/storage/self-test.js'
+import { dead, isInjected, type NetworkFaults, SimulatedProcess } from './process.js'
+import { ProcessClock, SimulatedTime } from './time.js'
+import { Disk } from './world.js'
+
+const diskName = 'memory://uploads-simulation'
+const faults: NetworkFaults = {
+  refused: 0.02,
+  lostRequest: 0.01,
+  late: 0.01,
+  lostReply: 0.02,
+  twice: 0.02,
+  slow: 0.1,
+  travels: 0.5,
+}
+const upkeep = { keepOrphansMs: 20_000, keepVersionsMs: 20_000, keepLogMs: 20_000, keepUploadsMs: 30_000 }
+
+/** An answer, a refusal with a code, or `unknown`. */
+type Outcome<T> = { readonly done: T } | { readonly code: number; readonly message: string } | 'unknown'
+
+class Machine {
+  process!: SimulatedProcess
+  #ns!: Promise<Namespace>
+
+  constructor(
+    readonly name: string,
+    readonly time: SimulatedTime,
+    readonly disk: Disk,
+    readonly deaths: number[],
+  ) {
+    this.#ns = this.#open()
+  }
+
+  async #open(): Promise<Namespace> {
+    for (;;) {
+      const diesAt = this.deaths.shift()
+      const process = new SimulatedProcess(this.name, this.time, this.disk, {
+        skewMs: 0,
+        slowness: 0,
+        jumps: [],
+        peeks: false,
+        faults: this.name === 'founder' ? null : { ...faults },
+        fate:
+          diesAt === undefined
+            ? null
+            : { diesAt, lastLands: this.time.random() < 0.5, suspendedAt: 0, suspendedMs: 0 },
+        tell: undefined,
+      })
+      this.process = process
+      for (let tries = 0; process.alive; tries++) {
+        if (tries === 5) process.store.faults = null
+        const opening = connect('memory://', {
+          store: process.store,
+          clock: process.clock,
+          upkeep,
+          onWarning: () => {},
+        })
+        const opened = await Promise.race([opening, process.death]).catch(error => {
+          if (!isInjected(error)) throw error
+          return null
+        })
+        if (opened === dead) break
+        if (opened === null) continue
+        process.death.then(() => {
+          this.#ns = this.#open()
+        })
+        return opened
+      }
+      await this.time.sleep(2000)
+    }
+  }
+
+  calm(): void {
+    this.process.store.faults = null
+    this.process.store.fate = null
+  }
+
+  async call<T>(work: (ns: Namespace) => Promise<T>): Promise<Outcome<T>> {
+    const ns = await this.#ns
+    const { death } = this.process
+    try {
+      const done = await Promise.race([work(ns), death])
+      return done === dead ? 'unknown' : { done: done as T }
+    } catch (error) {
+      if (error instanceof SheafError && error.kind !== 'commit-state-unknown' && !isInjected(error))
+        return { code: error.code, message: error.message }
+      if (error instanceof SheafError || isInjected(error)) return 'unknown'
+      throw error
+    }
+  }
+}
+
+async function world(seed: number): Promise<Record<string, number>> {
+  const time = new SimulatedTime(seed)
+  const disk = new Disk(diskName, new ProcessClock(time))
+  const draw = (n: number) => Math.floor(time.random() * n)
+  const founder = new Machine('founder', time, disk, [])
+  const made = await founder.call(ns => ns.createTable('t', [{ id: -1 }]))
+  expect(made).toHaveProperty('done')
+  const machines = [0, 1, 2].map(i => {
+    return new Machine(
+      'ABC'[i]!,
+      time,
+      disk,
+      Array.from({ length: draw(3) }, () => 20 + draw(200)),
+    )
+  })
+  const any = () => machines[draw(3)]!
+  const tally: Record<string, number> = { completed: 0, aborted: 0, lost: 0, unknown: 0 }
+  /** Rows of each upload that a reader found, at each reading. */
+  const readings: number[][] = []
+  const idsIn = async (ns: Namespace) => {
+    return (await (await ns.openTable('t')).search().limit(100_000).toArray()).map(({ id }) => Number(id))
+  }
+  let isOver = false
+  const reader = (async () => {
+    while (!isOver) {
+      const read = await any().call(idsIn)
+      if (typeof read === 'object' && 'done' in read) readings.push(read.done)
+      await time.sleep(draw(500))
+    }
+  })()
+  const tidier = (async () => {
+    while (!isOver) {
+      await time.sleep(2000 + draw(8000))
+      await any().call(ns => ns.optimize())
+    }
+  })()
+
+  const live = async (u: number) => {
+    const base = 10_000 * (u + 1)
+    let id: string | null = null
+    while (id === null) {
+      const begun = await any().call(async ns => (await (await ns.openTable('t')).upload()).id)
+      if (typeof begun === 'object' && 'done' in begun) id = begun.done
+      await time.sleep(draw(200))
+    }
+    const upload = { id: ['t'], upload_id: id }
+    let lost = false
+    /** For each part: the rows that may be it, and the ones acknowledged last. */
+    const sent = new Map<string, { acknowledged: number[] | null; maybe: number[][] }>()
+    const add = async (part: string, ids: number[]) => {
+      const known = sent.get(part) ?? { acknowledged: null, maybe: [] }
+      sent.set(part, known)
+      known.maybe.push(ids)
+      for (let tries = 0; tries < 30 && !lost; tries++) {
+        const machine = any()
+        const twins = draw(4) === 0 ? [machine, any()] : [machine]
+        const outcomes = await Promise.all(
+          twins.map(each =>
+            each.call(async ns => {
+              const table = await ns.openTable('t')
+              const resumed = await table.resumeUpload(id!)
+              return resumed.add(
+                ids.map(id => ({ id })),
+                { part },
+              )
+            }),
+          ),
+        )
+        const refused = outcomes.find(each => typeof each === 'object' && 'code' in each)
+        if (refused !== undefined && (refused as { code: number }).code === 10) lost = true
+        if (refused !== undefined && (refused as { code: number }).code === 13) return
+        if (outcomes.every(each => typeof each === 'object' && 'done' in each)) {
+          known.acknowledged = ids
+          known.maybe = [ids]
+          return
+        }
+        await time.sleep(draw(1000))
+      }
+    }
+    await Promise.all(
+      [0, 1, 2].map(async p => {
+        const part = `p${p}`
+        await add(
+          part,
+          [0, 1].map(j => base + p * 100 + j),
+        )
+        if (draw(2) === 0)
+          await add(
+            part,
+            [2, 3, 4].map(j => base + p * 100 + j),
+          )
+      }),
+    )
+    const complete = async (): Promise<'completed' | 'refused' | 'unknown'> => {
+      for (let tries = 0; tries < 30; tries++) {
+        const done = await any().call(ns => ns.operations.completeTableUpload(upload))
+        if (done !== 'unknown') {
+          if ('done' in done) return 'completed'
+          if (done.code === 10 || done.code === 13) return 'refused'
+        }
+        await time.sleep(draw(1000))
+      }
+      return 'unknown'
+    }
+    const abort = async (): Promise<'aborted' | 'refused' | 'unknown'> => {
+      await time.sleep(draw(60))
+      const done = await any().call(ns => ns.operations.abortTableUpload(upload))
+      if (done === 'unknown') return 'unknown'
+      return 'done' in done ? 'aborted' : 'refused'
+    }
+    const [one, two, aborted] = await Promise.all([
+      complete(),
+      complete(),
+      draw(2) === 0 ? abort() : ('refused' as const),
+      draw(2) === 0
+        ? add(
+            'p0',
+            [5, 6].map(j => base + j),
+          )
+        : undefined,
+    ])
+    return { base, lost, sent, completions: [one, two], aborted }
+  }
+  const uploads = await Promise.all([0, 1, 2, 3].map(live))
+  isOver = true
+  await Promise.all([reader, tidier])
+  for (const machine of machines) machine.calm()
+  await time.sleep(100_000)
+  const end = await founder.call(idsIn)
+  const there = (end as { done: number[] }).done
+  expect(there.length, `seed ${seed}: rows doubled`).toBe(new Set(there).size)
+  for (const { base, lost, sent, completions, aborted } of uploads) {
+    const where = `seed ${seed}, upload ${base}`
+    const mine = (ids: readonly number[]) =>
+      ids.filter(id => id >= base && id < base + 10_000).sort((a, b) => a - b)
+    const rows = mine(there)
+    const isThere = rows.length > 0
+    if (completions.includes('completed')) expect(isThere, `${where}: completed, and lost`).toBe(true)
+    if (aborted === 'aborted') expect(isThere, `${where}: aborted, and there`).toBe(false)
+    if (aborted === 'aborted') expect(completions, `${where}: both ways`).not.toContain('completed')
+    if (completions.includes('completed') && completions.includes('refused'))
+      throw new Error(`${where}: told two things`)
+    if (isThere) {
+      for (const [part, { acknowledged, maybe }] of sent) {
+        const p = Number(part.slice(1))
+        const found = rows.filter(id => Math.floor((id - base) / 100) === p)
+        const fits = maybe.some(each => each.join() === found.join())
+        const mayBeAbsent = acknowledged === null && found.length === 0
+        expect(fits || mayBeAbsent, `${where}: part ${part} has ${found}, of ${JSON.stringify(maybe)}`).toBe(
+          true,
+        )
+      }
+    }
+    for (const seen of readings) {
+      const some = mine(seen)
+      if (some.length > 0) expect(some, `${where}: half visible`).toEqual(rows)
+    }
+    const kind = isThere ? 'completed' : aborted === 'aborted' ? 'aborted' : lost ? 'lost' : 'unknown'
+    tally[kind]!++
+  }
+  tally.readings = readings.length
+  time.end()
+  return tally
+}
+
+test('uploads are lost, doubled and half visible in no world', async () => {
+  await selfTest(new MemoryStore(diskName), systemClock)
+  await loadAll()
+  await import('p-queue')
+  const { now } = performance
+  performance.now = () => 0
+  const all: Record<string, number> = {}
+  try {
+    const first = (Number(process.env.SHEAF_SEED ?? 1) - 1) * 10_000
+    for (let seed = first; seed < first + 20; seed++) {
+      for (const [kind, n] of Object.entries(await world(seed))) all[kind] = (all[kind] ?? 0) + n
+    }
+  } finally {
+    performance.now = now
+  }
+  expect(all.completed).toBeGreaterThan(0)
+  expect(all.aborted).toBeGreaterThan(0)
+}, 300_000)
