@@ -7,9 +7,9 @@ import { checkWritable, findTable, idText, versionOf } from '../catalog/lookup.j
 import type { CatalogState, TableHead } from '../catalog/state.js'
 import { partsOf, type Upload, type UploadMode, type UploadPart, uploadsFeature } from '../catalog/uploads.js'
 import type { Json, ProposalPosition } from '../commit/machine.js'
-import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
+import { invalidInput, quote, type SheafError } from '../errors.js'
 import { applyChange } from '../manifest/layout.js'
-import { arrowSchema, type TableSchema, takesRowsOf } from '../manifest/table-schema.js'
+import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { HandlerOptions, Request } from '../protocol/calls.js'
 import type { CompleteUploadReply, CompleteUploadRequest } from '../protocol/upload-shapes.js'
@@ -18,13 +18,13 @@ import { RowSource } from '../query/source.js'
 import { TableReader } from '../table/table-reader.js'
 import { passingBy } from '../table/table-source.js'
 import { buildChange, type ChangeParts, zonesByColumn } from '../write/build-change.js'
-import { MaintainedColumns, maintainsAlike } from '../write/maintained.js'
+import { MaintainedColumns } from '../write/maintained.js'
 import { RowMerge } from '../write/merge.js'
 import { MergeSource } from '../write/merge-source.js'
 import type { Draft } from '../write/stage.js'
 import { mergeRules } from './edit-rows.js'
-import { type Decision, type Engine, openVersion, requirementsOf, schemaOf, stageTarget } from './engine.js'
-import { openUpload } from './uploads.js'
+import { type Decision, type Engine, openVersion, requirementsOf, stageTarget } from './engine.js'
+import { findTableOf, openUpload, schemaFor, wasDropped } from './uploads.js'
 
 /** What an upload comes to on the state it was worked out on. */
 export interface Completion {
@@ -40,7 +40,7 @@ export const outdated = new Error('outdated')
 /** The rows of merges are held in memory until they are committed; they are read once, however often their merge is worked out. */
 export type ReadMerges = Map<string, { readonly upload: Upload; readonly merge: RowMerge }>
 
-/** Throws code 10 where there is no such upload, 13 where it was aborted, 19 where its table has other columns by now. */
+/** Throws code 4 where its table is gone, 10 where there is no such upload, 13 where it was aborted, 19 where its table has other columns by now. */
 export async function prepareCompletion(
   engine: Engine,
   state: CatalogState,
@@ -50,21 +50,21 @@ export async function prepareCompletion(
 ): Promise<Completion> {
   const { id, upload_id } = request
   const { signal, table } = options
-  const head = findTable(state, id, table)
-  const done = completedBefore(state, head, upload_id)
+  const done = completedBefore(state, request, table)
   if (done !== null) return { id, decide: () => ({ ops: [], reply: done }) }
+  const head = findTableOf(state, upload_id, id, table)
   checkWritable(head)
   const upload = openUpload(state, head, upload_id)
   const parts = chosenParts(upload, request.parts)
   const mode = upload.mode ?? 'append'
-  const schema = await checkedSchema(engine, head, upload, signal)
+  const schema = await schemaFor(engine, head, upload, signal)
   const work = await workOut(engine, head, upload, mode, schema, parts, options, merges)
   return {
     id,
     decide(now, before, { firstBlob, transactionId }) {
-      const head = findTable(now, id, table)
-      const done = completedBefore(now, head, upload_id)
+      const done = completedBefore(now, request, table)
       if (done !== null) return { ops: [], reply: done }
+      const head = findTableOf(now, upload_id, id, table)
       checkWritable(head)
       if (openUpload(now, head, upload_id) !== upload || head.schemaId !== schema.id) throw outdated
       if (work.mark !== null && head.mark !== work.mark) {
@@ -95,12 +95,16 @@ export async function prepareCompletion(
   }
 }
 
-/** The answer that the upload was completed with; null where it was not. */
-function completedBefore(state: CatalogState, head: TableHead, id: string): CompleteUploadReply | null {
-  const ended = state.endedUploads.get(id)
-  return ended?.table === head.uuid && ended.outcome === 'completed'
-    ? (ended.res as unknown as CompleteUploadReply)
-    : null
+/** The answer that the upload was completed with, also where its table was dropped since; null where it was not completed. */
+function completedBefore(
+  state: CatalogState,
+  { id, upload_id }: CompleteUploadRequest,
+  table: string | undefined,
+): CompleteUploadReply | null {
+  const ended = state.endedUploads.get(upload_id)
+  if (ended?.outcome !== 'completed') return null
+  const isOfTable = wasDropped(state, ended.table) || findTable(state, id, table).uuid === ended.table
+  return isOfTable ? (ended.res as unknown as CompleteUploadReply) : null
 }
 
 function chosenParts(upload: Upload, names: readonly string[] | undefined): readonly UploadPart[] {
@@ -112,24 +116,6 @@ function chosenParts(upload: Upload, names: readonly string[] | undefined): read
       hint: 'upload it first, or leave it out of parts',
     })
   })
-}
-
-/** The schema of the table now. */
-async function checkedSchema(
-  engine: Engine,
-  head: TableHead,
-  { id, schema, mode }: Upload,
-  signal: AbortSignal | undefined,
-): Promise<TableSchema> {
-  const now = await schemaOf(engine, head, signal)
-  const fits =
-    now.id === schema.id || (mode !== 'merge' && takesRowsOf(now, schema) && maintainsAlike(now, schema))
-  if (fits) return now
-  throw new SheafError(
-    ErrorCode.InvalidTableState,
-    `table ${idText(head.id)} has other columns than when the upload ${id} began`,
-    { hint: 'abort it, and upload the rows again' },
-  )
 }
 
 interface Work {

@@ -80,7 +80,8 @@ export class TableUpload<R extends object = Row> {
 
   /**
    * Adds a part. When this resolves, its rows are durable, and every later `commit` has them. Throws codes 12 and 20 for rows that do not
-   * fit the table, 10 where the upload was given up, 13 where it has ended.
+   * fit the table, 4 where the table was dropped, 10 where the upload was given up, 13 where it has ended, 19 where the table has other
+   * columns by now.
    */
   async add(
     data: TableData<R>,
@@ -103,7 +104,7 @@ export class TableUpload<R extends object = Row> {
 
   /**
    * Makes the rows of the parts visible, in one commit. It takes effect once, however often it is called: later calls, of any process, answer
-   * what the first did. Throws code 13 where a part is named that is not there, 19 where the table has other columns by now.
+   * what the first did. Throws code 13 where a part is named that is not there, 4 where the table was dropped, 19 where the table has other columns by now.
    */
   async commit(options: CommitUploadOptions = {}): Promise<CommittedUpload> {
     const { parts, ...call } = parse(commitUploadShape, options, 'commit')
@@ -118,7 +119,7 @@ export class TableUpload<R extends object = Row> {
     }
   }
 
-  /** Gives up the upload: none of its rows becomes visible. Throws code 13 where it was committed. */
+  /** Gives up the upload: none of its rows becomes visible. Works also where its table was dropped. Throws code 13 where it was committed. */
   async abort(options: CallOptions = {}): Promise<void> {
     await this.#operations.abortTableUpload(this.#request(), parse(callShape, options, 'abort'))
   }

@@ -19,13 +19,13 @@ import {
 } from '../catalog/uploads.js'
 import type { Json } from '../commit/machine.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
-import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
+import { arrowSchema, type TableSchema, takesRowsOf } from '../manifest/table-schema.js'
 import { Pacer } from '../primitives/pacer.js'
 import { digestOf } from '../protocol/call-key.js'
 import type { ArrowBody, Handler, HandlerOptions, Reply, Request } from '../protocol/calls.js'
 import { zonesByField } from '../write/build-change.js'
 import { checkColumns, checkFits, conformBatches } from '../write/conform.js'
-import { MaintainedColumns } from '../write/maintained.js'
+import { MaintainedColumns, maintainsAlike } from '../write/maintained.js'
 import { mergeKey } from '../write/merge-source.js'
 import { type Draft, stageIntoFiles } from '../write/stage.js'
 import { readBody } from './arrow-rows.js'
@@ -123,7 +123,7 @@ export async function addPart(
     throw invalidInput(`upload_part_id has ${part.length} characters, more than ${partIdLengthMax}`)
   }
   const find = (state: CatalogState) => {
-    const head = findTable(state, id, table)
+    const head = findTableOf(state, upload_id, id, table)
     checkUploadable(head)
     const upload = openUpload(state, head, upload_id)
     const mode = modeOfPart(upload, request.mode)
@@ -138,6 +138,8 @@ export async function addPart(
   return holding(engine, [upload_id], async () => {
     const { head, upload, mode } = find(await engine.root.refresh(signal))
     checkLimits(engine, upload, options)
+    // A change of columns that comes while the part is read shows when the upload is completed.
+    await schemaFor(engine, head, { ...upload, mode }, signal)
     const { drafts, rows, fields } = await stagePart(engine, head, upload, mode, body, options)
     const files = drafts.map(draft => partFile(draft, fields ?? upload.schema.fields.map(field => field.id)))
     const { reply } = await commit(
@@ -267,7 +269,7 @@ export const describeTableUpload: Handler<Engine, 'describeTableUpload'> = async
   const { table, signal } = options
   const find = async () => {
     const state = await engine.root.refresh(signal)
-    return openUpload(state, findTable(state, id, table), upload_id)
+    return openUpload(state, findTableOf(state, upload_id, id, table), upload_id)
   }
   await find()
   return holding(engine, [upload_id], async () => {
@@ -287,7 +289,10 @@ export const describeTableUpload: Handler<Engine, 'describeTableUpload'> = async
 
 // ---- give up
 
-/** Its files are left to the sweep: a `complete` that is on its way must not find them gone. */
+/**
+ * Also of a table that was dropped since. Its files are left to the sweep: a `complete` that is on its way must not find them
+ * gone.
+ */
 export const abortTableUpload: Handler<Engine, 'abortTableUpload'> = async (engine, request, options) => {
   const { id, upload_id } = request
   const { table, signal } = options
@@ -295,11 +300,14 @@ export const abortTableUpload: Handler<Engine, 'abortTableUpload'> = async (engi
   const { reply } = await commit<Reply<'abortTableUpload'>>(
     engine,
     (state, { transactionId }) => {
-      const head = findTable(state, id, table)
       const ended = state.endedUploads.get(upload_id)
-      if (ended !== undefined && ended.table === head.uuid && ended.outcome !== 'completed')
+      const of = state.uploads.get(upload_id)?.table ?? ended?.table
+      const isOfTable = of !== undefined && (wasDropped(state, of) || findTable(state, id, table).uuid === of)
+      if (isOfTable && ended !== undefined) {
+        if (ended.outcome === 'completed') throw hasEnded(upload_id, ended)
         return { ops: [], reply: {} }
-      openUpload(state, head, upload_id)
+      }
+      if (!isOfTable) openUpload(state, findTable(state, id, table), upload_id)
       const op: CatalogOp = { op: 'uploaded', u: upload_id, res: null }
       return { ops: [op], need: [uploadsFeature], reply: { transaction_id: transactionId } }
     },
@@ -316,6 +324,45 @@ export function holding<T>(engine: Engine, ids: readonly string[], work: () => P
   const [first, ...others] = ids
   if (first === undefined) return work()
   return engine.uploads.run(first, slotOfUpload(first), () => holding(engine, others, work))
+}
+
+/** The table that a request for an upload names. Throws code 4 where that, or the table of the upload, is gone. */
+export function findTableOf(
+  state: CatalogState,
+  upload: string,
+  id: readonly string[],
+  table: string | undefined,
+): TableHead {
+  const of = state.uploads.get(upload)?.table
+  if (of === undefined || !wasDropped(state, of)) return findTable(state, id, table)
+  throw new SheafError(
+    ErrorCode.TableNotFound,
+    `the table that the upload ${upload} goes to was dropped after the upload began`,
+    { hint: 'abort the upload, and begin a new one to another table' },
+  )
+}
+
+/** Whether nobody can ever name a table again. One that was only deregistered can be registered. */
+export function wasDropped({ tables, detached }: CatalogState, uuid: string): boolean {
+  return !tables.has(uuid) && ![...detached].some(([, head]) => head.uuid === uuid)
+}
+
+/** The schema of the table now. Throws code 19 where rows of an upload do not fit it any more. */
+export async function schemaFor(
+  engine: Engine,
+  head: TableHead,
+  { id, schema, mode }: Upload,
+  signal: AbortSignal | undefined,
+): Promise<TableSchema> {
+  const now = await schemaOf(engine, head, signal)
+  const fits =
+    now.id === schema.id || (mode !== 'merge' && takesRowsOf(now, schema) && maintainsAlike(now, schema))
+  if (fits) return now
+  throw new SheafError(
+    ErrorCode.InvalidTableState,
+    `table ${idText(head.id)} has other columns than when the upload ${id} began`,
+    { hint: 'abort it, and upload the rows again' },
+  )
 }
 
 /** Throws code 10 where there is no such upload to the table, 13 where it has ended. */

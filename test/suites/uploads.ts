@@ -166,6 +166,51 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       await late.abort()
     })
 
+    test('a part is refused as the commit would be, once the table has other columns', async () => {
+      const [upload, merge] = [
+        await table.upload(),
+        await table.mergeInsert('id').whenMatchedUpdateAll().upload(),
+      ]
+      await table.addColumns({ note: { type: 'string' } })
+      expect(await failure(merge.add([{ id: 1n }]))).toMatchObject({ code: 19, hint: /abort it/ })
+      await table.dropColumns(['name', 'note'])
+      expect(await failure(upload.add([{ id: 4n }]))).toMatchObject({ code: 19, hint: /abort it/ })
+      expect(await upload.parts()).toEqual([])
+    })
+
+    test('an upload to a table that was dropped says so, and can be aborted', async () => {
+      const { operations } = ns
+      const completed = await table.upload()
+      await completed.add([{ id: 3n }])
+      const answer = await completed.commit()
+      const [dropped, replaced] = [await table.upload(), await table.upload()]
+      await dropped.add([{ id: 4n }])
+      await ns.dropTable('t')
+      const gone = { code: 4, message: /upload .* dropped/, hint: /abort/ }
+      expect(await failure(dropped.commit())).toMatchObject(gone)
+      expect(await failure(dropped.parts())).toMatchObject(gone)
+      await dropped.abort()
+      await dropped.abort()
+      expect(await completed.commit()).toEqual(answer)
+      await ns.createTable('t', rows)
+      const request = { id: ['t'], upload_id: replaced.id }
+      expect(await failure(operations.completeTableUpload(request))).toMatchObject(gone)
+      await operations.abortTableUpload(request)
+      expect(await failure(completed.abort())).toMatchObject({ code: 13, message: /was completed before/ })
+    })
+
+    test('an upload to a table that is deregistered waits for it', async () => {
+      const upload = await table.upload()
+      await upload.add([{ id: 3n }])
+      const { location } = await ns.operations.deregisterTable({ id: ['t'] })
+      await ns.createTable('t', rows)
+      const request = { id: ['t'], upload_id: upload.id }
+      expect(await failure(ns.operations.abortTableUpload(request))).toMatchObject({ code: 10 })
+      await ns.operations.registerTable({ id: ['again'], location: location! })
+      const again = await (await ns.openTable('again')).resumeUpload(upload.id)
+      expect(await again.commit()).toMatchObject({ inserted: 1 })
+    })
+
     test('two uploads that overwrite take their turns', async () => {
       const uploads = await Promise.all([1, 2, 3].map(() => table.upload({ mode: 'overwrite' })))
       await Promise.all(uploads.map((upload, i) => upload.add([{ id: BigInt(i) }])))
