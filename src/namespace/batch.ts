@@ -170,7 +170,8 @@ async function tryBatch<R>(
     if (outcome.committed !== null) await finaliseCommitted(engine, outcome.committed)
     return outcome.reply
   } catch (error) {
-    await finaliseAll(engine, prepared, error)
+    // Where that fails, the next who asks for the table is told; this caller is told why the batch failed.
+    await finaliseAll(engine, prepared, error).catch(() => {})
     throw error
   }
 }

@@ -1,6 +1,6 @@
 /** A Lance engine writes final manifests without asking the catalog: by Lance's rules each is a commit, so the catalog records it before it answers. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { connect, type Namespace } from '../../src/index.js'
+import { connect, ErrorCode, type Namespace, SheafError } from '../../src/index.js'
 import type { Operations } from '../../src/protocol/calls.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { failure } from '../support/failure.js'
@@ -313,6 +313,29 @@ describe('a batch has its slot before its final names', () => {
       expect(made.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
     }
     expect((await recorded()).filter(op => op.startsWith('taken'))).toEqual([])
+  })
+
+  test('a batch that loses a number says so, also where the location cannot be read right after that', async () => {
+    await commit(1)
+    class Unreadable extends WrappedStore {
+      isLost = false
+      protected async around<T>(call: string, _: boolean, run: () => Promise<T>, key: string): Promise<T> {
+        const isSlot = call === 'putIfAbsent' && key.startsWith('_log/')
+        if (isSlot && !this.isLost) {
+          this.isLost = true
+          await commit(2)
+        } else if (this.isLost && key.includes('/_versions')) {
+          throw new SheafError(ErrorCode.ServiceUnavailable, 'the store does not answer')
+        }
+        return run()
+      }
+    }
+    const { operations } = await open(new Unreadable(disk))
+    const entries = [{ id, ...requestOf(await stage(disk, location, 2)) }]
+    expect(await failure(operations.batchCreateTableVersions({ entries }))).toMatchObject({
+      ...conflict,
+      message: expect.stringMatching(/^entries\[0\]: /),
+    })
   })
 
   test('what the batch made on top of that is gone, with its tags, and its number is free', async () => {
