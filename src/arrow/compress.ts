@@ -1,4 +1,5 @@
 /** Compresses the buffers of IPC bodies (columnar format, "Compression"): an int64 length, then a frame; -1 before a buffer that stays as it is. */
+import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { concatChunks } from './encode-ipc.js'
 import { encodeLz4Frame } from './encode-lz4.js'
@@ -17,9 +18,15 @@ const sampleBytes = 64 * 1024
 /** Compresses one buffer of at least `worthBytes`; null where it would not be shorter than `mostBytes`. */
 export type Compress = (plain: Uint8Array, mostBytes: number) => Promise<Uint8Array | null>
 
-/** Compresses on this thread (LZ4) or on those of Node's pool (ZSTD). */
+/** LZ4 frames are encoded one at a time: otherwise each column of each reply would take a slice of its own between two turns of the event loop. */
+const onThisThread = new KeyedMutex()
+
+/** Compresses on this thread (LZ4) or on those of Node's pool (ZSTD). Rejects with the reason of the pacer's signal. */
 export function compressorOf(codec: Codec, pacer: Pacer): Compress {
-  if (codec === 'lz4') return (plain, mostBytes) => runPaced(encodeLz4Frame(plain, mostBytes), pacer)
+  if (codec === 'lz4') {
+    return (plain, mostBytes) =>
+      onThisThread.run('lz4', () => runPaced(encodeLz4Frame(plain, mostBytes), pacer), pacer.signal)
+  }
   return async (plain, mostBytes) => {
     const packed = await encodeZstd(plain)
     return packed.length < mostBytes ? packed : null

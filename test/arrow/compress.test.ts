@@ -12,6 +12,7 @@ import { recodeIpcFile } from '../../src/arrow/recode-ipc.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
 import { runAtOnce } from '../../src/arrow/steps.js'
 import { writesZstd } from '../../src/arrow/zstd.js'
+import { systemClock } from '../../src/primitives/clock.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 import { seededRandom } from '../../src/primitives/seeded-random.js'
 import { type Batches, batches, contents } from '../support/arrow-generators.js'
@@ -100,6 +101,30 @@ describe.each(codecs)('a file in %s', codec => {
     const noisy = concatChunks(encodeIpcFile(noise.schema, [noise]))
     expect((await recoded(noisy, codec, 'file', 1 << 16)).length).toBeLessThan(noisy.length * 1.01)
   })
+})
+
+test('columns and replies that are compressed at the same time share one slice of each turn of the event loop', async () => {
+  let now = 0
+  let pausing = 0
+  let most = 0
+  const clock = {
+    ...systemClock,
+    elapsed: () => (now += 10),
+    async yield() {
+      most = Math.max(most, ++pausing)
+      await systemClock.yield()
+      pausing--
+    },
+  }
+  const rows = Array.from({ length: 9000 }, (_, id) => ({ id, word: 'red', part: BigInt(id % 7) }))
+  const batch = rowsToBatch(rows)
+  const file = encodeIpcFile(batch.schema, [batch])
+  const replies = Array.from({ length: 4 }, async () => {
+    const compress = compressorOf('lz4', new Pacer(undefined, clock))
+    for await (const _ of recodeIpcFile(file, { codec: 'lz4', compress, form: 'file' }));
+  })
+  await Promise.all(replies)
+  expect(most).toBe(1)
 })
 
 test('no batch is a file, too', async () => {
