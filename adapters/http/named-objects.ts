@@ -2,7 +2,7 @@
 import type { Request } from '../../src/protocol/calls.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import { newNamespaceOf } from '../../src/protocol/table-shapes.js'
-import { queryIn } from '../../src/protocol/view-shapes.js'
+import { queryOf } from '../../src/protocol/view-sql.js'
 
 export interface NamedObject {
   readonly operation: OperationName
@@ -57,9 +57,12 @@ function allNamed(operation: OperationName, request: Readonly<Record<string, unk
       return [itself, { operation, id: [...namespace, renamed.new_table_name] }]
     }
     case 'createMaterializedView': {
-      const query = queryIn((request as Request<typeof operation>).source_query)
+      const query = queryOf(request as Request<typeof operation>)
       return query === null ? [itself] : [itself, { operation: 'queryTable', id: query.table }]
     }
+    case 'dropMaterializedView':
+      // Whoever may drop tables may drop views: they are tables.
+      return [{ operation: 'dropTable', id }]
     case 'describeJob':
     case 'cancelJob':
       // A job is a transaction, whose id is the path of one name by which the operations on transactions ask.

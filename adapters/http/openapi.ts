@@ -42,6 +42,7 @@ function describeAll(): Json {
         ...(method === 'POST' && requestPart(entry, request && referenceTo(`${named}Request`))),
         responses: {
           [entry.status]: response(entry, reply && referenceTo(`${named}Response`)),
+          ...(entry.startsJob && { 202: response(entry, reply && referenceTo(`${named}Response`)) }),
           default: { $ref: '#/components/responses/Error' },
         },
       }

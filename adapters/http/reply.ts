@@ -64,8 +64,15 @@ export function successReply(
     case 'arrow':
       return coded(arrowReply(entry.status, result as ArrowReply, wanted, signal), wanted)
     default:
-      return coded(jsonReply(entry.status, bodyIn(dialect, name, writeReply(entry, result))), wanted)
+      return coded(
+        jsonReply(statusOf(entry, result), bodyIn(dialect, name, writeReply(entry, result))),
+        wanted,
+      )
   }
+}
+
+function statusOf({ startsJob, status }: OperationEntry, result: unknown): number {
+  return startsJob && (result as { job_id?: string }).job_id !== undefined ? 202 : status
 }
 
 /** A shorter body is sent as it is: to code it costs more than to send it. */

@@ -83,7 +83,7 @@ export const describeJob: Handler<Engine, 'describeJob'> = async (engine, reques
   const progress = state.jobs.has(job_id) ? await engine.jobs.progressOf(job_id, signal) : null
   const reason = state.notes.get(job_id)?.reason
   const { status, props } = viewTransaction(state, job_id)
-  const result = familyOf(queued) === backfillJob && status === 'Succeeded' ? filled(props) : null
+  const result = status === 'Succeeded' ? resultOf(familyOf(queued), props) : null
   return {
     job_id,
     job_type: typeOf(queued),
@@ -96,19 +96,27 @@ export const describeJob: Handler<Engine, 'describeJob'> = async (engine, reques
   }
 }
 
-/** What a backfill has noted on itself; null for one that did not do so. A row that cannot be filled fails the whole job. */
-function filled({
-  rows_assigned,
-  source_version,
-  published_version,
-}: Properties): Readonly<Record<string, number>> | null {
-  if (rows_assigned === undefined) return null
+/** What a job has noted on itself as it ended; null for jobs that note nothing. */
+function resultOf(
+  family: string,
+  { rows_assigned, mode, rows_written, source_version, published_version }: Properties,
+): Readonly<Record<string, string | number>> | null {
+  if (family === backfillJob) {
+    return {
+      rows_assigned: Number(rows_assigned),
+      // A row that cannot be filled fails the whole job.
+      rows_failed: 0,
+      rows_remaining: 0,
+      source_version: Number(source_version),
+      ...(published_version !== undefined && { published_version: Number(published_version) }),
+    }
+  }
+  if (family !== refreshJob) return null
   return {
-    rows_assigned: Number(rows_assigned),
-    rows_failed: 0,
-    rows_remaining: 0,
+    mode: mode!,
+    rows_written: Number(rows_written),
     source_version: Number(source_version),
-    ...(published_version !== undefined && { published_version: Number(published_version) }),
+    version: Number(published_version),
   }
 }
 
@@ -185,9 +193,10 @@ async function specOf(
       return { columns: named(fields), ...(where !== undefined && { where }) }
     }
     case refreshJob: {
-      const { version, rowsMax } = queued.spec as unknown as RefreshSpec
+      const { version, rowsMax, full } = queued.spec as unknown as RefreshSpec
       return {
         ...(version !== undefined && { src_version: version }),
+        ...(full && { full }),
         ...(rowsMax !== undefined && { max_rows_per_fragment: rowsMax }),
       }
     }

@@ -3,7 +3,6 @@
  * operations of the specification; what they send is what any client could send.
  */
 
-import { concatChunks, encodeIpcStream } from '../arrow/encode-ipc.js'
 import type { RowOf } from '../arrow/row-type.js'
 import type { Schema } from '../arrow/types.js'
 import { invalidInput, quote, unsupported } from '../errors.js'
@@ -14,7 +13,7 @@ import { parse } from '../protocol/parse.js'
 import { stringMap } from '../protocol/request-fields.js'
 import { array, boolean, callback, either, oneOf, options, string } from '../protocol/shape.js'
 import { checkFits, conformBatches } from '../write/conform.js'
-import { ArrowRows, readReply } from './arrow-rows.js'
+import { ArrowRows } from './arrow-rows.js'
 import { jobEnded } from './job-ended.js'
 import { cancelJob, type JobInfo, listJobs } from './job-list.js'
 import { columnsField, columnsShape } from './selection.js'
@@ -210,15 +209,11 @@ export class Namespace implements AsyncDisposable {
       ...(columns !== undefined && columnsField('createView', columns)),
       ...(where !== undefined && { filter: where }),
     }
-    const empty = await this.operations.queryTable({ id: table, vector: null, k: 0, ...query }, call)
-    const { fields } = readReply(empty).schema
     const { column_names, column_aliases } = query.columns ?? {}
     const request = {
       id: tablePathOf('createView', id),
       kind: 'query' as const,
       source_query: JSON.stringify({ table, columns: column_names ?? column_aliases, filter: where }),
-      // Metadata that the source has is of the source.
-      output_schema: Buffer.from(concatChunks(encodeIpcStream({ fields }, []))).toString('base64'),
       with_no_data: !withData,
       auto_refresh: autoRefresh,
     }

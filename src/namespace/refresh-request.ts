@@ -21,6 +21,8 @@ export interface RefreshSpec {
   /** Of the source; absent: the newest when the job begins. */
   readonly version?: number
   readonly rowsMax?: number
+  /** Whether all rows are written anew. */
+  readonly full?: true
   /** Versions it reads: they stay until it has ended. */
   readonly pinned: readonly { readonly table: string; readonly version: number }[]
 }
@@ -49,7 +51,7 @@ export const refreshMaterializedView: Handler<Engine, 'refreshMaterializedView'>
   return reply
 }
 
-function viewOf(head: TableHead): ViewState {
+export function viewOf(head: TableHead): ViewState {
   if (head.view !== null) return head.view
   throw invalidInput(`table ${idText(head.id)} is not a materialized view`)
 }
@@ -80,8 +82,9 @@ export function refreshOp(
   const props = notesOf(request)
   for (const [id, job] of state.jobs) {
     if (job.kind !== refreshJob || job.table !== head.uuid || job.status !== 'Queued') continue
-    const { version, rowsMax } = job.spec as unknown as RefreshSpec
-    if (version === request.src_version && rowsMax === request.max_rows_per_fragment) return id
+    const { version, rowsMax, full = false } = job.spec as unknown as RefreshSpec
+    const isSame = version === request.src_version && rowsMax === request.max_rows_per_fragment
+    if (isSame && full === (request.full ?? false)) return id
   }
   const spec = specOf(view, request, source)
   return { ...queuedOp(refreshJob, spec, head.uuid), ...(Object.keys(props).length > 0 && { props }) }
@@ -90,9 +93,10 @@ export function refreshOp(
 /** Options of the request as they are told on the job. */
 function notesOf(request: RefreshOptions): Properties {
   const { src_version, max_rows_per_fragment, concurrency, intra_applier_concurrency } = request
-  const { cluster, manifest } = request
+  const { cluster, manifest, full } = request
   const all = {
     src_version,
+    full,
     max_rows_per_fragment,
     concurrency,
     intra_applier_concurrency,
@@ -110,7 +114,7 @@ function notesOf(request: RefreshOptions): Properties {
 
 export function specOf(
   { src }: ViewState,
-  { src_version, max_rows_per_fragment }: RefreshOptions,
+  { src_version, max_rows_per_fragment, full }: RefreshOptions,
   source?: TableHead,
 ): Json {
   const pinned: { table: string; version: number }[] = []
@@ -121,6 +125,7 @@ export function specOf(
   return {
     ...(src_version !== undefined && { version: src_version }),
     ...(max_rows_per_fragment !== undefined && { rowsMax: max_rows_per_fragment }),
+    ...(full && { full }),
     pinned,
   }
 }

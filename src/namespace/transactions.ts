@@ -23,6 +23,8 @@ const computed = new Set([
   'done',
   'total',
   'rows_assigned',
+  'mode',
+  'rows_written',
   'source_version',
   'published_version',
 ])

@@ -1,7 +1,7 @@
 /** The job that brings a materialized view up to date with its source. */
 import { checkRows, idText, versionOf } from '../catalog/lookup.js'
-import type { ShowsOp, ViewDefinition } from '../catalog/ops.js'
-import type { CatalogState, TableHead, ViewState } from '../catalog/state.js'
+import type { ShowsOp, TxnOp, ViewDefinition } from '../catalog/ops.js'
+import { type CatalogState, latestOf, type TableHead, type ViewState } from '../catalog/state.js'
 import type { Json, Propose } from '../commit/machine.js'
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
 import type { JobRun } from '../jobs/job-kind.js'
@@ -34,17 +34,20 @@ export function refreshView(engine: Engine, job: JobRun): Promise<Propose<Catalo
     const unpin = await engine.pins.hold(slot, signal)
     try {
       const head = tableOf(state, job, 'refreshed')
-      const { rows, shows } = await refreshed(engine, state, head, job)
+      const { rows, shows, version } = await refreshed(engine, state, head, job)
       return (state, { firstBlob }) => {
         const now = tableOf(state, job, 'refreshed')
         // Its source counts too: a refresh that changed no row made no version.
         if (now.mark !== head.mark || now.view!.src !== head.view!.src) throw overtaken(engine, job, attempt)
-        if (shows === null) return { ops: [] }
+        const noted = (mode: RefreshMode, rows: number, published: number) =>
+          resultOf(job, { mode, rows_written: rows, source_version: version, published_version: published })
+        if (shows === null) return { ops: [noted('no_op', 0, latestOf(now)!)] }
         const req = [...requirementsOf(now), { viewSrc: now.uuid, src: now.view!.src as unknown as Json }]
         const op: ShowsOp = { op: 'shows', t: now.uuid, src: shows }
-        if (rows === null) return { ops: [op as unknown as Json], req }
+        if (rows === null) return { ops: [op as unknown as Json, noted('no_op', 0, latestOf(now)!)], req }
         const { change, blobs } = buildChange(now, { kind: 'refresh', ...rows }, firstBlob)
-        return { ops: [change as unknown as Json, op as unknown as Json], blobs, req }
+        const result = noted(rows.mode, rows.written, change.v)
+        return { ops: [change as unknown as Json, op as unknown as Json, result], blobs, req }
       }
     } finally {
       await unpin()
@@ -53,9 +56,28 @@ export function refreshView(engine: Engine, job: JobRun): Promise<Propose<Catalo
   return attempt()
 }
 
+type RefreshMode = 'no_op' | 'incremental' | 'rebuild'
+
+/** Notes on the job what came of it. */
+function resultOf({ id }: JobRun, result: Readonly<Record<string, string | number>>): Json {
+  const set = Object.fromEntries(Object.entries(result).map(([name, value]) => [name, String(value)]))
+  const op: TxnOp = { op: 'txn', id, set, unset: [] }
+  return op as unknown as Json
+}
+
+interface RefreshedView extends RefreshedRows {
+  readonly fields: readonly number[]
+  readonly nextRow: number
+  readonly mode: RefreshMode
+  /** How many rows are new or have other values. */
+  readonly written: number
+}
+
 interface Refreshed {
+  /** Version of the source that the view shows then. */
+  readonly version: number
   /** Null: the view has them all. */
-  readonly rows: (RefreshedRows & { readonly fields: readonly number[]; readonly nextRow: number }) | null
+  readonly rows: RefreshedView | null
   /** Null: nothing is to be done. */
   readonly shows: ShowsOp['src'] | null
 }
@@ -86,7 +108,10 @@ async function refreshed(
   const query = boundTo(view.definition, now.layout.schema, own.layout.schema, engine, source, version)
   const { src } = view
   const isSameTable = src?.uuid === source.uuid
-  if (isSameTable && src.version === version && query.isOfRow) return { rows: null, shows: null }
+  const isFull = spec.full ?? false
+  if (isSameTable && src.version === version && query.isOfRow && !isFull) {
+    return { version, rows: null, shows: null }
+  }
   // Rows of another table get ids that the view never used; those of the same keep theirs.
   const firstRow = isSameTable ? src.firstRow : head.next.row
   const pacer = new Pacer(signal)
@@ -100,15 +125,21 @@ async function refreshed(
   }
   const most = Math.max(comparedMin, countRows(now.layout) * rebuiltPart)
   const pairs =
-    isSameTable && query.isOfRow
+    isSameTable && query.isOfRow && !isFull
       ? await pairsBetween(engine, source, src.version, version, query, signal)
       : null
   const ids = pairs === null ? null : await movedIds(pairs, most, pacer)
   const rows = ids === null ? await rebuiltRows(work, pacer) : await updatedRows(work, ids, pacer)
   const shows = { uuid: source.uuid, version, firstRow }
-  if (isNothing(rows)) return { rows: null, shows }
-  const fields = own.layout.schema.fields.map(({ id }) => id)
-  return { rows: { ...rows, fields, nextRow: firstRow + now.layout.next.row }, shows }
+  if (isNothing(rows)) return { version, rows: null, shows }
+  const { moved = [] } = rows
+  const more = {
+    fields: own.layout.schema.fields.map(({ id }) => id),
+    nextRow: firstRow + now.layout.next.row,
+    mode: ids === null ? ('rebuild' as const) : ('incremental' as const),
+    written: moved.reduce((sum, { draft }) => sum + draft.rows, 0),
+  }
+  return { version, rows: { ...rows, ...more }, shows }
 }
 
 function isNothing({ moved = [], dead, drop = [] }: RefreshedRows): boolean {

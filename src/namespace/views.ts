@@ -1,22 +1,27 @@
-/** The creation of materialized views. */
+/** Handlers of materialized views, but for their refresh. */
 import { decodeIpc } from '../arrow/decode-ipc.js'
 import type { Schema } from '../arrow/types.js'
-import { checkRows, findTable, idText, tableNamed } from '../catalog/lookup.js'
+import { tableNamesIn } from '../catalog/listing.js'
+import { checkRows, findNamespace, findTable, idText, tableNamed } from '../catalog/lookup.js'
 import type { ViewDefinition, ViewOp } from '../catalog/ops.js'
-import { type CatalogState, newTable, type TableHead } from '../catalog/state.js'
-import { decideDeclareTable } from '../catalog/tables.js'
+import { type CatalogState, newTable, pathKey, type TableHead } from '../catalog/state.js'
+import { decideDeclareTable, decideDropTable } from '../catalog/tables.js'
 import type { Json } from '../commit/machine.js'
 import { invalidInput } from '../errors.js'
 import { queuedOp } from '../jobs/job-op.js'
 import { numberFields } from '../manifest/table-schema.js'
 import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
+import { formatId } from '../protocol/identifiers.js'
+import { paginate, viewNames } from '../protocol/page.js'
 import { queryIn, type ViewQuery } from '../protocol/view-shapes.js'
+import { projectionsOf, queryOf, selectText } from '../protocol/view-sql.js'
 import { buildChange } from '../write/build-change.js'
 import { schemaOfTable } from '../write/conform.js'
 import { bindView, checkMakes } from '../write/view-query.js'
 import { commit, type Engine, schemaOf } from './engine.js'
 import { refreshJob } from './job-names.js'
-import { notRunHere, sourceOf, specOf } from './refresh-request.js'
+import { notRunHere, sourceOf, specOf, viewOf } from './refresh-request.js'
+import { departed } from './tables.js'
 
 /** Characters of a definition: it is part of every checkpoint. */
 const definitionMax = 1024 * 1024
@@ -26,10 +31,14 @@ export const createMaterializedView: Handler<Engine, 'createMaterializedView'> =
   request,
   options,
 ) => {
-  const { id, kind, source_query, with_no_data = true, auto_refresh = false } = request
-  const schema = schemaFrom(request.output_schema)
-  const query = kind === 'query' ? queryIn(source_query) : null
+  const { id, kind = 'query', output_schema, with_no_data = true, auto_refresh = false } = request
+  const query = kind === 'query' ? queryOf(request) : null
+  const expected = output_schema === undefined ? null : schemaFrom(output_schema)
   if (query === null && !with_no_data) throw notRunHere({ kind })
+  if (query === null && expected === null) {
+    throw invalidInput('output_schema is missing: Sheaf cannot tell which rows the query of the view gives')
+  }
+  const source_query = request.source_query ?? JSON.stringify(query)
   const more = request.udtf_spec && { udtf_spec: request.udtf_spec as unknown as Json }
   const given = { kind, source_query, ...more, auto_refresh }
   if (JSON.stringify(given).length > definitionMax) {
@@ -37,15 +46,16 @@ export const createMaterializedView: Handler<Engine, 'createMaterializedView'> =
   }
   const uuid = engine.clock.uuid()
   for (;;) {
-    const source = query === null ? null : await checkedSource(engine, query, schema, options)
+    const made = query === null ? null : await checkedSource(engine, query, expected, options)
+    const schema = expected ?? made!.schema
     try {
       const { reply } = await commit<Reply<'createMaterializedView'>>(
         engine,
         (state, { firstBlob, transactionId }) => {
-          if (query !== null) checkIsStill(state, query, source!, id)
+          if (query !== null) checkIsStill(state, query, made!.source, id)
           const definition: ViewDefinition = {
             ...given,
-            source: query === null ? null : { id: query.table, uuid: source!.uuid },
+            source: query === null ? null : { id: query.table, uuid: made!.source.uuid },
           }
           const head = newTable(uuid, id, {})
           const { change } = buildChange(
@@ -84,18 +94,18 @@ function schemaFrom(text: string): Schema {
   return schemaOfTable(schema)
 }
 
-/** The source, if the query fits it and makes rows of the schema. */
+/** The source, if the query fits it and makes rows of the expected schema, and the schema of these rows. */
 async function checkedSource(
   engine: Engine,
   query: ViewQuery,
-  schema: Schema,
+  expected: Schema | null,
   { signal }: HandlerOptions,
-): Promise<TableHead> {
+): Promise<{ readonly source: TableHead; readonly schema: Schema }> {
   const source = findTable(await engine.root.refresh(signal), query.table)
   checkRows(source)
   const { schema: made } = bindView(query, await schemaOf(engine, source, signal), engine.clock)
-  checkMakes(made, schema)
-  return source
+  if (expected !== null) checkMakes(made, expected)
+  return { source, schema: made }
 }
 
 /** Throws `otherSource` where the source is not what was looked at, and code 13 for a view that would be made of itself. */
@@ -116,4 +126,57 @@ function checkIsStill(
     }
     head = sourceOf(state, head.view)
   }
+}
+
+export const describeMaterializedView: Handler<Engine, 'describeMaterializedView'> = async (
+  engine,
+  request,
+  { signal, table },
+) => {
+  const head = findTable(await engine.root.refresh(signal), request.id, table)
+  const { definition, src } = viewOf(head)
+  const { kind, source_query, source, auto_refresh } = definition
+  const query = source === null ? null : queryIn(source_query)
+  const shown = { ...(src !== null && { source_version: src.version }), auto_refresh }
+  const name = head.id.at(-1)!
+  if (query === null) return { name, kind, query: source_query, ...shown }
+  const columns = (await schemaOf(engine, head, signal)).fields.map(field => field.name)
+  return {
+    name,
+    kind,
+    query: selectText(query, columns),
+    source_table: formatId(query.table),
+    projections: [...projectionsOf(query, columns)],
+    ...(query.filter !== undefined && { filter: query.filter }),
+    ...shown,
+  }
+}
+
+export const listMaterializedViews: Handler<Engine, 'listMaterializedViews'> = async (
+  engine,
+  request,
+  { signal },
+) => {
+  const state = await engine.root.refresh(signal)
+  const node = findNamespace(state, request.id)
+  const names = tableNamesIn(state, node).filter(name => state.tables.get(node.tables.get(name)!)!.view)
+  const { items, ...next } = paginate(names, { ...viewNames, scope: pathKey(request.id) }, request)
+  return { views: items, ...next }
+}
+
+export const dropMaterializedView: Handler<Engine, 'dropMaterializedView'> = async (
+  engine,
+  request,
+  options,
+) => {
+  const { reply } = await commit(
+    engine,
+    (state, { transactionId }) => {
+      const head = findTable(state, request.id, options.table)
+      viewOf(head)
+      return { ops: [decideDropTable(head)], reply: departed(engine, head, transactionId) }
+    },
+    options,
+  )
+  return reply
 }

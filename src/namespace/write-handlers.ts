@@ -15,4 +15,9 @@ export { readRepeatedRows } from './keyed-rows.js'
 export { refreshMaterializedView } from './refresh-request.js'
 export { createTable, insertIntoTable, restoreTable } from './rows.js'
 export { abortTableUpload, createTableUpload, describeTableUpload } from './uploads.js'
-export { createMaterializedView } from './views.js'
+export {
+  createMaterializedView,
+  describeMaterializedView,
+  dropMaterializedView,
+  listMaterializedViews,
+} from './views.js'

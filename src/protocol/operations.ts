@@ -114,7 +114,15 @@ import {
   tagVersionReply,
   updateTagRequest,
 } from './version-shapes.js'
-import { createViewReply, createViewRequest, refreshViewRequest } from './view-shapes.js'
+import {
+  createViewReply,
+  createViewRequest,
+  describeViewReply,
+  listViewsReply,
+  listViewsRequest,
+  refreshViewRequest,
+  viewRequest,
+} from './view-shapes.js'
 
 /** `METHOD /path/with/{placeholders}`. Where two templates match a path, literal segments win. */
 export type Route = `${'GET' | 'POST'} /v1/${string}`
@@ -151,7 +159,10 @@ export interface OperationEntry {
   readonly reply: ReplyKind
   /** Shape of the reply; null for `arrow` and `empty`. */
   readonly response: Shape | null
+  /** Of a reply. */
   readonly status: 200 | 202
+  /** Whether a reply with `job_id` has the status 202: work goes on. */
+  readonly startsJob?: true
 }
 
 const reads = {
@@ -654,6 +665,7 @@ export const operations = {
     routes: ['POST /v1/materialized_view/{id}/create'],
     request: createViewRequest,
     response: createViewReply,
+    startsJob: true,
   },
   refreshMaterializedView: {
     ...writes,
@@ -662,6 +674,32 @@ export const operations = {
     request: refreshViewRequest,
     response: jobReply,
     status: 202,
+  },
+
+  describeMaterializedView: {
+    ...lancedbReads,
+    doc: 'Returns the query of a materialized view, and what it shows.',
+    routes: ['POST /v1/materialized_view/{id}/describe'],
+    request: viewRequest,
+    response: describeViewReply,
+  },
+  listMaterializedViews: {
+    ...lancedbReads,
+    target: 'namespace',
+    doc: 'Lists the materialized views of a namespace by name.',
+    routes: ['GET /v1/namespace/{id}/materialized_view/list'],
+    query: pages,
+    body: 'none',
+    request: listViewsRequest,
+    response: listViewsReply,
+  },
+  dropMaterializedView: {
+    ...lancedbWrites,
+    doc: 'Drops a materialized view with its data.',
+    routes: ['POST /v1/materialized_view/{id}/drop'],
+    body: 'none',
+    request: viewRequest,
+    response: dropReply,
   },
 
   // ---- jobs

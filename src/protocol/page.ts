@@ -9,7 +9,7 @@ const prefix = '~1.'
 
 export interface Listing<T> {
   /** Names the kind of list; a token of another kind is refused. */
-  readonly name: 'namespaces' | 'tables' | 'indexes' | 'versions' | 'tags' | 'branches' | 'jobs'
+  readonly name: 'namespaces' | 'tables' | 'views' | 'indexes' | 'versions' | 'tags' | 'branches' | 'jobs'
   /** What the items are sorted by, unique: names by code unit (`<`), or numbers. */
   readonly key: (item: T) => string | number
   readonly descending?: boolean
@@ -25,6 +25,7 @@ function byName(name: Listing<string>['name'], startAfterNames = false): Listing
 
 export const namespaceNames = byName('namespaces', true)
 export const tableNames = byName('tables', true)
+export const viewNames = byName('views')
 export const tagNames = byName('tags')
 
 export interface PageRequest {

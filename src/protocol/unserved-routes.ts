@@ -16,8 +16,6 @@ export const unservedRoutes: readonly Route[] = [
   'POST /v1/jobs/query_events',
   'POST /v1/functions/create',
   'POST /v1/functions/get',
-  'POST /v1/materialized_view/{id}/drop',
-  'GET /v1/namespace/{id}/materialized_view/list',
   'POST /v1/view/{id}/{action}',
   'GET /v1/namespace/{id}/view/list',
   'POST /v1/secret/{id}/{action}',

@@ -342,6 +342,15 @@ export const samples: Partial<Record<OperationName, Prepare>> = {
       other: (ops, options) => ops.refreshMaterializedView({ id, src_version: 1 }, options),
     }
   },
+  async dropMaterializedView({ ops, at, rows }) {
+    await ops.createTable({ id: [...at, 't'] }, rows)
+    const source_query = JSON.stringify({ table: [...at, 't'] })
+    for (const name of ['v', 'w']) await ops.createMaterializedView({ id: [...at, name], source_query })
+    return {
+      call: (ops, options) => ops.dropMaterializedView({ id: [...at, 'v'] }, options),
+      other: (ops, options) => ops.dropMaterializedView({ id: [...at, 'w'] }, options),
+    }
+  },
   async alterTransaction({ ops, at, rows }) {
     const { transaction_id } = await ops.createTable({ id: [...at, 't'] }, rows)
     const actions = (value: string) => ({

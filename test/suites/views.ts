@@ -164,6 +164,7 @@ export function viewsSuite({ name, open }: Door): void {
       ['an aggregate', { source_query: '{"table":"t","columns":{"s":"sum(n)"}}' }, { code: 13 }],
       ['a field nobody knows', { source_query: '{"table":"t","columns":7}' }, { code: 13 }],
       ['no schema', { output_schema: 'AAAA' }, { code: 13 }],
+      ['two queries', { query: 'SELECT * FROM t' }, { code: 13 }],
       ['a function that would have to run', { source_query: 'SELECT 1', with_no_data: false }, { code: 0 }],
       [
         'another type',
@@ -179,6 +180,68 @@ export function viewsSuite({ name, open }: Door): void {
       const call = ops.createMaterializedView({ ...viewRequest(), ...request })
       expect(await failure(call)).toMatchObject(expected)
       expect(await ns.tableNames()).toEqual(['t'])
+    })
+
+    test('a view is created by SQL, with the schema that its query gives', async () => {
+      const query = 'SELECT id, n * 2 AS "twice" FROM "t" WHERE n > 10'
+      const { job_id } = await ops.createMaterializedView({ id: ['v'], query, with_no_data: false })
+      expect(await jobEnd(ops, job_id!)).toMatchObject({ status: 'Succeeded' })
+      expect(await shown(ns.table('v'))).toEqual([
+        [2, 40, 1],
+        [3, 60, 2],
+      ])
+      const described = {
+        name: 'v',
+        kind: 'query',
+        query: 'SELECT id, n * 2 AS twice FROM t WHERE n > 10',
+        source_table: 't',
+        projections: [
+          { output_column: 'id', expression: 'id' },
+          { output_column: 'twice', expression: 'n * 2' },
+        ],
+        filter: 'n > 10',
+        source_version: 1,
+        auto_refresh: false,
+      }
+      expect(await ops.describeMaterializedView({ id: ['v'] })).toEqual(described)
+      await ops.createMaterializedView({ id: ['w'], query: described.query })
+      const { source_version: _, ...empty } = described
+      expect(await ops.describeMaterializedView({ id: ['w'] })).toEqual({ ...empty, name: 'w' })
+    })
+
+    test('a job tells whether its refresh wrote all rows, some or none', async () => {
+      await ops.createMaterializedView(viewRequest())
+      const refreshed = async (options: Partial<Request<'refreshMaterializedView'>> = {}) => {
+        const { job_id } = await ops.refreshMaterializedView({ id: ['v'], ...options })
+        await jobEnd(ops, job_id)
+        return (await ops.describeJob({ job_id })).result
+      }
+      const rebuilt = { mode: 'rebuild', rows_written: 2, source_version: 1 }
+      expect(await refreshed()).toEqual({ ...rebuilt, version: 2 })
+      expect(await refreshed()).toEqual({ mode: 'no_op', rows_written: 0, source_version: 1, version: 2 })
+      const before = await shown(ns.table('v'))
+      expect(await refreshed({ full: true })).toEqual({ ...rebuilt, version: 3 })
+      expect(await shown(ns.table('v'))).toEqual(before)
+      await source.add([{ id: 4n, n: 40n }])
+      const added = { mode: 'incremental', rows_written: 1, source_version: 2, version: 4 }
+      expect(await refreshed()).toEqual(added)
+    })
+
+    test('views are listed by pages, and only a view is described or dropped as one', async () => {
+      for (const name of ['b', 'a', 'c']) await ops.createMaterializedView({ ...viewRequest(), id: [name] })
+      const first = await ops.listMaterializedViews({ id: [], limit: 2 })
+      expect(first).toEqual({ views: ['a', 'b'], page_token: expect.any(String) })
+      const { page_token } = first
+      expect(await ops.listMaterializedViews({ id: [], page_token })).toEqual({ views: ['c'] })
+      await ops.dropMaterializedView({ id: ['b'] })
+      expect(await ops.listMaterializedViews({ id: [] })).toEqual({ views: ['a', 'c'] })
+      expect(await ns.tableNames()).toEqual(['a', 'c', 't'])
+      for (const id of [['t'], ['b']]) {
+        const expected = id[0] === 't' ? { code: 13 } : { code: 4 }
+        expect(await failure(ops.describeMaterializedView({ id }))).toMatchObject(expected)
+        expect(await failure(ops.dropMaterializedView({ id }))).toMatchObject(expected)
+      }
+      expect(await source.countRows()).toBe(3)
     })
 
     test('definitions that Sheaf does not run are kept, and their refresh says why it cannot be', async () => {

@@ -338,6 +338,15 @@ describe('authorize', () => {
         ['queryTable', ['n', 's']],
       ],
     ],
+    [
+      '/v1/materialized_view/v/create',
+      { query: 'SELECT * FROM n."s"' },
+      [
+        ['createMaterializedView', ['v']],
+        ['queryTable', ['n', 's']],
+      ],
+    ],
+    ['/v1/materialized_view/v/drop', {}, [['dropTable', ['v']]]],
     ['/v1/transaction/t1/describe', {}, [['describeTransaction', ['t1']]]],
     ['/v1/jobs/list', {}, [['listJobs', []]]],
     ['/v1/jobs/describe', { job_id: 'j1' }, [['describeJob', ['j1']]]],

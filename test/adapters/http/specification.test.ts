@@ -58,6 +58,9 @@ const differences: Readonly<Record<string, string>> = {
   'analyzeTableQueryPlan does not need vector': 'a query may have a filter alone',
   'getTableTagVersion does not answer branch': 'there is one branch, which absence means',
   'createMaterializedView answers 200, not 201': 'creating anything else answers 200 too (A-165)',
+  'createMaterializedView does not need kind': "LanceDB's clients send `query`, and no kind",
+  'createMaterializedView does not need source_query': "LanceDB's clients send `query` in its place",
+  'createMaterializedView does not need output_schema': 'Sheaf knows the schema of a query that it runs',
 }
 
 /** How the described operation differs from ours. */

@@ -47,3 +47,30 @@ test.each<[string, object, number, number]>([
 ])('%s %j is refused with %i', async (path, body, status, code) => {
   expect(await post(path, body)).toMatchObject({ status, body: { code } })
 })
+
+test("LanceDB's Python client creates a view, waits for its rows, describes, lists, refreshes and drops it", async () => {
+  const query = 'SELECT `id` AS "id", n * 2 AS "twice" FROM "t" WHERE n > 10'
+  const created = await post('materialized_view/p/create', { query, with_no_data: false })
+  expect(created).toEqual({ status: 202, body: { version: 1, job_id: expect.any(String) } })
+  await jobEnd(ns.operations, created.body.job_id as string)
+  expect(await ns.table('p').search().toArray()).toEqual([{ id: 1, twice: 40 }])
+  expect(await post('materialized_view/p/describe')).toMatchObject({
+    status: 200,
+    body: { source_table: 't', query: 'SELECT id, n * 2 AS twice FROM t WHERE n > 10' },
+  })
+  const refresh = await post('materialized_view/p/refresh', { full: false, source_version: 1 })
+  await jobEnd(ns.operations, refresh.body.job_id as string)
+  expect((await post('jobs/describe', { job_id: refresh.body.job_id })).body).toMatchObject({
+    job_state: 'DONE',
+    result: { mode: 'no_op', rows_written: 0, source_version: 1, version: 2 },
+  })
+  const listed = await fetch(`${server.url}/v1/namespace/$/materialized_view/list`)
+  expect(await listed.json()).toEqual({ views: ['p', 'v'] })
+  expect(await post('materialized_view/p/drop')).toMatchObject({ status: 200 })
+  expect(
+    await post('materialized_view/e/create', { query: 'SELECT * FROM "t"', with_no_data: true }),
+  ).toEqual({
+    status: 200,
+    body: { version: 1 },
+  })
+})

@@ -1,0 +1,246 @@
+/**
+ * The SQL that defines a materialized view in requests of LanceDB's clients:
+ *
+ *     SELECT * | expression AS name, column, .. FROM table | namespace.table [WHERE condition]
+ *
+ * Expressions stay text: they are read when the query is bound to its source. Only what separates them is found here.
+ */
+import { cut, invalidInput, quote, type SheafError, unsupported } from '../errors.js'
+import type { Request } from './calls.js'
+import { parse } from './parse.js'
+import { queryIn, type ViewQuery, viewQuery } from './view-shapes.js'
+
+/** Returns the query of a creation where Sheaf runs it, else null. Throws Unsupported and InvalidInput for a query that is written wrong. */
+export function queryOf({
+  query,
+  source_query,
+}: Pick<Request<'createMaterializedView'>, 'query' | 'source_query'>): ViewQuery | null {
+  return query === undefined ? queryIn(source_query!) : parse(viewQuery, readSelect(query), 'query')
+}
+
+interface Token {
+  readonly kind: 'word' | 'quoted' | 'other'
+  readonly text: string
+  readonly start: number
+  /** Brackets that are open before it. */
+  readonly depth: number
+}
+
+/**
+ * Blanks and comments; strings and names in quotes; words; single characters. What is not closed reaches to the end: so no text is
+ * read twice.
+ */
+const pattern =
+  /(?<blank>\s+|--[^\n]*|\/\*(?:[\s\S]*?\*\/|[\s\S]*))|(?<quoted>"(?:[^"]|"")*"?|`(?:[^`]|``)*`?)|(?<word>[\p{ID_Start}_][\p{ID_Continue}]*)|'(?:[^']|'')*'?|[\d.]*\d|[\s\S]/gu
+
+function tokensOf(text: string): readonly Token[] {
+  const tokens: Token[] = []
+  let depth = 0
+  for (const { 0: token, index: start, groups } of text.matchAll(pattern)) {
+    if (groups!.blank !== undefined) continue
+    if (token === ')' || token === ']') depth--
+    const kind = groups!.word !== undefined ? 'word' : groups!.quoted !== undefined ? 'quoted' : 'other'
+    tokens.push({ kind, text: token, start, depth })
+    if (token === '(' || token === '[') depth++
+  }
+  return tokens
+}
+
+/** What may follow the table, none of which a view of Sheaf can have: it has a row for each row of its source. */
+const otherClauses = ['GROUP BY', 'ORDER BY', 'LIMIT', 'OFFSET', 'HAVING', 'UNION', 'JOIN', 'QUALIFY']
+
+/** Reads a SELECT. Throws code 13 for what is none, 0 for one that no view of Sheaf can show. */
+export function readSelect(text: string): ViewQuery {
+  return new Select(text).read()
+}
+
+class Select {
+  readonly #text: string
+  readonly #tokens: readonly Token[]
+  #at = 0
+
+  constructor(text: string) {
+    this.#text = text
+    this.#tokens = tokensOf(text)
+  }
+
+  read(): ViewQuery {
+    if (!this.#skip('SELECT')) throw this.#unexpected('expected SELECT')
+    if (this.#isWord('DISTINCT')) throw noView('SELECT DISTINCT')
+    const columns = this.#columns()
+    this.#at++
+    const table = [this.#name()]
+    while (this.#here()?.text === '.') {
+      this.#at++
+      table.push(this.#name())
+    }
+    const filter = this.#filter()
+    return { table, ...(columns !== undefined && { columns }), ...(filter !== undefined && { filter }) }
+  }
+
+  /** Ends at FROM. Undefined for `*`. */
+  #columns(): ViewQuery['columns'] {
+    const named: [name: string, expression: string][] = []
+    let isAll = false
+    for (;;) {
+      const first = this.#at
+      while (!this.#isComma() && !this.#isFrom()) {
+        if (this.#here() === undefined) throw this.#unexpected('expected FROM and a table')
+        this.#at++
+      }
+      const item = this.#tokens.slice(first, this.#at)
+      if (item.length === 0) throw this.#unexpected('expected a column')
+      if (item.length === 1 && item[0]!.text === '*') isAll = true
+      else named.push(this.#column(item))
+      if (this.#isFrom()) break
+      this.#at++
+    }
+    if (!isAll) return columnsOf(named)
+    if (named.length === 0) return undefined
+    throw unsupported('a view has all columns of its source, or those that its query names: * stands alone')
+  }
+
+  #column(item: readonly Token[]): [name: string, expression: string] {
+    const last = item.at(-1)!
+    const expression = (to: Token | undefined) =>
+      this.#text.slice(item[0]!.start, to?.start ?? last.start + last.text.length).trim()
+    const isNamed = item.length > 2 && isKeyword(item.at(-2)!, 'AS') && last.kind !== 'other'
+    if (isNamed) return [nameIn(last), expression(item.at(-2))]
+    if (item.length === 1 && last.kind !== 'other') return [nameIn(last), inQuotes(nameIn(last))]
+    throw invalidInput(`the column ${quote(cut(expression(undefined)))} of the view has no name`, {
+      hint: 'name it with AS: upper(name) AS shout',
+    })
+  }
+
+  #filter(): string | undefined {
+    this.#refuseClauses()
+    if (this.#here() === undefined) return undefined
+    if (!this.#skip('WHERE')) throw this.#unexpected('expected WHERE or the end')
+    const start = this.#here()?.start
+    if (start === undefined) throw this.#unexpected('expected a condition')
+    for (; this.#here() !== undefined; this.#at++) this.#refuseClauses()
+    return this.#text.slice(start).trim()
+  }
+
+  #refuseClauses(): void {
+    const [here, next] = this.#tokens.slice(this.#at)
+    if (here === undefined || here.depth !== 0) return
+    for (const clause of otherClauses) {
+      const [first, second] = clause.split(' ') as [string, string?]
+      if (!isKeyword(here, first)) continue
+      // `limit = 3` is a condition on a column of that name.
+      const isClause =
+        second === undefined ? next !== undefined && next.kind !== 'other' : isKeyword(next, second)
+      if (isClause || (second === undefined && /^\d/.test(next?.text ?? ''))) throw noView(clause)
+    }
+  }
+
+  /** FROM that begins the clause: `a IS DISTINCT FROM b` is a condition. */
+  #isFrom(): boolean {
+    const before = this.#tokens[this.#at - 1]
+    return this.#isWord('FROM') && this.#here()!.depth === 0 && !isKeyword(before, 'DISTINCT')
+  }
+
+  #isComma(): boolean {
+    const here = this.#here()
+    return here?.text === ',' && here.depth === 0
+  }
+
+  #name(): string {
+    const here = this.#here()
+    if (here === undefined || here.kind === 'other') throw this.#unexpected('expected the name of a table')
+    this.#at++
+    return nameIn(here)
+  }
+
+  #here(): Token | undefined {
+    return this.#tokens[this.#at]
+  }
+
+  #isWord(word: string): boolean {
+    return isKeyword(this.#here(), word)
+  }
+
+  #skip(word: string): boolean {
+    if (!this.#isWord(word)) return false
+    this.#at++
+    return true
+  }
+
+  #unexpected(message: string): SheafError {
+    const here = this.#here()
+    const found = here === undefined ? 'the end' : quote(cut(this.#text.slice(here.start), 40))
+    return invalidInput(`query of the view: ${message}, found ${found}`, {
+      hint: 'write SELECT columns FROM table WHERE condition',
+      at: { offset: here?.start ?? this.#text.length, length: here?.text.length ?? 0 },
+    })
+  }
+}
+
+function isKeyword(token: Token | undefined, word: string): boolean {
+  return token?.kind === 'word' && token.text.toUpperCase() === word
+}
+
+function nameIn({ kind, text }: Token): string {
+  if (kind === 'word') return text
+  const mark = text[0]!
+  const marks = text.split(mark).length - 1
+  if (marks % 2 === 1)
+    throw invalidInput(`query of the view: the name ${quote(text)} is not closed by ${mark}`)
+  const name = text.slice(1, -1).replaceAll(mark + mark, mark)
+  if (name === '') throw invalidInput('query of the view: a name between quotes is empty')
+  return name
+}
+
+function columnsOf(named: readonly [name: string, expression: string][]): ViewQuery['columns'] {
+  const aliases: Record<string, string> = Object.create(null)
+  for (const [name, expression] of named) {
+    if (name in aliases) throw invalidInput(`the view has two columns named ${quote(name)}`)
+    aliases[name] = expression
+  }
+  return { column_aliases: aliases }
+}
+
+function noView(clause: string): SheafError {
+  return unsupported(`a view has a row for each row of its source that its WHERE accepts: no ${clause}`, {
+    hint: 'write it into the queries of the view',
+  })
+}
+
+/** Words that an expression or a query could not have as the name of a column. */
+const reserved = new Set(
+  'select from where as and or not is in between like ilike escape null true false case when then else end distinct all interval array both leading trailing limit offset group order having union join qualify'.split(
+    ' ',
+  ),
+)
+
+function inQuotes(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``
+}
+
+/** A name as it stands in a query: in quotes unless it is a plain word in lower case. */
+function nameText(name: string): string {
+  return /^[a-z_][a-z0-9_]*$/.test(name) && !reserved.has(name) ? name : inQuotes(name)
+}
+
+/** The SELECT that `readSelect` reads as this query. `all`: the columns of the view, where the query names none. */
+export function selectText({ table, columns, filter }: ViewQuery, all: readonly string[]): string {
+  const list = projectionsOf({ columns }, all).map(({ output_column: name, expression }) =>
+    expression === nameText(name) ? expression : `${expression} AS ${nameText(name)}`,
+  )
+  const where = filter === undefined ? '' : ` WHERE ${filter}`
+  return `SELECT ${list.join(', ')} FROM ${table.map(nameText).join('.')}${where}`
+}
+
+/** The columns of a view, and the expression of each. `all`: those of the view, where the query names none. */
+export function projectionsOf(
+  { columns }: Pick<ViewQuery, 'columns'>,
+  all: readonly string[],
+): readonly { readonly output_column: string; readonly expression: string }[] {
+  if (columns?.column_aliases !== undefined) {
+    return Object.entries(columns.column_aliases).map(([name, text]) => {
+      return { output_column: name, expression: text === inQuotes(name) ? nameText(name) : text }
+    })
+  }
+  return (columns?.column_names ?? all).map(name => ({ output_column: name, expression: nameText(name) }))
+}
