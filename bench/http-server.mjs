@@ -1,7 +1,7 @@
 /**
- * A server in a process of its own: what `http-stream` measures. Arguments: `sheaf`, or `bare` for one of node:http alone, which
- * keeps what it is sent in a file and sends what is in it; a folder; and `cacheBytes`. Says where it listens, and on demand how
- * much memory it has taken, and for how long its event loop stood still, since it was asked last.
+ * A server in a process of its own: what `http-stream` and `bulk` measure. Arguments: `sheaf`, or one of node:http alone: `bare` keeps what it is sent in a
+ * file and sends what is in it, `buffer` sends as many bytes of one buffer as the path says; a folder; and `cacheBytes`. Says where it listens, and on
+ * demand how much memory it has taken, and for how long its event loop stood still, since it was asked last, and what processor time it took in all.
  */
 import { createReadStream, createWriteStream, readFileSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -23,6 +23,18 @@ async function bare() {
       await file.close()
     } else await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), response, { end: false })
     response.end()
+  })
+  await new Promise(resolve => server.listen(0, '127.0.0.1', resolve))
+  return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.closeAllConnections() }
+}
+
+async function buffer() {
+  let bytes = Buffer.alloc(0)
+  const server = createServer((request, response) => {
+    const length = Number(request.url.slice(1))
+    if (bytes.length < length) bytes = Buffer.alloc(length, 1)
+    request.resume()
+    response.end(bytes.subarray(0, length))
   })
   await new Promise(resolve => server.listen(0, '127.0.0.1', resolve))
   return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.closeAllConnections() }
@@ -60,13 +72,18 @@ setInterval(() => {
   last = now
 }, 1)
 
-const { url, close } = await (kind === 'bare' ? bare() : sheaf())
+function cpuSeconds() {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
+
+const { url, close } = await { bare, buffer, sheaf }[kind]()
 process.on('message', async word => {
   if (word === 'close') {
     await close()
     process.exit()
   }
-  process.send({ ...memory(), longestGapMs })
+  process.send({ ...memory(), longestGapMs, cpuSeconds: cpuSeconds() })
   if (word === 'forget') forget()
 })
 process.on('disconnect', () => process.exit())

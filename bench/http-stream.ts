@@ -1,10 +1,9 @@
 /** Whether a server needs memory for what passes through it, and how close it comes to node:http alone. */
-import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { Batch } from '../src/arrow/column.js'
 import { concatChunks, encodeIpcStream } from '../src/arrow/encode-ipc.js'
 import { encodeFlatbuffer, int8, int16, int64, int64s, table } from '../src/arrow/flatbuffer-write.js'
@@ -12,6 +11,7 @@ import { type FlatColumns, flattenColumn } from '../src/arrow/flatten.js'
 import type { Schema } from '../src/arrow/types.js'
 import { encodeLz4Frame } from '../test/support/arrow-lz4.js'
 import { type Bench, type CaseResult, type Entry, hashOf, timesOf } from './harness.js'
+import { MeasuredServer } from './measured-server.js'
 import { makeBatches } from './wide-rows.js'
 
 interface Parameters {
@@ -62,45 +62,9 @@ export const bench: Bench<Parameters> = {
   },
 }
 
-// ---- a server in a process of its own
-
-interface Told {
-  readonly peak: number
-  readonly now: number
-  readonly longestGapMs: number
-}
-
-class Server {
-  readonly url: string
-  readonly #process: ChildProcess
-
-  private constructor(url: string, child: ChildProcess) {
-    this.url = url
-    this.#process = child
-  }
-
-  static async start(kind: 'bare' | 'sheaf', folder: string, cacheBytes = 0): Promise<Server> {
-    mkdirSync(folder, { recursive: true })
-    const child = fork(resolve('bench/http-server.mjs'), [kind, folder, String(cacheBytes)])
-    const [{ url }] = await once(child, 'message')
-    return new Server(url, child)
-  }
-
-  async tell(word: 'forget' | 'tell'): Promise<Told> {
-    this.#process.send(word)
-    const [told] = await once(this.#process, 'message')
-    return told
-  }
-
-  async close(): Promise<void> {
-    this.#process.send('close')
-    await once(this.#process, 'exit')
-  }
-}
-
 /** What a request costs the server that answers it; memory beyond what it had. */
 async function watched(
-  server: Server,
+  server: MeasuredServer,
   name: string,
   bytes: number,
   batchBytes: number,
@@ -144,14 +108,14 @@ async function uploads(folder: string, parameters: Parameters, batchRows: number
   const batchBytes = plain.batch.length
   const times = Math.ceil(parameters.bytes / batchBytes)
   const bytes = times * batchBytes
-  const bare = await Server.start('bare', join(folder, 'bare'))
+  const bare = await MeasuredServer.start('bare', join(folder, 'bare'))
   const entries = [
     await watched(bare, 'node:http into a file', bytes, batchBytes, () => upload(bare, '/', plain, times)),
   ]
   await bare.close()
   for (const name of parameters.uploads) {
     const [path, isPacked] = uploadKinds[name]
-    const server = await Server.start('sheaf', join(folder, 'root'), parameters.cacheBytes)
+    const server = await MeasuredServer.start('sheaf', join(folder, 'root'), parameters)
     const work = () => upload(server, `/v1/table/${path}`, isPacked ? packed : plain, times)
     entries.push(await watched(server, name, bytes, batchBytes, work))
     await server.close()
@@ -222,7 +186,7 @@ function lz4Frame(plain: Uint8Array): Uint8Array {
   return concatChunks([...parts, new Uint8Array(frameEndBytes)])
 }
 
-async function upload(server: Server, path: string, body: Body, times: number): Promise<unknown> {
+async function upload(server: MeasuredServer, path: string, body: Body, times: number): Promise<unknown> {
   const request = httpRequest(server.url + path, {
     method: 'POST',
     headers: { 'content-type': 'application/vnd.apache.arrow.stream' },
@@ -255,7 +219,7 @@ async function downloads(folder: string, { bytes, dim, cacheBytes }: Parameters)
   const all = times * body.batch.length
   const entries: Entry[] = []
   for (const kind of ['bare', 'sheaf'] as const) {
-    const server = await Server.start(kind, join(folder, kind), cacheBytes)
+    const server = await MeasuredServer.start(kind, join(folder, kind), { cacheBytes })
     await upload(server, '/v1/table/t/create', body, times)
     const scans = [
       ['as a file', 'application/vnd.apache.arrow.file'],
@@ -274,7 +238,7 @@ async function downloads(folder: string, { bytes, dim, cacheBytes }: Parameters)
 }
 
 /** Reads and forgets. */
-async function download(server: Server, accept: string, rows: number): Promise<unknown> {
+async function download(server: MeasuredServer, accept: string, rows: number): Promise<unknown> {
   const path = '/v1/table/t/query'
   const isBare = accept === '*/*'
   const request = httpRequest(server.url + path, {

@@ -5,6 +5,7 @@
  *   npm run bench -- query-exact           one question, at full size (--small: as the tests do)
  *   npm run bench -- query-exact --json    the report as one line of JSON
  */
+import { bench as bulk } from './bulk.js'
 import { bench as commit } from './commit.js'
 import { askBenches, named } from './harness.js'
 import { bench as http } from './http.js'
@@ -44,6 +45,7 @@ await askBenches(
     named(memory),
     named(http),
     named(httpStream),
+    named(bulk),
     named(worker),
   ],
   process.argv.slice(2),

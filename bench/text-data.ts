@@ -41,14 +41,16 @@ function glossOf(line: string): string {
 
 const vocabulary = 60_000
 
-/** Texts of 5 to 25 words; the word of rank `n` is about `1 / n` as frequent as the first. */
+/** Texts of 5 to 25 words. */
 function zipfTexts(count: number): TextData {
   const random = seededRandom(1)
-  const documents = Array.from({ length: count }, () => {
-    const length = 5 + Math.floor(20 * random())
-    return Array.from({ length }, () => wordOf(Math.floor(vocabulary ** random()))).join(' ')
-  })
+  const documents = Array.from({ length: count }, () => zipfText(5 + Math.floor(20 * random()), random))
   return { name: 'texts from a seed', documents }
+}
+
+/** A text of so many words; the word of rank `n` is about `1 / n` as frequent as the first. */
+export function zipfText(length: number, random: () => number): string {
+  return Array.from({ length }, () => wordOf(Math.floor(vocabulary ** random()))).join(' ')
 }
 
 /** A word that can be said, another for each rank. */

@@ -1,5 +1,6 @@
 /** Every bench runs at its small size, so that none rots. Answers are compared, times are not. */
 import { expect, test } from 'vitest'
+import { bench as bulk } from '../../bench/bulk.js'
 import { bench as commit } from '../../bench/commit.js'
 import { runBench } from '../../bench/harness.js'
 import { bench as httpStream } from '../../bench/http-stream.js'
@@ -98,6 +99,14 @@ test('http-stream: everything is taken, and given back in either form', async ()
   for (const { name, figures } of uploads!.entries)
     expect(figures!.batchesMore, name).toBeGreaterThanOrEqual(0)
   expect(downloads!.entries).toHaveLength(3)
+})
+
+test('bulk: slices are the whole, and several writers make one version', async () => {
+  const { cases } = await runBench(bulk, 'small')
+  expect(cases).toHaveLength(8)
+  const [, lz4] = cases[5]!.entries
+  expect(lz4!.figures!.percentOfBytes).toBeLessThan(80)
+  for (const { name, figures } of cases.at(-1)!.entries) expect(figures!.versions, name).toBe(1)
 })
 
 test('query-text: who has no index, and who has some rows beside one, find what the others do', async () => {

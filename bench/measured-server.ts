@@ -1,0 +1,57 @@
+/** A server in a process of its own that tells what it takes (`http-server.mjs`). */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+
+export interface Told {
+  /** Bytes of memory: at most since `forget`, and now. */
+  readonly peak: number
+  readonly now: number
+  readonly longestGapMs: number
+  /** Of all its threads, since it began. */
+  readonly cpuSeconds: number
+}
+
+export interface ServerOptions {
+  readonly cacheBytes?: number
+  /** The Node that runs it. Default: the one that runs this. */
+  readonly execPath?: string | undefined
+}
+
+export class MeasuredServer {
+  readonly url: string
+  readonly #process: ChildProcess
+
+  private constructor(url: string, child: ChildProcess) {
+    this.url = url
+    this.#process = child
+  }
+
+  static async start(
+    kind: 'bare' | 'buffer' | 'sheaf',
+    folder: string,
+    { cacheBytes = 0, execPath }: ServerOptions = {},
+  ): Promise<MeasuredServer> {
+    mkdirSync(folder, { recursive: true })
+    const parameters = [kind, folder, String(cacheBytes)]
+    const child = fork(
+      resolve('bench/http-server.mjs'),
+      parameters,
+      execPath === undefined ? {} : { execPath },
+    )
+    const [{ url }] = await once(child, 'message')
+    return new MeasuredServer(url, child)
+  }
+
+  async tell(word: 'forget' | 'tell'): Promise<Told> {
+    this.#process.send(word)
+    const [told] = await once(this.#process, 'message')
+    return told
+  }
+
+  async close(): Promise<void> {
+    this.#process.send('close')
+    await once(this.#process, 'exit')
+  }
+}
