@@ -3,7 +3,9 @@ import type { Batch } from '../arrow/column.js'
 import { schemaToJson } from '../arrow/schema-json.js'
 import type { Schema } from '../arrow/types.js'
 import { tableNamed } from '../catalog/lookup.js'
+import type { CatalogOp } from '../catalog/ops.js'
 import { latestOf } from '../catalog/state.js'
+import { hasNumber } from '../manifest/runs.js'
 import { Pacer } from '../primitives/pacer.js'
 import { type CallKey, canonicalJson } from '../protocol/call-key.js'
 import type { ArrowBody, HandlerOptions } from '../protocol/calls.js'
@@ -11,7 +13,7 @@ import type { OperationName } from '../protocol/operations.js'
 import { conformBatches, fittingSchema, schemaOfTable } from '../write/conform.js'
 import { RowsDigest } from '../write/rows-digest.js'
 import { readBody } from './arrow-rows.js'
-import { type Engine, schemaOf } from './engine.js'
+import { type Engine, openVersion, schemaOf } from './engine.js'
 
 type Batches = AsyncIterable<Batch> | Iterable<Batch>
 
@@ -49,8 +51,8 @@ export function aboutMerge({ fields }: Schema): string {
 }
 
 /**
- * Reads the rows of a call whose key was committed before, for their digest alone. They get the types of the table as it is
- * now. A column that the table does not have any more, or has with another type, is taken as it was sent.
+ * Reads the rows of a call whose key was committed before, for their digest alone. They get the types of the
+ * version that the first call made. A column that does not fit these types is taken as it was sent.
  */
 export async function readRepeatedRows(
   engine: Engine,
@@ -60,17 +62,38 @@ export async function readRepeatedRows(
   options: HandlerOptions,
 ): Promise<void> {
   const { schema: incoming, batches } = await readBody(body, options)
-  const { state } = engine.root
-  const head = options.table === undefined ? tableNamed(state, id) : state.tables.get(options.table)
   let schema = incoming
   let about = ''
   if (name === 'createTable') {
     schema = schemaOfTable(incoming)
     about = aboutNewTable(schema)
   } else {
-    const hasRows = head !== undefined && latestOf(head) !== undefined
-    if (hasRows) schema = fittingSchema(incoming, await schemaOf(engine, head, options.signal))
+    const stored = await schemaThen(engine, id, options)
+    if (stored !== null) schema = fittingSchema(incoming, stored)
     if (name === 'mergeInsertIntoTable') about = aboutMerge(incoming)
   }
   for await (const _ of keyedRows(conformBatches(batches, schema), options, about));
+}
+
+/**
+ * The columns that the first call under the same key wrote to, in the version that it made. Where that version was deleted, those
+ * of the newest version. Null where there is no table.
+ */
+async function schemaThen(
+  engine: Engine,
+  id: readonly string[],
+  { callKey, table, signal }: HandlerOptions,
+): Promise<Schema | null> {
+  const { state } = engine.root
+  const first = state.keys.get(callKey!.key)
+  const entries = first === undefined ? [] : (await engine.slots.get(first.slot, signal)).header.entries
+  const ops = (entries[first?.entry ?? 0]?.ops ?? []) as unknown as readonly CatalogOp[]
+  const change = ops.find(op => op.op === 'change')
+  const changed = change && state.tables.get(change.t)
+  if (changed !== undefined && hasNumber(changed.live, change!.v)) {
+    return (await openVersion(engine, changed, change!.v, signal)).layout.schema
+  }
+  const head = changed ?? (table === undefined ? tableNamed(state, id) : state.tables.get(table))
+  const hasVersions = head !== undefined && latestOf(head) !== undefined
+  return hasVersions ? schemaOf(engine, head, signal) : null
 }

@@ -576,6 +576,17 @@ export function idempotencySuite({ name, open }: Door): void {
         expect(await failure(sendRows(reopened, ipc([two, one])))).toMatchObject(usedKey)
       })
 
+      test('rows sent again are the same rows, also where their columns got another type or name since', async () => {
+        const reply = await sendRows(ops, whole)
+        const table = await opened.ns.openTable('rows')
+        await table.alterColumns({ id: { type: 'int64' } })
+        expect(await sendRows(ops, whole)).toEqual(reply)
+        await table.alterColumns({ id: { rename: 'number' } })
+        expect(await sendRows(ops, whole)).toEqual(reply)
+        expect(await failure(sendRows(ops, ipc([two, one])))).toMatchObject(usedKey)
+        expect(await table.countRows()).toBe(stored)
+      })
+
       test('other rows under the key are refused, and so are fewer, more, and others in their place', async () => {
         const reply = await sendRows(ops, whole)
         const others = [
