@@ -3,7 +3,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -17,20 +16,20 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-const stream = "application/vnd.apache.arrow.stream"
-
-var fields = []arrow.Field{
-	{Name: "id", Type: arrow.PrimitiveTypes.Int64},
-	{Name: "title", Type: arrow.BinaryTypes.String},
+var schema = arrow.NewSchema([]arrow.Field{
+	{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "title", Type: arrow.BinaryTypes.String},
 	{Name: "vector", Type: arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Float32)},
+}, nil)
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }
 
 // call posts a body and gives the reply; a status that is not 2xx ends the program with the server's words.
 func call(path, contentType string, body []byte) *bytes.Reader {
-	request, err := http.NewRequest("POST", os.Getenv("SHEAF_URL")+"/v1/table/go_docs"+path, bytes.NewReader(body))
-	check(err)
-	request.Header.Set("content-type", contentType)
-	response, err := http.DefaultClient.Do(request)
+	response, err := http.Post(os.Getenv("SHEAF_URL")+"/v1/table/go_docs"+path, contentType, bytes.NewReader(body))
 	check(err)
 	defer response.Body.Close()
 	reply, err := io.ReadAll(response.Body)
@@ -41,33 +40,23 @@ func call(path, contentType string, body []byte) *bytes.Reader {
 	return bytes.NewReader(reply)
 }
 
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
-}
-
 func main() {
 	rows := `[{"id": 1, "title": "red", "vector": [1, 0]}, {"id": 2, "title": "green", "vector": [0, 1]}, {"id": 3, "title": "blue", "vector": [0.9, 0.1]}]`
-	schema := arrow.NewSchema(fields, nil)
 	record, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(rows))
 	check(err)
 	var body bytes.Buffer
 	writer := ipc.NewWriter(&body, ipc.WithSchema(schema))
 	check(writer.Write(record))
 	check(writer.Close())
-	call("/create?mode=overwrite", stream, body.Bytes())
-
-	query, err := json.Marshal(map[string]any{"vector": []float32{1, 0}, "k": 2, "columns": []string{"id", "title"}, "filter": "id < 10"})
-	check(err)
-	file, err := ipc.NewFileReader(call("/query", "application/json", query))
+	call("/create?mode=overwrite", "application/vnd.apache.arrow.stream", body.Bytes())
+	query := `{"vector": [1, 0], "k": 2, "columns": ["id", "title"], "filter": "id < 10"}`
+	file, err := ipc.NewFileReader(call("/query", "application/json", []byte(query)))
 	check(err)
 	for i := range file.NumRecords() {
 		batch, err := file.RecordBatch(i)
 		check(err)
-		ids, titles := batch.Column(0).(*array.Int64), batch.Column(1).(*array.String)
 		for row := range int(batch.NumRows()) {
-			fmt.Println(ids.Value(row), titles.Value(row))
+			fmt.Println(batch.Column(0).ValueStr(row), batch.Column(1).ValueStr(row))
 		}
 	}
 }

@@ -193,13 +193,13 @@ def _json(response):
 
 def _stream(rows):
     """Rows as an Arrow stream, a record batch at a time: nothing holds the whole body."""
-    if isinstance(rows, pa.RecordBatch):
-        rows = pa.Table.from_batches([rows])
-    batches = iter(rows.to_batches()) if isinstance(rows, pa.Table) else iter(rows)
+    rows = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+    batches = iter(rows.to_batches() if isinstance(rows, pa.Table) else rows)
     first = next(batches, None)
-    schema = rows.schema if isinstance(rows, pa.Table) else first.schema
+    if first is None and not hasattr(rows, "schema"):
+        raise ValueError("there is no record batch that could tell the columns; give a pyarrow table, which has columns without rows")
     sink = _Chunks()
-    with pa.ipc.new_stream(pa.PythonFile(sink, "w"), schema) as writer:
+    with pa.ipc.new_stream(pa.PythonFile(sink, "w"), rows.schema if hasattr(rows, "schema") else first.schema) as writer:
         while first is not None:
             writer.write_batch(first)
             yield from sink.take()

@@ -54,6 +54,16 @@ const clients = {
     install: () => installPython('requirements.txt'),
     command: [python, join(here, 'python', 'lancedb_client.py')],
   },
+  'python-namespace': {
+    share: true,
+    install: () => installPython('requirements.txt'),
+    command: [python, join(here, 'python', 'namespace_client.py')],
+  },
+  'python-pylance': {
+    share: true,
+    install: () => installPython('requirements.txt'),
+    command: [python, join(here, 'python', 'pylance_client.py')],
+  },
   'python-example': {
     share: true,
     install: () => installPython('requirements.txt'),
@@ -74,8 +84,8 @@ const clients = {
   java: example(
     'java',
     false,
-    ['mvn', '--quiet', '--batch-mode', 'compile'],
-    ['mvn', '--quiet', '--batch-mode', '--offline', 'exec:exec'],
+    ['mvn', '--quiet', '--batch-mode', '-Dmaven.main.skip', '-Dexec.skip', 'compile', 'exec:exec'],
+    ['mvn', '--quiet', '--batch-mode', '--offline', 'compile', 'exec:exec'],
   ),
 }
 

@@ -22,6 +22,13 @@ def refusal(call):
         return error.status
 
 
+def without_columns():
+    try:
+        return table.insert(iter([]))
+    except ValueError as error:
+        return type(error).__name__
+
+
 def upload_of_four():
     upload = pickle.loads(pickle.dumps(table.upload()))
     parts = [rows.slice(0, 100).set_column(0, "id", pa.array(range(ROWS + i * 100, ROWS + i * 100 + 100))) for i in range(4)]
@@ -47,6 +54,7 @@ check("to_arrow", lambda: table.to_arrow().sort_by("id"), rows)
 check("scan with a filter and columns", lambda: pa.Table.from_batches(table.scan(["id"], "id < 5")), rows.slice(0, 5).select(["id"]))
 check("slices", lambda: sorted(i for each in table.slices(3, ["id"]) for batch in each.scan() for i in batch["id"].to_pylist()), list(range(ROWS)))
 check("a refusal", lambda: refusal(lambda: table.to_arrow(filter="nothing = 1")), 404)
+check("rows of an empty iterator are refused", without_columns, "ValueError")
 check("upload of four parts, one of them twice", upload_of_four, [ROWS, ROWS + 400])
 check("an aborted upload", aborted, ROWS + 400)
 lazy = read_polars(table)

@@ -9,17 +9,12 @@ import org.apache.arrow.vector.complex.FixedSizeListVector;
 import org.apache.arrow.vector.ipc.ArrowFileReader;
 import org.apache.arrow.vector.ipc.ArrowStreamWriter;
 import org.apache.arrow.vector.types.FloatingPointPrecision;
-import org.apache.arrow.vector.types.pojo.ArrowType;
-import org.apache.arrow.vector.types.pojo.Field;
-import org.apache.arrow.vector.types.pojo.FieldType;
-import org.apache.arrow.vector.types.pojo.Schema;
+import org.apache.arrow.vector.types.pojo.*;
 import org.apache.arrow.vector.util.ByteArrayReadableSeekableByteChannel;
 import org.apache.arrow.vector.util.Text;
 import org.lance.namespace.client.apache.ApiClient;
 import org.lance.namespace.client.apache.api.DataApi;
-import org.lance.namespace.model.QueryTableRequest;
-import org.lance.namespace.model.QueryTableRequestColumns;
-import org.lance.namespace.model.QueryTableRequestVector;
+import org.lance.namespace.model.*;
 
 /** Connect to a Sheaf server, write rows and search them, with the generated client and Arrow. */
 public class Main {
