@@ -31,13 +31,14 @@ import type { Meter } from './meter.js'
 
 const uint64 = { kind: 'int', bits: 64, signed: false } as const
 
-export const rowIdField: Field = { name: '_rowid', type: uint64, nullable: false }
-export const rowOffsetField: Field = { name: '_rowoffset', type: uint64, nullable: false }
+// Nullable, as Lance declares them: clients compare the schemas of answers. Only hybrid searches give some nulls.
+export const rowIdField: Field = { name: '_rowid', type: uint64, nullable: true }
+export const rowOffsetField: Field = { name: '_rowoffset', type: uint64, nullable: true }
 
 const float32 = { kind: 'float', bits: 32 } as const
-const distanceField: Field = { name: madeBySearch.distance, type: float32, nullable: false }
-const scoreField: Field = { name: madeBySearch.score, type: float32, nullable: false }
-const relevanceField: Field = { name: madeBySearch.relevance, type: float32, nullable: false }
+const distanceField: Field = { name: madeBySearch.distance, type: float32, nullable: true }
+const scoreField: Field = { name: madeBySearch.score, type: float32, nullable: true }
+const relevanceField: Field = { name: madeBySearch.relevance, type: float32, nullable: true }
 
 /** What the rows of a query are searched by. */
 export type SearchedBy = 'nothing' | 'vector' | 'text' | 'both'
@@ -47,7 +48,7 @@ export const searchedFields: Readonly<Record<SearchedBy, readonly Field[]>> = {
   nothing: [],
   vector: [distanceField],
   text: [scoreField],
-  both: [{ ...distanceField, nullable: true }, { ...scoreField, nullable: true }, relevanceField],
+  both: [distanceField, scoreField, relevanceField],
 }
 
 /** In front of the columns of an answer to several query vectors: the number of the one its row is near to. */

@@ -51,6 +51,19 @@ export function queriesSuite({ name, open }: Door): void {
         ])
       })
 
+      test('the columns that a search makes are nullable, as Lance declares them', async () => {
+        const found = await shop
+          .search([0, 1])
+          .select(['_rowid', '_rowoffset', '_distance'])
+          .limit(1)
+          .toArrow()
+        expect(found.schema.fields.map(field => [field.name, field.nullable])).toEqual([
+          ['_rowid', true],
+          ['_rowoffset', true],
+          ['_distance', true],
+        ])
+      })
+
       test('A-045 hamming counts the bits in which bytes differ', async () => {
         const item = { name: 'item', type: { kind: 'int', bits: 8, signed: false }, nullable: true } as const
         const type = { kind: 'fixed_size_list', size: 2, child: item } as const
