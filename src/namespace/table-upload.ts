@@ -57,7 +57,7 @@ export const commitUploadShape = declare<CommitUploadOptions>()({
   ...callFields,
 })
 
-type RowsOf = (data: TableData, options: CallOptions & IngestOptions) => Promise<ArrowRows>
+export type RowsOf = (data: TableData, options: CallOptions & IngestOptions) => Promise<ArrowRows>
 
 /**
  * `const upload = await table.upload()`, then `upload.add(rows, { part })` from any process that has `upload.id` (`table.resumeUpload`), then
@@ -79,8 +79,9 @@ export class TableUpload<R extends object = Row> {
   }
 
   /**
-   * Adds a part. When this resolves, its rows are durable, and every later `commit` has them. Throws codes 12 and 20 for rows that do not
-   * fit the table, 4 where the table was dropped, 10 where the upload was given up, 13 where it has ended, 19 where the table has other
+   * Adds a part. When this resolves, its rows are durable, and every later `commit` has them. The rows get the columns that the table had
+   * when the upload began: columns that the table got since are null in them, and rows that bring such a column are refused. Throws codes 12
+   * and 20 for rows that do not fit the table, 4 where the table was dropped, 10 where the upload was given up, 13 where it has ended, 19 where the table has other
    * columns by now.
    */
   async add(

@@ -25,6 +25,7 @@ import {
 } from '../protocol/shape.js'
 import type { SqlFragment } from '../sql/syntax/tag.js'
 import { withNulls } from '../write/definitions.js'
+import type { ArrowRows } from './arrow-rows.js'
 import { type Assignments, updateFields } from './assignments.js'
 import { type ChangesOptions, type TableChange, tableChanges, type Watch } from './changes.js'
 import { alterations, type ColumnChanges, type NewColumns, newColumns } from './column-fields.js'
@@ -48,7 +49,7 @@ import {
 } from './table-indexes.js'
 import { tableRows } from './table-rows.js'
 import { Tags } from './table-tags.js'
-import { TableUpload, type UploadOptions, uploadShape } from './table-upload.js'
+import { type RowsOf, TableUpload, type UploadOptions, uploadShape } from './table-upload.js'
 import { rowNumbers, Take } from './take.js'
 import { type TextToken, type TokenizeColumnOptions, tokenizeAs, tokenizeColumnShape } from './tokenize.js'
 
@@ -253,14 +254,24 @@ export class Table<R extends object = Row> {
   }
 
   /** Rows that are added. */
-  readonly #addedRows = (data: TableData, options: CallOptions & IngestOptions) => {
+  #addedRows(
+    data: TableData,
+    options: CallOptions & IngestOptions,
+    columns = (call: CallOptions) => this.schema(call),
+  ): Promise<ArrowRows> {
     const { onProgress, badVectors, ...call } = options
-    const schema = async () => withNulls(await this.schema(call))
+    const schema = async () => withNulls(await columns(call))
     return tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
   }
 
-  #uploadOf(id: string, isMerge: boolean): TableUpload<R> {
-    return new TableUpload(this.#operations, this.id, id, isMerge ? this.#mergedRows : this.#addedRows)
+  #uploadOf(upload_id: string, isMerge: boolean): TableUpload<R> {
+    const request = { id: this.id, upload_id }
+    const schema = async (call: CallOptions) => {
+      const reply = await this.#operations.describeTableUpload(request, { ...call, dialect: 'lance' })
+      return schemaFromJson(reply.schema)
+    }
+    const rowsOf: RowsOf = (data, options) => this.#addedRows(data, options, schema)
+    return new TableUpload(this.#operations, this.id, upload_id, isMerge ? this.#mergedRows : rowsOf)
   }
 
   /**

@@ -3,6 +3,7 @@
  * completed in namespace/complete-upload.
  */
 import type { Batch } from '../arrow/column.js'
+import { schemaToJson } from '../arrow/schema-json.js'
 import type { Schema } from '../arrow/types.js'
 import { checkWritable, findTable, idText, versionOf } from '../catalog/lookup.js'
 import type { CatalogOp } from '../catalog/ops.js'
@@ -139,8 +140,8 @@ export async function addPart(
     const { head, upload, mode } = find(await engine.root.refresh(signal))
     checkLimits(engine, upload, options)
     // A change of columns that comes while the part is read shows when the upload is completed.
-    await schemaFor(engine, head, { ...upload, mode }, signal)
-    const { drafts, rows, fields } = await stagePart(engine, head, upload, mode, body, options)
+    const now = await schemaFor(engine, head, { ...upload, mode }, signal)
+    const { drafts, rows, fields } = await stagePart(engine, head, upload, now, mode, body, options)
     const files = drafts.map(draft => partFile(draft, fields ?? upload.schema.fields.map(field => field.id)))
     const { reply } = await commit(
       engine,
@@ -193,15 +194,18 @@ interface StagedPart {
 async function stagePart(
   engine: Engine,
   head: TableHead,
-  { schema }: Upload,
+  upload: Upload,
+  now: TableSchema,
   mode: UploadMode,
   body: ArrowBody,
   options: HandlerOptions,
 ): Promise<StagedPart> {
+  const { schema } = upload
   const maintained = new MaintainedColumns(schema, engine, options)
   const incoming = maintained.withoutOwn(await readBody(body, options))
   const stage = (batches: AsyncIterable<Batch>, columns: Schema) =>
     stageIntoFiles(batches, columns, stageTarget(engine, head), new Pacer(options.signal))
+  checkKept(upload, incoming.schema, now)
   if (mode !== 'merge') {
     checkFits(incoming.schema, maintained.incoming)
     const conformed = conformBatches(incoming.batches, maintained.incoming)
@@ -212,6 +216,18 @@ async function stagePart(
   const fields = maintained.incoming.fields.filter(({ name }) => brought.has(name))
   const staged = await stage(conformBatches(incoming.batches, { fields }), { fields })
   return { ...staged, fields: schema.fields.filter(({ name }) => brought.has(name)).map(field => field.id) }
+}
+
+/** Throws code 12 where a part brings a column that the table got after the upload began. */
+function checkKept({ id, schema }: Upload, incoming: Schema, now: TableSchema): void {
+  const isIn = (name: string, { fields }: TableSchema) => fields.some(field => field.name === name)
+  const added = incoming.fields.find(({ name }) => isIn(name, now) && !isIn(name, schema))
+  if (added === undefined) return
+  throw new SheafError(
+    ErrorCode.ColumnNotFound,
+    `the upload ${id} takes no column ${quote(added.name)}, which its table got after the upload began`,
+    { hint: 'leave the column out, then it is null in these rows; or abort the upload, and begin a new one' },
+  )
 }
 
 function partFile({ rows, content, zones }: Draft, fields: readonly number[]): PartFile {
@@ -277,6 +293,7 @@ export const describeTableUpload: Handler<Engine, 'describeTableUpload'> = async
     const { mode, rows, bytes } = upload
     return {
       ...(mode !== null && { mode: modeNames[mode] }),
+      schema: schemaToJson(arrowSchema(upload.schema), options.dialect ?? 'namespace'),
       num_rows: rows,
       num_bytes: bytes,
       parts: partsOf(upload).map(({ name, files }) => {

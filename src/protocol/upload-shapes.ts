@@ -4,6 +4,7 @@
  */
 import { commitVersion, onBranch, onTable, transaction } from './request-fields.js'
 import { mergeFields } from './row-shapes.js'
+import { schema } from './schema-shapes.js'
 import {
   array,
   enumeration,
@@ -53,6 +54,7 @@ export const uploadRequest = object({
 
 export const describeUploadReply = object({
   mode: optional(enumeration(['Append', 'Overwrite', 'Merge']), 'Absent: no part has said it yet.'),
+  schema: required(schema, 'Columns of the table when the upload began, which all parts have.'),
   num_rows: required(integer(0), 'Rows of all parts.'),
   num_bytes: required(integer(0), 'Bytes of the files of all parts.'),
   parts: required(

@@ -1,4 +1,5 @@
 /** What uploads in parts promise, through every door. */
+import { tableFromArrays } from 'apache-arrow'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Namespace, Row, Table } from '../../src/index.js'
 import { failure } from '../support/failure.js'
@@ -164,6 +165,28 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       await table.dropColumns(['name'])
       expect(await failure(late.commit())).toMatchObject({ code: 19, hint: /abort it/ })
       await late.abort()
+    })
+
+    test('objects get the columns that their upload began with; a column added since is refused with the way out', async () => {
+      const { id } = await table.upload()
+      await table.addColumns({ note: { type: 'string' } })
+      const upload = await table.resumeUpload(id)
+      await upload.add([{ id: 3n }, { id: 4n, name: 'four' }])
+      const bringing = tableFromArrays({ id: BigInt64Array.of(5n), note: ['x'] })
+      expect(await failure(upload.add(bringing))).toMatchObject({
+        code: 12,
+        message: /takes no column 'note'/,
+        hint: /leave the column out.*abort the upload/,
+      })
+      expect(await failure(upload.add([{ id: 5n, note: 'x' }]))).toMatchObject({
+        code: 20,
+        message: /"note"/,
+      })
+      await upload.commit()
+      expect(await table.search().where('id > 2').orderBy('id').toArray()).toEqual([
+        { id: 3, name: null, note: null },
+        { id: 4, name: 'four', note: null },
+      ])
     })
 
     test('a part is refused as the commit would be, once the table has other columns', async () => {
