@@ -69,6 +69,13 @@ export type {
   VectorListOptions,
   WaitForIndexOptions,
 } from './namespace/table-indexes.js'
+export {
+  type CutSlice,
+  type ScanOptions,
+  type SliceOptions,
+  TableScan,
+  TableSlice,
+} from './namespace/table-scan.js'
 export { Tags } from './namespace/table-tags.js'
 export {
   type CommittedUpload,

@@ -125,6 +125,8 @@ const tableMethods = {
   mergeInsert: [name],
   upload: [options],
   resumeUpload: [name, options],
+  scan: [options],
+  slice: [name],
   search: [[[1, 2], 'text', 'blank']],
   takeRowIds: [[[0], 'array', 'map']],
   takeOffsets: [[[0], 'array', 'map']],

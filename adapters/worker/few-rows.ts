@@ -27,8 +27,8 @@ export function fewRows(reply: ArrowReply): FewRows | null {
   for (const batch of batches) bytes += batchBytes(batch)
   if (bytes >= fewBytes) return null
   const dictionaries = new Map<Column, Column>()
-  const copied = batches.map(({ schema, length, columns }): Batch => {
-    return { schema, length, columns: columns.map(column => exactCopy(column, dictionaries)) }
+  const copied = batches.map((batch): Batch => {
+    return { ...batch, columns: batch.columns.map(column => exactCopy(column, dictionaries)) }
   })
   return { version, schema, batches: copied }
 }

@@ -54,6 +54,8 @@ export interface Batch {
   readonly schema: Schema
   readonly length: number
   readonly columns: readonly Column[]
+  /** Travels in the metadata of its message. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined
 }
 
 /** Whether row `index` of `column` holds a value. */

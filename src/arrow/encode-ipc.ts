@@ -32,7 +32,7 @@ export class IpcStreamWriter {
       this.#writeDictionaries(this.#fields[i]!, column)
       flattenColumn(column, flat)
     })
-    this.#writer.body(batch.length, flat, null)
+    this.#writer.body(batch.length, flat, null, { metadata: batch.metadata })
     return this.#writer.takeChunks()
   }
 
@@ -86,8 +86,8 @@ export class IpcFileSender {
     this.#writer = fileBegun(schema)
   }
 
-  write({ length, columns }: Batch): Uint8Array[] {
-    this.#blocks.push(writeColumns(length, columns, this.#writer))
+  write(batch: Batch): Uint8Array[] {
+    this.#blocks.push(writeColumns(batch, batch.columns, this.#writer))
     return this.#writer.takeChunks()
   }
 
@@ -139,12 +139,12 @@ function encodeBodies(schema: Schema, batches: readonly Batch[], writer: IpcWrit
     flattenColumn(values, flat)
     return writer.body(values.length, flat, id)
   })
-  const blocks = batches.map(({ length }, i) => writeColumns(length, rewritten[i]!, writer))
+  const blocks = batches.map((batch, i) => writeColumns(batch, rewritten[i]!, writer))
   return { dictionaries, batches: blocks }
 }
 
-function writeColumns(length: number, columns: readonly Column[], writer: IpcWriter): Block {
+function writeColumns({ length, metadata }: Batch, columns: readonly Column[], writer: IpcWriter): Block {
   const flat: FlatColumns = { nodes: [], buffers: [] }
   for (const column of columns) flattenColumn(column, flat)
-  return writer.body(length, flat, null)
+  return writer.body(length, flat, null, { metadata })
 }

@@ -75,7 +75,8 @@ export class IpcDecoder {
           `${header.length} (byte ${at})`,
       )
     })
-    return { schema: this.schema, length: header.length, columns }
+    const { length, metadata } = header
+    return { schema: this.schema, length, columns, ...(metadata !== undefined && { metadata }) }
   }
 
   #assembleOptions(budget: Budget): AssembleOptions {

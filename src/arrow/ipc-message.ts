@@ -36,6 +36,8 @@ export interface BodyHeader {
   readonly codec: Codec | null
   /** Data buffers of each view column. */
   readonly viewBuffers: readonly number[]
+  /** What its message says beside, if anything. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined
 }
 
 export type Message =
@@ -106,7 +108,11 @@ export function decodeMessage(metadata: Uint8Array, at: number): Message {
     case Header.Schema:
       return { kind: 'schema', decoded: decodeSchema(header) }
     case Header.RecordBatch:
-      return { kind: 'batch', header: decodeBodyHeader(header), bodyBytes }
+      return {
+        kind: 'batch',
+        header: { ...decodeBodyHeader(header), metadata: decodeMetadata(root, 4) },
+        bodyBytes,
+      }
     case Header.DictionaryBatch: {
       const data = header.table(1)
       if (data === null) throw header.fault('a dictionary batch without data')
@@ -206,14 +212,14 @@ function partOf(schema: Schema): Part {
 }
 
 /** What is said of a body where it is written. */
-interface WrittenBody extends Pick<BodyHeader, 'length' | 'nodes' | 'buffers'> {
+interface WrittenBody extends Pick<BodyHeader, 'length' | 'nodes' | 'buffers' | 'metadata'> {
   /** How each buffer is compressed; absent: none is. */
   readonly codec?: Codec | undefined
 }
 
 /** What goes before the body of a record batch, or of a dictionary batch when `dictionaryId` is given. */
 export function encodeBodyMessage(
-  { length, nodes, buffers, codec }: WrittenBody,
+  { length, nodes, buffers, codec, metadata }: WrittenBody,
   bodyBytes: number,
   dictionaryId: number | null,
   position: number,
@@ -222,7 +228,7 @@ export function encodeBodyMessage(
   const compression = codec === undefined ? [] : [table([int8(codec === 'lz4' ? 0 : 1), int8(0)])]
   const batch = table([int64(length), int64s(nodes, 2), int64s(buffers, 2), ...compression])
   if (dictionaryId === null) {
-    return encapsulate(message(Header.RecordBatch, batch, bodyBytes), position, alignment)
+    return encapsulate(message(Header.RecordBatch, batch, bodyBytes, metadata), position, alignment)
   }
   const dictionary = table([int64(dictionaryId), batch])
   return encapsulate(message(Header.DictionaryBatch, dictionary, bodyBytes), position, alignment)
@@ -263,8 +269,14 @@ function encodeBlocks(blocks: readonly Block[]): Part {
   )
 }
 
-function message(kind: number, header: Part, bodyBytes: number): Part {
-  return table([int16(metadataVersion.v5), int8(kind), header, int64(bodyBytes)])
+function message(
+  kind: number,
+  header: Part,
+  bodyBytes: number,
+  metadata?: Readonly<Record<string, string>>,
+): Part {
+  const beside = metadata === undefined ? [] : [encodeMetadata(metadata)]
+  return table([int16(metadataVersion.v5), int8(kind), header, int64(bodyBytes), ...beside])
 }
 
 /** Prefix and metadata, padded so that the body after it begins on a multiple of `alignment`. */

@@ -36,8 +36,16 @@ export class IpcWriter {
     this.position += chunk.length
   }
 
-  /** A record batch, or a dictionary batch when an id is given: metadata, then every buffer aligned. `codec`: how the buffers are compressed. */
-  body(length: number, flat: FlatColumns, dictionaryId: number | null, codec?: Codec): Block {
+  /**
+   * A record batch, or a dictionary batch when an id is given: what is said of the body, then every buffer aligned. `codec`: how the buffers are
+   * compressed. `metadata`: what the message of a record batch says beside.
+   */
+  body(
+    length: number,
+    flat: FlatColumns,
+    dictionaryId: number | null,
+    { codec, metadata }: { readonly codec?: Codec; readonly metadata?: Batch['metadata'] } = {},
+  ): Block {
     const offset = this.position
     const buffers: number[] = []
     let bodyBytes = 0
@@ -47,7 +55,7 @@ export class IpcWriter {
       bodyBytes = alignUp(bodyBytes + bytes, this.#alignment)
     }
     const message = encodeBodyMessage(
-      { length, nodes: flat.nodes, buffers, codec },
+      { length, nodes: flat.nodes, buffers, codec, metadata },
       bodyBytes,
       dictionaryId,
       offset,

@@ -53,7 +53,10 @@ export async function* recodeIpcFile(
         const flat = { nodes: [...message.header.nodes], buffers }
         const id = message.kind === 'dictionary' ? message.id : null
         const packed = await compressBuffers(flat, compress)
-        const block = writer.body(message.header.length, packed, id, codec)
+        const block = writer.body(message.header.length, packed, id, {
+          codec,
+          metadata: message.header.metadata,
+        })
         ;(id === null ? batches : dictionaries).push(block)
       }
       yield* writer.takeChunks()

@@ -37,15 +37,16 @@ import { TellingStore } from '../storage/telling-store.js'
 import type { Sharing } from '../table/sharing.js'
 import { createTableSource } from '../table/table-source.js'
 import { type ColumnFunction, checkFunctions, functionShape } from '../write/functions.js'
+import { Holds } from '../write/holds.js'
 import { Pins } from '../write/pins.js'
 import { UnderWay } from '../write/under-way.js'
-import { UploadHolds } from '../write/upload-holds.js'
 import type { Engine } from './engine.js'
 import { explainLoss } from './expired.js'
 import { bindOperations, readsOnly } from './handlers.js'
 import { jobKinds as ownJobKinds } from './job-kinds.js'
 import { Namespace } from './namespace.js'
 import { checkRootPath } from './root-path.js'
+import { SessionTokens } from './session-tokens.js'
 import { takeSnapshot } from './snapshot.js'
 import type { RootStats } from './stats.js'
 import { tableAt } from './table-at.js'
@@ -353,7 +354,14 @@ export async function openEngine(
     tell(event)
   }
   const underWay = new UnderWay()
-  const uploads = new UploadHolds(pins, clock, keep.keepUploadsMs, id => committer.state.uploads.has(id))
+  const idleMs = keep.keepIdleMs
+  const uploads = new Holds({
+    pin: (slot, id) => pins.hold(slot, undefined, id),
+    clock,
+    idleMs,
+    isOpen: id => committer.state.uploads.has(id),
+  })
+  const sessions = new Holds({ pin: slot => pins.hold(slot), clock, idleMs })
   const { keepVersionsMs, keepOrphansMs, keepLogMs } = keep
   const packing = new Packing({
     log,
@@ -441,6 +449,8 @@ export async function openEngine(
     upkeep,
     pins,
     uploads,
+    sessions,
+    tokens: new SessionTokens(store, clock, readOnly),
     underWay,
     source: {
       ...createTableSource(store, slots, memory, new Analyzers(tokenizers), sharing),
@@ -466,6 +476,7 @@ export async function openEngine(
   const close = async () => {
     await jobs.close()
     await uploads.close()
+    await sessions.close()
     await pins.close()
     await upkeep.close()
     await committer.close()

@@ -10,7 +10,7 @@ import type { JobRunner } from '../jobs/job-runner.js'
 import type { History } from '../manifest/history.js'
 import type { LanceManifests } from '../manifest/lance-manifests.js'
 import type { Layout } from '../manifest/layout.js'
-import type { LayoutStore } from '../manifest/layout-store.js'
+import type { LayoutStore, TablePlace } from '../manifest/layout-store.js'
 import type { RecentChange, RecentChanges } from '../manifest/recent-changes.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { VersionRecord } from '../manifest/version.js'
@@ -27,11 +27,12 @@ import type { TableSource } from '../table/table-source.js'
 import { textIndexReaders } from '../table/text-index.js'
 import { vectorIndexReaders } from '../table/vector-index.js'
 import type { ColumnFunction } from '../write/functions.js'
+import type { Holds } from '../write/holds.js'
 import type { Pins } from '../write/pins.js'
 import type { StageTarget } from '../write/stage.js'
 import type { UnderWay } from '../write/under-way.js'
-import type { UploadHolds } from '../write/upload-holds.js'
 import { withoutRoot } from './locations.js'
+import type { SessionTokens } from './session-tokens.js'
 
 /** The log as handlers see it: the committer's, or one that stands still (a snapshot). */
 export interface Root {
@@ -59,7 +60,10 @@ export interface Engine {
   readonly upkeep: { afterCommit(committed: Committed<CatalogState>): void }
   readonly pins: Pins
   /** Uploads in parts that this process serves. */
-  readonly uploads: UploadHolds
+  readonly uploads: Holds
+  /** Read sessions that this process serves, and what their tokens are sealed with. */
+  readonly sessions: Holds
+  readonly tokens: SessionTokens
   /** Calls of this process that write. */
   readonly underWay: UnderWay
   readonly source: TableSource
@@ -303,31 +307,43 @@ export async function openVersion(
   version: number,
   signal?: AbortSignal,
 ): Promise<OpenTable> {
+  return { head, version, ...(await readerOf(engine, head, version, signal)) }
+}
+
+/** A version that was committed, whether it exists still or not, as long as its files do. */
+export async function readerOf(
+  engine: Engine,
+  table: TablePlace,
+  version: number,
+  signal?: AbortSignal,
+): Promise<Pick<OpenTable, 'layout' | 'reader'>> {
   signal?.throwIfAborted()
+  const { source, layouts } = engine
+  const { location } = table
   // Nearly always it is there.
-  const layout = engine.layouts.known?.(head, version) ?? (await layoutOf(engine, head, version, signal))
+  const layout = layouts.known?.(table, version) ?? (await layoutOf(engine, table, version, signal))
   let reader = readers.get(layout)
   if (reader === undefined) {
-    const indexes = indexReaders(engine.source, head.location, layout)
-    const vectorIndexes = vectorIndexReaders(engine.source, head.location, layout)
-    const textIndexes = textIndexReaders(engine.source, head.location, layout)
-    reader = new TableReader(engine.source, head.location, layout, indexes, vectorIndexes, textIndexes)
+    const indexes = indexReaders(source, location, layout)
+    const vectorIndexes = vectorIndexReaders(source, location, layout)
+    const textIndexes = textIndexReaders(source, location, layout)
+    reader = new TableReader(source, location, layout, indexes, vectorIndexes, textIndexes)
     readers.set(layout, reader)
   }
-  return { head, version, layout, reader }
+  return { layout, reader }
 }
 
 async function layoutOf(
   { layouts, source }: Engine,
-  head: TableHead,
+  table: TablePlace,
   version: number,
   signal: AbortSignal | undefined,
 ): Promise<Layout> {
   try {
-    return await layouts.at(head, version, signal)
+    return await layouts.at(table, version, signal)
   } catch (error) {
     signal?.throwIfAborted()
-    throw (await source.explain?.(head.uuid, version, error)) ?? error
+    throw (await source.explain?.(table.uuid, version, error)) ?? error
   }
 }
 

@@ -1,7 +1,14 @@
 /** SQL as the handles take it, as the fields of a request. */
 import { invalidInput, quote } from '../errors.js'
 import { type Parameters, writeParameters } from '../protocol/parameters.js'
+import { either, given, string } from '../protocol/shape.js'
 import { isSqlFragment, type SqlFragment, textFrom } from '../sql/syntax/tag.js'
+
+/** SQL as an option of a call. */
+export const conditionShape = either<string | SqlFragment>(
+  { is: isSqlFragment, shape: given<SqlFragment>('what the tag sql makes', isSqlFragment) },
+  { is: () => true, shape: string('nonBlank') },
+)
 
 /** Values of the SQL of a request, as they travel. */
 type Values = ReturnType<typeof writeParameters>

@@ -25,6 +25,7 @@ import {
   namespaceExists,
 } from './namespaces.js'
 import { analyzeTableQueryPlan, countTableRows, explainTableQueryPlan, queryTable } from './query.js'
+import type * as readSessions from './read-sessions.js'
 import {
   declareTable,
   deregisterTable,
@@ -58,6 +59,16 @@ function written<N extends keyof WriteHandlers>(name: N): WriteHandlers[N] {
   return call as WriteHandlers[N]
 }
 
+type SessionHandlers = typeof readSessions
+
+const reading = later(() => import('./read-sessions.js'))
+
+function sessions<N extends keyof SessionHandlers>(name: N): SessionHandlers[N] {
+  const call: AnyHandler = async (...args) =>
+    whenThere(reading(), handlers => (handlers[name] as AnyHandler)(...args))
+  return call as SessionHandlers[N]
+}
+
 const handlers: Handlers<Engine> = {
   createNamespace,
   listNamespaces,
@@ -85,6 +96,9 @@ const handlers: Handlers<Engine> = {
   abortTableUpload: written('abortTableUpload'),
   countTableRows,
   queryTable,
+  createTableReadSession: sessions('createTableReadSession'),
+  readTableSlice: sessions('readTableSlice'),
+  closeTableReadSession: sessions('closeTableReadSession'),
   explainTableQueryPlan,
   analyzeTableQueryPlan,
   alterTableAddColumns: written('alterTableAddColumns'),

@@ -3,10 +3,10 @@ import { invalidInput } from '../errors.js'
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations, type Request } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
-import { options as declare, either, given, string } from '../protocol/shape.js'
-import { isSqlFragment, type SqlFragment } from '../sql/syntax/tag.js'
+import { options as declare, given } from '../protocol/shape.js'
+import type { SqlFragment } from '../sql/syntax/tag.js'
 import type { ArrowRows } from './arrow-rows.js'
-import { filterFields } from './filter-fields.js'
+import { conditionShape, filterFields } from './filter-fields.js'
 import type { TableData } from './table-data.js'
 import { TableUpload } from './table-upload.js'
 
@@ -22,12 +22,7 @@ export interface MergeOptions extends CallOptions {
   readonly timeoutMs?: number
 }
 
-const condition = either<string | SqlFragment>(
-  { is: isSqlFragment, shape: given<SqlFragment>('what the tag sql makes', isSqlFragment) },
-  { is: () => true, shape: string('nonBlank') },
-)
-
-export const mergeConditionShape = declare<MergeCondition>()({ where: condition })
+export const mergeConditionShape = declare<MergeCondition>()({ where: conditionShape })
 
 export const mergeShape = declare<MergeOptions>()({
   timeoutMs: given<number>(

@@ -48,6 +48,7 @@ import {
   waitForIndexShape,
 } from './table-indexes.js'
 import { tableRows } from './table-rows.js'
+import { beginTableScan, type ScanOptions, type TableScan, TableSlice } from './table-scan.js'
 import { Tags } from './table-tags.js'
 import { type RowsOf, TableUpload, type UploadOptions, uploadShape } from './table-upload.js'
 import { rowNumbers, Take } from './take.js'
@@ -170,7 +171,7 @@ export class Table<R extends object = Row> {
 
   /**
    * Begins an upload in parts: rows that many calls bring, of any number of processes, and one commit makes visible. A process keeps an
-   * upload for an hour after its last request (`upkeep.keepUploadsMs`); after that its files may be deleted as those of a write that failed.
+   * upload for an hour after its last request (`upkeep.keepIdleMs`); after that its files may be deleted as those of a write that failed.
    */
   async upload(options: UploadOptions = {}): Promise<TableUpload<R>> {
     this.#refuseCheckedOut('upload')
@@ -291,6 +292,19 @@ export class Table<R extends object = Row> {
     if (typeof asked === 'string') return new Search<object>(this.#operations, request).fullText(asked)
     const searched = areSeveral(asked) ? { multi_vector: asked } : { single_vector: asked }
     return new Search<R>(this.#operations, Object.assign(request, { vector: searched }))
+  }
+
+  /**
+   * Cuts the version that this handle looks at into slices of about as many bytes each, which any number of readers read, in any process
+   * that has the root open or asks a server of it. Filters and expressions see the time at which the scan began.
+   */
+  async scan(options: ScanOptions = {}): Promise<TableScan> {
+    return beginTableScan(this.#operations, { id: this.id, ...this.#atVersion() }, options)
+  }
+
+  /** A slice that `scan` cut, in this process or another, by its token. */
+  slice(token: string): TableSlice {
+    return new TableSlice(this.#operations, this.id, parse(string('nonEmpty'), token, 'slice: the token'))
   }
 
   /**
@@ -584,6 +598,8 @@ takeNoMore(Table.prototype, {
   update: 4,
   mergeInsert: Number.POSITIVE_INFINITY,
   search: [1, 'say more by steps: search(vector).column(name), search().fullText(text, { columns })'],
+  scan: 1,
+  slice: 1,
   takeRowIds: [1, 'give the ids in an array'],
   takeOffsets: [1, 'give the offsets in an array'],
   countRows: 3,

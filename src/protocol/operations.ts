@@ -60,6 +60,13 @@ import {
   updateSchemaMetadataReply,
   updateSchemaMetadataRequest,
 } from './schema-shapes.js'
+import {
+  closeSessionReply,
+  closeSessionRequest,
+  createSessionReply,
+  createSessionRequest,
+  readSliceRequest,
+} from './session-shapes.js'
 import { integer, type ObjectShape, type Shape, string } from './shape.js'
 import {
   describeReply,
@@ -418,6 +425,31 @@ export const operations = {
     request: queryRequest,
     reply: 'arrow',
     response: null,
+  },
+  createTableReadSession: {
+    ...queries,
+    origin: 'lancedb',
+    doc: 'Cuts one version of a table into slices, which many readers read.',
+    routes: ['POST /v1/table/{id}/read_session/create'],
+    request: createSessionRequest,
+    response: createSessionReply,
+  },
+  readTableSlice: {
+    ...queries,
+    origin: 'lancedb',
+    doc: 'Returns the rows of a slice.',
+    routes: ['POST /v1/table/{id}/read_session/read'],
+    request: readSliceRequest,
+    reply: 'arrow',
+    response: null,
+  },
+  closeTableReadSession: {
+    ...queries,
+    origin: 'lancedb',
+    doc: 'Ends a read session on this server; others let go of it when it is not asked for any more.',
+    routes: ['POST /v1/table/{id}/read_session/close'],
+    request: closeSessionRequest,
+    response: closeSessionReply,
   },
   explainTableQueryPlan: {
     ...queries,

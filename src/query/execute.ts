@@ -8,6 +8,7 @@ import { later } from '../later.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { arrival, awaited, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
+import { afterKey } from '../protocol/session-shapes.js'
 import { valueType } from '../sql/values/types.js'
 import type { TableReader } from '../table/table-reader.js'
 import { Grouper, seedOf } from './group.js'
@@ -86,6 +87,56 @@ export function beginScan(
   return { schema, batches: rowsInGroups(runOf(plan, reader, other, pacer, clock, null), schema, false) }
 }
 
+/** A message of a slice has about so many bytes, however the rows are stored; */
+const messageBytes = 8 * 1024 * 1024
+/** one with more than this is not joined with others. */
+const wholeBytes = messageBytes / 2
+const messageRows = 1024 * 1024
+
+/**
+ * Begins a scan of the rows from `plan.from` to `plan.until`. Its batches have about 8 MiB: small fragments are joined, wide rows cut. Each
+ * has `sheaf:after` in its metadata.
+ */
+export function beginSlice(plan: Plan, reader: TableReader, pacer: Pacer, clock: Clock): Scan {
+  const schema = schemaOf(plan)
+  return { schema, batches: messagesOf(runOf(plan, reader, null, pacer, clock, null), schema) }
+}
+
+function* messagesOf(run: Run, schema: Schema): Flow<Batch> {
+  const { source } = run
+  const fields = run.names.map(name => source.field(name)).filter(field => field !== undefined)
+  const sizeOf = ({ parts: [part] }: RowHits) => {
+    if (part === undefined) return chunkRows
+    const bytes = Math.max(1, source.reader.storedBytes(part, fields) / part.rows)
+    return Math.max(1, Math.min(messageRows, Math.floor(messageBytes / bytes)))
+  }
+  let waiting: Batch[] = []
+  let bytes = 0
+  for (const hits of regrouped(wantedRows(run), sizeOf)) {
+    if (hits instanceof Promise) {
+      yield hits
+      continue
+    }
+    const rows = yield* arrival(rowsOut(run, hits, schema, false))
+    const last = yield* arrival(source.rowOffset(hits.parts[0]!, hits.offsets.at(-1)!))
+    const batch = { ...rows, metadata: { [afterKey]: String(last + 1) } }
+    const size = batchBytes(batch)
+    if (waiting.length > 0 && (size > wholeBytes || bytes + size > messageBytes)) {
+      yield joinedMessage(waiting)
+      waiting = []
+      bytes = 0
+    }
+    waiting.push(batch)
+    bytes += size
+  }
+  if (waiting.length > 0) yield joinedMessage(waiting)
+}
+
+function joinedMessage(batches: readonly Batch[]): Batch {
+  const { metadata } = batches.at(-1)!
+  return { ...concatBatches(batches), ...(metadata !== undefined && { metadata }) }
+}
+
 function runOf(
   plan: Plan,
   reader: TableReader,
@@ -120,9 +171,13 @@ function schemaOf(plan: Plan): Schema {
 /** Answers with the same columns have the same schema, so that it is encoded once. */
 const schemas = new WeakMap<Plan['output'], Schema>()
 
+function chunked(): number {
+  return chunkRows
+}
+
 /** The answer as its rows are found. `owned`: in batches that share no memory with the cache. */
 function* rowsInGroups(run: Run, schema: Schema, owned: boolean): Flow<Batch> {
-  for (const hits of regrouped(wantedRows(run), chunkRows)) {
+  for (const hits of regrouped(wantedRows(run), chunked)) {
     if (hits instanceof Promise) {
       yield hits
       continue
@@ -163,7 +218,7 @@ async function answers(
   }
   for (const [i, query] of queries.entries()) {
     const own = { ...run, plan: { ...run.plan, search: { ...search, query } } }
-    for await (const hits of awaited(regrouped(wantedRows(own), chunkRows))) {
+    for await (const hits of awaited(regrouped(wantedRows(own), chunked))) {
       const { length, columns } = await rowsOut(own, hits, schema)
       pieces.push({ schema: numbered, length, columns: [queryIndexColumn(i, length), ...columns] })
       rows += length

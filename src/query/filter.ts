@@ -32,8 +32,9 @@ export interface Candidate {
   readonly part: Part
   /** Null: every row looked at passes. */
   readonly filter: BoundExpression | null
-  /** Rows before this one are passed over. */
+  /** Rows before this one are passed over, and those from `end` on, where only some of the part are looked at in order. */
   readonly first: number
+  readonly end: number
   /** The only rows to look at, living ones from `first` on; null: all of those. */
   readonly chosen: RowSet | null
 }
@@ -43,6 +44,8 @@ export interface Asked {
   readonly filter: BoundExpression | null
   /** Living rows of the version that are passed over; default none. */
   readonly from?: number
+  /** Living rows of the version from which on all are passed over; default none. */
+  readonly until?: number
   /** Rows that are enough; default all. */
   readonly enough?: number
   /** Columns besides those of the filter that will be read. */
@@ -66,6 +69,7 @@ interface Range {
   /** Default: those of the version, from its first row asked for on. */
   readonly fragments?: readonly Fragment[]
   readonly from?: number
+  readonly until?: number
   readonly enough?: number
 }
 
@@ -99,7 +103,7 @@ function* sieving(
 export function* choiceFor(
   source: RowSource,
   filter: BoundExpression | null,
-  { fragments, from = 0, enough = Number.POSITIVE_INFINITY }: Range,
+  { fragments, from = 0, until = Number.POSITIVE_INFINITY, enough = Number.POSITIVE_INFINITY }: Range,
   pacer: Pacer,
 ): Waits<Choice | null> {
   const { reader } = source
@@ -111,13 +115,15 @@ export function* choiceFor(
   if (offers.length === 0) return null
   const all = fragments ?? reader.layout.fragments
   const least = named === null ? Number.POSITIVE_INFINITY : countNamed(named)
-  const live = fragments === undefined ? reader.liveRows - from : countLive(fragments)
+  const live =
+    fragments === undefined ? Math.max(0, Math.min(reader.liveRows, until) - from) : countLive(fragments)
   const choice = choose(rest, offers, { rows: Math.min(live, least), enough })
   // Who knows a way that costs less than asking what zones leave of a scan need not ask.
   if (choice.used.length === 0 || choice.cost < lookingAtZones(all.length)) return choice
   const passing: Fragment[] = []
   for (const fragment of all) {
     if (reader.liveBeforeFragment(fragment) + liveRows(fragment) <= from) continue
+    if (reader.liveBeforeFragment(fragment) >= until) break
     if (mayPassByRecord(source, filter, fragment)) passing.push(fragment)
     if (pacer.due()) yield pacer.pause()
   }
@@ -140,11 +146,12 @@ export function candidates(source: RowSource, asked: Asked, pacer: Pacer): Flow<
 
 function* candidatesOf(source: RowSource, asked: Asked, pacer: Pacer): Flow<Candidate> {
   const { reader } = source
-  const { from = 0, filter } = asked
+  const { from = 0, until = Number.POSITIVE_INFINITY, filter } = asked
   const sieve = yield* sieving(source, filter, asked, pacer)
   const first = from === 0 ? 0 : reader.fragmentAt(from)
   for (const fragment of candidateFragments(source, sieve, first, pacer)) {
     if (fragment instanceof Promise) yield fragment
+    else if (reader.liveBeforeFragment(fragment) >= until) return
     else yield* candidatesIn(source, fragment, sieve, asked, pacer)
   }
 }
@@ -172,7 +179,12 @@ export function* candidatesIn(
   source: RowSource,
   fragment: Fragment,
   sieve: Sieve,
-  { from = 0, enough = Number.POSITIVE_INFINITY, names }: Omit<Asked, 'filter'>,
+  {
+    from = 0,
+    until = Number.POSITIVE_INFINITY,
+    enough = Number.POSITIVE_INFINITY,
+    names,
+  }: Omit<Asked, 'filter'>,
   pacer: Pacer,
 ): Flow<Candidate> {
   if (pacer.due()) yield pacer.pause()
@@ -187,15 +199,17 @@ export function* candidatesIn(
     // Of a fragment with one part that was asked already.
     const rest = left === null || parts.length === 1 ? left : remaining(source, left, fragment, part, true)
     if (rest === 'none') continue
-    const first = yield* firstRow(source, part, from, pacer)
+    const first = yield* rowAt(source, part, from, pacer)
     if (first === part.rows) continue
-    const chosen = yield* chosenRows(source, sieve.named, found, part, first, pacer)
+    const end = until === Number.POSITIVE_INFINITY ? part.rows : yield* rowAt(source, part, until, pacer)
+    if (end === 0) return
+    const chosen = yield* chosenRows(source, sieve.named, found, part, { first, end }, pacer)
     if (chosen?.isNone === true) continue
     // The next part comes from disk while this one is looked at, where this one cannot be enough, nor some of its rows.
-    const next = chosen === null ? parts[p + 1] : undefined
+    const next = chosen === null && end === part.rows ? parts[p + 1] : undefined
     if (next !== undefined && enough > part.rows) source.prefetch(next, [...(rest?.columns ?? []), ...names])
     if (source.meter !== null) source.meter.parts++
-    yield { part, filter: rest, first, chosen }
+    yield { part, filter: rest, first, end, chosen }
   }
 }
 
@@ -228,7 +242,7 @@ function* chosenRows(
   named: NamedRows | null,
   found: RowSet | null,
   part: Part,
-  first: number,
+  { first, end }: Pick<Candidate, 'first' | 'end'>,
   { signal }: Pacer,
 ): Waits<RowSet | null> {
   let chosen = found?.slice(part.first, part.first + part.rows) ?? null
@@ -240,7 +254,7 @@ function* chosenRows(
     if (differing !== null) chosen = alsoIn(differing, chosen)
   }
   if (chosen === null || chosen.isNone) return chosen
-  if (first > 0) chosen = chosen.within(Bitset.range(part.rows, first, part.rows))
+  if (first > 0 || end < part.rows) chosen = chosen.within(Bitset.range(part.rows, first, end))
   const live = yield* arrival(reader.live(part, signal))
   return live === null ? chosen : chosen.within(live)
 }
@@ -250,7 +264,7 @@ function alsoIn(bits: Bitset, chosen: RowSet | null): RowSet {
 }
 
 /** The first row of a part with at least `from` living rows of the version before it; the number of its rows for none. */
-function* firstRow({ reader }: RowSource, part: Part, from: number, pacer: Pacer): Waits<number> {
+function* rowAt({ reader }: RowSource, part: Part, from: number, pacer: Pacer): Waits<number> {
   if (from === 0) return 0
   const before = reader.liveBeforeFragment(part.fragment)
   if (from <= before) return 0
@@ -351,7 +365,7 @@ function* passing(source: RowSource, candidate: Candidate, pacer: Pacer): Waits<
     return RowSet.of(part.rows, joinNumbers(Uint32Array, pieces))
   }
   const rows = new Bitset(part.rows)
-  for (const slice of slices(source, part, filter, chosen, 0, pacer)) {
+  for (const slice of slices(source, part, filter, chosen, { first: 0, end: part.rows }, pacer)) {
     if (slice instanceof Promise) yield slice
     else rows.words.set(slice.rows.words, slice.from >>> 5)
   }
@@ -366,24 +380,20 @@ export function matchingRows(source: RowSource, candidate: Candidate, pacer: Pac
 
 function* matching(
   source: RowSource,
-  { part, filter, first, chosen }: Candidate,
+  { part, filter, first, end, chosen }: Candidate,
   pacer: Pacer,
 ): Flow<Uint32Array> {
   if (filter === null) {
     const looked = chosen ?? (yield* arrival(source.reader.live(part, pacer.signal)))
-    if (looked === null) {
-      yield* numbers(first, part.rows)
-      return
-    }
-    const rows = looked.toIndices()
-    yield first === 0 ? rows : rows.subarray(partitionPoint(rows.length, i => rows[i]! < first))
+    if (looked === null) yield* numbers(first, end)
+    else yield between(looked.toIndices(), first, end)
     return
   }
   if (chosen !== null && isGathered(filter, chosen)) {
     yield* passingAmong(source, part, filter, chosen, pacer)
     return
   }
-  for (const slice of slices(source, part, filter, chosen, first, pacer)) {
+  for (const slice of slices(source, part, filter, chosen, { first, end }, pacer)) {
     if (slice instanceof Promise) {
       yield slice
       continue
@@ -391,9 +401,18 @@ function* matching(
     const { from, rows } = slice
     const numbers = rows.toIndices()
     if (from > 0) for (let i = 0; i < numbers.length; i++) numbers[i]! += from
-    const asked = numbers.subarray(partitionPoint(numbers.length, i => numbers[i]! < first))
+    const asked = between(numbers, first, end)
     if (asked.length > 0) yield asked
   }
+}
+
+/** Those of some ascending numbers that are at least `first` and below `end`. */
+function between(numbers: Uint32Array, first: number, end: number): Uint32Array {
+  const from = first === 0 ? 0 : partitionPoint(numbers.length, i => numbers[i]! < first)
+  return numbers.subarray(
+    from,
+    partitionPoint(numbers.length, i => numbers[i]! < end),
+  )
 }
 
 /** Whether rows that are chosen are taken out of their part to be evaluated, which pays while they are few. */
@@ -424,7 +443,7 @@ function* passingAmong(
 }
 
 /**
- * Evaluates a filter slice by slice from the first row asked for, and lets others run between them. `chosen`: the only rows
+ * Evaluates a filter slice by slice from row `first` up to `end`, and lets others run between them. `chosen`: the only rows
  * to look at; null: all that live. Slices without any are passed over.
  */
 function* slices(
@@ -432,7 +451,7 @@ function* slices(
   part: Part,
   filter: BoundExpression,
   chosen: RowSet | null,
-  first: number,
+  { first, end }: Pick<Candidate, 'first' | 'end'>,
   pacer: Pacer,
 ): Flow<{ readonly from: number; readonly rows: Bitset }> {
   // Dead rows are no rows: what they hold must not make the filter fail.
@@ -442,9 +461,9 @@ function* slices(
   const steps = new Steps([filter], part.rows + wordRows - 1, wordRows)
   const zones = chosen === null ? BlockZones.of(filter, batch) : null
   let length: number
-  for (let from = 32 * Math.floor(first / 32); from < part.rows; from += length) {
-    if (zones !== null) from = zones.next(from, part.rows)
-    length = Math.min(steps.rows, part.rows - from)
+  for (let from = 32 * Math.floor(first / 32); from < end; from += length) {
+    if (zones !== null) from = zones.next(from, end)
+    length = Math.min(steps.rows, end - from)
     if (zones !== null) length = zones.until(from, from + length) - from
     if (length === 0) return
     const within = looked === null ? undefined : looked.view(from, from + length)

@@ -49,10 +49,10 @@ function picked<T extends Uint32Array | Float32Array>(
 }
 
 /**
- * The same hits in groups of exactly `size` rows, but for the last one of a part: whoever sees the groups sees nothing of
- * how they were found.
+ * The same hits in groups of exactly as many rows as `sizeOf` says, but for the last one of a part: whoever
+ * sees the groups sees nothing of how they were found.
  */
-export function* regrouped(groups: Flow<RowHits>, size: number): Flow<RowHits> {
+export function* regrouped(groups: Flow<RowHits>, sizeOf: (hits: RowHits) => number): Flow<RowHits> {
   let waiting: RowHits[] = []
   let count = 0
   for (const hits of groups) {
@@ -68,6 +68,7 @@ export function* regrouped(groups: Flow<RowHits>, size: number): Flow<RowHits> {
       count = 0
     }
     let rest = hits
+    const size = sizeOf(hits)
     while (count + rest.offsets.length >= size) {
       waiting.push(sliceHits(rest, 0, size - count))
       rest = sliceHits(rest, size - count, rest.offsets.length)

@@ -100,6 +100,8 @@ export interface Plan {
   readonly differsFrom: number | undefined
   /** Living rows of the version that a scan passes over before it begins. */
   readonly from: number
+  /** Living rows of the version from which on a scan passes over all; absent: it goes to the end. */
+  readonly until?: number
   /**
    * Which rows offset and limit count: those that the search finds, the best first, or those of the answer. Groups, distinct rows and
    * an order are made of all rows that match, in row order, so offset and limit count rows of the answer.

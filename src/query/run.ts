@@ -67,8 +67,8 @@ export function* foundRows(
     for (const [from, to] of inSteps(hits.offsets.length, steps, pacer)) yield sliceHits(hits, from, to)
     return
   }
-  const { filter, from } = plan
-  for (const candidate of candidates(source, { filter, from, enough, names }, pacer)) {
+  const { filter, from, until = Number.POSITIVE_INFINITY } = plan
+  for (const candidate of candidates(source, { filter, from, until, enough, names }, pacer)) {
     if (candidate instanceof Promise) {
       yield candidate
       continue

@@ -297,6 +297,19 @@ export class RowSource {
     return begun(this.#rowOffsets(part, offsets))
   }
 
+  /** How many living rows of the version come before a living row of a part. */
+  rowOffset(part: Part, offset: number): Soon<number> {
+    return begun(this.#rowOffset(part, offset))
+  }
+
+  *#rowOffset(part: Part, offset: number): Waits<number> {
+    const { signal } = this.#pacer
+    const live = yield* arrival(this.reader.live(part, signal))
+    const before =
+      this.reader.liveBeforeFragment(part.fragment) + (yield* arrival(this.reader.liveBefore(part, signal)))
+    return before + (live === null ? offset : live.rank(offset, live.ranks()))
+  }
+
   *#rowOffsets(part: Part, offsets: Uint32Array | null): Waits<Column> {
     const length = offsets?.length ?? part.rows
     const offsetOf = (row: number) => offsets?.[row] ?? row

@@ -195,6 +195,21 @@ export class TableReader {
     })
   }
 
+  /** Bytes that columns of a part take as they are stored; where that is not known without reading, their share of a file. */
+  storedBytes(part: Part, fields: readonly TableField[]): number {
+    const { fragment, batch, rows } = part
+    let bytes = 0
+    for (const field of fields) {
+      const file = fileOf(fragment, field)
+      if (file === undefined) continue
+      const footer = 'slot' in file ? undefined : this.#source.footers.peek(this.#path(file.file))
+      const range = footer?.batches[batch]?.columns[file.fields.indexOf(field.id)]
+      bytes +=
+        range === undefined ? ((file.bytes / file.fields.length) * rows) / fragment.rows : bytesToRead(range)
+    }
+    return bytes
+  }
+
   /** Begins to load columns of a part for later calls, where they will still be there then. */
   prefetch(part: Part, fields: readonly TableField[]): void {
     let bytes = 0

@@ -41,6 +41,7 @@ import {
 } from '../../src/namespace/search.js'
 import { addShape, backfillShape, refreshShape, updateFieldMetadataShape } from '../../src/namespace/table.js'
 import { createIndexShape, waitForIndexShape } from '../../src/namespace/table-indexes.js'
+import { scanShape, sliceShape } from '../../src/namespace/table-scan.js'
 import { commitUploadShape, partShape, uploadShape } from '../../src/namespace/table-upload.js'
 import { tokenizeColumnShape, tokenizeShape } from '../../src/namespace/tokenize.js'
 import { verifyShape } from '../../src/namespace/verify/findings.js'
@@ -96,6 +97,8 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
     'update(set, ...given)': [[callShape, o => t.update({ id: 1 }, 'true', undefined, o)]],
     'mergeInsert(...on)': none,
     'upload(options)': [[uploadShape, o => t.upload(o)]],
+    'scan(options)': [[scanShape, o => t.scan(o)]],
+    'slice(token)': none,
     'resumeUpload(id, options)': [[callShape, o => t.resumeUpload('u', o)]],
     'search(...given)': none,
     'takeRowIds(ids)': none,
@@ -184,6 +187,12 @@ const methods: Readonly<Record<string, Readonly<Record<string, readonly Checked[
     'parts(options)': [[callShape, async o => (await t.upload()).parts(o)]],
     'commit(options)': [[commitUploadShape, async o => (await t.upload()).commit(o)]],
     'abort(options)': [[callShape, async o => (await t.upload()).abort(o)]],
+  },
+  TableScan: {
+    'close(options)': [[callShape, async o => (await t.scan()).close(o)]],
+  },
+  TableSlice: {
+    'batches(options)': [[sliceShape, async o => (await t.scan()).slices[0]!.batches(o).next()]],
   },
   Tags: {
     'create(tag, version, options)': [[callShape, o => t.tags.create('v', 1, o)]],

@@ -64,6 +64,9 @@ test('what decides which rows, and what is written, is never skipped', () => {
     'explainTableQueryPlan',
     'analyzeTableQueryPlan',
     'fetchTableBlobs',
+    'createTableReadSession',
+    'readTableSlice',
+    'closeTableReadSession',
   ]
   expect([...refusing].sort()).toEqual([...writing, ...queries].sort())
 })

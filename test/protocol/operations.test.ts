@@ -37,13 +37,16 @@ test('A-001 the twenty operations of the specification answer POST at their path
   for (const path of paths) expect(routes.map(([route]) => route)).toContain(path)
 })
 
-test('there are the 54 operations of the specification, and fifteen that clients of LanceDB ask for', () => {
+test('there are the 54 operations of the specification, and eighteen that clients of LanceDB ask for', () => {
   const lancedb = entries.filter(([, { origin }]) => origin === 'lancedb').map(([name]) => name)
   expect(lancedb).toEqual([
     'createTableUpload',
     'describeTableUpload',
     'completeTableUpload',
     'abortTableUpload',
+    'createTableReadSession',
+    'readTableSlice',
+    'closeTableReadSession',
     'describeMaterializedView',
     'listMaterializedViews',
     'dropMaterializedView',

@@ -21,7 +21,7 @@ const faults: NetworkFaults = {
   slow: 0.1,
   travels: 0.5,
 }
-const upkeep = { keepOrphansMs: 20_000, keepVersionsMs: 20_000, keepLogMs: 20_000, keepUploadsMs: 30_000 }
+const upkeep = { keepOrphansMs: 20_000, keepVersionsMs: 20_000, keepLogMs: 20_000, keepIdleMs: 30_000 }
 
 /** An answer, a refusal with a code, or `unknown`. */
 type Outcome<T> = { readonly done: T } | { readonly code: number; readonly message: string } | 'unknown'

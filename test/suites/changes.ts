@@ -312,6 +312,8 @@ export function changesSuite({ name, open }: Door): void {
       const reading = new Set([
         'constructor',
         'search',
+        'scan',
+        'slice',
         'takeRowIds',
         'takeOffsets',
         'countRows',

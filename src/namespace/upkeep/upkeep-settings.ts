@@ -20,10 +20,10 @@ export interface UpkeepSettings {
   /** How long slots of the log stay that a checkpoint makes dispensable, milliseconds. Infinity: for ever. Default 7 days. */
   readonly keepLogMs?: number
   /**
-   * How long this process keeps an upload in parts that gets no request, milliseconds. Another request takes it up again, as long as no
-   * garbage collection was faster. Default 1 hour.
+   * How long this process keeps an upload in parts, or a read session, that gets no request, milliseconds. Another request takes it up again,
+   * as long as no garbage collection was faster. Default 1 hour.
    */
-  readonly keepUploadsMs?: number
+  readonly keepIdleMs?: number
 }
 
 const milliseconds = given<number>(
@@ -37,7 +37,7 @@ export const upkeepShape = options<UpkeepSettings>()({
   keepVersionsMs: milliseconds,
   keepOrphansMs: milliseconds,
   keepLogMs: milliseconds,
-  keepUploadsMs: milliseconds,
+  keepIdleMs: milliseconds,
 })
 
 export type SettledUpkeep = Required<UpkeepSettings>
@@ -52,7 +52,7 @@ export function settleUpkeep(settings: UpkeepSettings): SettledUpkeep {
     keepVersionsMs: settings.keepVersionsMs ?? 7 * 24 * hourMs,
     keepOrphansMs: finite('keepOrphansMs', settings.keepOrphansMs ?? 24 * hourMs),
     keepLogMs: settings.keepLogMs ?? 7 * 24 * hourMs,
-    keepUploadsMs: settings.keepUploadsMs ?? hourMs,
+    keepIdleMs: settings.keepIdleMs ?? hourMs,
   }
 }
 

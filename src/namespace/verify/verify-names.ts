@@ -3,7 +3,7 @@ import { Pacer } from '../../primitives/pacer.js'
 import type { Verifying } from './verifying.js'
 
 /** Folders of slots, which were all looked at, and of files that come and go while processes read and work. */
-const passing = ['_log/', '_jobs/', '_pins/']
+const passing = ['_log/', '_jobs/', '_pins/', '_keys/']
 
 export async function verifyNames({ store, findings, signal }: Verifying): Promise<void> {
   const pacer = new Pacer(signal)

@@ -138,6 +138,12 @@ test('every operation replies as both documents say', async () => {
   await call('table/n$t/multipart_write/complete', { upload_id })
   const given = await call('table/n$t/multipart_write/create', {})
   await call('table/n$t/multipart_write/abort', { upload_id: given.upload_id })
+  const begun: { session?: string; slices?: readonly { token: string }[] } = await call(
+    'table/n$t/read_session/create',
+    { slices: 1 },
+  )
+  await call('table/n$t/read_session/read', { token: begun.slices![0]!.token })
+  await call('table/n$t/read_session/close', { session: begun.session })
   await call('jobs/list', {})
   await call('jobs/describe', { job_id: index.transaction_id })
   await call('jobs/cancel', { job_id: index.transaction_id })

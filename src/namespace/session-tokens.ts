@@ -1,0 +1,92 @@
+/**
+ * Tokens of read sessions: what a server must know of one, sealed under a key that lies in the root. So every server of the root reads a
+ * token of another, nobody else can make or change one, and none shows what is in it.
+ *
+ *     _keys/read-sessions      {"key":"<64 hexadecimal digits>"}, written with the first session
+ *
+ * A token is base64url of nonce (12 bytes), ciphertext and tag (16 bytes): AES-256-GCM, NIST SP 800-38D.
+ */
+import { createCipheriv, createDecipheriv, createHash } from 'node:crypto'
+import { corrupted, invalidInput } from '../errors.js'
+import type { Clock } from '../primitives/clock.js'
+import type { BlobStore } from '../storage/blob-store.js'
+
+const keyPath = '_keys/read-sessions'
+const cipher = 'aes-256-gcm'
+const nonceBytes = 12
+const tagBytes = 16
+
+export class SessionTokens {
+  readonly #store: BlobStore
+  readonly #clock: Clock
+  readonly #readOnly: boolean
+  #key: Promise<Uint8Array> | null = null
+
+  /** `readOnly`: where the root has no key none is written, and tokens are good in this process alone. */
+  constructor(store: BlobStore, clock: Clock, readOnly: boolean) {
+    this.#store = store
+    this.#clock = clock
+    this.#readOnly = readOnly
+  }
+
+  /** What makes tokens of things that can be JSON. */
+  async sealing(): Promise<(said: unknown) => string> {
+    const key = await this.#loaded()
+    return said => {
+      const nonce = this.#random().subarray(0, nonceBytes)
+      const sealed = createCipheriv(cipher, key, nonce)
+      const text = Buffer.concat([sealed.update(JSON.stringify(said), 'utf8'), sealed.final()])
+      return Buffer.concat([nonce, text, sealed.getAuthTag()]).toString('base64url')
+    }
+  }
+
+  /** What a token says. Throws code 13 for one that no server of this root made. */
+  async open(token: string): Promise<unknown> {
+    const key = await this.#loaded()
+    const bytes = Buffer.from(token, 'base64url')
+    try {
+      const opened = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
+      opened.setAuthTag(bytes.subarray(Math.max(nonceBytes, bytes.length - tagBytes)))
+      const text = opened.update(bytes.subarray(nonceBytes, -tagBytes))
+      return JSON.parse(Buffer.concat([text, opened.final()]).toString())
+    } catch (cause) {
+      throw invalidInput('the token is none of this root, or was changed on its way', {
+        hint: 'use the tokens that createTableReadSession gave, whole; or begin a new session',
+        cause,
+      })
+    }
+  }
+
+  #loaded(): Promise<Uint8Array> {
+    this.#key ??= this.#load().catch(error => {
+      this.#key = null
+      throw error
+    })
+    return this.#key
+  }
+
+  async #load(): Promise<Uint8Array> {
+    const known = await this.#read()
+    if (known !== null) return known
+    const key = this.#random()
+    if (this.#readOnly) return key
+    const bytes = Buffer.from(JSON.stringify({ key: key.toString('hex') }))
+    // Another process may have been faster.
+    return (await this.#store.putIfAbsent(keyPath, bytes)) === 'won' ? key : ((await this.#read()) ?? key)
+  }
+
+  async #read(): Promise<Uint8Array | null> {
+    const bytes = await this.#store.get(keyPath)
+    if (bytes === null) return null
+    const [, hex] = /^\{"key":"([0-9a-f]{64})"\}$/.exec(Buffer.from(bytes).toString()) ?? []
+    if (hex !== undefined) return Buffer.from(hex, 'hex')
+    throw corrupted(`${keyPath} holds no key`, {
+      hint: 'delete the file: sessions that are open end by that',
+    })
+  }
+
+  /** 32 bytes, of two UUIDs with 122 random bits each. */
+  #random(): Buffer {
+    return createHash('sha256').update(`${this.#clock.uuid()}${this.#clock.uuid()}`).digest()
+  }
+}
