@@ -10,6 +10,7 @@ const together = [
   'adapters/http',
   'arrow',
   'catalog',
+  'commit',
   'indexes',
   'jobs',
   'kernels',

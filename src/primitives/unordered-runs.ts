@@ -66,8 +66,13 @@ export class UnorderedRuns extends RunSequence {
   }
 
   bounds(): readonly [least: number, greatest: number] {
-    const { runs, starts } = this.#ordered()
-    return [starts[0]!, starts.at(-1)! + this.#lengthOf(runs.at(-1)!) - 1]
+    let [least, greatest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+    for (let run = 0; run < this.starts.length; run++) {
+      const start = this.starts[run]!
+      least = Math.min(least, start)
+      greatest = Math.max(greatest, start + this.#lengthOf(run) - 1)
+    }
+    return [least, greatest]
   }
 
   ranksOf(numbers: Float64Array): Uint32Array {

@@ -10,14 +10,14 @@ import { temporaryRoots } from '../../support/roots.js'
 import { shipped } from '../built.js'
 import { Replies, type Reply } from './fuzz.js'
 
-const seconds = Number(process.env.SHEAF_LOAD_SECONDS ?? 10)
+const seconds = Number(process.env.SHEAF_LOAD_SECONDS ?? 5)
 const connections = 500
 /** Sent as fast as they are answered, before anything is weighed: code is compiled, caches fill, every buffer is needed once. */
 const warmReplies = 3000
 /** Weighed at least, also where the machine answers few a second. */
-const leastReplies = 3000
-/** Between two requests on a connection once it is warm: in all some 500 a second, which leaves something to the tests beside this one. */
-const pauseMs = 1000
+const leastReplies = 5000
+/** Between two requests on a connection once it is warm: in all some 1000 a second, which leaves something to the tests beside this one. */
+const pauseMs = 500
 /** Replies between two samples of the server's memory: the same of them on every machine. */
 const sampleEvery = 100
 const freshFolder = temporaryRoots()

@@ -25,23 +25,50 @@ export function distancesOf(
   metric: Metric,
 ): readonly Float64Array[] {
   const count = rows.length / dim
+  const squares = Float64Array.from({ length: count }, (_, row) =>
+    productAt(rows, row * dim, rows, row * dim, dim),
+  )
   return Array.from({ length: queries.length / dim }, (_, q) => {
     const query = queries.subarray(q * dim, (q + 1) * dim)
+    const own = productAt(query, 0, query, 0, dim)
     const distances = new Float64Array(count)
     for (let row = 0; row < count; row++) {
       const at = row * dim
-      let [dot, square, gap, own] = [0, 0, 0, 0]
-      for (let i = 0; i < dim; i++) {
-        const [a, b] = [rows[at + i]!, query[i]!]
-        dot += a * b
-        square += a * a
-        own += b * b
-        gap += (a - b) * (a - b)
+      if (metric === 'l2') {
+        distances[row] = gapAt(rows, at, query)
+        continue
       }
-      distances[row] = metric === 'l2' ? gap : metric === 'dot' ? -dot : 1 - dot / Math.sqrt(square * own)
+      const dot = productAt(rows, at, query, 0, dim)
+      distances[row] = metric === 'dot' ? -dot : 1 - dot / Math.sqrt(squares[row]! * own)
     }
     return distances
   })
+}
+
+function gapAt(rows: Float32Array, at: number, query: Float32Array): number {
+  let gap = 0
+  for (let i = 0; i < query.length; i++) gap += (rows[at + i]! - query[i]!) ** 2
+  return gap
+}
+
+function productAt(a: Float32Array, aAt: number, b: Float32Array, bAt: number, dim: number): number {
+  let product = 0
+  for (let i = 0; i < dim; i++) product += a[aAt + i]! * b[bAt + i]!
+  return product
+}
+
+/** What `passingOf` found: all kinds of indexes are asked the same. */
+const passing = new WeakMap<readonly Float64Array[], WeakMap<Filter, readonly Float64Array[]>>()
+
+/** By query, the distances of the rows that pass a filter, ascending. */
+function passingOf(distances: readonly Float64Array[], filter: Filter): readonly Float64Array[] {
+  const byFilter = passing.get(distances) ?? new WeakMap<Filter, readonly Float64Array[]>()
+  passing.set(distances, byFilter)
+  const known = byFilter.get(filter)
+  if (known !== undefined) return known
+  const found = distances.map((own, q) => own.filter((_, row) => filter.passes(q, row)).sort())
+  byFilter.set(filter, found)
+  return found
 }
 
 /** Asks every query with a filter and each limit, and says how well it is answered. */
@@ -53,8 +80,9 @@ export async function asked(
   limits: readonly number[],
 ): Promise<readonly Cell[]> {
   const recalls: number[][] = limits.map(() => [])
+  const allPassing = passingOf(distances, filter)
   for (const [q, own] of distances.entries()) {
-    const passing = own.filter((_, row) => filter.passes(q, row)).sort()
+    const passing = allPassing[q]!
     if (passing.length === 0) continue
     const where = filter.where(q)
     const search = table.search(queries.slice(q * dim, (q + 1) * dim)).select(['id'])
