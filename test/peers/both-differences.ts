@@ -46,16 +46,6 @@ export const differences: Differences = {
     release: '0.37',
     ...refuses,
   },
-  'vectors: types': {
-    why: 'a row that was found has a distance',
-    ours: ['id: Float64?', '_distance: Float32'],
-    theirs: ['id: Float64?', '_distance: Float32?'],
-  },
-  'texts: types': {
-    why: 'a row that was found has a score',
-    ours: ['id: Float64?', '_score: Float32'],
-    theirs: ['id: Float64?', '_score: Float32?'],
-  },
 
   'names, and one instead of another: not to be replaced': {
     why: 'the older client does not send that an index is not to be replaced',
