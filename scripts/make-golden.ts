@@ -1,6 +1,6 @@
 /**
  * Makes a golden root: a small directory of records the format has, and what it must read as. Run once, when the format has
- * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints|adopted|uploads test/golden/<name>`. Every later version must open it
+ * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints|adopted|uploads|sessions test/golden/<name>`. Every later version must open it
  * (test/golden.test.ts).
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -26,6 +26,7 @@ const makers = {
   checkpoints: makeCheckpoints,
   adopted: makeAdopted,
   uploads: makeUploads,
+  sessions: makeSessions,
 }
 const [, , what = '', folder] = process.argv
 if (folder === undefined || !(what in makers)) {
@@ -307,6 +308,16 @@ async function makeUploads(ns: Namespace): Promise<void> {
   await merge.add(rows(1, 4), { part: 'm' })
   await merge.commit()
   await open.add(rows(60, 1), { part: 'second' })
+}
+
+/** A read session whose tokens are kept beside the root, of a version that is not the newest. */
+async function makeSessions(ns: Namespace): Promise<void> {
+  const table = await ns.createTable('a', rows(0, 500), { schema })
+  await table.delete('id % 10 = 3')
+  const { slices } = await table.scan({ slices: 3, where: 'id > 100', select: ['id', 'name'] })
+  const tokens = slices.map(({ token }) => token)
+  writeFileSync(join(folder!, 'tokens.json'), `${JSON.stringify(tokens, null, 2)}\n`)
+  await table.add(rows(500, 5), { mode: 'overwrite' })
 }
 
 /** As upkeep does when the log is long enough. */

@@ -1,5 +1,5 @@
 /** Every root in `test/golden/` opens, and reads as it did when it was made. Adding a case is adding a folder. */
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -19,6 +19,25 @@ describe.each(readdirSync(folder))('%s', name => {
     expect(JSON.parse(JSON.stringify(await describeRoot(ns)))).toEqual(expected)
     await ns.close()
   })
+
+  const tokens = join(folder, name, 'tokens.json')
+  if (existsSync(tokens))
+    test('slices of its read sessions are read by their tokens', async () => {
+      const ns = await connect(root, { readOnly: true })
+      const table = await ns.openTable('a')
+      const ids: number[] = []
+      for (const token of JSON.parse(readFileSync(tokens, 'utf8'))) {
+        for await (const batch of table.slice(token).batches()) {
+          for (const { id, name } of batch.toArray()) {
+            ids.push(Number(id))
+            expect(name).toBe(Number(id) % 5 === 0 ? null : `row ${id} – ünïcödé`)
+          }
+        }
+      }
+      const wanted = Array.from({ length: 399 }, (_, i) => 101 + i).filter(id => id % 10 !== 3)
+      expect(ids).toEqual(wanted)
+      await ns.close()
+    })
 
   test('takes further commits', async () => {
     const copy = join(copies, name)

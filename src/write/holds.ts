@@ -18,6 +18,8 @@ interface Held {
   last: number
   /** Requests under way. */
   calls: number
+  /** Whether it has ended, and the last request lets go of it. */
+  hasEnded: boolean
 }
 
 export interface HoldsOptions {
@@ -52,7 +54,13 @@ export class Holds {
   async run<T>(id: string, slot: number, work: () => Promise<T>): Promise<T> {
     const { pin, clock } = this.#options
     const now = clock.elapsed()
-    const held = this.#held.get(id) ?? { pinned: pin(slot, id), since: now, last: now, calls: 0 }
+    const held = this.#held.get(id) ?? {
+      pinned: pin(slot, id),
+      since: now,
+      last: now,
+      calls: 0,
+      hasEnded: false,
+    }
     this.#held.set(id, held)
     held.calls++
     try {
@@ -64,6 +72,8 @@ export class Holds {
     } finally {
       held.calls--
       held.last = clock.elapsed()
+      // A pin that stays is let go of by `close`, or after ten minutes by the others.
+      if (held.hasEnded) await this.end(id).catch(() => {})
       if (!this.#closing.signal.aborted) this.#watching ??= this.#watch()
     }
   }
@@ -80,10 +90,12 @@ export class Holds {
     return held === undefined ? 0 : this.#options.clock.elapsed() - held.since
   }
 
-  /** Lets go of one that has ended, once no request of it is under way. */
+  /** Lets go of one that has ended; where requests of it are under way the last of them does. */
   async end(id: string): Promise<void> {
     const held = this.#held.get(id)
-    if (held === undefined || held.calls > 0) return
+    if (held === undefined) return
+    held.hasEnded = true
+    if (held.calls > 0) return
     this.#held.delete(id)
     await (await held.pinned)()
   }
@@ -101,8 +113,9 @@ export class Holds {
       await clock.sleep(Math.min(lookMs, idleMs), this.#closing.signal).catch(() => {})
       if (this.#closing.signal.aborted) return
       const now = clock.elapsed()
-      for (const [id, { last }] of this.#held) {
-        if (now - last >= idleMs || isOpen?.(id) === false) await this.end(id).catch(() => {})
+      for (const [id, { last, calls }] of this.#held) {
+        if ((calls === 0 && now - last >= idleMs) || isOpen?.(id) === false)
+          await this.end(id).catch(() => {})
       }
     }
     this.#watching = null

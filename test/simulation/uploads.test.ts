@@ -2,107 +2,23 @@
  * Uploads in parts through processes that die, over a network that loses and repeats: none is lost, doubled or seen by half.
  */
 import { expect, test } from 'vitest'
-import { connect, type Namespace, SheafError } from '../../src/index.js'
+import type { Namespace } from '../../src/index.js'
 import { loadAll } from '../../src/later.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { selfTest } from '../../src/storage/self-test.js'
-import { dead, isInjected, type NetworkFaults, SimulatedProcess } from './process.js'
+import { Machine } from './machine.js'
 import { ProcessClock, SimulatedTime } from './time.js'
 import { Disk } from './world.js'
 
 const diskName = 'memory://uploads-simulation'
-const faults: NetworkFaults = {
-  refused: 0.02,
-  lostRequest: 0.01,
-  late: 0.01,
-  lostReply: 0.02,
-  twice: 0.02,
-  slow: 0.1,
-  travels: 0.5,
-}
 const upkeep = { keepOrphansMs: 20_000, keepVersionsMs: 20_000, keepLogMs: 20_000, keepIdleMs: 30_000 }
-
-/** An answer, a refusal with a code, or `unknown`. */
-type Outcome<T> = { readonly done: T } | { readonly code: number; readonly message: string } | 'unknown'
-
-class Machine {
-  process!: SimulatedProcess
-  #ns!: Promise<Namespace>
-
-  constructor(
-    readonly name: string,
-    readonly time: SimulatedTime,
-    readonly disk: Disk,
-    readonly deaths: number[],
-  ) {
-    this.#ns = this.#open()
-  }
-
-  async #open(): Promise<Namespace> {
-    for (;;) {
-      const diesAt = this.deaths.shift()
-      const process = new SimulatedProcess(this.name, this.time, this.disk, {
-        skewMs: 0,
-        slowness: 0,
-        jumps: [],
-        peeks: false,
-        faults: this.name === 'founder' ? null : { ...faults },
-        fate:
-          diesAt === undefined
-            ? null
-            : { diesAt, lastLands: this.time.random() < 0.5, suspendedAt: 0, suspendedMs: 0 },
-        tell: undefined,
-      })
-      this.process = process
-      for (let tries = 0; process.alive; tries++) {
-        if (tries === 5) process.store.faults = null
-        const opening = connect('memory://', {
-          store: process.store,
-          clock: process.clock,
-          upkeep,
-          onWarning: () => {},
-        })
-        const opened = await Promise.race([opening, process.death]).catch(error => {
-          if (!isInjected(error)) throw error
-          return null
-        })
-        if (opened === dead) break
-        if (opened === null) continue
-        process.death.then(() => {
-          this.#ns = this.#open()
-        })
-        return opened
-      }
-      await this.time.sleep(2000)
-    }
-  }
-
-  calm(): void {
-    this.process.store.faults = null
-    this.process.store.fate = null
-  }
-
-  async call<T>(work: (ns: Namespace) => Promise<T>): Promise<Outcome<T>> {
-    const ns = await this.#ns
-    const { death } = this.process
-    try {
-      const done = await Promise.race([work(ns), death])
-      return done === dead ? 'unknown' : { done: done as T }
-    } catch (error) {
-      if (error instanceof SheafError && error.kind !== 'commit-state-unknown' && !isInjected(error))
-        return { code: error.code, message: error.message }
-      if (error instanceof SheafError || isInjected(error)) return 'unknown'
-      throw error
-    }
-  }
-}
 
 async function world(seed: number): Promise<Record<string, number>> {
   const time = new SimulatedTime(seed)
   const disk = new Disk(diskName, new ProcessClock(time))
   const draw = (n: number) => Math.floor(time.random() * n)
-  const founder = new Machine('founder', time, disk, [])
+  const founder = new Machine('founder', time, disk, upkeep, [])
   const made = await founder.call(ns => ns.createTable('t', [{ id: -1 }]))
   expect(made).toHaveProperty('done')
   const machines = [0, 1, 2].map(i => {
@@ -110,6 +26,7 @@ async function world(seed: number): Promise<Record<string, number>> {
       'ABC'[i]!,
       time,
       disk,
+      upkeep,
       Array.from({ length: draw(3) }, () => 20 + draw(200)),
     )
   })

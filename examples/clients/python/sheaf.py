@@ -93,42 +93,43 @@ class Table:
         return self.call("describe")["version"]
 
     @contextlib.contextmanager
-    def _reply(self, columns, filter, limit, offset, version):
-        body = {"vector": [], "columns": columns, "filter": filter, "k": limit, "offset": offset, "version": version}
+    def _reply(self, operation, body):
         body = {name: value for name, value in body.items() if value is not None}
         headers = {"accept": STREAM}
-        with self._client() as client, client.stream("POST", "/query", json=body, headers=headers) as response:
+        with self._client() as client, client.stream("POST", f"/{operation}", json=body, headers=headers) as response:
             if response.status_code >= 300:
                 response.read()
                 _json(response)
             with pa.ipc.open_stream(Body(response.iter_bytes())) as reader:
                 yield reader
 
+    def _rows(self, columns, filter, limit, offset, version):
+        limit = 2**31 - 1 if limit is None else limit
+        body = {"vector": [], "columns": columns, "filter": filter, "k": limit, "offset": offset, "version": version}
+        return self._reply("query", body)
+
     def schema(self, columns=None):
-        with self._reply(columns, None, 0, None, None) as reader:
+        with self._rows(columns, None, 0, None, None) as reader:
             return reader.schema
 
     def scan(self, columns=None, filter=None, limit=None, offset=None, version=None):
         """Yield record batches as they arrive. A reply that breaks off raises: it never looks complete."""
-        limit = 2**31 - 1 if limit is None else limit
-        with self._reply(columns, filter, limit, offset, version) as reader:
+        with self._rows(columns, filter, limit, offset, version) as reader:
             yield from reader
 
     def to_arrow(self, columns=None, filter=None, limit=None, offset=None, version=None):
         """Read rows into one pyarrow table."""
-        limit = 2**31 - 1 if limit is None else limit
-        with self._reply(columns, filter, limit, offset, version) as reader:
+        with self._rows(columns, filter, limit, offset, version) as reader:
             return reader.read_all()
 
-    def slices(self, count, columns=None, filter=None):
-        """Cut the rows of the newest version into ``count`` scans of about the same number of rows, for several processes.
+    def slices(self, count=None, columns=None, filter=None):
+        """Cut the rows of the newest version into at most ``count`` scans of about the same size, for several processes.
 
-        The slices are positions among the rows that pass the filter, so each slice pays for the filter of those before it.
+        The server keeps the version for as long as its slices are read, and for an hour after.
         """
-        version = self.version()
-        rows = self.count(filter, version)
-        cuts = [rows * i // count for i in range(count + 1)]
-        return [Slice(self, columns, filter, end - start, start, version) for start, end in zip(cuts, cuts[1:], strict=False) if end > start]
+        body = {"slices": count, "columns": columns, "filter": filter}
+        reply = self.call("read_session/create", {name: value for name, value in body.items() if value is not None})
+        return [Slice(self, each["token"], each["num_rows"]) for each in reply["slices"]]
 
     def search(self, vector, limit=10, columns=None, filter=None):
         """Give the rows whose vectors are nearest, with ``_distance``, as a pyarrow table."""
@@ -149,14 +150,13 @@ class Slice:
     """One scan of several that read a version together."""
 
     table: Table
-    columns: list | None
-    filter: str | None
-    limit: int
-    offset: int
-    version: int
+    token: str
+    rows: int  # at most: those of a filter are fewer
 
     def scan(self):
-        return self.table.scan(self.columns, self.filter, self.limit, self.offset, self.version)
+        """Yield record batches as they arrive."""
+        with self.table._reply("read_session/read", {"token": self.token}) as reader:
+            yield from reader
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ def read_ray(table, columns=None, filter=None, parallelism=4):
         def get_read_tasks(self, parallelism, per_task_row_limit=None, data_context=None):
             tasks = []
             for each in table.slices(parallelism, columns, filter):
-                metadata = BlockMetadata(num_rows=each.limit, size_bytes=None, input_files=None, exec_stats=None)
+                metadata = BlockMetadata(num_rows=each.rows if filter is None else None, size_bytes=None, input_files=None, exec_stats=None)
                 read = lambda each=each: (pa.Table.from_batches([batch]) for batch in each.scan())  # noqa: E731
                 tasks.append(ray.data.ReadTask(read, metadata, schema=table.schema(columns)))
             return tasks
