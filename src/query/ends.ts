@@ -6,6 +6,7 @@ import type { ScalarKind } from '../indexes/scalar/probe.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { Soon } from '../primitives/soon.js'
 import { type Bound, type BoundExpression, type ColumnNode, columnsOf } from '../sql/bound.js'
+import { noChance } from '../sql/functions/call.js'
 import type { Scalar } from '../sql/values/scalar.js'
 import { boolType, valueType } from '../sql/values/types.js'
 import type { IndexReader } from '../table/table-index.js'
@@ -126,7 +127,7 @@ async function areEnough(
 
 function alsoAsked(filter: BoundExpression | null, condition: Bound): BoundExpression {
   if (filter === null) {
-    return { expr: condition, type: boolType, columns: columnsOf(condition), warnings: [], random: () => 0 }
+    return { expr: condition, type: boolType, columns: columnsOf(condition), warnings: [], chance: noChance }
   }
   const before = filter.expr.kind === 'and' ? filter.expr.operands : [filter.expr]
   const expr: Bound = { kind: 'and', type: boolType, operands: [...before, condition] }

@@ -3,6 +3,7 @@ import type { Schema } from '../arrow/types.js'
 import { columnNotFound, SheafError } from '../errors.js'
 import { resolveColumn } from '../sql/binding/names.js'
 import type { BoundExpression, ColumnNode } from '../sql/bound.js'
+import type { Chance } from '../sql/functions/call.js'
 import { parseExpression } from '../sql/syntax/parse.js'
 
 /**
@@ -34,6 +35,6 @@ function pathIn(name: string) {
   }
 }
 
-export function columnExpression(column: ColumnNode, random: () => number): BoundExpression {
-  return { expr: column, type: column.type, columns: [column.path[0]!], warnings: [], random }
+export function columnExpression(column: ColumnNode, chance: Chance): BoundExpression {
+  return { expr: column, type: column.type, columns: [column.path[0]!], warnings: [], chance }
 }

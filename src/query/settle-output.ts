@@ -29,6 +29,7 @@ import { costOf } from '../sql/binding/cost.js'
 import { hasColumn } from '../sql/binding/names.js'
 import { printBound } from '../sql/binding/print.js'
 import { type Bound, type BoundExpression, columnsOf, operandsOf, withOperands } from '../sql/bound.js'
+import type { Chance } from '../sql/functions/call.js'
 import { parseExpression } from '../sql/syntax/parse.js'
 import type { Expr } from '../sql/syntax/syntax.js'
 import { isOrdered, valueType } from '../sql/values/types.js'
@@ -44,8 +45,6 @@ import {
   sourceSchema,
 } from './source.js'
 
-type Random = () => number
-
 export interface SettledOutput {
   readonly grouping: Grouping | null
   readonly output: readonly OutputColumn[]
@@ -59,15 +58,15 @@ export function settleOutput(
   schema: TableSchema,
   by: SearchedBy,
   options: BindingOptions,
-  random: Random,
+  chance: Chance,
 ): SettledOutput {
   const source = sourceSchema(schema, by)
   const aliases = aliasesOf(request)
   const isGrouped = request.group_by !== undefined || aliases.some(({ tree }) => containsAggregate(tree))
   refuseIgnored(request, isGrouped)
   const { grouping, output, readable } = isGrouped
-    ? settleGroups(request, aliases, source, options, random)
-    : settleRows(request, schema, aliases, by, options, random)
+    ? settleGroups(request, aliases, source, options, chance)
+    : settleRows(request, schema, aliases, by, options, chance)
   const distinct = request.distinct === true
   const order = (request.order_by ?? []).map((key): OrderKey => {
     const name = key.column_name
@@ -75,7 +74,7 @@ export function settleOutput(
     const isOfTable = output.every(({ field }) => field.name !== name) && hasColumn(name, source)
     const column = isOfTable ? undefined : outputNamed(name, output)
     if (column === undefined && !isOfTable) refuseDirection(name)
-    const value = distinct ? ownColumn(name, output, random) : (column?.value ?? readable(name))
+    const value = distinct ? ownColumn(name, output, chance) : (column?.value ?? readable(name))
     if (!isOrdered(value.type)) throw unordered('an order', name, value.type)
     if (costOf(value.expr).isVolatile) {
       throw unsupported(`the order names ${quote(name)}, which would be computed anew for the answer`)
@@ -192,11 +191,11 @@ function settleRows(
   aliases: readonly Alias[],
   by: SearchedBy,
   options: BindingOptions,
-  random: Random,
+  chance: Chance,
 ): Settled {
   const source = sourceSchema(schema, by)
-  const readable = (name: string) => columnExpression(namedColumn(name, source), random)
-  const settle = () => outputOfRows(request, schema, aliases, by, options, random)
+  const readable = (name: string) => columnExpression(namedColumn(name, source), chance)
+  const settle = () => outputOfRows(request, schema, aliases, by, options, chance)
   const output = aliases.length > 0 ? settle() : namedBefore(request, source, settle)
   return { grouping: null, output, readable }
 }
@@ -236,10 +235,10 @@ function outputOfRows(
   aliases: readonly Alias[],
   by: SearchedBy,
   options: BindingOptions,
-  random: Random,
+  chance: Chance,
 ): readonly OutputColumn[] {
   const source = sourceSchema(schema, by)
-  const named = (name: string) => namedOutput(name, source, random)
+  const named = (name: string) => namedOutput(name, source, chance)
   const output =
     aliases.length > 0
       ? aliases.map(({ name, tree }) => outputOf(name, bound(tree, name, source, options), source))
@@ -268,9 +267,9 @@ function namesOf({ columns }: QueryRequest): readonly string[] | undefined {
   return columns !== undefined && 'column_names' in columns ? columns.column_names : undefined
 }
 
-function namedOutput(name: string, schema: Schema, random: Random): OutputColumn {
+function namedOutput(name: string, schema: Schema, chance: Chance): OutputColumn {
   const column = namedColumn(name, schema)
-  return outputOf(column.path.join('.'), columnExpression(column, random), schema)
+  return outputOf(column.path.join('.'), columnExpression(column, chance), schema)
 }
 
 /** A column that is handed on keeps the metadata of its field. */
@@ -310,7 +309,7 @@ function settleGroups(
   aliases: readonly Alias[],
   source: Schema,
   options: BindingOptions,
-  random: Random,
+  chance: Chance,
 ): Settled {
   if (aliases.length === 0 && namesOf(request) === undefined) {
     throw invalidInput('groups are asked for, but no columns', {
@@ -359,7 +358,7 @@ function settleGroups(
   })
   const readable = (name: string): BoundExpression => {
     const expr = overKeys(namedColumn(name, source), keys)
-    if (expr.kind === 'column' && results.includes(expr.path[0]!)) return columnExpression(expr, random)
+    if (expr.kind === 'column' && results.includes(expr.path[0]!)) return columnExpression(expr, chance)
     throw invalidInput(
       `the order names ${quote(name)}, which is neither a column of the answer nor a key of the groups`,
     )
@@ -403,10 +402,10 @@ function overKeys(node: Bound, keys: readonly { readonly field: Field; readonly 
 
 // ---- order
 
-function ownColumn(name: string, output: readonly OutputColumn[], random: Random): BoundExpression {
+function ownColumn(name: string, output: readonly OutputColumn[], chance: Chance): BoundExpression {
   const column = outputNamed(name, output)
   if (column !== undefined) {
-    return columnExpression({ kind: 'column', path: [column.field.name], type: column.field.type }, random)
+    return columnExpression({ kind: 'column', path: [column.field.name], type: column.field.type }, chance)
   }
   throw columnNotFound(
     name,

@@ -57,7 +57,7 @@ export function settleQuery(
   const options = { parameters, clock, binding }
   const filter =
     request.filter === undefined ? null : boundFilter(request.filter, schema, by, filterFirst, options)
-  const output = settleOutput(request, schema, by, options, () => clock.random())
+  const output = settleOutput(request, schema, by, options, clock)
   parameters.checkUsed()
   const isOfAll = readsAll(output, search, text !== null)
   const highlights = settleHighlights(request, text, schema)

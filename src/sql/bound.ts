@@ -5,7 +5,7 @@
  */
 import type { DataType } from '../arrow/types.js'
 import type { SourceSpan } from '../errors.js'
-import type { Callee } from './functions/call.js'
+import type { Callee, Chance } from './functions/call.js'
 import type { ArithmeticOp, CompareOp } from './syntax/syntax.js'
 import type { Scalar } from './values/scalar.js'
 
@@ -166,8 +166,8 @@ export interface BoundExpression {
   readonly columns: readonly string[]
   /** What was understood differently from how it may have been meant. */
   readonly warnings: readonly string[]
-  /** Uniform in [0, 1); what `random()` is made of. */
-  readonly random: () => number
+  /** What `random()` and `uuid()` ask. */
+  readonly chance: Chance
 }
 
 /** The operands of a node, in the order they are written. */

@@ -24,7 +24,7 @@ import type {
   LiteralNode,
   LogicNode,
 } from './bound.js'
-import type { Call } from './functions/call.js'
+import { type Call, type Chance, noChance } from './functions/call.js'
 import { listElement } from './functions/lists.js'
 import { lowerColumn } from './functions/strings.js'
 import { calculate } from './kernels/arithmetic.js'
@@ -70,7 +70,7 @@ interface Frame {
   readonly rows: RowMask
   /** Stands in for the one column the node reads: the entries of its dictionary, or a null. */
   readonly stand: Column | null
-  readonly random: () => number
+  readonly chance: Chance
 }
 
 /**
@@ -106,8 +106,7 @@ export function evaluateSmallConstant(node: Bound, maxBytes: number): Scalar | u
 
 function constantRow(node: Bound): Column {
   const batch: Batch = { schema: { fields: [] }, length: 1, columns: [] }
-  const random = () => assert(false, 'a constant is not volatile') as never
-  return vectorOf(node, { batch, length: 1, rows: null, stand: null, random }).column
+  return vectorOf(node, { batch, length: 1, rows: null, stand: null, chance: noChance }).column
 }
 
 /** What the values of a column take, without what says where they are. */
@@ -115,8 +114,8 @@ function bytesOf({ values, children }: Column): number {
   return children.reduce((sum, child) => sum + bytesOf(child), values?.byteLength ?? 0)
 }
 
-function frameOf({ random }: BoundExpression, batch: Batch, within: Bitset | undefined): Frame {
-  return { batch, length: batch.length, rows: within?.words ?? null, stand: null, random }
+function frameOf({ chance }: BoundExpression, batch: Batch, within: Bitset | undefined): Frame {
+  return { batch, length: batch.length, rows: within?.words ?? null, stand: null, chance }
 }
 
 /** A predicate for every row. */
@@ -322,15 +321,15 @@ function plain(node: Bound, frame: Frame): Operand {
 }
 
 function call({ callee, args, type }: CallNode, frame: Frame): Column | Truth {
-  const { length, rows, random } = frame
+  const { length, rows, chance } = frame
   const { kernel } = callee
   const describe = () => printShort({ kind: 'call', callee, args, type })
   if ('lazy' in kernel) {
     const lazily = args.map(arg => (needed: RowMask) => plain(arg, { ...frame, rows: needed }))
-    return kernel.lazy(lazily, { type, length, rows, describe, random })
+    return kernel.lazy(lazily, { type, length, rows, describe, chance })
   }
   const operands = args.map(arg => plain(arg, frame))
-  return kernel({ args: operands, type, length, rows, describe, random } satisfies Call)
+  return kernel({ args: operands, type, length, rows, describe, chance } satisfies Call)
 }
 
 function logic(node: LogicNode, frame: Frame): Truth {

@@ -2,13 +2,14 @@
 import type { Batch } from '../arrow/column.js'
 import { typeFromJson } from '../arrow/schema-json.js'
 import type { DataType, Field, Schema } from '../arrow/types.js'
-import { quote, schemaMismatch } from '../errors.js'
+import { cut, invalidInput, quote, schemaMismatch } from '../errors.js'
 import { findField } from '../manifest/field-node.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { NewColumn, NewVirtualColumn } from '../protocol/schema-shapes.js'
 import { sourceSchema } from '../query/source.js'
 import { bindAssignment } from '../sql/binding/assign.js'
 import { type BindOptions, bindExpression } from '../sql/binding/bind.js'
+import { costOf } from '../sql/binding/cost.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { evaluate } from '../sql/evaluate.js'
 import { parseExpression } from '../sql/syntax/parse.js'
@@ -52,11 +53,22 @@ function settle(column: NewColumn, schema: TableSchema, options: BindOptions): r
     return [withValue(bindValue(expression, name, type, sourceSchema(schema), options), name, type)]
   }
   if (computed !== undefined) {
-    const made = withValue(bindValue(computed, name, type, schema, options), name, type)
+    const value = bindValue(computed, name, type, schema, options)
+    checkSteady(value, name, computed)
+    const made = withValue(value, name, type)
     return [{ ...made, field: { ...made.field, metadata: computedMetadata(computed) } }]
   }
   if (type !== undefined) return [{ field: { name, type, nullable: true }, value: null }]
   throw schemaMismatch(`column ${quote(name)} is all null, and has no type`, { hint: 'give data_type' })
+}
+
+/** A computed column is made again whenever its row is written. Throws code 13 for what gives another value each time. */
+function checkSteady({ expr }: BoundExpression, name: string, written: string): void {
+  if (!costOf(expr).isVolatile) return
+  throw invalidInput(
+    `column ${quote(name)} would change with every write: ${cut(written)} has another value each time`,
+    { hint: 'add the column by an expression: it is evaluated once' },
+  )
 }
 
 function withValue(value: BoundExpression, name: string, type: DataType | undefined): AddedColumn {

@@ -294,6 +294,17 @@ test('in a transaction columns change with rows, and the job is queued when it c
   expect(await values(table, 'term')).toEqual(['w', 'w', 'w', 'w', 'x'])
 })
 
+test('a computed column of random() or uuid() is refused, and a column that is filled once is not', async () => {
+  const { table } = await opened()
+  const computed = table.addColumns({ u: { computed: "concat(uuid(), '!')" } })
+  expect(await failure(computed)).toMatchObject({
+    code: 13,
+    message: expect.stringContaining('column "u" would change with every write'),
+  })
+  await table.addColumns({ u: 'uuid()' })
+  expect(new Set(await values(table, 'u')).size).toBe(4)
+})
+
 test('over HTTP the functions are those of the server', async () => {
   const { ns } = await opened()
   const server = await serve(ns, { port: 0 })

@@ -9,6 +9,7 @@ import { accumulator } from '../../src/query/accumulate.js'
 import type { Aggregate } from '../../src/query/plan.js'
 import { type AggregateFunction, aggregateType } from '../../src/sql/binding/aggregates.js'
 import type { BoundExpression } from '../../src/sql/bound.js'
+import { noChance } from '../../src/sql/functions/call.js'
 
 const int = (bits: 8 | 16 | 32 | 64, signed: boolean): DataType => ({ kind: 'int', bits, signed })
 
@@ -16,7 +17,7 @@ function aggregate(fn: AggregateFunction, type: DataType | null, distinct = fals
   const arg: BoundExpression | null =
     type === null
       ? null
-      : { expr: { kind: 'column', path: ['x'], type }, type, columns: ['x'], warnings: [], random: () => 0 }
+      : { expr: { kind: 'column', path: ['x'], type }, type, columns: ['x'], warnings: [], chance: noChance }
   return { fn, distinct, arg, field: { name: '#0', type: aggregateType(fn, type), nullable: true } }
 }
 

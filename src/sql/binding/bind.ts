@@ -70,7 +70,7 @@ export interface BindOptions {
    * warning; `identifier` an unknown column.
    */
   readonly doubleQuotes?: 'string-fallback' | 'identifier' | undefined
-  /** What `now()` and `random()` ask; the system's by default. */
+  /** What `now()`, `random()` and `uuid()` ask; the system's by default. */
   readonly clock?: Clock | undefined
 }
 
@@ -163,8 +163,7 @@ class Binder {
   finish(bound: Bound): BoundExpression {
     if (this.#ownsParameters) this.#parameters.checkUsed()
     const expr = settled(bound)
-    const random = () => this.#clock.random()
-    return { expr, type: expr.type, columns: columnsOf(expr), warnings: this.#warnings, random }
+    return { expr, type: expr.type, columns: columnsOf(expr), warnings: this.#warnings, chance: this.#clock }
   }
 
   bind(expr: Expr): Bound {

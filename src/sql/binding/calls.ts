@@ -87,9 +87,41 @@ function memberOf(constant: LiteralNode, type: DataType): LiteralNode | null {
   return { kind: 'literal', type: listOf(type), value: values }
 }
 
+/** Functions that compare the elements of a list with their second argument, a NULL among them. */
+const comparing = /^array_(positions|remove|replace)/
+
+/** The place of the list in calls of functions that put the other arguments into it. */
+const listPlaces: Readonly<Record<string, number>> = { array_append: 0, array_prepend: 1 }
+
+/**
+ * The arguments of a call that compares elements, or adds some, constants among them in the type of the elements: a text
+ * beside dates is a date, a number beside decimals has all its digits.
+ */
+function withElements(callee: SqlFunction, args: readonly Bound[]): readonly Bound[] {
+  const compares = comparing.test(callee.name)
+  const place = compares ? 0 : listPlaces[callee.name]
+  const item = place === undefined || args[place] === undefined ? null : elementType(args[place].type)
+  if (item === null) return args
+  const type = valueType(item)
+  const elements = callee.name.startsWith('array_replace') ? 3 : 2
+  return args.map((arg, i) => {
+    if (i === place || i >= elements || !isLiteral(arg) || isNull(arg)) return arg
+    if (!isTaken(arg.type, type, compares && i === 1)) return arg
+    const value = equalValue(type, arg)
+    return value === null || value === undefined ? arg : { kind: 'literal', type, value }
+  })
+}
+
+/** Whether a constant takes the type of the elements it meets. An integer beside integers keeps its own, as in DataFusion. */
+function isTaken(type: DataType, element: DataType, isCompared: boolean): boolean {
+  if (elementType(type) !== null) return false
+  if (type.kind === element.kind) return isCompared && type.kind === 'float'
+  return isCompared || type.kind === 'utf8' || element.kind === 'decimal' || element.kind === 'float'
+}
+
 export function called(callee: SqlFunction, written: readonly Bound[], at: SourceSpan): Bound {
   checkCount(callee.name, written.length, callee.most, at)
-  const args = withMembers(callee, besideEachOther(written))
+  const args = withElements(callee, withMembers(callee, besideEachOther(written)))
   if (callee.name === 'array_has' && args.length === 2 && isNull(args[1]!) && !isNull(written[1]!)) {
     // Unlike a NULL that is written, what no list holds makes the call false.
     const nothing: LiteralNode = { kind: 'literal', type: listOf(args[1]!.type), value: [null] }

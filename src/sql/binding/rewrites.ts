@@ -37,6 +37,11 @@ const currentDate: Rewrite = {
   count: 0,
   run: call => ({ kind: 'literal', type: dateType, value: floorDivide(call.now(), nanosPerDay) }),
 }
+const makeArray: Rewrite = {
+  usage: 'make_array(value, ...)',
+  count: null,
+  run: ({ args, list }) => list(args),
+}
 const timeType: DataType = { kind: 'time', unit: 'ns' }
 
 const rewrites: Readonly<Record<string, Rewrite>> = {
@@ -58,7 +63,8 @@ const rewrites: Readonly<Record<string, Rewrite>> = {
   arrow_try_cast: { usage: "arrow_try_cast(value, 'Int8')", count: 2, run: call => arrowCast(call, true) },
   is_valid: { usage: 'is_valid(value)', count: 1, run: ({ args }) => negated(asked(args[0]!, 'null')) },
   nvl2: { usage: 'nvl2(value, if_not_null, if_null)', count: 3, run: nvl2 },
-  make_array: { usage: 'make_array(value, ...)', count: null, run: ({ args, list }) => list(args) },
+  make_array: makeArray,
+  make_list: makeArray,
   get_field: { usage: "get_field(struct, 'name')", count: 2, run: getField },
 }
 

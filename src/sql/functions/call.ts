@@ -1,8 +1,18 @@
 /** What an evaluated function is given and gives. */
 import type { Column } from '../../arrow/column.js'
 import type { DataType } from '../../arrow/types.js'
+import { assert } from '../../errors.js'
+import type { Clock } from '../../primitives/clock.js'
 import type { Truth } from '../kernels/truth.js'
 import type { Operand, RowMask } from '../values/vector.js'
+
+/** What volatile functions are made of. */
+export type Chance = Pick<Clock, 'random' | 'uuid'>
+
+const refuse = () => assert(false, 'the expression is not volatile') as never
+
+/** For expressions that are not volatile. */
+export const noChance: Chance = { random: refuse, uuid: refuse }
 
 export interface Call {
   /** In the types the function declares; dictionaries decoded. */
@@ -13,8 +23,7 @@ export interface Call {
   readonly rows: RowMask
   /** The call as text, for messages. */
   readonly describe: () => string
-  /** Uniform in [0, 1). */
-  readonly random: () => number
+  readonly chance: Chance
 }
 
 /** Computes rows `0 .. length-1`; a predicate gives a `Truth`. */

@@ -2,6 +2,7 @@
 import { conditionalFunctions } from './conditional-functions.js'
 import { hashFunctions } from './hash-functions.js'
 import { jsonFunctions } from './json-functions.js'
+import { listEditFunctions } from './list-edit-functions.js'
 import { listFunctions } from './list-functions.js'
 import { numberFunctions } from './number-functions.js'
 import { regexpFunctions } from './regexp-functions.js'
@@ -19,6 +20,7 @@ const tables = [
   temporalFunctions,
   conditionalFunctions,
   listFunctions,
+  listEditFunctions,
   jsonFunctions,
   regexpFunctions,
   structFunctions,

@@ -66,10 +66,16 @@ export function placeFrom({ places, starts }: ListIndex, number: number, from: n
   return low === end ? -1 : places[low]!
 }
 
-/** What is the same for equal values of one type, floats and intervals as `=` has them. */
+/** What is the same for equal values of one type, floats and intervals as `=` has them; inside of lists a null equals a null. */
 export function keyOf(value: Scalar): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
+  if (Array.isArray(value)) return `[${(value as readonly Scalar[]).map(textOfKey).join()}]`
   return value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value
+}
+
+function textOfKey(value: Scalar): string {
+  const key = keyOf(value)
+  return typeof value === 'string' || value instanceof Uint8Array ? JSON.stringify(key) : String(key)
 }
 
 /**

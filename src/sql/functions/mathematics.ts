@@ -45,9 +45,9 @@ export function pi({ type, length }: Call): Column {
 }
 
 /** `random()`: uniform in [0, 1), anew in every row. */
-export function randoms({ type, length, random }: Call): Column {
+export function randoms({ type, length, chance }: Call): Column {
   const values = new Float64Array(length)
-  for (let i = 0; i < length; i++) values[i] = random()
+  for (let i = 0; i < length; i++) values[i] = chance.random()
   return columnOf(type, length, { values }, null)
 }
 

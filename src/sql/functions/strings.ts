@@ -404,3 +404,13 @@ function searchRows(
   }
   return out
 }
+
+/** `uuid()`: a version 4 UUID, anew in every row. */
+export function uuids({ type, length, chance }: Call): Column {
+  const builder = new ByteBuilder(length, length * 36)
+  for (let i = 0; i < length; i++) {
+    builder.text(chance.uuid())
+    builder.endRow()
+  }
+  return builder.finish(type, null)
+}

@@ -13,6 +13,7 @@ import {
   type SqlFunction,
   shape,
 } from './signature.js'
+import { toChar } from './to-char.js'
 import { fromUnixtime, makeDate, toDate, toTimestamp, toUnixtime } from './to-timestamp.js'
 
 const nanoseconds = timestampType('ns')
@@ -62,6 +63,14 @@ export const temporalFunctions: readonly SqlFunction[] = [
   timestampFunction('to_timestamp_millis', 'ms', 'ms'),
   timestampFunction('to_timestamp_micros', 'us', 'us'),
   timestampFunction('to_timestamp_nanos', 'ns', 'ns'),
+  {
+    name: 'to_char',
+    usage: "to_char(date, time or timestamp, '%Y-%m-%d %H:%M:%S')",
+    sign: written,
+    kernel: toChar,
+    aliases: ['date_format'],
+    mayFail: true,
+  },
   {
     name: 'from_unixtime',
     usage: "from_unixtime(seconds) or from_unixtime(seconds, 'Europe/Berlin')",
@@ -156,6 +165,14 @@ function argumentType(type: DataType, result: DataType): DataType | null {
     default:
       return null
   }
+}
+
+function written(args: readonly DataType[]): Signature | null {
+  const [value, format] = args
+  if (args.length !== 2 || !isText(format!)) return null
+  const type = value!.kind === 'time' ? value! : asTimestamp(value!)
+  if (type === null) return null
+  return { args: [value!.kind === 'date' ? value! : given(value!, type), utf8], result: utf8 }
 }
 
 /** The zone is part of the type: a constant. */

@@ -25,6 +25,7 @@ import {
   trimEnd,
   trimStart,
   upper,
+  uuids,
 } from './strings.js'
 import {
   capitalized,
@@ -150,6 +151,7 @@ export const textFunctions: readonly SqlFunction[] = [
     kernel: translated,
     mayFail: true,
   },
+  { name: 'uuid', usage: 'uuid()', sign: shape('', utf8), kernel: uuids, volatile: true },
   {
     name: 'to_hex',
     usage: 'to_hex(integer)',

@@ -12,7 +12,7 @@ import { columnOf, type Operand } from '../values/vector.js'
 const maxSpread = 128 * 1024 * 1024
 
 /** Throws code 13 where a constant would be repeated into more than memory is for. */
-function checkSpread({ column, constant }: Operand, times: number): void {
+export function checkSpread({ column, constant }: Operand, times: number): void {
   const bytes = constant && column.length > 0 ? columnBytes(column) : 0
   if (bytes > 1024 && bytes * times > maxSpread) {
     throw invalidInput(`a constant of ${bytes} bytes would be repeated for ${times} rows`, {
@@ -80,7 +80,7 @@ function startsOf(operands: readonly Operand[]): readonly number[] {
 }
 
 /** Rows of some columns of `type` laid end to end; a negative one is null. Columns without a type of their own add none. */
-function gather(columns: readonly Column[], rows: Int32Array, type: DataType): Column {
+export function gather(columns: readonly Column[], rows: Int32Array, type: DataType): Column {
   const typed = columns.filter(column => column.type.kind !== 'null')
   if (typed.length === 0) return nullColumn(type, rows.length)
   return takeColumn(concatColumns(typed.map(column => ({ ...column, type }))), rows)

@@ -35,7 +35,7 @@ const strangers: Readonly<Record<string, string>> = {
   '@': 'write array_has_all(list, list), or array_has_any',
   '{': 'write a list as [1, 2]; structs are made by functions',
   $: 'a parameter is written $1, counting from 1',
-  ':': 'a parameter is written :name; lists have no slices',
+  ':': 'a parameter is written :name; write array_slice(list, from, to) for a slice',
 }
 
 const nameStart = /[\p{ID_Start}_]/u

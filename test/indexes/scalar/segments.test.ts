@@ -9,6 +9,7 @@ import type { ScalarKind, ScalarProbe } from '../../../src/indexes/scalar/probe.
 import { Pacer } from '../../../src/primitives/pacer.js'
 import type { Bound } from '../../../src/sql/bound.js'
 import { selectRows } from '../../../src/sql/evaluate.js'
+import { noChance } from '../../../src/sql/functions/call.js'
 import { functionNamed } from '../../../src/sql/functions/functions.js'
 import type { CompareOp } from '../../../src/sql/syntax/syntax.js'
 import type { Scalar } from '../../../src/sql/values/scalar.js'
@@ -81,7 +82,7 @@ function constantsOf(type: DataType, cells: fc.Arbitrary<unknown>): fc.Arbitrary
   })
 }
 
-const always = { warnings: [], random: () => 0, columns: ['v'] }
+const always = { warnings: [], chance: noChance, columns: ['v'] }
 
 /** The rows for which a filter is true. */
 function filtered(batch: Batch, expr: Bound): number[] {

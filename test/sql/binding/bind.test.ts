@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { DataType, Schema } from '../../../src/arrow/types.js'
+import { columnValues } from '../../../src/arrow/values.js'
 import { SheafError } from '../../../src/errors.js'
 import { type BindOptions, bindExpression, bindFilter } from '../../../src/sql/binding/bind.js'
 import { ParameterList } from '../../../src/sql/binding/parameters.js'
 import { printExpression } from '../../../src/sql/binding/print.js'
+import { evaluate } from '../../../src/sql/evaluate.js'
 import { parseExpression } from '../../../src/sql/syntax/parse.js'
 import { SeededClock } from '../../support/clock.js'
 import { misfits, normalForms } from './bind-cases.js'
@@ -251,7 +253,14 @@ describe('time and chance', () => {
   test('random() is asked of the clock, when rows are', () => {
     const bound = bind('random()', { clock: new SeededClock(7) })
     expect(bound.expr.kind).toBe('call')
-    expect(bound.random()).toBe(new SeededClock(7).random())
+    expect(bound.chance.random()).toBe(new SeededClock(7).random())
+  })
+
+  test('uuid() is asked of the clock, anew in every row', () => {
+    const bound = bind('uuid()', { clock: new SeededClock(7) })
+    const column = evaluate(bound, { schema: { fields: [] }, length: 2, columns: [] })
+    const clock = new SeededClock(7)
+    expect(columnValues(column)).toEqual([clock.uuid(), clock.uuid()])
   })
 })
 

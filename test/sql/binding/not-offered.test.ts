@@ -11,7 +11,7 @@ const fields = [
 ]
 
 test.each([
-  ['l[1:2]', 13, 'lists have no slices'],
+  ['l[1:2]', 13, 'write array_slice(list, from, to) for a slice'],
   ['i & 1 = 1', 13, 'bitwise operators are not part of this dialect'],
   ['i | 1 = 1', 13, 'bitwise operators are not part of this dialect'],
   ['i ^ 1 = 1', 13, 'bitwise operators are not part of this dialect'],

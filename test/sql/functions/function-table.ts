@@ -131,6 +131,7 @@ function keptConstants({ name, args }: CallExpr): (index: number) => boolean {
   const { constant } = functionNamed(name) ?? {}
   if (name === 'named_struct') return i => i % 2 === 0
   if (name === 'from_unixtime' || name === 'arrow_cast') return i => i === 1
+  if (name === 'array_sort') return i => i > 0
   // The scale of a decimal depends on the places.
   if ((name === 'round' || name === 'trunc') && args[0]?.kind === 'cast') return i => i === 1
   return i => i === constant

@@ -155,6 +155,32 @@ export const temporalCases: readonly FunctionCase[] = [
   ["to_unixtime(timestamp '1969-12-31 23:59:59.5')", -1n],
   ['to_unixtime(77)', 77n],
   ['to_unixtime(-1.5)', -2n],
+  ["to_char(date '2026-03-05', '%d.%m.%Y %H:%M')", '05.03.2026 00:00', 'utf8'],
+  [
+    "to_char(timestamp '2026-03-05 17:08:09.123456', '%a %A %b %B %h %y %C %q')",
+    'Thu Thursday Mar March Mar 26 20 1',
+  ],
+  ["to_char(timestamp '2026-03-05 17:08:09', '%e %k %l %I %p %P %S')", ' 5 17  5 05 PM pm 09'],
+  ["to_char(timestamp '2025-12-29 12:00:00', '%j %u %w %U %W %G %g %V')", '363 1 1 52 52 2026 26 01'],
+  ["to_char(timestamp '2026-01-01 00:00:00', '%U %W %V %I %p')", '00 00 01 12 AM'],
+  [
+    "to_char(timestamp '2026-03-05 17:08:09', '%D %F %x %v %R %T %X %r')",
+    '03/05/26 2026-03-05 03/05/26  5-Mar-2026 17:08 17:08:09 17:08:09 05:08:09 PM',
+  ],
+  ["to_char(timestamp '2026-03-05 17:08:09', '%c|%t|%n|%%')", 'Thu Mar  5 17:08:09 2026|\t|\n|%'],
+  ["to_char(timestamp '1969-12-31 23:59:59.5', '%s %f %.f %.3f %6f')", '-1 500000000 .500 .500 500000'],
+  ["to_char(timestamp '2026-03-05 17:08:09', '[%.f]')", '[]'],
+  ["to_char(timestamp '2026-03-05 07:08:09', '%-d %_d %0e %-H %-j %_Y %-G')", '5  5 05 7 64 2026 2026'],
+  ["to_char(arrow_cast(253402300800, 'Timestamp(Second, None)'), '%F')", '+10000-01-01'],
+  ["to_char(arrow_cast(-62167305600, 'Timestamp(Second, None)'), '%F %y')", '-0001-12-31 99'],
+  [
+    "to_char(arrow_cast(timestamp '2026-03-05 17:08:09.5', 'Timestamp(Microsecond, Some(\"+05:30\"))'), '%H %z %:z %::z %Z %+')",
+    '17 +0530 +05:30 +05:30:00 +05:30 2026-03-05T17:08:09.500+05:30',
+  ],
+  ["to_char(time '07:08:09.25', '%R%.f')", '07:08.250'],
+  ["date_format('2026-03-05', '%Y年')", '2026年'],
+  ["to_char(date '2026-03-05', '')", ''],
+  ["to_char(date '2026-03-05', null)", null],
 ]
 
 export const temporalErrors: readonly ErrorCase[] = [
@@ -191,4 +217,10 @@ export const temporalErrors: readonly ErrorCase[] = [
   ["to_date('2022-08-03', ['%s', '%q'])", /to_date does not take/],
   ["from_unixtime(1, 'Atlantis/City')", /no time zone is named/],
   ['to_timestamp(true)', /to_timestamp does not take/],
+  ["to_char(date '2026-03-05', '%Q')", /"%Q" is no conversion of a format, in to_char/],
+  ["to_char(date '2026-03-05', 'x%')", /"%" is no conversion of a format/],
+  ["to_char(date '2026-03-05', '%-F')", /"%-F" is no conversion of a format/],
+  ["to_char(timestamp '2026-03-05', '%z')", /"%z" needs a zone, which a timestamp without a zone has not/],
+  ["to_char(time '07:08:09', '%Y')", /"%Y" needs a date, which a time has not/],
+  ["to_char(1, '%Y')", /to_char does not take/],
 ]

@@ -1,0 +1,150 @@
+/** Lists put together from elements of other columns. */
+import type { Column } from '../../arrow/column.js'
+import { cellBytes } from '../../arrow/layout.js'
+import type { DataType } from '../../arrow/types.js'
+import { invalidInput } from '../../errors.js'
+import { decoded } from '../kernels/dictionary.js'
+import { checkSpread, gather } from '../kernels/gather.js'
+import { bitAt, columnOf, listOffsetsOf, type Operand, validWords, wordCount } from '../values/vector.js'
+import type { Call } from './call.js'
+
+/** An argument of lists, read row by row; one that stands for every row is not laid out for each. */
+export class Lists {
+  /** The elements of all lists; dictionaries decoded. */
+  readonly elements: Column
+  readonly #offsets: Int32Array
+  readonly #valid: Uint32Array | null
+  readonly #isConstant: boolean
+
+  /** Throws code 13 for a constant list that is too long to be repeated in `length` rows. */
+  constructor(operand: Operand, length: number) {
+    checkSpread(operand, length)
+    this.elements = decoded(operand.column.children[0]!)
+    this.#offsets = listOffsetsOf(operand.column)
+    this.#valid = validWords(operand.column)
+    this.#isConstant = operand.constant
+  }
+
+  /** Whether the row holds a list. */
+  has(row: number): boolean {
+    return this.#valid === null || bitAt(this.#valid, this.#isConstant ? 0 : row)
+  }
+
+  /** Where the list of the row begins among the elements. */
+  start(row: number): number {
+    return this.#offsets[this.#isConstant ? 0 : row]!
+  }
+
+  /** Where the list of the row ends. */
+  end(row: number): number {
+    return this.#offsets[this.#isConstant ? 1 : row + 1]!
+  }
+}
+
+/** Elements that one batch may give, unless its arguments have more. */
+const maxElements = 2 ** 24
+/** Bytes that one batch may give to elements that are repeated. */
+const maxRepeated = 2 ** 27
+
+/** Lists of elements of some source columns, row after row. */
+export class ListBuilder {
+  readonly #call: Call
+  readonly #sources: readonly Column[]
+  readonly #starts: readonly number[]
+  readonly #limit: number
+  readonly #offsets: Int32Array
+  readonly #valid: Uint32Array
+  #picks = new Int32Array(64)
+  #count = 0
+  #row = 0
+  #repeated = 0
+
+  /** `sources`: columns of elements, all of the element type of the call's result, or of none. */
+  constructor(call: Call, sources: readonly Column[]) {
+    this.#call = call
+    this.#sources = sources
+    const starts: number[] = []
+    let total = 0
+    for (const { type, length } of sources) {
+      starts.push(total)
+      total += type.kind === 'null' ? 0 : length
+    }
+    this.#starts = starts
+    this.#limit = Math.max(maxElements, total)
+    this.#offsets = new Int32Array(call.length + 1)
+    this.#valid = new Uint32Array(wordCount(call.length))
+  }
+
+  /** Adds element `index` of source number `source` to the list of the current row. */
+  add(source: number, index: number): void {
+    if (this.#count === this.#picks.length) this.#grow()
+    const isTyped = this.#sources[source]!.type.kind !== 'null'
+    this.#picks[this.#count++] = isTyped ? this.#starts[source]! + index : -1
+  }
+
+  addAll(source: number, from: number, to: number): void {
+    for (let index = from; index < to; index++) this.add(source, index)
+  }
+
+  /** As `add`, for an element that stands in the list in place of any number of others. Throws code 13 where it gets too much. */
+  addRepeated(source: number, index: number): void {
+    this.#repeated += bytesOfRows(this.#sources[source]!, index, index + 1)
+    if (this.#repeated > maxRepeated) {
+      throw invalidInput(
+        `the lists of ${this.#call.describe()} take more than ${maxRepeated / 2 ** 20} MiB in one batch`,
+        { hint: 'replace elements by shorter ones' },
+      )
+    }
+    this.add(source, index)
+  }
+
+  /** Ends the list of the current row. */
+  endRow(): void {
+    this.#valid[this.#row >>> 5]! |= 1 << (this.#row & 31)
+    this.#offsets[++this.#row] = this.#count
+  }
+
+  /** The current row has no list. */
+  skipRow(): void {
+    this.#offsets[++this.#row] = this.#count
+  }
+
+  finish(): Column {
+    const { type, length } = this.#call
+    const element = (type as DataType & { kind: 'list' }).child.type
+    const child = gather(this.#sources, this.#picks.subarray(0, this.#count), element)
+    return columnOf(type, length, { offsets: this.#offsets, children: [child] }, this.#valid)
+  }
+
+  #grow(): void {
+    if (this.#count >= this.#limit) {
+      throw invalidInput(
+        `the lists of ${this.#call.describe()} have more than ${this.#limit} elements in one batch`,
+        {
+          hint: 'make the lists shorter',
+        },
+      )
+    }
+    const grown = new Int32Array(Math.min(this.#limit, this.#count * 2))
+    grown.set(this.#picks)
+    this.#picks = grown
+  }
+}
+
+/** What the values of rows `from` up to `to` take, without offsets and validity. */
+function bytesOfRows({ type, offsets, children }: Column, from: number, to: number): number {
+  switch (type.kind) {
+    case 'utf8':
+    case 'binary':
+      return offsets![to]! - offsets![from]!
+    case 'list':
+    case 'map':
+      return bytesOfRows(children[0]!, offsets![from]!, offsets![to]!)
+    case 'fixed_size_list':
+      return bytesOfRows(children[0]!, from * type.size, to * type.size)
+    case 'struct':
+      return children.reduce((sum, child) => sum + bytesOfRows(child, from, to), 0)
+    default:
+      return cellBytes(type) * (to - from)
+  }
+}

@@ -1,0 +1,251 @@
+/**
+ * `to_char(value, format)`: times written in a format of one's own, the conversions of strftime as the chrono crate writes
+ * them. Those between `-`, `_` and `0` and their letter have no zeros before a number, spaces or zeros.
+ */
+import type { Column } from '../../arrow/column.js'
+import type { DataType } from '../../arrow/types.js'
+import { invalidInput, quote } from '../../errors.js'
+import { ByteBuilder } from '../kernels/byte-builder.js'
+import { checkCalendar, splitInstants } from '../values/instants.js'
+import { type Civil, civilOfDays, daysOfCivil } from '../values/temporal.js'
+import { offsetAt, zoneNamed } from '../values/time-zone.js'
+import { bitAt, type Operand } from '../values/vector.js'
+import type { Call } from './call.js'
+import { instantColumn, modulo } from './date-part.js'
+import { strictRows, textOf } from './operands.js'
+
+/** A point in time as the clocks and calendars of its zone show it. */
+interface Shown {
+  /** Since 1970. */
+  readonly days: number
+  readonly secondOfDay: number
+  readonly nanos: number
+  /** Seconds east of UTC; 0 where there is no zone. */
+  readonly offset: number
+  readonly civil: Civil
+}
+
+/** What a conversion reads, which not every type has. */
+type Needs = 'clock' | 'date' | 'zone'
+
+interface Conversion {
+  readonly needs: Needs
+  readonly write: (shown: Shown) => string
+}
+
+/** A number with the digits it has at least, and what stands before those it has not. */
+interface NumberConversion {
+  readonly needs: Needs
+  readonly value: (shown: Shown) => number
+  readonly width: number
+  readonly fill: '0' | ' '
+}
+
+const monthNames =
+  'January February March April May June July August September October November December'.split(' ')
+const dayNames = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ')
+
+const hourOf = ({ secondOfDay }: Shown) => Math.floor(secondOfDay / 3600)
+const hour12Of = (shown: Shown) => modulo(hourOf(shown) + 11, 12) + 1
+const weekdayOf = ({ days }: Shown) => modulo(days + 4, 7)
+const dayOfYearOf = ({ days, civil }: Shown) => days - daysOfCivil({ year: civil.year, month: 1, day: 1 })
+/** A week belongs to the year of its Thursday. */
+const thursdayOf = ({ days }: Shown) => days - modulo(days + 3, 7) + 3
+const isoYearOf = (shown: Shown) => civilOfDays(thursdayOf(shown)).year
+
+function isoWeekOf(shown: Shown): number {
+  const thursday = thursdayOf(shown)
+  return Math.floor((thursday - daysOfCivil({ year: isoYearOf(shown), month: 1, day: 1 })) / 7) + 1
+}
+
+const number = (
+  needs: Needs,
+  width: number,
+  value: NumberConversion['value'],
+  fill: NumberConversion['fill'] = '0',
+): NumberConversion => ({ needs, width, value, fill })
+
+const numbers: Readonly<Record<string, NumberConversion>> = {
+  Y: number('date', 4, ({ civil }) => civil.year),
+  C: number('date', 2, ({ civil }) => Math.floor(civil.year / 100)),
+  y: number('date', 2, ({ civil }) => modulo(civil.year, 100)),
+  q: number('date', 1, ({ civil }) => Math.ceil(civil.month / 3)),
+  m: number('date', 2, ({ civil }) => civil.month),
+  d: number('date', 2, ({ civil }) => civil.day),
+  e: number('date', 2, ({ civil }) => civil.day, ' '),
+  w: number('date', 1, weekdayOf),
+  u: number('date', 1, shown => modulo(weekdayOf(shown) + 6, 7) + 1),
+  U: number('date', 2, shown => Math.floor((dayOfYearOf(shown) + 7 - weekdayOf(shown)) / 7)),
+  W: number('date', 2, shown => Math.floor((dayOfYearOf(shown) + 7 - modulo(weekdayOf(shown) + 6, 7)) / 7)),
+  G: number('date', 4, isoYearOf),
+  g: number('date', 2, shown => modulo(isoYearOf(shown), 100)),
+  V: number('date', 2, isoWeekOf),
+  j: number('date', 3, shown => dayOfYearOf(shown) + 1),
+  H: number('clock', 2, hourOf),
+  k: number('clock', 2, hourOf, ' '),
+  I: number('clock', 2, hour12Of),
+  l: number('clock', 2, hour12Of, ' '),
+  M: number('clock', 2, ({ secondOfDay }) => Math.floor(secondOfDay / 60) % 60),
+  S: number('clock', 2, ({ secondOfDay }) => secondOfDay % 60),
+  f: number('clock', 9, ({ nanos }) => nanos),
+  s: number('date', 1, ({ days, secondOfDay, offset }) => days * 86_400 + secondOfDay - offset),
+}
+
+const texts: Readonly<Record<string, Conversion>> = {
+  B: { needs: 'date', write: ({ civil }) => monthNames[civil.month - 1]! },
+  b: { needs: 'date', write: ({ civil }) => monthNames[civil.month - 1]!.slice(0, 3) },
+  A: { needs: 'date', write: shown => dayNames[weekdayOf(shown)]! },
+  a: { needs: 'date', write: shown => dayNames[weekdayOf(shown)]!.slice(0, 3) },
+  p: { needs: 'clock', write: shown => (hourOf(shown) < 12 ? 'AM' : 'PM') },
+  P: { needs: 'clock', write: shown => (hourOf(shown) < 12 ? 'am' : 'pm') },
+  '.f': { needs: 'clock', write: shortFraction },
+  '.3f': { needs: 'clock', write: shown => `.${fraction(shown, 3)}` },
+  '.6f': { needs: 'clock', write: shown => `.${fraction(shown, 6)}` },
+  '.9f': { needs: 'clock', write: shown => `.${fraction(shown, 9)}` },
+  '3f': { needs: 'clock', write: shown => fraction(shown, 3) },
+  '6f': { needs: 'clock', write: shown => fraction(shown, 6) },
+  '9f': { needs: 'clock', write: shown => fraction(shown, 9) },
+  z: { needs: 'zone', write: shown => offsetText(shown, 2, '') },
+  ':z': { needs: 'zone', write: shown => offsetText(shown, 2, ':') },
+  '::z': { needs: 'zone', write: shown => offsetText(shown, 3, ':') },
+  ':::z': { needs: 'zone', write: shown => offsetText(shown, 1, ':') },
+  Z: { needs: 'zone', write: shown => offsetText(shown, 2, ':') },
+}
+
+/** Conversions that are made of others, or of characters. */
+const compounds: Readonly<Record<string, string>> = {
+  h: '%b',
+  D: '%m/%d/%y',
+  x: '%m/%d/%y',
+  F: '%Y-%m-%d',
+  v: '%e-%b-%Y',
+  R: '%H:%M',
+  T: '%H:%M:%S',
+  X: '%H:%M:%S',
+  r: '%I:%M:%S %p',
+  c: '%a %b %e %H:%M:%S %Y',
+  '+': '%Y-%m-%dT%H:%M:%S%.f%:z',
+}
+
+function fraction({ nanos }: Shown, digits: number): string {
+  return nanos.toString().padStart(9, '0').slice(0, digits)
+}
+
+function shortFraction(shown: Shown): string {
+  const { nanos } = shown
+  if (nanos === 0) return ''
+  return `.${fraction(shown, nanos % 1_000_000 === 0 ? 3 : nanos % 1000 === 0 ? 6 : 9)}`
+}
+
+function offsetText({ offset }: Shown, parts: 1 | 2 | 3, between: string): string {
+  const size = Math.abs(offset)
+  const all = [Math.floor(size / 3600), Math.floor(size / 60) % 60, size % 60]
+  const digits = all.slice(0, parts).map(part => part.toString().padStart(2, '0'))
+  return `${offset < 0 ? '-' : '+'}${digits.join(between)}`
+}
+
+/** A number with its sign before zeros; a year past 9999 has one as well. */
+function numberText(value: number, width: number, fill: '0' | ' ' | ''): string {
+  const isLong = width === 4 && (value > 9999 || value < 0)
+  const digits = Math.abs(value).toString()
+  const sign = value < 0 ? '-' : isLong ? '+' : ''
+  if (fill === '0') return sign + digits.padStart(width, '0')
+  return (sign + digits).padStart(fill === ' ' ? width + (isLong ? 1 : 0) : 0)
+}
+
+type Format = readonly (string | Conversion)[]
+
+/** Longer formats are refused. */
+const maxFormat = 1000
+
+function parseFormat(text: string, type: DataType, describe: () => string): Format {
+  if (text.length > maxFormat) {
+    throw invalidInput(`a format of ${text.length} characters, in ${describe()}`, {
+      hint: `a format has at most ${maxFormat} characters`,
+    })
+  }
+  const items: (string | Conversion)[] = []
+  for (const [part, fill, name] of text.matchAll(
+    /%([-_0]?)((?:\.[369]?|[369]|:{1,3})?[A-Za-z+%])|[^%]+|%/g,
+  )) {
+    if (name === undefined && part !== '%') items.push(part)
+    else items.push(...itemsOf(part, fill ?? '', name ?? '', type, describe))
+  }
+  return items
+}
+
+const characters: Readonly<Record<string, string>> = { '%': '%', t: '\t', n: '\n' }
+const fills = { '-': '', _: ' ', '0': '0' } as const
+
+function itemsOf(part: string, fill: string, name: string, type: DataType, describe: () => string): Format {
+  if (Object.hasOwn(numbers, name)) {
+    const { needs, value, width, fill: own } = numbers[name]!
+    const filled = fill === '' ? own : fills[fill as keyof typeof fills]
+    return [fitting({ needs, write: shown => numberText(value(shown), width, filled) }, part, type, describe)]
+  }
+  if (fill === '') {
+    if (Object.hasOwn(characters, name)) return [characters[name]!]
+    if (Object.hasOwn(texts, name)) return [fitting(texts[name]!, part, type, describe)]
+    if (Object.hasOwn(compounds, name)) return parseFormat(compounds[name]!, type, describe)
+  }
+  throw invalidInput(`${quote(part)} is no conversion of a format, in ${describe()}`, {
+    hint: "write for example '%Y-%m-%d %H:%M:%S'; %% is a percent sign",
+  })
+}
+
+/** The conversion, if values of the type have what it reads. Throws code 13 otherwise. */
+function fitting(conversion: Conversion, part: string, type: DataType, describe: () => string): Conversion {
+  const { needs } = conversion
+  const hasZone = type.kind === 'timestamp' && type.timezone !== null
+  if (needs === 'clock' || (needs === 'date' ? type.kind !== 'time' : hasZone)) return conversion
+  throw invalidInput(
+    `${quote(part)} needs a ${needs}, which a ${type.kind} ${needs === 'zone' && type.kind === 'timestamp' ? 'without a zone ' : ''}has not, in ${describe()}`,
+    {
+      hint:
+        needs === 'zone'
+          ? 'CAST the value to timestamp with time zone'
+          : 'write formats of a time of day: %H:%M:%S',
+    },
+  )
+}
+
+/** Formats of one call that are kept taken apart. */
+const maxKept = 256
+
+/** `to_char(value, format)`. Throws code 13 for a format that cannot be written. */
+export function toChar(call: Call): Column {
+  const { args, length, type, describe } = call
+  const [operand, format] = args as [Operand, Operand]
+  const { valid, needed } = strictRows(call)
+  const column = instantColumn(operand, call)
+  const { seconds, rest, perSecond } = splitInstants(column, length)
+  const zone =
+    column.type.kind === 'timestamp' && column.type.timezone !== null ? zoneNamed(column.type.timezone) : null
+  const formats = new Map<string, Format>()
+  const builder = ByteBuilder.growing(length, length * 16)
+  for (let i = 0; i < length; i++) {
+    if (bitAt(needed, i)) {
+      const written = textOf(format, i)
+      let items = formats.get(written)
+      if (items === undefined) {
+        if (formats.size >= maxKept) formats.clear()
+        items = parseFormat(written, column.type, describe)
+        formats.set(written, items)
+      }
+      checkCalendar(seconds[i]!, describe)
+      const offset = zone === null ? 0 : offsetAt(zone, seconds[i]!)
+      const local = seconds[i]! + offset
+      const days = Math.floor(local / 86_400)
+      const shown: Shown = {
+        days,
+        secondOfDay: local - days * 86_400,
+        nanos: rest[i]! * (1e9 / perSecond),
+        offset,
+        civil: civilOfDays(days),
+      }
+      for (const item of items) builder.text(typeof item === 'string' ? item : item.write(shown))
+    }
+    builder.endRow()
+  }
+  return builder.finish(type, valid)
+}
