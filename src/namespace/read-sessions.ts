@@ -20,13 +20,14 @@ import type { Handler, HandlerOptions, Reply, Request } from '../protocol/calls.
 import { afterKey, slicesMax } from '../protocol/session-shapes.js'
 import { binding, hasExpressions } from '../query/binding.js'
 import { beginSlice, type Scan } from '../query/execute.js'
+import { fileRangesOf, type SliceRange, storedFieldsOf } from '../query/file-ranges.js'
 import type { Plan } from '../query/plan.js'
 import { settleQuery } from '../query/settle.js'
-import { planSlices } from '../query/slices.js'
+import { planSlices, type Slice } from '../query/slices.js'
 import type { TableReader } from '../table/table-reader.js'
 import { answered } from './answered.js'
 import { ReadRows } from './arrow-rows.js'
-import { type Engine, readerOf } from './engine.js'
+import { type Engine, locationOf, readerOf } from './engine.js'
 import { isOfGroups } from './selection.js'
 
 /** Sessions that one process holds at most. */
@@ -109,7 +110,7 @@ async function begin(
   { state, slot, session }: Beginning,
   { signal, table, dialect }: HandlerOptions,
 ): Promise<Reply<'createTableReadSession'>> {
-  const { id, filter, parameters, columns, with_row_id, slices: most } = request
+  const { id, filter, parameters, columns, with_row_id, slices: most, files } = request
   const head = findTable(state, id, table)
   checkRows(head)
   if (isOfGroups({ columns })) {
@@ -133,15 +134,47 @@ async function begin(
   const ranges = await planSlices(plan, reader, most ?? null, slicesMax, pacer)
   checkTokens(seal(said).length, ranges.length)
   const { schema } = described(beginSlice(plan, reader, pacer, engine.clock), dialect)
+  const within = files === true ? await placed(engine, said, plan, reader, ranges, pacer) : null
+  const sealed = (from: number, to: number) => seal({ ...said, from, to } satisfies SliceToken)
   return {
     session: seal(said),
     version,
     schema: schemaToJson(schema, dialect ?? 'namespace'),
-    slices: ranges.map(({ from, to, rows, bytes }) => {
-      const slice: SliceToken = { ...said, from, to }
-      return { token: seal(slice), num_rows: rows, num_bytes: bytes }
+    slices: ranges.map(({ from, to, rows, bytes }, i) => {
+      const slice = { token: sealed(from, to), num_rows: rows, num_bytes: bytes }
+      if (within === null) return slice
+      const found = within[i]!.map(({ from, to, range }) => {
+        return { rows: to - from, ...(range ?? { token: sealed(from, to) }) }
+      })
+      return { ...slice, ranges: found }
     }),
   }
+}
+
+/** Ranges of each slice, whose files have paths as callers see them. */
+async function placed(
+  engine: Engine,
+  { location }: Session,
+  plan: Plan,
+  reader: TableReader,
+  slices: readonly Slice[],
+  pacer: Pacer,
+): Promise<readonly (readonly SliceRange[])[]> {
+  const fields = storedFieldsOf(plan, reader)
+  if (fields === null) {
+    throw invalidInput('files hold the columns of the table, and columns ask for something else', {
+      hint: 'name columns only, without expressions; or read without files',
+    })
+  }
+  const folder = locationOf(engine, { location })
+  const all = await fileRangesOf(reader, slices, fields, pacer)
+  return all.map(ranges =>
+    ranges.map(({ from, to, range }) => {
+      if (range === null) return { from, to, range }
+      const files = range.files.map(({ path, columns }) => ({ path: `${folder}/${path}`, columns }))
+      return { from, to, range: { ...range, files } }
+    }),
+  )
 }
 
 /** Each token has the whole query. */

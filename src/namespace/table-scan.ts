@@ -22,6 +22,8 @@ export interface ScanOptions extends CallOptions {
   readonly select?: readonly string[] | Readonly<Record<string, string | SqlFragment>>
   /** Whether to add `_rowid`. Default false. */
   readonly withRowId?: boolean
+  /** Whether to say in which files the rows lie (`slice.ranges`). Not with `where`, expressions or `withRowId`. Default false. */
+  readonly files?: boolean
 }
 
 export interface SliceOptions extends CallOptions {
@@ -37,6 +39,7 @@ export const scanShape = declare<ScanOptions>()({
     { is: () => true, shape: record(conditionShape) },
   ),
   withRowId: boolean,
+  files: boolean,
   ...callFields,
 })
 
@@ -86,15 +89,21 @@ export class CutSlice extends TableSlice {
   readonly rows: number
   /** Of the columns that are read, as they are stored; about. */
   readonly bytes: number
+  /**
+   * Where the rows lie, in row order: positions `first .. first + count` of Arrow IPC files, without those that are deleted. A range with a
+   * token in place of files is read by `table.slice(token)`. Undefined where nobody asked for `files`.
+   */
+  readonly ranges: Reply<'createTableReadSession'>['slices'][number]['ranges']
 
   constructor(
     operations: Operations,
     table: readonly string[],
-    { token, num_rows, num_bytes }: Reply<'createTableReadSession'>['slices'][number],
+    { token, num_rows, num_bytes, ranges }: Reply<'createTableReadSession'>['slices'][number],
   ) {
     super(operations, table, token)
     this.rows = num_rows
     this.bytes = num_bytes
+    this.ranges = ranges
   }
 }
 
@@ -136,7 +145,7 @@ export async function beginTableScan(
   at: { readonly id: readonly string[]; readonly version?: number },
   options: ScanOptions,
 ): Promise<TableScan> {
-  const { slices, where, select, withRowId, ...call } = parse(scanShape, options, 'scan')
+  const { slices, where, select, withRowId, files, ...call } = parse(scanShape, options, 'scan')
   const filter: Partial<ReturnType<typeof filterFields>> =
     where === undefined ? {} : filterFields('scan', where, undefined)
   const selected = select === undefined ? {} : selectedFields('scan', select, filter.parameters)
@@ -146,6 +155,7 @@ export async function beginTableScan(
     ...selected,
     ...(withRowId !== undefined && { with_row_id: withRowId }),
     ...(slices !== undefined && { slices }),
+    ...(files !== undefined && { files }),
   }
   return new TableScan(operations, at.id, await operations.createTableReadSession(request, call))
 }

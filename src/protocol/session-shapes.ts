@@ -13,8 +13,10 @@ import {
   object,
   optional,
   optionalEvenEmpty,
+  record,
   required,
   string,
+  tuple,
 } from './shape.js'
 
 const token = string('nonEmpty')
@@ -42,15 +44,49 @@ export const createSessionRequest = object(
       integer(1, slicesMax),
       'Slices at most; absent: one for every 64 MiB. There are fewer where there are fewer rows.',
     ),
+    files: optional(
+      boolean,
+      'Whether to say in which files the rows of each slice lie, for readers that see the disk of the server. Excludes `filter`, expressions and `with_row_id`; default false.',
+    ),
   },
   {
     hints: { where: 'filter', predicate: 'filter', select: 'columns', num_slices: 'slices' },
-    check: ({ version, tag }) =>
-      version !== undefined && tag !== undefined
-        ? 'has version and tag: one of them says what to read'
-        : undefined,
+    check: ({ version, tag, files, filter, with_row_id }) => {
+      if (version !== undefined && tag !== undefined)
+        return 'has version and tag: one of them says what to read'
+      if (files !== true) return undefined
+      if (filter !== undefined)
+        return 'has files and filter: files hold all rows, so filter what you read of them'
+      return with_row_id === true ? 'has files and with_row_id: files hold no row ids' : undefined
+    },
   },
 )
+
+const fileRange = object({
+  rows: required(integer(0), 'Rows of the range.'),
+  token: optional(
+    token,
+    'Reads the range, whose rows are in no file: in the log, or among too many that are deleted.',
+  ),
+  first: optional(integer(0), 'Position of the first row in each of the files.'),
+  count: optional(integer(0), 'Positions from there on, deleted rows included.'),
+  deleted: optional(
+    array(tuple(integer(0), integer(1))),
+    'Deleted rows: first position and count of each run, ascending.',
+  ),
+  files: optional(
+    array(
+      object({
+        path: required(string('nonEmpty'), 'Path or URI of an Arrow IPC file.'),
+        columns: required(
+          record(integer(0)),
+          'Position of each column in the file, by its name in `schema`.',
+        ),
+      }),
+    ),
+    'Files with the columns; a column that none of them has is null.',
+  ),
+})
 
 export const createSessionReply = object({
   session: required(token, 'Names the session, on every server of the root; closes it.'),
@@ -62,6 +98,10 @@ export const createSessionReply = object({
         token: required(token, 'Reads the slice, on every server of the root.'),
         num_rows: required(integer(0), 'Rows at most; those of a filter are fewer.'),
         num_bytes: required(integer(0), 'Bytes of the columns that are read, as they are stored; about.'),
+        ranges: optional(
+          array(fileRange),
+          'Where the rows lie, in row order; only where `files` is asked for.',
+        ),
       }),
     ),
     'Slices in row order, no row in two of them; none where no row can pass the filter.',

@@ -1,6 +1,16 @@
+import { readFileSync } from 'node:fs'
+import { tableFromIPC } from 'apache-arrow'
 import * as fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { connect, type Namespace, type Row, type UpkeepSettings } from '../../src/index.js'
+import {
+  type CutSlice,
+  connect,
+  type Namespace,
+  type Row,
+  sql,
+  type Table,
+  type UpkeepSettings,
+} from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { numbered, readSessionSuite, rowsIn, rowsOf } from '../suites/read-sessions.js'
 import { doors } from '../support/doors.js'
@@ -178,3 +188,113 @@ test('after any history the slices are what a search finds, and any row is a pla
     { numRuns: 25 },
   )
 }, 60_000)
+
+describe('files of a read session', () => {
+  const roots = temporaryRoots()
+  type Range = NonNullable<CutSlice['ranges']>[number]
+
+  /** The rows of a range as another program reads them from the disk. */
+  async function readRange(table: Table, { token, files, first = 0, count = 0, deleted = [], rows }: Range) {
+    const found: Record<string, unknown>[] = []
+    if (token !== undefined) {
+      for await (const batch of table.slice(token).batches()) {
+        found.push(...batch.toArray().map(row => ({ ...row.toJSON() })))
+      }
+    } else {
+      const columns = files!.flatMap(({ path, columns }) => {
+        const stored = tableFromIPC(readFileSync(path))
+        return Object.entries(columns).map(([name, at]) => [name, stored.getChildAt(at)!] as const)
+      })
+      const dead = new Set(deleted.flatMap(([at, run]) => Array.from({ length: run }, (_, i) => at + i)))
+      for (let at = first; at < first + count; at++) {
+        if (!dead.has(at))
+          found.push(Object.fromEntries(columns.map(([name, column]) => [name, column.get(at)])))
+      }
+    }
+    expect(found).toHaveLength(rows)
+    return found
+  }
+
+  test('have the rows, after any history', async () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant('add' as const), count: fc.constantFrom(3, 40, 4000, 9000) }),
+      fc.record({ kind: fc.constant('delete' as const), of: fc.integer({ min: 2, max: 9 }) }),
+      fc.record({ kind: fc.constant('update' as const), of: fc.integer({ min: 2, max: 9 }) }),
+      fc.record({ kind: fc.constant('column' as const) }),
+      fc.record({ kind: fc.constant('rename' as const) }),
+      fc.record({ kind: fc.constant('optimize' as const) }),
+    )
+    const asked = fc.record({
+      steps: fc.array(step, { minLength: 1, maxLength: 7 }),
+      slices: fc.integer({ min: 1, max: 7 }),
+    })
+    let files = 0
+    await fc.assert(
+      fc.asyncProperty(asked, async ({ steps, slices }) => {
+        const ns = await connect(roots())
+        const table = await ns.createTable('t', numbered(0, 5000))
+        let next = 5000
+        let columns = 0
+        for (const step of steps) {
+          if (step.kind === 'add') {
+            const { fields } = await table.schema()
+            const text = fields[1]!.name
+            const rows = numbered(next, next + step.count).map(({ id, name }) => ({ id, [text]: name }))
+            await table.add(rows)
+            next += step.count
+          } else if (step.kind === 'delete') await table.delete(`id % ${step.of} = 1`)
+          else if (step.kind === 'update') {
+            await table.update({ id: sql`id + ${next}` }, `id % ${step.of} = 0`)
+          } else if (step.kind === 'column') await table.addColumns({ [`c${columns++}`]: 'id * 3' })
+          else if (step.kind === 'rename') {
+            const { fields } = await table.schema()
+            await table.alterColumns({ [fields[1]!.name]: { rename: `text${columns++}` } })
+          } else await ns.optimize()
+        }
+        const wanted = await table.search().toArray({ int64: 'bigint' })
+        const scan = await table.scan({ slices, files: true })
+        const found: Record<string, unknown>[] = []
+        for (const slice of scan.slices) {
+          for (const range of slice.ranges!) {
+            files += range.files?.length ?? 0
+            found.push(...(await readRange(table, range)))
+          }
+        }
+        expect(found).toEqual(wanted)
+        await ns.close()
+      }),
+      { numRuns: 20 },
+    )
+    expect(files).toBeGreaterThan(50)
+  }, 60_000)
+
+  test('a column under another name, and one that no file has', async () => {
+    const ns = await connect(roots())
+    const table = await ns.createTable('t', numbered(0, 5000))
+    await table.addColumns({ later: { type: { kind: 'utf8', large: false } } })
+    const scan = await table.scan({ files: true, select: { label: 'name', later: 'later' } })
+    const [range] = scan.slices[0]!.ranges!
+    expect(range).toMatchObject({ rows: 5000, first: 0, count: 5000, deleted: [] })
+    expect(range!.files!.map(({ columns }) => columns)).toEqual([{ label: 1 }])
+    const [row] = await readRange(table, range!)
+    expect(row).toEqual({ label: 'row 0' })
+    await ns.close()
+  })
+
+  test('deleted rows in too many runs to list are left to the server', async () => {
+    const ns = await connect(roots())
+    const table = await ns.createTable('t', Array.from({ length: 240_000 }, (_, id) => ({ id })))
+    await table.delete('id % 2 = 1')
+    const scan = await table.scan({ files: true, slices: 3 })
+    const ranges = scan.slices.flatMap(({ ranges }) => ranges!)
+    expect(ranges.map(({ files, token }) => [files?.length, token !== undefined])).toEqual([
+      [1, false],
+      [1, false],
+      [undefined, true],
+    ])
+    const found = []
+    for (const range of ranges) found.push(...(await readRange(table, range)))
+    expect(found.map(({ id }) => id)).toEqual(Array.from({ length: 120_000 }, (_, i) => i * 2))
+    await ns.close()
+  })
+})

@@ -154,6 +154,31 @@ export function readSessionSuite(name: string, open: () => Promise<OpenedRoot>):
       expect(await failure(scanned({ select: { n: 'count(*)' } }))).toMatchObject({ code: 13 })
     })
 
+    test('files are not said of rows that are not as they lie there', async () => {
+      expect((await scanned()).slices[0]!.ranges).toBeUndefined()
+      const refused: readonly [ScanOptions, RegExp][] = [
+        [{ where: 'id > 3' }, /files and filter/],
+        [{ withRowId: true }, /files and with_row_id/],
+        [{ select: { double: 'id * 2' } }, /files hold the columns/],
+        [{ select: ['_rowid'] }, /files hold the columns/],
+      ]
+      for (const [options, message] of refused) {
+        expect(await failure(scanned({ ...options, files: true }))).toMatchObject({ code: 13, message })
+      }
+    })
+
+    test('rows that lie in no file are read by tokens of their own', async () => {
+      const [slice] = (await scanned({ files: true })).slices
+      const found: Found[] = []
+      for (const { token, files, rows } of slice!.ranges!) {
+        expect(files).toBeUndefined()
+        const own = await rowsOf(table.slice(token!))
+        expect(own).toHaveLength(rows)
+        found.push(...own)
+      }
+      expect(found).toEqual(await all())
+    })
+
     test('closing one twice is no error', async () => {
       const scan = await scanned()
       await scan.close()

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import polars as pl
 import pyarrow as pa
 from report import check
-from sheaf import SheafError, Table, read_polars
+from sheaf import SheafError, Slice, Table, read_polars
 
 ROWS = 10_000
 url = os.environ["SHEAF_URL"]
@@ -48,6 +48,24 @@ def aborted():
     return table.count()
 
 
+def ids_in_files():
+    """As docs/languages.md reads them, of a table with deleted rows and rows in the log."""
+    session, found = table.call("read_session/create", {"files": True, "columns": ["id"], "slices": 3}), []
+    for part in (part for cut in session["slices"] for part in cut["ranges"]):
+        if "token" in part:
+            ids = pa.Table.from_batches(Slice(table, part["token"], part["rows"]).scan())["id"]
+        else:
+            (file,) = part["files"]
+            stored = pa.ipc.open_file(pa.memory_map(file["path"])).read_all().slice(part["first"], part["count"])
+            keep = pa.array([True] * part["count"]).to_numpy(zero_copy_only=False)
+            for first, count in part["deleted"]:
+                keep[first - part["first"] : first - part["first"] + count] = False
+            ids = stored.column(file["columns"]["id"]).filter(pa.array(keep))
+        found += ids.to_pylist()
+    kinds = {"token" in part for cut in session["slices"] for part in cut["ranges"]}
+    return len(kinds), found
+
+
 table.create(rows)
 check("create", table.count, ROWS)
 check("to_arrow", lambda: table.to_arrow().sort_by("id"), rows)
@@ -59,3 +77,6 @@ check("upload of four parts, one of them twice", upload_of_four, [ROWS, ROWS + 4
 check("an aborted upload", aborted, ROWS + 400)
 lazy = read_polars(table)
 check("Polars", lambda: lazy.filter(pl.col("id") < ROWS).group_by("kind").agg(pl.col("half").sum()).sort("kind").collect().to_arrow(), rows.group_by("kind").aggregate([("half", "sum")]).rename_columns({"half_sum": "half"}).sort_by("kind").select(["kind", "half"]))
+table.call("delete", {"predicate": "id % 5 = 2 AND id < 4000"})
+table.insert(rows.slice(0, 3))
+check("files and rows in the log", ids_in_files, [2, table.to_arrow(["id"])["id"].to_pylist()])
