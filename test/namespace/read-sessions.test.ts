@@ -283,7 +283,10 @@ describe('files of a read session', () => {
 
   test('deleted rows in too many runs to list are left to the server', async () => {
     const ns = await connect(roots())
-    const table = await ns.createTable('t', Array.from({ length: 240_000 }, (_, id) => ({ id })))
+    const table = await ns.createTable(
+      't',
+      Array.from({ length: 240_000 }, (_, id) => ({ id })),
+    )
     await table.delete('id % 2 = 1')
     const scan = await table.scan({ files: true, slices: 3 })
     const ranges = scan.slices.flatMap(({ ranges }) => ranges!)
