@@ -90,8 +90,9 @@ const groupEntriesMax = 1000
 const groupBytesMax = 1024 * 1024
 const groupTextMax = 256 * 1024
 const groupDecideMs = 5
-/** Slots a caller loses to other writers before it is told so. */
+/** A caller is refused after it lost at least this many slots to other writers, and waited for at least this long. */
 const lostSlotsMax = 20
+const lostMsMin = 5000
 /** Slots a writer loses though it was its turn, before it draws lots. */
 const lostInTurnMax = 12
 /** For as many slots' time after the last sign of another writer turns are kept. */
@@ -116,6 +117,8 @@ interface Ticket<S> {
   readonly resolve: (committed: Committed<S>) => void
   readonly reject: (reason: unknown) => void
   lostSlots: number
+  /** When it was queued, on the clock that only runs forwards. */
+  readonly since: number
   /** The log was looked at since it was queued. */
   isFresh: boolean
 }
@@ -294,7 +297,7 @@ export class Committer<S> {
    *   call: nothing was written;
    * - `signal.reason`, as long as the bytes are not on their way to the log; from then on the outcome is awaited;
    * - invalidInput with status 413 for an entry of more than 8 MB;
-   * - ConcurrentModification (14) after losing 20 slots to other writers: try again;
+   * - ConcurrentModification (14) after losing 20 slots to other writers, and 5 seconds at least: try again;
    * - kind `commit-state-unknown` (17) with the transaction id, when the log did not tell the outcome in time:
    *   a later refresh or commit shows it. It must not be committed again before that.
    * - PermissionDenied (15) when read-only, ServiceUnavailable (17) when closed or the store refuses.
@@ -320,6 +323,7 @@ export class Committer<S> {
         resolve,
         reject,
         lostSlots: 0,
+        since: this.#clock.elapsed(),
         isFresh: false,
       }
       signal?.addEventListener('abort', abort, { once: true })
@@ -826,13 +830,15 @@ export class Committer<S> {
 
   /** Back to the head of the queue, in order. */
   #requeue(tickets: readonly Ticket<S>[]): void {
+    const lateSince = this.#clock.elapsed() - lostMsMin
     const again: Ticket<S>[] = []
     for (const ticket of tickets) {
       ticket.lostSlots++
       ticket.isFresh = true
       if (this.#fatal !== null) refuse(ticket, this.#fatal)
       else if (ticket.signal?.aborted) refuse(ticket, ticket.signal.reason)
-      else if (ticket.lostSlots >= lostSlotsMax) refuse(ticket, contended())
+      else if (ticket.lostSlots >= lostSlotsMax && ticket.since <= lateSince)
+        refuse(ticket, contended(ticket.lostSlots))
       else again.push(ticket)
     }
     this.#queue.unshift(...again)
@@ -992,8 +998,8 @@ function foreign<S>({ slot, key }: Fold<S>, what: string): SheafError {
   })
 }
 
-function contended(): SheafError {
-  const message = `other writers took ${lostSlotsMax} slots in a row before this commit`
+function contended(lostSlots: number): SheafError {
+  const message = `other writers took ${lostSlots} slots in a row before this commit`
   return new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
 }
 

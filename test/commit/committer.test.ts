@@ -443,21 +443,32 @@ describe('two committers on one log', () => {
     expect((await two.commit(add(1, 'late'))).at.slot).toBe(151)
   })
 
-  test('that lose 20 slots in a row say so, and can try again', async () => {
+  /** A committer, and a rival that is quicker to each of the first `slots` slots; an append takes `ms`. */
+  async function outrun(slots: number, ms: number) {
+    const clock = new SeededClock(1)
     const inner = memoryLog()
-    const rival = await openOn(inner)
-    let rivalry = true
+    const rival = await openOn(inner, { clock })
     const log = steered(inner, {
       async append(slot, bytes) {
-        if (rivalry) await rival.commit(add(1, 'rival'))
+        clock.advance(ms)
+        if (slot > 0 && slot <= slots) await rival.commit(add(1, 'rival'))
         return inner.append(slot, bytes)
       },
     })
-    const loser = await openOn(log)
-    await expect(loser.commit(add(1, 'loser'))).rejects.toMatchObject({ code: 14, status: 409 })
+    return openOn(log, { clock })
+  }
+
+  test('that lose 20 slots in a row for 5 seconds say so, and can try again', async () => {
+    const loser = await outrun(20, 300)
+    const message = expect.stringContaining('20 slots in a row')
+    await expect(loser.commit(add(1, 'loser'))).rejects.toMatchObject({ code: 14, status: 409, message })
     expect(loser.head).toBe(20)
-    rivalry = false
     expect((await loser.commit(add(1, 'loser'))).state.notes).toEqual([...Array(20).fill('rival'), 'loser'])
+  })
+
+  test('that lose many slots in less than 5 seconds go on', async () => {
+    const loser = await outrun(50, 2)
+    expect((await loser.commit(add(1, 'loser'))).at.slot).toBe(51)
   })
 })
 
