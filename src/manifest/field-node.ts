@@ -122,6 +122,11 @@ function quotedNames(path: string): readonly string[] | null {
   }
 }
 
+/** The nodes from a column down to the field that these names lead to; null where there is none. */
+export function findFieldByNames(schema: TableSchema, names: readonly string[]): readonly FieldNode[] | null {
+  return walk(schema.fields.map(nodeOf), names)
+}
+
 function walk(nodes: readonly FieldNode[], names: readonly string[] | null): readonly FieldNode[] | null {
   if (names === null) return null
   const chain: FieldNode[] = []

@@ -125,9 +125,6 @@ function indexableField(
   const type = typeOf(chain.at(-1)!)
   if (isVectorKind(kind)) {
     if (!holdsVectors(type)) throw holdsNoVectors(column, kind, type)
-    if (chain.length > 1) {
-      throw unsupported(`vectors inside of structs are not searched, nor indexed: ${quote(column)}`)
-    }
     return { field, vector: vectorDefinition(kind, request, type, countRows(layout)) }
   }
   if (isTextKind(kind)) {

@@ -272,7 +272,10 @@ export class Search<R extends object = Row> {
     return this.#with({ distance_type: parse(distanceType, metric, 'distanceType') })
   }
 
-  /** The vector column to search; needed only where several have the dimension of the vector. */
+  /**
+   * The vector column to search, or the path of a field inside of structs (`image.embedding`); needed only where several have the
+   * dimension of the vector.
+   */
   column(name: string): Search<R> {
     return this.#with({ vector_column: parse(fields.vector_column.shape, name, 'column') })
   }

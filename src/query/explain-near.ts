@@ -2,10 +2,10 @@
 import { quote } from '../errors.js'
 import { isPoor, leastRecall, poorKept, poorRecall, poorShare } from '../indexes/vector/recalls.js'
 import type { Effort } from '../indexes/vector/segment.js'
-import type { TableField } from '../manifest/table-schema.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { begun } from '../primitives/soon.js'
 import type { TableReader } from '../table/table-reader.js'
+import type { VectorField } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
 import type { VectorSearch } from './plan.js'
 import { partialCover } from './probed-rows.js'
@@ -76,7 +76,7 @@ function effortText({ ef, leastPartitions, mostPartitions }: Effort): string {
   return `${partitions}${ef === undefined ? '' : `, ef = ${ef}`}`
 }
 
-function passedOver(field: TableField, reader: TableReader): string {
+function passedOver(field: VectorField, reader: TableReader): string {
   const hasCover = coversOf(field, reader).length > 0
   return hasCover ? ', rows that no index covers passed over' : ', all rows passed over: it has no index'
 }

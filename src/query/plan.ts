@@ -8,13 +8,13 @@
 import type { Field, Schema } from '../arrow/types.js'
 import type { Effort } from '../indexes/vector/segment.js'
 import type { Metric } from '../kernels/metric.js'
-import type { TableField } from '../manifest/table-schema.js'
 import type { AggregateFunction } from '../sql/binding/aggregates.js'
 import type { BoundExpression } from '../sql/bound.js'
+import type { VectorField } from '../table/vector-column.js'
 import type { Fusion, Highlighting, TextSearch } from './text-plan.js'
 
 export interface VectorSearch {
-  readonly field: TableField
+  readonly field: VectorField
   readonly query: Float32Array
   readonly metric: Metric
   /** Smallest distance that counts (inclusive). */

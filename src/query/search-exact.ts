@@ -2,13 +2,13 @@
 import { searchSegment } from '../kernels/exact.js'
 import { chooseHits } from '../kernels/exact-plain.js'
 import type { Hits } from '../kernels/nearest.js'
-import type { TableField } from '../manifest/table-schema.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { Part, TableReader } from '../table/table-reader.js'
+import type { VectorField } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
 import { candidates, passingRows } from './filter.js'
 import { madeBySearch, mergeHits, Parts, type RankedHits, type RowHits, ranked } from './hits.js'
@@ -37,7 +37,7 @@ function* searching(
   const found = new FoundRows()
   const covers = search.fast ? coversOf(search.field, source.reader) : null
   if (limit > 0 && covers?.length !== 0) {
-    for (const passing of passingParts(source, filter, [search.field.name], pacer)) {
+    for (const passing of passingParts(source, filter, [search.field.column.name], pacer)) {
       if (passing instanceof Promise) {
         yield passing
         continue
@@ -76,8 +76,8 @@ export function* passingParts(
 /** Knows of fragments which rows it covers. */
 export type Cover = Pick<VectorIndexReader, 'covered'>
 
-/** The indexes on a column. */
-export function coversOf({ id }: TableField, { vectorIndexes }: TableReader): readonly Cover[] {
+/** The indexes on a field. */
+export function coversOf({ id }: VectorField, { vectorIndexes }: TableReader): readonly Cover[] {
   return vectorIndexes.filter(({ field }) => field === id)
 }
 

@@ -2,16 +2,15 @@
 import { invalidInput } from '../errors.js'
 import type { Effort } from '../indexes/vector/segment.js'
 import type { Metric } from '../kernels/metric.js'
-import type { TableField } from '../manifest/table-schema.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
-import { holdsVectorLists } from '../table/vector-column.js'
+import { holdsVectorLists, type VectorField } from '../table/vector-column.js'
 import type { IndexSearch, VectorSearch } from './plan.js'
 
 /** What of a vector index decides whether a query asks it. */
 export interface NearIndex {
   readonly name: string
   readonly metric: Metric
-  /** Id of its column. */
+  /** Id of its column, or of the field inside of structs. */
   readonly field: number
 }
 
@@ -21,7 +20,7 @@ const unsaid = 20
 /** `indexes`: all there are. Without a distance type that of the index counts, or l2 (rule A-044); for lists of vectors cosine. */
 export function settleNear(
   request: QueryRequest,
-  field: TableField,
+  field: VectorField,
   indexes: readonly NearIndex[],
 ): Pick<VectorSearch, 'metric' | 'index' | 'fast' | 'unused'> {
   const own = indexes.filter(index => index.field === field.id)

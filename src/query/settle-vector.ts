@@ -3,9 +3,17 @@ import { typeName } from '../arrow/type-name.js'
 import type { DataType } from '../arrow/types.js'
 import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
 import { holdsBytes } from '../kernels/metric.js'
-import type { TableField, TableSchema } from '../manifest/table-schema.js'
+import { findFieldByNames } from '../manifest/field-node.js'
+import type { TableSchema } from '../manifest/table-schema.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
-import { elementKind, holdsVectorLists, vectorType } from '../table/vector-column.js'
+import {
+  elementKind,
+  holdsVectorLists,
+  type VectorField,
+  vectorField,
+  vectorFields,
+  vectorType,
+} from '../table/vector-column.js'
 import { namedColumn } from './named-column.js'
 import type { VectorSearch } from './plan.js'
 import { type NearIndex, settleNear } from './settle-near.js'
@@ -34,7 +42,7 @@ export function settleVector(
       `vector ${other} has dimension ${queries[other]!.length}, the first has ${query.length}`,
     )
   }
-  const field = vectorField(request.vector_column, query.length, schema)
+  const field = fieldToSearch(request.vector_column, query.length, schema)
   // A column of lists takes all vectors as one query, another one each as a query (rule A-042).
   const multi = holdsVectorLists(field.type) ? queries : null
   const batch = multi === null && single_vector === undefined ? queries : null
@@ -46,7 +54,7 @@ export function settleVector(
 }
 
 /** Bits are counted in columns of bytes, and in queries of them. */
-function checkBits({ name, type }: TableField, queries: readonly Float32Array[]): void {
+function checkBits({ name, type }: VectorField, queries: readonly Float32Array[]): void {
   const vectors = vectorType(type)!
   if (elementKind(vectors) !== 'u8') {
     throw invalidInput(
@@ -84,13 +92,10 @@ function checkBatch({ group_by, distinct, order_by }: QueryRequest): void {
   if (given !== undefined) throw unsupported(`${given[0]} with several query vectors is not supported`)
 }
 
-/** The column asked for, or the only one whose vectors have the query's dimension (rule A-043). */
-function vectorField(name: string | undefined, dimension: number, schema: TableSchema): TableField {
-  const vectors = schema.fields.filter(field => vectorDimension(field) !== null)
+/** The field asked for, or the only one whose vectors have the query's dimension, be it inside of structs (rule A-043). */
+function fieldToSearch(name: string | undefined, dimension: number, schema: TableSchema): VectorField {
   if (name !== undefined) {
-    const [top, ...nested] = namedColumn(name, schema).path
-    const field = schema.fields.find(known => known.name === top)!
-    if (nested.length > 0) throw unsupported(`vectors inside of structs are not searched: ${quote(name)}`)
+    const field = vectorField(schema, findFieldByNames(schema, namedColumn(name, schema).path)!)
     const actual = vectorDimension(field)
     if (actual === null) throw holdsNoVectors(field)
     if (actual === dimension) return field
@@ -98,6 +103,7 @@ function vectorField(name: string | undefined, dimension: number, schema: TableS
       `column ${quote(field.name)} has dimension ${actual}, the query vector has ${dimension}`,
     )
   }
+  const vectors = vectorFields(schema)
   const fitting = vectors.filter(field => vectorDimension(field) === dimension)
   if (fitting.length === 1) return fitting[0]!
   if (fitting.length > 1) {
@@ -116,7 +122,8 @@ function vectorField(name: string | undefined, dimension: number, schema: TableS
   )
 }
 
-function holdsNoVectors({ name, type }: TableField): SheafError {
+/** Why a column cannot be searched by a vector. Only a column of the table can be made one when a table is created. */
+function holdsNoVectors({ name, type }: Pick<VectorField, 'name' | 'type'>): SheafError {
   const hint = `vectors have one length: create the table with vectorColumns: [${quote(name)}], or with a schema in which the column is a fixed_size_list`
   return invalidInput(
     `column ${quote(name)} is ${typeName(type)}, which holds no vectors`,
@@ -129,6 +136,6 @@ function isListOfNumbers(type: DataType): boolean {
 }
 
 /** Numbers per vector, or null for a column that holds none, neither as values nor in lists. */
-function vectorDimension({ type }: TableField): number | null {
+function vectorDimension({ type }: VectorField): number | null {
   return vectorType(type)?.size ?? null
 }

@@ -39,6 +39,7 @@ import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import { type Soon, whenThere } from '../primitives/soon.js'
 import { UnorderedRuns } from '../primitives/unordered-runs.js'
+import { fieldAt } from '../sql/kernels/batch-columns.js'
 import { readZone, type Zone } from '../sql/zones/zone.js'
 import { type Awaiting, arrived } from './arrived.js'
 import { bytesToRead, readColumn, readFooter } from './data-file.js'
@@ -48,7 +49,14 @@ import { checkedRuns, type DecodeRuns, readStoredRuns } from './stored-runs.js'
 import type { IndexReader } from './table-index.js'
 import type { TableSource } from './table-source.js'
 import type { TextIndexReader } from './text-index.js'
-import { presentVectors, type Vectors, vectorLists, vectorSegment, vectorsOf } from './vector-column.js'
+import {
+  presentVectors,
+  type VectorField,
+  type Vectors,
+  vectorLists,
+  vectorSegment,
+  vectorsOf,
+} from './vector-column.js'
 import type { VectorIndexReader } from './vector-index.js'
 
 export interface Part {
@@ -230,13 +238,14 @@ export class TableReader {
     }
   }
 
-  /** The vectors of a part, where the kernels can read them; `field` holds vectors, or lists of them. */
-  vectors(part: Part, field: TableField, signal?: AbortSignal): Soon<Vectors> {
-    return whenThere(this.column(part, field, signal), ({ column, segment }) => {
-      const vectors = vectorsOf(column)
-      const known = { present: presentVectors(vectors), lists: vectorLists(column) }
+  /** The vectors of a part, where the kernels can read them. */
+  vectors(part: Part, field: VectorField, signal?: AbortSignal): Soon<Vectors> {
+    return whenThere(this.column(part, field.column, signal), ({ column, segment }) => {
+      const own = fieldAt(column, field.path.slice(1))
+      const vectors = vectorsOf(own)
+      const known = { present: presentVectors(vectors), lists: vectorLists(own) }
       if (segment !== null) return { segment, ...known }
-      const file = fileOf(part.fragment, field)
+      const file = fileOf(part.fragment, field.column)
       const convert = async () => vectorSegment(vectors)
       const converting =
         file === undefined
@@ -384,7 +393,7 @@ export class TableReader {
     return this.#source.footers.get(path, () => readFooter(this.#source.store, path, file))
   }
 
-  #keyOf(file: DataFile, part: Part, field: TableField): string {
+  #keyOf(file: DataFile, part: Part, field: Pick<TableField, 'id'>): string {
     if ('slot' in file) return keyOfInline(file, field)
     return `${this.#location}/${file.file}/${part.batch}/${field.id}`
   }
@@ -435,7 +444,7 @@ export class TableReader {
 /** Per log, the inline rows decoded last: their columns are asked for one after the other. They view their slot, so only one is kept. */
 const lastInline = new WeakMap<SlotReader, { readonly file: InlineFile; readonly batch: Batch }>()
 
-function keyOfInline({ slot, blob }: InlineFile, { id }: TableField): string {
+function keyOfInline({ slot, blob }: InlineFile, { id }: Pick<TableField, 'id'>): string {
   return `${slot}/${blob}/${id}`
 }
 

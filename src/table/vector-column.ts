@@ -4,6 +4,8 @@ import { fromFloat16 } from '../arrow/float16.js'
 import type { DataType } from '../arrow/types.js'
 import { assert } from '../errors.js'
 import { type ElementKind, VectorSegment } from '../kernels/vector-segment.js'
+import { type FieldNode, nodeOf, pathText, typeOf } from '../manifest/field-node.js'
+import { columnOfField, type TableField, type TableSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
 
 export interface Vectors {
@@ -19,6 +21,43 @@ export interface VectorLists {
   readonly offsets: Int32Array
   /** Rows that are not null; null when none is. */
   readonly valid: Bitset | null
+}
+
+/** A column of vectors or of lists of them, or a field inside of structs that holds such. */
+export interface VectorField {
+  /** Of the field itself. */
+  readonly id: number
+  readonly type: DataType
+  /** The column that it is, or lies in. */
+  readonly column: TableField
+  /** The names from the column down to the field. */
+  readonly path: readonly string[]
+  /** The same as one text, as requests have it. */
+  readonly name: string
+}
+
+/** `chain`: from a column of the schema down to the field. */
+export function vectorField(schema: TableSchema, chain: readonly FieldNode[]): VectorField {
+  const node = chain.at(-1)!
+  return {
+    id: node.id,
+    type: typeOf(node),
+    column: columnOfField(schema, node.id)!,
+    path: chain.map(({ name }) => name),
+    name: chain.length === 1 ? node.name : pathText(chain),
+  }
+}
+
+/** All fields of vectors and of lists of vectors, those inside of structs too, in the order of the schema. */
+export function vectorFields(schema: TableSchema): readonly VectorField[] {
+  const found: VectorField[] = []
+  const search = (chain: readonly FieldNode[]) => {
+    const node = chain.at(-1)!
+    if (vectorType(typeOf(node)) !== null) found.push(vectorField(schema, chain))
+    if (node.type.kind === 'struct') for (const child of node.children) search([...chain, child])
+  }
+  for (const field of schema.fields) search([nodeOf(field)])
+  return found
 }
 
 type VectorType = DataType & { readonly kind: 'fixed_size_list' }

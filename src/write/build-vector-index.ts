@@ -2,6 +2,7 @@
 import { assert } from '../errors.js'
 import { type BaseSegment, buildSegment, maxSegmentRows } from '../indexes/vector/build.js'
 import type { SegmentHead } from '../indexes/vector/segment-head.js'
+import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
 import type { CoveredSegment } from '../manifest/index-cover.js'
 import { type CoverItem, type IndexSegment, type TableIndex, vectorSpecOf } from '../manifest/table-index.js'
@@ -30,12 +31,16 @@ export async function buildVectorSegments(
   pacer: Pacer,
   progress: BuildProgress,
 ): Promise<readonly IndexSegment[]> {
-  const field = reader.schema.fields.find(({ id }) => id === index.field)
+  const chain = findFieldById(reader.schema, index.field)
+  const type = chain === null ? null : typeOf(chain.at(-1)!)
   const spec = vectorSpecOf(index)
-  assert(spec !== null && field?.type.kind === 'fixed_size_list', `a ${index.kind} index without vectors`)
+  assert(
+    spec !== null && chain !== null && type?.kind === 'fixed_size_list',
+    `a ${index.kind} index without vectors`,
+  )
   const first = base === null ? 0 : base.segment.rows
   const kept = base === null ? [] : await keptItems(base, target, pacer.signal)
-  const lists = base === null ? cutStretches(stretches, maxSegmentRows(spec, field.type.size)) : [stretches]
+  const lists = base === null ? cutStretches(stretches, maxSegmentRows(spec, type.size)) : [stretches]
   const segments: IndexSegment[] = []
   let before = 0
   for (const list of lists) {
@@ -43,7 +48,7 @@ export async function buildVectorSegments(
     const stored = await storeSegment(
       await buildSegment(
         spec,
-        vectorInput(reader, field, list, first, pacer),
+        vectorInput(reader, chain, list, first, pacer),
         base === null ? null : await opened(base.segment, target),
         pacer,
         (rows, phase) => progress(done + rows, phase),
@@ -53,7 +58,7 @@ export async function buildVectorSegments(
       pacer.signal,
     )
     const rows = rowsIn(list)
-    const cover = [...kept, ...coverOf(list, field.id, first)]
+    const cover = [...kept, ...coverOf(list, chain[0]!.id, first)]
     const begun = base === null ? await vectorsOf(stored, target) : (base.segment.begun ?? first)
     segments.push({ ...stored, rows: first + rows, ...(begun < first + rows && { begun }), cover })
     before += rows

@@ -14,7 +14,6 @@ import {
   type TableIndex,
   vectorSpecOf,
 } from '../manifest/table-index.js'
-import { columnOfField } from '../manifest/table-schema.js'
 import { mergedFrom } from '../primitives/tiers.js'
 import { itemsByFragment } from '../table/index-cover.js'
 import { holdsText } from '../table/text-column.js'
@@ -144,11 +143,10 @@ export function planIndexFold(
 }
 
 function mannerOf(index: TableIndex, { schema }: Layout): Manner | null {
-  if (index.text !== undefined)
-    return holdsText(typeOf(findFieldById(schema, index.field)!.at(-1)!)) ? textManner : null
+  const type = typeOf(findFieldById(schema, index.field)!.at(-1)!)
+  if (index.text !== undefined) return holdsText(type) ? textManner : null
   const spec = vectorSpecOf(index)
   if (spec === null) return scalarManner
-  const { type } = columnOfField(schema, index.field)!
   if (!holdsVectors(type)) return null
   const merging = isExtendable(spec) ? extending : rebuilding
   return { ...vectorManner, ...merging, rowsMax: maxSegmentRows(spec, type.size) }

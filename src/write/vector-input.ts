@@ -3,51 +3,51 @@ import type { Column } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
 import { assert } from '../errors.js'
 import type { VectorInput, VectorPiece } from '../indexes/vector/input.js'
-import type { TableField } from '../manifest/table-schema.js'
+import { type FieldNode, typeOf } from '../manifest/field-node.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { TableReader } from '../table/table-reader.js'
 import { copyElements, elementKind, presentVectors } from '../table/vector-column.js'
+import { columnPieces } from './column-pieces.js'
 import { rowsIn, type Stretch } from './stretch.js'
 
 /** Rows of a piece: few enough that converting them is no pause, enough that the work on one is more than asking for it. */
 const pieceRows = 4096
 
-/** `first`: ordinal of the first row. Each pass over the pieces reads the column again. */
+/**
+ * `chain`: from the column down to the field of vectors. `first`: ordinal of the first row. Each pass over the pieces reads the
+ * column again.
+ */
 export function vectorInput(
   reader: TableReader,
-  field: TableField,
+  chain: readonly FieldNode[],
   stretches: readonly Stretch[],
   first: number,
   pacer: Pacer,
 ): VectorInput {
-  const { type } = field
+  const type = typeOf(chain.at(-1)!)
   assert(type.kind === 'fixed_size_list', 'a vector column is a fixed_size_list')
   return {
     first,
     rows: rowsIn(stretches),
     dim: type.size,
     kind: elementKind(type) ?? 'f32',
-    pieces: () => pieces(reader, field, stretches, first, pacer),
+    pieces: () => pieces(reader, chain, stretches, first, pacer),
   }
 }
 
 async function* pieces(
   reader: TableReader,
-  field: TableField,
+  chain: readonly FieldNode[],
   stretches: readonly Stretch[],
   first: number,
   pacer: Pacer,
 ): AsyncGenerator<VectorPiece> {
   let ordinal = first
-  for (const { fragment, from, to } of stretches) {
-    for (const part of await reader.partsOf(fragment, pacer.signal)) {
-      const start = Math.max(from - part.first, 0)
-      const end = Math.min(to - part.first, part.rows)
-      if (start >= end) continue
-      const { column } = await reader.column(part, field, pacer.signal)
-      for (let at = start; at < end; at += pieceRows) {
-        const rows = Math.min(pieceRows, end - at)
-        yield { first: ordinal, rows, ...vectorsOf(sliceColumn(column, at, rows)) }
+  for (const stretch of stretches) {
+    for await (const { values } of columnPieces(reader, chain, stretch, pacer)) {
+      for (let at = 0; at < values.length; at += pieceRows) {
+        const rows = Math.min(pieceRows, values.length - at)
+        yield { first: ordinal, rows, ...vectorsOf(sliceColumn(values, at, rows)) }
         ordinal += rows
         await pacer.turn()
       }

@@ -192,14 +192,6 @@ test('a handle refuses what a scalar index has no use for, and passes on all tha
   })
 })
 
-test('vectors inside of structs are not searched, so they are not indexed', async () => {
-  const nested = await root.ns.createTable('n', [{ meta: { v: Float32Array.of(1, 2) } }])
-  expect(await failure(nested.createIndex('meta.v', { type: 'IVF_FLAT' }))).toMatchObject({
-    code: 0,
-    message: 'vectors inside of structs are not searched, nor indexed: "meta.v"',
-  })
-})
-
 test('A-084 over HTTP the requests of LanceDB are understood as they are', async () => {
   const server = await serve(root.ns, { port: 0 })
   const remote = connectHttp(server.url)

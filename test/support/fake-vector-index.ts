@@ -17,6 +17,7 @@ import { filePath } from '../../src/manifest/file-names.js'
 import type { Layout } from '../../src/manifest/layout.js'
 import type { IndexSegment, TableIndex } from '../../src/manifest/table-index.js'
 import type { TableReader } from '../../src/table/table-reader.js'
+import { vectorFields } from '../../src/table/vector-column.js'
 
 /** What a segment makes of the rows that it may propose, the nearest first: which of them, in which order. */
 export type Proposing = (nearest: Uint32Array, distances: Float32Array, count: number) => Uint32Array
@@ -64,7 +65,7 @@ export class FakeVectorIndexes {
   async open(path: string, rows: number, dim: number): Promise<VectorIndexSegment> {
     this.opened++
     const { reader, segment } = this.#first.get(path)!
-    const field = reader.schema.fields.find(({ name }) => name === 'v')!
+    const field = vectorFields(reader.schema).find(({ name }) => name === 'v')!
     const vectors = VectorSegment.allocate('f32', dim, rows)
     const isThere = new Array<boolean>(rows).fill(false)
     for (const { first, count, fragment: id, at, gone } of segment.cover) {

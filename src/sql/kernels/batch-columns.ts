@@ -11,15 +11,21 @@ import { strictValidity } from './truth.js'
 export function columnAt(batch: Batch, path: readonly string[]): Column {
   const index = batch.schema.fields.findIndex(field => field.name === path[0])
   assert(index !== -1, `the batch holds the column ${path[0]}`)
-  let column = batch.columns[index]!
-  for (const name of path.slice(1)) {
-    assert(column.type.kind === 'struct', `${column.type.kind} is a struct`)
-    column = fieldOf(
-      column,
-      column.type.children.findIndex(field => field.name === name),
+  return fieldAt(batch.columns[index]!, path.slice(1))
+}
+
+/** The field inside a struct column that the names from it down lead to; the column itself for none. */
+export function fieldAt(column: Column, names: readonly string[]): Column {
+  let field = column
+  for (const name of names) {
+    const { type } = field
+    assert(type.kind === 'struct', `${type.kind} is a struct`)
+    field = fieldOf(
+      field,
+      type.children.findIndex(child => child.name === name),
     )
   }
-  return column
+  return field
 }
 
 /** A field of a struct column; null where the struct is. */
