@@ -303,7 +303,10 @@ const queryFields = {
     queryVector,
     'What to be near to; empty: nothing. May be left out only beside `filter` or `full_text_query`.',
   ),
-  vector_column: optional(string('nonEmpty'), 'Column to search, or path of a field in structs; absent: the only one that fits.'),
+  vector_column: optional(
+    string('nonEmpty'),
+    'Column to search, or path of a field in structs; absent: the only one that fits.',
+  ),
   distance_type: optional(
     distanceType,
     "Metric; absent: the index's, else l2, for lists of vectors cosine; hamming is for uint8.",
