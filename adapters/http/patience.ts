@@ -16,16 +16,19 @@ export interface Patience {
 
 /** Throws code 13 where the client asks for a time that is none. */
 export function patienceFor(request: IncomingMessage, requestMs: number): Patience {
-  const ms = Math.min(askedMs(request) ?? requestMs, requestMs)
+  const asked = askedMs(request)
+  const ms = Math.min(asked ?? requestMs, requestMs)
+  // Many clients try again at 503: they would for longer than their callers wanted to wait.
+  const timeIsUp = () => callTimedOut(ms, asked === ms ? 408 : 503)
   const isEndless = ms > longestTimerMs
   let end: (() => void) | undefined
   return {
     signal: access => {
       const gone = access === 'read' ? endOf(request.socket) : undefined
       if (isEndless) return gone
-      if (ms === 0) return AbortSignal.abort(timeIsUp(ms))
+      if (ms === 0) return AbortSignal.abort(timeIsUp())
       const controller = new AbortController()
-      const timer = setTimeout(() => controller.abort(timeIsUp(ms)), ms)
+      const timer = setTimeout(() => controller.abort(timeIsUp()), ms)
       const abort = () => controller.abort(gone?.reason)
       if (gone?.aborted) abort()
       else gone?.addEventListener('abort', abort)
@@ -39,8 +42,9 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
   }
 }
 
-function timeIsUp(ms: number): SheafError {
-  return new SheafError(ErrorCode.ServiceUnavailable, `the call did not end within ${ms} ms`, {
+function callTimedOut(ms: number, status: number): SheafError {
+  return new SheafError(ErrorCode.ServiceUnavailable, `the call timed out after ${ms} ms`, {
+    status,
     hint: `give it more time with ${timeoutHeader}, or ask for less at once`,
   })
 }

@@ -103,7 +103,9 @@ export const mergeInsertIntoTable: Handler<Engine, 'mergeInsertIntoTable'> = asy
 ) => {
   const { timeout } = request
   if (timeout === undefined) return mergeRows(engine, request, body, options)
-  const over = new SheafError(ErrorCode.ServiceUnavailable, `the merge did not end within ${timeout}`, {
+  // Not 503, at which clients try again: they would for as long as the caller did not want to wait.
+  const over = new SheafError(ErrorCode.ServiceUnavailable, `merge insert timed out after ${timeout}`, {
+    status: 408,
     hint: 'nothing was changed; give it more time, or merge fewer rows at once',
   })
   const { signal, end } = deadline(engine.clock, durationMs(timeout), over, options.signal)

@@ -113,7 +113,7 @@ export interface TextIndexOptions extends AnyIndexOptions {
   readonly withPosition?: boolean
   /**
    * What tokens are: `simple` (default) cuts at white space and punctuation, `whitespace` at white space, `raw` not at all, `ngram` into
-   * all parts of so many characters, `segmenter` into words of languages that do not put spaces between them; or the name of one
+   * all parts of so many characters, `icu` into words of languages that do not put spaces between them; or the name of one
    * that `connect` was given.
    */
   readonly baseTokenizer?: string

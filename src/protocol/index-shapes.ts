@@ -92,7 +92,7 @@ export const createIndexRequest = object({
   with_position: optional(boolean, 'Whether to keep positions, for phrases; default false.'),
   base_tokenizer: optional(
     string('nonEmpty'),
-    '`simple` (default), `whitespace`, `raw`, `ngram`, `segmenter`, or one that is registered.',
+    '`simple` (default), `whitespace`, `raw`, `ngram`, `icu`, or one that is registered.',
   ),
   language: optional(language, 'For stems and stop words; default English.'),
   max_token_length: optional(

@@ -96,6 +96,7 @@ describe.each(releases)('remote client $release', ({ release, lancedb }) => {
     ['another language', { language: 'German' }],
     ['white space', { baseTokenizer: 'whitespace' }],
     ['no cuts', { baseTokenizer: 'raw', maxTokenLength: 500, stem: false }],
+    ['words by dictionaries', { baseTokenizer: 'icu' }],
     ['n-grams', { baseTokenizer: 'ngram', ngramMinLength: 2, ngramMaxLength: 4 }],
     ['beginnings', { baseTokenizer: 'ngram', ngramMinLength: 1, prefixOnly: true }],
     ['case', { lowercase: false }],
@@ -132,9 +133,8 @@ describe.each(releases)('remote client $release', ({ release, lancedb }) => {
   })
 
   test('what there is no tokenizer for is refused', async () => {
-    const refused = (baseTokenizer: 'icu') =>
-      table.createIndex('body', { config: Index.fts({ baseTokenizer }) })
-    await expect(refused('icu')).rejects.toThrow(/segmenter/)
+    const config = Index.fts({ baseTokenizer: 'lindera/ipadic' })
+    await expect(table.createIndex('body', { config })).rejects.toThrow(/icu/)
     await expect(table.createIndex('id', { config: Index.fts() })).rejects.toThrow(/int64|float64/)
   })
 

@@ -5,7 +5,7 @@ import type { Language } from '../../protocol/index-shapes.js'
 export interface TextOptions {
   /** Whether it is kept where in a text its terms are, which phrases need. */
   readonly positions: boolean
-  /** `simple`, `whitespace`, `raw`, `ngram`, `segmenter`, or the name of one that the caller has registered. */
+  /** `simple`, `whitespace`, `raw`, `ngram`, `icu`, or the name of one that the caller has registered. */
   readonly baseTokenizer: string
   /** Of stems and stop words. */
   readonly language: Language

@@ -192,19 +192,19 @@ describe('the time of a call', () => {
   )
 
   test.each([
-    ['a read, by the client', 'count_rows', '{}', {}, '20', 20],
-    ['a write, by the client', 'delete', '{"predicate":"true"}', {}, '20', 20],
-    ['a read, by the server', 'count_rows', '{}', { requestMs: 15 }, '60000', 15],
-    ['a write, by the server', 'delete', '{"predicate":"true"}', { requestMs: 15 }, undefined, 15],
-  ])('%s: 503 that says so', async (_, operation, body, limits, asked, ms) => {
+    ['a read, by the client', 'count_rows', '{}', {}, '20', 20, 408],
+    ['a write, by the client', 'delete', '{"predicate":"true"}', {}, '20', 20, 408],
+    ['a read, by the server', 'count_rows', '{}', { requestMs: 15 }, '60000', 15, 503],
+    ['a write, by the server', 'delete', '{"predicate":"true"}', { requestMs: 15 }, undefined, 15, 503],
+  ])('%s: an error that says so', async (_, operation, body, limits, asked, ms, status) => {
     const url = await start(endless, limits)
     const headers = {
       'content-type': 'application/json',
       ...(asked !== undefined && { 'x-request-timeout-ms': asked }),
     }
     const reply = await ask(url, { path: `/v1/table/t/${operation}`, body, headers })
-    expectRefusal(reply, 503, ErrorCode.ServiceUnavailable)
-    expect(reply.text).toContain(`the call did not end within ${ms} ms`)
+    expectRefusal(reply, status, ErrorCode.ServiceUnavailable)
+    expect(reply.text).toContain(`the call timed out after ${ms} ms`)
   })
 
   test('no time at all is a timeout, for reads and writes', async () => {
@@ -217,7 +217,7 @@ describe('the time of a call', () => {
     ] as const) {
       const headers = { 'content-type': 'application/json', 'x-request-timeout-ms': '0' }
       const reply = await ask(url, { path: `/v1/table/t/${operation}`, body, headers })
-      expectRefusal(reply, 503, ErrorCode.ServiceUnavailable)
+      expectRefusal(reply, 408, ErrorCode.ServiceUnavailable)
     }
     expect(await (await ns.openTable('t')).countRows()).toBe(1)
     await ns.close()
@@ -245,7 +245,7 @@ describe('the time of a call', () => {
       `POST /v1/table/t/insert HTTP/1.1\r\n${host}x-request-timeout-ms: 30\r\ncontent-length: 1000\r\n\r\nABC`,
     )
     const [chunk] = await once(socket, 'data')
-    expect(String(chunk)).toContain('HTTP/1.1 503 ')
+    expect(String(chunk)).toContain('HTTP/1.1 408 ')
     socket.destroy()
     expect((await askJson(url, '/v1/table/t/count_rows', {})).text).toBe('1')
     await server!.close()

@@ -121,7 +121,7 @@ test('without its marks, all that is shown is in the text, and as long as was al
   fc.assert(
     fc.property(
       fc.oneof(texts, spacedTexts),
-      fc.constantFrom('simple', 'whitespace', 'raw', 'ngram', 'segmenter', 'letters'),
+      fc.constantFrom('simple', 'whitespace', 'raw', 'ngram', 'icu', 'letters'),
       fc.integer({ min: 1, max: 30 }),
       fc.integer({ min: 1, max: 3 }),
       (text, baseTokenizer, snippetLength, snippets) => {

@@ -18,11 +18,20 @@ import os
 import time
 
 import lancedb
-import lancedb.table
+import polars as pl
 import pytest
 from lancedb import namespace
+from lancedb._blob import (
+    blob_v2_projection_sources,
+    replace_v2_blob_columns_with_bytes,
+    replace_v2_blob_columns_with_bytes_sync,
+)
+from lancedb.query import AsyncQueryBase, LanceQueryBuilder
 from lancedb.remote.db import LOOP
 from lancedb.remote.table import RemoteTable
+from lancedb.schema import schema_has_blob_field
+from lancedb.table import AsyncTable
+from lancedb.util import flatten_columns
 
 MODE = os.environ["SHEAF_MODE"]
 URL = os.environ.get("SHEAF_URL", "")
@@ -88,17 +97,53 @@ def rest_for_directory(connect_any):
 def help_remote_tables():
     """Let tests reach the server where the client refuses on its own, or does not wait.
 
-    A remote table has no to_arrow and to_pandas: a query of all rows gives them. It has no optimize: the server does that
-    by itself. Its create_index returns before the index is there: this one waits, because tests look at it at once.
+    A remote table has no to_arrow, to_pandas and to_polars: a query of all rows gives them. The client reads the bytes of blobs
+    with Lance's scanner, from the files of the table: here a query gives the rows, and fetch_blobs the bytes. It has no
+    optimize: the server does that by itself. Its create_index returns before the index is there: this one waits, because
+    tests look at it at once.
     """
     RemoteTable.to_arrow = lambda table: LOOP.run(table._table.to_arrow())
+    RemoteTable.to_polars = lambda table: pl.from_arrow(table.to_arrow()).lazy()
 
     def to_pandas(table, blob_mode="lazy", **options):
         return LOOP.run(table._table.to_pandas(blob_mode=blob_mode, **options))
 
     RemoteTable.to_pandas = to_pandas
 
-    original_optimize = lancedb.table.AsyncTable.optimize
+    original_to_pandas = AsyncTable.to_pandas
+
+    async def to_pandas_async(table, blob_mode="lazy", **options):
+        if blob_mode == "bytes" and schema_has_blob_field(await table.schema()):
+            return await table.query().to_pandas(blob_mode=blob_mode, **options)
+        return await original_to_pandas(table, blob_mode=blob_mode, **options)
+
+    AsyncTable.to_pandas = to_pandas_async
+
+    original_scan = LanceQueryBuilder._plain_scan_to_pandas
+
+    def scan_with_blobs(query, blob_mode, flatten=None, **options):
+        if blob_mode != "bytes":
+            return original_scan(query, blob_mode, flatten=flatten, **options)
+        sources = blob_v2_projection_sources(query._table.schema, query.to_query_object().columns)
+        rows = type(query).to_arrow(query)
+        rows = replace_v2_blob_columns_with_bytes_sync(rows, sources, query._table.fetch_blobs)
+        return flatten_columns(rows, flatten).to_pandas(**options)
+
+    LanceQueryBuilder._plain_scan_to_pandas = scan_with_blobs
+
+    original_scan_async = AsyncQueryBase._plain_scan_to_pandas
+
+    async def scan_with_blobs_async(query, blob_mode, flatten=None, **options):
+        if blob_mode != "bytes":
+            return await original_scan_async(query, blob_mode, flatten=flatten, **options)
+        sources = blob_v2_projection_sources(await query._table.schema(), query.to_query_object().columns)
+        rows = await type(query).to_arrow(query)
+        rows = await replace_v2_blob_columns_with_bytes(rows, sources, query._table.fetch_blobs)
+        return flatten_columns(rows, flatten).to_pandas(**options)
+
+    AsyncQueryBase._plain_scan_to_pandas = scan_with_blobs_async
+
+    original_optimize = AsyncTable.optimize
 
     async def optimize(table, **options):
         try:
@@ -107,9 +152,9 @@ def help_remote_tables():
             if "not supported" not in str(error) and "not yet supported" not in str(error):
                 raise
 
-    lancedb.table.AsyncTable.optimize = optimize
+    AsyncTable.optimize = optimize
 
-    original_create_index = lancedb.table.AsyncTable.create_index
+    original_create_index = AsyncTable.create_index
 
     async def create_index(table, column, **options):
         await original_create_index(table, column, **options)
@@ -121,7 +166,7 @@ def help_remote_tables():
                 return
             await asyncio.sleep(0.02)
 
-    lancedb.table.AsyncTable.create_index = create_index
+    AsyncTable.create_index = create_index
 
 
 if MODE != "local":

@@ -10,14 +10,14 @@ import {
   whitespaceTokenizer,
 } from './base-tokenizer.js'
 import { customTokenizer } from './custom-tokenizer.js'
-import { segmenterTokenizer } from './segmenter.js'
+import { icuTokenizer } from './icu.js'
 
 const builtIn: Readonly<Record<string, (options: TextOptions) => BaseTokenizer>> = {
   simple: () => simpleTokenizer,
   whitespace: () => whitespaceTokenizer,
   raw: () => rawTokenizer,
   ngram: ngramsBy,
-  segmenter: segmenterTokenizer,
+  icu: icuTokenizer,
 }
 
 /** Whether there is a tokenizer of that name without anybody registering one. */
@@ -43,7 +43,7 @@ export function baseTokenizerOf(options: TextOptions, custom: readonly CustomTok
   if (registered !== undefined) return customTokenizer(registered)
   const names = [...Object.keys(builtIn), ...custom.map(({ name }) => name)]
   throw invalidInput(`no base tokenizer named ${quote(baseTokenizer)}; there are: ${names.join(', ')}`, {
-    hint: 'register one of that name, or use segmenter for scripts without spaces',
+    hint: 'register one of that name, or use icu for scripts without spaces',
   })
 }
 

@@ -110,29 +110,29 @@ describe('ngram', () => {
   })
 })
 
-describe('segmenter', () => {
+describe('icu', () => {
   test('finds words where there are no spaces', () => {
-    expect(words('東京都は、日本の首都です。', 'segmenter')).toEqual(
+    expect(words('東京都は、日本の首都です。', 'icu')).toEqual(
       expect.arrayContaining(['日本', '首都', 'です']),
     )
-    expect(words("can't stop, 3.14 👍", 'segmenter')).toEqual(["can't", 'stop', '3.14'])
-    expect(words('', 'segmenter')).toEqual([])
+    expect(words("can't stop, 3.14 👍", 'icu')).toEqual(["can't", 'stop', '3.14'])
+    expect(words('', 'icu')).toEqual([])
   })
   test('a long text is cut into chunks where no word is cut', () => {
     const sentence = '彼は東京に住んでいる。'
-    const once = words(sentence, 'segmenter')
-    const often = words(sentence.repeat(500), 'segmenter')
+    const once = words(sentence, 'icu')
+    const often = words(sentence.repeat(500), 'icu')
     expect(often).toEqual(Array.from({ length: 500 }, () => once).flat())
-    const english = words('antidisestablishmentarianism '.repeat(1000), 'segmenter')
+    const english = words('antidisestablishmentarianism '.repeat(1000), 'icu')
     expect(english).toEqual(Array(1000).fill('antidisestablishmentarianism'))
   })
   test('a long run without a break is cut between characters', () => {
-    expect(words('𐐀'.repeat(5001), 'segmenter').join('')).toBe('𐐀'.repeat(5001))
-    expect(words(`a${'𐐀'.repeat(5001)}`, 'segmenter').join('')).toBe(`a${'𐐀'.repeat(5001)}`)
+    expect(words('𐐀'.repeat(5001), 'icu').join('')).toBe('𐐀'.repeat(5001))
+    expect(words(`a${'𐐀'.repeat(5001)}`, 'icu').join('')).toBe(`a${'𐐀'.repeat(5001)}`)
   })
   test('says which dictionaries it has', () => {
-    const { identity } = baseTokenizerOf({ ...defaultTextOptions, baseTokenizer: 'segmenter' }, [])
-    expect(identity).toBe(`segmenter/1 icu:${process.versions.icu} unicode:${process.versions.unicode}`)
+    const { identity } = baseTokenizerOf({ ...defaultTextOptions, baseTokenizer: 'icu' }, [])
+    expect(identity).toBe(`icu/1 icu:${process.versions.icu} unicode:${process.versions.unicode}`)
   })
 })
 
@@ -207,9 +207,9 @@ describe('registered', () => {
   })
   test('one that others know is asked for by name', () => {
     expect(() => checkTokenizers([lettersTokenizer])).not.toThrow()
-    for (const name of ['jieba/default', 'lindera/ipadic', 'icu', 'icu/split', 'constructor', 'Simple']) {
+    for (const name of ['jieba/default', 'lindera/ipadic', 'segmenter', 'icu/split', 'constructor', 'Simple']) {
       expect(refused(() => tokens('', { baseTokenizer: name }, [lettersTokenizer])).message).toBe(
-        `no base tokenizer named ${JSON.stringify(name)}; there are: simple, whitespace, raw, ngram, segmenter, letters`,
+        `no base tokenizer named ${JSON.stringify(name)}; there are: simple, whitespace, raw, ngram, icu, letters`,
       )
     }
   })

@@ -27,7 +27,7 @@ function check(analyzer: Analyzer, read: readonly (string | Uint8Array)[]): void
 }
 
 const someOptions: fc.Arbitrary<Partial<TextOptions>> = fc.record({
-  baseTokenizer: fc.constantFrom('simple', 'whitespace', 'raw', 'ngram', 'segmenter', 'letters'),
+  baseTokenizer: fc.constantFrom('simple', 'whitespace', 'raw', 'ngram', 'icu', 'letters'),
   maxTokenLength: fc.constantFrom(null, 1, 3, 5, 40),
   lowerCase: fc.boolean(),
   stem: fc.boolean(),

@@ -5,10 +5,10 @@ import type { BaseTokenizer } from './base-tokenizer.js'
  * What `Intl.Segmenter` takes as words. Other versions of ICU have other dictionaries, so the identity names it. The locale is always the same,
  * whatever the machine's: the dictionaries do not depend on it.
  */
-export function segmenterTokenizer(): BaseTokenizer {
+export function icuTokenizer(): BaseTokenizer {
   const segmenter = new Intl.Segmenter('en', { granularity: 'word' })
   return {
-    identity: `segmenter/1 icu:${process.versions.icu} unicode:${process.versions.unicode}`,
+    identity: `icu/1 icu:${process.versions.icu} unicode:${process.versions.unicode}`,
     ascii: null,
     cut: (text, take) => {
       let position = 0
