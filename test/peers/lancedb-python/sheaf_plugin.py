@@ -15,10 +15,12 @@ import hashlib
 import itertools
 import json
 import os
+import sys
 import time
 
 import lancedb
 import polars as pl
+import pyarrow as pa
 import pytest
 from lancedb import namespace
 from lancedb._blob import (
@@ -53,8 +55,11 @@ def database_of(uri):
     return "t" + hashlib.sha256(path.encode()).hexdigest()[:16]
 
 
-def is_local(uri):
-    return uri is not None and (str(uri).startswith("memory://") or "://" not in str(uri))
+def is_of_tests(uri):
+    """Whether a test asks for a path or memory. What the client opens for itself, as for a copied permutation, stays local."""
+    caller = sys._getframe(2).f_globals.get("__name__", "")
+    is_of_client = caller.split(".")[0] == "lancedb"
+    return not is_of_client and uri is not None and (str(uri).startswith("memory://") or "://" not in str(uri))
 
 
 def rest_properties(database):
@@ -62,7 +67,7 @@ def rest_properties(database):
 
 
 def connect(uri=None, **options):
-    if not is_local(uri):
+    if not is_of_tests(uri):
         return connect_local(uri, **options)
     database = database_of(uri)
     if MODE == "catalog":
@@ -73,7 +78,7 @@ def connect(uri=None, **options):
 
 
 async def connect_async(uri, **options):
-    if not is_local(uri):
+    if not is_of_tests(uri):
         return await connect_local_async(uri, **options)
     database = database_of(uri)
     if MODE == "catalog":
@@ -98,9 +103,9 @@ def help_remote_tables():
     """Let tests reach the server where the client refuses on its own, or does not wait.
 
     A remote table has no to_arrow, to_pandas and to_polars: a query of all rows gives them. The client reads the bytes of blobs
-    with Lance's scanner, from the files of the table: here a query gives the rows, and fetch_blobs the bytes. It has no
-    optimize: the server does that by itself. Its create_index returns before the index is there: this one waits, because
-    tests look at it at once.
+    with Lance's scanner, from the files of the table: here a query gives the rows, and fetch_blobs the bytes; ranges of
+    them are read through fetch_blob_files. It has no optimize: the server does that by itself, and this one waits for it. Its
+    create_index returns before the index is there: this one waits, because tests look at it at once.
     """
     RemoteTable.to_arrow = lambda table: LOOP.run(table._table.to_arrow())
     RemoteTable.to_polars = lambda table: pl.from_arrow(table.to_arrow()).lazy()
@@ -143,6 +148,25 @@ def help_remote_tables():
 
     AsyncQueryBase._plain_scan_to_pandas = scan_with_blobs_async
 
+    async def fetch_blob_ranges(table, column, requests):
+        files = await table.fetch_blob_files(column, [row_id for row_id, _, _ in requests]) if requests else []
+        ranges = [
+            None if file is None else file.read_range(offset, length)
+            for file, (_, offset, length) in zip(files, requests)
+        ]
+        return pa.array(ranges, pa.large_binary())
+
+    AsyncTable.fetch_blob_ranges = fetch_blob_ranges
+    RemoteTable.fetch_blob_ranges = lambda table, *asked: LOOP.run(table._table.fetch_blob_ranges(*asked))
+
+    async def all_rows_are_indexed(table):
+        end = time.monotonic() + INDEX_SECONDS
+        while time.monotonic() < end:
+            stats = [await table.index_stats(index.name) for index in await table.list_indices()]
+            if all(each is None or not each.num_unindexed_rows for each in stats):
+                return
+            await asyncio.sleep(0.02)
+
     original_optimize = AsyncTable.optimize
 
     async def optimize(table, **options):
@@ -151,6 +175,7 @@ def help_remote_tables():
         except (NotImplementedError, RuntimeError) as error:
             if "not supported" not in str(error) and "not yet supported" not in str(error):
                 raise
+        await all_rows_are_indexed(table)
 
     AsyncTable.optimize = optimize
 
@@ -158,13 +183,7 @@ def help_remote_tables():
 
     async def create_index(table, column, **options):
         await original_create_index(table, column, **options)
-        end = time.monotonic() + INDEX_SECONDS
-        while time.monotonic() < end:
-            names = [index.name for index in await table.list_indices()]
-            stats = [await table.index_stats(name) for name in names]
-            if names and all(each is None or not each.num_unindexed_rows for each in stats):
-                return
-            await asyncio.sleep(0.02)
+        await all_rows_are_indexed(table)
 
     AsyncTable.create_index = create_index
 
