@@ -17,8 +17,6 @@ import { stripVTControlCharacters } from 'node:util'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const root = join(here, '..', '..', '..')
-const venv = join(here, 'python', 'venv')
-const python = join(venv, ...(process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']))
 const examples = join(root, 'examples', 'clients')
 const known = JSON.parse(readFileSync(join(here, 'known-differences.json'), 'utf8'))
 
@@ -34,45 +32,59 @@ function attempt(program, args, cwd) {
   return result.status === 0
 }
 
-/** Installs the packages of one list into the folder venv, unless they are there. */
-function installPython(list) {
-  const wanted = readFileSync(join(here, 'python', list), 'utf8')
+/** The interpreter in the folder venv of one of the folders beside this file. */
+function pythonOf(folder) {
+  const parts = process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']
+  return join(here, folder, 'venv', ...parts)
+}
+
+/** Installs the packages of one list into the folder venv beside the list, unless they are there. */
+function installPython(folder, list) {
+  const wanted = readFileSync(join(here, folder, list), 'utf8')
+  const venv = join(here, folder, 'venv')
+  const python = pythonOf(folder)
   const mark = join(venv, `installed-${list}`)
   if (existsSync(mark) && readFileSync(mark, 'utf8') === wanted) return true
   const pythons = ['python3.11', 'python3.12', 'python3']
   if (!existsSync(python) && !pythons.some(each => attempt(each, ['-m', 'venv', venv], here))) return false
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', list]
-  if (!attempt(python, pip, join(here, 'python'))) return false
+  if (!attempt(python, pip, join(here, folder))) return false
   writeFileSync(mark, wanted)
   return true
 }
 
+/** Copies the jars that spark/pom.xml names, and what they need, into spark/target/jars. */
+function installJars() {
+  const copy = ['dependency:copy-dependencies', '-DincludeScope=runtime', '-DoutputDirectory=target/jars']
+  return attempt('mvn', ['--quiet', '--batch-mode', ...copy], join(here, 'spark'))
+}
+
+/** A program in the folder python, with the packages of these lists. */
+function pythonProgram(share, name, ...lists) {
+  return {
+    share,
+    install: () => lists.every(list => installPython('python', list)),
+    command: [pythonOf('python'), join(here, 'python', name)],
+  }
+}
+
 /** A client by name: whether it belongs to the share, its installation, and its program. */
 const clients = {
-  'python-lancedb': {
-    share: true,
-    install: () => installPython('requirements.txt'),
-    command: [python, join(here, 'python', 'lancedb_client.py')],
-  },
-  'python-namespace': {
-    share: true,
-    install: () => installPython('requirements.txt'),
-    command: [python, join(here, 'python', 'namespace_client.py')],
-  },
-  'python-pylance': {
-    share: true,
-    install: () => installPython('requirements.txt'),
-    command: [python, join(here, 'python', 'pylance_client.py')],
-  },
-  'python-example': {
-    share: true,
-    install: () => installPython('requirements.txt'),
-    command: [python, join(here, 'python', 'example_client.py')],
-  },
-  'python-engines': {
+  'python-lancedb': pythonProgram(true, 'lancedb_client.py', 'requirements.txt'),
+  'python-namespace': pythonProgram(true, 'namespace_client.py', 'requirements.txt'),
+  'python-pylance': pythonProgram(true, 'pylance_client.py', 'requirements.txt'),
+  'python-example': pythonProgram(true, 'example_client.py', 'requirements.txt'),
+  'python-engines': pythonProgram(false, 'engines_client.py', 'requirements.txt', 'requirements-engines.txt'),
+  'python-lance-engines': pythonProgram(
+    false,
+    'lance_engines_client.py',
+    'requirements.txt',
+    'requirements-engines.txt',
+  ),
+  'spark-lance': {
     share: false,
-    install: () => installPython('requirements.txt') && installPython('requirements-engines.txt'),
-    command: [python, join(here, 'python', 'engines_client.py')],
+    install: () => installPython('spark', 'requirements.txt') && installJars(),
+    command: [pythonOf('spark'), join(here, 'spark', 'lance_spark_client.py')],
   },
   go: example('go', true, ['go', 'mod', 'download'], ['go', 'run', '.']),
   rust: example(
