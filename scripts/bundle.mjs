@@ -22,10 +22,13 @@ const entries = {
 }
 
 /**
- * Found by what builds vector indexes as './insert-worker.js' beside it. Joined apart: its threads load nothing else, and the
- * entries above need no chunk more for what they would have in common.
+ * Found by what starts them, which lies beside them then: './insert-worker.js' and './lz4-worker.js'. Each is joined apart: its
+ * threads load nothing else, and the entries above need no chunk more for what they would have in common.
  */
-const threads = { 'insert-worker': 'dist/src/indexes/vector/insert-worker.js' }
+const threads = [
+  { 'insert-worker': 'dist/src/indexes/vector/insert-worker.js' },
+  { 'lz4-worker': 'dist/src/arrow/lz4-worker.js' },
+]
 
 /** What questions load when they need it, each apart. All else that is loaded later is for who writes or looks after a root. */
 const asked = {
@@ -78,7 +81,7 @@ function chunksOf(input) {
 }
 
 rmSync('dist/lib', { recursive: true, force: true })
-for (const input of [entries, threads]) {
+for (const input of [entries, ...threads]) {
   const bundle = await rolldown({
     input,
     external: [/^node:/, 'apache-arrow', 'csv-parse', 'fzstd', 'jose', 'p-queue', 're2js'],

@@ -5,6 +5,7 @@ import { concatChunks } from './encode-ipc.js'
 import { encodeLz4Frame } from './encode-lz4.js'
 import { type FlatColumns, type Parts, partsBytes } from './flatten.js'
 import type { Codec } from './ipc-message.js'
+import { Lz4Threads } from './lz4-threads.js'
 import { runPaced } from './steps.js'
 import { encodeZstd } from './zstd.js'
 
@@ -21,11 +22,23 @@ export type Compress = (plain: Uint8Array, mostBytes: number) => Promise<Uint8Ar
 /** LZ4 frames are encoded one at a time: otherwise each column of each reply would take a slice of its own between two turns of the event loop. */
 const onThisThread = new KeyedMutex()
 
-/** Compresses on this thread (LZ4) or on those of Node's pool (ZSTD). Rejects with the reason of the pacer's signal. */
-export function compressorOf(codec: Codec, pacer: Pacer): Compress {
+/** A shorter buffer is encoded in less time than a thread takes to answer. */
+const threadBytes = 256 * 1024
+
+const onThreads = new Lz4Threads()
+
+/**
+ * Compresses on threads: LZ4 on those of `threads`, short buffers and all where there are none on this one; ZSTD on those of Node's
+ * pool. Rejects with the reason of the pacer's signal.
+ */
+export function compressorOf(codec: Codec, pacer: Pacer, threads: Lz4Threads = onThreads): Compress {
+  const { signal } = pacer
   if (codec === 'lz4') {
-    return (plain, mostBytes) =>
-      onThisThread.run('lz4', () => runPaced(encodeLz4Frame(plain, mostBytes), pacer), pacer.signal)
+    return async (plain, mostBytes) => {
+      const frame = plain.length < threadBytes ? undefined : await threads.encode(plain, mostBytes, signal)
+      if (frame !== undefined) return frame
+      return onThisThread.run('lz4', () => runPaced(encodeLz4Frame(plain, mostBytes), pacer), signal)
+    }
   }
   return async (plain, mostBytes) => {
     const packed = await encodeZstd(plain)

@@ -207,7 +207,14 @@ describe('registered', () => {
   })
   test('one that others know is asked for by name', () => {
     expect(() => checkTokenizers([lettersTokenizer])).not.toThrow()
-    for (const name of ['jieba/default', 'lindera/ipadic', 'segmenter', 'icu/split', 'constructor', 'Simple']) {
+    for (const name of [
+      'jieba/default',
+      'lindera/ipadic',
+      'segmenter',
+      'icu/split',
+      'constructor',
+      'Simple',
+    ]) {
       expect(refused(() => tokens('', { baseTokenizer: name }, [lettersTokenizer])).message).toBe(
         `no base tokenizer named ${JSON.stringify(name)}; there are: simple, whitespace, raw, ngram, icu, letters`,
       )

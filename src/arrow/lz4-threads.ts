@@ -1,0 +1,114 @@
+/**
+ * Threads that encode LZ4 frames, so that the event loop only copies the bytes. They are started when there is work for them, wait
+ * without keeping the process alive, and write the same frames as `encodeLz4Frame` does here.
+ */
+import { availableParallelism } from 'node:os'
+import { Worker } from 'node:worker_threads'
+import { orAborted } from '../primitives/abort.js'
+
+/** What a thread is sent; it answers with the frame, or null where that would not be shorter than `mostBytes`. */
+export interface Lz4Task {
+  readonly plain: Uint8Array
+  readonly mostBytes: number
+}
+
+interface Job extends Lz4Task {
+  readonly resolve: (frame: Uint8Array | null | undefined) => void
+  readonly signal: AbortSignal | undefined
+}
+
+interface Thread {
+  readonly worker: Worker
+  job: Job | null
+}
+
+export class Lz4Threads {
+  readonly #file: URL
+  readonly #most: number
+  readonly #threads = new Set<Thread>()
+  readonly #waiting: Job[] = []
+  /** No thread could do anything here: none is started again. */
+  #isUseless = false
+  #hasAnswered = false
+
+  /** `most`: threads at a time. `file`: what they run. */
+  constructor(
+    most = Math.min(4, availableParallelism()),
+    file = new URL('./lz4-worker.js', import.meta.url),
+  ) {
+    this.#most = most
+    this.#file = file
+  }
+
+  /**
+   * The frame of `plain`, which may not change meanwhile; null where it would not be shorter than `mostBytes`; undefined where
+   * no thread can be had, or it died: the caller encodes the frame then. Rejects with the reason of the signal.
+   */
+  encode(
+    plain: Uint8Array,
+    mostBytes: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Uint8Array | null | undefined> {
+    const encoded = new Promise<Uint8Array | null | undefined>(resolve => {
+      this.#waiting.push({ plain, mostBytes, resolve, signal })
+    })
+    this.#dispatch()
+    return orAborted(encoded, signal)
+  }
+
+  #dispatch(): void {
+    while (this.#waiting.length > 0) {
+      if (this.#isUseless) {
+        for (const { resolve } of this.#waiting.splice(0)) resolve(undefined)
+        return
+      }
+      const thread = this.#idle() ?? (this.#threads.size < this.#most ? this.#start() : undefined)
+      if (thread === undefined) return
+      if (thread === null) continue
+      const job = this.#waiting.shift()!
+      // Nobody waits for it any more.
+      if (job.signal?.aborted) continue
+      // Given away with its memory, so it is a copy.
+      const task: Lz4Task = { plain: new Uint8Array(job.plain), mostBytes: job.mostBytes }
+      thread.job = job
+      thread.worker.ref()
+      thread.worker.postMessage(task, [task.plain.buffer as ArrayBuffer])
+    }
+  }
+
+  #idle(): Thread | undefined {
+    for (const thread of this.#threads) if (thread.job === null) return thread
+    return undefined
+  }
+
+  /** Null where no thread can be started. */
+  #start(): Thread | null {
+    let worker: Worker
+    try {
+      worker = new Worker(this.#file, { execArgv: [] })
+    } catch {
+      this.#isUseless = true
+      return null
+    }
+    const thread: Thread = { worker, job: null }
+    this.#threads.add(thread)
+    worker.unref()
+    worker.on('message', (frame: Uint8Array | null) => {
+      const { job } = thread
+      thread.job = null
+      this.#hasAnswered = true
+      worker.unref()
+      job?.resolve(frame)
+      this.#dispatch()
+    })
+    // What went wrong is known by its exit, which follows.
+    worker.on('error', () => {})
+    worker.on('exit', () => {
+      this.#threads.delete(thread)
+      if (!this.#hasAnswered) this.#isUseless = true
+      thread.job?.resolve(undefined)
+      this.#dispatch()
+    })
+    return thread
+  }
+}
