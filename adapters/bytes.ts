@@ -12,14 +12,16 @@ export function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return concatBytes(chunks)
 }
 
-const pieceBytes = 256 * 1024
-
 /**
- * The same bytes in pieces of 256 KiB that share memory with nothing: columns come as buffers of any size, many of a few
+ * The same bytes in pieces of `pieceBytes` (default 256 KiB) that share memory with nothing: columns come as buffers of any size, many of a few
  * bytes, and a trip each would cost more than a copy.
  */
-export async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let piece = new Uint8Array(pieceBytes)
+export async function* inPieces(
+  chunks: AsyncIterable<Uint8Array>,
+  pieceBytes = 256 * 1024,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const fresh = (): Uint8Array<ArrayBuffer> => Buffer.allocUnsafeSlow(pieceBytes)
+  let piece = fresh()
   let used = 0
   for await (const chunk of chunks) {
     if (!(chunk instanceof Uint8Array))
@@ -31,9 +33,27 @@ export async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerat
       used += part.length
       if (used < pieceBytes) continue
       yield piece
-      piece = new Uint8Array(pieceBytes)
+      piece = fresh()
       used = 0
     }
   }
-  if (used > 0) yield piece.slice(0, used)
+  if (used > 0) yield joined([piece.subarray(0, used)])
+}
+
+/** Of an answer: each piece that another thread gives costs its event loop a turn, and a garbage collector a look. */
+const restPieceBytes = 1024 * 1024
+
+/** The same for what follows the beginning of an Arrow file, in pieces of 1 MiB; its footer, which is the last chunk, stays one of its own. */
+export async function* restInPieces(
+  rest: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  let last: Uint8Array | null = null
+  async function* before() {
+    for await (const chunk of rest) {
+      if (last !== null) yield last
+      last = chunk
+    }
+  }
+  yield* inPieces(before(), restPieceBytes)
+  if (last !== null) yield joined([last])
 }

@@ -65,8 +65,8 @@ export function remoteOperations(place: string, send: (call: Call) => Promise<un
     const asked = args.shift()
     const body = entry.body === 'arrow' ? arrowBody(args.shift(), name) : undefined
     refuseMore(name, entry.body === 'arrow' ? 3 : 2, args.slice(1))
-    // Answers travel whole, and memory is counted where it is taken.
-    const { streamAfter: _, memory: __, skipped, ...options } = parse(serverCallShape, args[0] ?? {}, name)
+    // Memory is counted where it is taken.
+    const { memory: _, skipped, ...options } = parse(serverCallShape, args[0] ?? {}, name)
     const request = parseRequest(name, asked, { skipped }) as Call['request']
     options.signal?.throwIfAborted()
     return counted(send({ name, request, body, options }))

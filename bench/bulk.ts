@@ -14,6 +14,8 @@ interface Parameters {
   readonly batchRows: number
   readonly cacheBytes: number
   readonly readers: number
+  /** Threads of the server that has several. */
+  readonly workers: number
   readonly rounds: number
   /** Whether compression in ZSTD is measured, on the newer Node in `bench/newer-node`. */
   readonly zstd: boolean
@@ -22,13 +24,23 @@ interface Parameters {
 export const bench: Bench<Parameters> = {
   name: 'bulk',
   question: 'how fast are whole tables read and written over HTTP, by one process and by several?',
-  small: { rows: 4_000, dim: 16, batchRows: 500, cacheBytes: 4 << 20, readers: 2, rounds: 1, zstd: false },
+  small: {
+    rows: 4_000,
+    dim: 16,
+    batchRows: 500,
+    cacheBytes: 4 << 20,
+    readers: 2,
+    workers: 2,
+    rounds: 1,
+    zstd: false,
+  },
   full: {
     rows: 1_000_000,
     dim: 128,
     batchRows: 20_000,
     cacheBytes: 1 << 30,
     readers: 4,
+    workers: 2,
     rounds: 3,
     zstd: true,
   },
@@ -55,17 +67,23 @@ interface Setting extends Parameters {
 }
 
 async function casesOf(setting: Setting): Promise<CaseResult[]> {
-  const { folder, clients, readers, cacheBytes, rows } = setting
+  const { folder, clients, readers, workers, cacheBytes, rows } = setting
   const source = join(folder, 'source')
   mkdirSync(source)
   const files = writeBulk(source, setting, readers)
   const root = join(folder, 'root')
-  const bare = await MeasuredServer.start('buffer', join(folder, 'bare'))
-  const sheaf = await MeasuredServer.start('sheaf', root, { cacheBytes })
+  const servers: MeasuredServer[] = []
   try {
+    const bare = await MeasuredServer.start('buffer', join(folder, 'bare'))
+    servers.push(bare)
+    const sheaf = await MeasuredServer.start('sheaf', root, { cacheBytes })
+    servers.push(sheaf)
     const body = [files.head, ...files.parts, files.end]
     await clients.ask([{ url: `${sheaf.url}/v1/table/t/create`, headers: asStream, files: body }])
+    const threaded = await MeasuredServer.start('sheaf', root, { cacheBytes, workers })
+    servers.push(threaded)
     const whole = slices(rows, 1)
+    const many = `${readers} readers, by ${workers} threads`
     const cases = [
       await compared(setting, 'the whole table, against node:http that sends one buffer', [
         {
@@ -88,10 +106,13 @@ async function casesOf(setting: Setting): Promise<CaseResult[]> {
       await compared(setting, 'half of the rows, by a filter, to each reader', [
         scan('one reader', sheaf, whole, { filter }),
         scan(`${readers} readers`, sheaf, repeated(whole, readers), { filter }),
+        scan(`one reader, by ${workers} threads`, threaded, whole, { filter }),
+        scan(many, threaded, repeated(whole, readers), { filter }),
       ]),
       await compared(setting, 'ids and texts in LZ4, to each reader', [
         scan('one reader', sheaf, whole, { columns, codecs: 'lz4' }),
         scan(`${readers} readers`, sheaf, repeated(whole, readers), { columns, codecs: 'lz4' }),
+        scan(many, threaded, repeated(whole, readers), { columns, codecs: 'lz4' }),
       ]),
       await packed(setting, sheaf, root),
       await memoryOf(setting, root),
@@ -103,8 +124,7 @@ async function casesOf(setting: Setting): Promise<CaseResult[]> {
       return [{ url: `${bare.url}/${Math.floor(bytes / count)}` }]
     }
   } finally {
-    await bare.close()
-    await sheaf.close()
+    await Promise.all(servers.map(server => server.close()))
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * A server in a process of its own: what `http-stream` and `bulk` measure. Arguments: `sheaf`, or one of node:http alone: `bare` keeps what it is sent in a
- * file and sends what is in it, `buffer` sends as many bytes of one buffer as the path says; a folder; and `cacheBytes`. Says where it listens, and on
+ * file and sends what is in it, `buffer` sends as many bytes of one buffer as the path says; a folder; `cacheBytes`; and how many worker threads read, 0 for none. Says where it listens, and on
  * demand how much memory it has taken, and for how long its event loop stood still, since it was asked last, and what processor time it took in all.
  */
 import { createReadStream, createWriteStream, readFileSync, writeFileSync } from 'node:fs'
@@ -10,8 +10,9 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { connect } from 'sheaf'
 import { serve } from 'sheaf/http'
+import { connectWorker } from 'sheaf/worker'
 
-const [kind, folder, cacheBytes] = process.argv.slice(2)
+const [kind, folder, cacheBytes, workers] = process.argv.slice(2)
 
 async function bare() {
   const path = join(folder, 'bytes')
@@ -41,7 +42,10 @@ async function buffer() {
 }
 
 async function sheaf() {
-  const ns = await connect(folder, { cacheBytes: Number(cacheBytes) })
+  const options = { cacheBytes: Number(cacheBytes) }
+  const ns = await (workers === '0'
+    ? connect(folder, options)
+    : connectWorker(folder, { ...options, workers: Number(workers) }))
   const server = await serve(ns, { port: 0 })
   const close = async () => {
     await server.close()

@@ -15,6 +15,8 @@ export interface Told {
 
 export interface ServerOptions {
   readonly cacheBytes?: number
+  /** Threads that read. Default 0: all is done in one thread. */
+  readonly workers?: number
   /** The Node that runs it. Default: the one that runs this. */
   readonly execPath?: string | undefined
 }
@@ -31,10 +33,10 @@ export class MeasuredServer {
   static async start(
     kind: 'bare' | 'buffer' | 'sheaf',
     folder: string,
-    { cacheBytes = 0, execPath }: ServerOptions = {},
+    { cacheBytes = 0, workers = 0, execPath }: ServerOptions = {},
   ): Promise<MeasuredServer> {
     mkdirSync(folder, { recursive: true })
-    const parameters = [kind, folder, String(cacheBytes)]
+    const parameters = [kind, folder, String(cacheBytes), String(workers)]
     const child = fork(
       resolve('bench/http-server.mjs'),
       parameters,

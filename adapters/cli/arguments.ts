@@ -23,6 +23,7 @@ interface ValueTypes {
   flag: boolean
   port: number
   count: number
+  threads: number
   address: string
   path: string
   text: string
@@ -41,6 +42,7 @@ const types: {
   flag: ['true or false', text => (text === 'true' || text === 'false' ? text === 'true' : null)],
   port: ['an integer from 0 to 65535', text => integer(text, 0, 65_535)],
   count: ['an integer > 0', text => integer(text, 1, Number.MAX_SAFE_INTEGER)],
+  threads: ['an integer from 1 to 64', text => integer(text, 1, 64)],
   address: ['an address', textOrNull],
   path: ['a path', textOrNull],
   text: ['a text that is not empty', textOrNull],

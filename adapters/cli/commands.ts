@@ -93,6 +93,10 @@ Secrets on a command line are seen by everybody on the machine who lists process
         help: 'what header fields that are context begin with (default x-sheaf-ctx-,x-ns-ctx-,x-lance-ctx-)',
       },
       'read-only': { type: 'flag', help: 'refuse every write, and write nothing' },
+      workers: {
+        type: 'threads',
+        help: 'threads that read and search, 1 to 64, the first of which also writes (default none: all is done in one thread)',
+      },
       'cache-bytes': {
         type: 'size',
         help: 'memory for what was read (default a quarter of it all, 1GiB at most)',
@@ -147,6 +151,7 @@ export const valueNames = {
   flag: null,
   port: '<number>',
   count: '<number>',
+  threads: '<number>',
   address: '<address>',
   path: '<file>',
   text: '<text>',

@@ -2,6 +2,8 @@
 import { type ConnectOptions, connect } from '../../src/index.js'
 import { type Databases, databases } from '../http/databases.js'
 import type { Served } from '../http/handling.js'
+import { uploadBytesDefault } from '../upload-memory.js'
+import { openWorkers } from '../worker/client.js'
 import { type Call, Misuse } from './arguments.js'
 
 export interface OpenServed {
@@ -10,8 +12,9 @@ export interface OpenServed {
 }
 
 export async function openServed(command: Call<'serve'>): Promise<OpenServed> {
-  const { directory, databases: several = false, createDatabases, defaultDatabase } = command
+  const { directory, databases: several = false, createDatabases, defaultDatabase, workers } = command
   if (several) {
+    if (workers !== undefined) throw new Misuse('--workers means something only without --databases')
     const served = databases(directory, {
       ...(createDatabases !== undefined && { create: createDatabases }),
       ...(defaultDatabase !== undefined && { default: defaultDatabase }),
@@ -23,7 +26,11 @@ export async function openServed(command: Call<'serve'>): Promise<OpenServed> {
     const option = createDatabases === true ? '--create-databases' : '--default-database'
     throw new Misuse(`${option} means something only with --databases`)
   }
-  const namespace = await connect(directory, connectOptions(command))
+  const options = connectOptions(command)
+  const namespace =
+    workers === undefined
+      ? await connect(directory, options)
+      : await openWorkers(directory, { ...options, workers }, command.maxUploads ?? uploadBytesDefault)
   return { served: namespace, close: () => namespace.close() }
 }
 

@@ -1,18 +1,20 @@
 /**
- * A body that streams between threads: the reader asks for each piece with an empty message, so no more than one is on its
- * way. Pieces are given away, not copied.
+ * Bytes that stream between threads: the reader asks for each piece with an empty message, for the next one when it has got one, so that
+ * both threads are at work and no more than two pieces are on their way. Pieces are given away, not copied.
  */
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { orAborted } from '../../src/primitives/abort.js'
 import type { ErrorBody } from '../../src/protocol/errors-wire.js'
-import { inPieces } from '../bytes.js'
 import { packError, unpackError } from './messages.js'
 
 type Piece = { readonly bytes: Uint8Array } | { readonly error: ErrorBody } | null
 
-/** Offers `body` on a port for the other thread. Closing that port there ends the body here. */
-export function offerBody(body: AsyncIterable<Uint8Array>, onError: (cause: unknown) => void): MessagePort {
+/** Offers `pieces` on a port for the other thread. Closing that port there ends them here. */
+export function offerBody(
+  pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>,
+  onError: (cause: unknown) => void,
+): MessagePort {
   const { port1: near, port2: far } = new MessageChannel()
-  const pieces = inPieces(body)
   const give = async (): Promise<void> => {
     try {
       const { value, done } = await pieces.next()
@@ -28,14 +30,18 @@ export function offerBody(body: AsyncIterable<Uint8Array>, onError: (cause: unkn
   return far
 }
 
-/** The body offered on `port`. Throws what it throws. */
-export async function* drawBody(port: MessagePort): AsyncGenerator<Uint8Array> {
-  for (;;) {
+/** The pieces offered on `port`. Throws what they throw, and the reason of the signal: a thread that ends does not say so here. */
+export async function* drawBody(port: MessagePort, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+  const ask = () => {
     const arrived = new Promise<Piece>(resolve => port.once('message', resolve))
     port.postMessage(undefined)
-    const piece = await arrived
+    return arrived
+  }
+  for (let next = ask(); ; ) {
+    const piece = await orAborted(next, signal)
     if (piece === null) return
     if ('error' in piece) throw unpackError(piece.error)
+    next = ask()
     yield piece.bytes
   }
 }

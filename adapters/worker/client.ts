@@ -7,13 +7,14 @@ import { checkRootPath } from '../../src/namespace/root-path.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { integer, options } from '../../src/protocol/shape.js'
+import { uploadBytesDefault } from '../upload-memory.js'
 import { Directory } from './directory.js'
 import type { WorkerTask } from './main.js'
 import { type Hire, Team } from './team.js'
 
 /** The options of `connect` that are plain data: stores, clocks, functions and tokenizers cannot cross threads. */
 export interface ConnectWorkerOptions
-  extends Pick<ConnectOptions, 'create' | 'readOnly' | 'cacheBytes' | 'buildThreads' | 'signal'> {
+  extends Pick<ConnectOptions, 'create' | 'readOnly' | 'cacheBytes' | 'buildThreads' | 'upkeep' | 'signal'> {
   /**
    * Threads that answer, 1 to 64: the first writes, all of them read rows. Each has an engine of its own, with `cacheBytes` of its own.
    * A `memory://` root lives in one. Default 1.
@@ -21,13 +22,14 @@ export interface ConnectWorkerOptions
   readonly workers?: number
 }
 
-const { create, readOnly, cacheBytes, buildThreads, signal: signalField } = connectFields
+const { create, readOnly, cacheBytes, buildThreads, upkeep, signal: signalField } = connectFields
 
 export const connectWorkerShape = options<ConnectWorkerOptions>()({
   create,
   readOnly,
   cacheBytes,
   buildThreads,
+  upkeep,
   workers: integer(1, 64),
   signal: signalField,
 })
@@ -47,7 +49,15 @@ export async function connectWorker(
   ...more: readonly unknown[]
 ): Promise<Namespace> {
   refuseMore('connectWorker', 2, more)
-  const { signal, workers = 1, ...plainOptions } = parse(connectWorkerShape, given, 'connectWorker')
+  return openWorkers(path, parse(connectWorkerShape, given, 'connectWorker'), uploadBytesDefault)
+}
+
+/** As `connectWorker`. `uploadBytes`: of all uploads together, while they are decoded. */
+export async function openWorkers(
+  path: string,
+  { signal, workers = 1, ...plainOptions }: ConnectWorkerOptions,
+  uploadBytes: number,
+): Promise<Namespace> {
   checkRootPath(path)
   const lasting = !path.startsWith(inMemory)
   if (!lasting && workers > 1) {
@@ -55,21 +65,23 @@ export async function connectWorker(
       hint: 'use a directory',
     })
   }
-  const hire = hireFor(path, plainOptions, workers)
+  const hire = hireFor({ path, options: plainOptions, uploadBytes }, workers)
   const team = await Team.open(quote(path), hire, { seats: workers, lasting, signal })
   return new Namespace(team.operations, () => team.close(), team.features)
 }
 
 /** Only the first writes; and nobody makes a root anew that was there. */
-function hireFor(path: string, options: ConnectOptions, seats: number): Hire {
+function hireFor(task: Omit<WorkerTask, 'sharing'>, seats: number): Hire {
+  const { options } = task
   const directory = seats > 1 ? new Directory() : null
   return (seat, again) => {
     const others = seat === 0 ? {} : { readOnly: true }
+    const pins = options.readOnly !== true
     const port = directory?.join()
     const workerData: WorkerTask = {
-      path,
+      ...task,
       options: { ...options, ...others, ...((again || seat > 0) && { create: false }) },
-      ...(port && { sharing: { port, seat, seats } }),
+      ...(port && { sharing: { port, seat, seats, pins } }),
     }
     return new Worker(new URL('./main.js', import.meta.url), { workerData, transferList: port ? [port] : [] })
   }

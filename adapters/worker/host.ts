@@ -3,10 +3,10 @@ import { MessagePort } from 'node:worker_threads'
 import type { Namespace, VerifyProgress } from '../../src/index.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 import { operations } from '../../src/protocol/operations.js'
-import { joined } from '../bytes.js'
+import { joined, restInPieces } from '../bytes.js'
 import { carryOut } from '../calls.js'
-import { UploadMemory, uploadBytesDefault } from '../upload-memory.js'
-import { drawBody } from './body.js'
+import { UploadMemory } from '../upload-memory.js'
+import { drawBody, offerBody } from './body.js'
 import { fewRows } from './few-rows.js'
 import { Holdings } from './holdings.js'
 import {
@@ -36,13 +36,13 @@ type Answers = {
 /** Why a call is given up: the program knows better. */
 const toldTo = new DOMException('the caller gave up', 'AbortError')
 
-/** Answers calls on `port` until it is told to close `namespace`. */
-export function host(port: MessagePort, namespace: Hosted): void {
+/** Answers calls on `port` until it is told to close `namespace`. `uploadBytes`: of all uploads together, while they are decoded. */
+export function host(port: MessagePort, namespace: Hosted, uploadBytes: number): void {
   const holdings = new Holdings(namespace)
-  const uploads = new UploadMemory(uploadBytesDefault)
+  const uploads = new UploadMemory(uploadBytes)
   /** Calls that can be told to give up. */
   const running = new Map<number, AbortController>()
-  const say = (message: FromWorker, transfer: readonly ArrayBuffer[] = []) =>
+  const say = (message: FromWorker, transfer: readonly (ArrayBuffer | MessagePort)[] = []) =>
     port.postMessage(message, transfer)
 
   async function perform(message: CallMessage): Promise<void> {
@@ -67,11 +67,18 @@ export function host(port: MessagePort, namespace: Hosted): void {
 
   function sayRows(id: number, reply: ArrowReply): void {
     const rows = fewRows(reply)
-    if (rows !== null) say({ kind: 'rows', id, rows })
+    if (rows !== null) {
+      say({ kind: 'rows', id, rows })
+      return
+    }
+    // Chunks view columns that the engine keeps: to give one away would take its memory from under the engine.
+    const whole = joined(reply.chunks)
+    const begun = { version: reply.version, chunks: [whole] }
+    if (reply.rest === undefined) say({ kind: 'reply', id, reply: begun }, [whole.buffer])
     else {
-      // Chunks view columns that the engine keeps: to give one away would take its memory from under the engine.
-      const whole = joined(reply.chunks)
-      say({ kind: 'reply', id, reply: { version: reply.version, chunks: [whole] } }, [whole.buffer])
+      // The thread that draws it is told what it throws.
+      const rest = offerBody(restInPieces(reply.rest), () => {})
+      say({ kind: 'begun', id, reply: begun, rest }, [whole.buffer, rest])
     }
   }
 

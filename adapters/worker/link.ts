@@ -2,11 +2,11 @@
 import { MessagePort, type Worker } from 'node:worker_threads'
 import { ErrorCode, invalidInput, SheafError } from '../../src/errors.js'
 import type { VerifyProgress } from '../../src/index.js'
-import type { ArrowBody } from '../../src/protocol/calls.js'
+import type { ArrowBody, ArrowReply } from '../../src/protocol/calls.js'
 import { operations } from '../../src/protocol/operations.js'
-import { joined } from '../bytes.js'
+import { inPieces, joined } from '../bytes.js'
 import type { Call } from '../calls.js'
-import { offerBody } from './body.js'
+import { drawBody, offerBody } from './body.js'
 import { deferred } from './deferred.js'
 import { replyOf } from './few-rows.js'
 import {
@@ -57,6 +57,8 @@ export class WorkerLink {
   #lastId = 0
   #load = 0
   #death: SheafError | undefined
+  /** What ends replies that are begun and not drawn yet. */
+  readonly #streams = new Set<AbortController>()
 
   private constructor(worker: Worker, place: string) {
     this.#worker = worker
@@ -198,15 +200,51 @@ export class WorkerLink {
     else if (message.kind === 'progress') this.#progress(message.id, message.progress)
     else {
       const pending = this.#settled(message.id)
-      if (pending === undefined) return
+      if (pending === undefined) {
+        if (message.kind === 'begun') message.rest.close()
+        return
+      }
       const { callersError } = pending
       if (callersError !== undefined && (message.kind !== 'reply' || pending.onProgress !== undefined)) {
         pending.reject(callersError.cause)
       } else if (message.kind === 'reply') pending.resolve(message.reply)
       else if (message.kind === 'rows') pending.resolve(replyOf(message.rows))
+      else if (message.kind === 'begun')
+        pending.resolve({
+          ...message.reply,
+          rest: this.#rest(message.rest, pending.signal),
+        } satisfies ArrowReply)
       else if (message.kind === 'aborted') pending.reject(pending.signal?.reason)
       else pending.reject(unpackError(message.error))
     }
+  }
+
+  /** What follows a reply that is begun: load of this worker until it is drawn. */
+  #rest(port: MessagePort, asked: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+    const end = new AbortController()
+    const abort = () => end.abort(asked?.reason)
+    const forget = () => {
+      asked?.removeEventListener('abort', abort)
+      this.#streams.delete(end)
+      port.close()
+    }
+    const load = (by: number) => {
+      this.#load += by
+    }
+    async function* drawn() {
+      load(1)
+      try {
+        yield* drawBody(port, end.signal)
+      } finally {
+        load(-1)
+        forget()
+      }
+    }
+    this.#streams.add(end)
+    end.signal.addEventListener('abort', forget, { once: true })
+    if (asked?.aborted) abort()
+    else asked?.addEventListener('abort', abort)
+    return drawn()
   }
 
   /** One who throws at what he is told ends the call with that. */
@@ -246,6 +284,7 @@ export class WorkerLink {
       this.#settled(id)
       reject(this.#lost(fate, this.#death, true))
     }
+    for (const stream of this.#streams) stream.abort(this.#death)
   }
 
   /** What a call rejects with that a worker takes with it. */
@@ -266,7 +305,7 @@ function movable(
     const copy = joined([body])
     return { body: copy, transfer: [copy.buffer] }
   }
-  const port = offerBody(body, onError)
+  const port = offerBody(inPieces(body), onError)
   return { body: port, transfer: [port] }
 }
 

@@ -10,15 +10,22 @@ import { PortSharing } from './sharing.js'
 export interface WorkerTask {
   readonly path: string
   readonly options: ConnectOptions
+  /** Bytes of all uploads together, while they are decoded. */
+  readonly uploadBytes: number
   /** There are others over this root. */
-  readonly sharing?: { readonly port: MessagePort; readonly seat: number; readonly seats: number }
+  readonly sharing?: {
+    readonly port: MessagePort
+    readonly seat: number
+    readonly seats: number
+    readonly pins: boolean
+  }
 }
 
 assert(parentPort !== null, 'this module runs in a worker thread')
-const { path, options, sharing } = workerData as WorkerTask
+const { path, options, uploadBytes, sharing } = workerData as WorkerTask
 try {
-  const shared = sharing && { sharing: new PortSharing(sharing.port, sharing.seat, sharing.seats) }
-  host(parentPort, await connect(path, { ...options, ...shared }))
+  const shared = sharing && { sharing: new PortSharing(sharing.port, sharing) }
+  host(parentPort, await connect(path, { ...options, ...shared }), uploadBytes)
 } catch (cause) {
   parentPort.postMessage({ kind: 'refused', error: packError(cause) } satisfies FromWorker)
 }

@@ -2,7 +2,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import type { Optimized, Verification, VerifyProgress } from '../../src/index.js'
-import type { CallOptions } from '../../src/protocol/calls.js'
+import type { ArrowReply, ServerCallOptions } from '../../src/protocol/calls.js'
 import { type ErrorBody, errorBody, errorFrom } from '../../src/protocol/errors-wire.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import type { FewRows } from './few-rows.js'
@@ -15,7 +15,7 @@ export interface CallMessage {
   readonly request: Readonly<Record<string, unknown>>
   /** Arrow data: all of it, or the port from which it is drawn (see body.ts). */
   readonly body: Uint8Array | MessagePort | undefined
-  readonly options: Omit<CallOptions, 'signal'>
+  readonly options: Omit<ServerCallOptions, 'signal' | 'memory' | 'skipped'>
   /** Whether it may be told to give up: a signal costs as much as half the way. */
   readonly abortable: boolean
   /** The snapshot or attempt it is for; absent: the root. */
@@ -76,6 +76,8 @@ export type FromWorker =
   | { readonly kind: 'reply'; readonly id: number; readonly reply: unknown }
   /** The reply to a query that found little. */
   | { readonly kind: 'rows'; readonly id: number; readonly rows: FewRows }
+  /** A reply that is begun; what follows `chunks` is drawn from `rest` (see body.ts). */
+  | { readonly kind: 'begun'; readonly id: number; readonly reply: ArrowReply; readonly rest: MessagePort }
   | { readonly kind: 'failure'; readonly id: number; readonly error: ErrorBody }
   /** Comes any number of times before the reply. */
   | { readonly kind: 'progress'; readonly id: number; readonly progress: VerifyProgress }

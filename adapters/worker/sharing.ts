@@ -9,6 +9,7 @@ type Told = (memory: Shareable | undefined) => void
 export class PortSharing implements Sharing {
   readonly seats: number
   readonly seat: number
+  readonly pins: boolean
   readonly #port: MessagePort
   /** Asked for, not answered. */
   readonly #asked = new Map<string, Told>()
@@ -16,10 +17,11 @@ export class PortSharing implements Sharing {
   readonly #coming = new Map<string, Promise<Shareable>>()
   readonly #seen = new FinalizationRegistry<string>(key => this.#say({ kind: 'gone', key }))
 
-  constructor(port: MessagePort, seat: number, seats: number) {
+  constructor(port: MessagePort, { seat, seats, pins }: Pick<Sharing, 'seat' | 'seats' | 'pins'>) {
     this.#port = port
     this.seat = seat
     this.seats = seats
+    this.pins = pins
     port.on('message', ({ key, memory }: FromDirectory) => {
       this.#asked.get(key)!(memory)
     })

@@ -33,6 +33,7 @@ const spread: ReadonlySet<OperationName> = new Set<OperationName>([
   'countTableRows',
   'explainTableQueryPlan',
   'analyzeTableQueryPlan',
+  'readTableSlice',
 ])
 
 export class Team {

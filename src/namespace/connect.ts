@@ -160,7 +160,8 @@ export async function connect(
     clock = systemClock,
     signal,
   } = options
-  const store = options.store ?? (await openStore(path, { create, readOnly, clock }))
+  const writesNothing = readOnly && options.sharing?.pins !== true
+  const store = options.store ?? (await openStore(path, { create, readOnly: writesNothing, clock }))
   // Our own stores prove themselves when they are opened, or need no proof.
   if (options.store !== undefined && !readOnly) await selfTest(store, clock, signal)
   const location = store instanceof FileStore ? resolve(path) : path
@@ -347,7 +348,7 @@ export async function openEngine(
   })
   checkpoints.belongTo(committer.genesis.root)
   const layouts = new LayoutStore(slots, history, store, { readOnly, memory, onDamaged })
-  const pins = new Pins(store, clock, readOnly)
+  const pins = new Pins(store, clock, readOnly && sharing?.pins !== true)
   const done: { [kind in UpkeepEvent['kind']]?: number } = {}
   const report: Report = event => {
     done[event.kind] = (done[event.kind] ?? 0) + 1

@@ -21,6 +21,8 @@ export class SessionTokens {
   readonly #clock: Clock
   readonly #readOnly: boolean
   #key: Promise<Uint8Array> | null = null
+  /** Whether the key is of this process alone. */
+  #isUnwritten = false
 
   /** `readOnly`: where the root has no key none is written, and tokens are good in this process alone. */
   constructor(store: BlobStore, clock: Clock, readOnly: boolean) {
@@ -42,19 +44,22 @@ export class SessionTokens {
 
   /** What a token says. Throws code 13 for one that no server of this root made. */
   async open(token: string): Promise<unknown> {
-    const key = await this.#loaded()
     const bytes = Buffer.from(token, 'base64url')
-    try {
-      const opened = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
-      opened.setAuthTag(bytes.subarray(Math.max(nonceBytes, bytes.length - tagBytes)))
-      const text = opened.update(bytes.subarray(nonceBytes, -tagBytes))
-      return JSON.parse(Buffer.concat([text, opened.final()]).toString())
-    } catch (cause) {
-      throw invalidInput('the token is none of this root, or was changed on its way', {
-        hint: 'use the tokens that createTableReadSession gave, whole; or begin a new session',
-        cause,
-      })
+    const key = await this.#loaded()
+    // Another process may have written one since.
+    const written = this.#isUnwritten ? await this.#read() : null
+    let cause: unknown
+    for (const each of written === null ? [key] : [key, written]) {
+      try {
+        return JSON.parse(unsealed(bytes, each))
+      } catch (error) {
+        cause = error
+      }
     }
+    throw invalidInput('the token is none of this root, or was changed on its way', {
+      hint: 'use the tokens that createTableReadSession gave, whole; or begin a new session',
+      cause,
+    })
   }
 
   #loaded(): Promise<Uint8Array> {
@@ -69,7 +74,10 @@ export class SessionTokens {
     const known = await this.#read()
     if (known !== null) return known
     const key = this.#random()
-    if (this.#readOnly) return key
+    if (this.#readOnly) {
+      this.#isUnwritten = true
+      return key
+    }
     const bytes = Buffer.from(JSON.stringify({ key: key.toString('hex') }))
     // Another process may have been faster.
     return (await this.#store.putIfAbsent(keyPath, bytes)) === 'won' ? key : ((await this.#read()) ?? key)
@@ -89,4 +97,12 @@ export class SessionTokens {
   #random(): Buffer {
     return createHash('sha256').update(`${this.#clock.uuid()}${this.#clock.uuid()}`).digest()
   }
+}
+
+/** Throws where another key sealed it, or none. */
+function unsealed(token: Buffer, key: Uint8Array): string {
+  const opened = createDecipheriv(cipher, key, token.subarray(0, nonceBytes), { authTagLength: tagBytes })
+  opened.setAuthTag(token.subarray(Math.max(nonceBytes, token.length - tagBytes)))
+  const text = opened.update(token.subarray(nonceBytes, -tagBytes))
+  return Buffer.concat([text, opened.final()]).toString()
 }

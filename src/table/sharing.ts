@@ -16,6 +16,8 @@ export interface Sharing {
   readonly seats: number
   /** and which of them this is, from 0 on. */
   readonly seat: number
+  /** Whether it writes down what it pins, though it may write nothing else: another of them writes. */
+  readonly pins: boolean
   /** What somebody has under `key`, or what `load` gives, for all. Rejects with what `load` throws; others then load for themselves. */
   once<S extends Shareable>(key: string, load: () => Promise<S>): Promise<S>
 }

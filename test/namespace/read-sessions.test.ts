@@ -40,6 +40,23 @@ describe('read sessions of several servers of one root', () => {
     await ns.optimize()
   }
 
+  test('one that may only read takes tokens of the others, also where it was asked before there were any', async () => {
+    const {
+      store,
+      all: [first],
+    } = await servers(1)
+    const reader = await connect('memory://', { store, readOnly: true })
+    opened.push(reader)
+    const read = (token: string) => reader.operations.readTableSlice({ id: ['t'], token })
+    expect(await failure(read('AAAA'))).toMatchObject({ code: 13 })
+    const own = await reader.operations.createTableReadSession({ id: ['t'] })
+    const { slices } = await first.operations.createTableReadSession({ id: ['t'] })
+    for (const { token } of [...own.slices, ...slices]) {
+      expect(tableFromIPC(Buffer.concat((await read(token)).chunks)).numRows).toBe(5000)
+    }
+    expect(await failure(read('AAAA'))).toMatchObject({ code: 13 })
+  })
+
   test('a version that expired is read on while one of them holds it', async () => {
     const {
       store,

@@ -274,6 +274,30 @@ describe('sheaf serve', () => {
     expect(await main.namespaceNames()).toEqual(['n'])
   })
 
+  test('workers do what is asked, within the limits of the server', async () => {
+    await using other = await connect('memory://')
+    const rows = Array.from({ length: 1000 }, (_, id) => ({ id, text: 'x'.repeat(600) }))
+    const table = await other.createTable('t', rows)
+    const file = await table.search().toIpc()
+    for (let i = 0; i < 3; i++) await table.add(rows)
+    const root = freshRoot()
+    const { url, child, exit } = await serve(root, '--workers', '2', '--max-uploads', '1MiB')
+    const headers = { 'content-type': 'application/vnd.apache.arrow.file' }
+    const post = async (path: string, body: Uint8Array) =>
+      (await fetch(`${url}/v1/table/t/${path}`, { method: 'POST', headers, body })).status
+    expect(await post('create', file)).toBe(200)
+    // A merge holds all batches of its rows.
+    expect(
+      await post('merge_insert?on=id&when_not_matched_insert_all=true', await table.search().toIpc()),
+    ).toBe(413)
+    child.kill('SIGTERM')
+    expect(await exit).toEqual([0, null])
+    await using written = await connect(root, { readOnly: true })
+    expect(await (await written.openTable('t')).countRows()).toBe(1000)
+    const refused = run('serve', root, '--databases', '--workers', '2')
+    expect([refused.status, refused.stderr]).toEqual([2, expect.stringContaining('--workers')])
+  })
+
   test('tenants: a key opens the databases granted to it and no other', async () => {
     const root = freshRoot()
     const keys = ['--databases', '--create-databases', '--api-keys', 'acme=a-key,globex=g-key']

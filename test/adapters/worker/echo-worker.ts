@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events'
 import { parentPort, workerData } from 'node:worker_threads'
+import { uploadBytesDefault } from '../../../adapters/upload-memory.js'
 import { host } from '../../../adapters/worker/host.js'
 import { ErrorCode, SheafError } from '../../../src/errors.js'
 import type { Namespace } from '../../../src/index.js'
@@ -19,6 +20,7 @@ const chunks = [column, column.subarray(10, 20), column]
 let waiting: (() => void)[] = []
 let closed = 0
 let exitsAtCommit = false
+let restsEnded = 0
 
 async function handle(
   name: OperationName,
@@ -43,6 +45,10 @@ async function handle(
       return { properties: { call: () => {} } }
     case 'rows':
       return { version: column[0], chunks }
+    case 'begun':
+      return { version: 7, chunks, rest: rest(Number((request.id as string[])[1]), signal) }
+    case 'rest-ended':
+      return restsEnded
     case 'seat':
       return name === 'queryTable'
         ? { version: workerData.seat, chunks }
@@ -78,6 +84,20 @@ async function handle(
   }
 }
 
+/** What follows: a number of chunks, and a footer of two bytes. Less than none: it fails after its first. */
+async function* rest(count: number, signal: AbortSignal | undefined) {
+  try {
+    for (let i = 0; i < Math.abs(count); i++) {
+      signal?.throwIfAborted()
+      yield column.fill(7)
+      if (count < 0) throw new SheafError(ErrorCode.TableNotFound, 'the file is gone')
+    }
+    yield column.subarray(0, 2)
+  } finally {
+    restsEnded++
+  }
+}
+
 /** Reads up to `limit` bytes of a body, and tells how many came. */
 async function take(body: ArrowBody, limit: number) {
   if (body instanceof Uint8Array) return { num_inserted_rows: body.length, version: body[0] ?? 0 }
@@ -97,35 +117,39 @@ const close = async () => {
 }
 const echo = { operations, close } as Namespace
 
-host(parentPort!, {
-  operations,
-  close,
-  snapshot: async () => echo,
-  async transaction(work) {
-    const result = await work(echo)
-    if (exitsAtCommit) process.exit(3)
-    return result
+host(
+  parentPort!,
+  {
+    operations,
+    close,
+    snapshot: async () => echo,
+    async transaction(work) {
+      const result = await work(echo)
+      if (exitsAtCommit) process.exit(3)
+      return result
+    },
+    async *watch({ signal } = {}) {
+      yield 7
+      await once(signal!, 'abort')
+      throw signal!.reason
+    },
+    async optimize({ signal } = {}) {
+      await once(signal!, 'abort')
+      throw signal!.reason
+    },
+    tableAt: async location => [location],
+    async verify({ onProgress, signal } = {}) {
+      for (let done = 0; done < 3; done++) onProgress?.({ phase: 'log', done, total: 3 })
+      if (onProgress !== undefined) await new Promise(setImmediate)
+      signal?.throwIfAborted()
+      return {
+        ok: true,
+        problems: [],
+        repaired: [],
+        unreferenced: [],
+        checked: { slots: 3, files: 0, bytes: 0, tables: 0, versions: 0 },
+      }
+    },
   },
-  async *watch({ signal } = {}) {
-    yield 7
-    await once(signal!, 'abort')
-    throw signal!.reason
-  },
-  async optimize({ signal } = {}) {
-    await once(signal!, 'abort')
-    throw signal!.reason
-  },
-  tableAt: async location => [location],
-  async verify({ onProgress, signal } = {}) {
-    for (let done = 0; done < 3; done++) onProgress?.({ phase: 'log', done, total: 3 })
-    if (onProgress !== undefined) await new Promise(setImmediate)
-    signal?.throwIfAborted()
-    return {
-      ok: true,
-      problems: [],
-      repaired: [],
-      unreferenced: [],
-      checked: { slots: 3, files: 0, bytes: 0, tables: 0, versions: 0 },
-    }
-  },
-})
+  uploadBytesDefault,
+)

@@ -1,10 +1,11 @@
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
+import { lengthOf } from '../../../adapters/bytes.js'
 import { remoteOperations } from '../../../adapters/calls.js'
 import { WorkerLink } from '../../../adapters/worker/link.js'
 import { packError } from '../../../adapters/worker/messages.js'
 import { ErrorCode, invalidInput, SheafError } from '../../../src/errors.js'
-import type { Operations } from '../../../src/protocol/calls.js'
+import type { ArrowReply, Operations } from '../../../src/protocol/calls.js'
 import { operationNames } from '../../../src/protocol/operations.js'
 import { built } from '../built.js'
 import { callOf, sampleReply, samplesOf, uncut } from '../samples.js'
@@ -144,6 +145,66 @@ describe('calls', () => {
     const call = operations.insertIntoTable({ id: ['take', '1'] }, chunks, { context })
     await expect(call).rejects.toMatchObject({ code: ErrorCode.InvalidInput })
     await expect.poll(openPorts).toBe(ports)
+  })
+})
+
+describe('a reply that is begun', () => {
+  async function query(operations: Operations, count: number, signal?: AbortSignal) {
+    const call = { request: { id: ['begun', String(count)], k: 1, vector: null }, body: undefined }
+    const { rest, ...reply } = (await callOf(operations, 'queryTable', call, { signal })) as ArrowReply
+    return { ...reply, rest: rest! }
+  }
+
+  async function all(rest: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
+    const pieces: Uint8Array[] = []
+    for await (const piece of rest) pieces.push(piece)
+    return pieces
+  }
+
+  test('has the chunks of the engine, and its footer apart from all others', async () => {
+    const operations = await start()
+    for (const count of [0, 1, 3000]) {
+      const { version, chunks, rest } = await query(operations, count)
+      expect([version, lengthOf(chunks)]).toEqual([7, 2010])
+      const pieces = await all(rest)
+      expect(pieces.at(-1)).toEqual(new Uint8Array([7, 7]))
+      expect(Buffer.concat(pieces).equals(Buffer.alloc(1000 * count + 2, 7))).toBe(true)
+    }
+  })
+
+  test('ends in the engine where the caller has enough', async () => {
+    const operations = await start()
+    const { rest } = await query(operations, 1_000_000)
+    for await (const _ of rest) break
+    await expect.poll(() => operations.countTableRows({ id: ['rest-ended'] })).toBe(1)
+  })
+
+  test('rejects with what the engine throws on the way', async () => {
+    const operations = await start()
+    const { rest } = await query(operations, -1)
+    const gone = { code: ErrorCode.TableNotFound, message: 'the file is gone' }
+    await expect(all(rest)).rejects.toMatchObject(gone)
+  })
+
+  test('rejects with the reason of the signal, and ends in the engine, also before it is drawn', async () => {
+    const operations = await start()
+    const reason = new Error('enough')
+    for (const isDrawn of [true, false]) {
+      const controller = new AbortController()
+      const { rest } = await query(operations, 1_000_000, controller.signal)
+      const drawn = isDrawn ? all(rest) : null
+      controller.abort(reason)
+      await expect(drawn ?? all(rest)).rejects.toBe(reason)
+    }
+    await expect.poll(() => operations.countTableRows({ id: ['rest-ended'] })).toBe(1)
+  })
+
+  test('fails where the worker stops', async () => {
+    const operations = await start()
+    const { rest } = await query(operations, 1_000_000)
+    const stopped = { code: ErrorCode.ServiceUnavailable }
+    await expect(operations.tableExists({ id: ['exit'] })).rejects.toMatchObject(stopped)
+    await expect(all(rest)).rejects.toMatchObject(stopped)
   })
 })
 

@@ -23,7 +23,7 @@ afterEach(() => {
 function engine(directory: Directory) {
   const port = directory.join()
   ports.push(port)
-  return { port, sharing: new PortSharing(port, 0, 2) }
+  return { port, sharing: new PortSharing(port, { seat: 0, seats: 2, pins: false }) }
 }
 
 const vector = (id: number) => Array.from({ length: 16 }, (_, i) => (id * (i + 3)) % 101)
