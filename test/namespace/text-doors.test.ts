@@ -301,7 +301,7 @@ describe('what cannot be asked is refused alike', () => {
 
   test.each([
     { language: 'Klingon' },
-    { base_tokenizer: 'icu' },
+    { base_tokenizer: 'lindera' },
     { base_tokenizer: 'ngram', min_ngram_length: 5 },
   ])('an index with %j', async options => {
     const request = {

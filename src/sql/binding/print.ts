@@ -160,7 +160,7 @@ function printMeeting(node: Bound, operand: Bound, least: number): string {
 
 /** As `printMeeting` for arithmetic, which only numbers do in the type of the other side. */
 function printFactor(node: Bound, operand: Bound, least: number): string {
-  const isNumber = node.type.kind === 'int' || node.type.kind === 'float'
+  const isNumber = node.type.kind === 'int' || equalTypes(node.type, float64)
   return isNumber ? printMeeting(node, operand, least) : print(node, least)
 }
 

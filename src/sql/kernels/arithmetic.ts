@@ -1,5 +1,5 @@
 /**
- * `+ - * / %`: integers as int64 or uint64, floats as float64, decimals (arithmetic-decimal.ts), points in time and
+ * `+ - * / %`: integers as int64 or uint64, floats as float64, or as float32 beside integers and each other, decimals (arithmetic-decimal.ts), points in time and
  * spans of it (arithmetic-temporal.ts).
  *
  * All but floats are exact: a result that does not fit, or a division by zero, is an error, never a wrapped number.
@@ -14,7 +14,7 @@ import { invalidInput, type SheafError } from '../../errors.js'
 import type { ArithmeticOp } from '../syntax/syntax.js'
 import { integerRange } from '../values/literal.js'
 import type { Scalar } from '../values/scalar.js'
-import { float64, int64, intervalType, isNumeric, uint64 } from '../values/types.js'
+import { float32, float64, int64, intervalType, isNumeric, uint64 } from '../values/types.js'
 import {
   bitAt,
   columnOf,
@@ -52,12 +52,19 @@ function spanSignature(op: ArithmeticOp, type: DataType): ArithmeticSignature | 
 }
 
 function numberSignature(op: ArithmeticOp, left: DataType, right: DataType): ArithmeticSignature | null {
-  if (left.kind === 'float' || right.kind === 'float')
-    return { left: float64, right: float64, result: float64 }
+  if (left.kind === 'float' || right.kind === 'float') {
+    const areSingles = [left, right].every(type => isSingle(type) || type.kind === 'int')
+    const type = areSingles ? float32 : float64
+    return { left: type, right: type, result: type }
+  }
   if (left.kind === 'decimal' || right.kind === 'decimal') return decimalSignature(op, left, right)
   const isUnsigned = equalTypes(left, uint64) && equalTypes(right, uint64)
   const type = isUnsigned ? uint64 : int64
   return { left: type, right: type, result: type }
+}
+
+function isSingle(type: DataType): boolean {
+  return type.kind === 'float' && type.bits === 32
 }
 
 /**
@@ -79,7 +86,8 @@ export function calculate(
       const valid = strictValidity([left, right], length)
       const values = new Float64Array(length)
       calculateDoubles(op, doublesOf(left.column), step(left), doublesOf(right.column), step(right), values)
-      return columnOf(type, length, { values }, valid)
+      // The nearest float32 of the double is that of the exact result, for `+ - * / %` of float32.
+      return columnOf(type, length, { values: isSingle(type) ? new Float32Array(values) : values }, valid)
     }
     case 'int':
       return calculateIntegers(operation)

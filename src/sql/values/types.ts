@@ -12,6 +12,7 @@ export const boolType: DataType = { kind: 'bool' }
 export const int32: DataType = { kind: 'int', bits: 32, signed: true }
 export const int64: DataType = { kind: 'int', bits: 64, signed: true }
 export const uint64: DataType = { kind: 'int', bits: 64, signed: false }
+export const float32: DataType = { kind: 'float', bits: 32 }
 export const float64: DataType = { kind: 'float', bits: 64 }
 export const utf8: DataType = { kind: 'utf8', large: false }
 export const binary: DataType = { kind: 'binary', large: false }
