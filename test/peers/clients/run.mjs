@@ -59,6 +59,18 @@ function installJars() {
   return attempt('mvn', ['--quiet', '--batch-mode', ...copy], join(here, 'spark'))
 }
 
+/** Fetches what a Cargo.lock names, and builds and runs the program beside it. */
+const cargo = {
+  install: ['cargo', 'fetch', '--locked'],
+  run: ['cargo', 'run', '--locked', '--offline', '--quiet'],
+}
+
+/** Installs what a pom.xml names, and runs the program that it names. */
+const maven = {
+  install: ['mvn', '--quiet', '--batch-mode', '-Dmaven.main.skip', '-Dexec.skip', 'compile', 'exec:exec'],
+  run: ['mvn', '--quiet', '--batch-mode', '--offline', 'compile', 'exec:exec'],
+}
+
 /** A program in the folder python, with the packages of these lists. */
 function pythonProgram(share, name, ...lists) {
   return {
@@ -87,18 +99,20 @@ const clients = {
     command: [pythonOf('spark'), join(here, 'spark', 'lance_spark_client.py')],
   },
   go: example('go', true, ['go', 'mod', 'download'], ['go', 'run', '.']),
-  rust: example(
-    'rust',
-    true,
-    ['cargo', 'fetch', '--locked'],
-    ['cargo', 'run', '--locked', '--offline', '--quiet'],
-  ),
-  java: example(
-    'java',
-    false,
-    ['mvn', '--quiet', '--batch-mode', '-Dmaven.main.skip', '-Dexec.skip', 'compile', 'exec:exec'],
-    ['mvn', '--quiet', '--batch-mode', '--offline', 'compile', 'exec:exec'],
-  ),
+  rust: example('rust', true, cargo.install, cargo.run),
+  'rust-steps': {
+    share: true,
+    install: () => attempt('cargo', cargo.install.slice(1), join(here, 'rust')),
+    command: cargo.run,
+    cwd: join(here, 'rust'),
+  },
+  java: example('java', true, maven.install, maven.run),
+  'java-steps': {
+    share: true,
+    install: () => attempt('mvn', maven.install.slice(1), join(here, 'java')),
+    command: maven.run,
+    cwd: join(here, 'java'),
+  },
 }
 
 /** An example in examples/clients: it writes three rows and prints the nearest two. */
