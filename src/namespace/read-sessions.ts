@@ -7,13 +7,14 @@
  * - Where no server held it for a while it goes on all the same, unless a sweep was faster.
  * - Slices are ranges of living rows of the version, so all readers agree on them whatever their server knows; each filters its own rows.
  */
+import { createHash } from 'node:crypto'
 import { describedBatch, describedSchema } from '../arrow/blob.js'
 import type { Batch } from '../arrow/column.js'
 import { batchBytes } from '../arrow/layout.js'
 import { schemaToJson } from '../arrow/schema-json.js'
-import { checkRows, findTable, idText, tagOf, versionOf } from '../catalog/lookup.js'
+import { checkRows, findTable, idText, tableNamed, tagOf, versionOf } from '../catalog/lookup.js'
 import type { CatalogState } from '../catalog/state.js'
-import { ErrorCode, invalidInput, SheafError } from '../errors.js'
+import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
 import { awaited, type Flow } from '../primitives/soon.js'
 import type { Handler, HandlerOptions, Reply, Request } from '../protocol/calls.js'
@@ -56,7 +57,7 @@ interface Session {
 }
 
 /** What the token of a slice says: living rows of the version. */
-interface SliceToken extends Session {
+export interface SliceToken extends Session {
   readonly from: number
   readonly to: number
 }
@@ -190,6 +191,8 @@ function checkTokens(each: number, count: number): void {
 
 export const readTableSlice: Handler<Engine, 'readTableSlice'> = async (engine, request, options) => {
   const { token, after, max_bytes: most } = request
+  // The session may have begun in a slot that this process has not seen.
+  await engine.root.refresh(options.signal)
   const slice = await openedToken<SliceToken>(engine, token, request.id, options)
   if (slice.from === undefined) throw invalidInput('the token is that of a session, not of a slice')
   const from = after === undefined ? slice.from : placeIn(slice, after)
@@ -199,17 +202,26 @@ export const readTableSlice: Handler<Engine, 'readTableSlice'> = async (engine, 
     const plan = { ...(await settled(engine, slice, reader)), from, until: slice.to }
     const scan = described(beginSlice(plan, reader, new Pacer(signal), engine.clock), dialect)
     const { schema } = scan
-    const batches = touching(scan.batches, () => engine.sessions.touch(slice.session))
+    const batches = marked(scan.batches, slice, () => engine.sessions.touch(slice.session))
     if (most === undefined) return answered(slice.version, { schema, batches }, streamAfter)
     return new ReadRows(slice.version, schema, await first(batches, most))
   })
 }
 
 /** `after` as a reader gives it: what the metadata of a message of this slice said. */
-function placeIn({ from, to }: SliceToken, after: string): number {
-  const place = /^\d{1,16}$/.test(after) ? Number(after) : Number.NaN
-  if (place >= from && place <= to) return place
-  throw invalidInput(`after is ${JSON.stringify(after)}, which no message of this slice has as ${afterKey}`)
+function placeIn(slice: SliceToken, after: string): number {
+  const [, digits] = /^(\d{1,16})-/.exec(after) ?? []
+  const place = Number(digits)
+  if (place >= slice.from && place <= slice.to && after === cursorAt(slice, place)) return place
+  throw invalidInput(`after is ${quote(after)}, which no message of this slice has as ${afterKey}`, {
+    hint: 'send it as it came, with the token of the slice that it is of',
+  })
+}
+
+/** What a reader is given for a place: nobody else can make one, and it is good for this slice alone. No reader sees the id of a session. */
+export function cursorAt({ session, from, to }: SliceToken, place: number): string {
+  const digest = createHash('sha256').update([session, from, to, place].join(' ')).digest('base64url')
+  return `${place}-${digest.slice(0, 12)}`
 }
 
 /** The batches up to the one with which they have `most` bytes. */
@@ -224,10 +236,15 @@ async function first(batches: Flow<Batch>, most: number): Promise<readonly Batch
   return found
 }
 
-function* touching(batches: Flow<Batch>, touch: () => void): Flow<Batch> {
+/** With cursors in place of plain places. `touch`: somebody still reads. */
+function* marked(batches: Flow<Batch>, slice: SliceToken, touch: () => void): Flow<Batch> {
   for (const batch of batches) {
     touch()
-    yield batch
+    if (batch instanceof Promise) yield batch
+    else {
+      const cursor = cursorAt(slice, Number(batch.metadata![afterKey]))
+      yield { ...batch, metadata: { ...batch.metadata, [afterKey]: cursor } }
+    }
   }
 }
 
@@ -247,16 +264,16 @@ export const closeTableReadSession: Handler<Engine, 'closeTableReadSession'> = a
 
 /** What a token says. Throws code 13 where it is of another table than the call. */
 async function openedToken<T extends Session>(
-  { tokens }: Engine,
+  { tokens, root }: Engine,
   token: string,
   id: readonly string[],
   { table, signal }: HandlerOptions,
 ): Promise<T> {
   signal?.throwIfAborted()
   const said = (await tokens.open(token)) as T
-  // The caller was allowed to read the table of the call, which must be that of the token, whatever has its name since.
-  const isOfCall = table === undefined ? said.id.join('\0') === id.join('\0') : said.uuid === table
-  if (isOfCall) return said
+  // The caller was allowed to read the table of the call, which must be that of the token: by its name then, or by its name now.
+  const isNamed = said.id.join('\0') === id.join('\0') || tableNamed(root.state, id)?.uuid === said.uuid
+  if (table === undefined ? isNamed : said.uuid === table) return said
   throw invalidInput(`the token is one of table ${idText(said.id)}, and the call names ${idText(id)}`)
 }
 
