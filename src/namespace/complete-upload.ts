@@ -40,7 +40,7 @@ export const outdated = new Error('outdated')
 /** The rows of merges are held in memory until they are committed; they are read once, however often their merge is worked out. */
 export type ReadMerges = Map<string, { readonly upload: Upload; readonly merge: RowMerge }>
 
-/** Throws code 4 where its table is gone, 10 where there is no such upload, 13 where it was aborted, 19 where its table has other columns by now. */
+/** Throws code 4 where its table is gone, 10 where there is no such upload, 13 where it was aborted or overwrites without any part, 19 where its table has other columns by now. */
 export async function prepareCompletion(
   engine: Engine,
   state: CatalogState,
@@ -57,6 +57,11 @@ export async function prepareCompletion(
   const upload = openUpload(state, head, upload_id)
   const parts = chosenParts(upload, request.parts)
   const mode = upload.mode ?? 'append'
+  if (parts.length === 0 && (mode === 'overwrite' || deletesOthers(upload))) {
+    throw invalidInput(`the upload ${upload_id} has no parts: table ${idText(id)} would lose its rows`, {
+      hint: 'if that is meant, add a part without rows; else abort the upload',
+    })
+  }
   const schema = await schemaFor(engine, head, upload, signal)
   const work = await workOut(engine, head, upload, mode, schema, parts, options, merges)
   return {
@@ -93,6 +98,12 @@ export async function prepareCompletion(
       }
     },
   }
+}
+
+/** Whether it is a merge that deletes what no row of it has the key of. */
+function deletesOthers({ merge }: Upload): boolean {
+  const request = (merge ?? {}) as unknown as Partial<Request<'mergeInsertIntoTable'>>
+  return request.when_not_matched_by_source_delete === true
 }
 
 /** The answer that the upload was completed with, also where its table was dropped since; null where it was not completed. */

@@ -27,6 +27,7 @@ import type { ArrowBody, Handler, HandlerOptions, Reply, Request } from '../prot
 import { zonesByField } from '../write/build-change.js'
 import { checkColumns, checkFits, conformBatches } from '../write/conform.js'
 import { MaintainedColumns, maintainsAlike } from '../write/maintained.js'
+import { mergeConditions } from '../write/merge.js'
 import { mergeKey } from '../write/merge-source.js'
 import { type Draft, stageIntoFiles } from '../write/stage.js'
 import { readBody } from './arrow-rows.js'
@@ -92,8 +93,10 @@ function checkUploadable(head: TableHead): void {
 
 /** Throws what the merge would be refused for when the upload is completed, as far as that is known. */
 function checkMerge(request: Request<'mergeInsertIntoTable'>, schema: TableSchema): void {
-  mergeRules(request)
-  for (const key of request.on) mergeKey(key, arrowSchema(schema))
+  const columns = arrowSchema(schema)
+  for (const key of request.on) mergeKey(key, columns)
+  // Parts may bring fewer columns.
+  mergeConditions(mergeRules(request), columns, schema)
 }
 
 function checkOpenUploads({ uploads }: CatalogState, by: string, most: number): void {

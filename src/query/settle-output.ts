@@ -34,6 +34,7 @@ import { parseExpression } from '../sql/syntax/parse.js'
 import type { Expr } from '../sql/syntax/syntax.js'
 import { isOrdered, valueType } from '../sql/values/types.js'
 import { type BindingOptions, bindingOf } from './binding.js'
+import { inColumn } from './in-column.js'
 import { columnExpression, namedColumn } from './named-column.js'
 import type { Aggregate, Grouping, OrderKey, OutputColumn } from './plan.js'
 import {
@@ -149,31 +150,12 @@ function aliasesOf({ columns }: QueryRequest): readonly Alias[] {
   return aliases.map(([name, text]) => {
     if (!name.isWellFormed())
       throw invalidInput(`column ${quote(name)} has half of a surrogate pair in its name`)
-    return { name, tree: parsed(text, name) }
+    return { name, tree: inColumn(name, () => parseExpression(text)) }
   })
 }
 
-/** Says which column an expression with a fault is of. */
-function parsed(text: string, name: string): Expr {
-  try {
-    return parseExpression(text)
-  } catch (error) {
-    throw inColumn(error, name)
-  }
-}
-
-function inColumn(error: unknown, name: string): unknown {
-  if (!(error instanceof SheafError)) return error
-  const { code, message, hint, at } = error
-  return new SheafError(code, `column ${quote(name)}: ${message}`, { hint, at, cause: error })
-}
-
 function bound(tree: Expr, name: string, schema: Schema, options: BindingOptions): BoundExpression {
-  try {
-    return bindingOf(options).bindExpression(tree, schema, options)
-  } catch (error) {
-    throw inColumn(error, name)
-  }
+  return inColumn(name, () => bindingOf(options).bindExpression(tree, schema, options))
 }
 
 // ---- a row of the answer for every row
@@ -385,7 +367,7 @@ function nameTree(name: string): Expr {
 /** A key is a column, a column of the answer, or an expression. */
 function keyTree(text: string, aliases: readonly Alias[], source: Schema): Expr {
   if (source.fields.some(field => field.name === text)) return nameTree(text)
-  return aliases.find(({ name }) => name === text)?.tree ?? parsed(text, text)
+  return aliases.find(({ name }) => name === text)?.tree ?? inColumn(text, () => parseExpression(text))
 }
 
 /** `node` with a column in the place of everything that is equal to a key. */

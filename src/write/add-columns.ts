@@ -6,6 +6,7 @@ import { cut, invalidInput, quote, schemaMismatch } from '../errors.js'
 import { findField } from '../manifest/field-node.js'
 import type { TableSchema } from '../manifest/table-schema.js'
 import type { NewColumn, NewVirtualColumn } from '../protocol/schema-shapes.js'
+import { inColumn } from '../query/in-column.js'
 import { sourceSchema } from '../query/source.js'
 import { bindAssignment } from '../sql/binding/assign.js'
 import { type BindOptions, bindExpression } from '../sql/binding/bind.js'
@@ -84,9 +85,12 @@ function bindValue(
   source: Schema,
   options: BindOptions,
 ): BoundExpression {
-  if (type !== undefined) return bindAssignment(text, name, type, source, options)
-  const value = bindExpression(parseExpression(text), source, options)
-  if (value.type.kind !== 'null') return value
+  const value = inColumn(name, () =>
+    type === undefined
+      ? bindExpression(parseExpression(text), source, options)
+      : bindAssignment(text, name, type, source, options),
+  )
+  if (type !== undefined || value.type.kind !== 'null') return value
   throw schemaMismatch(`column ${quote(name)} would be NULL, of no type`, {
     hint: 'give data_type, or CAST it',
   })

@@ -10,6 +10,7 @@ import { Place, type RowNumbering } from '../arrow/place.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { childFields, type Field, type Schema } from '../arrow/types.js'
 import { columnNotFound, quote, schemaMismatch } from '../errors.js'
+import { partitionPoint } from '../primitives/partition-point.js'
 import { definingPart } from './definitions.js'
 import { castColumn, castRefusal } from './lossless-cast.js'
 
@@ -125,7 +126,7 @@ function conformColumn(batch: Batch, field: Field, rows: RowNumbering): Column {
   const column = batch.columns[index] ?? nullColumn(field.type, batch.length)
   const place = Place.column(field.name, rows)
   const conformed = castColumn(column, field, place)
-  if (field.type.kind === 'fixed_size_list') checkFinite(conformed, field.type.size, place)
+  checkVectors(conformed, place, () => true)
   return conformed
 }
 
@@ -136,8 +137,28 @@ function float16Values(child: Column, count: number): Float32Array {
   return values
 }
 
-/** A vector that holds NaN or infinity has no distance to anything. */
-function checkFinite(vectors: Column, size: number, place: Place): void {
+/**
+ * Refuses a vector that holds NaN or infinity, which has no distance to anything: in a column, in a field inside of structs, in a list. `counts`: whether
+ * what holds the value is there itself.
+ */
+function checkVectors(column: Column, place: Place, counts: (index: number) => boolean): void {
+  const { type, children, offsets } = column
+  const isThere = (index: number) => counts(index) && isValid(column, index)
+  if (type.kind === 'fixed_size_list') checkFinite(column, type.size, place, isThere)
+  else if (type.kind === 'struct') {
+    for (const [i, { name }] of type.children.entries())
+      checkVectors(children[i]!, place.field(name), isThere)
+  } else if (type.kind === 'list' && type.child.type.kind === 'fixed_size_list') {
+    const ends = offsets!.subarray(1, column.length + 1)
+    const isHeld = (index: number) => {
+      const list = partitionPoint(ends.length, i => ends[i]! <= index)
+      return index >= offsets![0]! && list < ends.length && isThere(list)
+    }
+    checkVectors(children[0]!, place.elements(offsets!), isHeld)
+  }
+}
+
+function checkFinite(vectors: Column, size: number, place: Place, isThere: (index: number) => boolean): void {
   const child = vectors.children[0]!
   const used = vectors.length * size
   if (child.type.kind !== 'float') return
@@ -145,10 +166,10 @@ function checkFinite(vectors: Column, size: number, place: Place): void {
   if (allFinite(values, 0, used)) return
   for (let i = 0; i < used; i++) {
     const value = values[i]!
-    const row = Math.floor(i / size)
-    if (Number.isFinite(value) || !isValid(vectors, row) || !isValid(child, i)) continue
+    const vector = Math.floor(i / size)
+    if (Number.isFinite(value) || !isThere(vector) || !isValid(child, i)) continue
     throw schemaMismatch(
-      `${place.rowName(row)}: column ${quote(place.path)} holds ${value} as element ${i % size} of a vector`,
+      `${place.rowName(vector)}: column ${quote(place.path)} holds ${value} as element ${i % size} of a vector`,
       { hint: 'repair such rows, or leave them out' },
     )
   }

@@ -231,7 +231,17 @@ function typeRefused(from: DataType, to: DataType, place: Place): SheafError {
 
 function valueRefused(column: Column, to: DataType, row: number, place: Place): SheafError {
   const holder = `${place.rowName(row)}: column ${quote(place.path)} is ${typeName(to)}`
-  return schemaMismatch(`${holder}, which does not hold ${valueText(column, row)}`)
+  return schemaMismatch(`${holder}, which does not hold ${valueText(column, row)}`, {
+    hint: wayOut(column.type, to),
+  })
+}
+
+/** Undefined: there is nothing to say beside the type. */
+function wayOut(from: DataType, to: DataType): string | undefined {
+  const areFloats = from.kind === 'float' && to.kind === 'float'
+  if (areFloats)
+    return `round the values to ${typeName(to)} before they are written, or make the column wider`
+  return to.kind === 'int' || to.kind === 'decimal' ? 'repair the value, or make the column wider' : undefined
 }
 
 function valueText(column: Column, row: number): string {

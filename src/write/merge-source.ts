@@ -4,6 +4,7 @@ import { isValid } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import { takeColumn } from '../arrow/take.js'
 import type { DataType, Field, Schema } from '../arrow/types.js'
+import { batchToRows } from '../arrow/values.js'
 import { invalidInput, quote, schemaMismatch, unsupported } from '../errors.js'
 import type { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -99,9 +100,10 @@ export class MergeSource {
     if (this.#twins.size === 0) return
     const row = rows.find(each => this.#twins.has(each))
     if (row === undefined) return
-    const names = this.keys.map(name => quote(name)).join(', ')
+    const [values] = batchToRows(this.take(Uint32Array.of(row)))
+    const key = this.keys.map(name => `${name} = ${quote(values![name])}`).join(', ')
     throw invalidInput(
-      `rows ${row} and ${this.#twins.get(row)![0]} have the same key (${names}), which a row of the table has too`,
+      `rows ${row} and ${this.#twins.get(row)![0]} have the same key (${key}), which a row of the table has too`,
       { hint: 'a row of the table can be replaced by one row only; keep one of them' },
     )
   }

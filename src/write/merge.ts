@@ -48,6 +48,24 @@ export interface Merged {
   readonly deleted: number
 }
 
+/**
+ * The conditions of a merge. `brought`: the columns of the rows that are merged in; `schema`: those of the table. Throws codes 12, 13 and 20 for
+ * conditions that do not fit.
+ */
+export function mergeConditions(
+  { updateIf, removeIf, parameters }: MergeRules,
+  brought: Schema,
+  schema: TableSchema,
+): { readonly updateIf: BoundExpression | null; readonly removeIf: BoundExpression | null } {
+  const bound = {
+    updateIf:
+      updateIf === undefined ? null : bindFilter(updateIf, pairSchema(brought, schema), { parameters }),
+    removeIf: removeIf === undefined ? null : bindFilter(removeIf, sourceSchema(schema), { parameters }),
+  }
+  parameters.checkUsed()
+  return bound
+}
+
 /** One merge, from its first attempt to its last. */
 export class RowMerge {
   readonly #source: MergeSource
@@ -68,16 +86,13 @@ export class RowMerge {
    * 12, 13 and 20 for conditions that do not fit.
    */
   constructor(source: MergeSource, rules: MergeRules, schema: TableSchema, maintained: MaintainedColumns) {
-    const { updateIf, removeIf, parameters } = rules
+    const { updateIf, removeIf } = mergeConditions(rules, source.schema, schema)
     this.#source = source
     this.#rules = rules
     this.#maintained = maintained
     this.#among = amongKeys(source, schema)
-    this.#updateIf =
-      updateIf === undefined ? null : bindFilter(updateIf, pairSchema(source.schema, schema), { parameters })
-    this.#removeIf =
-      removeIf === undefined ? null : bindFilter(removeIf, sourceSchema(schema), { parameters })
-    parameters.checkUsed()
+    this.#updateIf = updateIf
+    this.#removeIf = removeIf
   }
 
   /** What the merge does to this version. */

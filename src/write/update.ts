@@ -5,6 +5,7 @@ import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Request } from '../protocol/calls.js'
 import { evaluateInSteps } from '../query/evaluate-in-steps.js'
+import { inColumn } from '../query/in-column.js'
 import { parametersOf } from '../query/settle.js'
 import { madeFields, rowOffsetField, sourceSchema } from '../query/source.js'
 import { bindAssignment } from '../sql/binding/assign.js'
@@ -53,7 +54,8 @@ function bindUpdates(
     const names = schema.fields.map(({ name }) => name)
     if (field === undefined) throw columnNotFound(column, names)
     checkSettable(field)
-    return { field, value: bindAssignment(text, column, field.type, source, options) }
+    const value = inColumn(column, () => bindAssignment(text, column, field.type, source, options))
+    return { field, value }
   })
 }
 

@@ -113,6 +113,26 @@ export function uploadSuite(name: string, open: () => Promise<OpenedNamespace>):
       expect(await ids()).toEqual([7, 8])
     })
 
+    test('an upload without parts takes no rows away: a part without rows says that it is meant', async () => {
+      const overwrite = await table.upload({ mode: 'overwrite' })
+      expect(await failure(overwrite.commit())).toMatchObject({
+        code: 13,
+        message: /no parts/,
+        hint: /abort/,
+      })
+      const merge = await table.mergeInsert('id').whenNotMatchedBySourceDelete().upload()
+      expect(await failure(merge.commit())).toMatchObject({ code: 13, message: /no parts/ })
+      expect(await ids()).toEqual([1, 2])
+      await overwrite.add(tableFromArrays({ id: new BigInt64Array(0) }))
+      expect(await overwrite.commit()).toMatchObject({ parts: 1, inserted: 0 })
+      expect(await ids()).toEqual([])
+    })
+
+    test('a merge whose condition does not fit is refused before any part is sent', async () => {
+      const merge = table.mergeInsert('id').whenMatchedUpdateAll({ where: 'source.nmae IS NOT NULL' })
+      expect(await failure(merge.upload())).toMatchObject({ code: 12, hint: /name/ })
+    })
+
     test('a merge in parts is one merge', async () => {
       const upload = await table
         .mergeInsert('id')

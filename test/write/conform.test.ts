@@ -87,6 +87,45 @@ test('NaN and infinity in vectors of any width of float are refused, in rows tha
   }
 })
 
+test('NaN in a vector inside of structs, or in a list of vectors, is refused where the struct and the list are there', () => {
+  const vector: DataType = {
+    kind: 'fixed_size_list',
+    size: 2,
+    child: { name: 'item', type: float32, nullable: true },
+  }
+  const inner: Schema['fields'] = [
+    { name: 'v', type: vector, nullable: true },
+    {
+      name: 'all',
+      type: { kind: 'list', large: false, child: { name: 'item', type: vector, nullable: true } },
+      nullable: true,
+    },
+  ]
+  const own: Schema = { fields: [{ name: 'm', type: { kind: 'struct', children: inner }, nullable: true }] }
+  const refusal = (m: unknown, name: RegExp) => {
+    expect(() => conformBatch(rowsToBatch([{ m: null }, { m }], own), own, 10)).toThrow(
+      expect.objectContaining({ code: 20, message: expect.stringMatching(name) }),
+    )
+  }
+  refusal({ v: [Number.NaN, 1], all: [] }, /row 11: column "m\.v" holds NaN as element 0/)
+  const far = [5, Number.POSITIVE_INFINITY]
+  const lists = [[[1, 2]], [], [[3, 4], far]]
+  refusal({ v: [0, 1], all: lists[2] }, /row 11: column "m\.all\[\]" holds Infinity as element 1/)
+  const batch = rowsToBatch(
+    [0, 2, 1].map(i => ({ m: { v: [i, 1], all: lists[i] } })),
+    own,
+  )
+  expect(() => conformBatch(batch, own, 0)).toThrow(/row 1: column "m\.all\[\]"/)
+  // What a null struct or list has behind it is no value.
+  const { columns } = batch
+  const [struct] = columns
+  const hidden = { ...struct!, nullCount: 1, validity: Uint8Array.of(0b101) }
+  expect(conformBatch({ ...batch, columns: [hidden] }, own, 0).length).toBe(3)
+  const [v, all] = struct!.children
+  const absent = { ...all!, nullCount: 1, validity: Uint8Array.of(0b101) }
+  expect(conformBatch({ ...batch, columns: [{ ...struct!, children: [v!, absent] }] }, own, 0).length).toBe(3)
+})
+
 test('batches of different schemas cannot be given as one', () => {
   const batches = [
     ...arrow.tableFromArrays({ c: Int32Array.of(1, 2) }).batches,
