@@ -157,9 +157,13 @@ export function corrupted(message: string, options?: SheafErrorOptions): SheafEr
   return new SheafError(ErrorCode.Internal, message, options)
 }
 
-/** An unknown column (code 12) with the nearest known name as hint. */
-export function columnNotFound(name: string, known: readonly string[], at?: SourceSpan): SheafError {
-  const near = nearestName(name, known)
+/** An unknown column (code 12) with a hint: `near`, or absent the nearest known name. */
+export function columnNotFound(
+  name: string,
+  known: readonly string[],
+  at?: SourceSpan,
+  near: string | undefined = nearestName(name, known),
+): SheafError {
   return new SheafError(
     ErrorCode.ColumnNotFound,
     `no column named ${quote(name)}; columns: ${shortList(known, 20)}`,
@@ -247,16 +251,21 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return best
 }
 
-/** Levenshtein distance, or `limit` when it is at least that. */
+/** Levenshtein distance in which two letters that changed places count once, or `limit` when it is at least that. */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit
   let previous = Array.from({ length: b.length + 1 }, (_, i) => i)
+  let beforeThat: readonly number[] = []
   for (let i = 1; i <= a.length; i++) {
     const current = [i]
     for (let j = 1; j <= b.length; j++) {
       const substituted = previous[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      current.push(Math.min(substituted, previous[j]! + 1, current[j - 1]! + 1))
+      let least = Math.min(substituted, previous[j]! + 1, current[j - 1]! + 1)
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        least = Math.min(least, beforeThat[j - 2]! + 1)
+      current.push(least)
     }
+    beforeThat = previous
     previous = current
   }
   return Math.min(limit, previous[b.length]!)

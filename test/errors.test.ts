@@ -81,6 +81,7 @@ test('a name that nobody types is compared with none', () => {
   const long = 'x'.repeat(2 ** 24)
   expect(nearestName(long, ['x', `${long}y`])).toBeUndefined()
   expect(nearestName('titel', [long, 'title'])).toBe('title')
+  expect(nearestName('dlb', ['abc', 'dbl'])).toBe('dbl')
   expect(columnNotFound(long, [long]).message.length).toBeLessThan(300)
 })
 

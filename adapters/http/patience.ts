@@ -19,13 +19,14 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
   const asked = askedMs(request)
   const ms = Math.min(asked ?? requestMs, requestMs)
   // Many clients try again at 503: they would for longer than their callers wanted to wait.
-  const timeIsUp = () => callTimedOut(ms, asked === ms ? 408 : 503)
+  const status = asked === ms ? 408 : 503
   const isEndless = ms > longestTimerMs
   let end: (() => void) | undefined
   return {
     signal: access => {
       const gone = access === 'read' ? endOf(request.socket) : undefined
       if (isEndless) return gone
+      const timeIsUp = () => callTimedOut(ms, access, status)
       if (ms === 0) return AbortSignal.abort(timeIsUp())
       const controller = new AbortController()
       const timer = setTimeout(() => controller.abort(timeIsUp()), ms)
@@ -42,8 +43,10 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
   }
 }
 
-function callTimedOut(ms: number, status: number): SheafError {
-  return new SheafError(ErrorCode.ServiceUnavailable, `the call timed out after ${ms} ms`, {
+/** A write is given up only before its commit. */
+function callTimedOut(ms: number, access: OperationEntry['access'], status: number): SheafError {
+  const left = access === 'read' ? '' : ': nothing was changed'
+  return new SheafError(ErrorCode.ServiceUnavailable, `the call timed out after ${ms} ms${left}`, {
     status,
     hint: `give it more time with ${timeoutHeader}, or ask for less at once`,
   })

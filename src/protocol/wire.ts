@@ -58,7 +58,8 @@ export function readRequest(
 function checkParameters(entry: OperationEntry, query: URLSearchParams, skipped?: string[]): void {
   for (const name of query.keys()) {
     if (name === 'delimiter' || entry.query.includes(name)) continue
-    if (skipped === undefined) refuseName(name, [...entry.query, 'delimiter'], 'the query of the URL')
+    if (skipped === undefined)
+      refuseName(name, [...new Set([...entry.query, 'delimiter'])], 'the query of the URL')
     skipped.push(`?${name}`)
   }
 }

@@ -1,7 +1,7 @@
 /** Columns by the names that requests have for them, outside of expressions. */
 import type { Schema } from '../arrow/types.js'
 import { columnNotFound, SheafError } from '../errors.js'
-import { resolveColumn } from '../sql/binding/names.js'
+import { pathTo, resolveColumn } from '../sql/binding/names.js'
 import type { BoundExpression, ColumnNode } from '../sql/bound.js'
 import type { Chance } from '../sql/functions/call.js'
 import { parseExpression } from '../sql/syntax/parse.js'
@@ -22,6 +22,8 @@ export function namedColumn(name: string, schema: Schema): ColumnNode {
     throw columnNotFound(
       name,
       schema.fields.map(field => field.name),
+      undefined,
+      pathTo(name, schema.fields),
     )
   }
 }

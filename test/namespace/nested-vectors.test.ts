@@ -179,3 +179,20 @@ describe('a search that names no column', () => {
     })
   })
 })
+
+test('a name that only a field inside of structs has is answered with its path', async () => {
+  const table = await tableOf(float(32), randomFrom(3), 10)
+  const query = new Array(dim).fill(1)
+  expect(await failure(table.search(query).column('embedding').toArray())).toMatchObject({
+    code: 12,
+    hint: 'did you mean "image.embedding"?',
+  })
+  expect(await failure(table.search(query).column('`em.bed`').toArray())).toMatchObject({
+    code: 12,
+    hint: 'did you mean "deep.in.`em.bed`"?',
+  })
+  expect(await failure(table.countRows("Note = 'x'"))).toMatchObject({
+    code: 12,
+    hint: 'did you mean "image.note"?',
+  })
+})

@@ -3,6 +3,7 @@ import { typeName } from '../../arrow/type-name.js'
 import type { DataType, Field, Schema } from '../../arrow/types.js'
 import { columnNotFound, invalidInput, quote, type SourceSpan, schemaMismatch } from '../../errors.js'
 import type { ColumnNode } from '../bound.js'
+import { isBareName } from '../syntax/parse.js'
 import type { NamePart } from '../syntax/syntax.js'
 
 /**
@@ -25,12 +26,29 @@ export function resolveColumn(path: readonly NamePart[], schema: Schema, at: Sou
     if (field === undefined) {
       const prefix = names.map(name => `${name}.`).join('')
       const known = fields.map(other => prefix + other.name)
-      throw columnNotFound(prefix + part.name, known, path.length > 1 ? part.at : at)
+      const inside = names.length === 0 ? pathTo(part.name, fields) : undefined
+      throw columnNotFound(prefix + part.name, known, path.length > 1 ? part.at : at, inside)
     }
     names.push(field.name)
     type = field.type
   }
   return { kind: 'column', path: names, type }
+}
+
+/** The path of the first field inside of structs that has a name. */
+export function pathTo(name: string, fields: readonly Field[]): string | undefined {
+  for (const { name: outer, type } of fields) {
+    if (type.kind !== 'struct') continue
+    const own = type.children.find(child => child.name.toLowerCase() === name.toLowerCase())
+    const inner = own === undefined ? pathTo(name, type.children) : printName(own.name)
+    if (inner !== undefined) return `${printName(outer)}.${inner}`
+  }
+  return undefined
+}
+
+/** A name as it stands in an expression: in backticks where it needs them. */
+export function printName(name: string): string {
+  return isBareName(name) ? name : `\`${name.replaceAll('`', '``')}\``
 }
 
 /** Whether a top-level column has exactly this name. */

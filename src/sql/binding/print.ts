@@ -12,13 +12,13 @@ import {
   withOperands,
 } from '../bound.js'
 import { writeFloat } from '../kernels/cast.js'
-import { isBareName } from '../syntax/parse.js'
 import { level } from '../syntax/syntax.js'
 import { formatArrowType } from '../values/arrow-type.js'
 import { formatInterval } from '../values/interval.js'
 import type { Interval, Scalar } from '../values/scalar.js'
 import { formatInstant, writeTime } from '../values/temporal.js'
 import { float64, int64, nameOfType, uint64, valueType } from '../values/types.js'
+import { printName } from './names.js'
 
 /** The expression on one line, with the parentheses it needs. */
 export function printExpression({ expr }: BoundExpression): string {
@@ -265,10 +265,6 @@ function printCast(text: string, type: DataType, isTry = false): string {
   const name = nameOfType(type)
   if (name !== null) return `${isTry ? 'TRY_CAST' : 'CAST'}(${text} AS ${name})`
   return `${isTry ? 'arrow_try_cast' : 'arrow_cast'}(${text}, ${printText(formatArrowType(type))})`
-}
-
-function printName(name: string): string {
-  return isBareName(name) ? name : `\`${name.replaceAll('`', '``')}\``
 }
 
 function printText(text: string): string {
