@@ -22,12 +22,15 @@ test('what docs/worker.md shows runs', () => {
 
 test('what docs/http.md shows runs, and prints what it says', () => {
   const printed = scripts.run(...blocksOf('docs/http.md', 'js'))
-  expect(printed).toHaveLength(7)
-  expect(printed[0]).toMatch(/^1$[\s\S]*^15 /m)
-  expect(printed[1]).toBe('https://app.example\n403\n')
-  expect(printed[2]).toMatch(/^\[\]$/m)
-  expect(printed[3]).toBe('15 not allowed: the database "acme"\n')
-  expect(printed[4]).toMatch(/r-17 .*blue[\s\S]*second \(by blue\)/)
+  expect(printed).toHaveLength(8)
+  expect(printed[0]).toMatch(
+    /^3\n.*"id": 3.*"id": 2.*\n.*"half": 1.25.*\n.*"id": 1, .*\n404 .*did you mean .*price/,
+  )
+  expect(printed[1]).toMatch(/^1$[\s\S]*^15 /m)
+  expect(printed[2]).toBe('https://app.example\n403\n')
+  expect(printed[3]).toMatch(/^\[\]$/m)
+  expect(printed[4]).toBe('15 not allowed: the database "acme"\n')
+  expect(printed[5]).toMatch(/r-17 .*blue[\s\S]*second \(by blue\)/)
 })
 
 test('every operation that docs/http.md names is one', () => {

@@ -189,7 +189,7 @@ test('a name that only a field inside of structs has is answered with its path',
   })
   expect(await failure(table.search(query).column('`em.bed`').toArray())).toMatchObject({
     code: 12,
-    hint: 'did you mean "deep.in.`em.bed`"?',
+    hint: 'did you mean "deep.`in`.`em.bed`"?',
   })
   expect(await failure(table.countRows("Note = 'x'"))).toMatchObject({
     code: 12,
