@@ -102,13 +102,14 @@ function registeredIn({ source }: Engine, text: TextOptions | undefined): string
   return source.analyzers.custom.find(({ name }) => name === text?.baseTokenizer)?.name
 }
 
-/** Throws code 13 for what is said of text where there is none, or of vectors where there is text. */
+/** Throws code 13 for what is said of texts or vectors in an index of neither, or of the other. */
 function checkFamily(request: CreateIndexRequest, kind: IndexKind): void {
-  const isText = isTextKind(kind)
-  const name = (isText ? vectorFields : textFields).find(field => request[field] !== undefined)
+  const ofVectors = isVectorKind(kind) ? undefined : vectorFields.find(field => request[field] !== undefined)
+  const ofTexts = isTextKind(kind) ? undefined : textFields.find(field => request[field] !== undefined)
+  const name = ofVectors ?? ofTexts
   if (name === undefined) return
-  throw invalidInput(`an ${kind} index has no use for ${name}`, {
-    hint: `leave it out; it is for ${isText ? 'indexes of vectors' : textKind}`,
+  throw invalidInput(`${familyOf(kind) === 'scalar' ? 'a' : 'an'} ${kind} index has no use for ${name}`, {
+    hint: `leave it out; it is for ${ofVectors === undefined ? textKind : 'indexes of vectors'}`,
   })
 }
 

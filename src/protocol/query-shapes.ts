@@ -291,11 +291,14 @@ const highlight = object({
 export const distanceType = enumeration(['l2', 'cosine', 'dot', 'hamming'], { euclidean: 'l2' })
 export type DistanceType = Infer<typeof distanceType>
 
-const order = object({
-  column_name: required(string('nonEmpty'), 'Column to order by.'),
-  ascending: optional(boolean, 'Smallest first; default true.'),
-  nulls_first: optional(boolean, 'Nulls before all values; default false.'),
-})
+const order = object(
+  {
+    column_name: required(string('nonEmpty'), 'Column to order by.'),
+    ascending: optional(boolean, 'Smallest first; default true.'),
+    nulls_first: optional(boolean, 'Nulls before all values; default false.'),
+  },
+  { hints: { column: 'column_name', name: 'column_name', desc: 'ascending', descending: 'ascending' } },
+)
 
 const queryFields = {
   k: required(saturatingInteger(0), 'Rows to return; 2^53 or more means all.'),

@@ -117,7 +117,10 @@ const newColumn = object(
     ),
     data_type: optional(dataType, 'Type of the column; absent: that of the expression.'),
   },
-  { exactlyOne: ['expression', 'computed', 'virtual_column', 'all_null'] },
+  {
+    exactlyOne: ['expression', 'computed', 'virtual_column', 'all_null'],
+    hints: { type: 'data_type', sql: 'expression', value: 'expression', default: 'expression' },
+  },
 )
 export type NewColumn = Infer<typeof newColumn>
 

@@ -271,8 +271,16 @@ describe('defined', () => {
       { index_type: 'BTREE', with_position: true },
       {
         code: 13,
-        message: 'an BTREE index has no use for with_position',
+        message: 'a BTREE index has no use for with_position',
         hint: 'leave it out; it is for FTS',
+      },
+    ],
+    [
+      { index_type: 'BTREE', num_partitions: 3 },
+      {
+        code: 13,
+        message: 'a BTREE index has no use for num_partitions',
+        hint: 'leave it out; it is for indexes of vectors',
       },
     ],
     [
