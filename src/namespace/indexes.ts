@@ -104,8 +104,12 @@ function registeredIn({ source }: Engine, text: TextOptions | undefined): string
 
 /** Throws code 13 for what is said of texts or vectors in an index of neither, or of the other. */
 function checkFamily(request: CreateIndexRequest, kind: IndexKind): void {
-  const ofVectors = isVectorKind(kind) ? undefined : vectorFields.find(field => request[field] !== undefined)
-  const ofTexts = isTextKind(kind) ? undefined : textFields.find(field => request[field] !== undefined)
+  const isGiven = (field: keyof CreateIndexRequest) => request[field] !== undefined
+  // Some clients say how distances are told of scalar indexes, too (A-084).
+  const isSaid = (field: keyof CreateIndexRequest) =>
+    isGiven(field) && !(field === 'distance_type' && familyOf(kind) === 'scalar')
+  const ofVectors = isVectorKind(kind) ? undefined : vectorFields.find(isSaid)
+  const ofTexts = isTextKind(kind) ? undefined : textFields.find(isGiven)
   const name = ofVectors ?? ofTexts
   if (name === undefined) return
   throw invalidInput(`${familyOf(kind) === 'scalar' ? 'a' : 'an'} ${kind} index has no use for ${name}`, {
