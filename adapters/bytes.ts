@@ -43,12 +43,30 @@ export async function* inPieces(
 /** Of an answer: each piece that another thread gives costs its event loop a turn, and a garbage collector a look. */
 const restPieceBytes = 1024 * 1024
 
-/** The same for what follows the beginning of an Arrow file, in pieces of 1 MiB; its footer, which is the last chunk, stays one of its own. */
-export async function* restInPieces(
+/** Bytes with which an answer that is begun begins: enough for what tells that it is a file. */
+const beginningBytes = 1024
+
+/** An Arrow file that is begun, cut in two. */
+export interface CutFile {
+  /** Its beginning, which shares memory with nothing. */
+  readonly beginning: Uint8Array<ArrayBuffer>
+  /** All that follows in pieces of 1 MiB, as they are asked for; the footer, which is the last chunk, in one of its own. */
+  readonly pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>
+}
+
+export function cutFile(chunks: readonly Uint8Array[], rest: AsyncIterable<Uint8Array>): CutFile {
+  let first = 0
+  for (let bytes = 0; first < chunks.length && bytes < beginningBytes; first++) bytes += chunks[first]!.length
+  return { beginning: joined(chunks.slice(0, first)), pieces: footerApart(chunks.slice(first), rest) }
+}
+
+async function* footerApart(
+  chunks: readonly Uint8Array[],
   rest: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let last: Uint8Array | null = null
   async function* before() {
+    yield* chunks
     for await (const chunk of rest) {
       if (last !== null) yield last
       last = chunk

@@ -36,12 +36,16 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
       end = () => {
         clearTimeout(timer)
         gone?.removeEventListener('abort', abort)
+        // What was begun for a reply that nobody drew to its end is over.
+        if (access === 'read') controller.abort(isOut)
       }
       return controller.signal
     },
     end: () => end?.(),
   }
 }
+
+const isOut = new DOMException('the reply is out', 'AbortError')
 
 /** A write is given up only before its commit. */
 function callTimedOut(ms: number, access: OperationEntry['access'], status: number): SheafError {

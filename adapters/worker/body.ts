@@ -9,10 +9,17 @@ import { packError, unpackError } from './messages.js'
 
 type Piece = { readonly bytes: Uint8Array } | { readonly error: ErrorBody } | null
 
+export interface Offering {
+  /** Told what the pieces throw, as the other thread is. */
+  readonly onError?: (cause: unknown) => void
+  /** The other thread has closed its port: it has all, or wants no more. */
+  readonly onClose?: () => void
+}
+
 /** Offers `pieces` on a port for the other thread. Closing that port there ends them here. */
 export function offerBody(
   pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>,
-  onError: (cause: unknown) => void,
+  { onError, onClose }: Offering,
 ): MessagePort {
   const { port1: near, port2: far } = new MessageChannel()
   const give = async (): Promise<void> => {
@@ -21,12 +28,15 @@ export function offerBody(
       if (done) near.postMessage(null satisfies Piece)
       else near.postMessage({ bytes: value } satisfies Piece, [value.buffer])
     } catch (cause) {
-      onError(cause)
+      onError?.(cause)
       near.postMessage({ error: packError(cause) } satisfies Piece)
     }
   }
   near.on('message', () => void give())
-  near.on('close', () => void pieces.return(undefined).catch(() => {}))
+  near.on('close', () => {
+    onClose?.()
+    void pieces.return(undefined).catch(() => {})
+  })
   return far
 }
 

@@ -3,7 +3,7 @@ import { MessagePort } from 'node:worker_threads'
 import type { Namespace, VerifyProgress } from '../../src/index.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 import { operations } from '../../src/protocol/operations.js'
-import { joined, restInPieces } from '../bytes.js'
+import { cutFile, joined } from '../bytes.js'
 import { carryOut } from '../calls.js'
 import { UploadMemory } from '../upload-memory.js'
 import { drawBody, offerBody } from './body.js'
@@ -47,7 +47,9 @@ export function host(port: MessagePort, namespace: Hosted, uploadBytes: number):
 
   async function perform(message: CallMessage): Promise<void> {
     const { id, name, request, body, options, held } = message
-    const signal = message.abortable ? abortable(id) : undefined
+    const mayStream = options.streamAfter !== undefined
+    const signal = message.abortable || mayStream ? abortable(id) : undefined
+    let isBegun = false
     const memory = body instanceof MessagePort ? uploads.account() : undefined
     try {
       const data = body instanceof MessagePort ? drawBody(body) : body
@@ -55,31 +57,40 @@ export function host(port: MessagePort, namespace: Hosted, uploadBytes: number):
       const call = { name, request, body: data, options: signal ? { ...told, signal } : told }
       const result = await carryOut(holdings.operationsOf(held), call)
       if (operations[name].reply !== 'arrow') say({ kind: 'reply', id, reply: result })
-      else sayRows(id, result as ArrowReply)
+      else isBegun = sayRows(id, result as ArrowReply)
     } catch (cause) {
       fail(id, cause)
     } finally {
-      if (signal !== undefined) running.delete(id)
+      // A reply that is begun is still worked at.
+      if (signal !== undefined && !isBegun) running.delete(id)
       memory?.close()
       if (body instanceof MessagePort) body.close()
     }
   }
 
-  function sayRows(id: number, reply: ArrowReply): void {
+  /** Whether the reply is only begun. */
+  function sayRows(id: number, reply: ArrowReply): boolean {
     const rows = fewRows(reply)
-    if (rows !== null) {
-      say({ kind: 'rows', id, rows })
-      return
-    }
+    const { version, chunks, rest } = reply
     // Chunks view columns that the engine keeps: to give one away would take its memory from under the engine.
-    const whole = joined(reply.chunks)
-    const begun = { version: reply.version, chunks: [whole] }
-    if (reply.rest === undefined) say({ kind: 'reply', id, reply: begun }, [whole.buffer])
-    else {
-      // The thread that draws it is told what it throws.
-      const rest = offerBody(restInPieces(reply.rest), () => {})
-      say({ kind: 'begun', id, reply: begun, rest }, [whole.buffer, rest])
+    if (rows !== null) say({ kind: 'rows', id, rows })
+    else if (rest === undefined) {
+      const whole = joined(chunks)
+      say({ kind: 'reply', id, reply: { version, chunks: [whole] } }, [whole.buffer])
+    } else {
+      const { beginning, pieces } = cutFile(chunks, rest)
+      const onClose = () => {
+        abort(id)
+        running.delete(id)
+      }
+      const port = offerBody(pieces, { onClose })
+      say({ kind: 'begun', id, reply: { version, chunks: [beginning] }, rest: port }, [
+        beginning.buffer,
+        port,
+      ])
+      return true
     }
+    return false
   }
 
   async function answer<Q extends Question>({ id, question, ask }: AskMessage<Q>): Promise<void> {

@@ -2,6 +2,7 @@
 import { MessagePort, type Worker } from 'node:worker_threads'
 import { ErrorCode, invalidInput, SheafError } from '../../src/errors.js'
 import type { VerifyProgress } from '../../src/index.js'
+import { whenAborted } from '../../src/primitives/abort.js'
 import type { ArrowBody, ArrowReply } from '../../src/protocol/calls.js'
 import { operations } from '../../src/protocol/operations.js'
 import { inPieces, joined } from '../bytes.js'
@@ -42,6 +43,8 @@ interface Pending {
   /** What the caller's own code threw, if it did: more exact than what comes back of it. */
   callersError: { readonly cause: unknown } | undefined
   abort(): void
+  /** Listens to the signal no longer. */
+  readonly forget: (() => void) | undefined
   resolve(reply: unknown): void
   reject(cause: unknown): void
 }
@@ -157,11 +160,21 @@ export class WorkerLink {
     return new Promise((resolve, reject) => {
       const abort = () => this.#post({ kind: 'abort', id })
       const callersError = undefined
-      const pending: Pending = { signal, fate, load, onProgress, callersError, abort, resolve, reject }
+      const forget = signal && whenAborted(signal, abort)
+      const pending: Pending = {
+        signal,
+        fate,
+        load,
+        onProgress,
+        callersError,
+        abort,
+        forget,
+        resolve,
+        reject,
+      }
       this.#pending.set(id, pending)
       this.#load += load
       this.#worker.ref()
-      signal?.addEventListener('abort', abort, { once: true })
       try {
         post(id, pending)
       } catch (cause) {
@@ -219,32 +232,44 @@ export class WorkerLink {
     }
   }
 
-  /** What follows a reply that is begun: load of this worker until it is drawn. */
-  #rest(port: MessagePort, asked: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  /** What follows a reply that is begun: load of this worker from the first piece on that is drawn. It ends in the worker with the signal, too. */
+  #rest(port: MessagePort, asked: AbortSignal | undefined): AsyncIterable<Uint8Array> {
     const end = new AbortController()
-    const abort = () => end.abort(asked?.reason)
-    const forget = () => {
-      asked?.removeEventListener('abort', abort)
+    let load = 0
+    const leave = () => {
+      forget?.()
       this.#streams.delete(end)
+      this.#load -= load
+      load = 0
       port.close()
     }
-    const load = (by: number) => {
-      this.#load += by
+    const start = () => {
+      load = 1
+      this.#load++
     }
     async function* drawn() {
-      load(1)
+      start()
       try {
         yield* drawBody(port, end.signal)
       } finally {
-        load(-1)
-        forget()
+        leave()
       }
     }
     this.#streams.add(end)
-    end.signal.addEventListener('abort', forget, { once: true })
-    if (asked?.aborted) abort()
-    else asked?.addEventListener('abort', abort)
-    return drawn()
+    end.signal.addEventListener('abort', leave, { once: true })
+    const forget = asked && whenAborted(asked, () => end.abort(asked.reason))
+    if (asked?.aborted) end.abort(asked.reason)
+    const pieces = drawn()
+    return {
+      [Symbol.asyncIterator]: () => ({
+        next: () => pieces.next(),
+        // Also where nothing was drawn yet: a generator that has not begun has no end either.
+        return() {
+          leave()
+          return pieces.return(undefined)
+        },
+      }),
+    }
   }
 
   /** One who throws at what he is told ends the call with that. */
@@ -263,7 +288,7 @@ export class WorkerLink {
   #settled(id: number): Pending | undefined {
     const pending = this.#pending.get(id)
     if (pending === undefined) return undefined
-    pending.signal?.removeEventListener('abort', pending.abort)
+    pending.forget?.()
     this.#pending.delete(id)
     this.#load -= pending.load
     if (this.#pending.size === 0) this.#worker.unref()
@@ -305,7 +330,7 @@ function movable(
     const copy = joined([body])
     return { body: copy, transfer: [copy.buffer] }
   }
-  const port = offerBody(inPieces(body), onError)
+  const port = offerBody(inPieces(body), { onError })
   return { body: port, transfer: [port] }
 }
 

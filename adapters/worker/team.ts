@@ -83,8 +83,8 @@ export class Team {
 
   /** Of those whose worker lives, where there are any; the others get one meanwhile. */
   #freest(): Seat {
+    for (const seat of this.#seats) seat.take()
     return this.#seats.reduce((freest, seat) => {
-      seat.take()
       if (seat.isTaken !== freest.isTaken) return seat.isTaken ? seat : freest
       return seat.load < freest.load ? seat : freest
     })

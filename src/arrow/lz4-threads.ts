@@ -62,17 +62,29 @@ export class Lz4Threads {
         for (const { resolve } of this.#waiting.splice(0)) resolve(undefined)
         return
       }
-      const thread = this.#idle() ?? (this.#threads.size < this.#most ? this.#start() : undefined)
-      if (thread === undefined) return
-      if (thread === null) continue
+      const thread = this.#idle() ?? (this.#threads.size < this.#most ? this.#start() : null)
+      if (thread === null) {
+        if (this.#threads.size > 0) return
+        continue
+      }
       const job = this.#waiting.shift()!
       // Nobody waits for it any more.
-      if (job.signal?.aborted) continue
+      if (job.signal?.aborted) job.resolve(undefined)
+      else this.#give(thread, job)
+    }
+  }
+
+  #give(thread: Thread, job: Job): void {
+    thread.job = job
+    try {
       // Given away with its memory, so it is a copy.
       const task: Lz4Task = { plain: new Uint8Array(job.plain), mostBytes: job.mostBytes }
-      thread.job = job
-      thread.worker.ref()
       thread.worker.postMessage(task, [task.plain.buffer as ArrayBuffer])
+      thread.worker.ref()
+    } catch {
+      // There is no memory for a copy.
+      thread.job = null
+      job.resolve(undefined)
     }
   }
 
@@ -81,13 +93,13 @@ export class Lz4Threads {
     return undefined
   }
 
-  /** Null where no thread can be started. */
+  /** Null where no thread can be started: those that there are go on. */
   #start(): Thread | null {
     let worker: Worker
     try {
       worker = new Worker(this.#file, { execArgv: [] })
     } catch {
-      this.#isUseless = true
+      this.#isUseless = this.#threads.size === 0
       return null
     }
     const thread: Thread = { worker, job: null }
@@ -105,7 +117,7 @@ export class Lz4Threads {
     worker.on('error', () => {})
     worker.on('exit', () => {
       this.#threads.delete(thread)
-      if (!this.#hasAnswered) this.#isUseless = true
+      if (!this.#hasAnswered && this.#threads.size === 0) this.#isUseless = true
       thread.job?.resolve(undefined)
       this.#dispatch()
     })

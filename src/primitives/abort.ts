@@ -18,8 +18,8 @@ export function orAborted<T>(soon: Soon<T>, signal: AbortSignal | undefined): Pr
 /** Who waits for a signal: many do for the same, and Node warns of more than ten listeners. */
 const waiting = new WeakMap<AbortSignal, Set<() => void>>()
 
-/** What it gives takes `then` back. Once nobody waits, nothing listens: that would keep the signal alive. */
-function whenAborted(signal: AbortSignal, then: () => void): () => void {
+/** Calls `then` when the signal fires. What it gives takes `then` back: once nobody waits, nothing listens, which would keep the signal alive. */
+export function whenAborted(signal: AbortSignal, then: () => void): () => void {
   const known = waiting.get(signal)
   const all = known ?? new Set()
   if (known === undefined) {

@@ -39,6 +39,15 @@ describe('a pool of threads', () => {
     expect(await threads.encode(noise, noise.length * 0.95, undefined)).toBe(null)
   })
 
+  test('tells the caller where a buffer cannot be copied, and goes on with what others asked for', async () => {
+    const threads = new Lz4Threads(1, real)
+    const plain = plainBytes(300_000, 1)
+    const before = threads.encode(plain, plain.length, undefined)
+    const huge = threads.encode({ length: 2 ** 50 } as Uint8Array, 1, undefined)
+    const after = threads.encode(plain, plain.length, undefined)
+    expect(await Promise.all([before, huge, after])).toEqual([own(plain), undefined, own(plain)])
+  })
+
   test('rejects with the reason of the signal, and goes on with what others asked for', async () => {
     const threads = new Lz4Threads(1, real)
     const plain = plainBytes(1_000_000, 1)

@@ -47,6 +47,8 @@ async function handle(
       return { version: column[0], chunks }
     case 'begun':
       return { version: 7, chunks, rest: rest(Number((request.id as string[])[1]), signal) }
+    case 'stalled':
+      return { version: 7, chunks, rest: stalled(signal!) }
     case 'rest-ended':
       return restsEnded
     case 'seat':
@@ -93,6 +95,18 @@ async function* rest(count: number, signal: AbortSignal | undefined) {
       if (count < 0) throw new SheafError(ErrorCode.TableNotFound, 'the file is gone')
     }
     yield column.subarray(0, 2)
+  } finally {
+    restsEnded++
+  }
+}
+
+/** A scan that finds nothing more, until it is told to give up. */
+async function* stalled(signal: AbortSignal) {
+  try {
+    yield new Uint8Array(2 ** 20)
+    yield column
+    await once(signal, 'abort')
+    throw signal.reason
   } finally {
     restsEnded++
   }

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
 import { lengthOf } from '../../../adapters/bytes.js'
@@ -149,11 +150,15 @@ describe('calls', () => {
 })
 
 describe('a reply that is begun', () => {
-  async function query(operations: Operations, count: number, signal?: AbortSignal) {
-    const call = { request: { id: ['begun', String(count)], k: 1, vector: null }, body: undefined }
-    const { rest, ...reply } = (await callOf(operations, 'queryTable', call, { signal })) as ArrowReply
+  async function ask(operations: Operations, id: string[], signal?: AbortSignal) {
+    const call = { request: { id, k: 1, vector: null }, body: undefined }
+    const options = { signal, streamAfter: 1 }
+    const { rest, ...reply } = (await callOf(operations, 'queryTable', call, options)) as ArrowReply
     return { ...reply, rest: rest! }
   }
+
+  const query = (operations: Operations, count: number, signal?: AbortSignal) =>
+    ask(operations, ['begun', String(count)], signal)
 
   async function all(rest: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
     const pieces: Uint8Array[] = []
@@ -177,6 +182,45 @@ describe('a reply that is begun', () => {
     const { rest } = await query(operations, 1_000_000)
     for await (const _ of rest) break
     await expect.poll(() => operations.countTableRows({ id: ['rest-ended'] })).toBe(1)
+  })
+
+  test('ends what the engine looks for in vain where the caller has enough', async () => {
+    const operations = await start()
+    const { rest } = await ask(operations, ['stalled'])
+    for await (const _ of rest) break
+    await expect.poll(() => operations.countTableRows({ id: ['rest-ended'] })).toBe(1)
+  })
+
+  test('leaves nothing behind where the caller wants none of it, and is no load then', async () => {
+    const worker = new Worker(built('test/adapters/worker/echo-worker.ts'))
+    const link = await WorkerLink.open(worker, 'the test')
+    const { operations, drain } = remoteOperations('the test', call => link.send(call))
+    const ports = openPorts()
+    const controller = new AbortController()
+    for (let i = 0; i < 3; i++) {
+      const { rest } = await query(operations, 1_000_000)
+      await rest[Symbol.asyncIterator]().return!()
+      const given = await query(operations, 1_000_000, controller.signal)
+      await given.rest[Symbol.asyncIterator]().next()
+    }
+    expect(link.load).toBe(3)
+    controller.abort()
+    expect(link.load).toBe(0)
+    await expect.poll(openPorts).toBe(ports)
+    await drain()
+    await link.close()
+  })
+
+  test('many calls listen to a signal once', async () => {
+    const operations = await start()
+    const { signal } = new AbortController()
+    const calls = Array.from({ length: 30 }, () => operations.countTableRows({ id: ['wait'] }, { signal }))
+    const begun = await Promise.all(Array.from({ length: 15 }, () => query(operations, 1_000_000, signal)))
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+    for (const { rest } of begun) await rest[Symbol.asyncIterator]().return!()
+    await operations.tableExists({ id: ['release'] })
+    await Promise.all(calls)
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
   test('rejects with what the engine throws on the way', async () => {

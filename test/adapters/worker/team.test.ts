@@ -117,6 +117,13 @@ describe('several workers', () => {
     expect(started.slice(2)).toEqual([{ seat: 0, again: true }])
   })
 
+  test('follow a first that has died, also where only rows are read', async () => {
+    const { operations, workers, started } = await start({ seats: 2 })
+    await workers[0]!.terminate()
+    await operations.queryTable({ id: ['seat'], k: 1, vector: null })
+    await expect.poll(() => started.slice(2)).toEqual([{ seat: 0, again: true }])
+  })
+
   test('none is left where one cannot be opened', async () => {
     const opening = start({ seats: 3 }, hired => (hired === 3 ? 'no-such-worker' : 'echo-worker'))
     await expect(opening).rejects.toMatchObject(dead)
