@@ -1,6 +1,6 @@
 /**
  * Makes a golden root: a small directory of records the format has, and what it must read as. Run once, when the format has
- * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints|adopted|uploads|sessions test/golden/<name>`. Every later version must open it
+ * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints|adopted|uploads|sessions|lists test/golden/<name>`. Every later version must open it
  * (test/golden.test.ts).
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -27,6 +27,7 @@ const makers = {
   adopted: makeAdopted,
   uploads: makeUploads,
   sessions: makeSessions,
+  lists: makeLists,
 }
 const [, , what = '', folder] = process.argv
 if (folder === undefined || !(what in makers)) {
@@ -318,6 +319,37 @@ async function makeSessions(ns: Namespace): Promise<void> {
   const tokens = slices.map(({ token }) => token)
   writeFileSync(join(folder!, 'tokens.json'), `${JSON.stringify(tokens, null, 2)}\n`)
   await table.add(rows(500, 5), { mode: 'overwrite' })
+}
+
+/** Indexes of a column of lists of vectors: of each shape, with rows that none of them has. */
+async function makeLists(ns: Namespace): Promise<void> {
+  const type = schema.fields.find(({ name }) => name === 'vector')!.type
+  const own: Schema = {
+    fields: [
+      { name: 'id', type: { kind: 'int', bits: 64, signed: true }, nullable: false },
+      {
+        name: 'parts',
+        type: { kind: 'list', large: false, child: { name: 'item', type, nullable: true } },
+        nullable: true,
+      },
+    ],
+  }
+  const vector = (at: number) => Array.from({ length: 16 }, (_, i) => Math.sin(at * (i + 1)))
+  const listOf = (id: number) =>
+    id % 9 === 4 ? null : Array.from({ length: id % 4 }, (_, i) => vector(id + 10 * i))
+  const some = (first: number, count: number) =>
+    Array.from({ length: count }, (_, i) => ({ id: first + i, parts: listOf(first + i) }))
+  for (const type of ['IVF_FLAT', 'IVF_HNSW_SQ'] as const) {
+    const table = await ns.createTable(type, some(0, 120), { schema: own })
+    await table.createIndex('parts', { type, partitions: 2, waitTimeoutMs: 60_000 })
+    await table.add(some(120, 10))
+    await table.delete('id % 25 = 3')
+  }
+  const query = [vector(5), vector(17)]
+  const table = await ns.openTable('IVF_FLAT')
+  const nearest = await table.search(query).bypassVectorIndex().limit(5).select(['id']).toArray()
+  const ids = nearest.map(({ id }) => Number(id))
+  writeFileSync(join(folder!, 'nearest.json'), `${JSON.stringify({ query, ids })}\n`)
 }
 
 /** As upkeep does when the log is long enough. */

@@ -39,6 +39,20 @@ describe.each(readdirSync(folder))('%s', name => {
       await ns.close()
     })
 
+  const nearest = join(folder, name, 'nearest.json')
+  if (existsSync(nearest))
+    test('indexes of lists of vectors propose the nearest rows', async () => {
+      const ns = await connect(root, { readOnly: true })
+      const { query, ids } = JSON.parse(readFileSync(nearest, 'utf8'))
+      for (const kind of ['IVF_FLAT', 'IVF_HNSW_SQ']) {
+        const table = await ns.openTable(kind)
+        expect(await table.listIndices()).toMatchObject([{ type: kind, unindexedRows: 9 }])
+        const found = await table.search(query).nprobes(2).limit(5).select(['id']).toArray()
+        expect(found.map(({ id }) => Number(id))).toEqual(ids)
+      }
+      await ns.close()
+    })
+
   test('takes further commits', async () => {
     const copy = join(copies, name)
     cpSync(root, copy, { recursive: true })

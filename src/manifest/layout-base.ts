@@ -16,7 +16,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { manifestName } from '../protocol/manifest-name.js'
 import { movesFeature } from './change.js'
 import type { DataFile, Fragment, Layout, RowIds, RunsPlace } from './layout.js'
-import { featuresOfKinds, indexFeatures, type TableIndex } from './table-index.js'
+import { featuresOfIndexes, indexFeatures, type TableIndex } from './table-index.js'
 
 /** Fragment lines are written and read about this many characters at a time. */
 const sliceLength = 64 * 1024
@@ -116,7 +116,7 @@ const knownFeatures: readonly unknown[] = [movesFeature, ...indexFeatures]
 
 function featuresOf({ fragments, indexes }: Layout): readonly string[] {
   const moves = fragments.some(isUnordered) ? [movesFeature] : []
-  return [...moves, ...featuresOfKinds(indexes.map(({ kind }) => kind))]
+  return [...moves, ...featuresOfIndexes(indexes)]
 }
 
 function isUnordered({ ids }: Fragment): boolean {

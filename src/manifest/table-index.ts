@@ -70,6 +70,8 @@ export interface IndexSegment {
   readonly rows: number
   /** Rows that had a vector before others were put behind them: of those its partitions and codes are made. Absent: all. */
   readonly begun?: number
+  /** Of a column of lists of vectors, and of no other: how many vectors its rows have. */
+  readonly vectors?: number
   /** Of those of text indexes, and of no others. */
   readonly text?: TextSegmentRecord
   /** By `first`. */
@@ -114,8 +116,16 @@ export const vectorIndexesFeature = 'vector-indexes'
 /** The same of text indexes. */
 export const textIndexesFeature = 'text-indexes'
 
+/** And where a segment numbers the vectors of lists: who does not would take their numbers for those of rows. */
+export const vectorListsFeature = 'vector-lists'
+
 /** All that a reader of this process knows. */
-export const indexFeatures: readonly string[] = [indexesFeature, vectorIndexesFeature, textIndexesFeature]
+export const indexFeatures: readonly string[] = [
+  indexesFeature,
+  vectorIndexesFeature,
+  textIndexesFeature,
+  vectorListsFeature,
+]
 
 const featureOfFamily: Readonly<Record<IndexFamily, string>> = {
   scalar: indexesFeature,
@@ -128,6 +138,15 @@ export function featuresOfKinds(kinds: readonly IndexKind[]): readonly string[] 
   if (kinds.length === 0) return []
   const needed = new Set([indexesFeature, ...kinds.map(kind => featureOfFamily[familyOf(kind)])])
   return indexFeatures.filter(feature => needed.has(feature))
+}
+
+/** What a reader must know of indexes, or of some segments of one. */
+export function featuresOfIndexes(
+  indexes: readonly Pick<TableIndex, 'kind' | 'segments'>[],
+): readonly string[] {
+  const features = featuresOfKinds(indexes.map(({ kind }) => kind))
+  const haveLists = indexes.some(({ segments }) => segments.some(({ vectors }) => vectors !== undefined))
+  return haveLists ? [...features, vectorListsFeature] : features
 }
 
 /** What a vector index is to be like; null of others. */

@@ -12,7 +12,7 @@ import type { Change } from '../manifest/change.js'
 import { findFieldById, typeOf } from '../manifest/field-node.js'
 import {
   familyOf,
-  featuresOfKinds,
+  featuresOfIndexes,
   type IndexChange,
   type IndexFamily,
   type TableIndex,
@@ -23,7 +23,7 @@ import type { RowSet } from '../primitives/row-set.js'
 import { TableReader } from '../table/table-reader.js'
 import { passingBy } from '../table/table-source.js'
 import { holdsText } from '../table/text-column.js'
-import { holdsVectors } from '../table/vector-column.js'
+import { vectorType } from '../table/vector-column.js'
 import { buildChange } from '../write/build-change.js'
 import { buildSegments } from '../write/build-index.js'
 import { type Engine, openVersion, requirementsOf, stageTarget } from './engine.js'
@@ -92,7 +92,7 @@ async function landing(
       throw overtaken(engine, job, () => landing(engine, job, put, living))
     }
     const change = indexChange(now, { put }, firstBlob)
-    return { ops: [change as unknown as Json], req: requirementsOf(now), need: featuresOfKinds([put.kind]) }
+    return { ops: [change as unknown as Json], req: requirementsOf(now), need: featuresOfIndexes([put]) }
   }
 }
 
@@ -125,7 +125,7 @@ function checkField(schema: TableSchema, { field, name, kind }: IndexSpec): void
 
 const holdsWhatIsFound: Readonly<Record<IndexFamily, (type: DataType) => boolean>> = {
   scalar: () => true,
-  vector: holdsVectors,
+  vector: type => vectorType(type) !== null,
   text: holdsText,
 }
 

@@ -22,7 +22,7 @@ import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import { checkIndexName } from '../protocol/identifiers.js'
 import type { CreateIndexRequest, IndexType } from '../protocol/index-shapes.js'
 import { holdsText } from '../table/text-column.js'
-import { holdsVectors } from '../table/vector-column.js'
+import { vectorType } from '../table/vector-column.js'
 import { commitOnNewest, type Engine, requirementsOf } from './engine.js'
 import { indexChange } from './index-build.js'
 import { findIndex, type Shown, shownIndexes } from './index-records.js'
@@ -129,7 +129,7 @@ function indexableField(
   const { id: field } = chain.at(-1)!
   const type = typeOf(chain.at(-1)!)
   if (isVectorKind(kind)) {
-    if (!holdsVectors(type)) throw holdsNoVectors(column, kind, type)
+    if (vectorType(type) === null) throw holdsNoVectors(column, kind, type)
     return { field, vector: vectorDefinition(kind, request, type, countRows(layout)) }
   }
   if (isTextKind(kind)) {
@@ -148,7 +148,7 @@ function indexableField(
 
 function whatFits(type: DataType, kinds: readonly ScalarKind[]): string {
   if (kinds.length > 0) return `an index on it is ${kinds.join(' or ')}`
-  if (holdsVectors(type)) return `indexes of vectors are ${vectorKinds.join(', ')}`
+  if (vectorType(type) !== null) return `indexes of vectors are ${vectorKinds.join(', ')}`
   return 'BTREE and BITMAP are for values that have an order, LABEL_LIST for lists of those'
 }
 

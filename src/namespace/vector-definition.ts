@@ -1,11 +1,11 @@
 /** What a request says of a vector index, checked against the kind and the column it is for (rules A-079, A-084, A-088). */
 import { typeName } from '../arrow/type-name.js'
 import type { DataType } from '../arrow/types.js'
-import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
+import { invalidInput, quote, type SheafError } from '../errors.js'
 import type { VectorKind, VectorParameters } from '../indexes/vector/kind.js'
 import type { VectorDefinition } from '../manifest/table-index.js'
 import type { CreateIndexRequest } from '../protocol/index-shapes.js'
-import { elementKind, holdsVectorLists } from '../table/vector-column.js'
+import { elementKind, holdsVectorLists, vectorType } from '../table/vector-column.js'
 
 /** What the wire calls the parameters; in this order they are kept. */
 export const wireNames = {
@@ -57,10 +57,12 @@ const bitsOfKind: Readonly<Record<VectorKind, readonly number[]>> = {
 export function vectorDefinition(
   kind: VectorKind,
   request: CreateIndexRequest,
-  type: DataType & { readonly kind: 'fixed_size_list' },
+  column: DataType,
   rows: number,
 ): VectorDefinition {
-  const metric = request.distance_type ?? 'l2'
+  const isOfLists = holdsVectorLists(column)
+  const type = vectorType(column)!
+  const metric = request.distance_type ?? (isOfLists ? 'cosine' : 'l2')
   if (metric === 'hamming') checkBits(kind, request.column, type)
   const given = parameterNames.filter(name => request[wireNames[name]] !== undefined)
   for (const name of given) {
@@ -78,7 +80,7 @@ export function vectorDefinition(
     )
   }
   // A table that has no rows yet may get as many.
-  if (num_partitions !== undefined && rows > 0 && num_partitions > rows) {
+  if (num_partitions !== undefined && rows > 0 && num_partitions > rows && !isOfLists) {
     throw invalidInput(
       `num_partitions must be at most ${rows}, the rows of the table, got ${num_partitions}`,
       {
@@ -125,11 +127,6 @@ function checkBits(kind: VectorKind, column: string, type: DataType): void {
 
 /** Why no vector index is made of a column. */
 export function holdsNoVectors(column: string, kind: VectorKind, type: DataType): SheafError {
-  if (holdsVectorLists(type)) {
-    return unsupported(`column ${quote(column)} holds lists of vectors, of which no indexes are made yet`, {
-      hint: 'it is searched without one: every row is measured',
-    })
-  }
   return invalidInput(
     `column ${quote(column)} is of type ${typeName(type)}: no ${kind} index is made of it`,
     {

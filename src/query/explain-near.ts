@@ -27,9 +27,9 @@ export async function nearText(
   ]
   const within = bounds.length === 0 ? '' : `, _distance ${bounds.join(' ')}`
   const each = batch === null ? '' : `, for each of ${batch.length} vectors`
+  const sum =
+    multi === null ? '' : `, max-sim of ${multi.length} ${multi.length === 1 ? 'vector' : 'vectors'}`
   if (index === null) {
-    const sum =
-      multi === null ? '' : `, max-sim of ${multi.length} ${multi.length === 1 ? 'vector' : 'vectors'}`
     return `KNNVectorDistance: exact, ${quote(field.name)}, ${metric}, k = ${countText(k)}${within}${each}${sum}${fast ? passedOver(field, reader) : ''}`
   }
   const { name, effort, refineFactor } = index
@@ -39,7 +39,7 @@ export async function nearText(
   const few = isFiltered ? ', or exact where few rows pass' : ''
   const poor = isTold(index) ? '' : await poorText(own, isFiltered, pacer)
   const left = await uncoveredText(own, fast, reader, pacer)
-  return `ANNSubIndex: ${asked}${effortText(effort)}${refined}${within}${each}, candidates measured${few}${poor}${left}`
+  return `ANNSubIndex: ${asked}${effortText(effort)}${refined}${within}${each}${sum}, candidates measured${few}${poor}${left}`
 }
 
 /** Which segments are not asked, and why. */

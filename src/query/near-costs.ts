@@ -64,6 +64,16 @@ export function measuring(rows: number, parts: number, rowBytes: number): number
   return parts * part + rows * costOf(measured, rowBytes)
 }
 
+/** Putting so many rows that were proposed in their places. `rowBytes`: of a vector in its column. */
+export function proposing(count: number, rowBytes: number): number {
+  return count * costOf(proposed, rowBytes)
+}
+
+/** What `rowBytes` is of rows for each of which so many vectors are measured. */
+export function listBytes(vectors: number, vectorBytes: number): number {
+  return vectors * (vectorBytes + measured.row / measured.byte)
+}
+
 /**
  * Asking a segment of an index of some kind for `count` candidates where only a part (`share`) of its rows is allowed, and measuring
  * those; `dim`, `rowBytes`: of a vector in its column.
@@ -86,7 +96,7 @@ export function asking(
   return (
     rows * row +
     partitions * (each + dim * dimension) +
-    count * costOf(proposed, rowBytes) +
+    proposing(count, rowBytes) +
     (facts.unsettled ?? 0) * share * facts.vectors * costOf(measured, rowBytes)
   )
 }

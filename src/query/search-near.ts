@@ -15,11 +15,13 @@ import { RowSet } from '../primitives/row-set.js'
 import { arrival, begun, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { AllowedRows, SegmentReader } from '../table/covered-segment.js'
-import { elementKind } from '../table/vector-column.js'
+import type { Part } from '../table/table-reader.js'
+import { elementKind, vectorType } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
 import type { RowHits } from './hits.js'
+import { maxSims } from './max-sim.js'
 import { NearCandidates } from './near-candidates.js'
-import { asking, isLittle, measuring } from './near-costs.js'
+import { asking, isLittle, listBytes, measuring, proposing } from './near-costs.js'
 import type { IndexSearch, VectorSearch } from './plan.js'
 import { partialCover } from './probed-rows.js'
 import { type Cover, FoundRows, type PartRows, passingParts, within } from './search-exact.js'
@@ -134,17 +136,29 @@ class NearSearch {
 
   /** Whether asking the index costs less than measuring `rows` rows, which lie in so many parts. */
   *#isCheaper(rows: number, parts: number): Waits<boolean> {
-    const { query } = this.#search
+    const { query, multi } = this.#search
     const rowBytes = columnBytes(this.#search)
     const share = rows / this.#source.reader.liveRows
     let cost = 0
     for (const segment of this.#index.segments) {
       const opened = yield* arrival(segment.open(this.#pacer.signal))
-      const { vectors } = opened.facts
-      const count = this.#firstCandidates(opened, Math.min(this.#limit, vectors))
-      cost += this.#isPoor(opened, this.#isFiltered)
-        ? measuring(share * vectors, segment.fragments.length, rowBytes)
-        : asking(this.#index.kind, opened, count, share, query.length, rowBytes)
+      const { facts } = opened
+      const count = this.#firstCandidates(opened, Math.min(this.#limit, facts.vectors))
+      if (this.#isPoor(opened, this.#isFiltered)) {
+        cost += measuring(share * facts.vectors, segment.fragments.length, rowBytes)
+      } else if (opened.vectors === undefined || multi === null) {
+        cost += asking(this.#index.kind, opened, count, share, query.length, rowBytes)
+      } else {
+        const each = asking(
+          this.#index.kind,
+          opened.vectors,
+          count,
+          share,
+          query.length,
+          vectorBytes(this.#search),
+        )
+        cost += multi.length * (each + proposing(count, rowBytes))
+      }
     }
     return cost < measuring(rows, parts, rowBytes)
   }
@@ -177,7 +191,9 @@ class NearSearch {
     const mayBeShort = effort.mostPartitions !== undefined
     const first = this.#firstCandidates(opened, k)
     for (let count = first, enough = first; count < passing; count = Math.max(enough, 4 * count)) {
-      const probe = { query: this.#search.query, k, count, allowed: allowed?.bits ?? null, passing, effort }
+      const { query, multi } = this.#search
+      const queries = multi === null ? {} : { queries: multi }
+      const probe = { query, ...queries, k, count, allowed: allowed?.bits ?? null, passing, effort }
       const proposed = yield* arrival(opened.candidates(probe, this.#pacer))
       this.#source.meter?.probed(proposed, facts.rowBytes)
       const { ordinals, ended } = proposed
@@ -207,8 +223,7 @@ class NearSearch {
     candidates: NearCandidates,
     to: number,
   ): Waits<void> {
-    const { field } = this.#search
-    const { reader, meter } = this.#source
+    const { reader } = this.#source
     const { signal } = this.#pacer
     const { parts } = this.#found
     const { ranks, ordinals } = candidates.next(to)
@@ -223,10 +238,7 @@ class NearSearch {
         while (from < offsets.length && offsets[from]! < end) from++
         const rows = offsets.slice(begin, from)
         for (let i = 0; i < rows.length; i++) rows[i]! -= part.first
-        const distances = new Float32Array(rows.length)
-        const { segment: vectors } = yield* arrival(reader.vectors(part, field, signal))
-        meter?.measured(rows.length, vectors, true)
-        measureRows(vectors, this.#query, rows, distances)
+        const distances = yield* this.#distances(part, rows)
         const number = parts.add(part, ids)
         for (let i = 0; i < rows.length; i++, count++) {
           const rank = ranks[count]!
@@ -239,6 +251,23 @@ class NearSearch {
     }
     assert(count === ranks.length, 'an index proposed a row that does not live')
     candidates.measured = to
+  }
+
+  /** How far rows of a part are, which all have a vector. */
+  *#distances(part: Part, rows: Uint32Array): Waits<Float32Array> {
+    const { field, metric, multi } = this.#search
+    const { reader, meter } = this.#source
+    const vectors = yield* arrival(reader.vectors(part, field, this.#pacer.signal))
+    if (multi === null) {
+      const distances = new Float32Array(rows.length)
+      meter?.measured(rows.length, vectors.segment, true)
+      measureRows(vectors.segment, this.#query, rows, distances)
+      return distances
+    }
+    const all = RowSet.of(part.rows, rows)
+    const found = yield* arrival(maxSims(vectors, all, multi, metric, meter, this.#pacer))
+    assert(found.offsets.length === rows.length, 'an index proposed a row without a vector')
+    return found.distances
   }
 
   /** Measures those of some rows of a fragment that live. */
@@ -262,8 +291,14 @@ class NearSearch {
 /** Covers all rows. */
 const everything: Cover = { covered: fragment => RowSet.all(fragment.rows) }
 
-function columnBytes({ field: { type }, query }: VectorSearch): number {
-  return query.length * (elementKind(type) === 'u8' ? 1 : 4)
+/** Bytes of a row that a query reads: of lists about as many vectors as the query has, each with each of those. */
+function columnBytes(search: VectorSearch): number {
+  const bytes = vectorBytes(search)
+  return search.multi === null ? bytes : listBytes(search.multi.length ** 2, bytes)
+}
+
+function vectorBytes({ field: { type }, query }: VectorSearch): number {
+  return query.length * (elementKind(vectorType(type)!) === 'u8' ? 1 : 4)
 }
 
 /** The rows by fragment, counted in it. */

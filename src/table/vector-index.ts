@@ -6,7 +6,7 @@ import type { SegmentMemory } from '../indexes/vector/segment-memory.js'
 import { attachShareable, openShareable } from '../kernels/arena.js'
 import type { Metric } from '../kernels/metric.js'
 import { later } from '../later.js'
-import { findFieldById } from '../manifest/field-node.js'
+import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { fragmentsById } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
 import { vectorSpecOf } from '../manifest/table-index.js'
@@ -16,6 +16,7 @@ import { IndexCover } from './index-cover.js'
 import { openSectionFile } from './section-file.js'
 import { type Sharing, sharedFrom } from './sharing.js'
 import type { TableSource } from './table-source.js'
+import { vectorType } from './vector-column.js'
 
 export interface VectorIndexReader {
   readonly name: string
@@ -43,8 +44,7 @@ export function vectorIndexReaders(
     if (spec === null) return []
     const { name, field } = index
     const { kind, metric } = spec
-    const { type } = findFieldById(layout.schema, field)!.at(-1)!
-    const dim = type.kind === 'fixed_size_list' ? type.size : 0
+    const dim = vectorType(typeOf(findFieldById(layout.schema, field)!.at(-1)!))?.size ?? 0
     const cover = new IndexCover(index, layout, fragments)
     const version = { source, location, layout, fragments }
     const open = opening(source, dim, kind)
@@ -63,9 +63,9 @@ function opening(
 ): OpenSegment<VectorIndexSegment> {
   // Lists have a map from rows to partitions beside them that is not in the file.
   const rowBytes = kind.startsWith('IVF_HNSW') ? 0 : 4
-  return (path, { bytes, crc, rows }) =>
+  return (path, { bytes, crc, rows, vectors = rows }) =>
     segments.get(path, async claim => {
-      claim(bytes + rows * rowBytes)
+      claim(bytes + vectors * rowBytes)
       const { openSegment } = await opener()
       const file = await openSectionFile(store, path, { bytes, crc })
       return openSegment(file, rows, dim, sharing && memoryOf(sharing, path, bytes))

@@ -1,21 +1,24 @@
 /** Builds segments of vector indexes over rows of a table, or extends one (STORAGE S12). */
 import { assert } from '../errors.js'
 import { type BaseSegment, buildSegment, maxSegmentRows } from '../indexes/vector/build.js'
+import type { VectorSpec } from '../indexes/vector/kind.js'
 import type { SegmentHead } from '../indexes/vector/segment-head.js'
-import { findFieldById, typeOf } from '../manifest/field-node.js'
+import { type FieldNode, findFieldById, typeOf } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
 import type { CoveredSegment } from '../manifest/index-cover.js'
 import { type CoverItem, type IndexSegment, type TableIndex, vectorSpecOf } from '../manifest/table-index.js'
 import type { Pacer } from '../primitives/pacer.js'
+import { partitionPoint } from '../primitives/partition-point.js'
 import { readWhole } from '../table/data-file.js'
 import { openSectionFile } from '../table/section-file.js'
 import type { TableReader } from '../table/table-reader.js'
+import { holdsVectorLists, vectorType } from '../table/vector-column.js'
 import type { BuildProgress } from './build-progress.js'
 import type { StageTarget } from './stage.js'
 import { storeRuns } from './stage-runs.js'
 import { storeSegment } from './stage-segment.js'
-import { coverOf, cutStretches, rowsIn, type Stretch } from './stretch.js'
-import { vectorInput } from './vector-input.js'
+import { coverOf, cutInto, cutStretches, rowsIn, type Stretch } from './stretch.js'
+import { endsOfLists, listedInput, vectorInput } from './vector-input.js'
 
 /**
  * Over stretches of the reader's version, in that order; none for no rows. `base`: a segment that gets all of them behind its own
@@ -33,14 +36,17 @@ export async function buildVectorSegments(
 ): Promise<readonly IndexSegment[]> {
   const chain = findFieldById(reader.schema, index.field)
   const type = chain === null ? null : typeOf(chain.at(-1)!)
+  const dim = type === null ? undefined : vectorType(type)?.size
   const spec = vectorSpecOf(index)
-  assert(
-    spec !== null && chain !== null && type?.kind === 'fixed_size_list',
-    `a ${index.kind} index without vectors`,
-  )
+  assert(spec !== null && chain !== null && dim !== undefined, `a ${index.kind} index without vectors`)
+  const most = maxSegmentRows(spec, dim)
+  if (holdsVectorLists(type!)) {
+    assert(base === null, 'segments of lists of vectors are built anew')
+    return buildListedSegments(reader, spec, chain, most, stretches, target, threads, pacer, progress)
+  }
   const first = base === null ? 0 : base.segment.rows
   const kept = base === null ? [] : await keptItems(base, target, pacer.signal)
-  const lists = base === null ? cutStretches(stretches, maxSegmentRows(spec, type.size)) : [stretches]
+  const lists = base === null ? cutStretches(stretches, most) : [stretches]
   const segments: IndexSegment[] = []
   let before = 0
   for (const list of lists) {
@@ -62,6 +68,49 @@ export async function buildVectorSegments(
     const begun = base === null ? await vectorsOf(stored, target) : (base.segment.begun ?? first)
     segments.push({ ...stored, rows: first + rows, ...(begun < first + rows && { begun }), cover })
     before += rows
+  }
+  return segments
+}
+
+/** `most`: vectors of a segment, unless a single row has more. */
+async function buildListedSegments(
+  reader: TableReader,
+  spec: VectorSpec,
+  chain: readonly FieldNode[],
+  most: number,
+  stretches: readonly Stretch[],
+  target: StageTarget,
+  threads: number,
+  pacer: Pacer,
+  progress: BuildProgress,
+): Promise<readonly IndexSegment[]> {
+  const ends = await endsOfLists(reader, chain, stretches, pacer)
+  const before = (row: number) => ends[row - 1] ?? 0
+  const room = (row: number) =>
+    Math.max(1, partitionPoint(ends.length, each => ends[each]! <= before(row) + most) - row)
+  const segments: IndexSegment[] = []
+  let row = 0
+  for (const list of cutInto(stretches, room)) {
+    const first = row
+    const rows = rowsIn(list)
+    row += rows
+    const own = Uint32Array.from(ends.subarray(first, row), end => end - before(first))
+    const vectors = own.at(-1)!
+    // Progress is told in rows.
+    const share = rows / Math.max(1, vectors)
+    const stored = await storeSegment(
+      await buildSegment(
+        spec,
+        listedInput(reader, chain, list, own, pacer),
+        null,
+        pacer,
+        (done, phase) => progress(first + Math.floor(done * share), phase),
+        threads,
+      ),
+      target,
+      pacer.signal,
+    )
+    segments.push({ ...stored, rows, vectors, cover: coverOf(list, chain[0]!.id, 0) })
   }
   return segments
 }

@@ -17,7 +17,7 @@ import {
 import { mergedFrom } from '../primitives/tiers.js'
 import { itemsByFragment } from '../table/index-cover.js'
 import { holdsText } from '../table/text-column.js'
-import { holdsVectors } from '../table/vector-column.js'
+import { holdsVectorLists, vectorType } from '../table/vector-column.js'
 import { segmentRows } from './build-index.js'
 import type { Zeal } from './compaction-plan.js'
 import { rowsIn, type Stretch } from './stretch.js'
@@ -147,9 +147,19 @@ function mannerOf(index: TableIndex, { schema }: Layout): Manner | null {
   if (index.text !== undefined) return holdsText(type) ? textManner : null
   const spec = vectorSpecOf(index)
   if (spec === null) return scalarManner
-  if (!holdsVectors(type)) return null
-  const merging = isExtendable(spec) ? extending : rebuilding
-  return { ...vectorManner, ...merging, rowsMax: maxSegmentRows(spec, type.size) }
+  const vectors = vectorType(type)
+  if (vectors === null) return null
+  const most = maxSegmentRows(spec, vectors.size)
+  if (holdsVectorLists(type))
+    return { ...vectorManner, ...rebuilding, rowsMax: Math.max(1, Math.floor(most / vectorsPerRow(index))) }
+  return { ...vectorManner, ...(isExtendable(spec) ? extending : rebuilding), rowsMax: most }
+}
+
+/** How many vectors the lists of a row hold on average, as far as segments tell. */
+function vectorsPerRow({ segments }: TableIndex): number {
+  const rows = segments.reduce((sum, { rows }) => sum + rows, 0)
+  const vectors = segments.reduce((sum, { vectors = 0 }) => sum + vectors, 0)
+  return Math.max(1, vectors / Math.max(1, rows))
 }
 
 function leastMissing({ lazyShare, lazyMin, eagerMin }: Manner, total: number, zeal: Zeal): number {

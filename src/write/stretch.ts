@@ -15,17 +15,27 @@ export function rowsIn(stretches: readonly Stretch[]): number {
 
 /** The stretches in their order, cut so that each list has `most` rows, and the last one what is left. */
 export function cutStretches(stretches: readonly Stretch[], most: number): readonly (readonly Stretch[])[] {
+  return cutInto(stretches, () => most)
+}
+
+/** The stretches in their order, cut into lists of as many rows as `roomFrom` says by the number of the first; at least one. */
+export function cutInto(
+  stretches: readonly Stretch[],
+  roomFrom: (row: number) => number,
+): readonly (readonly Stretch[])[] {
   const lists: Stretch[][] = []
   let room = 0
+  let row = 0
   for (const { fragment, from, to } of stretches) {
     for (let at = from; at < to; ) {
       if (room === 0) {
         lists.push([])
-        room = most
+        room = roomFrom(row)
       }
       const end = Math.min(to, at + room)
       lists.at(-1)!.push({ fragment, from: at, to: end })
       room -= end - at
+      row += end - at
       at = end
     }
   }

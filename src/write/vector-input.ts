@@ -1,12 +1,13 @@
-/** The vectors of rows of a table, dead ones included, as a segment is built over them. */
+/** The vectors of rows of a table, dead ones included, as a segment is built over them: one of each row, or those of lists. */
 import type { Column } from '../arrow/column.js'
 import { sliceColumn } from '../arrow/slice.js'
 import { assert } from '../errors.js'
 import type { VectorInput, VectorPiece } from '../indexes/vector/input.js'
 import { type FieldNode, typeOf } from '../manifest/field-node.js'
+import { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { TableReader } from '../table/table-reader.js'
-import { copyElements, elementKind, presentVectors } from '../table/vector-column.js'
+import { copyElements, elementKind, presentVectors, vectorLists, vectorType } from '../table/vector-column.js'
 import { columnPieces } from './column-pieces.js'
 import { rowsIn, type Stretch } from './stretch.js'
 
@@ -33,6 +34,92 @@ export function vectorInput(
     kind: elementKind(type) ?? 'f32',
     pieces: () => pieces(reader, chain, stretches, first, pacer),
   }
+}
+
+/**
+ * The same for a column of lists of vectors, of which each is numbered. `ends`: for each row, where its vectors end (`endsOfLists`). Vectors of a
+ * list that is null are there without being present.
+ */
+export function listedInput(
+  reader: TableReader,
+  chain: readonly FieldNode[],
+  stretches: readonly Stretch[],
+  ends: Uint32Array,
+  pacer: Pacer,
+): VectorInput {
+  const type = vectorType(typeOf(chain.at(-1)!))!
+  return {
+    first: 0,
+    rows: ends.at(-1) ?? 0,
+    dim: type.size,
+    kind: elementKind(type) ?? 'f32',
+    ends,
+    pieces: () => listedPieces(reader, chain, stretches, pacer),
+  }
+}
+
+/** How many vectors the lists of rows hold, up to each row. Reads the column. */
+export async function endsOfLists(
+  reader: TableReader,
+  chain: readonly FieldNode[],
+  stretches: readonly Stretch[],
+  pacer: Pacer,
+): Promise<Float64Array> {
+  const ends = new Float64Array(rowsIn(stretches))
+  let row = 0
+  let end = 0
+  for (const stretch of stretches) {
+    for await (const { values } of columnPieces(reader, chain, stretch, pacer)) {
+      const { offsets } = vectorLists(values)!
+      for (let i = 0; i < values.length; i++) {
+        end += offsets[i + 1]! - offsets[i]!
+        ends[row++] = end
+      }
+      await pacer.turn()
+    }
+  }
+  return ends
+}
+
+async function* listedPieces(
+  reader: TableReader,
+  chain: readonly FieldNode[],
+  stretches: readonly Stretch[],
+  pacer: Pacer,
+): AsyncGenerator<VectorPiece> {
+  let ordinal = 0
+  for (const stretch of stretches) {
+    for await (const { values } of columnPieces(reader, chain, stretch, pacer)) {
+      const { offsets, valid } = vectorLists(values)!
+      const all = values.children[0]!
+      const [start, end] = [offsets[0]!, offsets[values.length]!]
+      const absent = valid === null ? null : vectorsOfNulls(offsets, valid, values.length)
+      for (let at = start; at < end; at += pieceRows) {
+        const rows = Math.min(pieceRows, end - at)
+        const piece = vectorsOf(sliceColumn(all, at, rows))
+        yield { first: ordinal, rows, ...(absent === null ? piece : without(piece, absent, at, rows)) }
+        ordinal += rows
+        await pacer.turn()
+      }
+    }
+  }
+}
+
+/** By vector: whether it lies in a list that is null. Null: none does. */
+function vectorsOfNulls(offsets: Int32Array, valid: Bitset, rows: number): Bitset | null {
+  const absent = new Bitset(offsets[rows]!)
+  for (let row = 0; row < rows; row++) if (!valid.has(row)) absent.addRange(offsets[row]!, offsets[row + 1]!)
+  return absent.isEmpty() ? null : absent
+}
+
+function without(
+  { values, present }: Pick<VectorPiece, 'values' | 'present'>,
+  absent: Bitset,
+  at: number,
+  rows: number,
+): Pick<VectorPiece, 'values' | 'present'> {
+  const left = present?.clone() ?? Bitset.full(rows)
+  return { values, present: left.andNot(absent.slice(at, at + rows)) }
 }
 
 async function* pieces(

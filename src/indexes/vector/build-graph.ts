@@ -107,7 +107,7 @@ export async function newGraph(
   const last = await partitioned(leftOut, 0, building.partitions, pacer)
   await insert(building, built, last, pacer, onInserted)
   if (isCoarse) copyLinks(built, result)
-  return graphFile(plan, result, apart, facts, effort, pacer)
+  return graphFile(plan, result, apart, facts, effort, input.ends, pacer)
 }
 
 /** What a graph is asked while it is built. */
@@ -170,7 +170,7 @@ export async function extendedGraph(
   const rows = await partitioned(read.partitionOf, input.first, plan.partitions, pacer)
   await insert(plan, built, rows, pacer, onInserted)
   const apart = Uint32Array.of(...base.apart, ...read.apart)
-  return graphFile(plan, built, apart, ...grown(base, read.placed + read.apart.length), pacer)
+  return graphFile(plan, built, apart, ...grown(base, read.placed + read.apart.length), input.ends, pacer)
 }
 
 /** Rows that a question is about. */

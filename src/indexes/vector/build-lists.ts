@@ -99,7 +99,7 @@ export async function storedLists(
     truth === null
       ? extendedFacts(base!, guess)
       : await tuned(rows, plan, arena, places, counts, apart, truth, known, pacer)
-  return listsFile(plan, rows, arena, places, counts, apart, facts, effort, pacer)
+  return listsFile(plan, rows, arena, places, counts, apart, facts, effort, input.ends, pacer)
 }
 
 /** Which row goes where. */

@@ -20,6 +20,8 @@ export interface VectorInput {
   readonly dim: number
   /** Of all pieces: float32 (float16, float64, int8 come converted), or uint8. */
   readonly kind: ElementKind
+  /** Where the rows of a table hold lists of vectors: for each, where its vectors end, which are what counts as rows here. */
+  readonly ends?: Uint32Array | undefined
   /** All rows in the order of their ordinals, from the first again with every call; at most a few thousand in each piece. */
   pieces(): AsyncIterable<VectorPiece>
 }

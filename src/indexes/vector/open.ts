@@ -1,7 +1,9 @@
 /** A segment to be asked, whatever its shape. */
-import type { SectionFile } from '../section-file.js'
+import { corrupted } from '../../errors.js'
+import { numbersOf, type SectionFile } from '../section-file.js'
+import { ListedSegment } from './listed-segment.js'
 import type { VectorIndexSegment } from './segment.js'
-import { checkedHead } from './segment-head.js'
+import { checkedHead, endsSection } from './segment-head.js'
 import { ownMemory, type SegmentMemory } from './segment-memory.js'
 import { openGraph } from './stored-graph.js'
 import { openLists } from './stored-lists.js'
@@ -10,11 +12,17 @@ import { openLists } from './stored-lists.js'
  * Reads the whole segment into memory of its own, or sees it in `memory`.
  * @throws corrupted (code 18) when it is not one over `rows` rows of `dim` elements.
  */
-export function openSegment(
+export async function openSegment(
   file: SectionFile,
   rows: number,
   dim: number,
   memory: SegmentMemory = ownMemory,
 ): Promise<VectorIndexSegment> {
-  return checkedHead(file, rows, dim).shape === 'graph' ? openGraph(file, memory) : openLists(file, memory)
+  const { shape, lists, rows: vectors } = checkedHead(file, rows, dim)
+  const segment = await (shape === 'graph' ? openGraph(file, memory) : openLists(file, memory))
+  if (lists === undefined) return segment
+  const ends = await numbersOf(file, endsSection, lists)
+  const isOrdered = ends.every((end, row) => end >= (ends[row - 1] ?? 0))
+  if (isOrdered && (ends.at(-1) ?? 0) === vectors) return new ListedSegment(segment, ends)
+  throw corrupted(`${file.name} has ${vectors} vectors, and its rows end elsewhere`)
 }

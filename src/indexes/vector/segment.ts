@@ -21,6 +21,8 @@ export interface Effort {
 export interface Probe {
   /** Finite, of the segment's dimension; as the user gave it. */
   readonly query: Float32Array
+  /** Where rows hold lists of vectors: all vectors of the query, of which `query` is the first. */
+  readonly queries?: readonly Float32Array[]
   /** Rows wanted in the end, at least 1. */
   readonly k: number
   /** Candidates wanted, at least `k`: fewer come only where there are not so many, or `effort` forbids to look for them. */
@@ -93,6 +95,8 @@ export interface VectorIndexSegment {
   /** Memory it takes. */
   readonly bytes: number
   readonly facts: SegmentFacts
+  /** Where rows hold lists of vectors: the segment that numbers those. */
+  readonly vectors?: VectorIndexSegment
   /** How many candidates to ask for and measure first when `k` rows are wanted. */
   candidatesFor(k: number): number
   /** How far the order of the guessed distances can be trusted, with a filter or without; decides how many more candidates are measured. */

@@ -21,7 +21,7 @@ import {
 import { type GraphEffort, GraphSegment, graphPlaces, walkMax } from './graph-segment.js'
 import { type NodeCodec, type NodeCodecName, openNodeCodec } from './node-codec.js'
 import type { SegmentFacts } from './segment.js'
-import type { SegmentHead } from './segment-head.js'
+import { partsOfLists, type SegmentHead } from './segment-head.js'
 import { type SegmentMemory, unchanging } from './segment-memory.js'
 import type { Space } from './space.js'
 
@@ -74,13 +74,16 @@ export function graphFile(
   apart: Uint32Array,
   facts: SegmentFacts,
   effort: GraphEffort,
+  ends: Uint32Array | undefined,
   pacer: Pacer,
 ): SegmentBytes {
   const { rows } = shape
+  const more = partsOfLists(ends)
   const head: GraphHead = {
     shape: 'graph',
     codec: codec.name,
     rows,
+    ...more.head,
     space,
     facts,
     m,
@@ -99,6 +102,7 @@ export function graphFile(
       name,
       bytes: new Uint8Array(buffer, at, bytes),
     })),
+    ...more.sections,
   ]
   return sectionFile(head as unknown as Json, sections, pacer)
 }

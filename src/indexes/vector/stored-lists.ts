@@ -23,7 +23,7 @@ import {
   type Partitions,
 } from './list-segment.js'
 import type { SegmentFacts } from './segment.js'
-import type { SegmentHead } from './segment-head.js'
+import { partsOfLists, type SegmentHead } from './segment-head.js'
 import type { SegmentMemory } from './segment-memory.js'
 import type { Space } from './space.js'
 
@@ -63,9 +63,11 @@ export function listsFile(
   apart: Uint32Array,
   facts: SegmentFacts,
   effort: ListEffort,
+  ends: Uint32Array | undefined,
   pacer: Pacer,
 ): SegmentBytes {
-  const head: ListsHead = { shape: 'lists', codec: codecName, rows, space, facts, effort }
+  const more = partsOfLists(ends)
+  const head: ListsHead = { shape: 'lists', codec: codecName, rows, ...more.head, space, facts, effort }
   const sections = [
     { name: 'codec', bytes: codec.parameters },
     { name: 'centroids', bytes: bytesOf(centroids.values) },
@@ -73,6 +75,7 @@ export function listsFile(
     { name: 'apart', bytes: bytesOf(apart) },
     { name: 'ordinals', bytes: new Uint8Array(buffer, places.ordinals, 4 * placedRows(counts)) },
     { name: 'lists', bytes: new Uint8Array(buffer, places.lists, places.listsBytes) },
+    ...more.sections,
   ]
   return sectionFile(head as unknown as Json, sections, pacer)
 }

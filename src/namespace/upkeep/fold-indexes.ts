@@ -4,7 +4,7 @@ import { SheafError } from '../../errors.js'
 import { type Change, fragmentsLeaving } from '../../manifest/change.js'
 import type { Layout } from '../../manifest/layout.js'
 import {
-  featuresOfKinds,
+  featuresOfIndexes,
   type IndexChange,
   type IndexSegment,
   type TableIndex,
@@ -88,7 +88,12 @@ async function land(
       if (now === undefined || since == null) throw othersFirst
       if (since.some(({ change }) => isInTheWay(change, name, fragments))) throw othersFirst
       const change = indexChange(now, { fold: name, from, to: segments }, firstBlob)
-      return { ops: [change], req: requirementsOf(now), need: featuresOfKinds([kind]), reply: change }
+      return {
+        ops: [change],
+        req: requirementsOf(now),
+        need: featuresOfIndexes([{ kind, segments }]),
+        reply: change,
+      }
     })
     return reply
   } catch (error) {
