@@ -4,16 +4,15 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"io"
 	"log"
 	"net/http"
 	"os"
 	"strings"
-
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 var schema = arrow.NewSchema([]arrow.Field{
@@ -49,8 +48,7 @@ func main() {
 	check(writer.Write(record))
 	check(writer.Close())
 	call("/create?mode=overwrite", "application/vnd.apache.arrow.stream", body.Bytes())
-	query := `{"vector": [1, 0], "k": 2, "columns": ["id", "title"], "filter": "id < 10"}`
-	file, err := ipc.NewFileReader(call("/query", "application/json", []byte(query)))
+	file, err := ipc.NewFileReader(call("/query", "application/json", []byte(`{"vector": [1, 0], "k": 2, "columns": ["id", "title"], "filter": "id < 10"}`)))
 	check(err)
 	for i := range file.NumRecords() {
 		batch, err := file.RecordBatch(i)

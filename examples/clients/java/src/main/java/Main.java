@@ -1,13 +1,9 @@
 import java.io.ByteArrayOutputStream;
 import java.util.List;
 import org.apache.arrow.memory.RootAllocator;
-import org.apache.arrow.vector.BigIntVector;
-import org.apache.arrow.vector.Float4Vector;
-import org.apache.arrow.vector.VarCharVector;
-import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.*;
 import org.apache.arrow.vector.complex.FixedSizeListVector;
-import org.apache.arrow.vector.ipc.ArrowFileReader;
-import org.apache.arrow.vector.ipc.ArrowStreamWriter;
+import org.apache.arrow.vector.ipc.*;
 import org.apache.arrow.vector.types.FloatingPointPrecision;
 import org.apache.arrow.vector.types.pojo.*;
 import org.apache.arrow.vector.util.ByteArrayReadableSeekableByteChannel;
@@ -42,7 +38,6 @@ public class Main {
         writer.writeBatch();
       }
       data.createTable("java_docs", body.toByteArray(), null, "overwrite", null, null);
-
       var query = new QueryTableRequest()
           .vector(new QueryTableRequestVector().singleVector(List.of(1f, 0f)))
           .columns(new QueryTableRequestColumns().columnNames(List.of("id", "title")))
