@@ -47,10 +47,11 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
 
 const isOut = new DOMException('the reply is out', 'AbortError')
 
-/** A write is given up only before its commit. */
+/** A write is given up only before its commit. Of a read LanceDB's users look for `Query timeout`. */
 function callTimedOut(ms: number, access: OperationEntry['access'], status: number): SheafError {
-  const left = access === 'read' ? '' : ': nothing was changed'
-  return new SheafError(ErrorCode.ServiceUnavailable, `the call timed out after ${ms} ms${left}`, {
+  const fact = `the call timed out after ${ms} ms`
+  const message = access === 'read' ? `Query timeout: ${fact}` : `${fact}: nothing was changed`
+  return new SheafError(ErrorCode.ServiceUnavailable, message, {
     status,
     hint: `give it more time with ${timeoutHeader}, or ask for less at once`,
   })

@@ -46,7 +46,8 @@ const conflictTitles: Partial<Record<ErrorCode, string>> = {
   [ErrorCode.InvalidTableState]: 'The table is not in a state for the operation',
 }
 
-function titleOf({ kind, code }: SheafError): string {
+function titleOf({ kind, code, status }: SheafError): string {
+  if (status === 408) return 'Request timeout'
   return (kind === 'conflict' ? conflictTitles[code] : undefined) ?? titles[kind]
 }
 
