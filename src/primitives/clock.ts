@@ -42,20 +42,5 @@ export const systemClock: Clock = {
       signal?.addEventListener('abort', aborted, { once: true })
     })
   },
-  yield: () =>
-    new Promise(resolve => {
-      turns.push(resolve)
-      if (turns.length === 1) setImmediate(nextTurn)
-    }),
-}
-
-/** Those who let others run first, in the order in which they came. */
-const turns: (() => void)[] = []
-
-/** One of them between two looks at what else is ready: ten who work for 6 ms each would hold up the event loop for 60. */
-function nextTurn(): void {
-  turns[0]!()
-  // What it does now may yield again, behind the others.
-  turns.shift()
-  if (turns.length > 0) setImmediate(nextTurn)
+  yield: () => new Promise(resolve => setImmediate(resolve)),
 }

@@ -19,27 +19,3 @@ describe('the system clock', () => {
     expect(timersThatHoldTheProcess()).toBe(before)
   })
 })
-
-test('of many who yield one goes on in each turn of the event loop, in the order in which they came', async () => {
-  const seen: string[] = []
-  let over = false
-  const watch = () => {
-    seen.push('loop')
-    if (!over) setImmediate(watch)
-  }
-  setImmediate(watch)
-  const worker = async (name: string) => {
-    for (let i = 0; i < 3; i++) {
-      await systemClock.yield()
-      seen.push(name)
-    }
-  }
-  await Promise.all(['a', 'b', 'c'].map(worker))
-  over = true
-  expect(seen.filter(each => each !== 'loop').join('')).toBe('abcabcabc')
-  const runs = seen
-    .join(' ')
-    .split('loop')
-    .map(run => run.trim())
-  expect(runs.every(run => run.length <= 1)).toBe(true)
-})
