@@ -124,8 +124,11 @@ export interface Sending {
   readonly sent: RequestBody
   /** Goes back as `x-request-id`. */
   readonly requestId: string | undefined
-  /** Called before the last of the body goes out, or when nobody waits for it, with the bytes of it that were sent; perhaps twice. */
-  readonly ending: (bytesOut: number) => void
+  /**
+   * Called before the last of the body goes out, or when nobody waits for it, with the bytes of it that were sent, and with what the rest of the
+   * reply threw; perhaps twice.
+   */
+  readonly ending: (bytesOut: number, cause?: unknown) => void
 }
 
 /**
@@ -178,7 +181,9 @@ export async function send(
       await first([response, 'drain'], [response, 'close'], [socket, 'close'])
     }
   } catch (cause) {
-    if (isGone(request, response)) return ending(bytes)
+    const isLeft = isGone(request, response)
+    ending(bytes, isLeft ? undefined : cause)
+    if (isLeft) return
     throw cause
   }
   ending(bytes)

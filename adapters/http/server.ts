@@ -142,7 +142,7 @@ export async function serve(
     const { status } = reply
     const { principal, database, requestId, context, skipped } = particulars
     let recorded = false
-    const ending = (bytesOut: number) => {
+    const ending = (bytesOut: number, cut?: unknown) => {
       if (recorded) return
       recorded = true
       log({
@@ -158,7 +158,7 @@ export async function serve(
         durationMs: performance.now() - begun,
         bytesIn: body.bytes,
         bytesOut,
-        error,
+        error: cut ?? error,
       })
     }
     try {

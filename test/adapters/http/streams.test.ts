@@ -151,7 +151,8 @@ describe('a rest that fails', () => {
       code: ErrorCode.ServiceUnavailable,
     })
     expect((await ask(url, { path: '/healthz', method: 'GET' })).status).toBe(200)
-    expect(logged[0]).toMatchObject({ status: 200, error: { message: 'the disk is gone' } })
+    const cut = { status: 200, bytesOut: 2000, error: { message: 'the disk is gone' } }
+    expect(logged[0]).toMatchObject(cut)
   })
 
   test('is no table to apache-arrow, wherever it is cut', async () => {
