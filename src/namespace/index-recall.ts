@@ -48,10 +48,14 @@ function meanOf(all: readonly Told[], recallIn: (facts: Told) => number | null |
   return vectors === 0 ? null : sum / vectors
 }
 
+const unknown: Recalls = { rows: null, between: null, excluded: null }
+
 type Told = Pick<SegmentFacts, 'vectors' | 'recall' | 'recalls'>
 
+/** Of lists of vectors it is not known: what the file says is of searches for single vectors. */
 function factsOf({ name, footer: { head } }: SectionFile): Told {
-  const { facts } = head as { readonly facts?: Told }
+  const { facts, lists } = head as { readonly facts?: Told; readonly lists?: number }
+  if (lists !== undefined) return { vectors: lists, recall: null, recalls: unknown }
   if (facts !== undefined) return facts
   throw corrupted(`${name} does not say what is known of the segment`)
 }

@@ -63,7 +63,7 @@ export function vectorDefinition(
   const isOfLists = holdsVectorLists(column)
   const type = vectorType(column)!
   const metric = request.distance_type ?? (isOfLists ? 'cosine' : 'l2')
-  if (metric === 'hamming') checkBits(kind, request.column, type)
+  if (metric === 'hamming') checkBits(kind, request.column, type, column)
   const given = parameterNames.filter(name => request[wireNames[name]] !== undefined)
   for (const name of given) {
     if (namesOfKind[kind].includes(name)) continue
@@ -112,7 +112,7 @@ function divisorsNear(count: number, size: number): readonly number[] {
 }
 
 /** What counts bits keeps them as they are. */
-function checkBits(kind: VectorKind, column: string, type: DataType): void {
+function checkBits(kind: VectorKind, column: string, type: DataType, ofColumn: DataType): void {
   if (kind !== 'IVF_FLAT') {
     throw invalidInput(`an ${kind} index does not tell distances by hamming`, {
       hint: 'IVF_FLAT does; others take l2, cosine or dot',
@@ -120,7 +120,7 @@ function checkBits(kind: VectorKind, column: string, type: DataType): void {
   }
   if (elementKind(type) === 'u8') return
   throw invalidInput(
-    `distance_type hamming counts the bits in which uint8 vectors differ, column ${quote(column)} is ${typeName(type)}`,
+    `distance_type hamming counts the bits in which uint8 vectors differ, column ${quote(column)} is ${typeName(ofColumn)}`,
     { hint: 'an index on it takes l2, cosine or dot' },
   )
 }
@@ -130,7 +130,7 @@ export function holdsNoVectors(column: string, kind: VectorKind, type: DataType)
   return invalidInput(
     `column ${quote(column)} is of type ${typeName(type)}: no ${kind} index is made of it`,
     {
-      hint: 'vector indexes are for lists of a fixed size of float16, float32, float64, uint8 or int8',
+      hint: 'vector indexes are for lists of a fixed size of float16, float32, float64, uint8 or int8, and for lists of such',
     },
   )
 }

@@ -48,7 +48,8 @@ async function poorText({ segments }: VectorIndexReader, isFiltered: boolean, pa
   let least = 1
   let share = 0
   for (const segment of segments) {
-    const { facts } = await segment.open(pacer.signal)
+    const { facts, vectors } = await segment.open(pacer.signal)
+    if (vectors !== undefined) return unknownText
     if (!isPoor(facts, isFiltered)) continue
     poor++
     least = Math.min(least, leastRecall(facts, isFiltered))
@@ -62,6 +63,9 @@ async function poorText({ segments }: VectorIndexReader, isFiltered: boolean, pa
       : ''
   return `, exact: all rows${where} measured, because the index finds only ${least.toFixed(2)} of the ten nearest${few} (rebuild it with other parameters, or say how hard to look: nprobes, ef, refineFactor)`
 }
+
+const unknownText =
+  ', exact: all rows measured, because how many of the nearest an index of lists finds is not known (say how hard to look: nprobes, ef, refineFactor)'
 
 /** So many rows, or all that match. */
 export function countText(k: number): string {

@@ -163,9 +163,12 @@ class NearSearch {
     return cost < measuring(rows, parts, rowBytes)
   }
 
-  /** Whether a segment would find too few of the nearest rows, and the caller did not say how hard to look. */
-  #isPoor(opened: VectorIndexSegment, isFiltered: boolean): boolean {
-    return !isTold(this.#options) && isPoor(opened.facts, isFiltered)
+  /**
+   * Whether a segment would find too few of the nearest rows, and the caller did not say how hard to look. Of one over lists of vectors nobody knows how
+   * many it finds.
+   */
+  #isPoor({ facts, vectors }: VectorIndexSegment, isFiltered: boolean): boolean {
+    return !isTold(this.#options) && (vectors !== undefined || isPoor(facts, isFiltered))
   }
 
   /** How many candidates are measured first where `k` rows are wanted. */

@@ -232,7 +232,7 @@ test('a table without any vector in its lists, and one without rows', async () =
   }
 })
 
-test('more vectors than one segment takes make several segments', async () => {
+test('rows that came after the index are folded into its segments', async () => {
   const { rows, query } = maker(9)
   const all = rows(0, 500)
   const { ns } = await open()
@@ -262,4 +262,24 @@ test('a file whose rows end elsewhere is told as damaged', async () => {
     .nprobes(2)
     .limit(3)
   expect(await failure(search.toArray())).toMatchObject({ code: 18, message: /ends/ })
+})
+
+test('a search that does not say how hard to look measures all rows: nobody knows how many of the nearest an index finds', async () => {
+  const { rows, query } = maker(12)
+  const all = rows(0, 3000)
+  const { ns } = await open()
+  const table = await ns.createTable('t', all, { schema: schemaOf() })
+  await indexed(table, 'IVF_FLAT')
+  for (let i = 0; i < 5; i++) {
+    const asked = query()
+    const search = table.search(asked).limit(10).select(['id'])
+    const ids = (await search.toArray()).map(({ id }) => id)
+    expect(ids).toEqual(
+      ranked(all, asked, 'cosine')
+        .slice(0, 10)
+        .map(({ id }) => id),
+    )
+    expect(await search.explain()).toContain('all rows measured')
+  }
+  expect(await table.indexStats('v_idx')).not.toHaveProperty('recall')
 })

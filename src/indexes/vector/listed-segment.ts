@@ -66,14 +66,23 @@ export class ListedSegment implements VectorIndexSegment {
         lists.push(await this.vectors.candidates({ ...probe, query, k, count, allowed, passing }, pacer))
         await pacer.turn()
       }
-      const ordinals = merged(lists.map(({ ordinals }) => this.#rowsOf(ordinals)))
-      const isAll = count === passing || lists.every(list => list.ordinals.length < count)
-      if (!isAll && ordinals.length < probe.count) continue
+      const rows: Uint32Array[] = []
+      for (const { ordinals } of lists) {
+        rows.push(this.#rowsOf(ordinals))
+        await pacer.turn()
+      }
+      const ordinals = merged(rows)
+      const isAll = lists.every(list => list.ordinals.length >= passing)
+      // A search for a vector may propose no more than so many, though there are others.
+      const isFull = count === passing || lists.every(list => list.ordinals.length < count)
+      if (!isAll && !isFull && ordinals.length < probe.count) continue
+      const { ef, mostPartitions } = probe.effort
+      const isShort = !isAll && ordinals.length < probe.count && (ef ?? mostPartitions) === undefined
       return {
         ordinals,
         partitions: lists.reduce((sum, { partitions }) => sum + partitions, 0),
         measured: lists.reduce((sum, { measured }) => sum + measured, 0),
-        ended: endingOf(lists.map(({ ended }) => ended)),
+        ended: isShort ? 'unsettled' : endingOf(lists.map(({ ended }) => ended)),
       }
     }
   }

@@ -107,3 +107,19 @@ test('the vectors of rows that are allowed are worked out once', async () => {
   expect(asked[1]!.allowed).toBe(asked[0]!.allowed)
   expect(asked[0]!.passing).toBe(3)
 })
+
+test('does not settle where a search proposes fewer vectors than there are, and too few rows', async () => {
+  const lists = [...Array.from({ length: 3 }, () => [1, 1, 1, 1]), [50], [60]]
+  const { vectors, asked } = segmentOf(lists.flat())
+  // As a segment does that keeps no more than a few candidates.
+  const few: VectorIndexSegment = {
+    ...vectors,
+    candidates: (probe, pacer) => vectors.candidates({ ...probe, count: Math.min(6, probe.count) }, pacer),
+  }
+  const segment = new ListedSegment(few, endsOf(lists))
+  const probe = probeOf({ query: point(1), count: 4, passing: 5 })
+  expect((await segment.candidates(probe, new Pacer())).ended).toBe('unsettled')
+  const limited = { ...probe, effort: { mostPartitions: 3 } }
+  expect((await segment.candidates(limited, new Pacer())).ended).toBe('saturated')
+  expect(asked.length).toBeGreaterThan(2)
+})
