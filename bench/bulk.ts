@@ -84,6 +84,8 @@ async function casesOf(setting: Setting): Promise<CaseResult[]> {
     servers.push(threaded)
     const whole = slices(rows, 1)
     const many = `${readers} readers, by ${workers} threads`
+    const wholeInSlices = await inSlices(setting, sheaf, {})
+    const halfInSlices = await inSlices(setting, sheaf, { filter })
     const cases = [
       await compared(setting, 'the whole table, against node:http that sends one buffer', [
         {
@@ -93,15 +95,17 @@ async function casesOf(setting: Setting): Promise<CaseResult[]> {
         },
         { name: 'node:http, one reader', server: bare, asks: partOf(files, 1) },
         scan('one reader', sheaf, whole, {}),
-        scan(`${readers} slices`, sheaf, slices(rows, readers), {}),
+        wholeInSlices,
+        scan(`${readers} pages, by offset`, sheaf, slices(rows, readers), {}),
       ]),
       await compared(setting, 'the whole table, in slices', [
         scan('one reader', sheaf, whole, {}),
-        scan(`${readers} slices`, sheaf, slices(rows, readers), {}),
+        wholeInSlices,
+        scan(`${readers} pages, by offset`, sheaf, slices(rows, readers), {}),
       ]),
       await compared(setting, 'half of the rows, by a filter, in slices', [
         scan('one reader', sheaf, whole, { filter }),
-        scan(`${readers} slices`, sheaf, slices(rows / 2, readers), { filter }),
+        halfInSlices,
       ]),
       await compared(setting, 'half of the rows, by a filter, to each reader', [
         scan('one reader', sheaf, whole, { filter }),
@@ -217,6 +221,25 @@ interface Contestant {
 
 function scan(name: string, server: MeasuredServer, parts: readonly Slice[], wanted: Wanted): Contestant {
   return { name, server, asks: parts.map(part => askFor(server, part, wanted)) }
+}
+
+/** The slices of a read session, each to a reader of its own. */
+async function inSlices(
+  { clients, readers }: Setting,
+  server: MeasuredServer,
+  wanted: Pick<Wanted, 'filter'>,
+): Promise<Contestant> {
+  const session = `${server.url}/v1/table/t/read_session`
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ version: 1, slices: readers, ...wanted })
+  const [begun] = await clients.ask([{ url: `${session}/create`, headers, body }])
+  const cut = begun!.json!.slices as readonly { readonly token: string }[]
+  const asks = cut.map(({ token }) => ({
+    url: `${session}/read`,
+    headers: { ...headers, accept: asStream['content-type'] },
+    body: JSON.stringify({ token }),
+  }))
+  return { name: `${readers} slices`, server, asks }
 }
 
 interface Measured {
