@@ -36,7 +36,7 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
       end = () => {
         clearTimeout(timer)
         gone?.removeEventListener('abort', abort)
-        // What was begun for a reply that nobody drew to its end is over.
+        // Ends a scan whose reply was not read to its end.
         if (access === 'read') controller.abort(isOut)
       }
       return controller.signal

@@ -125,8 +125,8 @@ export interface Sending {
   /** Goes back as `x-request-id`. */
   readonly requestId: string | undefined
   /**
-   * Called before the last of the body goes out, or when nobody waits for it, with the bytes of it that were sent, and with what the rest of the
-   * reply threw; perhaps twice.
+   * Called before the last part of the body is sent, or when the client is gone or the reply fails; may be called twice. `bytesOut`: bytes of the body
+   * that were sent. `cause`: the error that ended the reply.
    */
   readonly ending: (bytesOut: number, cause?: unknown) => void
 }

@@ -60,7 +60,7 @@ export class WorkerLink {
   #lastId = 0
   #load = 0
   #death: SheafError | undefined
-  /** What ends replies that are begun and not drawn yet. */
+  /** One controller for each reply that still streams: aborting it ends the stream. */
   readonly #streams = new Set<AbortController>()
 
   private constructor(worker: Worker, place: string) {
@@ -232,7 +232,7 @@ export class WorkerLink {
     }
   }
 
-  /** What follows a reply that is begun: load of this worker from the first piece on that is drawn. It ends in the worker with the signal, too. */
+  /** The rest of a reply, read from `port`. Counts as load of this worker from the first read on. The signal ends it here and in the worker. */
   #rest(port: MessagePort, asked: AbortSignal | undefined): AsyncIterable<Uint8Array> {
     const end = new AbortController()
     let load = 0

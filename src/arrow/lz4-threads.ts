@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { orAborted } from '../primitives/abort.js'
 
-/** What a thread is sent; it answers with the frame, or null where that would not be shorter than `mostBytes`. */
+/** The message to a thread. The answer is the frame, or null if the frame would not be shorter than `mostBytes`. */
 export interface Lz4Task {
   readonly plain: Uint8Array
   readonly mostBytes: number
@@ -68,7 +68,7 @@ export class Lz4Threads {
         continue
       }
       const job = this.#waiting.shift()!
-      // Nobody waits for it any more.
+      // Its caller has given up.
       if (job.signal?.aborted) job.resolve(undefined)
       else this.#give(thread, job)
     }
@@ -113,7 +113,7 @@ export class Lz4Threads {
       job?.resolve(frame)
       this.#dispatch()
     })
-    // What went wrong is known by its exit, which follows.
+    // The event 'exit' follows, and is handled below.
     worker.on('error', () => {})
     worker.on('exit', () => {
       this.#threads.delete(thread)

@@ -1,4 +1,4 @@
-/** What a thread runs that encodes LZ4 frames: one after the other, as they are sent. */
+/** The program of an LZ4 thread: encodes one frame for each message, in order. */
 import { parentPort } from 'node:worker_threads'
 import { assert } from '../errors.js'
 import { encodeLz4Frame } from './encode-lz4.js'

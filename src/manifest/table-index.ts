@@ -116,7 +116,7 @@ export const vectorIndexesFeature = 'vector-indexes'
 /** The same of text indexes. */
 export const textIndexesFeature = 'text-indexes'
 
-/** And where a segment numbers the vectors of lists: who does not would take their numbers for those of rows. */
+/** Needed where a segment numbers the vectors of lists: a reader without it would take those numbers for numbers of rows. */
 export const vectorListsFeature = 'vector-lists'
 
 /** All that a reader of this process knows. */
@@ -140,7 +140,7 @@ export function featuresOfKinds(kinds: readonly IndexKind[]): readonly string[] 
   return indexFeatures.filter(feature => needed.has(feature))
 }
 
-/** What a reader must know of indexes, or of some segments of one. */
+/** The features that a reader of these indexes needs. `segments`: all of an index, or those that a change brings. */
 export function featuresOfIndexes(
   indexes: readonly Pick<TableIndex, 'kind' | 'segments'>[],
 ): readonly string[] {

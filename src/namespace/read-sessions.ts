@@ -218,7 +218,7 @@ function placeIn(slice: SliceToken, after: string): number {
   })
 }
 
-/** What a reader is given for a place: nobody else can make one, and it is good for this slice alone. No reader sees the id of a session. */
+/** The text that a reader gets for a place in a slice. Only a server can make one: the digest contains the id of the session, which readers do not see. */
 export function cursorAt({ session, from, to }: SliceToken, place: number): string {
   const digest = createHash('sha256').update([session, from, to, place].join(' ')).digest('base64url')
   return `${place}-${digest.slice(0, 12)}`

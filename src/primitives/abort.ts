@@ -18,7 +18,7 @@ export function orAborted<T>(soon: Soon<T>, signal: AbortSignal | undefined): Pr
 /** Who waits for a signal: many do for the same, and Node warns of more than ten listeners. */
 const waiting = new WeakMap<AbortSignal, Set<() => void>>()
 
-/** Calls `then` when the signal fires. What it gives takes `then` back: once nobody waits, nothing listens, which would keep the signal alive. */
+/** Calls `then` when the signal fires. Returns a function that takes `then` back. The signal has one listener for all callers, and none when nobody waits. */
 export function whenAborted(signal: AbortSignal, then: () => void): () => void {
   const known = waiting.get(signal)
   const all = known ?? new Set()

@@ -10,7 +10,7 @@ import type { VectorIndexReader } from '../table/vector-index.js'
 import type { VectorSearch } from './plan.js'
 import { partialCover } from './probed-rows.js'
 import { coversOf } from './search-exact.js'
-import { isTold } from './search-near.js'
+import { isTold } from './settle-near.js'
 
 /** `k`: rows that are looked for; `isFiltered`: whether only among those that pass a filter. Opens the index, and reads nothing else. */
 export async function nearText(
@@ -48,8 +48,7 @@ async function poorText({ segments }: VectorIndexReader, isFiltered: boolean, pa
   let least = 1
   let share = 0
   for (const segment of segments) {
-    const { facts, vectors } = await segment.open(pacer.signal)
-    if (vectors !== undefined) return unknownText
+    const { facts } = await segment.open(pacer.signal)
     if (!isPoor(facts, isFiltered)) continue
     poor++
     least = Math.min(least, leastRecall(facts, isFiltered))
@@ -63,9 +62,6 @@ async function poorText({ segments }: VectorIndexReader, isFiltered: boolean, pa
       : ''
   return `, exact: all rows${where} measured, because the index finds only ${least.toFixed(2)} of the ten nearest${few} (rebuild it with other parameters, or say how hard to look: nprobes, ef, refineFactor)`
 }
-
-const unknownText =
-  ', exact: all rows measured, because how many of the nearest an index of lists finds is not known (say how hard to look: nprobes, ef, refineFactor)'
 
 /** So many rows, or all that match. */
 export function countText(k: number): string {

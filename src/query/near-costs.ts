@@ -64,12 +64,12 @@ export function measuring(rows: number, parts: number, rowBytes: number): number
   return parts * part + rows * costOf(measured, rowBytes)
 }
 
-/** Putting so many rows that were proposed in their places. `rowBytes`: of a vector in its column. */
+/** Measuring `count` proposed rows and ranking them. `rowBytes`: of a vector in its column. */
 export function proposing(count: number, rowBytes: number): number {
   return count * costOf(proposed, rowBytes)
 }
 
-/** What `rowBytes` is of rows for each of which so many vectors are measured. */
+/** The `rowBytes` of a row for which `vectors` vectors are measured: includes what each of them costs beside its bytes. */
 export function listBytes(vectors: number, vectorBytes: number): number {
   return vectors * (vectorBytes + measured.row / measured.byte)
 }

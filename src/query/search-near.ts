@@ -25,6 +25,7 @@ import { asking, isLittle, listBytes, measuring, proposing } from './near-costs.
 import type { IndexSearch, VectorSearch } from './plan.js'
 import { partialCover } from './probed-rows.js'
 import { type Cover, FoundRows, type PartRows, passingParts, within } from './search-exact.js'
+import { isTold } from './settle-near.js'
 import type { RowSource } from './source.js'
 
 /** Where more candidates must be measured, they become so many times as many at least. */
@@ -40,11 +41,6 @@ export function searchNear(
 ): Soon<RowHits> {
   const near = new NearSearch(search, filter !== null, limit, source, pacer)
   return begun(near.hits(filter))
-}
-
-/** Whether an index that finds too few of the nearest rows is asked all the same: because the caller said how hard to look. */
-export function isTold({ effort, refineFactor }: IndexSearch): boolean {
-  return refineFactor !== undefined || Object.values(effort).some(each => each !== undefined)
 }
 
 class NearSearch {
@@ -163,12 +159,9 @@ class NearSearch {
     return cost < measuring(rows, parts, rowBytes)
   }
 
-  /**
-   * Whether a segment would find too few of the nearest rows, and the caller did not say how hard to look. Of one over lists of vectors nobody knows how
-   * many it finds.
-   */
-  #isPoor({ facts, vectors }: VectorIndexSegment, isFiltered: boolean): boolean {
-    return !isTold(this.#options) && (vectors !== undefined || isPoor(facts, isFiltered))
+  /** Whether a segment would find too few of the nearest rows, and the caller did not say how hard to look. */
+  #isPoor({ facts }: VectorIndexSegment, isFiltered: boolean): boolean {
+    return !isTold(this.#options) && isPoor(facts, isFiltered)
   }
 
   /** How many candidates are measured first where `k` rows are wanted. */

@@ -29,7 +29,7 @@ export function settleNear(
   const asked = effortOf(request)
   // Without an index the answer is exact (rule A-051), whatever is covered.
   const fast = request.fast_search === true && request.bypass_vector_index !== true
-  const obstacle = obstacleIn(request)
+  const obstacle = obstacleIn(request) ?? (holdsVectorLists(field.type) && !isTold(asked) ? untold : null)
   const unused: { index: string; reason: string }[] = []
   let index: IndexSearch | null = null
   for (const each of own) {
@@ -41,6 +41,15 @@ export function settleNear(
     else unused.push({ index: each.name, reason })
   }
   return { metric, index, fast, unused }
+}
+
+/** Why an index of lists of vectors is not asked unless the caller says how hard to look. */
+const untold =
+  'how many of the nearest rows an index of lists finds is not known: all rows measured (to ask it, say how hard to look: nprobes, ef, refineFactor)'
+
+/** Whether the caller said how hard to look: then an index that finds too few of the nearest rows is asked all the same. */
+export function isTold({ effort, refineFactor }: Pick<IndexSearch, 'effort' | 'refineFactor'>): boolean {
+  return refineFactor !== undefined || Object.values(effort).some(each => each !== undefined)
 }
 
 /** Why no index can answer, whichever there is. */

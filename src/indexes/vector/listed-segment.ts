@@ -73,7 +73,7 @@ export class ListedSegment implements VectorIndexSegment {
       }
       const ordinals = merged(rows)
       const isAll = lists.every(list => list.ordinals.length >= passing)
-      // A search for a vector may propose no more than so many, though there are others.
+      // The other segment keeps a limited number of candidates: it may propose fewer vectors than there are.
       const isFull = count === passing || lists.every(list => list.ordinals.length < count)
       if (!isAll && !isFull && ordinals.length < probe.count) continue
       const { ef, mostPartitions } = probe.effort
@@ -120,7 +120,7 @@ function merged(lists: readonly Uint32Array[]): Uint32Array {
   return Uint32Array.from(rows)
 }
 
-/** Of the searches for single vectors. Where few of those do not settle, the others propose the rows. */
+/** How the whole search ends. It is settled when at least half of the searches for single vectors are. */
 function endingOf(endings: readonly Ending[]): Ending {
   const unsettled = endings.filter(ending => ending === 'unsettled').length
   if (2 * unsettled > endings.length) return 'unsettled'

@@ -25,7 +25,7 @@ export function checkedHead({ name, footer }: SectionFile, rows: number, dim: nu
 /** The section in which a segment says, for each row that holds a list of vectors, where those end. */
 export const endsSection = 'ends'
 
-/** What a file has more where its vectors are those of lists. */
+/** Members of the head and sections that only a segment of lists of vectors has. `ends` undefined: rows hold one vector each. */
 export function partsOfLists(ends: Uint32Array | undefined): {
   readonly head: Pick<SegmentHead, 'lists'>
   readonly sections: readonly { readonly name: string; readonly bytes: Uint8Array }[]

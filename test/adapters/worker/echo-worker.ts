@@ -86,7 +86,7 @@ async function handle(
   }
 }
 
-/** What follows: a number of chunks, and a footer of two bytes. Less than none: it fails after its first. */
+/** The rest of a reply: `count` chunks and a footer of two bytes. A negative count: fails after the first chunk. */
 async function* rest(count: number, signal: AbortSignal | undefined) {
   try {
     for (let i = 0; i < Math.abs(count); i++) {
