@@ -1,5 +1,5 @@
 /**
- * The bytes of a data file that no checksum covers: what lies before, between and behind its columns. The footer implies each of
+ * The bytes of a data file that no checksum covers: what lies before, between and behind its columns, but for the checksums of blocks. The footer implies each of
  * them, so that a check of the whole file needs no more than the footer.
  */
 import { corrupted } from '../errors.js'
@@ -7,7 +7,7 @@ import { fileHead } from './encode-ipc.js'
 import type { ColumnRange } from './file-layout.js'
 import type { FileLayout } from './file-reader.js'
 import { encodeBodyMessage, encodeSchemaMessage, endOfStream } from './ipc-message.js'
-import { alignUp, wideAlignment } from './ipc-writer.js'
+import { alignUp, padding, wideAlignment } from './ipc-writer.js'
 
 /** Bytes that must stand at an offset of the file. */
 export interface FramePiece {
@@ -16,16 +16,19 @@ export interface FramePiece {
 }
 
 /**
- * Yields the pieces of a file's frame in order: together with the columns and the footer they are every byte of the file.
+ * Yields the pieces of a file's frame in order: together with the columns, the checksums of blocks and the footer they are every byte of the file.
  * Throws corrupted (code 18) where a column cannot lie where the footer says.
  */
-export function* fileFrame({ schema, batches, dictionaries }: FileLayout): Generator<FramePiece> {
+export function* fileFrame({ schema, batches, dictionaries, sums }: FileLayout): Generator<FramePiece> {
   const frame = new Frame()
   yield frame.piece(fileHead())
   yield frame.piece(encodeSchemaMessage(schema, frame.at, wideAlignment))
   for (const { length, columns } of batches) yield* frame.message(length, columns, null)
   for (const { id, range } of dictionaries) yield* frame.message(range.nodes[0]!, [range], id)
   yield frame.piece(endOfStream())
+  if (sums.count > 0) yield frame.piece(padding(frame.at, wideAlignment))
+  if (sums.count > 0 && frame.at !== sums.start)
+    throw corrupted(`checksums begin at byte ${sums.start}, not at ${frame.at}`)
 }
 
 class Frame {

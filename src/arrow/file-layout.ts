@@ -3,13 +3,15 @@
  * reader fetches the footer, then exactly the columns it wants, and knows that they are what was written.
  *
  * It rides in the footer's custom metadata under `sheaf:layout`, as JSON:
- *   {"v":1, "batches":[[rows, nodes, buffers, crcs], ...], "dictionaries":[[id, nodes, buffers, crc], ...]}
+ *   {"v":2, "blocks":[bytes, ...], "batches":[[rows, nodes, buffers, crcs], ...], "dictionaries":[[id, nodes, buffers, crc], ...]}
+ *   blocks:  bytes of a block of each buffer of a batch (block-sums.ts)
  *   nodes:   length and null count of every field node, flat, depth first
  *   buffers: bytes of every buffer; each begins on the next multiple of 64 after the one before it
  *   crc:     CRC-32 of a column's bytes, from its first buffer's begin to its last one's end, padding between
  *            them included; one per top-level column, 0 for a column without bytes
  */
 import { corrupted } from '../errors.js'
+import { countBlocks, wholeBytes } from './block-sums.js'
 import type { Block } from './ipc-message.js'
 import { alignUp, wideAlignment } from './ipc-writer.js'
 import type { Field } from './types.js'
@@ -27,6 +29,10 @@ export interface ColumnRange {
   readonly nodes: readonly number[]
   /** Pairs of (offset from `start`, bytes). */
   readonly buffers: readonly number[]
+  /** Bytes of a block of each buffer. */
+  readonly blocks: readonly number[]
+  /** Number of the checksum of its first block among those of the file; null where it has none, and is read whole. */
+  readonly firstSum: number | null
   /** Dictionaries the column needs, inner ones before those that hold them. */
   readonly dictionaries: readonly DictionaryRange[]
   /**
@@ -61,12 +67,15 @@ export type DictionaryEntry = readonly [
 ]
 
 export interface LayoutEntries {
+  /** Bytes of a block of each buffer of a batch. */
+  readonly blocks: readonly number[]
   readonly batches: readonly BatchEntry[]
   readonly dictionaries: readonly DictionaryEntry[]
 }
 
 export function encodeLayout(entries: LayoutEntries): string {
-  return JSON.stringify({ v: 1, batches: entries.batches, dictionaries: entries.dictionaries })
+  const { blocks, batches, dictionaries } = entries
+  return JSON.stringify({ v: 2, blocks, batches, dictionaries })
 }
 
 /** @throws corrupted (code 18) when the text is not a layout. */
@@ -77,12 +86,13 @@ export function decodeLayout(text: string): LayoutEntries {
   } catch (cause) {
     throw corrupted(`the footer's ${layoutKey} is not JSON`, { cause })
   }
-  const { v, batches, dictionaries } = (parsed ?? {}) as Record<string, unknown>
-  if (v !== 1) throw corrupted(`the footer's ${layoutKey} has version ${String(v)}, need 1`)
+  const { v, blocks, batches, dictionaries } = (parsed ?? {}) as Record<string, unknown>
+  if (v !== 2) throw corrupted(`the footer's ${layoutKey} has version ${String(v)}, need 2`)
+  if (!isList(blocks, isBlock)) throw corrupted(`the footer's ${layoutKey} does not say how long blocks are`)
   if (!isList(batches, isBatchEntry) || !isList(dictionaries, isDictionaryEntry)) {
     throw corrupted(`the footer's ${layoutKey} does not list batches and dictionaries`)
   }
-  return { batches, dictionaries }
+  return { blocks, batches, dictionaries }
 }
 
 function isList<T>(value: unknown, is: (item: unknown) => item is T): value is T[] {
@@ -91,6 +101,10 @@ function isList<T>(value: unknown, is: (item: unknown) => item is T): value is T
 
 function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}
+
+function isBlock(value: unknown): value is number {
+  return isCount(value) && value > 0
 }
 
 function isBatchEntry(value: unknown): value is BatchEntry {
@@ -136,21 +150,35 @@ export class LayoutCursor {
   readonly #nodes: readonly number[]
   readonly #buffers: readonly number[]
   readonly #block: Block
+  /** Bytes of a block of each buffer; null where no column is cut into blocks. */
+  readonly #blocks: readonly number[] | null
   #node = 0
   #buffer = 0
   /** Offset of the next buffer in the body. */
   #offset = 0
 
-  constructor(nodes: readonly number[], buffers: readonly number[], block: Block) {
+  /** Checksums of blocks before those of the next column. */
+  sums: number
+
+  constructor(
+    nodes: readonly number[],
+    buffers: readonly number[],
+    block: Block,
+    blocks: readonly number[] | null,
+    sums = 0,
+  ) {
     this.#nodes = nodes
     this.#buffers = buffers
     this.#block = block
+    this.#blocks = blocks
+    this.sums = sums
   }
 
   next(field: WireField, crc: number, dictionaries: readonly DictionaryRange[]): ColumnRange {
     const parts = countParts(field)
     const nodes = this.#nodes.slice(this.#node, this.#node + 2 * parts.nodes)
     const lengths = this.#buffers.slice(this.#buffer, this.#buffer + parts.buffers)
+    const blocks = this.#blocks?.slice(this.#buffer, this.#buffer + parts.buffers) ?? []
     this.#node += nodes.length
     this.#buffer += lengths.length
     if (nodes.length !== 2 * parts.nodes || lengths.length !== parts.buffers) {
@@ -164,6 +192,8 @@ export class LayoutCursor {
       if (length > 0) bytes = this.#offset - start + length
       this.#offset = alignUp(this.#offset + length, wideAlignment)
     }
+    const firstSum = this.#blocks === null || bytes <= wholeBytes ? null : this.sums
+    if (firstSum !== null) this.sums += countBlocks(buffers, blocks)
     const absolute = this.#block.offset + this.#block.metadataBytes + start
     return {
       start: absolute,
@@ -171,6 +201,8 @@ export class LayoutCursor {
       crc,
       nodes,
       buffers,
+      blocks,
+      firstSum,
       dictionaries,
       cells: cellsOf(field, nodes, buffers),
     }

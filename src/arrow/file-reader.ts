@@ -5,10 +5,10 @@
 import { corrupted, quote, SheafError } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import { assembleColumns } from './assemble.js'
+import { pageBytes, pagesFor } from './block-sums.js'
 import { Budget } from './budget.js'
 import type { Column } from './column.js'
 import {
-  type BatchEntry,
   type ColumnRange,
   type DictionaryEntry,
   type DictionaryRange,
@@ -36,6 +36,8 @@ export interface FileLayout {
   readonly batches: readonly BatchLayout[]
   /** In the order in which they lie in the file. */
   readonly dictionaries: readonly DictionaryRange[]
+  /** The checksums of blocks: where their pages begin, and how many checksums there are. */
+  readonly sums: { readonly start: number; readonly count: number }
 }
 
 /** Footer length and closing magic. */
@@ -92,10 +94,22 @@ function readLayout(footer: Footer, end: number): FileLayout {
   const needed = fields.map(field =>
     dictionaryFields([field]).map(({ dictionaryId }) => knownDictionary(dictionaries, dictionaryId)),
   )
-  const batches = entries.batches.map((entry, i) => readBatch(entry, footer.batches[i]!, fields, needed))
+  const batches: BatchLayout[] = []
   let rows = 0
-  for (const batch of batches) rows += batch.length
-  return { schema, rows, batches, dictionaries: [...dictionaries.values()] }
+  let count = 0
+  for (const [i, entry] of entries.batches.entries()) {
+    const [length, nodes, buffers, crcs] = entry
+    if (buffers.length !== entries.blocks.length) throw miscounted('buffers')
+    const cursor = new LayoutCursor(nodes, buffers, footer.batches[i]!, entries.blocks, count)
+    batches.push(readBatch(length, crcs, cursor, fields, needed))
+    rows += length
+    count = cursor.sums
+  }
+  const start = end - pageBytes * pagesFor(count)
+  for (const { offset, metadataBytes, bodyBytes } of footer.batches) {
+    if (offset + metadataBytes + bodyBytes > start) throw miscounted('checksums')
+  }
+  return { schema, rows, batches, dictionaries: [...dictionaries.values()], sums: { start, count } }
 }
 
 function miscounted(what: string): SheafError {
@@ -113,7 +127,7 @@ function readDictionaries(
     const values = byId.get(id)
     if (values === undefined) throw corrupted(`no column uses dictionary ${id}`)
     const inner = dictionaryFields([values]).map(field => knownDictionary(out, field.dictionaryId))
-    const cursor = new LayoutCursor(nodes, buffers, blocks[i]!)
+    const cursor = new LayoutCursor(nodes, buffers, blocks[i]!, null)
     const range = cursor.next(values, crc, inner)
     cursor.finish()
     const field: Field = { name: values.path, type: values.type, nullable: true }
@@ -129,13 +143,13 @@ function knownDictionary(dictionaries: ReadonlyMap<number, DictionaryRange>, id:
 }
 
 function readBatch(
-  [length, nodes, buffers, crcs]: BatchEntry,
-  block: Block,
+  length: number,
+  crcs: readonly number[],
+  cursor: LayoutCursor,
   fields: readonly WireField[],
   needed: readonly (readonly DictionaryRange[])[],
 ): BatchLayout {
   if (crcs.length !== fields.length) throw miscounted('columns')
-  const cursor = new LayoutCursor(nodes, buffers, block)
   const columns = fields.map((field, i) => cursor.next(field, crcs[i]!, needed[i]!))
   cursor.finish()
   for (const column of columns) if (column.nodes[0] !== length) throw miscounted('rows')

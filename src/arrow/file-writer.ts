@@ -1,13 +1,15 @@
 /** Writes data files: Arrow IPC files that any Arrow tool opens, with `file-layout` in the footer. */
 import { crc32 } from '../primitives/checksum.js'
+import { addBuffer, BlockSums, blocksOf, wholeBytes } from './block-sums.js'
 import type { Batch, Column } from './column.js'
 import { fileHead } from './encode-ipc.js'
 import { type BatchEntry, type DictionaryEntry, encodeLayout, layoutKey } from './file-layout.js'
-import { type FlatColumns, flattenColumns, partsBytes } from './flatten.js'
+import { type FlatColumns, flattenColumns, type Parts, partsBytes } from './flatten.js'
 import { type Block, encodeFooter, encodeSchemaMessage, endOfStream } from './ipc-message.js'
-import { DictionaryUnifier, IpcWriter, padding, wideAlignment } from './ipc-writer.js'
+import { alignUp, DictionaryUnifier, IpcWriter, padding, wideAlignment } from './ipc-writer.js'
 import { runAtOnce, type Steps } from './steps.js'
 import type { Schema } from './types.js'
+import { wireFields } from './wire-field.js'
 
 export interface FinishedFile {
   /** The last chunks to append. */
@@ -29,9 +31,13 @@ export class IpcFileWriter {
   readonly #unifier: DictionaryUnifier
   readonly #blocks: Block[] = []
   readonly #entries: BatchEntry[] = []
+  /** Bytes of a block of each buffer of a batch. */
+  readonly #blockBytes: readonly number[]
+  readonly #sums = new BlockSums()
 
   constructor(schema: Schema) {
     this.#schema = schema
+    this.#blockBytes = blocksOf(wireFields(schema))
     this.#unifier = new DictionaryUnifier(schema)
     this.#writer.push(fileHead())
     this.#writer.push(encodeSchemaMessage(schema, this.#writer.position, wideAlignment))
@@ -51,17 +57,23 @@ export class IpcFileWriter {
     const unified = batches.map(batch => this.#unifier.add(batch))
     const crcs: number[] = []
     for (const i of this.#schema.fields.keys()) {
-      crcs.push(
-        yield* flattenWithCrc(
-          unified.map(columns => columns[i]!),
-          flat,
-        ),
-      )
+      const from = flat.buffers.length
+      const columns = unified.map(columns => columns[i]!)
+      crcs.push(yield* flattenWithCrc(columns, flat))
+      yield* this.#addBlocks(flat.buffers, from)
     }
     const rows = batches.reduce((sum, batch) => sum + batch.length, 0)
     this.#blocks.push(this.#writer.body(rows, flat, null))
     this.#entries.push([rows, flat.nodes, flat.buffers.map(partsBytes), crcs])
     return this.#writer.takeChunks()
+  }
+
+  /** The checksums of the blocks of a column, whose first buffer is number `from` of its batch. */
+  *#addBlocks(buffers: readonly Parts[], from: number): Steps<void> {
+    if (bytesTogether(buffers.slice(from)) <= wholeBytes) return
+    for (let i = from; i < buffers.length; i++) {
+      yield* addBuffer(buffers[i]!, this.#blockBytes[i]!, this.#sums, blockBytesAtOnce)
+    }
   }
 
   finish(): FinishedFile {
@@ -74,8 +86,11 @@ export class IpcFileWriter {
       dictionaries.push([id, flat.nodes, flat.buffers.map(partsBytes), crc])
     }
     this.#writer.push(endOfStream())
+    const pages = this.#sums.pages()
+    if (pages.length > 0) this.#writer.push(padding(this.#writer.position, wideAlignment))
+    for (const page of pages) this.#writer.push(page)
     const footer = encodeFooter(this.#schema, dictionaryBlocks, this.#blocks, {
-      [layoutKey]: encodeLayout({ batches: this.#entries, dictionaries }),
+      [layoutKey]: encodeLayout({ blocks: this.#blockBytes, batches: this.#entries, dictionaries }),
     })
     this.#writer.push(footer)
     return { chunks: this.#writer.takeChunks(), bytes: this.#writer.position, footerCrc: crc32(footer) }
@@ -103,5 +118,19 @@ function* flattenWithCrc(columns: readonly Column[], flat: FlatColumns): Steps<n
   return crc
 }
 
-/** A millisecond of checksum. */
+/** Bytes of some buffers as they lie in a file, without what comes behind the last. */
+function bytesTogether(buffers: readonly Parts[]): number {
+  let at = 0
+  let end = 0
+  for (const parts of buffers) {
+    const bytes = partsBytes(parts)
+    if (bytes > 0) end = at + bytes
+    at = alignUp(at + bytes, wideAlignment)
+  }
+  return end
+}
+
+/** A millisecond of checksum, */
 const bytesAtOnce = 4 * 1024 * 1024
+/** and of checksums of blocks. */
+const blockBytesAtOnce = 1024 * 1024

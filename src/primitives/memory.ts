@@ -33,6 +33,8 @@ export interface Keeper<V> {
 export interface PassingKeeper<V> extends Keeper<V> {
   /** What is there now; a use of it, but for who passes by something that others have asked for. */
   peek(key: string): V | undefined
+  /** Whether it is there now; no use of it. */
+  has(key: string): boolean
   passing(): PassingKeeper<V>
 }
 
@@ -80,9 +82,14 @@ export class Memory {
     this.#budget = budgetBytes
   }
 
-  /** A new room. `sizeOf`: the bytes a value takes, wherever it lies. */
-  room<V>(name: string, kind: 'places' | 'data', sizeOf: (value: V) => number): Room<V> {
-    const room = new Room<V>(this, kind === 'places', sizeOf)
+  /** A new room. `sizeOf`: the bytes a value takes, wherever it lies. `onDrop`: told of each value that came and leaves. */
+  room<V>(
+    name: string,
+    kind: 'places' | 'data',
+    sizeOf: (value: V) => number,
+    onDrop?: (value: V) => void,
+  ): Room<V> {
+    const room = new Room<V>(this, kind === 'places', sizeOf, onDrop)
     this.#rooms.set(name, room)
     return room
   }
@@ -176,7 +183,7 @@ export class Memory {
     entry.isForgotten = true
     entry.shelf?.remove(entry)
     this.#resize(entry, 0)
-    entry.room.drop(entry.key)
+    entry.room.drop(entry)
     const { source, before, after } = entry
     if (before !== null) before.after = after
     if (after !== null) after.before = before
@@ -218,14 +225,21 @@ export class Room<V> implements PassingKeeper<V>, Owner {
   bytes = 0
   readonly #memory: Memory
   readonly #sizeOf: (value: V) => number
+  readonly #onDrop: ((value: V) => void) | undefined
   readonly #entries = new Map<string, Entry<V>>()
   #hits = 0
   #misses = 0
 
-  constructor(memory: Memory, isPlaces: boolean, sizeOf: (value: V) => number) {
+  constructor(
+    memory: Memory,
+    isPlaces: boolean,
+    sizeOf: (value: V) => number,
+    onDrop: ((value: V) => void) | undefined,
+  ) {
     this.#memory = memory
     this.isPlaces = isPlaces
     this.#sizeOf = sizeOf
+    this.#onDrop = onDrop
   }
 
   get(key: string, load: Load<V>, source = key): Soon<V> {
@@ -237,6 +251,7 @@ export class Room<V> implements PassingKeeper<V>, Owner {
     const keeper: PassingKeeper<V> = {
       get: (key, load, source = key) => this.#get(key, load, source, true),
       peek: key => this.#peek(key, true),
+      has: key => this.has(key),
       passing: () => keeper,
     }
     return keeper
@@ -265,8 +280,9 @@ export class Room<V> implements PassingKeeper<V>, Owner {
   }
 
   /** For the memory. */
-  drop(key: string): void {
+  drop({ key, value }: Entry<unknown>): void {
     this.#entries.delete(key)
+    if (value !== undefined) this.#onDrop?.(value as V)
   }
 
   #peek(key: string, inPassing: boolean): V | undefined {
@@ -320,7 +336,7 @@ export class Room<V> implements PassingKeeper<V>, Owner {
 interface Owner {
   readonly isPlaces: boolean
   bytes: number
-  drop(key: string): void
+  drop(entry: Entry<unknown>): void
   stats(): RoomStats
 }
 

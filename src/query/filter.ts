@@ -207,7 +207,8 @@ export function* candidatesIn(
     if (chosen?.isNone === true) continue
     // The next part comes from disk while this one is looked at, where this one cannot be enough, nor some of its rows.
     const next = chosen === null && end === part.rows ? parts[p + 1] : undefined
-    if (next !== undefined && enough > part.rows) source.prefetch(next, [...(rest?.columns ?? []), ...names])
+    // Which of its rows pass is not known: their columns are not fetched before.
+    if (next !== undefined && enough > part.rows) source.prefetch(next, rest?.columns ?? names)
     if (source.meter !== null) source.meter.parts++
     yield { part, filter: rest, first, end, chosen }
   }

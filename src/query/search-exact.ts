@@ -8,7 +8,7 @@ import type { RunSequence } from '../primitives/run-sequence.js'
 import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { Part, TableReader } from '../table/table-reader.js'
-import type { VectorField } from '../table/vector-column.js'
+import type { VectorField, Vectors } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
 import { candidates, passingRows } from './filter.js'
 import { madeBySearch, mergeHits, Parts, type RankedHits, type RowHits, ranked } from './hits.js'
@@ -113,19 +113,30 @@ export class FoundRows {
     pacer: Pacer,
   ): Waits<void> {
     const { field, query, metric, lower, upper, multi } = search
-    const vectors = yield* arrival(reader.vectors(part, field, pacer.signal))
+    const { vectors, at } = yield* vectorsAmong(reader, part, field, rows, pacer)
     const ids = yield* arrival(reader.rowIds(part.fragment, pacer.signal))
     const bounds = { ...(lower !== undefined && { lower }), ...(upper !== undefined && { upper }) }
     let choose: Choose
     if (multi === null) {
       const { segment, present } = vectors
-      const passing = rows.isAll ? null : rows.toBits()
+      const passing = rows.isAll || at !== null ? null : rows.toBits()
       const allowed = present === null ? passing : passing === null ? present : passing.and(present)
       meter?.measured(rows.count, segment)
       const among = allowed === null ? {} : { allowed }
-      choose = options => searchSegment(segment, query, { metric, ...bounds, ...among, ...options })
+      choose = options => {
+        const { ordinals, distances } = searchSegment(segment, query, {
+          metric,
+          ...bounds,
+          ...among,
+          ...options,
+        })
+        return { ordinals: at === null ? ordinals : ordinals.map(row => at[row]!), distances }
+      }
     } else {
-      const { offsets, distances } = yield* arrival(maxSims(vectors, rows, multi, metric, meter, pacer))
+      const among = at === null ? rows : RowSet.all(at.length)
+      const measured = yield* arrival(maxSims(vectors, among, multi, metric, meter, pacer))
+      const { distances } = measured
+      const offsets = at === null ? measured.offsets : measured.offsets.map(row => at[row]!)
       choose = options => chooseHits(distances, offsets, { ...bounds, ...options })
     }
     const found = nearestIn(part, ids, limit, choose)
@@ -144,6 +155,26 @@ export class FoundRows {
       made: [{ name: madeBySearch.distance, values: distances }],
     }
   }
+}
+
+/** Rows of a part that are so few are fetched without the others. */
+const fewShare = 1 / 16
+
+/** Vectors of a part: of all rows, or where few are wanted of those, whose numbers are `at`, ascending. */
+function* vectorsAmong(
+  reader: TableReader,
+  part: Part,
+  field: VectorField,
+  rows: RowSet,
+  pacer: Pacer,
+): Waits<{ readonly vectors: Vectors; readonly at: Uint32Array | null }> {
+  if (rows.count <= part.rows * fewShare) {
+    const offsets = rows.toIndices()
+    const [found] = yield* arrival(reader.vectorsOf([{ part, offsets }], field, pacer))
+    const { vectors, rows: own } = found!
+    return own === offsets ? { vectors, at: null } : { vectors, at: offsets }
+  }
+  return { vectors: yield* arrival(reader.vectors(part, field, pacer.signal)), at: null }
 }
 
 type Nearest = Pick<RankedHits, 'offsets' | 'distances'>

@@ -15,8 +15,8 @@ import { RowSet } from '../primitives/row-set.js'
 import { arrival, begun, type Soon, type Waits } from '../primitives/soon.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { AllowedRows, SegmentReader } from '../table/covered-segment.js'
-import type { Part } from '../table/table-reader.js'
-import { elementKind, vectorType } from '../table/vector-column.js'
+import type { SomeRows } from '../table/table-reader.js'
+import { elementKind, rowsOf, type Vectors, vectorType } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
 import type { RowHits } from './hits.js'
 import { maxSims } from './max-sim.js'
@@ -107,9 +107,9 @@ class NearSearch {
       return
     }
     const byFragment = rowsByFragment(passing)
-    const rowsOf = (fragment: Fragment) => byFragment.get(fragment) ?? RowSet.none(fragment.rows)
+    const passingIn = (fragment: Fragment) => byFragment.get(fragment) ?? RowSet.none(fragment.rows)
     for (const segment of this.#index.segments) {
-      const bits = yield* arrival(segment.ordinalsOf(rowsOf, this.#pacer))
+      const bits = yield* arrival(segment.ordinalsOf(passingIn, this.#pacer))
       const asked = yield* this.#ask(segment, { bits, count: bits.count() })
       if (!asked) yield* this.#measure(passing.map(each => within(each, segment)))
     }
@@ -223,7 +223,8 @@ class NearSearch {
     const { signal } = this.#pacer
     const { parts } = this.#found
     const { ranks, ordinals } = candidates.next(to)
-    let count = 0
+    const some: SomeRows[] = []
+    const numbers: number[] = []
     for (const { fragment, offsets } of yield* arrival(segment.place(ordinals))) {
       const ids = yield* arrival(reader.rowIds(fragment, signal))
       const all = yield* arrival(reader.partsOf(fragment, signal))
@@ -234,33 +235,38 @@ class NearSearch {
         while (from < offsets.length && offsets[from]! < end) from++
         const rows = offsets.slice(begin, from)
         for (let i = 0; i < rows.length; i++) rows[i]! -= part.first
-        const distances = yield* this.#distances(part, rows)
-        const number = parts.add(part, ids)
-        for (let i = 0; i < rows.length; i++, count++) {
-          const rank = ranks[count]!
-          candidates.partOf[rank] = number
-          candidates.offsets[rank] = rows[i]!
-          candidates.distances[rank] = distances[i]!
-        }
-        if (this.#pacer.due()) yield this.#pacer.pause()
+        some.push({ part, offsets: rows })
+        numbers.push(parts.add(part, ids))
       }
+    }
+    let count = 0
+    const found = yield* arrival(reader.vectorsOf(some, this.#search.field, this.#pacer))
+    for (const [i, { vectors, rows }] of found.entries()) {
+      const distances = yield* this.#distances(vectors, rows)
+      const { offsets } = some[i]!
+      for (let row = 0; row < rows.length; row++, count++) {
+        const rank = ranks[count]!
+        candidates.partOf[rank] = numbers[i]!
+        candidates.offsets[rank] = offsets[row]!
+        candidates.distances[rank] = distances[row]!
+      }
+      if (this.#pacer.due()) yield this.#pacer.pause()
     }
     assert(count === ranks.length, 'an index proposed a row that does not live')
     candidates.measured = to
   }
 
-  /** How far rows of a part are, which all have a vector. */
-  *#distances(part: Part, rows: Uint32Array): Waits<Float32Array> {
-    const { field, metric, multi } = this.#search
-    const { reader, meter } = this.#source
-    const vectors = yield* arrival(reader.vectors(part, field, this.#pacer.signal))
+  /** How far rows are, which all have a vector. */
+  *#distances(vectors: Vectors, rows: Uint32Array): Waits<Float32Array> {
+    const { metric, multi } = this.#search
+    const { meter } = this.#source
     if (multi === null) {
       const distances = new Float32Array(rows.length)
       meter?.measured(rows.length, vectors.segment, true)
       measureRows(vectors.segment, this.#query, rows, distances)
       return distances
     }
-    const all = RowSet.of(part.rows, rows)
+    const all = RowSet.of(rowsOf(vectors), rows)
     const found = yield* arrival(maxSims(vectors, all, multi, metric, meter, this.#pacer))
     assert(found.offsets.length === rows.length, 'an index proposed a row without a vector')
     return found.distances

@@ -24,7 +24,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import { bytesOfWords } from '../sql/values/vector.js'
-import type { Part, TableReader } from '../table/table-reader.js'
+import type { Part, RowsOfColumn, TableReader } from '../table/table-reader.js'
 import { Difference } from './difference.js'
 import { madeBySearch, type RowHits } from './hits.js'
 import type { Meter } from './meter.js'
@@ -105,6 +105,9 @@ export function sourceSchema(schema: TableSchema, by: SearchedBy = 'nothing'): S
 
 /** Parts of which a query holds what it has read. */
 const heldParts = 2
+/** A query that takes more of the rows of a part reads its columns whole. */
+const wholeShare = 1 / 8
+const nothing = new Map<string, RowsOfColumn[]>()
 
 export class RowSource {
   readonly reader: TableReader
@@ -119,6 +122,8 @@ export class RowSource {
    * larger than all that may be kept would be loaded anew for each of those times.
    */
   readonly #held = new Map<Part, Map<TableField, Column>>()
+  /** How many rows of a part were taken. */
+  readonly #taken = new Map<Part, number>()
 
   /** `other`: a version whose rows are left out. */
   constructor(
@@ -194,36 +199,44 @@ export class RowSource {
 
   *#batch(hits: RowHits, names: readonly string[], owned: boolean): Waits<Batch> {
     const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
+    const { parts, partOf, offsets, made } = hits
+    const isOfOne = partOf === null || parts.length === 1
+    const pieces: Partitioned<Part> = isOfOne
+      ? { taken: [{ part: parts[0]!, offsets, places: offsets }], position: offsets }
+      : partition(parts, partOf, offsets)
+    const stored = offsets.length === 0 ? nothing : yield* this.#rowsOf(pieces.taken, names)
     const columns: Column[] = []
-    let pieces: Partitioned<Part> | null = null
     for (const name of names) {
       const field = this.#fields.get(name)
-      const made = field === undefined ? hits.made.find(known => known.name === name) : undefined
-      if (made !== undefined) {
-        columns.push(madeColumn(made.values))
-      } else if (hits.offsets.length === 0) {
+      const found = field === undefined ? made.find(known => known.name === name) : undefined
+      if (found !== undefined) {
+        columns.push(madeColumn(found.values))
+      } else if (offsets.length === 0) {
         columns.push(emptyColumn((field ?? madeField(name)).type))
-      } else if (hits.partOf === null || hits.parts.length === 1) {
-        const some = this.#some(hits.parts[0]!, name, hits.offsets, owned)
-        columns.push(some instanceof Promise ? yield* arrival(some) : some)
+      } else if (field === undefined) {
+        const own: Column[] = []
+        for (const each of pieces.taken) own.push(yield* arrival(this.#made(name, each.part, each.offsets)))
+        columns.push(isOfOne ? own[0]! : takeColumn(concatColumns(own), pieces.position))
       } else {
-        pieces ??= partition(hits.parts, hits.partOf, hits.offsets)
-        columns.push(yield* this.#gather(pieces, name))
+        const own = stored.get(name)!
+        columns.push(isOfOne ? takenFrom(own[0]!, owned) : placed(own, pieces))
       }
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
-    return { schema: { fields }, length: hits.offsets.length, columns }
+    return { schema: { fields }, length: offsets.length, columns }
   }
 
   /** The columns `names` of rows of several parts, `rows` rows at a time, as copies: every part is read once for all of them. */
   async *batches(hits: RowHits, names: readonly string[], rows: number): AsyncGenerator<Batch> {
     const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
     const { taken, position } = partition(hits.parts, hits.partOf!, hits.offsets)
+    const stored = await begun(this.#rowsOf(taken, names))
     const pieces: Column[][] = []
     for (const name of names) {
       const column: Column[] = []
-      for (const { part, offsets } of taken) {
-        column.push(await this.#some(part, name, offsets, true))
+      for (const [i, { part, offsets }] of taken.entries()) {
+        const own = stored.get(name)?.[i]
+        column.push(own === undefined ? await this.#made(name, part, offsets) : takenFrom(own, true))
         await this.#pacer.turn()
       }
       pieces.push(column)
@@ -249,33 +262,60 @@ export class RowSource {
     }
   }
 
-  /** Rows of several parts: taken part by part, then put into the order of the answer. */
-  *#gather({ taken, position }: Partitioned<Part>, name: string): Waits<Column> {
-    const field = this.#fields.get(name)
-    if (field !== undefined && CellGatherer.takes(field.type)) {
-      const gatherer = new CellGatherer(field.type, position.length)
-      for (const { part, offsets, places } of taken) {
-        gatherer.add(yield* arrival(this.#stored(part, field)), offsets, places)
-        if (this.#pacer.due()) yield this.#pacer.pause()
+  /** For each of `names` that the table has, the rows of each part. */
+  *#rowsOf(taken: readonly Taken<Part>[], names: readonly string[]): Waits<Map<string, RowsOfColumn[]>> {
+    const rows = new Map<string, RowsOfColumn[]>()
+    for (const name of names) if (this.#fields.has(name)) rows.set(name, [])
+    if (rows.size === 0) return rows
+    const wanted = [...rows.keys()]
+    const fetched: number[] = []
+    for (const [at, { part, offsets }] of taken.entries()) {
+      const held = this.#held.get(part)
+      if (!this.#isTakenWhole(part, offsets.length) && held === undefined) fetched.push(at)
+      else if (this.#isTakenWhole(part, 0)) {
+        for (const [name, own] of rows) {
+          const column = yield* arrival(this.#stored(part, this.#fields.get(name)!))
+          own[at] = { column, segment: null, rows: offsets, isOwn: false }
+        }
+      } else {
+        const others = wanted.filter(name => !held!.has(this.#fields.get(name)!))
+        yield* this.#fetch(taken, [at], others, rows)
+        for (const [name, own] of rows) {
+          const column = held!.get(this.#fields.get(name)!)
+          if (column !== undefined) own[at] = { column, segment: null, rows: offsets, isOwn: false }
+        }
       }
-      return gatherer.column()
-    }
-    const pieces: Column[] = []
-    for (const { part, offsets } of taken) {
-      pieces.push(yield* arrival(this.#some(part, name, offsets, true)))
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
-    return takeColumn(concatColumns(pieces), position)
+    if (fetched.length > 0) yield* this.#fetch(taken, fetched, wanted, rows)
+    return rows
   }
 
-  #some(part: Part, name: string, offsets: Uint32Array, owned: boolean): Soon<Column> {
-    const field = this.#fields.get(name)
-    if (field === undefined) return this.#made(name, part, offsets)
-    return whenThere(this.#stored(part, field), column => {
-      if (owned) return withOwnDictionary(takeColumn(column, offsets))
-      if (!isRun(offsets)) return takeColumn(column, offsets)
-      return sliceColumn(column, offsets[0]!, offsets.length)
-    })
+  /** Adds the columns `names` of the parts `at` to `rows`. */
+  *#fetch(
+    taken: readonly Taken<Part>[],
+    at: readonly number[],
+    names: readonly string[],
+    rows: Map<string, RowsOfColumn[]>,
+  ): Waits<void> {
+    if (names.length === 0) return
+    const some = at.map(number => taken[number]!)
+    const fields = names.map(name => this.#fields.get(name)!)
+    const found = yield* arrival(this.reader.rows(some, fields, this.#pacer))
+    for (const [i, number] of at.entries()) {
+      for (const [to, name] of names.entries()) {
+        const own = found[i]![to]!
+        this.meter?.looked(own.column)
+        rows.get(name)![number] = own
+      }
+    }
+  }
+
+  /** Whether this query has taken so many rows of a part that its columns are read whole; counts `more` rows. */
+  #isTakenWhole(part: Part, more: number): boolean {
+    const rows = (this.#taken.get(part) ?? 0) + more
+    this.#taken.set(part, rows)
+    return rows >= part.rows * wholeShare
   }
 
   /** Ids of rows of a part, by offset in it; `offsets`: null for all rows. */
@@ -364,6 +404,24 @@ function partition<P>(parts: readonly P[], partOf: Uint32Array, offsets: Uint32A
     taken.push({ part: parts[part]!, offsets: rows.subarray(from, to), places: places.subarray(from, to) })
   }
   return { taken, position }
+}
+
+/** Rows of several parts, in the order of the answer. */
+function placed(own: readonly RowsOfColumn[], { taken, position }: Partitioned<Part>): Column {
+  const { type } = own[0]!.column
+  if (!CellGatherer.takes(type)) {
+    return takeColumn(concatColumns(own.map(each => takenFrom(each, true))), position)
+  }
+  const gatherer = new CellGatherer(type, position.length)
+  for (const [i, { places }] of taken.entries()) gatherer.add(own[i]!.column, own[i]!.rows, places)
+  return gatherer.column()
+}
+
+/** Rows of one part. `owned`: as a copy that shares no memory with the cache. */
+function takenFrom({ column, rows, isOwn }: RowsOfColumn, owned: boolean): Column {
+  if (isOwn) return owned ? withOwnDictionary(column) : column
+  if (owned) return withOwnDictionary(takeColumn(column, rows))
+  return isRun(rows) ? sliceColumn(column, rows[0]!, rows.length) : takeColumn(column, rows)
 }
 
 /** Whether the rows follow each other; they are ascending and distinct, or in no order at all. */

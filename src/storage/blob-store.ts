@@ -14,6 +14,7 @@
  * - Every call settles: a store that waits on a network sets its own timeouts.
  */
 import { ErrorCode, SheafError } from '../errors.js'
+import type { Soon } from '../primitives/soon.js'
 import type { Processes } from './processes.js'
 
 /** The outcome of a write could not be learned (code 17): it may or may not have happened, or not survive a power loss. */
@@ -44,6 +45,12 @@ export function isSameBlob(a: BlobMark, b: BlobMark): boolean {
   return a.ino === b.ino && a.mtimeMs === b.mtimeMs && a.size === b.size
 }
 
+/** Bytes of a blob from `offset` on, as many as `target` has. */
+export interface ByteRange {
+  readonly offset: number
+  readonly target: Uint8Array
+}
+
 export interface BlobStore {
   /** What messages call this store: a directory, `memory://`. */
   readonly name: string
@@ -59,6 +66,11 @@ export interface BlobStore {
    * no longer written to once the call has settled.
    */
   readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void>
+  /**
+   * Fills the targets of several ranges of one blob, all at once where the store has to wait for each: at once, where none takes
+   * long. Errors and `target` as in `readInto`; where one range fails, targets of others may be filled.
+   */
+  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): Soon<void>
   put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>
   /**
    * `put` from chunks, which stay as they are, without holding them all: the store may ask for some of them before it has

@@ -40,8 +40,10 @@ import { promisify } from 'node:util'
 import { assert, corrupted, ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
 import { eachOrAborted } from '../primitives/abort.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
+import { inParallel } from '../primitives/in-parallel.js'
 import { Pacer } from '../primitives/pacer.js'
-import { Ambiguous, type BlobInfo, type BlobMark, type BlobStore } from './blob-store.js'
+import type { Soon } from '../primitives/soon.js'
+import { Ambiguous, type BlobInfo, type BlobMark, type BlobStore, type ByteRange } from './blob-store.js'
 import { ioError, systemCode } from './io-error.js'
 import { checkKey, checkPrefix, directoryOf, isKey, temporaryDirectory } from './key.js'
 import { type Processes, systemProcesses } from './processes.js'
@@ -61,6 +63,12 @@ export interface FileStoreOptions {
 const syncMax = 64 * 1024
 /** Larger ones go in pieces of this many bytes, with a look at the signal between two. */
 const pieceBytes = 4 * 1024 * 1024
+/** Small reads follow each other for so long before the event loop gets its turn, */
+const groupMs = 1
+/** and until one takes so long that it must have come from the disk: then other threads wait for the rest, */
+const slowMs = 0.2
+/** so many at a time. */
+const readsAtOnce = 16
 /**
  * Names read from a directory between two looks at the clock: about a millisecond's worth. To have them read by another thread, a promise
  * for each, takes several times as long.
@@ -92,6 +100,12 @@ const quiet = { throwIfNoEntry: false } as const
 const readFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)
 const syncContent = promisify(fdatasync)
 const syncAll = promisify(fsync)
+
+/** How far a group of reads came, and whether its last one was slow. */
+interface ReadGroup {
+  readonly next: number
+  readonly isSlow: boolean
+}
 
 /** A file in `_tmp/` on its way to a name. */
 interface Draft {
@@ -174,6 +188,60 @@ export class FileStore implements BlobStore {
 
   async readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void> {
     await this.#readRange(key, offset, target.length, () => target, signal)
+  }
+
+  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): Soon<void> {
+    const blob = this.#openBlob(key, signal)
+    if (blob === null) throw corrupted(`${key} is missing`)
+    let isHandedOn = false
+    try {
+      for (const { offset, target } of ranges) checkRange(key, blob.size, offset, target.length)
+      const first = this.#readGroup(blob.fd, key, ranges, 0)
+      if (first.next === ranges.length) return
+      isHandedOn = true
+      return this.#readOthers(blob.fd, key, ranges, first, signal)
+    } finally {
+      if (!isHandedOn) closeSync(blob.fd)
+    }
+  }
+
+  /** Reads ranges from number `from` on while the system has them at hand, for about a millisecond. */
+  #readGroup(fd: number, key: string, ranges: readonly ByteRange[], from: number): ReadGroup {
+    const begun = this.#clock.elapsed()
+    let before = begun
+    for (let next = from; next < ranges.length; next++) {
+      const { offset, target } = ranges[next]!
+      if (target.length > syncMax) return { next, isSlow: true }
+      readNow(fd, key, offset, target)
+      const now = this.#clock.elapsed()
+      const isSlow = now - before > slowMs
+      if (isSlow || now - begun > groupMs) return { next: next + 1, isSlow }
+      before = now
+    }
+    return { next: ranges.length, isSlow: false }
+  }
+
+  /** The ranges behind a group: in more such groups, or from the first that was slow on in other threads. */
+  async #readOthers(
+    fd: number,
+    key: string,
+    ranges: readonly ByteRange[],
+    group: ReadGroup,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    try {
+      let { next, isSlow } = group
+      while (next < ranges.length && !isSlow) {
+        await this.#clock.yield()
+        signal?.throwIfAborted()
+        ;({ next, isSlow } = this.#readGroup(fd, key, ranges, next))
+      }
+      await inParallel(ranges.slice(next), readsAtOnce, async ({ offset, target }) => {
+        await readInPieces(fd, key, offset, target, signal)
+      })
+    } finally {
+      closeSync(fd)
+    }
   }
 
   async put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
@@ -577,21 +645,46 @@ async function readFully(
   target: Uint8Array,
   signal: AbortSignal | undefined,
 ): Promise<void> {
+  if (target.length > syncMax) return readInPieces(fd, key, offset, target, signal)
+  signal?.throwIfAborted()
+  readNow(fd, key, offset, target)
+}
+
+/** The same without waiting. */
+function readNow(fd: number, key: string, offset: number, target: Uint8Array): void {
   for (let done = 0; done < target.length; ) {
-    signal?.throwIfAborted()
-    const length = Math.min(pieceBytes, target.length - done)
     let count: number
     try {
-      count =
-        target.length <= syncMax
-          ? readSync(fd, target, done, length, offset + done)
-          : await readPiece(fd, target, done, length, offset + done)
+      count = readSync(fd, target, done, target.length - done, offset + done)
     } catch (error) {
       throw ioError(error, 'read', key)
     }
-    if (count === 0) throw corrupted(`${key} ends at byte ${offset + done}, before it should`)
+    if (count === 0) throw endsEarly(key, offset + done)
     done += count
   }
+}
+
+/** The same in other threads. */
+async function readInPieces(
+  fd: number,
+  key: string,
+  offset: number,
+  target: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  for (let done = 0; done < target.length; ) {
+    signal?.throwIfAborted()
+    const length = Math.min(pieceBytes, target.length - done)
+    const count = await readPiece(fd, target, done, length, offset + done).catch(error => {
+      throw ioError(error, 'read', key)
+    })
+    if (count === 0) throw endsEarly(key, offset + done)
+    done += count
+  }
+}
+
+function endsEarly(key: string, at: number): SheafError {
+  return corrupted(`${key} ends at byte ${at}, before it should`)
 }
 
 function readPiece(

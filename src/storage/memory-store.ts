@@ -3,7 +3,7 @@ import { assert, corrupted, invalidInput } from '../errors.js'
 import { eachOrAborted } from '../primitives/abort.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { BlobInfo, BlobMark, BlobStore } from './blob-store.js'
+import type { BlobInfo, BlobMark, BlobStore, ByteRange } from './blob-store.js'
 import { checkKey, checkPrefix } from './key.js'
 import { checkRange } from './range.js'
 
@@ -52,6 +52,10 @@ export class MemoryStore implements BlobStore {
 
   async readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void> {
     target.set(this.#range(key, offset, target.length, signal))
+  }
+
+  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): void {
+    for (const { offset, target } of ranges) target.set(this.#range(key, offset, target.length, signal))
   }
 
   async put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {

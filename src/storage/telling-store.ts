@@ -1,5 +1,6 @@
 /** A store that tells of what is deleted through it, so that nothing that was read of it is kept in memory. */
-import type { BlobInfo, BlobMark, BlobStore } from './blob-store.js'
+import type { Soon } from '../primitives/soon.js'
+import type { BlobInfo, BlobMark, BlobStore, ByteRange } from './blob-store.js'
 import type { Processes } from './processes.js'
 
 export class TellingStore implements BlobStore {
@@ -35,6 +36,10 @@ export class TellingStore implements BlobStore {
 
   readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void> {
     return this.#store.readInto(key, offset, target, signal)
+  }
+
+  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): Soon<void> {
+    return this.#store.readRanges(key, ranges, signal)
   }
 
   put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 /** Fetches footers and columns of data files: as few reads as there are pieces, each checked against its checksum. */
 import type { Column } from '../arrow/column.js'
-import type { ColumnRange } from '../arrow/file-layout.js'
+import type { ColumnRange, DictionaryRange } from '../arrow/file-layout.js'
 import { assembleColumn, type FileLayout, parseFileFooter } from '../arrow/file-reader.js'
 import type { Field } from '../arrow/types.js'
 import { corrupted } from '../errors.js'
@@ -8,7 +8,8 @@ import { openShared, type VectorRows, VectorSegment } from '../kernels/vector-se
 import type { StoredFile } from '../manifest/layout.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
-import type { Claim } from '../primitives/memory.js'
+import type { Claim, Keeper, Load } from '../primitives/memory.js'
+import type { Soon } from '../primitives/soon.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { type Shareable, type Sharing, sharedBytes, sharedFrom } from './sharing.js'
@@ -16,9 +17,14 @@ import { elementKind } from './vector-column.js'
 import { type CheckedRange, inFile, readTail, readVerified } from './verified-range.js'
 
 /** Where bytes lie, and who else may have read them. */
-export interface Readable {
+interface Readable {
   readonly store: BlobStore
   readonly sharing?: Sharing | undefined
+}
+
+/** The same with the dictionaries that were read: the batches of a file share them. */
+interface ReadableColumns extends Readable {
+  readonly dictionaries: Keeper<Column>
 }
 
 /** Throws corrupted (code 18) when the file is missing, cut off, or not the one the log speaks of. */
@@ -52,7 +58,7 @@ export function bytesToRead({ bytes, dictionaries }: ColumnRange): number {
 
 /** One column of one batch. The cells of a vector column go straight into kernel memory. `claim`: told what it will take. */
 export async function readColumn(
-  { store, sharing }: Readable,
+  source: ReadableColumns,
   path: string,
   footer: FileLayout,
   batch: number,
@@ -64,27 +70,38 @@ export async function readColumn(
   if (range === undefined) throw corrupted(`${path} has no column ${column} in batch ${batch}`)
   claim(bytesToRead(range))
   const dictionaries = new Map<number, Column>()
-  for (const { id, field: values, range: where } of range.dictionaries) {
-    const bytes = await readRange({ store, sharing }, path, where)
-    dictionaries.set(
-      id,
-      inFile(path, () => assembleColumn(values, where, bytes, { dictionaries, verified: true })),
-    )
+  for (const each of range.dictionaries) {
+    dictionaries.set(each.id, await readDictionary(source, path, each, dictionaries))
   }
   const kind = elementKind(field.type)
   if (range.cells !== null && kind !== null && field.type.kind === 'fixed_size_list') {
     const shape = { kind, dim: field.type.size, rows: range.nodes[0]! }
-    const { head, segment } = await readVectors({ store, sharing }, path, range, range.cells.offset, shape)
+    const { head, segment } = await readVectors(source, path, range, range.cells.offset, shape)
     const options = { cells: segment.bytes, dictionaries, verified: true }
     return loadedColumn(
       inFile(path, () => assembleColumn(field, range, head, options)),
       segment,
     )
   }
-  const bytes = await readRange({ store, sharing }, path, range)
+  const bytes = await readRange(source, path, range)
   return loadedColumn(
     inFile(path, () => assembleColumn(field, range, bytes, { dictionaries, verified: true })),
   )
+}
+
+/** The values of a dictionary. `inner`: those of dictionaries inside of it, by id. */
+export function readDictionary(
+  source: ReadableColumns,
+  path: string,
+  { id, field, range }: DictionaryRange,
+  inner: ReadonlyMap<number, Column>,
+): Soon<Column> {
+  const load: Load<Column> = async claim => {
+    claim(range.bytes)
+    const bytes = await readRange(source, path, range)
+    return inFile(path, () => assembleColumn(field, range, bytes, { dictionaries: inner, verified: true }))
+  }
+  return source.dictionaries.get(`${path}/dictionary/${id}`, load, path)
 }
 
 /** What comes before the cells of a vector column, and those in memory that the kernels search. */

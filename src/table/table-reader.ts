@@ -6,18 +6,21 @@
  * between callers, so one caller's signal ends its own wait, never the load.
  */
 import type { Batch, Column } from '../arrow/column.js'
+import type { ColumnRange } from '../arrow/file-layout.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import { nullColumn } from '../arrow/fill.js'
 import { decodeBatch } from '../arrow/inline-batch.js'
-import { aligned } from '../arrow/layout.js'
+import { aligned, cellBytes, hasCells } from '../arrow/layout.js'
 import { withOwnDictionary } from '../arrow/own-dictionary.js'
 import { retyped } from '../arrow/retype.js'
 import { equalTypes } from '../arrow/same-type.js'
 import { takeColumn } from '../arrow/take.js'
+import type { DataType } from '../arrow/types.js'
 import { slotKey } from '../commit/blob-log.js'
 import type { SlotReader } from '../commit/slots.js'
 import { assert, corrupted } from '../errors.js'
 import type { Analyzers } from '../indexes/text/analysis/analyzers.js'
+import type { VectorSegment } from '../kernels/vector-segment.js'
 import { filePath } from '../manifest/file-names.js'
 import {
   type DataFile,
@@ -37,7 +40,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
-import { type Soon, whenThere } from '../primitives/soon.js'
+import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import { UnorderedRuns } from '../primitives/unordered-runs.js'
 import { fieldAt } from '../sql/kernels/batch-columns.js'
 import { readZone, type Zone } from '../sql/zones/zone.js'
@@ -45,11 +48,13 @@ import { type Awaiting, arrived } from './arrived.js'
 import { bytesToRead, readColumn, readFooter } from './data-file.js'
 import { inlineZone } from './inline-zones.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
+import { blockCost, RowFetcher, type StoredColumn } from './row-fetcher.js'
 import { checkedRuns, type DecodeRuns, readStoredRuns } from './stored-runs.js'
 import type { IndexReader } from './table-index.js'
 import type { TableSource } from './table-source.js'
 import type { TextIndexReader } from './text-index.js'
 import {
+  plainVectors,
   presentVectors,
   type VectorField,
   type Vectors,
@@ -68,6 +73,35 @@ export interface Part {
   readonly rows: number
 }
 
+/** Some rows of a part, by number in it, in any order. */
+export interface SomeRows {
+  readonly part: Part
+  readonly offsets: Uint32Array
+}
+
+/** Some rows of a column: those of `column` with the numbers `rows`. */
+export interface RowsOfColumn {
+  readonly column: Column
+  /** As in `LoadedColumn`. */
+  readonly segment: VectorSegment | null
+  readonly rows: Uint32Array
+  /** It has no other rows, and shares no memory with what is kept but for dictionaries. */
+  readonly isOwn: boolean
+}
+
+/** Vectors of some rows: those of `vectors` with the numbers `rows`. */
+export interface VectorsOfRows {
+  readonly vectors: Vectors
+  readonly rows: Uint32Array
+}
+
+/** A column of no more bytes is read whole: several small reads take as long. */
+const smallBytes = 16 * 1024
+/** A column that fits is loaded whole once so much of what that costs was spent on its rows. */
+const patience = 1 / 8
+/** What was spent on rows of columns, in bytes, since their footers were read. */
+const spentOn = new WeakMap<ColumnRange, number>()
+
 export class TableReader {
   readonly layout: Layout
   /** Those of this version that can be asked. */
@@ -84,6 +118,7 @@ export class TableReader {
   /** Ids that follow each other. */
   readonly #ranges = new Map<Fragment, NumberRuns>()
   readonly #parts = new Map<Fragment, Soon<readonly Part[]>>()
+  readonly #fitting = new Map<TableField, boolean>()
 
   /** `location`: the table's folder, relative to the root. */
   constructor(
@@ -203,6 +238,98 @@ export class TableReader {
     })
   }
 
+  /**
+   * Some rows of parts: for each part those of each field. Where a column lies in memory, is small, or would be read almost
+   * whole, it is asked; else no more is read than the blocks that hold the rows.
+   */
+  rows(
+    some: readonly SomeRows[],
+    fields: readonly TableField[],
+    pacer: Pacer,
+  ): Soon<readonly (readonly RowsOfColumn[])[]> {
+    try {
+      return this.#arrived(begun(this.#rowsOf(some, fields, pacer)), pacer.signal)
+    } catch (error) {
+      return this.#arrived(Promise.reject(error), pacer.signal)
+    }
+  }
+
+  *#rowsOf(
+    some: readonly SomeRows[],
+    fields: readonly TableField[],
+    pacer: Pacer,
+  ): Waits<readonly (readonly RowsOfColumn[])[]> {
+    for (const { part } of some) this.#askFooters(part, fields)
+    const found = some.map(() => new Array<RowsOfColumn>(fields.length))
+    const whole: { readonly at: number; readonly to: number; readonly loading: Promise<LoadedColumn> }[] = []
+    const fetcher = new RowFetcher(this.#source, pacer)
+    for (const [at, { part, offsets }] of some.entries()) {
+      for (const [to, field] of fields.entries()) {
+        const stored = yield* this.#storedRows(part, field, offsets)
+        if (stored !== null) {
+          yield* fetcher.fetch(stored, offsets, column => {
+            found[at]![to] = { column, segment: null, rows: allOf(offsets.length), isOwn: true }
+          })
+          continue
+        }
+        const loading = this.column(part, field, pacer.signal)
+        if (!(loading instanceof Promise)) {
+          found[at]![to] = { ...loading, rows: offsets, isOwn: false }
+          continue
+        }
+        // It is waited for below: others come meanwhile.
+        loading.catch(() => {})
+        whole.push({ at, to, loading })
+      }
+    }
+    yield* fetcher.finish()
+    for (const { at, to, loading } of whole) {
+      found[at]![to] = { ...(yield* arrival(loading)), rows: some[at]!.offsets, isOwn: false }
+    }
+    return found
+  }
+
+  /** Begins to read the footers that columns of a part need. */
+  #askFooters({ fragment }: Part, fields: readonly TableField[]): void {
+    for (const field of fields) {
+      const file = fileOf(fragment, field)
+      if (file === undefined || 'slot' in file) continue
+      const footer = this.#footer(file)
+      if (footer instanceof Promise) footer.catch(() => {})
+    }
+  }
+
+  /** Where rows of a column can be fetched from; null where the column is to be asked. */
+  *#storedRows(part: Part, field: TableField, offsets: Uint32Array): Waits<StoredColumn | null> {
+    const file = fileOf(part.fragment, field)
+    if (file === undefined || 'slot' in file) return null
+    if (this.#source.columns.has(this.#keyOf(file, part, field))) return null
+    const layout = yield* arrival(this.#footer(file))
+    const range = layout.batches[part.batch]?.columns[file.fields.indexOf(field.id)]
+    if (range === undefined || range.bytes <= smallBytes) return null
+    const cost = blockCost(range, offsets)
+    if (cost >= range.bytes) return null
+    const spent = (spentOn.get(range) ?? 0) + cost
+    if (spent >= range.bytes * patience && this.#fits(field)) return null
+    spentOn.set(range, spent)
+    return { path: this.#path(file.file), layout, range, field }
+  }
+
+  /** Whether all of a column can stay in memory beside others. */
+  #fits(field: TableField): boolean {
+    let fits = this.#fitting.get(field)
+    if (fits === undefined) {
+      let bytes = 0
+      for (const fragment of this.layout.fragments) {
+        const file = fileOf(fragment, field)
+        if (file !== undefined) bytes += bytesOfField(file, fragment, field)
+      }
+      fits = this.#source.memory.canHold(2 * bytes)
+      this.#fitting.set(field, fits)
+    }
+    return fits
+  }
+
   /** Bytes that columns of a part take as they are stored; where that is not known without reading, their share of a file. */
   storedBytes(part: Part, fields: readonly TableField[]): number {
     const { fragment, batch, rows } = part
@@ -240,19 +367,49 @@ export class TableReader {
 
   /** The vectors of a part, where the kernels can read them. */
   vectors(part: Part, field: VectorField, signal?: AbortSignal): Soon<Vectors> {
-    return whenThere(this.column(part, field.column, signal), ({ column, segment }) => {
-      const own = fieldAt(column, field.path.slice(1))
-      const vectors = vectorsOf(own)
-      const known = { present: presentVectors(vectors), lists: vectorLists(own) }
-      if (segment !== null) return { segment, ...known }
-      const file = fileOf(part.fragment, field.column)
-      const convert = async () => vectorSegment(vectors)
-      const converting =
-        file === undefined
-          ? convert()
-          : this.#source.vectors.get(this.#keyOf(file, part, field), convert, this.#placeOf(file))
-      return whenThere(this.#arrived(converting, signal), converted => ({ segment: converted, ...known }))
-    })
+    return whenThere(this.column(part, field.column, signal), loaded =>
+      this.#vectorsIn(loaded, part, field, signal),
+    )
+  }
+
+  #vectorsIn(
+    { column, segment }: Pick<LoadedColumn, 'column' | 'segment'>,
+    part: Part,
+    field: VectorField,
+    signal: AbortSignal | undefined,
+  ): Soon<Vectors> {
+    const own = fieldAt(column, field.path.slice(1))
+    const vectors = vectorsOf(own)
+    const known = { present: presentVectors(vectors), lists: vectorLists(own) }
+    if (segment !== null) return { segment, ...known }
+    const file = fileOf(part.fragment, field.column)
+    const convert = async () => vectorSegment(vectors)
+    const converting =
+      file === undefined
+        ? convert()
+        : this.#source.vectors.get(this.#keyOf(file, part, field), convert, this.#placeOf(file))
+    return whenThere(this.#arrived(converting, signal), converted => ({ segment: converted, ...known }))
+  }
+
+  /** Vectors of some rows of parts, where the kernels can read them; read as `rows` reads. */
+  vectorsOf(some: readonly SomeRows[], field: VectorField, pacer: Pacer): Soon<readonly VectorsOfRows[]> {
+    return begun(this.#vectorsOf(some, field, pacer))
+  }
+
+  *#vectorsOf(some: readonly SomeRows[], field: VectorField, pacer: Pacer): Waits<readonly VectorsOfRows[]> {
+    const found: VectorsOfRows[] = []
+    for (const [i, [own]] of (yield* arrival(this.rows(some, [field.column], pacer))).entries()) {
+      if (own!.isOwn) {
+        const column = fieldAt(own!.column, field.path.slice(1))
+        const vectors = vectorsOf(column)
+        const known = { present: presentVectors(vectors), lists: vectorLists(column) }
+        found.push({ vectors: { segment: plainVectors(vectors), ...known }, rows: own!.rows })
+      } else {
+        const vectors = yield* arrival(this.#vectorsIn(own!, some[i]!.part, field, pacer.signal))
+        found.push({ vectors, rows: own!.rows })
+      }
+    }
+    return found
   }
 
   /** The rows of a part that are alive, by offset in the part; null when all are. */
@@ -462,6 +619,28 @@ function recordedZone(
 /** The newest file of a fragment that holds `field`. */
 export function fileOf(fragment: Fragment, field: TableField): DataFile | undefined {
   return fragment.files.findLast(file => file.fields.includes(field.id))
+}
+
+/** About the bytes of a field in a file of a fragment; at most those of the file. */
+function bytesOfField(file: DataFile, { rows }: Fragment, { type }: TableField): number {
+  const { bytes } = file
+  const row = bytesOfRow(type)
+  return row === null ? bytes : Math.min(bytes, rows * row)
+}
+
+/** Bytes of a row of a type whose rows are equally long; null for others. */
+function bytesOfRow(type: DataType): number | null {
+  switch (type.kind) {
+    case 'null':
+    case 'bool':
+      return 1
+    case 'fixed_size_list': {
+      const element = bytesOfRow(type.child.type)
+      return element === null ? null : type.size * element
+    }
+    default:
+      return hasCells(type) && type.kind !== 'dictionary' ? cellBytes(type) : null
+  }
 }
 
 /** Ascending u32 row offsets, as a blob of dead rows has them. */

@@ -1,5 +1,7 @@
 /** What reading tables needs of the root they live in. Shared by all tables, so that one byte budget covers them. */
+import type { Column } from '../arrow/column.js'
 import type { FileLayout } from '../arrow/file-reader.js'
+import { columnBytes } from '../arrow/layout.js'
 import type { SlotReader } from '../commit/slots.js'
 import { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import type { TextSegment } from '../indexes/text/segment.js'
@@ -9,6 +11,7 @@ import type { Bitset } from '../primitives/bitset.js'
 import type { Memory, PassingKeeper, Room } from '../primitives/memory.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import type { BlobStore } from '../storage/blob-store.js'
+import { BlockCache } from './block-cache.js'
 import type { LoadedColumn } from './loaded-column.js'
 import type { Sharing } from './sharing.js'
 
@@ -22,6 +25,10 @@ export interface TableSource {
   readonly explain?: (table: string, version: number, error: unknown) => Promise<unknown>
   readonly memory: Memory
   readonly columns: PassingKeeper<LoadedColumn>
+  /** Those of data files, by file: all batches share them. */
+  readonly dictionaries: Room<Column>
+  /** Blocks of data files, for who needs some rows of a column. */
+  readonly blocks: BlockCache
   /** Vectors that had to be converted for the kernels. */
   readonly vectors: PassingKeeper<VectorSegment>
   readonly footers: Room<FileLayout>
@@ -54,6 +61,8 @@ export function createTableSource(
     slots,
     memory,
     columns: memory.room('columns', 'data', loaded => loaded.bytes),
+    dictionaries: memory.room('dictionaries', 'data', columnBytes),
+    blocks: new BlockCache(memory),
     vectors: memory.room('vectors', 'data', segment => segment.byteLength),
     footers: memory.room('footers', 'places', footerBytes),
     runs: memory.room('runs', 'places', ({ starts, ranks }) => 200 + starts.byteLength + ranks.byteLength),

@@ -23,6 +23,11 @@ export interface VectorLists {
   readonly valid: Bitset | null
 }
 
+/** How many rows they are of. */
+export function rowsOf({ segment, lists }: Vectors): number {
+  return lists === null ? segment.rows : lists.offsets.length - 1
+}
+
 /** A column of vectors or of lists of them, or a field inside of structs that holds such. */
 export interface VectorField {
   /** Of the field itself. */
@@ -102,13 +107,21 @@ export function vectorLists({ offsets, validity, nullCount, length }: Column): V
   }
 }
 
-/** Copies a column's vectors into kernel memory; float16, float64 and int8 become float32. */
-export function vectorSegment(column: Column): VectorSegment {
+/** The vectors of a few rows, which the plain loops measure: opening memory for kernels takes longer than that. */
+export function plainVectors(column: Column): VectorSegment {
+  return vectorSegment(column, Number.POSITIVE_INFINITY)
+}
+
+/**
+ * Copies a column's vectors into kernel memory; float16, float64 and int8 become float32. `kernelFrom`: as in
+ * `VectorSegment.allocate`.
+ */
+export function vectorSegment(column: Column, kernelFrom?: number): VectorSegment {
   const { type } = column
   assert(type.kind === 'fixed_size_list', 'a vector column is a fixed_size_list')
   const child = column.children[0]!
   const count = column.length * type.size
-  const segment = VectorSegment.allocate(elementKind(type) ?? 'f32', type.size, column.length)
+  const segment = VectorSegment.allocate(elementKind(type) ?? 'f32', type.size, column.length, kernelFrom)
   copyElements(child, count, segment.values)
   return segment
 }

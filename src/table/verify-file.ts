@@ -1,5 +1,7 @@
 /** Reads every byte of a data file or an index file, and keeps nothing of it. */
+import { BlockSums } from '../arrow/block-sums.js'
 import { type FramePiece, fileFrame } from '../arrow/file-frame.js'
+import type { ColumnRange } from '../arrow/file-layout.js'
 import { corrupted } from '../errors.js'
 import { sectionFrame } from '../indexes/section-file.js'
 import type { StoredFile } from '../manifest/layout.js'
@@ -30,6 +32,7 @@ export async function verifyFile(
   if (fields !== undefined && schema.fields.length !== fields.length) {
     throw corrupted(`${path} has ${schema.fields.length} columns, its record names ${fields.length}`)
   }
+  const sums = new BlockSums()
   /** Where dictionaries begin that were read: the batches share them. */
   const met = new Set<number>()
   for (const { columns } of batches) {
@@ -39,8 +42,14 @@ export async function verifyFile(
         met.add(values.start)
         await verifyRange(store, path, values, pacer)
       }
-      await verifyRange(store, path, range, pacer)
+      if (range.firstSum === null) await verifyRange(store, path, range, pacer)
+      else await verifyRange(store, path, range, pacer, (piece, at) => addBlocks(sums, range, piece, at))
     }
+  }
+  let at = layout.sums.start
+  for (const bytes of sums.pages()) {
+    await verifyPiece(store, path, { start: at, bytes }, pacer)
+    at += bytes.length
   }
   for (const piece of fileFrame(layout)) await verifyPiece(store, path, piece, pacer)
   return batches.map(({ length }) => length)
@@ -59,7 +68,17 @@ export async function verifySections(
   for (const piece of sectionFrame(footer)) await verifyPiece(store, path, piece, pacer)
 }
 
-/** Bytes under no checksum are what the footer implies. */
+/** Adds what a piece of a column holds of its buffers to the checksums of blocks; `at`: where the piece begins in the column. */
+function addBlocks(sums: BlockSums, { buffers, blocks }: ColumnRange, piece: Uint8Array, at: number): void {
+  for (const [i, block] of blocks.entries()) {
+    const [begin, end] = [buffers[2 * i]! - at, buffers[2 * i]! + buffers[2 * i + 1]! - at]
+    if (begin >= piece.length || end <= 0) continue
+    sums.add(piece.subarray(Math.max(0, begin), end), block)
+    if (end <= piece.length) sums.endBuffer()
+  }
+}
+
+/** Bytes under no checksum are what the footer implies, and checksums of blocks what the blocks do. */
 async function verifyPiece(
   store: BlobStore,
   path: string,
@@ -71,7 +90,7 @@ async function verifyPiece(
   await pacer.turn()
   if (Buffer.compare(found, bytes) === 0) return
   const where = `bytes ${start} to ${start + bytes.length} of ${path}`
-  throw corrupted(`${where} are not what its footer implies`)
+  throw corrupted(`${where} are not what its footer and its columns imply`)
 }
 
 async function verifySize(store: BlobStore, path: string, bytes: number, pacer: Pacer): Promise<void> {
@@ -80,16 +99,19 @@ async function verifySize(store: BlobStore, path: string, bytes: number, pacer: 
   if (info.size !== bytes) throw corrupted(`${path} has ${info.size} bytes, written were ${bytes}`)
 }
 
+/** `onPiece`: told of the bytes from offset `at` of the range on. */
 async function verifyRange(
   store: BlobStore,
   path: string,
   { start, bytes, crc }: CheckedRange,
   pacer: Pacer,
+  onPiece?: (piece: Uint8Array, at: number) => void,
 ): Promise<void> {
   let found = 0
   for (let at = 0; at < bytes; at += pieceBytes) {
     const piece = await store.getRange(path, start + at, Math.min(pieceBytes, bytes - at), pacer.signal)
     found = crc32(piece, found)
+    onPiece?.(piece, at)
     await pacer.turn()
   }
   if (found === crc) return

@@ -198,6 +198,7 @@ export function storeWith(inner: BlobStore, over: Partial<BlobStore>): BlobStore
     get: (key, signal) => inner.get(key, signal),
     getRange: (key, offset, length, signal) => inner.getRange(key, offset, length, signal),
     readInto: (key, offset, target, signal) => inner.readInto(key, offset, target, signal),
+    readRanges: (key, ranges, signal) => inner.readRanges(key, ranges, signal),
     put: (key, bytes, signal) => inner.put(key, bytes, signal),
     putStream: (key, chunks, signal) => inner.putStream(key, chunks, signal),
     putIfAbsent: (key, bytes, signal) => inner.putIfAbsent(key, bytes, signal),

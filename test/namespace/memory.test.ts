@@ -174,7 +174,9 @@ describe('stats', () => {
     expect(unasked.stats().memory.budgetBytes).toBeLessThanOrEqual(1024 * megabyte)
     expect(Object.keys(memory.rooms).sort()).toEqual(
       [
+        'blocks',
         'columns',
+        'dictionaries',
         'footers',
         'historyFooters',
         'historyPages',

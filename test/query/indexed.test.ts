@@ -295,7 +295,8 @@ class NotingStore extends WrappedStore {
   readonly read = new Set<string>()
 
   protected around<T>(call: string, _conditional: boolean, run: () => Promise<T>, key: string): Promise<T> {
-    if (/data\/.*arrow$/.test(key) && (call === 'getRange' || call === 'readInto')) this.read.add(key)
+    if (/data\/.*arrow$/.test(key) && ['getRange', 'readInto', 'readRanges'].includes(call))
+      this.read.add(key)
     return run()
   }
 }
@@ -437,7 +438,7 @@ describe('a table with indexes on id and c', async () => {
       'Analyze: metrics=[output_rows=5, elapsed]',
       '  Project: id, metrics=[output_rows=5, elapsed]',
       '    Limit: 5 rows, metrics=[output_rows=5, elapsed]',
-      '      Sort: plain ASC NULLS LAST, metrics=[output_rows=5, elapsed, bytes=960000]',
+      '      Sort: plain ASC NULLS LAST, metrics=[output_rows=5, elapsed, bytes=320]',
       '        Filter: c = 3.0, metrics=[output_rows=40, elapsed, bytes=960000]',
       '          ScalarIndexQuery: query=[id < 400.0]@id_idx(BTREE), about 400 rows, metrics=[output_rows=400, elapsed]',
       '            Scan: t version 4, 4 of 4 fragments may hold matching rows, 120000 rows in them, metrics=[output_rows=400, elapsed, fragments=4, parts=4]',

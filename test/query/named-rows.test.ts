@@ -10,7 +10,8 @@ class NotingStore extends WrappedStore {
   readonly read: string[] = []
 
   protected around<T>(call: string, _conditional: boolean, run: () => Promise<T>, key: string): Promise<T> {
-    if (/data\/.*arrow$/.test(key) && (call === 'getRange' || call === 'readInto')) this.read.push(key)
+    if (/data\/.*arrow$/.test(key) && ['getRange', 'readInto', 'readRanges'].includes(call))
+      this.read.push(key)
     return run()
   }
 }

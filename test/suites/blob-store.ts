@@ -102,6 +102,30 @@ export function blobStoreSuite(name: string, open: () => Promise<BlobStore>): vo
       await expect(store.readInto('no/ne', 0, new Uint8Array(0))).rejects.toMatchObject(gone)
     })
 
+    test('several ranges are read at once, small and large, in any order', async () => {
+      const store = await open()
+      const large = Uint8Array.from({ length: 300_000 }, (_, i) => i % 251)
+      await store.put('k', large)
+      const places = [
+        [5, 3],
+        [299_990, 10],
+        [1000, 200_000],
+        [7, 0],
+        ...Array.from({ length: 500 }, (_, i) => [i * 500, 64] as const),
+      ] as const
+      const ranges = places.map(([offset, length]) => ({ offset, target: new Uint8Array(length) }))
+      await store.readRanges('k', ranges)
+      for (const { offset, target } of ranges) {
+        expect(Buffer.compare(target, large.subarray(offset, offset + target.length))).toBe(0)
+      }
+      const readRanges = async (key: string, offset: number, signal?: AbortSignal) =>
+        store.readRanges(key, [ranges[0]!, { offset, target: new Uint8Array(10) }], signal)
+      const past = { code: 18, message: expect.stringContaining('k ends at byte 300000') }
+      await expect(readRanges('k', 299_991)).rejects.toMatchObject(past)
+      await expect(readRanges('none', 0)).rejects.toMatchObject({ code: 18 })
+      await expect(readRanges('k', 0, AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone')
+    })
+
     test('stat tells the size and a time, or null', async () => {
       const store = await open()
       await store.put('d/k', bytes('12345'))

@@ -1,7 +1,14 @@
 /** Stores that misbehave on purpose, or keep count. Each wraps another. */
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import type { Clock } from '../../src/primitives/clock.js'
-import { Ambiguous, type BlobInfo, type BlobMark, type BlobStore } from '../../src/storage/blob-store.js'
+import type { Soon } from '../../src/primitives/soon.js'
+import {
+  Ambiguous,
+  type BlobInfo,
+  type BlobMark,
+  type BlobStore,
+  type ByteRange,
+} from '../../src/storage/blob-store.js'
 
 type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
@@ -38,6 +45,10 @@ export abstract class WrappedStore implements BlobStore {
 
   readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void> {
     return this.around('readInto', false, () => this.inner.readInto(key, offset, target, signal), key)
+  }
+
+  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): Soon<void> {
+    return this.around('readRanges', false, async () => this.inner.readRanges(key, ranges, signal), key)
   }
 
   put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
@@ -132,6 +143,8 @@ export class FaultyStore extends WrappedStore {
 export class CountingStore extends WrappedStore {
   /** Calls by method name, `peek` included. */
   readonly calls = new Map<string, number>()
+  /** Blobs and ranges of blobs that were read. */
+  reads = 0
   bytesRead = 0
   bytesWritten = 0
 
@@ -147,6 +160,7 @@ export class CountingStore extends WrappedStore {
 
   reset(): void {
     this.calls.clear()
+    this.reads = 0
     this.bytesRead = 0
     this.bytesWritten = 0
   }
@@ -154,18 +168,27 @@ export class CountingStore extends WrappedStore {
   override async get(key: string, signal?: AbortSignal): Promise<Uint8Array | null> {
     const bytes = await super.get(key, signal)
     this.bytesRead += bytes?.length ?? 0
+    this.reads++
     return bytes
   }
 
   override async getRange(key: string, offset: number, length: number, signal?: AbortSignal) {
     const bytes = await super.getRange(key, offset, length, signal)
     this.bytesRead += bytes.length
+    this.reads++
     return bytes
+  }
+
+  override async readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal) {
+    await super.readRanges(key, ranges, signal)
+    for (const { target } of ranges) this.bytesRead += target.length
+    this.reads += ranges.length
   }
 
   override async readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal) {
     await super.readInto(key, offset, target, signal)
     this.bytesRead += target.length
+    this.reads++
   }
 
   override put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {

@@ -1,0 +1,272 @@
+/**
+ * Some rows of a column out of the buffers of a data file, of which no more is read than they need: fixed widths by arithmetic,
+ * texts and lists through their offsets, nested types by both. Whoever reads the bytes is elsewhere.
+ *
+ * A generator asks for bytes, yields until they are there, and goes on: each yield is one read that depends on the one
+ * before. Children of one parent ask together.
+ */
+import { corrupted, quote } from '../errors.js'
+import { bitmapBytes } from './bits.js'
+import type { Column } from './column.js'
+import { ColumnTooLarge } from './column-too-large.js'
+import { type ColumnRange, countParts } from './file-layout.js'
+import { cellBytes, hasCells, isLarge, viewCells } from './layout.js'
+import type { DataType, Field } from './types.js'
+import { type WireField, wireFields } from './wire-field.js'
+
+/** Bytes of the buffers of one column; buffers are numbered from 0. */
+export interface BufferBytes {
+  /** Asks for the bytes `from` to `to - 1` of a buffer. */
+  want(buffer: number, from: number, to: number): void
+  /** Copies bytes that were asked for, and have come, to `target` from `at` on. */
+  copy(buffer: number, from: number, to: number, target: Uint8Array, at: number): void
+}
+
+/** Yields where what was asked for must be there. */
+export type Gathering<T> = Generator<void, T, undefined>
+
+/**
+ * The rows `rows` of a column, in that order; a row may come several times. `dictionaries`: columns of the range's dictionaries,
+ * by id.
+ * @throws corrupted (code 18) where offsets or indices lie outside of the column, ColumnTooLarge when the rows pass 2 GiB.
+ */
+export function gatherRows(
+  field: Field,
+  range: ColumnRange,
+  rows: Uint32Array,
+  bytes: BufferBytes,
+  dictionaries: ReadonlyMap<number, Column>,
+): Gathering<Column> {
+  const ids = range.dictionaries.map(({ id }) => id)
+  const [wire] = wireFields({ fields: [field] }, ids.length === 0 ? 0 : Math.min(...ids))
+  return new Gatherer(range, bytes, dictionaries).column(wire!, 0, 0, rows)
+}
+
+class Gatherer {
+  readonly #range: ColumnRange
+  readonly #bytes: BufferBytes
+  readonly #dictionaries: ReadonlyMap<number, Column>
+
+  constructor(range: ColumnRange, bytes: BufferBytes, dictionaries: ReadonlyMap<number, Column>) {
+    this.#range = range
+    this.#bytes = bytes
+    this.#dictionaries = dictionaries
+  }
+
+  /** `node`, `buffer`: the numbers of the field's first ones. */
+  *column(field: WireField, node: number, buffer: number, rows: Uint32Array): Gathering<Column> {
+    const { type } = field
+    const { length } = rows
+    this.#checkRows(field, rows, this.#range.nodes[2 * node]!)
+    if (type.kind === 'null') return plain(type, length, { validity: null, nullCount: length })
+    const hasNulls = this.#range.nodes[2 * node + 1]! > 0
+    if (hasNulls) this.#wantBits(buffer, rows)
+    switch (type.kind) {
+      case 'bool': {
+        this.#wantBits(buffer + 1, rows)
+        yield
+        return {
+          ...plain(type, length, this.#nulls(hasNulls, buffer, rows)),
+          values: this.#bits(buffer + 1, rows),
+        }
+      }
+      case 'utf8':
+      case 'binary': {
+        const { starts, offsets } = yield* this.#offsets(field, buffer + 1, rows)
+        const total = offsets[length]!
+        for (let i = 0; i < length; i++) {
+          const bytes = offsets[i + 1]! - offsets[i]!
+          this.#checkWithin(field, starts[i]! + bytes, this.#bufferBytes(buffer + 2))
+          if (bytes > 0) this.#bytes.want(buffer + 2, starts[i]!, starts[i]! + bytes)
+        }
+        yield
+        const values = new Uint8Array(total)
+        for (let i = 0; i < length; i++) {
+          const bytes = offsets[i + 1]! - offsets[i]!
+          if (bytes > 0) this.#bytes.copy(buffer + 2, starts[i]!, starts[i]! + bytes, values, offsets[i]!)
+        }
+        return { ...plain(type, length, this.#nulls(hasNulls, buffer, rows)), values, offsets }
+      }
+      case 'list':
+      case 'map': {
+        const { starts, offsets } = yield* this.#offsets(field, buffer + 1, rows)
+        const below = new Uint32Array(offsets[length]!)
+        for (let i = 0, at = 0; i < length; i++) {
+          for (let row = starts[i]!, left = offsets[i + 1]! - offsets[i]!; left > 0; left--)
+            below[at++] = row++
+        }
+        const nulls = this.#nulls(hasNulls, buffer, rows)
+        const child = yield* this.column(field.children[0]!, node + 1, buffer + 2, below)
+        return { ...plain(type, length, nulls), offsets, children: [child] }
+      }
+      case 'fixed_size_list': {
+        const child = yield* this.#together(hasNulls, [this.#elements(field, node + 1, buffer + 1, rows)])
+        return { ...plain(type, length, this.#nulls(hasNulls, buffer, rows)), children: child }
+      }
+      case 'struct': {
+        let [childNode, childBuffer] = [node + 1, buffer + 1]
+        const all: Gathering<Column>[] = []
+        for (const child of field.children) {
+          all.push(this.column(child, childNode, childBuffer, rows))
+          const parts = countParts(child)
+          childNode += parts.nodes
+          childBuffer += parts.buffers
+        }
+        const children = yield* this.#together(hasNulls, all)
+        return { ...plain(type, length, this.#nulls(hasNulls, buffer, rows)), children }
+      }
+      default: {
+        const cells = yield* this.#cells(buffer + 1, cellBytes(type), rows)
+        const column = {
+          ...plain(type, length, this.#nulls(hasNulls, buffer, rows)),
+          values: viewCells(type, cells, length),
+        }
+        return type.kind === 'dictionary' ? this.#decodable(field, column) : column
+      }
+    }
+  }
+
+  /** The elements of rows of equally many: cells of one row at once, as those of vectors. */
+  *#elements(
+    { type, children }: WireField,
+    node: number,
+    buffer: number,
+    rows: Uint32Array,
+  ): Gathering<Column> {
+    const size = type.kind === 'fixed_size_list' ? type.size : 0
+    const child = children[0]!
+    const length = rows.length * size
+    const hasNulls = this.#range.nodes[2 * node + 1]! > 0
+    if (size > 0 && hasCells(child.type) && child.type.kind !== 'dictionary' && !hasNulls) {
+      this.#checkRows(child, rows, Math.floor(this.#range.nodes[2 * node]! / size))
+      const cells = yield* this.#cells(buffer + 1, cellBytes(child.type) * size, rows)
+      return {
+        ...plain(child.type, length, { validity: null, nullCount: 0 }),
+        values: viewCells(child.type, cells, length),
+      }
+    }
+    const below = new Uint32Array(length)
+    for (let i = 0, at = 0; i < rows.length; i++) {
+      for (let k = 0; k < size; k++) below[at++] = rows[i]! * size + k
+    }
+    return yield* this.column(child, node, buffer, below)
+  }
+
+  /** What several give, who ask at the same time. `isAsked`: their parent asked for something too. */
+  *#together<T>(isAsked: boolean, all: readonly Gathering<T>[]): Gathering<T[]> {
+    const given: T[] = []
+    let left = all
+    let isWaiting = isAsked
+    for (;;) {
+      const next: Gathering<T>[] = []
+      for (const each of left) {
+        const { done, value } = each.next()
+        if (done === true) given[all.indexOf(each)] = value
+        else next.push(each)
+      }
+      if (next.length > 0 || isWaiting) yield
+      isWaiting = false
+      if (next.length === 0) return given
+      left = next
+    }
+  }
+
+  *#cells(buffer: number, width: number, rows: Uint32Array): Gathering<Uint8Array> {
+    if (width > 0) for (const row of rows) this.#bytes.want(buffer, row * width, (row + 1) * width)
+    yield
+    const cells = new Uint8Array(width * rows.length)
+    if (width === 0) return cells
+    for (let i = 0; i < rows.length; i++) {
+      this.#bytes.copy(buffer, rows[i]! * width, (rows[i]! + 1) * width, cells, i * width)
+    }
+    return cells
+  }
+
+  /** Where the values of each row begin, and where they will lie one after the other. */
+  *#offsets(
+    field: WireField,
+    buffer: number,
+    rows: Uint32Array,
+  ): Gathering<{ readonly starts: Float64Array; readonly offsets: Int32Array }> {
+    const width = isLarge(field.type) ? 8 : 4
+    for (const row of rows) this.#bytes.want(buffer, row * width, (row + 2) * width)
+    yield
+    const pair = new Uint8Array(2 * width)
+    const words = new Uint32Array(pair.buffer)
+    const starts = new Float64Array(rows.length)
+    const offsets = new Int32Array(rows.length + 1)
+    let total = 0
+    for (let i = 0; i < rows.length; i++) {
+      this.#bytes.copy(buffer, rows[i]! * width, (rows[i]! + 2) * width, pair, 0)
+      const start = width === 4 ? words[0]! : words[0]! + words[1]! * 2 ** 32
+      const end = width === 4 ? words[1]! : words[2]! + words[3]! * 2 ** 32
+      if (end < start) throw this.#fault(field, `offsets ${start} and ${end} of row ${rows[i]} descend`)
+      starts[i] = start
+      total += end - start
+      if (total > 0x7fffffff) throw new ColumnTooLarge(rows.length)
+      offsets[i + 1] = total
+    }
+    return { starts, offsets }
+  }
+
+  #wantBits(buffer: number, rows: Uint32Array): void {
+    for (const row of rows) this.#bytes.want(buffer, row >>> 3, (row >>> 3) + 1)
+  }
+
+  #bits(buffer: number, rows: Uint32Array): Uint8Array {
+    const bits = new Uint8Array(bitmapBytes(rows.length))
+    const byte = new Uint8Array(1)
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i]!
+      this.#bytes.copy(buffer, row >>> 3, (row >>> 3) + 1, byte, 0)
+      bits[i >>> 3]! |= ((byte[0]! >>> (row & 7)) & 1) << (i & 7)
+    }
+    return bits
+  }
+
+  #nulls(hasNulls: boolean, buffer: number, rows: Uint32Array): Nulls {
+    const none = { validity: null, nullCount: 0 }
+    if (!hasNulls) return none
+    const validity = this.#bits(buffer, rows)
+    let valid = 0
+    for (let i = 0; i < rows.length; i++) valid += (validity[i >>> 3]! >>> (i & 7)) & 1
+    return valid === rows.length ? none : { validity, nullCount: rows.length - valid }
+  }
+
+  /** A column of indices with its dictionary. */
+  #decodable(field: WireField, column: Column): Column {
+    const dictionary = this.#dictionaries.get(field.dictionaryId)
+    if (dictionary === undefined) throw this.#fault(field, `needs dictionary ${field.dictionaryId}`)
+    const { values, validity, length } = column
+    for (let row = 0; row < length; row++) {
+      if (validity !== null && ((validity[row >>> 3]! >>> (row & 7)) & 1) === 0) continue
+      const index = values![row]!
+      if (index >= 0 && index < dictionary.length) continue
+      throw this.#fault(field, `has index ${index} into ${dictionary.length} values`)
+    }
+    return { ...column, dictionary }
+  }
+
+  #bufferBytes(buffer: number): number {
+    return this.#range.buffers[2 * buffer + 1]!
+  }
+
+  #checkRows(field: WireField, rows: Uint32Array, length: number): void {
+    for (const row of rows)
+      if (row >= length) throw this.#fault(field, `has no row ${row}, but ${length} rows`)
+  }
+
+  #checkWithin(field: WireField, end: number, bytes: number): void {
+    if (end > bytes) throw this.#fault(field, `has an offset ${end} beyond its ${bytes} bytes`)
+  }
+
+  #fault({ path }: WireField, what: string) {
+    return corrupted(`column ${quote(path)} at byte ${this.#range.start} ${what}`)
+  }
+}
+
+type Nulls = Pick<Column, 'validity' | 'nullCount'>
+
+function plain(type: DataType, length: number, { validity, nullCount }: Nulls): Column {
+  return { type, length, nullCount, validity, values: null, offsets: null, children: [], dictionary: null }
+}

@@ -1,0 +1,138 @@
+/**
+ * Fetches some rows of stored columns without the columns: block by block, those of all columns and files at once, in as many
+ * reads that depend on each other as the deepest column needs.
+ */
+import type { Column } from '../arrow/column.js'
+import { concatColumns } from '../arrow/concat.js'
+import type { ColumnRange } from '../arrow/file-layout.js'
+import type { FileLayout } from '../arrow/file-reader.js'
+import { type Gathering, gatherRows } from '../arrow/gather-rows.js'
+import type { Field } from '../arrow/types.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { arrival, type Waits } from '../primitives/soon.js'
+import { BlockReader } from './block-reader.js'
+import { readDictionary } from './data-file.js'
+import type { TableSource } from './table-source.js'
+import { inFile } from './verified-range.js'
+
+/** A column of one batch of a file. */
+export interface StoredColumn {
+  readonly path: string
+  readonly layout: FileLayout
+  readonly range: ColumnRange
+  readonly field: Field
+}
+
+interface Task {
+  readonly path: string
+  readonly reader: BlockReader
+  readonly gathering: Gathering<Column>
+  readonly done: (column: Column) => void
+}
+
+/** Rows gathered at once, so that no step holds the event loop for long. */
+const rowsAtOnce = 1024
+/** About what a read costs beside its bytes, in bytes of a long read: measured on a local disk. */
+const readCost = 6 * 1024
+/** Neighbours that one read takes. */
+const joinedBytes = 64 * 1024
+
+/** About what fetching rows costs by blocks, in bytes of a read of the whole column. */
+export function blockCost(
+  { nodes, buffers, blocks, bytes, firstSum }: ColumnRange,
+  rows: Uint32Array,
+): number {
+  const count = rows.length
+  if (firstSum === null || count === 0) return bytes
+  let [least, greatest] = [rows[0]!, rows[0]!]
+  for (const row of rows) {
+    if (row < least) least = row
+    if (row > greatest) greatest = row
+  }
+  const span = greatest - least + 1
+  let cost = 0
+  for (const [i, block] of blocks.entries()) {
+    const within = (buffers[2 * i + 1]! * span) / nodes[0]!
+    const touched = Math.min(count, Math.ceil(within / block) + 1)
+    const reads = span === count ? Math.min(touched, Math.ceil(within / joinedBytes) + 1) : touched
+    if (within > 0) cost += touched * block + reads * readCost
+  }
+  return cost
+}
+
+export class RowFetcher {
+  readonly #source: TableSource
+  readonly #pacer: Pacer
+  readonly #readers = new Map<string, BlockReader>()
+  #tasks: Task[] = []
+  #rows = 0
+
+  constructor(source: TableSource, pacer: Pacer) {
+    this.#source = source
+    this.#pacer = pacer
+  }
+
+  /** Some rows of a column, which `done` is told once they have come. Waits where enough were asked for. */
+  *fetch(
+    { path, layout, range, field }: StoredColumn,
+    rows: Uint32Array,
+    done: (column: Column) => void,
+  ): Waits<void> {
+    const dictionaries = new Map<number, Column>()
+    for (const dictionary of range.dictionaries) {
+      dictionaries.set(
+        dictionary.id,
+        yield* arrival(readDictionary(this.#source, path, dictionary, dictionaries)),
+      )
+    }
+    let reader = this.#readers.get(path)
+    if (reader === undefined) {
+      reader = new BlockReader(this.#source.store, this.#source.blocks, path, layout)
+      this.#readers.set(path, reader)
+    }
+    const bytes = reader.buffersOf(range)
+    const pieces: Column[] = []
+    for (let from = 0; from === 0 || from < rows.length; from += rowsAtOnce) {
+      const some = rows.length <= rowsAtOnce ? rows : rows.subarray(from, from + rowsAtOnce)
+      const isLast = from + rowsAtOnce >= rows.length
+      const arrived = (column: Column) => {
+        pieces.push(column)
+        if (isLast) done(pieces.length === 1 ? column : concatColumns(pieces))
+      }
+      const gathering = gatherRows(field, range, some, bytes, dictionaries)
+      this.#tasks.push({ path, reader, gathering, done: arrived })
+      this.#rows += some.length
+      if (this.#rows >= rowsAtOnce) yield* this.finish()
+    }
+  }
+
+  /** Waits for all rows that were asked for. */
+  *finish(): Waits<void> {
+    let left = this.#tasks
+    this.#tasks = []
+    this.#rows = 0
+    while (left.length > 0) {
+      left = left.filter(advanced)
+      const readers = new Set(left.map(({ reader }) => reader))
+      const fetching: Promise<void>[] = []
+      try {
+        for (const reader of readers) {
+          const fetched = reader.fetch(this.#pacer.signal)
+          if (fetched instanceof Promise) fetching.push(fetched)
+        }
+      } catch (error) {
+        for (const fetched of fetching) fetched.catch(() => {})
+        throw error
+      }
+      if (fetching.length > 0) yield Promise.all(fetching)
+      if (this.#pacer.due()) yield this.#pacer.pause()
+    }
+  }
+}
+
+/** Goes on with a task; false where it is at its end. */
+function advanced({ path, gathering, done }: Task): boolean {
+  const { done: isDone, value } = inFile(path, () => gathering.next())
+  if (isDone === true) done(value)
+  return isDone !== true
+}
