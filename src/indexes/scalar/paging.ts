@@ -9,11 +9,11 @@ import { decoded } from '../../sql/kernels/dictionary.js'
 import { valueType } from '../../sql/values/types.js'
 
 /** Values of a page: a lookup reads one, and each of them takes some hundred bytes in the footer, read when a file is opened. */
-export const pageRows = 4096
+export const pageRows = 1024
 /** Texts of a page take that much, but for the last of them. */
-const textBytes = 64 * 1024
+const textBytes = 16 * 1024
 /** However long they are: of each page the directory has one. */
-const fewestTexts = 64
+const fewestTexts = 16
 
 /** A column in the order of its values. */
 export interface Ordered {

@@ -164,8 +164,11 @@ test('the directory is the last batch, of the first value of each page', async (
     Array.from({ length: 10_000 }, (_, row) => (row < 9000 ? 20_000 - row : null)),
   )
   const file = segmentFile(await segmentBytes('BTREE', column))
-  expect(file.batchRows).toEqual([4096, 4096, 808, 1000, 3])
-  expect(columnValues(await file.column(4, 0))).toEqual([11_001, 15_097, 19_193])
+  const values = Array.from({ length: 8 }, () => 1024)
+  expect(file.batchRows).toEqual([...values, 808, 1000, 9])
+  expect(columnValues(await file.column(10, 0))).toEqual(
+    Array.from({ length: 9 }, (_, page) => 11_001 + 1024 * page),
+  )
 })
 
 test('a file that is not a segment over so many rows is corrupted', async () => {
