@@ -134,7 +134,7 @@ function schemaOf(dim: number): Schema {
   ])
 }
 
-/** As an Arrow IPC stream, for who has another release of apache-arrow. */
+/** Encodes batches as an Arrow IPC stream, for callers that load another release of apache-arrow. */
 export function ipcOf(batches: readonly RecordBatch[]): Uint8Array {
   return tableToIPC(new Table([...batches]), 'stream')
 }
