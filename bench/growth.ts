@@ -7,7 +7,7 @@
  *
  * | figure | what it says |
  * |---|---|
- * | calls | how many calls were measured: fewer than asked for where they take longer than a minute |
+ * | calls | how many calls were measured: fewer than asked for where they read more than 32 GiB together |
  * | bytes, reads | of one call on average: bytes and ranges of files that it read from the store |
  * | firstMs, firstBytes, firstReads | opening the root and the first call, before those that are measured |
  * | recall | which part of the ten nearest rows a search found |
