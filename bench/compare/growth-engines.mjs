@@ -11,8 +11,9 @@ import { openLance } from './stores.mjs'
 const batchesAtOnce = 32
 
 export const engines = {
-  async sheaf(path) {
-    const ns = await connect(path, { upkeep: { compact: false } })
+  /** Has less room in memory than the vectors of a million rows take, as LanceDB keeps no columns. */
+  async 'sheaf, cacheBytes 256 MiB'(path) {
+    const ns = await connect(path, { cacheBytes: 256 * 1024 ** 2, upkeep: { compact: false } })
     const build = async (column, type) => {
       const { name } = await (await ns.openTable('rows')).createIndex(column, { type })
       await (await ns.openTable('rows')).waitForIndex(name)
@@ -30,7 +31,7 @@ export const engines = {
       close: () => ns.close(),
     }
   },
-  /** As many codes of a vector as Sheaf has; ten times the rows wanted are measured. */
+  /** Its index has as many codes of a vector as that of Sheaf. It measures ten times the rows wanted. */
   async 'lancedb, not synced'(path) {
     const { lancedb, db } = await openLance(path)
     const hasRows = (await db.tableNames()).includes('rows')
