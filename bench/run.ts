@@ -7,6 +7,7 @@
  */
 import { bench as bulk } from './bulk.js'
 import { bench as commit } from './commit.js'
+import { bench as growth } from './growth.js'
 import { askBenches, named } from './harness.js'
 import { bench as http } from './http.js'
 import { bench as httpStream } from './http-stream.js'
@@ -45,6 +46,7 @@ await askBenches(
     named(memory),
     named(http),
     named(httpStream),
+    named(growth),
     named(bulk),
     named(worker),
   ],

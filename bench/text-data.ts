@@ -39,7 +39,8 @@ function glossOf(line: string): string {
   return `${words.join(', ')}: ${gloss.trim()}`
 }
 
-const vocabulary = 60_000
+/** Words that texts of a seed are made of. */
+export const vocabulary = 60_000
 
 /** Texts of 5 to 25 words. */
 function zipfTexts(count: number): TextData {
@@ -54,7 +55,7 @@ export function zipfText(length: number, random: () => number): string {
 }
 
 /** A word that can be said, another for each rank. */
-function wordOf(rank: number): string {
+export function wordOf(rank: number): string {
   let word = ''
   for (let rest = rank + 100; rest > 0; rest = Math.floor(rest / 100)) {
     word += 'bdfgklmnprstvzchjwqxy'[rest % 20]! + 'aeiou'[Math.floor((rest % 100) / 20)]!

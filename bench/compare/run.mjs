@@ -34,6 +34,7 @@ const tasks = [
   'memory',
   'filtered',
   'commit',
+  'growth',
   'ann',
   'ann-large',
   'ann-large-graphs',

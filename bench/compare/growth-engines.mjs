@@ -1,0 +1,76 @@
+/**
+ * The table of the growth bench in Sheaf and in LanceDB, behind one interface: an engine opens a path of its own. `nearest` gives ids, `byKey` and
+ * `offsets` give rows with all columns.
+ */
+import { tableFromIPC } from 'apache-arrow'
+import { ipcOf } from '../../dist/bench/growth-data.js'
+import { connect } from '../../dist/src/index.js'
+import { openLance } from './stores.mjs'
+
+/** Rows that LanceDB is given at once, as Arrow data. */
+const batchesAtOnce = 32
+
+export const engines = {
+  /** Has less room in memory than the vectors of a million rows take, as LanceDB keeps no columns. */
+  async 'sheaf, cacheBytes 256 MiB'(path) {
+    const ns = await connect(path, { cacheBytes: 256 * 1024 ** 2, upkeep: { compact: false } })
+    const build = async (column, type) => {
+      const { name } = await (await ns.openTable('rows')).createIndex(column, { type })
+      await (await ns.openTable('rows')).waitForIndex(name)
+    }
+    const table = ns.table('rows')
+    return {
+      ingest: batches => ns.createTable('rows', batches),
+      buildVector: () => build('vector', 'IVF_PQ'),
+      buildKey: () => build('key', 'BTREE'),
+      nearest: async query => idsOf(await table.search(query).select(['id']).limit(10).toArray()),
+      byKey: key => table.search().where('key = ?', [key]).toArray(),
+      offsets: offsets => table.takeOffsets(offsets).toArray(),
+      update: async (key, g) => (await table.update({ g }, 'key = ?', [key])).rows,
+      append: async row => void (await table.add([row])),
+      close: () => ns.close(),
+    }
+  },
+  /** Its index has as many codes of a vector as that of Sheaf. It measures ten times the rows wanted. */
+  async 'lancedb, not synced'(path) {
+    const { lancedb, db } = await openLance(path)
+    const hasRows = (await db.tableNames()).includes('rows')
+    const table = hasRows ? await db.openTable('rows') : null
+    return {
+      async ingest(batches) {
+        let [made, some] = [null, []]
+        const write = async () => {
+          const rows = tableFromIPC(ipcOf(some))
+          if (made === null) made = await db.createTable('rows', rows)
+          else await made.add(rows)
+          some = []
+        }
+        for (const batch of batches) if (some.push(batch) === batchesAtOnce) await write()
+        if (some.length > 0) await write()
+      },
+      async buildVector() {
+        const { type } = (await table.schema()).fields.find(({ name }) => name === 'vector')
+        const numSubVectors = type.listSize / 8
+        await table.createIndex('vector', {
+          config: lancedb.Index.ivfPq({ distanceType: 'l2', numSubVectors }),
+        })
+      },
+      buildKey: () => table.createIndex('key', { config: lancedb.Index.btree() }),
+      async nearest(query) {
+        const found = table.query().nearestTo(query).refineFactor(10).select(['id', '_distance']).limit(10)
+        return idsOf(await found.toArray())
+      },
+      byKey: key => table.query().where(`key = ${key}`).toArray(),
+      offsets: offsets => table.takeOffsets(offsets).toArray(),
+      update: async (key, g) => (await table.update({ where: `key = ${key}`, values: { g } })).rowsUpdated,
+      async append({ id, key, vector, ...row }) {
+        await table.add([{ id: BigInt(id), key: BigInt(key), ...row, vector: Array.from(vector) }])
+      },
+      close: () => db.close(),
+    }
+  },
+}
+
+function idsOf(rows) {
+  return Array.from(rows, ({ id }) => Number(id))
+}

@@ -1,0 +1,68 @@
+/** Sheaf and LanceDB over the table of `npm run bench -- growth`: time, bytes read and memory of the same questions, each in a process of its own. */
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { growthWork, linkFiles } from '../../dist/bench/growth-work.js'
+import { hashOf, timesOf } from '../../dist/bench/harness.js'
+import { recallOf } from '../../dist/bench/vector-data.js'
+import { engines } from './growth-engines.mjs'
+import { able } from './packages.mjs'
+import { inScratch } from './scratch.mjs'
+
+const script = fileURLToPath(new URL('growth-work.mjs', import.meta.url))
+const made = ['ingest', 'build IVF_PQ on the vector', 'build BTREE on the key']
+const reads = ['top 10', 'row by key, all columns', 'take 10 by offset, all columns']
+const writes = ['update one row by key', 'append one row']
+
+export const bench = {
+  name: 'growth',
+  question:
+    'what does a call read, and how long does it take, where the table is large? (bytes: what the process was given by read(); LanceDB measures ten times the rows wanted; of what is not synced, all may be lost with the power)',
+  small: { rows: [5000], dim: 64, calls: 5 },
+  full: { rows: (process.env.SHEAF_GROWTH_ROWS ?? '1000000').split(',').map(Number), dim: 128, calls: 100 },
+  async run({ rows, ...size }) {
+    return inScratch(async folder => {
+      const cases = []
+      for (const count of rows) {
+        cases.push(...(await asked(join(folder, `${count}`), { rows: count, ...size })))
+        rmSync(join(folder, `${count}`), { recursive: true })
+      }
+      return cases
+    })
+  },
+}
+
+async function asked(folder, size) {
+  mkdirSync(folder)
+  const truth = join(folder, 'nearest.json')
+  await growthWork('true neighbours', '', { ...size, cacheBytes: 0, truth })
+  const nearest = JSON.parse(readFileSync(truth, 'utf8')).all.map(ids => new Set(ids))
+  const names = Object.keys(await able(engines))
+  return [...made, ...reads, ...writes].map(work => {
+    const entries = names.map(name => entryOf(work, name, join(folder, name), size, nearest))
+    const held = entries.map(entry => {
+      return { ...entry, relativeTime: entry.milliseconds.p50 / entries[0].milliseconds.p50 }
+    })
+    return { title: `${work}, ${size.rows} rows`, entries: held }
+  })
+}
+
+/** Writes happen in a copy. */
+function entryOf(work, name, path, size, nearest) {
+  const copy = `${path}-copy`
+  const isWrite = writes.includes(work)
+  if (isWrite) linkFiles(path, copy)
+  const args = [script, work, name, isWrite ? copy : path, JSON.stringify(size)]
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 1e9 })
+  if (status !== 0) throw new Error(`${work} by ${name} ended with ${status}: ${stderr}`)
+  if (existsSync(copy)) rmSync(copy, { recursive: true })
+  const { times, figures, answers } = JSON.parse(stdout)
+  return {
+    name,
+    milliseconds: timesOf(Float64Array.from(times)),
+    relativeTime: 1,
+    answer: hashOf(answers),
+    figures: { ...figures, ...(work === 'top 10' && { recall: recallOf(nearest, answers) }) },
+  }
+}

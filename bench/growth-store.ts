@@ -1,0 +1,101 @@
+/** Counts what is read from a store, and what is written to it: figures that do not depend on what else the machine does. */
+import type { Soon } from '../src/primitives/soon.js'
+import type { BlobInfo, BlobMark, BlobStore } from '../src/storage/blob-store.js'
+import type { Processes } from '../src/storage/processes.js'
+
+type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+type Ranges = readonly { readonly offset: number; readonly target: Uint8Array }[]
+type ReadRanges = (key: string, ranges: Ranges, signal?: AbortSignal) => Soon<void>
+
+export interface Counts {
+  /** Ranges of blobs, and whole blobs. */
+  readonly reads: number
+  readonly bytesRead: number
+  readonly bytesWritten: number
+}
+
+export class MeteredStore implements BlobStore {
+  readonly name: string
+  /** There when the other store's are. */
+  readonly readRanges?: ReadRanges
+  readonly peek?: (key: string) => BlobMark | null
+  readonly sync?: (prefix: string) => Promise<void>
+  readonly processes?: Processes
+  readonly #store: BlobStore
+  #reads = 0
+  #bytesRead = 0
+  #bytesWritten = 0
+
+  constructor(store: BlobStore) {
+    this.name = store.name
+    this.#store = store
+    const several: BlobStore & { readonly readRanges?: ReadRanges } = store
+    if (several.readRanges !== undefined) {
+      this.readRanges = (key, ranges, signal) => {
+        for (const { target } of ranges) this.#read(target.length)
+        return several.readRanges!(key, ranges, signal)
+      }
+    }
+    if (store.peek !== undefined) this.peek = key => store.peek!(key)
+    if (store.sync !== undefined) this.sync = prefix => store.sync!(prefix)
+    if (store.processes !== undefined) this.processes = store.processes
+  }
+
+  counts(): Counts {
+    return { reads: this.#reads, bytesRead: this.#bytesRead, bytesWritten: this.#bytesWritten }
+  }
+
+  async get(key: string, signal?: AbortSignal): Promise<Uint8Array | null> {
+    const bytes = await this.#store.get(key, signal)
+    this.#read(bytes?.length ?? 0)
+    return bytes
+  }
+
+  getRange(key: string, offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array> {
+    this.#read(length)
+    return this.#store.getRange(key, offset, length, signal)
+  }
+
+  readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void> {
+    this.#read(target.length)
+    return this.#store.readInto(key, offset, target, signal)
+  }
+
+  put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
+    this.#bytesWritten += bytes.length
+    return this.#store.put(key, bytes, signal)
+  }
+
+  putStream(key: string, chunks: Chunks, signal?: AbortSignal): Promise<void> {
+    return this.#store.putStream(key, this.#written(chunks), signal)
+  }
+
+  putIfAbsent(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<'won' | 'taken'> {
+    this.#bytesWritten += bytes.length
+    return this.#store.putIfAbsent(key, bytes, signal)
+  }
+
+  stat(key: string, signal?: AbortSignal): Promise<BlobInfo | null> {
+    return this.#store.stat(key, signal)
+  }
+
+  list(prefix: string, startAfter?: string, signal?: AbortSignal): AsyncIterable<BlobInfo> {
+    return this.#store.list(prefix, startAfter, signal)
+  }
+
+  delete(key: string, signal?: AbortSignal): Promise<void> {
+    return this.#store.delete(key, signal)
+  }
+
+  #read(bytes: number): void {
+    this.#reads++
+    this.#bytesRead += bytes
+  }
+
+  async *#written(chunks: Chunks): AsyncIterable<Uint8Array> {
+    for await (const chunk of chunks) {
+      this.#bytesWritten += chunk.length
+      yield chunk
+    }
+  }
+}

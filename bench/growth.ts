@@ -1,0 +1,153 @@
+/**
+ * How what a call reads, and how long it takes, grows with the table: counted at the store, so that what else the machine does changes nothing.
+ *
+ *   npm run bench -- growth                                   1M, 3M and 10M rows, each kind of work in a process of its own
+ *   SHEAF_GROWTH_ROWS=1000000 npm run bench -- growth         other numbers of rows, divided by commas
+ *   SHEAF_GROWTH_ROOT=/data/growth npm run bench -- growth    keeps the roots: what was ingested and built is not made again
+ *
+ * | figure | what it says |
+ * |---|---|
+ * | calls | how many calls were measured: fewer than asked for where they read more than 32 GiB together |
+ * | bytes, reads | of one call on average: bytes and ranges of files that it read from the store |
+ * | firstMs, firstBytes, firstReads | opening the root and the first call, before those that are measured |
+ * | recall | which part of the ten nearest rows a search found |
+ * | guessed, candidates, exact | rows whose distance the index guessed; rows it proposed, which were measured; rows measured without it |
+ * | peakMegabytes | the most memory that the process had |
+ * | makingRowsMs | the part of an ingest that made the rows |
+ *
+ * Files may lie in the page cache of the system, so times are not those of a disk.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { growthData } from './growth-data.js'
+import { calls, type GrowthOptions, growthWork, indexBuilds } from './growth-work.js'
+import type { Bench, CaseResult, Entry, Point } from './harness.js'
+
+interface Parameters {
+  /** Sizes of the table, the least first. */
+  readonly rows: readonly number[]
+  readonly dim: number
+  readonly cacheBytes: readonly number[]
+  /** Calls of each kind that are measured, after a first one. */
+  readonly calls: number
+  /** Whether each kind of work has a process of its own, whose memory is told. */
+  readonly isApart: boolean
+}
+
+export const bench: Bench<Parameters> = {
+  name: 'growth',
+  question: 'what does a call read, and how long does it take, where the table is 10 times as large?',
+  small: { rows: [4000, 16_000], dim: 64, cacheBytes: [64 * 1024], calls: 5, isApart: false },
+  full: {
+    rows: (process.env.SHEAF_GROWTH_ROWS ?? '1000000,3000000,10000000').split(',').map(Number),
+    dim: 128,
+    cacheBytes: [256 * 1024 ** 2, 1024 ** 3],
+    calls: 100,
+    isApart: true,
+  },
+  async run(parameters) {
+    const kept = parameters.isApart ? process.env.SHEAF_GROWTH_ROOT : undefined
+    const folder = kept ?? mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
+    try {
+      const cases: CaseResult[] = []
+      for (const cacheBytes of parameters.cacheBytes) {
+        const sizes: Size[] = []
+        for (const rows of parameters.rows) {
+          const place = join(folder, `${rows}`)
+          sizes.push({ rows, entries: await grown(place, rows, cacheBytes, parameters) })
+          if (kept === undefined) rmSync(join(place, `${cacheBytes}`), { recursive: true })
+        }
+        cases.push(...told(sizes, cacheBytes))
+      }
+      return cases
+    } finally {
+      if (kept === undefined) rmSync(folder, { recursive: true, force: true })
+    }
+  },
+}
+
+interface Size {
+  readonly rows: number
+  readonly entries: readonly Entry[]
+}
+
+/** Makes a root of so many rows, or what it lacks, and asks it. */
+async function grown(
+  place: string,
+  rows: number,
+  cacheBytes: number,
+  { dim, calls: count, isApart }: Parameters,
+): Promise<readonly Entry[]> {
+  const folder = join(place, `${cacheBytes}`)
+  const root = join(folder, 'root')
+  const notes = join(folder, 'made.json')
+  const truth = join(place, `nearest of ${count}.json`)
+  const options: GrowthOptions = { rows, dim, cacheBytes, calls: count, truth }
+  const data = isApart ? null : growthData(dim, count + 1)
+  const work = (name: string) =>
+    data === null ? workApart(name, root, options) : growthWork(name, root, options, data)
+  const made: Entry[] = existsSync(notes) ? JSON.parse(readFileSync(notes, 'utf8')) : []
+  if (made.length === 0) rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  for (const name of ['ingest', ...Object.keys(indexBuilds)]) {
+    if (made.some(entry => entry.name === name)) continue
+    made.push(await work(name))
+    writeFileSync(notes, JSON.stringify(made))
+  }
+  if (!existsSync(truth)) await work('true neighbours')
+  const entries = [...made]
+  for (const name of Object.keys(calls)) entries.push(await work(name))
+  return entries
+}
+
+function workApart(name: string, root: string, options: GrowthOptions): Entry {
+  console.error(
+    `${new Date().toISOString().slice(11, 19)} ${options.rows} rows, ${options.cacheBytes}: ${name}`,
+  )
+  const args = [resolve('bench/growth-work.mjs'), name, root, JSON.stringify(options)]
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 1e9 })
+  if (status !== 0) throw new Error(`${name} ended with ${status}: ${stderr}`)
+  return JSON.parse(stdout)
+}
+
+/** Times are held against those of the smallest table. */
+function told(sizes: readonly Size[], cacheBytes: number): readonly CaseResult[] {
+  const [least] = sizes
+  const cache = `cacheBytes ${cacheBytes / 1024 ** 2} MiB`
+  const cases = sizes.map(({ rows, entries }): CaseResult => {
+    const held = entries.map((entry, i) => ({ ...entry, relativeTime: ratio(entry, least!.entries[i]!) }))
+    return { title: `${rows} rows, ${cache}`, entries: held }
+  })
+  const most = sizes.at(-1)!
+  if (most === least) return cases
+  const indexed = most.entries.flatMap((entry, i) => {
+    return calls[entry.name]?.isIndexed === true ? [{ entry, before: least!.entries[i]! }] : []
+  })
+  const entries = indexed.map(({ entry, before }) => {
+    const figures: Record<string, number> = { msRatio: ratio(entry, before) }
+    for (const name of ['bytes', 'reads']) {
+      const base = before.figures![name]!
+      if (base > 0) figures[`${name}Ratio`] = entry.figures![name]! / base
+    }
+    return { ...entry, relativeTime: ratio(entry, before), figures }
+  })
+  const lines = entries.map(({ name }) => ({
+    name,
+    points: sizes.map(({ rows, entries }): Point => {
+      // A logarithm of nothing cannot be drawn.
+      return [rows, Math.max(1, entries.find(entry => entry.name === name)!.figures!.bytes!)]
+    }),
+  }))
+  const axes = {
+    x: { name: 'rows', logarithmic: true },
+    y: { name: 'bytes read per call', logarithmic: true },
+  }
+  const title = `${most.rows} rows beside ${least!.rows}, ${cache}`
+  return [...cases, { title, entries, lines: { ...axes, lines } }]
+}
+
+function ratio(entry: Entry, before: Entry): number {
+  return entry.milliseconds.p50 / before.milliseconds.p50
+}
