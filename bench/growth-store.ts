@@ -1,11 +1,9 @@
 /** Counts what is read from a store, and what is written to it: figures that do not depend on what else the machine does. */
 import type { Soon } from '../src/primitives/soon.js'
-import type { BlobInfo, BlobMark, BlobStore } from '../src/storage/blob-store.js'
+import type { BlobInfo, BlobMark, BlobStore, ByteRange } from '../src/storage/blob-store.js'
 import type { Processes } from '../src/storage/processes.js'
 
 type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
-type Ranges = readonly { readonly offset: number; readonly target: Uint8Array }[]
-type ReadRanges = (key: string, ranges: Ranges, signal?: AbortSignal) => Soon<void>
 
 export interface Counts {
   /** Ranges of blobs, and whole blobs. */
@@ -17,7 +15,6 @@ export interface Counts {
 export class MeteredStore implements BlobStore {
   readonly name: string
   /** There when the other store's are. */
-  readonly readRanges?: ReadRanges
   readonly peek?: (key: string) => BlobMark | null
   readonly sync?: (prefix: string) => Promise<void>
   readonly processes?: Processes
@@ -29,13 +26,6 @@ export class MeteredStore implements BlobStore {
   constructor(store: BlobStore) {
     this.name = store.name
     this.#store = store
-    const several: BlobStore & { readonly readRanges?: ReadRanges } = store
-    if (several.readRanges !== undefined) {
-      this.readRanges = (key, ranges, signal) => {
-        for (const { target } of ranges) this.#read(target.length)
-        return several.readRanges!(key, ranges, signal)
-      }
-    }
     if (store.peek !== undefined) this.peek = key => store.peek!(key)
     if (store.sync !== undefined) this.sync = prefix => store.sync!(prefix)
     if (store.processes !== undefined) this.processes = store.processes
@@ -59,6 +49,11 @@ export class MeteredStore implements BlobStore {
   readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void> {
     this.#read(target.length)
     return this.#store.readInto(key, offset, target, signal)
+  }
+
+  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): Soon<void> {
+    for (const { target } of ranges) this.#read(target.length)
+    return this.#store.readRanges(key, ranges, signal)
   }
 
   put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {

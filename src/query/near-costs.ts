@@ -9,6 +9,7 @@
  * - A graph: every row is a jump, and so are its edges: half as much again as measuring, with an index of a quarter of the bytes. The more
  *   candidates a walk keeps, the longer each row takes: with 4,096 of them five times as long as with 100.
  * - A search that does not settle costs its own time, and that of measuring all rows.
+ * - Of a column that does not fit into memory, each row is read first, from the system's cache: by itself, or with all others.
  *
  * Of rows that a filter leaves a share, a search finds as many only if it looks further: the number of rows it passes grew with
  * the share to the power of about -0.9, whether it kept 16 candidates or 200, until it had seen nearly all. A graph that measures a
@@ -45,6 +46,10 @@ const walked: Cost = { row: 45, byte: 0.07 }
 const kept = 0.07
 /** A row that was proposed, to measure it in its column and to put it in its place among the others. */
 const proposed: Cost = { row: 300, byte: 0.05 }
+/** A row that is read by itself, with the checksum of its block. */
+const fetchedRow = 3000
+/** A byte of a column that is read whole. */
+const readByte = 0.35
 /** Looking at a part: its columns, its allowed rows. */
 const part = 10_000
 /** How much further a search looks where fewer rows are allowed: the share to this power. */
@@ -54,19 +59,32 @@ const usualRows = 10
 /** Rows that pass are measured without a look at the index where that takes no longer than this: the index need not be in memory then. */
 const negligible = 100_000
 
-/** Whether measuring so many rows is not worth a thought. `rowBytes`: of a vector in its column. */
-export function isLittle(rows: number, parts: number, rowBytes: number): boolean {
-  return measuring(rows, parts, rowBytes) <= negligible
+/** The column that rows are measured in. */
+export interface MeasuredColumn {
+  /** Bytes of a vector, or of what is looked at of a row. */
+  readonly rowBytes: number
+  /** Rows of all of it where it does not fit into memory; 0 where it does. */
+  readonly readRows: number
+}
+
+/** Whether measuring so many rows is not worth a thought. */
+export function isLittle(rows: number, parts: number, column: MeasuredColumn): boolean {
+  return measuring(rows, parts, column) <= negligible
 }
 
 /** Measuring all of some rows. */
-export function measuring(rows: number, parts: number, rowBytes: number): number {
-  return parts * part + rows * costOf(measured, rowBytes)
+export function measuring(rows: number, parts: number, column: MeasuredColumn): number {
+  return parts * part + rows * costOf(measured, column.rowBytes) + reading(rows, column)
 }
 
-/** Measuring `count` proposed rows and ranking them. `rowBytes`: of a vector in its column. */
-export function proposing(count: number, rowBytes: number): number {
-  return count * costOf(proposed, rowBytes)
+/** Measuring `count` proposed rows and ranking them. */
+export function proposing(count: number, column: MeasuredColumn): number {
+  return count * costOf(proposed, column.rowBytes) + reading(count, column)
+}
+
+/** Reading rows before they are measured. */
+function reading(rows: number, { rowBytes, readRows }: MeasuredColumn): number {
+  return Math.min(rows * fetchedRow, readRows * rowBytes * readByte)
 }
 
 /** The `rowBytes` of a row for which `vectors` vectors are measured: includes what each of them costs beside its bytes. */
@@ -76,7 +94,7 @@ export function listBytes(vectors: number, vectorBytes: number): number {
 
 /**
  * Asking a segment of an index of some kind for `count` candidates where only a part (`share`) of its rows is allowed, and measuring
- * those; `dim`, `rowBytes`: of a vector in its column.
+ * those; `dim`: elements of a vector.
  */
 export function asking(
   kind: VectorKind,
@@ -84,7 +102,7 @@ export function asking(
   count: number,
   share: number,
   dim: number,
-  rowBytes: number,
+  column: MeasuredColumn,
 ): number {
   const { facts } = segment
   const more = Math.max(1, count / segment.candidatesFor(usualRows))
@@ -96,8 +114,8 @@ export function asking(
   return (
     rows * row +
     partitions * (each + dim * dimension) +
-    proposing(count, rowBytes) +
-    (facts.unsettled ?? 0) * share * facts.vectors * costOf(measured, rowBytes)
+    proposing(count, column) +
+    (facts.unsettled ?? 0) * measuring(share * facts.vectors, 0, column)
   )
 }
 

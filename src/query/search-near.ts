@@ -21,7 +21,7 @@ import type { VectorIndexReader } from '../table/vector-index.js'
 import type { RowHits } from './hits.js'
 import { maxSims } from './max-sim.js'
 import { NearCandidates } from './near-candidates.js'
-import { asking, isLittle, listBytes, measuring, proposing } from './near-costs.js'
+import { asking, isLittle, listBytes, type MeasuredColumn, measuring, proposing } from './near-costs.js'
 import type { IndexSearch, VectorSearch } from './plan.js'
 import { partialCover } from './probed-rows.js'
 import { type Cover, FoundRows, type PartRows, passingParts, within } from './search-exact.js'
@@ -126,14 +126,14 @@ class NearSearch {
   /** Whether asking the index costs less than measuring all rows that pass. Opens it only where that takes a thought. */
   *#isWorthAsking(passing: readonly PartRows[]): Waits<boolean> {
     const rows = passing.reduce((sum, { rows }) => sum + rows.count, 0)
-    if (isLittle(rows, passing.length, columnBytes(this.#search))) return false
+    if (isLittle(rows, passing.length, this.#column(columnBytes(this.#search)))) return false
     return yield* this.#isCheaper(rows, passing.length)
   }
 
   /** Whether asking the index costs less than measuring `rows` rows, which lie in so many parts. */
   *#isCheaper(rows: number, parts: number): Waits<boolean> {
     const { query, multi } = this.#search
-    const rowBytes = columnBytes(this.#search)
+    const column = this.#column(columnBytes(this.#search))
     const share = rows / this.#source.reader.liveRows
     let cost = 0
     for (const segment of this.#index.segments) {
@@ -141,22 +141,25 @@ class NearSearch {
       const { facts } = opened
       const count = this.#firstCandidates(opened, Math.min(this.#limit, facts.vectors))
       if (this.#isPoor(opened, this.#isFiltered)) {
-        cost += measuring(share * facts.vectors, segment.fragments.length, rowBytes)
+        cost += measuring(share * facts.vectors, segment.fragments.length, column)
       } else if (opened.vectors === undefined || multi === null) {
-        cost += asking(this.#index.kind, opened, count, share, query.length, rowBytes)
+        cost += asking(this.#index.kind, opened, count, share, query.length, column)
       } else {
-        const each = asking(
-          this.#index.kind,
-          opened.vectors,
-          count,
-          share,
-          query.length,
-          vectorBytes(this.#search),
-        )
-        cost += multi.length * (each + proposing(count, rowBytes))
+        const each = asking(this.#index.kind, opened.vectors, count, share, query.length, {
+          rowBytes: vectorBytes(this.#search),
+          readRows: 0,
+        })
+        cost += multi.length * (each + proposing(count, column))
       }
     }
-    return cost < measuring(rows, parts, rowBytes)
+    return cost < measuring(rows, parts, column)
+  }
+
+  /** The column that rows are measured in, of which `rowBytes` bytes are looked at for each. */
+  #column(rowBytes: number): MeasuredColumn {
+    const { reader } = this.#source
+    const fits = reader.fitsInMemory(this.#search.field.column)
+    return { rowBytes, readRows: fits ? 0 : reader.liveRows }
   }
 
   /** Whether a segment would find too few of the nearest rows, and the caller did not say how hard to look. */

@@ -310,13 +310,13 @@ export class TableReader {
     const cost = blockCost(range, offsets)
     if (cost >= range.bytes) return null
     const spent = (spentOn.get(range) ?? 0) + cost
-    if (spent >= range.bytes * patience && this.#fits(field)) return null
+    if (spent >= range.bytes * patience && this.fitsInMemory(field)) return null
     spentOn.set(range, spent)
     return { path: this.#path(file.file), layout, range, field }
   }
 
   /** Whether all of a column can stay in memory beside others. */
-  #fits(field: TableField): boolean {
+  fitsInMemory(field: TableField): boolean {
     let fits = this.#fitting.get(field)
     if (fits === undefined) {
       let bytes = 0

@@ -3,22 +3,32 @@ import { expect, test } from 'vitest'
 import { asking, measuring } from '../../src/query/near-costs.js'
 
 const dim = 128
-const rowBytes = 4 * dim
+const column = { rowBytes: 4 * dim, readRows: 0 }
 const vectors = 100_000
 
 /** A graph of codes that measures a fifth of its rows for an answer. */
 function graph(facts: { readonly unsettled?: number }, forTen: number): number {
   const known = { vectors, partitions: 1, recall: 0.98, measured: vectors / 5, rowBytes: 32, ...facts }
   const segment = { facts: known, candidatesFor: () => forTen }
-  return asking('IVF_HNSW_PQ', segment, forTen, 1, dim, rowBytes)
+  return asking('IVF_HNSW_PQ', segment, forTen, 1, dim, column)
 }
 
 test('an index of which a third of the searches ends with measuring all rows costs more than measuring them', () => {
-  const all = measuring(vectors, 1, rowBytes)
+  const all = measuring(vectors, 1, column)
   expect(graph({}, 100)).toBeLessThan(0.7 * all)
   expect(graph({ unsettled: 0.3 }, 1200)).toBeGreaterThan(all)
 })
 
 test('a walk that keeps more candidates costs more', () => {
   expect(graph({}, 1000)).toBeGreaterThan(2 * graph({}, 10))
+})
+
+test('of a column that does not fit into memory, an index is asked where many rows pass, and none where few do', () => {
+  const outside = { ...column, readRows: 100 * vectors }
+  const known = { vectors: 100 * vectors, partitions: 3000, recall: 0.98, measured: 22_000, rowBytes: 16 }
+  const segment = { facts: known, candidatesFor: () => 500 }
+  const asked = (share: number, of: typeof column) => asking('IVF_PQ', segment, 500, share, dim, of)
+  const all = (share: number, of: typeof column) => measuring(share * known.vectors, 80, of)
+  expect(asked(0.1, outside)).toBeLessThan(0.1 * all(0.1, outside))
+  expect(asked(0.00001, outside)).toBeGreaterThan(all(0.00001, outside))
 })
