@@ -1,7 +1,8 @@
 /** Reads every byte of a data file or an index file, and keeps nothing of it. */
 import { type FramePiece, fileFrame } from '../arrow/file-frame.js'
 import { corrupted } from '../errors.js'
-import { sectionFrame } from '../indexes/section-file.js'
+import { type SectionPart, sectionFrame } from '../indexes/section-file.js'
+import { checkedParts } from '../indexes/vector/stored-lists.js'
 import type { StoredFile } from '../manifest/layout.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -54,8 +55,12 @@ export async function verifySections(
   pacer: Pacer,
 ): Promise<void> {
   await verifySize(store, path, file.bytes, pacer)
-  const { footer } = await openSectionFile(store, path, file)
-  for (const section of footer.sections) await verifyRange(store, path, section, pacer)
+  const opened = await openSectionFile(store, path, file)
+  const { footer } = opened
+  const parts = await checkedParts(opened)
+  for (const section of footer.sections) {
+    await verifyRange(store, path, section, pacer, parts.get(section))
+  }
   for (const piece of sectionFrame(footer)) await verifyPiece(store, path, piece, pacer)
 }
 
@@ -80,18 +85,36 @@ async function verifySize(store: BlobStore, path: string, bytes: number, pacer: 
   if (info.size !== bytes) throw corrupted(`${path} has ${info.size} bytes, written were ${bytes}`)
 }
 
+/** `parts`: those that have checksums of their own, in order. */
 async function verifyRange(
   store: BlobStore,
   path: string,
   { start, bytes, crc }: CheckedRange,
   pacer: Pacer,
+  parts: readonly SectionPart[] = [],
 ): Promise<void> {
   let found = 0
+  let next = 0
+  /** Of the bytes so far of the part that is begun. */
+  let partial = 0
   for (let at = 0; at < bytes; at += pieceBytes) {
     const piece = await store.getRange(path, start + at, Math.min(pieceBytes, bytes - at), pacer.signal)
     found = crc32(piece, found)
+    const end = at + piece.length
+    for (let part = parts[next]; part !== undefined && part.start < end; part = parts[next]) {
+      const partEnd = part.start + part.bytes
+      partial = crc32(piece.subarray(Math.max(0, part.start - at), partEnd - at), partial)
+      if (partEnd > end) break
+      compare(path, start + part.start, part.bytes, partial, part.crc)
+      partial = 0
+      next++
+    }
     await pacer.turn()
   }
+  compare(path, start, bytes, found, crc)
+}
+
+function compare(path: string, start: number, bytes: number, found: number, crc: number): void {
   if (found === crc) return
   const where = `bytes ${start} to ${start + bytes} of ${path}`
   throw corrupted(`${where} have checksum ${crcHex(found)}, written was ${crcHex(crc)}`)

@@ -186,6 +186,7 @@ describe('stats', () => {
         'slots',
         'text-pages',
         'text-segments',
+        'vector-lists',
         'vector-segments',
         'vectors',
       ].sort(),
