@@ -30,9 +30,9 @@ export interface TableSource {
   readonly runs: Room<RunSequence>
   /** Live rows of the batches that have dead ones, and of segments of vector and text indexes, by ordinal. */
   readonly live: Room<Bitset>
-  /** Segments of vector indexes, those of lists with room for all lists or for one, */
+  /** Segments of vector indexes. Those of lists have memory for all of their lists, or for one, */
   readonly segments: Room<VectorIndexSegment>
-  /** and lists of segments that have room for one. */
+  /** and then their lists are kept one by one. */
   readonly lists: Room<StoredList>
   /** Segments of text indexes, without their postings, */
   readonly textSegments: Room<TextSegment>

@@ -46,8 +46,8 @@ export interface FramePlaces extends Desk {
 
 /** Candidates that a scan keeps at most; of more, every row may as well be measured. */
 export const candidatesMax = 16 * 1024
-/** Rows whose partitions are noted between two looks at the clock: less than a millisecond. */
-const mappedRows = 64 * 1024
+/** Rows whose partitions are noted between two looks at the clock: each may touch memory that was not touched before. */
+const mappedRows = 4 * 1024
 
 /** Bytes of a list of `count` rows with the zeros behind it, which fill it up to a multiple of 64. */
 export function storedBytes(codec: Codec, count: number): number {

@@ -62,8 +62,8 @@ function inputOf(first: number, end: number): VectorInput {
 }
 
 /** Of a segment that was extended once. */
-async function built(kind: VectorKind, metric: Metric): Promise<{ bytes: Buffer; crc: number }> {
-  const spec: VectorSpec = { kind, metric, parameters: { partitions } }
+async function built(kind: VectorKind, metric: Metric, more = {}): Promise<{ bytes: Buffer; crc: number }> {
+  const spec: VectorSpec = { kind, metric, parameters: { partitions, ...more } }
   const base = await collected(await buildSegment(spec, inputOf(0, 1500), null, new Pacer(), () => {}))
   const file = opened(base.bytes, base.crc)
   const from = { rows: 1500, file }
@@ -175,18 +175,18 @@ const asked: fc.Arbitrary<Asked> = fc.record({
 })
 
 describe.each([
-  ['IVF_FLAT', 'l2'],
-  ['IVF_FLAT', 'dot'],
-  ['IVF_SQ', 'cosine'],
-  ['IVF_PQ', 'l2'],
-  ['IVF_PQ', 'cosine'],
-  ['IVF_RQ', 'l2'],
-] as const)('%s by %s', (kind, metric) => {
+  ['IVF_FLAT', 'l2', {}],
+  ['IVF_FLAT', 'dot', {}],
+  ['IVF_SQ', 'cosine', {}],
+  ['IVF_PQ', 'l2', {}],
+  ['IVF_PQ', 'cosine', { bits: 4 }],
+  ['IVF_RQ', 'l2', {}],
+] as const)('%s by %s %j', (kind, metric, more) => {
   let file: { bytes: Buffer; crc: number }
   let reference: VectorIndexSegment
 
   beforeAll(async () => {
-    file = await built(kind, metric)
+    file = await built(kind, metric, more)
     reference = await whole(file)
   })
 
