@@ -2,8 +2,9 @@
 import type { Arena } from '../../kernels/arena.js'
 import { Pacer } from '../../primitives/pacer.js'
 import { type ListPlaces, mapPartition } from './list-places.js'
-import type { ListReader, StoredList } from './list-reader.js'
+import type { ListReader } from './list-reader.js'
 import type { ListAddress, Lists, ListView } from './lists.js'
+import type { StoredList } from './stored-list.js'
 
 /** Bytes that are copied in one step: less than a millisecond. */
 const stepBytes = 4 * 1024 * 1024

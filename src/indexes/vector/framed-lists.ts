@@ -5,9 +5,10 @@
 import type { Arena } from '../../kernels/arena.js'
 import type { Soon } from '../../primitives/soon.js'
 import type { FramePlaces } from './list-places.js'
-import type { ListReader, StoredList } from './list-reader.js'
+import type { ListReader } from './list-reader.js'
 import type { ListAddress, Lists, ListView } from './lists.js'
 import type { KeepList } from './segment-memory.js'
+import type { StoredList } from './stored-list.js'
 
 export class FramedLists implements Lists {
   readonly arena: Arena

@@ -4,14 +4,7 @@ import type { Pacer } from '../../primitives/pacer.js'
 import { type Section, type SectionFile, type SectionPart, sectionOf } from '../section-file.js'
 import type { Codec } from './codec.js'
 import { type ListLayout, listLayout, storedBytes } from './list-places.js'
-
-/** A list that was read and checked. */
-export interface StoredList {
-  /** With the zeros behind them. */
-  readonly codes: Uint8Array
-  /** Ascending. */
-  readonly ordinals: Uint32Array
-}
+import type { StoredList } from './stored-list.js'
 
 /** Lists that lie side by side are read at once, up to so many bytes of codes and ordinals. */
 const runBytes = 1024 * 1024

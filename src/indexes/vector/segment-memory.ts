@@ -4,7 +4,7 @@ import type { SharedPlaces } from '../../kernels/graph.js'
 import type { Bitset } from '../../primitives/bitset.js'
 import type { Load } from '../../primitives/memory.js'
 import type { Soon } from '../../primitives/soon.js'
-import type { StoredList } from './list-reader.js'
+import type { StoredList } from './stored-list.js'
 
 /** The list of a partition that is kept, or what `load` gives. */
 export type KeepList = (partition: number, load: Load<StoredList>) => Soon<StoredList>
