@@ -1,6 +1,7 @@
 /**
  * The file of a segment: named sections, each under a checksum, and a footer that lists them. A reader takes the sections it wants,
- * whole, straight into the memory they are used in. Layout: docs/format.md, "Vector indexes", for all of them.
+ * whole, straight into the memory they are used in, or parts of a section whose checksums another section has. Layout: docs/format.md,
+ * "Vector indexes", for all of them.
  */
 import { corrupted, quote } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
@@ -24,6 +25,14 @@ export interface SectionFooter {
   readonly sections: readonly Section[]
 }
 
+/** Bytes of a section that have a checksum of their own. */
+export interface SectionPart {
+  /** Offset in the section. */
+  readonly start: number
+  readonly bytes: number
+  readonly crc: number
+}
+
 /** A file whose footer was read and checked. */
 export interface SectionFile {
   /** What messages call it. */
@@ -31,6 +40,17 @@ export interface SectionFile {
   readonly footer: SectionFooter
   /** Fills `target`, as long as the section, and compares the checksum. Throws corrupted (code 18). */
   readInto(section: Section, target: Uint8Array): Promise<void>
+  /**
+   * Fills `target` with the bytes from the start of the first part to the end of the last, in one read, and compares the checksum of each
+   * part. `parts`: at least one, in the order of the file, without overlap. Throws corrupted (code 18).
+   */
+  readParts(section: Section, parts: readonly SectionPart[], target: Uint8Array): Promise<void>
+}
+
+/** What is to be written under a name: bytes, whole or in parts, or a function that makes them once all sections before are written. */
+export interface SectionContent {
+  readonly name: string
+  readonly bytes: Uint8Array | readonly Uint8Array[] | (() => Promise<Uint8Array>)
 }
 
 /** Bytes of a file, to be written in this order; `end` once all are taken. */
@@ -49,20 +69,17 @@ const tailBytes = 16
 /** Checksums go in pieces of this size, so that no step holds the event loop for long. */
 const pieceBytes = 4 * 1024 * 1024
 
-/** The file with these sections, each whole or in parts. They must stay as they are until all is taken. */
-export function sectionFile(
-  head: Json,
-  sections: readonly { readonly name: string; readonly bytes: Uint8Array | readonly Uint8Array[] }[],
-  pacer: Pacer,
-): SegmentBytes {
+/** The file with these sections. They must stay as they are until all is taken. */
+export function sectionFile(head: Json, sections: readonly SectionContent[], pacer: Pacer): SegmentBytes {
   let end: { bytes: number; footerCrc: number } | undefined
   async function* chunks(): AsyncGenerator<Uint8Array> {
     const listed: Section[] = []
     yield padded(Buffer.from(magic))
     let at = alignment
-    for (const { name, bytes } of sections) {
+    for (const { name, bytes: content } of sections) {
       let crc = 0
       let sectionEnd = at
+      const bytes = typeof content === 'function' ? await content() : content
       for (const part of bytes instanceof Uint8Array ? [bytes] : bytes) {
         for (let from = 0; from < part.length; from += pieceBytes) {
           const piece = part.subarray(from, from + pieceBytes)

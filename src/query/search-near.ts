@@ -193,7 +193,8 @@ class NearSearch {
       const { query, multi } = this.#search
       const queries = multi === null ? {} : { queries: multi }
       const probe = { query, ...queries, k, count, allowed: allowed?.bits ?? null, passing, effort }
-      const proposed = yield* arrival(opened.candidates(probe, this.#pacer))
+      const asked = arrival(opened.candidates(probe, this.#pacer))
+      const proposed = yield* segment.on(asked, this.#pacer.signal)
       this.#source.meter?.probed(proposed, facts.rowBytes)
       const { ordinals, ended } = proposed
       if (ended === 'unsettled' || (ordinals.length < k && !mayBeShort)) return false

@@ -1,7 +1,8 @@
-/** Opens files of sections (indexes/section-file.ts): the footer at once, sections when they are asked for. */
-import { assert } from '../errors.js'
+/** Opens files of sections (indexes/section-file.ts): the footer at once, sections and parts of them when they are asked for. */
+import { assert, corrupted } from '../errors.js'
 import { parseSectionFooter, type SectionFile } from '../indexes/section-file.js'
 import type { StoredFile } from '../manifest/layout.js'
+import { crc32, crcHex } from '../primitives/checksum.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { readTail, readVerified } from './verified-range.js'
 
@@ -18,6 +19,20 @@ export async function openSectionFile(
     readInto(section, target) {
       assert(target.length === section.bytes, `section ${section.name} of ${path} has another size`)
       return readVerified(store, path, section, [target])
+    },
+    async readParts(section, parts, target) {
+      const first = parts[0]!
+      const start = section.start + first.start
+      // A single part may be long: its checksum is computed in steps.
+      if (parts.length === 1) return readVerified(store, path, { ...first, start }, [target])
+      await store.readInto(path, start, target)
+      for (const part of parts) {
+        const at = part.start - first.start
+        const found = crc32(target.subarray(at, at + part.bytes))
+        if (found === part.crc) continue
+        const where = `bytes ${start + at} to ${start + at + part.bytes} of ${path}`
+        throw corrupted(`${where} have checksum ${crcHex(found)}, written was ${crcHex(part.crc)}`)
+      }
     },
   }
 }

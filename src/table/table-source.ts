@@ -6,6 +6,7 @@ import type { SlotReader } from '../commit/slots.js'
 import { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import type { TextSegment } from '../indexes/text/segment.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
+import type { StoredList } from '../indexes/vector/stored-list.js'
 import type { VectorSegment } from '../kernels/vector-segment.js'
 import type { Bitset } from '../primitives/bitset.js'
 import type { Memory, PassingKeeper, Room } from '../primitives/memory.js'
@@ -36,8 +37,10 @@ export interface TableSource {
   readonly runs: Room<RunSequence>
   /** Live rows of the batches that have dead ones, and of segments of vector and text indexes, by ordinal. */
   readonly live: Room<Bitset>
-  /** Segments of vector indexes, each as a whole. */
+  /** Segments of vector indexes. Those of lists have memory for all of their lists, or for one, */
   readonly segments: Room<VectorIndexSegment>
+  /** and then their lists are kept one by one. */
+  readonly lists: Room<StoredList>
   /** Segments of text indexes, without their postings, */
   readonly textSegments: Room<TextSegment>
   /** and pages of those. */
@@ -68,6 +71,9 @@ export function createTableSource(
     runs: memory.room('runs', 'places', ({ starts, ranks }) => 200 + starts.byteLength + ranks.byteLength),
     live: memory.room('live', 'places', bits => 200 + bits.words.byteLength),
     segments: memory.room('vector-segments', 'data', segment => segment.bytes),
+    lists: memory.room('vector-lists', 'data', ({ codes, ordinals }) => {
+      return codes.byteLength + ordinals.byteLength
+    }),
     textSegments: memory.room('text-segments', 'data', segment => segment.bytes),
     pages: memory.room('text-pages', 'data', bytes => bytes.length),
     analyzers,

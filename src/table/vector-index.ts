@@ -2,7 +2,7 @@
 
 import type { VectorKind } from '../indexes/vector/kind.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
-import type { SegmentMemory } from '../indexes/vector/segment-memory.js'
+import { ownMemory, type SegmentMemory } from '../indexes/vector/segment-memory.js'
 import { attachShareable, openShareable } from '../kernels/arena.js'
 import type { Metric } from '../kernels/metric.js'
 import { later } from '../later.js'
@@ -10,6 +10,7 @@ import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { fragmentsById } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
 import { vectorSpecOf } from '../manifest/table-index.js'
+import type { Claim } from '../primitives/memory.js'
 import type { RowSet } from '../primitives/row-set.js'
 import { type OpenSegment, SegmentReader } from './covered-segment.js'
 import { IndexCover } from './index-cover.js'
@@ -47,7 +48,7 @@ export function vectorIndexReaders(
     const dim = vectorType(typeOf(findFieldById(layout.schema, field)!.at(-1)!))?.size ?? 0
     const cover = new IndexCover(index, layout, fragments)
     const version = { source, location, layout, fragments }
-    const open = opening(source, dim, kind)
+    const open = opening(source, dim)
     const segments = cover.segments.map(covered => new SegmentReader(version, covered, open))
     return [{ name, kind, metric, field, segments, covered: fragment => cover.covered(fragment) }]
   })
@@ -55,30 +56,48 @@ export function vectorIndexReaders(
 
 const opener = later(() => import('../indexes/vector/open.js'))
 
-/** Each as a whole. */
-function opening(
-  { store, segments, sharing }: TableSource,
-  dim: number,
-  kind: VectorKind,
-): OpenSegment<VectorIndexSegment> {
-  // Lists have a map from rows to partitions beside them that is not in the file.
-  const rowBytes = kind.startsWith('IVF_HNSW') ? 0 : 4
-  return (path, { bytes, crc, rows, vectors = rows }) =>
-    segments.get(path, async claim => {
-      claim(bytes + vectors * rowBytes)
+/** Graphs as a whole, lists when they are asked for. */
+function opening(source: TableSource, dim: number): OpenSegment<VectorIndexSegment> {
+  return (path, { bytes, crc, rows }) =>
+    source.segments.get(path, async claim => {
       const { openSegment } = await opener()
-      const file = await openSectionFile(store, path, { bytes, crc })
-      return openSegment(file, rows, dim, sharing && memoryOf(sharing, path, bytes))
+      const file = await openSectionFile(source.store, path, { bytes, crc })
+      return openSegment(file, rows, dim, memoryOf(source, path, bytes, claim))
     })
 }
 
-/** Where engines that share see the segment at `path`. Undefined: it is not worth the question. */
-function memoryOf(sharing: Sharing, path: string, fileBytes: number): SegmentMemory | undefined {
-  if (fileBytes < sharedFrom) return undefined
-  const { seats, seat } = sharing
+/** Where the segment at `path` lies: together with other engines, unless it is not worth the question. */
+function memoryOf(
+  { memory, sharing, lists }: TableSource,
+  path: string,
+  fileBytes: number,
+  claim: Claim,
+): SegmentMemory {
+  const { seats, seat, open } = fileBytes < sharedFrom || !sharing ? ownMemory : sharedMemory(sharing, path)
+  /** By partition. A text that was looked up once knows its hash. */
+  const keys: string[] = []
   return {
     seats,
     seat,
+    open(bytes, fill) {
+      claim(bytes)
+      return open(bytes, fill)
+    },
+    keeperFor(bytes) {
+      if (memory.canHold(bytes)) return null
+      return (partition, load) => {
+        keys[partition] ??= `${path}/${partition}`
+        return lists.get(keys[partition], load, path)
+      }
+    },
+  }
+}
+
+/** Memory in which all engines that share see the segment at `path`. */
+function sharedMemory(sharing: Sharing, path: string): Pick<SegmentMemory, 'seats' | 'seat' | 'open'> {
+  return {
+    seats: sharing.seats,
+    seat: sharing.seat,
     async open(bytes, fill) {
       const memory = await sharing.once(path, async () => {
         const opened = openShareable(bytes)

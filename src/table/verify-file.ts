@@ -3,7 +3,8 @@ import { BlockSums } from '../arrow/block-sums.js'
 import { type FramePiece, fileFrame } from '../arrow/file-frame.js'
 import type { ColumnRange } from '../arrow/file-layout.js'
 import { corrupted } from '../errors.js'
-import { sectionFrame } from '../indexes/section-file.js'
+import { type SectionPart, sectionFrame } from '../indexes/section-file.js'
+import { checkedParts } from '../indexes/vector/stored-lists.js'
 import type { StoredFile } from '../manifest/layout.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Pacer } from '../primitives/pacer.js'
@@ -63,8 +64,13 @@ export async function verifySections(
   pacer: Pacer,
 ): Promise<void> {
   await verifySize(store, path, file.bytes, pacer)
-  const { footer } = await openSectionFile(store, path, file)
-  for (const section of footer.sections) await verifyRange(store, path, section, pacer)
+  const opened = await openSectionFile(store, path, file)
+  const { footer } = opened
+  const parts = await checkedParts(opened)
+  for (const section of footer.sections) {
+    const checking = checkingParts(path, section.start, parts.get(section))
+    await verifyRange(store, path, section, pacer, checking)
+  }
   for (const piece of sectionFrame(footer)) await verifyPiece(store, path, piece, pacer)
 }
 
@@ -114,6 +120,32 @@ async function verifyRange(
     onPiece?.(piece, at)
     await pacer.turn()
   }
+  compare(path, start, bytes, found, crc)
+}
+
+/** Holds the parts of a section, in order, against the checksums they have. `start`: where the section begins. */
+function checkingParts(
+  path: string,
+  start: number,
+  parts: readonly SectionPart[] = [],
+): (piece: Uint8Array, at: number) => void {
+  let next = 0
+  /** Of the bytes so far of the part that is begun. */
+  let partial = 0
+  return (piece, at) => {
+    const end = at + piece.length
+    for (let part = parts[next]; part !== undefined && part.start < end; part = parts[next]) {
+      const partEnd = part.start + part.bytes
+      partial = crc32(piece.subarray(Math.max(0, part.start - at), partEnd - at), partial)
+      if (partEnd > end) break
+      compare(path, start + part.start, part.bytes, partial, part.crc)
+      partial = 0
+      next++
+    }
+  }
+}
+
+function compare(path: string, start: number, bytes: number, found: number, crc: number): void {
   if (found === crc) return
   const where = `bytes ${start} to ${start + bytes} of ${path}`
   throw corrupted(`${where} have checksum ${crcHex(found)}, written was ${crcHex(crc)}`)

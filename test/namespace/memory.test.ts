@@ -188,6 +188,7 @@ describe('stats', () => {
         'slots',
         'text-pages',
         'text-segments',
+        'vector-lists',
         'vector-segments',
         'vectors',
       ].sort(),

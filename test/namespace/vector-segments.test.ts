@@ -45,7 +45,7 @@ const near = (table: Table, n: number) => {
 }
 
 test.each(['IVF_PQ', 'IVF_SQ', 'IVF_HNSW_SQ'] as const)(
-  '%s: a flipped bit in any section is found by a verification, and by who searches before he answers',
+  '%s: a flipped bit in any section is found by a verification, and by a search of the index before it answers',
   async type => {
     const store = new MemoryStore('memory://')
     await indexed(store, type)
@@ -67,7 +67,8 @@ test.each(['IVF_PQ', 'IVF_SQ', 'IVF_HNSW_SQ'] as const)(
       const ns = await opened(store)
       expect((await ns.verify()).problems, `${at}`).toMatchObject([{ kind: 'index', path: key }])
       const table = await ns.openTable('t')
-      expect(await failure(near(table, 0)), `${at}`).toMatchObject({
+      // Told how hard to look: measuring all rows may cost less, and reads no lists.
+      expect(await failure(table.search(queries[0]!).nprobes(3).toArray()), `${at}`).toMatchObject({
         code: 18,
         status: 500,
         message: expect.stringContaining(key!),
@@ -164,6 +165,73 @@ describe('memory', () => {
       expect(await Promise.all(all.map(n => near(table, n)))).toEqual(expected)
     },
   )
+})
+
+describe('an index that is larger than the budget', () => {
+  const many = Array.from({ length: 6000 }, (_, id) => ({ id, g: id % 10, v: vectorAround(id % 12) }))
+
+  async function built(type: 'IVF_FLAT' | 'IVF_SQ' | 'IVF_PQ' | 'IVF_RQ') {
+    const store = new MemoryStore('memory://')
+    const table = await (await opened(store)).createTable('t', many, { vectorColumns: ['v'] })
+    await table.createIndex('v', { type, partitions: 60, waitTimeoutMs: 60_000 })
+    await table.delete('id % 7 = 3')
+    return { store, table }
+  }
+
+  /** Told how hard to look: measuring all rows costs less here. */
+  const told = (table: Table, n: number) => {
+    const search = table
+      .search(queries[n % queries.length]!)
+      .select(['id'])
+      .nprobes(1 + (n % 9))
+      .limit(1 + (n % 20))
+    return (n % 3 === 0 ? search : search.where('g < ?', [1 + (n % 10)])).toArray()
+  }
+  const all = Array.from({ length: 36 }, (_, n) => n)
+
+  test.each(['IVF_FLAT', 'IVF_SQ', 'IVF_PQ', 'IVF_RQ'] as const)(
+    '%s: gives the answers of one that fits, one search after the other and all at once',
+    async type => {
+      const { store, table } = await built(type)
+      const expected: unknown[] = []
+      for (const n of all) expected.push(await told(table, n))
+      for (const cacheBytes of [0, 20_000, 60_000, 1 << 20]) {
+        const small = await (await opened(store, { cacheBytes })).openTable('t')
+        for (const n of all) expect(await told(small, n), `${cacheBytes} ${n}`).toEqual(expected[n])
+        expect(await Promise.all(all.map(n => told(small, n)))).toEqual(expected)
+      }
+    },
+  )
+
+  test('a search reads the lists that it looks at, and what it knows stays', async () => {
+    const { store } = await built('IVF_FLAT')
+    const [key] = await indexFiles(store)
+    const { size } = (await store.stat(key!))!
+    // The index takes 60 bytes for each of its 6000 rows; half of the budget is less.
+    const counting = new CountingStore(store)
+    const read = new Map<string, number>()
+    const readInto = counting.readInto.bind(counting)
+    counting.readInto = (path, offset, target, signal) => {
+      read.set(path, (read.get(path) ?? 0) + target.length)
+      return readInto(path, offset, target, signal)
+    }
+    const ns = await opened(counting, { cacheBytes: 900_000 })
+    const table = await ns.openTable('t')
+    const nearest = (n: number) => table.search(queries[n]!).nprobes(2).limit(5).toArray()
+    await nearest(0)
+    // Centroids, counts and checksums of all partitions, and two lists.
+    expect(size).toBeGreaterThan(400_000)
+    expect(read.get(key!)).toBeLessThan(size / 10)
+    expect(ns.stats().memory.rooms['vector-lists']).toMatchObject({ entries: 2, misses: 2 })
+    read.clear()
+    await nearest(0)
+    expect(read.get(key!)).toBe(undefined)
+    for (const n of queries.keys()) await nearest(n)
+    const { entries, misses } = ns.stats().memory.rooms['vector-lists']!
+    expect(entries).toBeGreaterThan(5)
+    expect(misses).toBe(entries)
+    expect(ns.stats().memory.bytes).toBeLessThanOrEqual(900_000)
+  })
 })
 
 test('a search whose caller has given up ends, while a segment is read and later', async () => {

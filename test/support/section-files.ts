@@ -22,5 +22,13 @@ export function opened(bytes: Uint8Array, crc: number): SectionFile {
       target.set(bytes.subarray(start, start + length))
       if (crc32(target) !== crc) throw corrupted('a section was changed')
     },
+    async readParts(section, parts, target) {
+      const first = parts[0]!.start
+      target.set(bytes.subarray(section.start + first, section.start + first + target.length))
+      for (const { start, bytes: length, crc } of parts) {
+        if (crc32(target.subarray(start - first, start - first + length)) !== crc)
+          throw corrupted('a part of a section was changed')
+      }
+    },
   }
 }

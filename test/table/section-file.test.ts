@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { sectionFile } from '../../src/indexes/section-file.js'
+import { crc32 } from '../../src/primitives/checksum.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { openSectionFile } from '../../src/table/section-file.js'
@@ -54,4 +55,65 @@ test('a file that is another, cut off, or damaged in a section is told by its na
   await memory.delete('g')
   await memory.put('g', damaged)
   await expect(file.readInto(section, new Uint8Array(section.bytes))).rejects.toMatchObject(refused)
+})
+
+test('parts of a section are read at once, each under its own checksum, without what lies around them', async () => {
+  const bytes = Uint8Array.from({ length: 3000 }, (_, i) => i % 251)
+  const { memory, store, said } = await written({ a: bytes })
+  const file = await openSectionFile(store, 'f', said)
+  const [section] = file.footer.sections
+  const part = (start: number, length: number) => {
+    return { start, bytes: length, crc: crc32(bytes.subarray(start, start + length)) }
+  }
+  store.reset()
+  for (const parts of [[part(64, 100)], [part(64, 100), part(192, 64), part(256, 0), part(256, 10)]]) {
+    const end = parts.at(-1)!.start + parts.at(-1)!.bytes
+    const target = new Uint8Array(end - 64)
+    await file.readParts(section!, parts, target)
+    expect(target).toEqual(bytes.subarray(64, end))
+  }
+  expect(store.calls).toEqual(new Map([['readInto', 2]]))
+  expect(store.bytesRead).toBe(100 + 202)
+  const at = section!.start
+  for (const parts of [
+    [{ ...part(192, 64), crc: 1 }],
+    [part(64, 100), { ...part(192, 64), crc: 1 }, part(256, 10)],
+  ]) {
+    const last = parts.at(-1)!
+    const reading = openSectionFile(memory, 'f', said).then(file =>
+      file.readParts(section!, parts, new Uint8Array(last.start + last.bytes - parts[0]!.start)),
+    )
+    await expect(reading).rejects.toMatchObject({
+      code: 18,
+      message: expect.stringContaining(`bytes ${at + 192} to ${at + 256} of f have checksum`),
+    })
+  }
+})
+
+test('a section can be made while the file is written', async () => {
+  const said: string[] = []
+  const make = async () => {
+    said.push('made')
+    return Uint8Array.of(7, 8)
+  }
+  const { chunks, end } = sectionFile(
+    null,
+    [
+      { name: 'a', bytes: Uint8Array.of(1) },
+      { name: 'b', bytes: make },
+    ],
+    new Pacer(),
+  )
+  const memory = new MemoryStore()
+  const pieces: Uint8Array[] = []
+  for await (const chunk of chunks) {
+    if (chunk.length === 1) said.push('written')
+    pieces.push(chunk)
+  }
+  expect(said).toEqual(['written', 'made'])
+  await memory.put('f', Buffer.concat(pieces))
+  const file = await openSectionFile(memory, 'f', { bytes: end().bytes, crc: end().footerCrc })
+  const target = new Uint8Array(2)
+  await file.readInto(file.footer.sections[1]!, target)
+  expect([...target]).toEqual([7, 8])
 })

@@ -4,12 +4,14 @@ import { type Centroids, trainCentroids } from '../../kernels/clusters.js'
 import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { SegmentBytes } from '../section-file.js'
+import { ArenaLists } from './arena-lists.js'
 import { factsOf, mostCandidates, type Trial, tune } from './calibrate.js'
 import type { Codec } from './codec.js'
 import { codesResiduals, trainCodec } from './codecs/all.js'
 import { Divider } from './divider.js'
 import type { VectorInput } from './input.js'
-import { type ListEffort, type ListPlaces, ListSegment, listPlaces, mapPartitions } from './list-segment.js'
+import { type ListPlaces, listPlaces, mapPartitions } from './list-places.js'
+import { type ListEffort, ListSegment } from './list-segment.js'
 import { spreadOf } from './radius.js'
 import { blursFrom } from './saturation.js'
 import type { SegmentFacts } from './segment.js'
@@ -213,14 +215,12 @@ async function tuned(
   const inner = { ...space, metric: 'l2', dim: space.innerDim } as const
   const partitions = { centroids: centroids.values, counts }
   await mapPartitions(arena.buffer, places, counts, rows, pacer)
+  const lists = new ArenaLists(arena, places, counts, rows, null)
   const factors = factorsOf(codec)
   const segments = new Map(
     factors.map(factor => {
       const effort = { candidates: 1, factor }
-      return [
-        factor,
-        new ListSegment(rows, inner, codec, arena, places, partitions, apart, everything, effort),
-      ]
+      return [factor, new ListSegment(rows, inner, codec, lists, partitions, apart, everything, effort)]
     }),
   )
   const blurs = blursFrom(codec.blur)

@@ -1,21 +1,18 @@
 /** A segment whose partitions are lists: those with the nearest centroids are looked through, row by row. */
-import { type Arena, Places } from '../../kernels/arena.js'
+import type { Arena } from '../../kernels/arena.js'
 import { searchSegment } from '../../kernels/exact.js'
 import type { Hits } from '../../kernels/nearest.js'
-import {
-  closeNearest,
-  heldNearest,
-  nearestBytes,
-  offerNearest,
-  openNearest,
-} from '../../kernels/nearest-lists.js'
+import { closeNearest, heldNearest, offerNearest, openNearest } from '../../kernels/nearest-lists.js'
 import { VectorSegment } from '../../kernels/vector-segment.js'
+import { orAborted } from '../../primitives/abort.js'
 import type { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { begun, type Soon, type Waits } from '../../primitives/soon.js'
 import { withApart } from './apart.js'
 import { candidatesFor } from './calibrate.js'
 import type { Codec } from './codec.js'
+import { candidatesMax, type Desk } from './list-places.js'
+import type { Lists, ListView } from './lists.js'
 import {
   type Blur,
   crowdMost,
@@ -50,28 +47,6 @@ export interface ListEffort {
   readonly filtered?: Pick<ListEffort, 'factor' | 'blur'>
 }
 
-/** Where things lie in the arena of a segment of lists. */
-export interface ListPlaces {
-  /** The lists, one after the other, each at a multiple of 64. */
-  readonly lists: number
-  readonly listsBytes: number
-  /** Offset of each list from `lists`. */
-  readonly listAt: Float64Array
-  /** Rows before each list. */
-  readonly rowAt: Uint32Array
-  /** u32s: the ordinals of the rows, list by list. */
-  readonly ordinals: number
-  /** u32s: the partition of each row, by ordinal. Not in the file. */
-  readonly partitionOf: number
-  readonly allowed: number
-  readonly heap: number
-  readonly query: number
-  readonly scratch: number
-  readonly end: number
-}
-
-/** Candidates that a scan keeps at most; of more, every row may as well be measured. */
-const candidatesMax = 16 * 1024
 /** Partitions that are looked at in any case, and how many more than `factor` says. */
 const leastProbes = 6
 const moreProbes = 4
@@ -83,35 +58,11 @@ const moreKept = 4
 const offeredRows = 16
 /** Centroids that are put in order first. */
 const firstCentroids = 32
-/** Rows whose partitions are noted between two looks at the clock: less than a millisecond. */
-const mappedRows = 64 * 1024
 /** Bytes scanned between two turns of the event loop: about three milliseconds. */
 const turnBytes = 16 * 1024 * 1024
-
-/** `seats`: threads that ask it in one arena; this is number `seat`. */
-export function listPlaces(codec: Codec, counts: Uint32Array, rows: number, seats = 1, seat = 0): ListPlaces {
-  const places = new Places()
-  const listAt = new Float64Array(counts.length)
-  const rowAt = new Uint32Array(counts.length)
-  let bytes = 0
-  let placed = 0
-  for (let p = 0; p < counts.length; p++) {
-    listAt[p] = bytes
-    rowAt[p] = placed
-    bytes += Math.ceil(codec.listBytes(counts[p]!) / 64) * 64
-    placed += counts[p]!
-  }
-  const lists = places.take(bytes)
-  const ordinals = places.take(placed * 4)
-  const partitionOf = places.take(rows * 4)
-  const desks = Array.from({ length: seats }, () => ({
-    allowed: places.take(Math.ceil(rows / 32) * 4),
-    heap: places.take(nearestBytes(Math.min(candidatesMax, Math.max(1, placed)))),
-    query: places.take(codec.queryBytes),
-    scratch: places.take(codec.scratchBytes),
-  }))
-  return { lists, listsBytes: bytes, listAt, rowAt, ordinals, partitionOf, ...desks[seat]!, end: places.end }
-}
+/** Lists that are brought at once, and bytes of their codes: a search holds no more beside what is kept. */
+const batchLists = 64
+const batchBytes = 16 * 1024 * 1024
 
 export class ListSegment implements VectorIndexSegment {
   readonly rows: number
@@ -120,7 +71,8 @@ export class ListSegment implements VectorIndexSegment {
   readonly #space: Space
   readonly #codec: Codec
   readonly #arena: Arena
-  readonly #places: ListPlaces
+  readonly #lists: Lists
+  readonly #places: Desk
   readonly #counts: Uint32Array
   readonly #centroids: VectorSegment
   readonly #apart: Uint32Array
@@ -133,8 +85,7 @@ export class ListSegment implements VectorIndexSegment {
     rows: number,
     space: Space,
     codec: Codec,
-    arena: Arena,
-    places: ListPlaces,
+    lists: Lists,
     { centroids, counts }: Partitions,
     apart: Uint32Array,
     facts: SegmentFacts,
@@ -144,16 +95,17 @@ export class ListSegment implements VectorIndexSegment {
     this.facts = facts
     this.#space = space
     this.#codec = codec
-    this.#arena = arena
-    this.#places = places
+    this.#lists = lists
+    this.#arena = lists.arena
+    this.#places = lists.places
     this.#counts = counts
     this.#centroids = VectorSegment.allocate('f32', space.innerDim, counts.length)
     this.#centroids.values.set(centroids)
     this.#apart = apart
     this.#effort = effort
-    this.#laid = laidIn(arena.buffer)
+    this.#laid = laidIn(lists.arena.buffer)
     this.#placed = counts.reduce((sum, count) => sum + count, 0)
-    this.bytes = arena.buffer.byteLength + this.#centroids.byteLength + apart.byteLength
+    this.bytes = lists.bytes + this.#centroids.byteLength + apart.byteLength
   }
 
   candidatesFor(k: number): number {
@@ -182,7 +134,12 @@ export class ListSegment implements VectorIndexSegment {
     }
     const found =
       placed === null
-        ? { ordinals: this.#first(count, allowed), partitions: 0, measured: 0, ended: 'saturated' as const }
+        ? {
+            ordinals: yield* this.#first(count, allowed, pacer),
+            partitions: 0,
+            measured: 0,
+            ended: 'saturated' as const,
+          }
         : yield* this.#scan(placed, probe, pacer)
     return { ...found, ordinals: withApart(found.ordinals, this.#apart, count, allowed) }
   }
@@ -221,41 +178,51 @@ export class ListSegment implements VectorIndexSegment {
     const usual = passing / partitions
     const factor = this.#effortFor(allowed !== null).factor ?? usualFactors.lists
     const rule = { factor, more: moreProbes * usual }
-    const enough = Math.min(kept, passing)
+    const enough = Math.min(leastPartitions === undefined ? kept : k, passing)
+    const all = Math.min(this.#placed, passing)
     /** By partition: rows seen once it was looked at. */
     const seenAt = new Float64Array(partitions)
+    const view = this.#lists.view()
     let nearest = this.#nearestPartitions(query, Math.min(partitions, Math.max(firstCentroids, 2 * least)))
     let looked = 0
     let seen = 0
+    /** Rows of the partitions so far, whether they pass or not. */
+    let met = 0
     let measured = 0
     let bytes = 0
     let goal = 0
+    /** Partitions that were brought. */
+    let ready = 0
     let ended: Ending = 'saturated'
     let found: Hits | null = null
     this.#begin(kept, allowed)
-    for (let next = 0; next < partitions; next++) {
+    for (let next = 0; next < partitions && seen < all; next++) {
       if (next === nearest.length) nearest = this.#nearestPartitions(query, Math.min(partitions, 2 * next))
       const partition = nearest[next]!
-      const rows = this.#passingIn(partition, allowed)
-      if (rows === 0) continue
+      if (this.#counts[partition] === 0) continue
+      /** Rows that will be seen before the search may end. */
+      let due = Math.max(goal, enough)
       if (looked >= least && (seen >= goal || looked >= most)) {
         const held: Hits = heldNearest(this.#arena)
         if (looked >= most) {
           ended = 'limited'
           break
         }
-        if (leastPartitions !== undefined) {
-          if (held.ordinals.length >= Math.min(k, passing)) {
-            ended = 'limited'
-            break
-          }
-        } else if (held.ordinals.length >= enough) {
+        const missing = enough - held.ordinals.length
+        if (missing > 0) due = seen + missing
+        else if (leastPartitions !== undefined) {
+          ended = 'limited'
+          break
+        } else {
           const least = watchedRows(k, leastWatched)
-          const watched = this.#watchedAmong(held, least)
+          const partitionOf = view.partitionsOf(held.ordinals)
+          const watched = this.#watchedAmong(held, partitionOf, least)
           if (watched === null && mayKeepMore) return null
           const late = lateRows(least)
-          goal = enoughWork(rule, this.#settledAt(held, watched ?? held.ordinals.length, late, seenAt))
+          const last = watched ?? held.ordinals.length
+          goal = enoughWork(rule, this.#settledAt(held, partitionOf, last, late, seenAt))
           if (seen >= goal) break
+          due = goal
         }
         if (
           !isTold &&
@@ -266,7 +233,26 @@ export class ListSegment implements VectorIndexSegment {
           break
         }
       }
-      bytes += this.#scanList(query, partition)
+      if (next >= ready) {
+        // How many of the next rows pass is known of all rows, or else guessed from those so far: never far ahead.
+        const share = allowed === null ? 1 : Math.max(1, seen) / Math.max(1, met)
+        const far = allowed === null ? batchLists : Math.max(least, next)
+        const wanted = Math.max(least - looked, 1)
+        const batch = this.#batch(nearest, next, wanted, (due - seen) / share, Math.min(far, most - looked))
+        ready = batch.end
+        const coming = view.bring(batch.partitions)
+        if (coming !== null) {
+          found = closeNearest(this.#arena)
+          view.keep(found.ordinals)
+          yield orAborted(coming, pacer.signal)
+          this.#begin(kept, allowed)
+          this.#offer(found)
+        }
+      }
+      const rows = this.#passingIn(view, partition, allowed)
+      met += this.#counts[partition]!
+      if (rows === 0) continue
+      bytes += this.#scanList(view, query, partition)
       measured += this.#counts[partition]!
       looked++
       seen += rows
@@ -285,21 +271,48 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /**
+   * The partitions from number `next` of `nearest` on that are to be brought at once, and the number behind the last of them: `lists` that have
+   * rows, and more of them until they have `rows` rows, at most `most`.
+   */
+  #batch(
+    nearest: Uint32Array,
+    next: number,
+    lists: number,
+    rows: number,
+    most: number,
+  ): { readonly partitions: Uint32Array; readonly end: number } {
+    const partitions = new Uint32Array(Math.min(batchLists, most, nearest.length - next))
+    let count = 0
+    let has = 0
+    let bytes = 0
+    let end = next
+    for (; count < partitions.length && end < nearest.length; end++) {
+      if ((count >= lists && has >= rows) || bytes >= batchBytes) break
+      const partition = nearest[end]!
+      const own = this.#counts[partition]!
+      if (own === 0) continue
+      partitions[count++] = partition
+      has += own
+      bytes += this.#codec.listBytes(own)
+    }
+    return { partitions: partitions.subarray(0, count), end }
+  }
+
+  /**
    * How many of the nearest rows that are held are watched: `least` where there are so many, and more where these lie at too few points; null
    * where all do. Rows of one partition at one distance count as one point, because copies of a row are that.
    */
-  #watchedAmong({ ordinals, distances }: Hits, least: number): number | null {
+  #watchedAmong({ ordinals, distances }: Hits, partitionOf: Uint32Array, least: number): number | null {
     const watched = Math.min(least, distances.length)
     if (this.#codec.hasTies || pointsOf(distances.slice().sort().subarray(0, watched)) >= leastPoints) {
       return watched
     }
-    const partitions = this.#partitionOf
     const order = Uint32Array.from(ordinals.keys()).sort((a, b) => distances[a]! - distances[b]!)
     const seen = new Set<number>()
     let points = 0
     for (const [rank, at] of order.entries()) {
       if (rank > 0 && distances[at] !== distances[order[rank - 1]!]) seen.clear()
-      const partition = partitions[ordinals[at]!]!
+      const partition = partitionOf[at]!
       if (!seen.has(partition)) points++
       seen.add(partition)
       if (points >= leastWatched && rank + 1 >= watched) return rank + 1
@@ -308,25 +321,25 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /** How many rows had been seen when the `watched` nearest of those that are held last changed, but for `late` of them; of rows as far as the last, the first that were seen. */
-  #settledAt({ ordinals, distances }: Hits, watched: number, late: number, seenAt: Float64Array): number {
+  #settledAt(
+    { ordinals, distances }: Hits,
+    partitionOf: Uint32Array,
+    watched: number,
+    late: number,
+    seenAt: Float64Array,
+  ): number {
     const farthest = distances.slice().sort()[watched - 1]!
-    const partitions = this.#partitionOf
     const seen = new Float64Array(ordinals.length)
     let nearer = 0
     let last = seen.length
     for (let i = 0; i < ordinals.length; i++) {
-      const at = seenAt[partitions[ordinals[i]!]!]!
+      const at = seenAt[partitionOf[i]!]!
       if (distances[i]! < farthest) seen[nearer++] = at
       else if (distances[i] === farthest) seen[--last] = at
     }
     seen.subarray(last).sort()
     seen.copyWithin(nearer, last, last + watched - nearer)
     return seen.subarray(0, watched).sort()[Math.max(0, watched - 1 - late)]!
-  }
-
-  /** The partition of each row. */
-  get #partitionOf(): Uint32Array {
-    return new Uint32Array(this.#arena.buffer, this.#places.partitionOf, this.rows)
   }
 
   /**
@@ -341,14 +354,12 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /** How many rows of a partition are allowed. */
-  #passingIn(partition: number, allowed: Bitset | null): number {
-    const count = this.#counts[partition]!
-    if (allowed === null) return count
-    const { ordinals, rowAt } = this.#places
-    const rows = new Uint32Array(this.#arena.buffer, ordinals + 4 * rowAt[partition]!, count)
+  #passingIn(view: ListView, partition: number, allowed: Bitset | null): number {
+    if (allowed === null) return this.#counts[partition]!
+    const rows = view.ordinals(partition)
     const { words } = allowed
     let passing = 0
-    for (let i = 0; i < count; i++) passing += (words[rows[i]! >>> 5]! >>> (rows[i]! & 31)) & 1
+    for (let i = 0; i < rows.length; i++) passing += (words[rows[i]! >>> 5]! >>> (rows[i]! & 31)) & 1
     return passing
   }
 
@@ -378,10 +389,10 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /** Returns the bytes of the list. */
-  #scanList(query: Float32Array, partition: number): number {
+  #scanList(view: ListView, query: Float32Array, partition: number): number {
     const count = this.#counts[partition]!
-    if (count === 0) return 0
-    const { lists, listAt, rowAt, ordinals, query: at, scratch } = this.#places
+    const { query: at, scratch } = this.#places
+    const { codes, ordinals } = view.lay(partition)
     const codec = this.#codec
     if (codec.ofResiduals) {
       const { innerDim } = this.#space
@@ -395,25 +406,31 @@ export class ListSegment implements VectorIndexSegment {
       codec.place(this.#arena, query, at)
     }
     this.#laid.query = query
-    codec.scan(
-      this.#arena,
-      lists + listAt[partition]!,
-      count,
-      at,
-      scratch,
-      ordinals + 4 * rowAt[partition]!,
-      0,
-    )
+    codec.scan(this.#arena, codes, count, at, scratch, ordinals, 0)
     return codec.listBytes(count)
   }
 
-  /** Any rows: they are all as far. */
-  #first(count: number, allowed: Bitset | null): Uint32Array {
-    const rows = new Uint32Array(this.#arena.buffer, this.#places.ordinals, this.#placed)
-    return rows
-      .filter(row => allowed?.has(row) ?? true)
-      .sort()
-      .slice(0, count)
+  /** The first rows of all: they are all as far. */
+  *#first(count: number, allowed: Bitset | null, pacer: Pacer): Waits<Uint32Array> {
+    const view = this.#lists.view()
+    const all = Uint32Array.from(this.#counts.keys())
+    let first = new Uint32Array(0)
+    for (let next = 0, end: number; next < all.length; next = end) {
+      const batch = this.#batch(all, next, batchLists, 0, batchLists)
+      end = batch.end
+      const coming = view.bring(batch.partitions)
+      if (coming !== null) yield orAborted(coming, pacer.signal)
+      for (const partition of batch.partitions) {
+        const rows = view.ordinals(partition)
+        const own = (allowed === null ? rows : rows.filter(row => allowed.has(row))).subarray(0, count)
+        const both = new Uint32Array(first.length + own.length)
+        both.set(first)
+        both.set(own, first.length)
+        first = both.sort().subarray(0, count)
+        if (pacer.due()) yield pacer.pause()
+      }
+    }
+    return first
   }
 }
 
@@ -422,23 +439,4 @@ function pointsOf(sorted: Float32Array): number {
   let points = 0
   for (let i = 0; i < sorted.length; i++) if (sorted[i] !== sorted[i - 1]) points++
   return points
-}
-
-/** Fills the map from rows to partitions that an arena has beside its lists. */
-export async function mapPartitions(
-  buffer: ArrayBufferLike,
-  places: ListPlaces,
-  counts: Uint32Array,
-  rows: number,
-  pacer: Pacer,
-): Promise<void> {
-  const partitionOf = new Uint32Array(buffer, places.partitionOf, rows)
-  for (let p = 0; p < counts.length; p++) {
-    for (let from = 0; from < counts[p]!; from += mappedRows) {
-      const count = Math.min(mappedRows, counts[p]! - from)
-      const ordinals = new Uint32Array(buffer, places.ordinals + 4 * (places.rowAt[p]! + from), count)
-      for (let i = 0; i < count; i++) partitionOf[ordinals[i]!] = p
-      await pacer.turn()
-    }
-  }
 }

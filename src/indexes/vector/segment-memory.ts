@@ -2,6 +2,12 @@
 import { type Arena, openArena } from '../../kernels/arena.js'
 import type { SharedPlaces } from '../../kernels/graph.js'
 import type { Bitset } from '../../primitives/bitset.js'
+import type { Load } from '../../primitives/memory.js'
+import type { Soon } from '../../primitives/soon.js'
+import type { StoredList } from './stored-list.js'
+
+/** The list of a partition that is kept, or what `load` gives. */
+export type KeepList = (partition: number, load: Load<StoredList>) => Soon<StoredList>
 
 export interface SegmentMemory {
   /** Threads that share it, */
@@ -10,6 +16,8 @@ export interface SegmentMemory {
   readonly seat: number
   /** An arena with what `fill` puts into it, or has put into it in another thread. What belongs to a seat is not filled. */
   open(bytes: number, fill: (buffer: ArrayBufferLike) => Promise<void>): Promise<Arena>
+  /** What keeps the lists of a segment one by one that would be too large for an arena of `bytes` bytes. Null: the arena is not too large. */
+  keeperFor(bytes: number): KeepList | null
 }
 
 /** Known to this thread alone. */
@@ -21,6 +29,7 @@ export const ownMemory: SegmentMemory = {
     await fill(arena.buffer)
     return arena
   },
+  keeperFor: () => null,
 }
 
 /** Of a graph that nobody changes: there is nothing to lock. */

@@ -1,27 +1,27 @@
 /** The sections of a segment of lists. */
 
 import { corrupted } from '../../errors.js'
-import type { Arena } from '../../kernels/arena.js'
+import { type Arena, openArena } from '../../kernels/arena.js'
 import type { Centroids } from '../../kernels/clusters.js'
-import { Pacer } from '../../primitives/pacer.js'
+import type { Pacer } from '../../primitives/pacer.js'
 import {
   type Json,
   numbersOf,
+  type Section,
   type SectionFile,
+  type SectionPart,
   type SegmentBytes,
   sectionFile,
   sectionOf,
 } from '../section-file.js'
+import { ArenaLists } from './arena-lists.js'
 import type { Codec, CodecName } from './codec.js'
 import { openCodec } from './codecs/all.js'
-import {
-  type ListEffort,
-  type ListPlaces,
-  ListSegment,
-  listPlaces,
-  mapPartitions,
-  type Partitions,
-} from './list-segment.js'
+import { FramedLists } from './framed-lists.js'
+import { framePlaces, type ListPlaces, listPlaces, storedBytes } from './list-places.js'
+import { ListReader, sumsOf } from './list-reader.js'
+import { type ListEffort, ListSegment } from './list-segment.js'
+import type { Lists } from './lists.js'
 import type { SegmentFacts } from './segment.js'
 import { partsOfLists, type SegmentHead } from './segment-head.js'
 import type { SegmentMemory } from './segment-memory.js'
@@ -67,6 +67,10 @@ export function listsFile(
   pacer: Pacer,
 ): SegmentBytes {
   const more = partsOfLists(ends)
+  const codesOf = (p: number) =>
+    new Uint8Array(buffer, places.lists + places.listAt[p]!, storedBytes(codec, counts[p]!))
+  const ordinalsOf = (p: number) =>
+    new Uint8Array(buffer, places.ordinals + 4 * places.rowAt[p]!, 4 * counts[p]!)
   const head: ListsHead = { shape: 'lists', codec: codecName, rows, ...more.head, space, facts, effort }
   const sections = [
     { name: 'codec', bytes: codec.parameters },
@@ -74,7 +78,9 @@ export function listsFile(
     { name: 'counts', bytes: bytesOf(counts) },
     { name: 'apart', bytes: bytesOf(apart) },
     { name: 'ordinals', bytes: new Uint8Array(buffer, places.ordinals, 4 * placedRows(counts)) },
+    { name: 'ordinalSums', bytes: () => sumsOf(counts.length, ordinalsOf, pacer) },
     { name: 'lists', bytes: new Uint8Array(buffer, places.lists, places.listsBytes) },
+    { name: 'listSums', bytes: () => sumsOf(counts.length, codesOf, pacer) },
     ...more.sections,
   ]
   return sectionFile(head as unknown as Json, sections, pacer)
@@ -82,7 +88,8 @@ export function listsFile(
 
 /** @throws corrupted (code 18). */
 export async function readLists(file: SectionFile): Promise<StoredLists> {
-  const { plan, counts, apart, facts, effort, rows } = await readPlan(file)
+  const { plan, reader, apart, facts, effort, rows } = await readPlan(file)
+  const { counts } = reader
   const places = listPlaces(plan.codec, counts, rows)
   const lists = new Uint8Array(places.listsBytes)
   await file.readInto(sectionOf(file, 'lists', lists.length), lists)
@@ -92,42 +99,77 @@ export async function readLists(file: SectionFile): Promise<StoredLists> {
 
 /** @throws corrupted (code 18). */
 export async function openLists(file: SectionFile, memory: SegmentMemory): Promise<ListSegment> {
-  const { plan, counts, apart, facts, effort, rows } = await readPlan(file)
-  const places = listPlaces(plan.codec, counts, rows, memory.seats, memory.seat)
-  const arena = await memory.open(places.end, async buffer => {
-    const lists = new Uint8Array(buffer, places.lists, places.listsBytes)
-    await file.readInto(sectionOf(file, 'lists', lists.length), lists)
-    const ordinals = new Uint8Array(buffer, places.ordinals, 4 * placedRows(counts))
-    await file.readInto(sectionOf(file, 'ordinals', ordinals.length), ordinals)
-    await mapPartitions(buffer, places, counts, rows, new Pacer())
-  })
-  const partitions: Partitions = { centroids: plan.centroids.values, counts }
-  return new ListSegment(rows, plan.space, plan.codec, arena, places, partitions, apart, facts, effort)
+  const { plan, reader, apart, facts, effort, rows } = await readPlan(file)
+  const { space, codec, centroids } = plan
+  const { counts } = reader
+  const lists = await listsIn(memory, codec, reader, rows)
+  return new ListSegment(
+    rows,
+    space,
+    codec,
+    lists,
+    { centroids: centroids.values, counts },
+    apart,
+    facts,
+    effort,
+  )
 }
 
-async function readPlan(
-  file: SectionFile,
-): Promise<Pick<StoredLists, 'plan' | 'counts' | 'apart' | 'facts' | 'effort'> & { readonly rows: number }> {
+/** Lists of a file, of which none has been read. */
+async function listsIn(
+  memory: SegmentMemory,
+  codec: Codec,
+  reader: ListReader,
+  rows: number,
+): Promise<Lists> {
+  const { counts } = reader
+  const places = listPlaces(codec, counts, rows, memory.seats, memory.seat)
+  const keep = memory.keeperFor(places.end)
+  if (keep === null) {
+    const arena = await memory.open(places.end, async () => {})
+    return new ArenaLists(arena, places, counts, rows, reader)
+  }
+  const frame = framePlaces(codec, counts, rows)
+  return new FramedLists(openArena(frame.end), frame, reader, keep)
+}
+
+/** The parts of a file's sections that have checksums of their own, by section. Throws corrupted (code 18). */
+export async function checkedParts(file: SectionFile): Promise<ReadonlyMap<Section, readonly SectionPart[]>> {
+  const { shape } = file.footer.head as unknown as Partial<ListsHead>
+  return shape === 'lists' ? (await readPlan(file)).reader.parts() : new Map()
+}
+
+type Plan = Pick<StoredLists, 'plan' | 'apart' | 'facts' | 'effort'> & {
+  readonly rows: number
+  readonly reader: ListReader
+}
+
+/** All but the lists. */
+async function readPlan(file: SectionFile): Promise<Plan> {
   const { codec: codecName, rows, facts, effort, space } = file.footer.head as unknown as ListsHead
+  const { partitions } = facts
   const { innerDim } = space
-  const counts = await numbersOf(file, 'counts', facts.partitions)
-  const apart = await numbersOf(file, 'apart')
+  const [counts, apart, codes, ordinals, parameters, values] = await Promise.all([
+    numbersOf(file, 'counts', partitions),
+    numbersOf(file, 'apart'),
+    numbersOf(file, 'listSums', partitions),
+    numbersOf(file, 'ordinalSums', partitions),
+    bytesIn(file, sectionOf(file, 'codec')),
+    bytesIn(file, sectionOf(file, 'centroids', 4 * partitions * innerDim)),
+  ])
   if (placedRows(counts) + apart.length !== facts.vectors) {
     throw corrupted(`${file.name} has ${placedRows(counts)} rows in lists, its footer says ${facts.vectors}`)
   }
-  const parameters = sectionOf(file, 'codec')
-  const codecBytes = new Uint8Array(parameters.bytes)
-  await file.readInto(parameters, codecBytes)
-  const values = new Float32Array(facts.partitions * innerDim)
-  const bytes = new Uint8Array(values.buffer)
-  await file.readInto(sectionOf(file, 'centroids', bytes.length), bytes)
-  const plan = {
-    space,
-    codecName,
-    codec: openCodec(codecName, innerDim, codecBytes),
-    centroids: { count: facts.partitions, dim: innerDim, values },
-  }
-  return { plan, counts, apart, facts, effort, rows }
+  const codec = openCodec(codecName, innerDim, parameters)
+  const centroids = { count: partitions, dim: innerDim, values: new Float32Array(values.buffer) }
+  const reader = new ListReader(file, codec, counts, { codes, ordinals })
+  return { plan: { space, codecName, codec, centroids }, reader, apart, facts, effort, rows }
+}
+
+async function bytesIn(file: SectionFile, section: Section): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = new Uint8Array(section.bytes)
+  await file.readInto(section, bytes)
+  return bytes
 }
 
 function placedRows(counts: Uint32Array): number {

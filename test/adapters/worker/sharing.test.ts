@@ -163,6 +163,31 @@ describe('several workers', () => {
     await ns.close()
   })
 
+  test('read the lists of an index into the same memory, each when it is asked for the first time', async () => {
+    const { connectWorker } = (await import(shipped('worker'))) as typeof publicModule
+    const root = freshRoot()
+    const direct = await connect(root, { buildThreads: 1 })
+    const vectorOf = (id: number) => Array.from({ length: 64 }, (_, i) => ((id % 300) * (i + 3)) % 101)
+    // More bytes than are read at once.
+    const rows = Array.from({ length: 6000 }, (_, id) => ({ id, v: vectorOf(id).map(x => x + (id % 7) / 9) }))
+    const table = await direct.createTable('t', rows, { vectorColumns: ['v'] })
+    await table.createIndex('v', { type: 'IVF_FLAT', partitions: 60, waitTimeoutMs: 60_000 })
+    const ask = async (ns: sheaf.Namespace, n: number) => {
+      const near = ns.table('t').search(vectorOf(n)).nprobes(4).limit(10).select(['id'])
+      const rows = await (n % 3 === 0 ? near.where('id % 2 = 0') : near).toArray()
+      return rows.map(({ id }) => id)
+    }
+    const all = Array.from({ length: 60 }, (_, n) => n)
+    const answers = []
+    for (const n of all) answers.push(await ask(direct, n))
+    await direct.close()
+    for (let round = 0; round < 3; round++) {
+      const ns = await connectWorker(root, { workers: 2, readOnly: true })
+      expect(await Promise.all(all.map(n => ask(ns, n)))).toEqual(answers)
+      await ns.close()
+    }
+  })
+
   test('give the same rows or none while one after the other dies, and its part of the loading goes on', async () => {
     const path = freshRoot()
     const direct = await connect(path)

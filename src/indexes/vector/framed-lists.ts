@@ -1,0 +1,127 @@
+/**
+ * Lists of a segment that is too large to lie in memory as a whole. They are kept one by one, as long as the budget of the root allows, and
+ * are copied into a small arena, one at a time, to be scanned.
+ */
+import type { Arena } from '../../kernels/arena.js'
+import type { Soon } from '../../primitives/soon.js'
+import type { FramePlaces } from './list-places.js'
+import type { ListReader } from './list-reader.js'
+import type { ListAddress, Lists, ListView } from './lists.js'
+import type { KeepList } from './segment-memory.js'
+import type { StoredList } from './stored-list.js'
+
+export class FramedLists implements Lists {
+  readonly arena: Arena
+  readonly places: FramePlaces
+  readonly bytes: number
+  readonly #reader: ListReader
+  readonly #keep: KeepList
+
+  constructor(arena: Arena, places: FramePlaces, reader: ListReader, keep: KeepList) {
+    this.arena = arena
+    this.places = places
+    this.bytes = arena.buffer.byteLength + reader.bytes
+    this.#reader = reader
+    this.#keep = keep
+  }
+
+  view(): ListView {
+    return new FrameView(this)
+  }
+
+  /** Lists of partitions that have rows: those that are kept, and the others as soon as they are read. */
+  get(partitions: readonly number[]): readonly Soon<StoredList>[] {
+    const missing: number[] = []
+    let begin!: (reads: ReadonlyMap<number, Promise<StoredList>>) => void
+    const reading = new Promise<ReadonlyMap<number, Promise<StoredList>>>(resolve => {
+      begin = resolve
+    })
+    const lists = partitions.map(partition =>
+      this.#keep(partition, claim => {
+        claim(this.#reader.bytesOf(partition))
+        missing.push(partition)
+        return reading.then(reads => reads.get(partition)!)
+      }),
+    )
+    begin(this.#read(missing))
+    return lists
+  }
+
+  #read(partitions: readonly number[]): ReadonlyMap<number, Promise<StoredList>> {
+    const reads = new Map<number, Promise<StoredList>>()
+    for (const run of this.#reader.runs(partitions)) {
+      const read = this.#reader.read(run)
+      for (const [i, partition] of run.entries())
+        reads.set(
+          partition,
+          read.then(lists => lists[i]!),
+        )
+    }
+    return reads
+  }
+}
+
+class FrameView implements ListView {
+  readonly #lists: FramedLists
+  /** Lists that were brought. */
+  #brought = new Map<number, StoredList>()
+  /** Rows of lists that were scanned since partitions of rows were last asked for. */
+  #scanned = new Map<number, Uint32Array>()
+  /** The partitions of the rows that the search had kept then. */
+  #known = new Map<number, number>()
+
+  constructor(lists: FramedLists) {
+    this.#lists = lists
+  }
+
+  bring(partitions: Uint32Array): Promise<void> | null {
+    const brought = new Map<number, StoredList>()
+    this.#brought = brought
+    const lists = this.#lists.get(Array.from(partitions))
+    const coming: Promise<void>[] = []
+    for (const [i, list] of lists.entries()) {
+      const put = (came: StoredList) => void brought.set(partitions[i]!, came)
+      if (list instanceof Promise) coming.push(list.then(put))
+      else put(list)
+    }
+    return coming.length === 0 ? null : Promise.all(coming).then(() => {})
+  }
+
+  ordinals(partition: number): Uint32Array {
+    return this.#brought.get(partition)!.ordinals
+  }
+
+  lay(partition: number): ListAddress {
+    const { codes, ordinals } = this.#brought.get(partition)!
+    const { arena, places } = this.#lists
+    new Uint8Array(arena.buffer, places.codes, codes.length).set(codes)
+    new Uint32Array(arena.buffer, places.ordinals, ordinals.length).set(ordinals)
+    this.#scanned.set(partition, ordinals)
+    return places
+  }
+
+  keep(ordinals: Uint32Array): void {
+    this.partitionsOf(ordinals)
+  }
+
+  /** A row that is kept and was not kept before is in a list that was scanned since. */
+  partitionsOf(ordinals: Uint32Array): Uint32Array {
+    const fresh = ordinals.filter(ordinal => !this.#known.has(ordinal)).sort()
+    for (const [partition, rows] of this.#scanned) {
+      let at = 0
+      for (let i = 0; i < fresh.length; i++) {
+        while (at < rows.length && rows[at]! < fresh[i]!) at++
+        if (rows[at] === fresh[i]) this.#known.set(fresh[i]!, partition)
+      }
+    }
+    const known = new Map<number, number>()
+    const partitions = new Uint32Array(ordinals.length)
+    for (let i = 0; i < ordinals.length; i++) {
+      partitions[i] = this.#known.get(ordinals[i]!)!
+      known.set(ordinals[i]!, partitions[i]!)
+    }
+    this.#known = known
+    this.#scanned = new Map()
+    return partitions
+  }
+}

@@ -1,0 +1,128 @@
+/** Where things lie in the arena of a segment of lists. */
+import { Places } from '../../kernels/arena.js'
+import { nearestBytes } from '../../kernels/nearest-lists.js'
+import type { Pacer } from '../../primitives/pacer.js'
+import type { Codec } from './codec.js'
+
+/** Where lists lie, one after the other, in a file or in an arena. */
+export interface ListLayout {
+  /** Of all lists, with the zeros behind each. */
+  readonly listsBytes: number
+  /** Offset of each list. */
+  readonly listAt: Float64Array
+  /** Rows before each list. */
+  readonly rowAt: Uint32Array
+  /** Rows in all lists. */
+  readonly placed: number
+}
+
+/** Where one thread works beside the lists. */
+export interface Desk {
+  readonly allowed: number
+  readonly heap: number
+  readonly query: number
+  readonly scratch: number
+}
+
+/** Of an arena that has all lists, in the layout of the file. */
+export interface ListPlaces extends ListLayout, Desk {
+  /** The lists, each at a multiple of 64. */
+  readonly lists: number
+  /** u32s: the ordinals of the rows, list by list. */
+  readonly ordinals: number
+  /** u32s: the partition of each row, by ordinal. Not in the file. */
+  readonly partitionOf: number
+  /** i32s, by partition: 1 once its list has been read. Not in the file. */
+  readonly isThere: number
+  readonly end: number
+}
+
+/** Of an arena that has one list at a time. */
+export interface FramePlaces extends Desk {
+  readonly codes: number
+  readonly ordinals: number
+  readonly end: number
+}
+
+/** Candidates that a scan keeps at most; of more, every row may as well be measured. */
+export const candidatesMax = 16 * 1024
+/** Rows whose partitions are noted between two looks at the clock: each may touch memory that was not touched before. */
+const mappedRows = 4 * 1024
+
+/** Bytes of a list of `count` rows with the zeros behind it, which fill it up to a multiple of 64. */
+export function storedBytes(codec: Codec, count: number): number {
+  return Math.ceil(codec.listBytes(count) / 64) * 64
+}
+
+export function listLayout(codec: Codec, counts: Uint32Array): ListLayout {
+  const listAt = new Float64Array(counts.length)
+  const rowAt = new Uint32Array(counts.length)
+  let listsBytes = 0
+  let placed = 0
+  for (let p = 0; p < counts.length; p++) {
+    listAt[p] = listsBytes
+    rowAt[p] = placed
+    listsBytes += storedBytes(codec, counts[p]!)
+    placed += counts[p]!
+  }
+  return { listsBytes, listAt, rowAt, placed }
+}
+
+/** `seats`: threads that ask it in one arena; this is number `seat`. */
+export function listPlaces(codec: Codec, counts: Uint32Array, rows: number, seats = 1, seat = 0): ListPlaces {
+  const places = new Places()
+  const layout = listLayout(codec, counts)
+  const lists = places.take(layout.listsBytes)
+  const ordinals = places.take(layout.placed * 4)
+  const partitionOf = places.take(rows * 4)
+  const isThere = places.take(counts.length * 4)
+  const desks = Array.from({ length: seats }, () => deskIn(places, codec, layout.placed, rows))
+  return { ...layout, lists, ordinals, partitionOf, isThere, ...desks[seat]!, end: places.end }
+}
+
+export function framePlaces(codec: Codec, counts: Uint32Array, rows: number): FramePlaces {
+  const places = new Places()
+  const most = counts.reduce((max, count) => Math.max(max, count), 0)
+  const placed = counts.reduce((sum, count) => sum + count, 0)
+  const codes = places.take(storedBytes(codec, most))
+  const ordinals = places.take(most * 4)
+  return { codes, ordinals, ...deskIn(places, codec, placed, rows), end: places.end }
+}
+
+function deskIn(places: Places, codec: Codec, placed: number, rows: number): Desk {
+  return {
+    allowed: places.take(Math.ceil(rows / 32) * 4),
+    heap: places.take(nearestBytes(Math.min(candidatesMax, Math.max(1, placed)))),
+    query: places.take(codec.queryBytes),
+    scratch: places.take(codec.scratchBytes),
+  }
+}
+
+/** Fills the map from rows to partitions that an arena has beside its lists. */
+export async function mapPartitions(
+  buffer: ArrayBufferLike,
+  places: ListPlaces,
+  counts: Uint32Array,
+  rows: number,
+  pacer: Pacer,
+): Promise<void> {
+  const partitionOf = new Uint32Array(buffer, places.partitionOf, rows)
+  for (let p = 0; p < counts.length; p++) {
+    const ordinals = new Uint32Array(buffer, places.ordinals + 4 * places.rowAt[p]!, counts[p]!)
+    await mapPartition(partitionOf, p, ordinals, pacer)
+  }
+}
+
+/** Notes the rows of one partition in such a map. */
+export async function mapPartition(
+  partitionOf: Uint32Array,
+  partition: number,
+  ordinals: Uint32Array,
+  pacer: Pacer,
+): Promise<void> {
+  for (let from = 0; from < ordinals.length; from += mappedRows) {
+    const to = Math.min(ordinals.length, from + mappedRows)
+    for (let i = from; i < to; i++) partitionOf[ordinals[i]!] = partition
+    await pacer.turn()
+  }
+}
