@@ -107,7 +107,6 @@ export function sourceSchema(schema: TableSchema, by: SearchedBy = 'nothing'): S
 const heldParts = 2
 /** A query that takes more of the rows of a part reads its columns whole. */
 const wholeShare = 1 / 8
-const nothing = new Map<string, RowsOfColumn[]>()
 
 export class RowSource {
   readonly reader: TableReader
@@ -204,8 +203,10 @@ export class RowSource {
     const pieces: Partitioned<Part> = isOfOne
       ? { taken: [{ part: parts[0]!, offsets, places: offsets }], position: offsets }
       : partition(parts, partOf, offsets)
-    const stored = offsets.length === 0 ? nothing : yield* this.#rowsOf(pieces.taken, names)
+    const stored = names.map(name => this.#fields.get(name)).filter(field => field !== undefined)
+    const rows = offsets.length === 0 ? [] : yield* this.#rowsOf(pieces.taken, stored)
     const columns: Column[] = []
+    let number = 0
     for (const name of names) {
       const field = this.#fields.get(name)
       const found = field === undefined ? made.find(known => known.name === name) : undefined
@@ -218,8 +219,8 @@ export class RowSource {
         for (const each of pieces.taken) own.push(yield* arrival(this.#made(name, each.part, each.offsets)))
         columns.push(isOfOne ? own[0]! : takeColumn(concatColumns(own), pieces.position))
       } else {
-        const own = stored.get(name)!
-        columns.push(isOfOne ? takenFrom(own[0]!, owned) : placed(own, pieces))
+        columns.push(isOfOne ? takenFrom(rows[0]![number]!, owned) : placed(rows, number, pieces))
+        number++
       }
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
@@ -230,12 +231,14 @@ export class RowSource {
   async *batches(hits: RowHits, names: readonly string[], rows: number): AsyncGenerator<Batch> {
     const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
     const { taken, position } = partition(hits.parts, hits.partOf!, hits.offsets)
-    const stored = await begun(this.#rowsOf(taken, names))
+    const stored = names.map(name => this.#fields.get(name)).filter(field => field !== undefined)
+    const found = await begun(this.#rowsOf(taken, stored))
     const pieces: Column[][] = []
     for (const name of names) {
+      const number = stored.indexOf(this.#fields.get(name)!)
       const column: Column[] = []
       for (const [i, { part, offsets }] of taken.entries()) {
-        const own = stored.get(name)?.[i]
+        const own = found[i]![number]
         column.push(own === undefined ? await this.#made(name, part, offsets) : takenFrom(own, true))
         await this.#pacer.turn()
       }
@@ -262,56 +265,60 @@ export class RowSource {
     }
   }
 
-  /** For each of `names` that the table has, the rows of each part. */
-  *#rowsOf(taken: readonly Taken<Part>[], names: readonly string[]): Waits<Map<string, RowsOfColumn[]>> {
-    const rows = new Map<string, RowsOfColumn[]>()
-    for (const name of names) if (this.#fields.has(name)) rows.set(name, [])
-    if (rows.size === 0) return rows
-    const wanted = [...rows.keys()]
-    const fetched: number[] = []
-    for (const [at, { part, offsets }] of taken.entries()) {
-      const held = this.#held.get(part)
-      if (!this.#isTakenWhole(part, offsets.length) && held === undefined) fetched.push(at)
-      else if (this.#isTakenWhole(part, 0)) {
-        for (const [name, own] of rows) {
-          const column = yield* arrival(this.#stored(part, this.#fields.get(name)!))
-          own[at] = { column, segment: null, rows: offsets, isOwn: false }
-        }
-      } else {
-        const others = wanted.filter(name => !held!.has(this.#fields.get(name)!))
-        yield* this.#fetch(taken, [at], others, rows)
-        for (const [name, own] of rows) {
-          const column = held!.get(this.#fields.get(name)!)
-          if (column !== undefined) own[at] = { column, segment: null, rows: offsets, isOwn: false }
-        }
-      }
+  /** Rows of some columns, part by part. */
+  *#rowsOf(
+    taken: readonly Taken<Part>[],
+    fields: readonly TableField[],
+  ): Waits<readonly (readonly RowsOfColumn[])[]> {
+    const found: (readonly RowsOfColumn[])[] = new Array(taken.length)
+    const others: number[] = []
+    for (let at = 0; at < taken.length; at++) {
+      const { part, offsets } = taken[at]!
+      const isWhole = this.#isTakenWhole(part, offsets.length)
+      if (!isWhole && !this.#held.has(part)) others.push(at)
+      else found[at] = yield* this.#rowsHeld(taken[at]!, fields, isWhole)
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
-    if (fetched.length > 0) yield* this.#fetch(taken, fetched, wanted, rows)
-    return rows
+    if (others.length === taken.length) return yield* this.#fetched(taken, fields)
+    const rest = yield* this.#fetched(
+      others.map(at => taken[at]!),
+      fields,
+    )
+    for (const [i, at] of others.entries()) found[at] = rest[i]!
+    return found
   }
 
-  /** Adds the columns `names` of the parts `at` to `rows`. */
-  *#fetch(
-    taken: readonly Taken<Part>[],
-    at: readonly number[],
-    names: readonly string[],
-    rows: Map<string, RowsOfColumn[]>,
-  ): Waits<void> {
-    if (names.length === 0) return
-    const some = at.map(number => taken[number]!)
-    const fields = names.map(name => this.#fields.get(name)!)
-    const found = yield* arrival(this.reader.rows(some, fields, this.#pacer))
-    for (const [i, number] of at.entries()) {
-      for (const [to, name] of names.entries()) {
-        const own = found[i]![to]!
-        this.meter?.looked(own.column)
-        rows.get(name)![number] = own
+  /** Rows of a part of which this query holds columns. `isWhole`: it is to hold all of them. */
+  *#rowsHeld(
+    some: Taken<Part>,
+    fields: readonly TableField[],
+    isWhole: boolean,
+  ): Waits<readonly RowsOfColumn[]> {
+    const held = this.#heldOf(some.part)
+    const left = isWhole ? [] : fields.filter(field => !held.has(field))
+    const [fetched] = yield* this.#fetched([some], left)
+    const own: RowsOfColumn[] = []
+    for (const field of fields) {
+      const known = fetched![left.indexOf(field)]
+      if (known !== undefined) own.push(known)
+      else {
+        const column = yield* arrival(this.#stored(some.part, field))
+        own.push({ column, segment: null, rows: some.offsets, isOwn: false })
       }
     }
+    return own
   }
 
-  /** Whether this query has taken so many rows of a part that its columns are read whole; counts `more` rows. */
+  *#fetched(
+    some: readonly Taken<Part>[],
+    fields: readonly TableField[],
+  ): Waits<readonly (readonly RowsOfColumn[])[]> {
+    const found = yield* arrival(this.reader.rows(some, fields, this.#pacer))
+    if (this.meter !== null) for (const own of found) for (const { column } of own) this.meter.looked(column)
+    return found
+  }
+
+  /** Whether this query takes so many rows of a part, with `more` now, that its columns are read whole. */
   #isTakenWhole(part: Part, more: number): boolean {
     const rows = (this.#taken.get(part) ?? 0) + more
     this.#taken.set(part, rows)
@@ -406,14 +413,21 @@ function partition<P>(parts: readonly P[], partOf: Uint32Array, offsets: Uint32A
   return { taken, position }
 }
 
-/** Rows of several parts, in the order of the answer. */
-function placed(own: readonly RowsOfColumn[], { taken, position }: Partitioned<Part>): Column {
-  const { type } = own[0]!.column
+/** Column `number` of the rows of several parts, in the order of the answer. */
+function placed(
+  rows: readonly (readonly RowsOfColumn[])[],
+  number: number,
+  { taken, position }: Partitioned<Part>,
+): Column {
+  const { type } = rows[0]![number]!.column
   if (!CellGatherer.takes(type)) {
-    return takeColumn(concatColumns(own.map(each => takenFrom(each, true))), position)
+    return takeColumn(concatColumns(rows.map(own => takenFrom(own[number]!, true))), position)
   }
   const gatherer = new CellGatherer(type, position.length)
-  for (const [i, { places }] of taken.entries()) gatherer.add(own[i]!.column, own[i]!.rows, places)
+  for (const [i, { places }] of taken.entries()) {
+    const own = rows[i]![number]!
+    gatherer.add(own.column, own.rows, places)
+  }
   return gatherer.column()
 }
 

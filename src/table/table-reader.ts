@@ -98,7 +98,7 @@ export interface VectorsOfRows {
 /** A column of no more bytes is read whole: several small reads take as long. */
 const smallBytes = 16 * 1024
 /** A column that fits is loaded whole once so much of what that costs was spent on its rows. */
-const patience = 1 / 8
+const patience = 1 / 64
 /** What was spent on rows of columns, in bytes, since their footers were read. */
 const spentOn = new WeakMap<ColumnRange, number>()
 
@@ -231,11 +231,7 @@ export class TableReader {
         'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field, claim),
       this.#placeOf(file),
     )
-    return whenThere(this.#arrived(loading, signal), loaded => {
-      // The same bytes serve versions in which fields of a struct are called differently.
-      if (equalTypes(loaded.column.type, field.type)) return loaded
-      return { ...loaded, column: retyped(loaded.column, field.type) }
-    })
+    return whenThere(this.#arrived(loading, signal), loaded => asOfType(loaded, field))
   }
 
   /**
@@ -247,44 +243,68 @@ export class TableReader {
     fields: readonly TableField[],
     pacer: Pacer,
   ): Soon<readonly (readonly RowsOfColumn[])[]> {
+    const found: RowsOfColumn[][] = []
+    let isAll = true
+    for (const { part, offsets } of some) {
+      const own: RowsOfColumn[] = new Array(fields.length)
+      for (let to = 0; to < fields.length; to++) {
+        const column = this.#inMemory(part, fields[to]!)
+        if (column === null) isAll = false
+        else own[to] = { column: column.column, segment: column.segment, rows: offsets, isOwn: false }
+      }
+      found.push(own)
+    }
+    if (isAll) return found
     try {
-      return this.#arrived(begun(this.#rowsOf(some, fields, pacer)), pacer.signal)
+      return this.#arrived(begun(this.#addMissing(found, some, fields, pacer)), pacer.signal)
     } catch (error) {
       return this.#arrived(Promise.reject(error), pacer.signal)
     }
   }
 
-  *#rowsOf(
+  /** Whether a column of a part need not be waited for. */
+  isInMemory(part: Part, field: TableField): boolean {
+    return this.#inMemory(part, field) !== null
+  }
+
+  /** A column of a part, where it is there at once. */
+  #inMemory(part: Part, field: TableField): Pick<LoadedColumn, 'column' | 'segment'> | null {
+    const file = fileOf(part.fragment, field)
+    if (file === undefined) return { column: nullColumn(field.type, part.rows), segment: null }
+    const loaded = this.#source.columns.peek(this.#keyOf(file, part, field))
+    return loaded === undefined ? null : asOfType(loaded, field)
+  }
+
+  *#addMissing(
+    found: RowsOfColumn[][],
     some: readonly SomeRows[],
     fields: readonly TableField[],
     pacer: Pacer,
   ): Waits<readonly (readonly RowsOfColumn[])[]> {
     for (const { part } of some) this.#askFooters(part, fields)
-    const found = some.map(() => new Array<RowsOfColumn>(fields.length))
-    const whole: { readonly at: number; readonly to: number; readonly loading: Promise<LoadedColumn> }[] = []
+    const whole: { readonly at: number; readonly to: number; readonly loading: Soon<LoadedColumn> }[] = []
     const fetcher = new RowFetcher(this.#source, pacer)
     for (const [at, { part, offsets }] of some.entries()) {
+      const own = found[at]!
       for (const [to, field] of fields.entries()) {
+        if (own[to] !== undefined) continue
         const stored = yield* this.#storedRows(part, field, offsets)
         if (stored !== null) {
           yield* fetcher.fetch(stored, offsets, column => {
-            found[at]![to] = { column, segment: null, rows: allOf(offsets.length), isOwn: true }
+            own[to] = { column, segment: null, rows: allOf(offsets.length), isOwn: true }
           })
           continue
         }
         const loading = this.column(part, field, pacer.signal)
-        if (!(loading instanceof Promise)) {
-          found[at]![to] = { ...loading, rows: offsets, isOwn: false }
-          continue
-        }
         // It is waited for below: others come meanwhile.
-        loading.catch(() => {})
+        if (loading instanceof Promise) loading.catch(() => {})
         whole.push({ at, to, loading })
       }
     }
     yield* fetcher.finish()
     for (const { at, to, loading } of whole) {
-      found[at]![to] = { ...(yield* arrival(loading)), rows: some[at]!.offsets, isOwn: false }
+      const { column, segment } = yield* arrival(loading)
+      found[at]![to] = { column, segment, rows: some[at]!.offsets, isOwn: false }
     }
     return found
   }
@@ -303,7 +323,6 @@ export class TableReader {
   *#storedRows(part: Part, field: TableField, offsets: Uint32Array): Waits<StoredColumn | null> {
     const file = fileOf(part.fragment, field)
     if (file === undefined || 'slot' in file) return null
-    if (this.#source.columns.has(this.#keyOf(file, part, field))) return null
     const layout = yield* arrival(this.#footer(file))
     const range = layout.batches[part.batch]?.columns[file.fields.indexOf(field.id)]
     if (range === undefined || range.bytes <= smallBytes) return null
@@ -600,6 +619,12 @@ export class TableReader {
 
 /** Per log, the inline rows decoded last: their columns are asked for one after the other. They view their slot, so only one is kept. */
 const lastInline = new WeakMap<SlotReader, { readonly file: InlineFile; readonly batch: Batch }>()
+
+/** The same bytes serve versions in which fields of a struct are called differently. */
+function asOfType(loaded: LoadedColumn, { type }: TableField): LoadedColumn {
+  if (equalTypes(loaded.column.type, type)) return loaded
+  return { ...loaded, column: retyped(loaded.column, type) }
+}
 
 function keyOfInline({ slot, blob }: InlineFile, { id }: Pick<TableField, 'id'>): string {
   return `${slot}/${blob}/${id}`
