@@ -41,3 +41,53 @@ export function assignRowsPlain(
     out[row] = nearest
   }
 }
+
+/** Where `nearPairs` finds things, as its parameters there. */
+export interface PairPlaces {
+  readonly vectors: number
+  readonly origin: number
+  readonly group: number
+  readonly panels: number
+  readonly bounds: number
+  readonly norms: number
+  readonly pairs: number
+}
+
+export function nearPairsPlain(
+  buffer: ArrayBufferLike,
+  rows: number,
+  dim: number,
+  panelCount: number,
+  share: number,
+  places: PairPlaces,
+): number {
+  const vectors = new Float32Array(buffer, places.vectors, rows * dim)
+  const origin = new Float32Array(buffer, places.origin, dim)
+  const panels = new Float32Array(buffer, places.panels, panelCount * (dim + 1) * 8)
+  const bounds = new Float32Array(buffer, places.bounds, panelCount * 8)
+  const pairs = new Uint32Array(buffer, places.pairs)
+  const x = new Float32Array(dim)
+  let count = 0
+  for (let first = 0; first < rows; first += 4) {
+    for (let p = 0; p < panelCount; p++) {
+      for (let row = first; row < Math.min(first + 4, rows); row++) {
+        let norm = 0
+        for (let i = 0; i < dim; i++) {
+          x[i] = vectors[row * dim + i]! - origin[i]!
+          norm = Math.fround(norm + Math.fround(x[i]! * x[i]!))
+        }
+        norm = Math.fround(norm * Math.fround(share))
+        for (let lane = 0; lane < 8; lane++) {
+          let at = p * (dim + 1) * 8 + lane
+          let sum = panels[at]!
+          for (let i = 0; i < dim; i++) {
+            at += 8
+            sum = Math.fround(sum + Math.fround(x[i]! * panels[at]!))
+          }
+          if (Math.fround(sum + bounds[p * 8 + lane]!) > norm) pairs[count++] = (row << 16) | (p * 8 + lane)
+        }
+      }
+    }
+  }
+  return count
+}

@@ -137,7 +137,7 @@ async function questionsFor(
   const cells = await trainCentroids(some, sampled, innerDim, count, survey.settings.maxIterations, pacer)
   const questions = questionsOf(survey.sample, survey.sampled, space, cells)
   return {
-    truth: new Truth(questions, innerDim, stepRows),
+    truth: new Truth(questions, innerDim),
     cells: new Divider(cells),
     cellOf: new Uint32Array(rows).fill(nowhere),
   }

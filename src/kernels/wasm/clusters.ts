@@ -109,3 +109,74 @@ function nearestOf(best: usize): u32 {
   }
   return number
 }
+
+/**
+ * Pairs of a row and a point whose squared distance may be below the point's bound; returns how many, each as row << 16 | point at `pairs`.
+ * Points are packed like centroids. `bounds`: f32s, half of each bound, for all points of the panels; `share`: half of the part of the rows' squared norms that counts,
+ * a bit less than all, so that no rounding loses a pair. Twin: `nearPairsPlain`.
+ */
+export function nearPairs(
+  vectors: usize, rows: u32, dim: usize, origin: usize, group: usize, panels: usize, panelCount: u32, bounds: usize, share: f32, norms: usize, pairs: usize,
+): u32 {
+  const groupBytes = dim << 4
+  const groupEnd = group + groupBytes
+  let at = pairs
+  for (let first: u32 = 0; first < rows; first += 4) {
+    packGroup(vectors + <usize>(first >> 2) * groupBytes, dim, origin, group)
+    let norm = f32x4.splat(0)
+    for (let x = group; x < groupEnd; x += 16) {
+      const four = v128.load(x)
+      norm = f32x4.add(norm, f32x4.mul(four, four))
+    }
+    v128.store(norms, f32x4.mul(norm, f32x4.splat(share)))
+    const left = rows - first
+    const n0 = v128.load32_splat(norms), n1 = v128.load32_splat(norms, 4)
+    const n2 = v128.load32_splat(norms, 8), n3 = v128.load32_splat(norms, 12)
+    let panel = panels, bound = bounds
+    for (let p: u32 = 0; p < panelCount; p++) {
+      let a0 = v128.load(panel), b0 = v128.load(panel, 16)
+      let a1 = a0, a2 = a0, a3 = a0, b1 = b0, b2 = b0, b3 = b0
+      panel += 32
+      for (let x = group; x < groupEnd; x += 16) {
+        const a = v128.load(panel), b = v128.load(panel, 16)
+        const x0 = v128.load32_splat(x)
+        a0 = f32x4.add(a0, f32x4.mul(x0, a))
+        b0 = f32x4.add(b0, f32x4.mul(x0, b))
+        const x1 = v128.load32_splat(x, 4)
+        a1 = f32x4.add(a1, f32x4.mul(x1, a))
+        b1 = f32x4.add(b1, f32x4.mul(x1, b))
+        const x2 = v128.load32_splat(x, 8)
+        a2 = f32x4.add(a2, f32x4.mul(x2, a))
+        b2 = f32x4.add(b2, f32x4.mul(x2, b))
+        const x3 = v128.load32_splat(x, 12)
+        a3 = f32x4.add(a3, f32x4.mul(x3, a))
+        b3 = f32x4.add(b3, f32x4.mul(x3, b))
+        panel += 32
+      }
+      const low = v128.load(bound), high = v128.load(bound, 16)
+      bound += 32
+      const f0 = nearOnes(a0, b0, low, high, n0), f1 = nearOnes(a1, b1, low, high, n1)
+      const f2 = nearOnes(a2, b2, low, high, n2), f3 = nearOnes(a3, b3, low, high, n3)
+      if ((f0 | f1 | f2 | f3) == 0) continue
+      at = notePairs(f0, first, p << 3, at)
+      if (left > 1) at = notePairs(f1, first + 1, p << 3, at)
+      if (left > 2) at = notePairs(f2, first + 2, p << 3, at)
+      if (left > 3) at = notePairs(f3, first + 3, p << 3, at)
+    }
+  }
+  return <u32>((at - pairs) >> 2)
+}
+
+/** A bit for each of eight points that may be near to a row. */
+@inline
+function nearOnes(a: v128, b: v128, low: v128, high: v128, norm: v128): u32 {
+  return i32x4.bitmask(f32x4.gt(f32x4.add(a, low), norm)) | (i32x4.bitmask(f32x4.gt(f32x4.add(b, high), norm)) << 4)
+}
+
+function notePairs(bits: u32, row: u32, point: u32, at: usize): usize {
+  for (; bits != 0; bits &= bits - 1) {
+    store<u32>(at, (row << 16) | (point + ctz(bits)))
+    at += 4
+  }
+  return at
+}

@@ -10,7 +10,7 @@ const rows = 400
 /** Rows on a line, and a point at its beginning: rows 0 to 9 are the nearest. */
 async function line(): Promise<Truth> {
   const question: Question = { kind: 'rows', vector: new Float32Array(1), row: null, excluded: null }
-  const truth = new Truth([question], 1, rows)
+  const truth = new Truth([question], 1)
   const ordinals = Uint32Array.from({ length: rows }, (_, i) => i)
   await truth.pass(Float32Array.from(ordinals), ordinals, null, rows, new Pacer())
   return truth
