@@ -42,6 +42,64 @@ export function assignRowsPlain(
   }
 }
 
+/** Where `assignShorts` finds things, as its parameters there. */
+export interface ShortPlaces extends AssignPlaces {
+  readonly scales: number
+}
+
+/** Norm of a row in 16 bits. */
+export const shortNorm = 32_000
+
+export function assignShortsPlain(
+  buffer: ArrayBufferLike,
+  rows: number,
+  dim: number,
+  least: number,
+  panelCount: number,
+  places: ShortPlaces,
+): void {
+  const vectors = new Float32Array(buffer, places.vectors, rows * dim)
+  const origin = new Float32Array(buffer, places.origin, dim)
+  const out = new Uint32Array(buffer, places.out, rows)
+  const width = 64 + Math.ceil(dim / 2) * 32
+  const x = new Float32Array(dim)
+  const shorts = new Int16Array(dim)
+  const sums = new Float32Array(4)
+  for (let row = 0; row < rows; row++) {
+    sums.fill(0)
+    for (let i = 0; i < dim; i++) {
+      x[i] = vectors[row * dim + i]! - origin[i]!
+      sums[i & 3] = sums[i & 3]! + Math.fround(x[i]! * x[i]!)
+    }
+    const square = Math.fround(Math.fround(sums[0]! + sums[2]!) + Math.fround(sums[1]! + sums[3]!))
+    const scale = Math.fround(shortNorm / Math.max(Math.fround(least), Math.fround(Math.sqrt(square))))
+    for (let i = 0; i < dim; i++) shorts[i] = roundedEven(Math.fround(x[i]! * scale))
+    let best = -Infinity
+    let nearest = 0
+    for (let number = 0; number < panelCount * 8; number++) {
+      const panel = places.panels + (number >>> 3) * width
+      const lane = number & 7
+      const floats = new Float32Array(buffer, panel, 16)
+      const elements = new Int16Array(buffer, panel + 64, (width - 64) / 2)
+      let dot = 0
+      for (let i = 0; i < dim; i++) dot += shorts[i]! * elements[(i >> 1) * 16 + lane * 2 + (i & 1)]!
+      const product = Math.fround(Math.fround(dot) * floats[8 + lane]!)
+      const score = Math.fround(product + Math.fround(floats[lane]! * scale))
+      if (score > best) {
+        best = score
+        nearest = number
+      }
+    }
+    out[row] = nearest
+  }
+}
+
+/** The nearest whole number, of two equally near ones the even one. */
+export function roundedEven(value: number): number {
+  const rounded = Math.round(value)
+  return rounded - value === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded
+}
+
 /** Where `nearPairs` finds things, as its parameters there. */
 export interface PairPlaces {
   readonly vectors: number

@@ -87,6 +87,19 @@ export interface Kernel {
     bests: number,
     out: number,
   ): void
+  assignShorts(
+    vectors: number,
+    rows: number,
+    dim: number,
+    origin: number,
+    least: number,
+    groups: number,
+    scales: number,
+    panels: number,
+    panelCount: number,
+    bests: number,
+    out: number,
+  ): void
   nearPairs(
     vectors: number,
     rows: number,
@@ -292,6 +305,7 @@ function guarded(kernel: Kernel): Kernel {
     scanBytes: guard('scanBytes', kernel.scanBytes),
     scanBits: guard('scanBits', kernel.scanBits),
     assignRows: guard('assignRows', kernel.assignRows),
+    assignShorts: guard('assignShorts', kernel.assignShorts),
     nearPairs: guard('nearPairs', kernel.nearPairs),
     graphInsert: guard('graphInsert', kernel.graphInsert),
     graphOpen: guard('graphOpen', kernel.graphOpen),

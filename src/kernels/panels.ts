@@ -50,7 +50,7 @@ export function packPanels(
 }
 
 /** A point that most points lie around, wherever a few may be: in each dimension the median of some of them. */
-function midstOf({ count, dim, values }: Centroids): Float32Array {
+export function midstOf({ count, dim, values }: Centroids): Float32Array {
   const some = new Float32Array(Math.min(count, midstPoints))
   const midst = new Float32Array(dim)
   for (let i = 0; i < dim; i++) {

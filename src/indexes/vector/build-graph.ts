@@ -138,7 +138,7 @@ async function questionsFor(
   const questions = questionsOf(survey.sample, survey.sampled, space, cells)
   return {
     truth: new Truth(questions, innerDim),
-    cells: new Divider(cells),
+    cells: await Divider.open(cells, pacer),
     cellOf: new Uint32Array(rows).fill(nowhere),
   }
 }
@@ -225,7 +225,7 @@ async function readNodes(
   const dim = space.innerDim
   const partitionOf = new Uint32Array(input.rows).fill(nowhere)
   const apart: number[] = []
-  const divider = new Divider({ count: partitions, dim, values: centroids })
+  const divider = await Divider.open({ count: partitions, dim, values: centroids }, pacer)
   // Codecs read from an arena and write to the same one.
   const staging = openArena(stepRows * (dim * 4 + codec.stride) + 64)
   const nodes = stepRows * dim * 4

@@ -62,7 +62,7 @@ async function residualsOf(
 ): Promise<Float32Array> {
   const { dim } = centroids
   const residuals = new Float32Array(vectors.length)
-  const partitions = await new Divider(centroids).partitionsOf(vectors, rows, pacer)
+  const partitions = await (await Divider.open(centroids, pacer)).partitionsOf(vectors, rows, pacer)
   for (let from = 0; from < rows; from += stepRows) {
     const to = Math.min(rows, from + stepRows)
     residuals.set(vectors.subarray(from * dim, to * dim), from * dim)

@@ -119,7 +119,8 @@ export class ListWork {
 
   /** The calls below are about rows of this task, until it is told another. */
   async begin(task: RowsTask): Promise<void> {
-    this.#rows = new RowsWork(task, this.#pacer)
+    const divider = await Divider.open(task.centroids, this.#pacer)
+    this.#rows = new RowsWork(task, divider, this.#pacer)
   }
 
   /** Finds the partitions of rows in a slot, those of `nowhere` left out. `first`: ordinal of the first. */
@@ -171,6 +172,7 @@ class RowsWork {
 
   constructor(
     { space, centroids, codec: { name, parameters }, questions, kind, slots }: RowsTask,
+    divider: Divider,
     pacer: Pacer,
   ) {
     const { innerDim } = space
@@ -186,7 +188,7 @@ class RowsWork {
     this.#space = space
     this.#centroids = centroids
     this.#codec = codec
-    this.#divider = new Divider(centroids)
+    this.#divider = divider
     this.#truth = questions === null ? null : new Truth(questions, innerDim)
     this.#slots = slots.map(buffer => slotIn(buffer, { space, kind, codec }))
     this.#pacer = pacer
