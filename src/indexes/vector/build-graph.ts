@@ -384,17 +384,21 @@ async function tuned(
     return new GraphSegment(shape.rows, inner, ...given, { ...step, probes, candidates: truthDepth })
   })
   const allowedFor = new Map<Question, AllowedRows>()
-  const found = await tune(truth, trialsOf(codec), async (question, step, count) => {
-    await pacer.turn()
-    const { vector: query, excluded } = question
-    let among = allowedFor.get(question)
-    if (excluded !== null && among === undefined) {
-      among = rowsOutside(excluded, cellOf)
-      allowedFor.set(question, among)
-    }
-    const { bits: allowed = null, count: passing = vectors } = among ?? {}
-    return segments[step]!.allKept({ query, k: truthDepth, count, allowed, passing, effort: {} })
-  })
+  const found = await tune(
+    truth,
+    trialsOf(codec),
+    async (question, step, count) => {
+      const { vector: query, excluded } = question
+      let among = allowedFor.get(question)
+      if (excluded !== null && among === undefined) {
+        among = rowsOutside(excluded, cellOf)
+        allowedFor.set(question, among)
+      }
+      const { bits: allowed = null, count: passing = vectors } = among ?? {}
+      return segments[step]!.allKept({ query, k: truthDepth, count, allowed, passing, effort: {} })
+    },
+    pacer,
+  )
   const { candidates, trial } = found.all
   const effortOf = ({ effort: step, blur }: Trial) => ({ ...steps[step]!, blur })
   return {

@@ -27,7 +27,7 @@ const slotsEach = 2
 const listedRows = 512
 
 /** Called with the rows that a phase is through with. */
-export type OnRows = (rows: number) => void
+type OnRows = (rows: number) => void
 
 /** Centroids and codec, from a sample of the rows. */
 export async function planLists(survey: Survey, workers: ListWorkers, pacer: Pacer): Promise<ListPlan> {
@@ -83,7 +83,7 @@ export async function storedLists(
   survey: Survey | null,
   workers: ListWorkers,
   pacer: Pacer,
-  onRows: OnRows,
+  onRowsOf: (phase: 'assigning' | 'encoding') => OnRows,
 ): Promise<SegmentBytes> {
   const { space, codec, codecName, centroids } = plan
   const rows = input.first + input.rows
@@ -92,13 +92,31 @@ export async function storedLists(
   const slots = openSlots(plan, input, workers)
   const task = { space, centroids, codec: { name: codecName, parameters: codec.parameters }, questions }
   await workers.callEach('begin', [{ ...task, kind: input.kind, slots: slots.map(({ buffer }) => buffer) }])
-  const { partitionOf, counts, apart } = await divided(plan, input, base, slots, workers, pacer, onRows)
+  const { partitionOf, counts, apart } = await divided(
+    plan,
+    input,
+    base,
+    slots,
+    workers,
+    pacer,
+    onRowsOf('assigning'),
+  )
   for (const found of await workers.callEach('found', [])) truth?.add(found)
   const places = listPlaces(codec, counts, rows)
   const arena = openArena(places.end)
   const next = new Uint32Array(counts.length)
   if (base !== null) next.set(copied(base, codec, arena, places, counts))
-  await encoded(plan, input, arena, places, { partitionOf, counts, next }, slots, workers, pacer, onRows)
+  await encoded(
+    plan,
+    input,
+    arena,
+    places,
+    { partitionOf, counts, next },
+    slots,
+    workers,
+    pacer,
+    onRowsOf('encoding'),
+  )
   const vectors = counts.reduce((sum, count) => sum + count, 0) + apart.length
   const rowBytes = codec.listBytes(32) / 32
   const guess = { vectors, partitions: counts.length, rowBytes }
@@ -297,15 +315,24 @@ async function tuned(
   )
   const blurs = blursFrom(codec.blur)
   const trials = factors.flatMap(effort => blurs.map(blur => ({ effort, blur, first: mostCandidates })))
-  const found = await tune(truth, trials, async ({ vector: query, excluded }, factor, wanted) => {
-    await pacer.turn()
-    // The rows of questions are among the candidates, and count as no neighbours.
-    const count = wanted + truth.rows.size
-    const allowed = excluded === null ? null : outside(excluded, rows, arena, places, counts)
-    const passing = allowed?.count() ?? guess.vectors
-    const probe = { query, k: truthDepth, count, allowed, passing, effort: {} }
-    return segments.get(factor)!.candidates(probe, pacer)
-  })
+  const passingOf = new Map<ReadonlySet<number>, PassingRows>()
+  const found = await tune(
+    truth,
+    trials,
+    async ({ vector: query, excluded }, factor, wanted) => {
+      // The rows of questions are among the candidates, and count as no neighbours.
+      const count = wanted + truth.rows.size
+      if (excluded !== null && !passingOf.has(excluded))
+        passingOf.set(excluded, await outside(excluded, rows, arena, places, counts, pacer))
+      const { allowed, passing } = (excluded && passingOf.get(excluded)) ?? {
+        allowed: null,
+        passing: guess.vectors,
+      }
+      const probe = { query, k: truthDepth, count, allowed, passing, effort: {} }
+      return segments.get(factor)!.candidates(probe, pacer)
+    },
+    pacer,
+  )
   const { candidates, trial } = found.all
   const effortOf = ({ effort: factor, blur }: Trial) => ({ factor, blur })
   return {
@@ -318,21 +345,31 @@ async function tuned(
   }
 }
 
+/** The rows that a question does not exclude. */
+interface PassingRows {
+  readonly allowed: Bitset
+  readonly passing: number
+}
+
 /** The rows that lie in other partitions. */
-function outside(
+async function outside(
   excluded: ReadonlySet<number>,
   rows: number,
   { buffer }: Arena,
   places: ListPlaces,
   counts: Uint32Array,
-): Bitset {
-  const bits = new Bitset(rows)
+  pacer: Pacer,
+): Promise<PassingRows> {
+  const allowed = new Bitset(rows)
+  let passing = 0
   for (const [p, count] of counts.entries()) {
     if (excluded.has(p)) continue
     const ordinals = new Uint32Array(buffer, places.ordinals + 4 * places.rowAt[p]!, count)
-    for (let i = 0; i < count; i++) bits.add(ordinals[i]!)
+    for (let i = 0; i < count; i++) allowed.add(ordinals[i]!)
+    passing += count
+    await pacer.turn()
   }
-  return bits
+  return { allowed, passing }
 }
 
 /** With more rows in each list the same partitions are the nearest. */

@@ -18,7 +18,8 @@ export interface BaseSegment {
   readonly file: SectionFile
 }
 
-export type VectorBuildPhase = 'reading' | 'training' | 'building' | 'writing'
+/** Each passes all rows at most once; `training` passes none. */
+export type VectorBuildPhase = 'reading' | 'training' | 'assigning' | 'encoding' | 'building' | 'writing'
 
 /** `done`: rows of the phase. */
 export type VectorBuildProgress = (done: number, phase: VectorBuildPhase) => void
@@ -73,12 +74,12 @@ export async function buildSegment(
   if (base !== null) {
     const { shape } = base.file.footer.head as unknown as SegmentHead
     if (shape === 'graph') {
-      return extendedGraph(base.file, input, pacer, counting('reading'), counting('building'), threads)
+      return extendedGraph(base.file, input, pacer, counting('encoding'), counting('building'), threads)
     }
     const lists = await readLists(base.file)
     const workers = await openListWorkers(input.rows < threadedRows ? 1 : threads, pacer)
     try {
-      return await storedLists(lists.plan, input, lists, null, workers, pacer, counting('building'))
+      return await storedLists(lists.plan, input, lists, null, workers, pacer, counting)
     } finally {
       await workers.close()
     }
@@ -87,12 +88,12 @@ export async function buildSegment(
   progress(0, 'training')
   if (survey.settings.isGraph) {
     const plan = await planGraph(survey, pacer)
-    return newGraph(plan, input, survey, pacer, counting('reading'), counting('building'), threads)
+    return newGraph(plan, input, survey, pacer, counting('encoding'), counting('building'), threads)
   }
   const workers = await openListWorkers(input.rows < threadedRows ? 1 : threads, pacer)
   try {
     const plan = await planLists(survey, workers, pacer)
-    return await storedLists(plan, input, null, survey, workers, pacer, counting('building'))
+    return await storedLists(plan, input, null, survey, workers, pacer, counting)
   } finally {
     await workers.close()
   }

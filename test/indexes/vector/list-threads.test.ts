@@ -59,11 +59,13 @@ async function builtBy(threads: number, file: URL, spec: VectorSpec, signal?: Ab
     const survey = await surveyed(spec, inputOf(6000), pacer, () => {})
     const plan = await planLists(survey, workers, pacer)
     const whole = await collected(
-      await storedLists(plan, inputOf(6000), null, survey, workers, pacer, () => {}),
+      await storedLists(plan, inputOf(6000), null, survey, workers, pacer, () => () => {}),
     )
     const base = await readLists(opened(whole.bytes, whole.crc))
     const more = inputOf(1000, 6000)
-    const longer = await collected(await storedLists(base.plan, more, base, null, workers, pacer, () => {}))
+    const longer = await collected(
+      await storedLists(base.plan, more, base, null, workers, pacer, () => () => {}),
+    )
     return { count: workers.count, whole: whole.bytes, longer: longer.bytes }
   } finally {
     await workers.close()
