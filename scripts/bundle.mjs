@@ -22,13 +22,19 @@ const entries = {
 }
 
 /**
- * Found by what starts them, which lies beside them then: './insert-worker.js' and './lz4-worker.js'. Each is joined apart: its
- * threads load nothing else, and the entries above need no chunk more for what they would have in common.
+ * Programs of threads that build indexes. Each is found by what starts it, which lies beside it then: './insert-worker.js'. They import the chunks of the
+ * entries above, which are the same with and without them: threads load more code than they run, but the package does not hold that code twice.
  */
-const threads = [
-  { 'insert-worker': 'dist/src/indexes/vector/insert-worker.js' },
-  { 'lz4-worker': 'dist/src/arrow/lz4-worker.js' },
-]
+const builders = {
+  'insert-worker': 'dist/src/indexes/vector/insert-worker.js',
+  'list-worker': 'dist/src/indexes/vector/list-worker.js',
+}
+
+/**
+ * Found beside what starts it as well, but joined apart: its threads are started by short calls, and load nothing else. The entries above
+ * need no chunk more for what they would have in common.
+ */
+const threads = [{ 'lz4-worker': 'dist/src/arrow/lz4-worker.js' }]
 
 /** What questions load when they need it, each apart. All else that is loaded later is for who writes or looks after a root. */
 const asked = {
@@ -76,14 +82,15 @@ function chunksOf(input) {
     if (groups.entries.size === 0) visitAll(graph)
     const entries = groups.entries.get(id) ?? []
     if (entries.includes('index')) return entries.join('-')
-    return [...entries, ...(groups.asked.get(id) ?? groups.later.get(id) ?? [])].join('-')
+    // The own module of a builder has no group: it is the chunk of its entry.
+    return [...entries, ...(groups.asked.get(id) ?? groups.later.get(id) ?? [])].join('-') || null
   }
 }
 
 rmSync('dist/lib', { recursive: true, force: true })
 for (const input of [entries, ...threads]) {
   const bundle = await rolldown({
-    input,
+    input: input === entries ? { ...entries, ...builders } : input,
     external: [/^node:/, 'apache-arrow', 'csv-parse', 'fzstd', 'jose', 'p-queue', 're2js'],
     platform: 'node',
     preserveEntrySignatures: 'allow-extension',

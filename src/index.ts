@@ -58,6 +58,7 @@ export type { IngestOptions, Progress, Row, RowInput, TableData } from './namesp
 export type {
   CreateIndexOptions,
   IndexInfo,
+  IndexProgress,
   IndexStats,
   ProductGraphOptions,
   ProductListOptions,

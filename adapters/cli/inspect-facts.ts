@@ -94,8 +94,7 @@ export interface TableDetails extends TableFacts {
 
 /** A job that has not ended, or has failed lately. */
 export interface JobFacts extends Pick<JobInfo, 'id' | 'type' | 'table' | 'state'> {
-  /** Of `total` steps, `done`. */
-  readonly progress?: { readonly done: number; readonly total: number; readonly phase: string } | undefined
+  readonly progress?: Reply<'describeJob'>['progress'] | undefined
   /** Why it failed. */
   readonly reason?: string | undefined
 }

@@ -9,7 +9,7 @@ import type {
   TableFacts,
   VersionFacts,
 } from './inspect-facts.js'
-import { showCount, showCounted, showSize } from './quantities.js'
+import { showCount, showCounted, showSize, showTime } from './quantities.js'
 
 export function describeRoot({ path, id, format, slot, checkpoint, files, tables }: RootFacts): string {
   const { slots, checkpoints, pages, packs } = files
@@ -48,10 +48,23 @@ export function describeRest(left: number, jobs: readonly JobFacts[]): string {
     ...(left > 0 ? [`... and ${showCounted(left, 'table')} more`] : []),
     ...jobs.map(({ id, type, table, state, progress, reason }) => {
       const what = `job ${id}  ${type}${table === null ? '' : ` of ${formatId(table)}`}  ${state}`
-      const far = progress === undefined ? '' : `: ${progress.phase}, ${progress.done} of ${progress.total}`
+      const far = progress === undefined ? '' : `: ${describeProgress(progress)}`
       return `${what}${far}${reason === undefined ? '' : `: ${reason}`}`
     }),
   ].join('\n')
+}
+
+function describeProgress({
+  phase,
+  done,
+  total,
+  per_second,
+  seconds_left,
+}: NonNullable<JobFacts['progress']>) {
+  const parts = [phase, `${showCount(done)} of ${showCount(total)}`]
+  if (per_second !== undefined) parts.push(`${showCount(per_second)} a second`)
+  if (seconds_left !== undefined) parts.push(`${showTime(1000 * seconds_left)} left in this phase`)
+  return parts.join(', ')
 }
 
 /** One table, whole. */

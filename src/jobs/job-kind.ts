@@ -35,6 +35,10 @@ export interface Progress {
   readonly done: number
   readonly total: number
   readonly phase: string
+  /** Steps a second since the phase began. Absent: it has only begun. */
+  readonly perSecond?: number
+  /** Seconds that the rest of the phase takes at that rate. */
+  readonly secondsLeft?: number
 }
 
 /**

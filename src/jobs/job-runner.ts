@@ -32,6 +32,7 @@ import {
   readOwner,
   readProgress,
 } from './lease.js'
+import { ProgressMeter } from './progress-meter.js'
 
 export interface JobRunnerOptions<S> {
   readonly log: JobLog<S>
@@ -260,7 +261,7 @@ export class JobRunner<S> {
     if (!this.#polling) this.#poll()
     const ended = new AbortController()
     const lease = keepLease(this.#store, this.#clock, claim, () => own.progress, ended.signal)
-    const outcome = await run(kind, own, claim)
+    const outcome = await run(kind, own, claim, this.#clock)
     // What the log refuses now is seen to by whoever notices that the lease stands still.
     await this.#conclude(own, claim, kind, outcome).catch(() => {})
     ended.abort()
@@ -440,11 +441,17 @@ export class JobRunner<S> {
   }
 }
 
-async function run<S>(kind: JobKind<S>, own: Own, { id, spec, table }: OpenJob): Promise<Outcome<S>> {
+async function run<S>(
+  kind: JobKind<S>,
+  own: Own,
+  { id, spec, table }: OpenJob,
+  clock: Clock,
+): Promise<Outcome<S>> {
   const { signal } = own.stop
   if (signal.aborted) return { kind: 'not begun' }
+  const meter = new ProgressMeter(clock)
   const progress = (done: number, total: number, phase: string) => {
-    own.progress = { done, total, phase }
+    own.progress = meter.progress(done, total, phase)
   }
   return outcomeOf(() => kind.run({ id, spec, table, signal, progress }))
 }

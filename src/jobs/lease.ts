@@ -1,7 +1,7 @@
 /**
  * Signs of life. While a process runs a job it leaves a blob every ten seconds and deletes the one before:
  *
- *     _jobs/<job id>-<epoch>-<counter>      {"done":3,"total":8,"phase":"...","by":<the process, where that can be told>}
+ *     _jobs/<job id>-<epoch>-<counter>      {"done":3,"total":8,"phase":"...","perSecond":2,"secondsLeft":2.5,"by":<the process, where that can be told>}
  *
  * - A name is written once: an epoch belongs to one process, whose counter only grows.
  * - Leases decide nothing but how long others wait: losing one, or keeping one too many, costs time, never truth.
@@ -132,9 +132,14 @@ function encode(progress: Progress | null, by: ProcessMark | null): Uint8Array {
 }
 
 function decode(bytes: Uint8Array): Progress | null {
-  const { done, total, phase } = parse(bytes) ?? {}
-  const isProgress = Number.isFinite(done) && Number.isFinite(total) && typeof phase === 'string'
-  return isProgress ? { done: done as number, total: total as number, phase } : null
+  const { done, total, phase, perSecond, secondsLeft } = parse(bytes) ?? {}
+  if (!isNumber(done) || !isNumber(total) || typeof phase !== 'string') return null
+  const isRated = isNumber(perSecond) && isNumber(secondsLeft)
+  return { done, total, phase, ...(isRated && { perSecond, secondsLeft }) }
+}
+
+function isNumber(value: unknown): value is number {
+  return Number.isFinite(value)
 }
 
 function parse(bytes: Uint8Array | null): Partial<Record<string, unknown>> | null {

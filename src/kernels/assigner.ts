@@ -2,17 +2,9 @@
 import { assert } from '../errors.js'
 import { type Arena, openArena, Places } from './arena.js'
 import { type AssignPlaces, assignRowsPlain } from './clusters-plain.js'
+import { type Centroids, groupRows, packPanels, panelsBytes, panelsOf } from './panels.js'
 
-export interface Centroids {
-  readonly count: number
-  readonly dim: number
-  /** `count x dim`. */
-  readonly values: Float32Array
-}
-
-/** Centroids that the kernel meets at once, and rows likewise. */
-const panelWidth = 8
-const groupRows = 4
+export type { Centroids }
 
 /** Multiplications of a call that takes a few milliseconds: with the kernel, and without. */
 const kernelProducts = 80_000_000
@@ -20,9 +12,6 @@ const plainProducts = 4_000_000
 
 /** A row's nearest is found together with others': more would not make it faster. */
 const mostRows = 4096
-
-/** Centroids that tell where all of them lie. */
-const midstCentroids = 65
 
 /** Register-blocked, with the centroids packed once. */
 export class Assigner {
@@ -48,7 +37,7 @@ export class Assigner {
       vectors: this.at,
       origin: places.take(dim * 4),
       groups: places.take(room * dim * 4),
-      panels: places.take(panelsOf(count) * panelWidth * (dim + 1) * 4),
+      panels: places.take(panelsBytes(count, dim)),
       bests: places.take(room * 32),
       out: places.take(room * 4),
     }
@@ -69,26 +58,9 @@ export class Assigner {
 
   /** From now on assigns to these: no more than those it was made with. */
   use(centroids: Centroids): void {
-    const { count, dim, values } = centroids
+    const { count, dim } = centroids
     assert(dim === this.dim && count > 0 && count <= this.#most, `${count} centroids of ${dim} elements`)
-    const { buffer } = this.arena
-    const origin = new Float32Array(buffer, this.#places.origin, dim)
-    origin.set(midstOf(centroids))
-    const panels = new Float32Array(buffer, this.#places.panels, panelsOf(count) * panelWidth * (dim + 1))
-    panels.fill(0)
-    for (let number = 0; number < panelsOf(count) * panelWidth; number++) {
-      const begin = (number >>> 3) * (dim + 1) * panelWidth + (number & 7)
-      let norm = Infinity
-      if (number < count) {
-        norm = 0
-        for (let i = 0; i < dim; i++) {
-          const element = Math.fround(values[number * dim + i]! - origin[i]!)
-          panels[begin + (i + 1) * panelWidth] = element
-          norm += element * element
-        }
-      }
-      panels[begin] = -norm / 2
-    }
+    packPanels(centroids, this.arena.buffer, this.#places.origin, this.#places.panels)
     this.#centroids = centroids
   }
 
@@ -138,19 +110,4 @@ export function squaredDistance(
     sum += gap * gap
   }
   return sum
-}
-
-function panelsOf(count: number): number {
-  return Math.ceil(count / panelWidth)
-}
-
-/** A point that most centroids lie around, wherever a few may be: in each dimension the median of some of them. */
-function midstOf({ count, dim, values }: Centroids): Float32Array {
-  const some = new Float32Array(Math.min(count, midstCentroids))
-  const midst = new Float32Array(dim)
-  for (let i = 0; i < dim; i++) {
-    for (let j = 0; j < some.length; j++) some[j] = values[Math.floor((j * count) / some.length) * dim + i]!
-    midst[i] = some.sort()[some.length >>> 1]!
-  }
-  return midst
 }

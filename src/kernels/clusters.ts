@@ -25,9 +25,34 @@ const firstRows = 256
 /** Rounds over all rows, once each cluster has its centroids. */
 const lastRounds = 1
 
+/** Writes the number of the nearest centroid of each row of a sample to `out` (ties: the lower number). */
+export type AssignRows = (centroids: Centroids, out: Uint32Array, pacer: Pacer) => Promise<void>
+
+/** Prepares the assignment of `rows` vectors to centroids: to `most`, or to others of which there are no more. */
+export type OpenSample = (sample: Float32Array, rows: number, most: Centroids) => AssignRows
+
+/** Assigns on the calling thread. `plain`: without the SIMD kernel. */
+export function assigningHere(plain: boolean): OpenSample {
+  return (sample, rows, most) => {
+    const { count, dim } = most
+    const rowsTogether = Assigner.rowsAtOnce(count, dim, plain)
+    const assigner = new Assigner(most, rowsTogether, plain)
+    return async (centroids, out, pacer) => {
+      assigner.use(centroids)
+      for (let first = 0; first < rows; first += rowsTogether) {
+        await pacer.turn()
+        const some = Math.min(rowsTogether, rows - first)
+        assigner.vectors.set(sample.subarray(first * dim, (first + some) * dim))
+        out.set(assigner.assign(some), first)
+      }
+    }
+  }
+}
+
 /**
  * At most `count` centroids of `rows` vectors: fewer where there are fewer distinct ones. The same input gives the same
- * centroids on every machine. Empty clusters are filled by splitting the largest. `plain`: without the SIMD kernel.
+ * centroids on every machine. Empty clusters are filled by splitting the largest. `open`: who assigns the rows; whoever does gives the
+ * same centroids.
  */
 export function trainCentroids(
   sample: Float32Array,
@@ -36,10 +61,33 @@ export function trainCentroids(
   count: number,
   maxIterations: number,
   pacer: Pacer,
-  plain = false,
+  open: OpenSample = assigningHere(false),
 ): Promise<Centroids> {
   const train = count > mostTogether ? trainApart : trainTogether
-  return train(sample, rows, dim, count, maxIterations, pacer, plain)
+  return train(sample, rows, dim, count, maxIterations, pacer, open)
+}
+
+/** Vectors that get centroids of their own. */
+export interface TrainingSample {
+  readonly values: Float32Array
+  readonly rows: number
+  readonly dim: number
+}
+
+/** Trains the centroids of each of some samples, in that order: what `trainCentroids` gives for it. */
+export type TrainEach = (
+  samples: AsyncIterable<TrainingSample>,
+  count: number,
+  maxIterations: number,
+  pacer: Pacer,
+) => Promise<readonly Centroids[]>
+
+/** Trains on the calling thread, one sample after the other. */
+export const trainEachHere: TrainEach = async (samples, count, maxIterations, pacer) => {
+  const trained: Centroids[] = []
+  for await (const { values, rows, dim } of samples)
+    trained.push(await trainCentroids(values, rows, dim, count, maxIterations, pacer))
+  return trained
 }
 
 async function trainTogether(
@@ -49,7 +97,7 @@ async function trainTogether(
   count: number,
   maxIterations: number,
   pacer: Pacer,
-  plain: boolean,
+  open: OpenSample,
 ): Promise<Centroids> {
   const distinct = await distinctRows(sample, dim, drawn(rows), Math.min(rows, count * beginningRows), pacer)
   const some = await gather(sample, dim, distinct, pacer)
@@ -57,7 +105,7 @@ async function trainTogether(
   if (some.count <= count) return some
   const spread = await spreadRows(some, count, seededRandom(count), pacer)
   const beginnings = await gather(some.values, dim, spread, pacer)
-  return improve(sample, rows, beginnings, maxIterations, pacer, plain)
+  return improve(sample, rows, beginnings, maxIterations, pacer, open)
 }
 
 /**
@@ -71,15 +119,15 @@ async function trainApart(
   count: number,
   maxIterations: number,
   pacer: Pacer,
-  plain: boolean,
+  open: OpenSample,
 ): Promise<Centroids> {
   const clusters = Math.ceil(Math.sqrt(count))
   const few = new Uint32Array(Math.min(rows, clusters * firstRows))
   const order = drawn(rows)
   for (let i = 0; i < few.length; i++) few[i] = order.next().value
   const some = await gather(sample, dim, few, pacer)
-  const first = await trainTogether(some.values, some.count, dim, clusters, maxIterations, pacer, plain)
-  const members = await membersOf(sample, rows, first, pacer, plain)
+  const first = await trainTogether(some.values, some.count, dim, clusters, maxIterations, pacer, open)
+  const members = await membersOf(sample, rows, first, pacer, open)
 
   // What a large one has no use for, because its rows are the same, is for those after it.
   const parts: Float32Array[] = []
@@ -89,7 +137,7 @@ async function trainApart(
     if (left === 0) break
     const wanted = Math.min(left, Math.max(1, Math.round((left * own.length) / rowsLeft)))
     const { values } = await gather(sample, dim, own, pacer)
-    const found = await trainTogether(values, own.length, dim, wanted, maxIterations, pacer, plain)
+    const found = await trainTogether(values, own.length, dim, wanted, maxIterations, pacer, open)
     parts.push(found.values)
     left -= found.count
     rowsLeft -= own.length
@@ -106,7 +154,7 @@ async function trainApart(
     { count: end / dim, dim, values },
     Math.min(lastRounds, maxIterations),
     pacer,
-    plain,
+    open,
   )
 }
 
@@ -117,15 +165,13 @@ async function improve(
   beginnings: Centroids,
   rounds: number,
   pacer: Pacer,
-  plain: boolean,
+  open: OpenSample,
 ): Promise<Centroids> {
   if (rounds === 0) return beginnings
   const clusters = new Clusters(sample, rows, beginnings)
-  const rowsTogether = Assigner.rowsAtOnce(beginnings.count, beginnings.dim, plain)
-  const assigner = new Assigner(beginnings, rowsTogether, plain)
+  const assign = open(sample, rows, beginnings)
   for (let round = 0; round < rounds; round++) {
-    assigner.use(clusters.centroids())
-    const moved = await clusters.assign(assigner, rowsTogether, pacer)
+    const moved = await clusters.assign(assign, pacer)
     clusters.settle()
     if (!moved) break
     await clusters.fillEmpty(pacer)
@@ -139,11 +185,10 @@ async function membersOf(
   rows: number,
   centroids: Centroids,
   pacer: Pacer,
-  plain: boolean,
+  open: OpenSample,
 ): Promise<Uint32Array[]> {
   const clusters = new Clusters(sample, rows, centroids)
-  const rowsTogether = Assigner.rowsAtOnce(centroids.count, centroids.dim, plain)
-  await clusters.assign(new Assigner(centroids, rowsTogether, plain), rowsTogether, pacer)
+  await clusters.assign(open(sample, rows, centroids), pacer)
   return clusters.members()
 }
 
@@ -182,7 +227,7 @@ class Clusters {
   readonly #count: number
   readonly #values: Float32Array
   /** The cluster of each row. */
-  readonly #clusterOf: Uint32Array
+  #clusterOf: Uint32Array
   /** Rows of each cluster, and their sum. */
   readonly #sizes: Uint32Array
   readonly #sums: Float64Array
@@ -198,6 +243,7 @@ class Clusters {
     this.#sums = new Float64Array(count * dim)
   }
 
+  /** As they are now: they change with `settle`. */
   centroids(): Centroids {
     return { count: this.#count, dim: this.#dim, values: this.#values }
   }
@@ -219,22 +265,19 @@ class Clusters {
   }
 
   /** Gives every row to the nearest centroid; whether any came from another. */
-  async assign(assigner: Assigner, rowsTogether: number, pacer: Pacer): Promise<boolean> {
+  async assign(assign: AssignRows, pacer: Pacer): Promise<boolean> {
     const dim = this.#dim
+    const before = this.#clusterOf
+    this.#clusterOf = new Uint32Array(this.#rows)
+    await assign(this.centroids(), this.#clusterOf, pacer)
     let moved = false
     this.#sizes.fill(0)
     this.#sums.fill(0)
-    for (let first = 0; first < this.#rows; first += rowsTogether) {
-      await pacer.turn()
-      const rows = Math.min(rowsTogether, this.#rows - first)
-      assigner.vectors.set(this.#sample.subarray(first * dim, (first + rows) * dim))
-      const clusters = assigner.assign(rows)
-      for (let i = 0; i < rows; i++) {
-        const cluster = clusters[i]!
-        if (this.#clusterOf[first + i] !== cluster) moved = true
-        this.#clusterOf[first + i] = cluster
-        this.#add(cluster, (first + i) * dim)
-      }
+    for (let row = 0; row < this.#rows; row++) {
+      if (row % rowsAtOnce === 0) await pacer.turn()
+      const cluster = this.#clusterOf[row]!
+      if (before[row] !== cluster) moved = true
+      this.#add(cluster, row * dim)
     }
     return moved
   }

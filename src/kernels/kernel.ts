@@ -87,6 +87,32 @@ export interface Kernel {
     bests: number,
     out: number,
   ): void
+  assignShorts(
+    vectors: number,
+    rows: number,
+    dim: number,
+    origin: number,
+    least: number,
+    groups: number,
+    scales: number,
+    panels: number,
+    panelCount: number,
+    bests: number,
+    out: number,
+  ): void
+  nearPairs(
+    vectors: number,
+    rows: number,
+    dim: number,
+    origin: number,
+    group: number,
+    panels: number,
+    panelCount: number,
+    bounds: number,
+    share: number,
+    norms: number,
+    pairs: number,
+  ): number
   graphInsert(block: number, list: number, count: number, width: number): void
   graphOpen(block: number, width: number, some: boolean): void
   graphEnter(query: number, row: number, level: number): void
@@ -279,6 +305,8 @@ function guarded(kernel: Kernel): Kernel {
     scanBytes: guard('scanBytes', kernel.scanBytes),
     scanBits: guard('scanBits', kernel.scanBits),
     assignRows: guard('assignRows', kernel.assignRows),
+    assignShorts: guard('assignShorts', kernel.assignShorts),
+    nearPairs: guard('nearPairs', kernel.nearPairs),
     graphInsert: guard('graphInsert', kernel.graphInsert),
     graphOpen: guard('graphOpen', kernel.graphOpen),
     graphEnter: guard('graphEnter', kernel.graphEnter),

@@ -21,6 +21,7 @@ import { IndexCover } from '../table/index-cover.js'
 import { askedSegments } from '../table/text-index.js'
 import { type Engine, type OpenTable, openVersion } from './engine.js'
 import { recallsOf } from './index-recall.js'
+import { progressJson } from './jobs.js'
 import { textJson } from './text-definition.js'
 import { definitionJson } from './vector-definition.js'
 
@@ -64,7 +65,7 @@ export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'>
     num_indices: index?.segments.length ?? 0,
     status,
     ...(reason !== null && { reason }),
-    ...(progress !== null && { progress }),
+    ...(progress !== null && { progress: progressJson(progress) }),
     ...(recalls.rows !== null && { recall: recalls.rows }),
     ...(recalls.between !== null && { recall_between: recalls.between }),
     ...(recalls.excluded !== null && { recall_excluded: recalls.excluded }),

@@ -5,6 +5,7 @@ import type { CatalogState } from '../catalog/state.js'
 import { viewTransaction } from '../catalog/transactions.js'
 import type { Json } from '../commit/machine.js'
 import { ErrorCode, SheafError } from '../errors.js'
+import type { Progress } from '../jobs/job-kind.js'
 import { endedOp, type JobQueuedOp } from '../jobs/job-op.js'
 import { findFieldById, pathText } from '../manifest/field-node.js'
 import { Pacer } from '../primitives/pacer.js'
@@ -90,10 +91,20 @@ export const describeJob: Handler<Engine, 'describeJob'> = async (engine, reques
     job_state: jobStates[status],
     creation_ms: ts,
     spec,
-    ...(progress !== null && { progress }),
+    ...(progress !== null && { progress: progressJson(progress) }),
     ...(result !== null && { result }),
     ...(reason !== undefined && { failure: { message: reason } }),
   }
+}
+
+/** How far a job is, as replies say it. */
+export function progressJson({
+  perSecond,
+  secondsLeft,
+  ...steps
+}: Progress): NonNullable<Reply<'describeJob'>['progress']> {
+  if (perSecond === undefined || secondsLeft === undefined) return steps
+  return { ...steps, per_second: perSecond, seconds_left: secondsLeft }
 }
 
 /** What a job has noted on itself as it ended; null for jobs that note nothing. */

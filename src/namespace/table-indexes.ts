@@ -242,6 +242,17 @@ export interface IndexInfo {
   readonly reason?: string
 }
 
+/** How far the construction of an index is: of the `total` rows of a phase, `done`. An index is built in several phases. */
+export interface IndexProgress {
+  readonly done: number
+  readonly total: number
+  readonly phase: string
+  /** Rows a second since the phase began. Absent in its first second. */
+  readonly perSecond?: number
+  /** Seconds that the rest of the phase takes at that rate. */
+  readonly secondsLeft?: number
+}
+
 export interface IndexStats {
   readonly type: string
   /** Of a vector index. */
@@ -253,8 +264,8 @@ export interface IndexStats {
   readonly unindexedRows: number
   readonly segments: number
   readonly reason?: string
-  /** How far its construction is: of `total` steps, `done`. */
-  readonly progress?: { readonly done: number; readonly total: number; readonly phase: string }
+  /** How far its construction is. */
+  readonly progress?: IndexProgress
   /** Of a vector index: of the ten nearest rows of sampled rows, the part that a search without tuning finds, measured when it was built. */
   readonly recall?: number
   /** As `recall`, for points between rows and away from rows. */
@@ -379,11 +390,20 @@ export async function indexStatsAt(
     unindexedRows: reply.num_unindexed_rows,
     segments: reply.num_indices,
     ...(reply.reason !== undefined && { reason: reply.reason }),
-    ...(reply.progress !== undefined && { progress: reply.progress }),
+    ...(reply.progress !== undefined && { progress: progressOf(reply.progress) }),
     ...(reply.recall !== undefined && { recall: reply.recall }),
     ...(reply.recall_between !== undefined && { recallBetween: reply.recall_between }),
     ...(reply.recall_excluded !== undefined && { recallExcluded: reply.recall_excluded }),
   }
+}
+
+function progressOf({
+  per_second,
+  seconds_left,
+  ...steps
+}: NonNullable<Reply<'describeTableIndexStats'>['progress']>): IndexProgress {
+  if (per_second === undefined || seconds_left === undefined) return steps
+  return { ...steps, perSecond: per_second, secondsLeft: seconds_left }
 }
 
 /** Returns when none of them waits to be built any more. Throws codes 6, 17 and 19. */

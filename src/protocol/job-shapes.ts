@@ -21,6 +21,8 @@ export const progress = object({
   done: required(number, 'Steps that are done.'),
   total: required(number, 'Steps there are.'),
   phase: required(string(), 'What is being done.'),
+  per_second: optional(number, 'Steps a second since the phase began; absent in its first second.'),
+  seconds_left: optional(number, 'Seconds that the rest of the phase takes at that rate.'),
 })
 
 export const listJobsRequest = object({ ...caller, ...paging })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fillFloats, seededRandom } from '../../bench/random.js'
-import { Assigner, type Centroids, trainCentroids } from '../../src/kernels/clusters.js'
+import { Assigner, assigningHere, type Centroids, trainCentroids } from '../../src/kernels/clusters.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 
 const pacer = new Pacer()
@@ -122,7 +122,7 @@ describe('k-means', () => {
     const sample = fillFloats(new Float32Array(300 * 7), seededRandom(5))
     const kernel = await trainCentroids(sample, 300, 7, 20, 6, pacer)
     expect(await trainCentroids(sample, 300, 7, 20, 6, pacer)).toEqual(kernel)
-    expect(await trainCentroids(sample, 300, 7, 20, 6, pacer, true)).toEqual(kernel)
+    expect(await trainCentroids(sample, 300, 7, 20, 6, pacer, assigningHere(true))).toEqual(kernel)
   })
 
   test('comes nearer with every round', async () => {
@@ -164,7 +164,7 @@ describe('k-means', () => {
     expect(kernel.count).toBeLessThanOrEqual(1200)
     expect(kernel.count).toBeGreaterThan(1150)
     expect(errorOf(kernel, sample.subarray(0, 200))).toBeLessThan(0.001)
-    expect(await trainCentroids(sample, 4000, 2, 1200, 5, pacer, true)).toEqual(kernel)
+    expect(await trainCentroids(sample, 4000, 2, 1200, 5, pacer, assigningHere(true))).toEqual(kernel)
   })
 
   test('of many centroids leaves none to rows that are the same', async () => {

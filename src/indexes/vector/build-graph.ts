@@ -137,8 +137,8 @@ async function questionsFor(
   const cells = await trainCentroids(some, sampled, innerDim, count, survey.settings.maxIterations, pacer)
   const questions = questionsOf(survey.sample, survey.sampled, space, cells)
   return {
-    truth: new Truth(questions, innerDim, stepRows),
-    cells: new Divider(cells),
+    truth: new Truth(questions, innerDim),
+    cells: await Divider.open(cells, pacer),
     cellOf: new Uint32Array(rows).fill(nowhere),
   }
 }
@@ -225,7 +225,7 @@ async function readNodes(
   const dim = space.innerDim
   const partitionOf = new Uint32Array(input.rows).fill(nowhere)
   const apart: number[] = []
-  const divider = new Divider({ count: partitions, dim, values: centroids })
+  const divider = await Divider.open({ count: partitions, dim, values: centroids }, pacer)
   // Codecs read from an arena and write to the same one.
   const staging = openArena(stepRows * (dim * 4 + codec.stride) + 64)
   const nodes = stepRows * dim * 4
@@ -384,17 +384,21 @@ async function tuned(
     return new GraphSegment(shape.rows, inner, ...given, { ...step, probes, candidates: truthDepth })
   })
   const allowedFor = new Map<Question, AllowedRows>()
-  const found = await tune(truth, trialsOf(codec), async (question, step, count) => {
-    await pacer.turn()
-    const { vector: query, excluded } = question
-    let among = allowedFor.get(question)
-    if (excluded !== null && among === undefined) {
-      among = rowsOutside(excluded, cellOf)
-      allowedFor.set(question, among)
-    }
-    const { bits: allowed = null, count: passing = vectors } = among ?? {}
-    return segments[step]!.allKept({ query, k: truthDepth, count, allowed, passing, effort: {} })
-  })
+  const found = await tune(
+    truth,
+    trialsOf(codec),
+    async (question, step, count) => {
+      const { vector: query, excluded } = question
+      let among = allowedFor.get(question)
+      if (excluded !== null && among === undefined) {
+        among = rowsOutside(excluded, cellOf)
+        allowedFor.set(question, among)
+      }
+      const { bits: allowed = null, count: passing = vectors } = among ?? {}
+      return segments[step]!.allKept({ query, k: truthDepth, count, allowed, passing, effort: {} })
+    },
+    pacer,
+  )
   const { candidates, trial } = found.all
   const effortOf = ({ effort: step, blur }: Trial) => ({ ...steps[step]!, blur })
   return {

@@ -12,35 +12,47 @@ import { Divider } from './divider.js'
 import type { VectorInput } from './input.js'
 import { type ListPlaces, listPlaces, mapPartitions } from './list-places.js'
 import { type ListEffort, ListSegment } from './list-segment.js'
+import { assigningBy, type ListWorkers, trainingBy } from './list-threads.js'
+import { apartFromAll, nowhere, type Slot, slotIn, slotSize, subtractCentroid } from './list-work.js'
 import { spreadOf } from './radius.js'
 import { blursFrom } from './saturation.js'
 import type { SegmentFacts } from './segment.js'
 import { type ListPlan, listsFile, type StoredLists } from './stored-lists.js'
-import { placedRows, type Survey, someOf } from './survey.js'
+import { type Survey, someOf } from './survey.js'
 import { questionsOf, Truth, truthDepth } from './truth.js'
 
-/** Rows looked at in one step. */
+/** Rows of a sample looked at in one step. */
 const stepRows = 2048
-/** Partition of a row that is in none. */
-const nowhere = 0xffff_ffff
+/** Slots of rows for each worker: while it works on one, another is filled. */
+const slotsEach = 2
+/** Rows whose codes are put into lists between two looks at the clock. */
+const listedRows = 512
 
 /** Called with the rows that a phase is through with. */
-export type OnRows = (rows: number) => void
+type OnRows = (rows: number) => void
 
 /** Centroids and codec, from a sample of the rows. */
-export async function planLists(survey: Survey, pacer: Pacer): Promise<ListPlan> {
+export async function planLists(survey: Survey, workers: ListWorkers, pacer: Pacer): Promise<ListPlan> {
   const { space, settings } = survey
   const { innerDim } = space
   const { codec: name, partitions, maxIterations, subVectors, bits } = settings
   const some = await someOf(survey, settings.centroidRows, pacer)
   const rows = some.length / innerDim
-  const centroids = await trainCentroids(some, rows, innerDim, partitions, maxIterations, pacer)
+  const centroids = await trainCentroids(
+    some,
+    rows,
+    innerDim,
+    partitions,
+    maxIterations,
+    pacer,
+    assigningBy(workers),
+  )
   const vectors = await someOf(survey, settings.codecRows, pacer)
   const coded = vectors.length / innerDim
   const samples = codesResiduals(name) ? await residualsOf(vectors, coded, centroids, pacer) : vectors
   const lastIsRest = space.metric === 'dot'
   const codecSettings = { name, dim: innerDim, lastIsRest, subVectors, bits, maxIterations }
-  const codec = await trainCodec(codecSettings, samples, coded, pacer)
+  const codec = await trainCodec(codecSettings, samples, coded, pacer, trainingBy(workers))
   return { space, codecName: name, codec, centroids }
 }
 
@@ -52,20 +64,14 @@ async function residualsOf(
 ): Promise<Float32Array> {
   const { dim } = centroids
   const residuals = new Float32Array(vectors.length)
-  const partitions = await new Divider(centroids).partitionsOf(vectors, rows, pacer)
+  const partitions = await (await Divider.open(centroids, pacer)).partitionsOf(vectors, rows, pacer)
   for (let from = 0; from < rows; from += stepRows) {
     const to = Math.min(rows, from + stepRows)
     residuals.set(vectors.subarray(from * dim, to * dim), from * dim)
-    for (let row = from; row < to; row++) subtract(residuals, row, centroids, partitions[row]!)
+    for (let row = from; row < to; row++) subtractCentroid(residuals, row, centroids, partitions[row]!)
     await pacer.turn()
   }
   return residuals
-}
-
-function subtract(vectors: Float32Array, row: number, { values, dim }: Centroids, centroid: number): void {
-  const at = row * dim
-  const from = centroid * dim
-  for (let i = 0; i < dim; i++) vectors[at + i]! -= values[from + i]!
 }
 
 /**
@@ -77,22 +83,42 @@ export async function storedLists(
   input: VectorInput,
   base: StoredLists | null,
   survey: Survey | null,
+  workers: ListWorkers,
   pacer: Pacer,
-  onRows: OnRows,
+  onRowsOf: (phase: 'assigning' | 'encoding') => OnRows,
 ): Promise<SegmentBytes> {
-  const { space, codec } = plan
+  const { space, codec, codecName, centroids } = plan
   const rows = input.first + input.rows
-  const truth =
-    survey === null
-      ? null
-      : new Truth(questionsOf(survey.sample, survey.sampled, space, plan.centroids), space.innerDim, stepRows)
-  const { partitionOf, counts, apart } = await divided(plan, input, base, truth, pacer, onRows)
+  const questions = survey && questionsOf(survey.sample, survey.sampled, space, centroids)
+  const truth = questions && new Truth(questions, space.innerDim)
+  const slots = openSlots(plan, input, workers)
+  const task = { space, centroids, codec: { name: codecName, parameters: codec.parameters }, questions }
+  await workers.callEach('begin', [{ ...task, kind: input.kind, slots: slots.map(({ buffer }) => buffer) }])
+  const { partitionOf, counts, apart } = await divided(
+    plan,
+    input,
+    base,
+    slots,
+    workers,
+    pacer,
+    onRowsOf('assigning'),
+  )
+  for (const found of await workers.callEach('found', [])) truth?.add(found)
   const places = listPlaces(codec, counts, rows)
-  const staging = places.end
-  const arena = openArena(staging + stepRows * space.innerDim * 4)
+  const arena = openArena(places.end)
   const next = new Uint32Array(counts.length)
   if (base !== null) next.set(copied(base, codec, arena, places, counts))
-  await encoded(plan, input, arena, places, staging, { partitionOf, counts, next }, pacer, onRows)
+  await encoded(
+    plan,
+    input,
+    arena,
+    places,
+    { partitionOf, counts, next },
+    slots,
+    workers,
+    pacer,
+    onRowsOf('encoding'),
+  )
   const vectors = counts.reduce((sum, count) => sum + count, 0) + apart.length
   const rowBytes = codec.listBytes(32) / 32
   const guess = { vectors, partitions: counts.length, rowBytes }
@@ -104,32 +130,93 @@ export async function storedLists(
   return listsFile(plan, rows, arena, places, counts, apart, facts, effort, input.ends, pacer)
 }
 
+/** Memory in which workers get rows. */
+interface OwnSlot extends Slot {
+  readonly buffer: ArrayBufferLike
+  readonly number: number
+}
+
+function openSlots(
+  { space, codec }: ListPlan,
+  { kind }: VectorInput,
+  { count }: ListWorkers,
+): readonly OwnSlot[] {
+  const shape = { space, codec, kind }
+  return Array.from({ length: slotsEach * count }, (_, number) => {
+    const buffer = new SharedArrayBuffer(slotSize(shape))
+    return { ...slotIn(buffer, shape), buffer, number }
+  })
+}
+
+/**
+ * Passes all rows of the input through slots: `fill` prepares the partitions of a slot, `work` is done by whichever worker is free, and `take` gets the
+ * slots back in the order of their rows.
+ */
+async function throughSlots<T>(
+  { dim, pieces }: Pick<VectorInput, 'dim' | 'pieces'>,
+  slots: readonly OwnSlot[],
+  pacer: Pacer,
+  fill: (slot: OwnSlot, first: number, rows: number, present: Bitset | null) => void,
+  work: (slot: OwnSlot, first: number, rows: number) => Promise<T>,
+  take: (slot: OwnSlot, first: number, rows: number, result: T) => Promise<void>,
+): Promise<void> {
+  const free = [...slots]
+  const begun: { slot: OwnSlot; first: number; rows: number; result: Promise<T> }[] = []
+  const takeOldest = async () => {
+    const { slot, first, rows, result } = begun.shift()!
+    await take(slot, first, rows, await result)
+    free.push(slot)
+  }
+  for await (const { first: pieceFirst, rows: pieceRows, values, present } of pieces()) {
+    const most = slots[0]!.partitions.length
+    for (let from = 0; from < pieceRows; from += most) {
+      if (free.length === 0) await takeOldest()
+      const slot = free.pop()!
+      const first = pieceFirst + from
+      const rows = Math.min(most, pieceRows - from)
+      slot.values.set(values.subarray(from * dim, (from + rows) * dim))
+      fill(slot, first, rows, present?.slice(from, from + rows) ?? null)
+      const result = work(slot, first, rows)
+      // Who takes it is told.
+      result.catch(() => {})
+      begun.push({ slot, first, rows, result })
+      await pacer.turn()
+    }
+  }
+  while (begun.length > 0) await takeOldest()
+}
+
 /** Which row goes where. */
 async function divided(
-  { space, centroids }: ListPlan,
+  { centroids }: ListPlan,
   input: VectorInput,
   base: StoredLists | null,
-  truth: Truth | null,
+  slots: readonly OwnSlot[],
+  workers: ListWorkers,
   pacer: Pacer,
   onRows: OnRows,
 ): Promise<{ partitionOf: Uint32Array; counts: Uint32Array; apart: Uint32Array }> {
-  const partitionOf = new Uint32Array(input.rows).fill(nowhere)
+  const partitionOf = new Uint32Array(input.rows)
   const counts = base === null ? new Uint32Array(centroids.count) : base.counts.slice()
   const apart = base === null ? [] : [...base.apart]
-  const divider = new Divider(centroids)
-  for await (const piece of placedRows(space, input, stepRows, pacer)) {
-    const { count, ordinals, vectors } = piece
-    apart.push(...piece.apart)
-    const numbers = await divider.partitionsOf(vectors, count, pacer)
-    for (let i = 0; i < count; i++) {
-      const partition = numbers[i]!
-      partitionOf[ordinals[i]! - input.first] = partition
-      counts[partition]! += 1
-    }
-    await pacer.turn()
-    if (truth !== null) await truth.pass(vectors, ordinals, numbers, count, pacer)
-    onRows(count)
-  }
+  await throughSlots(
+    input,
+    slots,
+    pacer,
+    ({ partitions }, _first, rows, present) => {
+      for (let row = 0; row < rows; row++) partitions[row] = present?.has(row) === false ? nowhere : 0
+    },
+    ({ number }, first, rows) => workers.call('divide', [number, first, rows]),
+    async ({ partitions }, first, rows) => {
+      partitionOf.set(partitions.subarray(0, rows), first - input.first)
+      for (let row = 0; row < rows; row++) {
+        const partition = partitions[row]!
+        if (partition === apartFromAll) apart.push(first + row)
+        else if (partition !== nowhere) counts[partition]! += 1
+      }
+      onRows(rows)
+    },
+  )
   return { partitionOf, counts, apart: Uint32Array.from(apart) }
 }
 
@@ -154,40 +241,43 @@ function copied(
 
 /** Writes the rows of the input behind those that are there. */
 async function encoded(
-  { space, codec, centroids }: ListPlan,
+  { codec }: ListPlan,
   input: VectorInput,
-  arena: Arena,
+  { buffer }: Arena,
   places: ListPlaces,
-  staging: number,
   { partitionOf, counts, next }: { partitionOf: Uint32Array; counts: Uint32Array; next: Uint32Array },
+  slots: readonly OwnSlot[],
+  workers: ListWorkers,
   pacer: Pacer,
   onRows: OnRows,
 ): Promise<void> {
-  const { innerDim } = space
-  const staged = new Float32Array(arena.buffer, staging, stepRows * innerDim)
-  const numbers = new Uint32Array(arena.buffer, places.ordinals)
-  const order = new Uint32Array(stepRows)
-  for await (const { count, ordinals, vectors } of placedRows(space, input, stepRows, pacer)) {
-    const partition = (i: number) => partitionOf[ordinals[i]! - input.first]!
-    for (let i = 0; i < count; i++) order[i] = i
-    if (counts.length > 1) order.subarray(0, count).sort((a, b) => partition(a) - partition(b) || a - b)
-    for (let i = 0; i < count; i++) {
-      staged.set(vectors.subarray(order[i]! * innerDim, (order[i]! + 1) * innerDim), i * innerDim)
-      if (codec.ofResiduals) subtract(staged, i, centroids, partition(order[i]!))
-    }
-    await pacer.turn()
-    for (let from = 0, to: number; from < count; from = to) {
-      const p = partition(order[from]!)
-      for (to = from + 1; to < count && partition(order[to]!) === p; ) to++
-      const first = next[p]!
-      const list = places.lists + places.listAt[p]!
-      codec.encode(arena, staging + from * innerDim * 4, to - from, list, counts[p]!, first)
-      for (let i = from; i < to; i++) numbers[places.rowAt[p]! + first + i - from] = ordinals[order[i]!]!
-      next[p]! += to - from
-      await pacer.turn()
-    }
-    onRows(count)
-  }
+  const numbers = new Uint32Array(buffer, places.ordinals)
+  await throughSlots(
+    input,
+    slots,
+    pacer,
+    ({ partitions }, first, rows) => {
+      const from = first - input.first
+      partitions.set(partitionOf.subarray(from, from + rows))
+    },
+    ({ number }, _first, rows) => workers.call('encode', [number, rows]),
+    async ({ partitions, order, codes }, first, rows, count) => {
+      let looked = 0
+      for (let from = 0, to: number; from < count; from = to) {
+        const p = partitions[order[from]!]!
+        for (to = from + 1; to < count && partitions[order[to]!] === p; ) to++
+        const list = new Uint8Array(buffer, places.lists + places.listAt[p]!, codec.listBytes(counts[p]!))
+        codec.copy(codes, from, list, next[p]!, to - from)
+        const at = places.rowAt[p]! + next[p]!
+        for (let i = from; i < to; i++) numbers[at + i - from] = first + order[i]!
+        next[p]! += to - from
+        if (to - looked < listedRows) continue
+        looked = to
+        await pacer.turn()
+      }
+      onRows(rows)
+    },
+  )
 }
 
 /**
@@ -225,15 +315,24 @@ async function tuned(
   )
   const blurs = blursFrom(codec.blur)
   const trials = factors.flatMap(effort => blurs.map(blur => ({ effort, blur, first: mostCandidates })))
-  const found = await tune(truth, trials, async ({ vector: query, excluded }, factor, wanted) => {
-    await pacer.turn()
-    // The rows of questions are among the candidates, and count as no neighbours.
-    const count = wanted + truth.rows.size
-    const allowed = excluded === null ? null : outside(excluded, rows, arena, places, counts)
-    const passing = allowed?.count() ?? guess.vectors
-    const probe = { query, k: truthDepth, count, allowed, passing, effort: {} }
-    return segments.get(factor)!.candidates(probe, pacer)
-  })
+  const passingOf = new Map<ReadonlySet<number>, PassingRows>()
+  const found = await tune(
+    truth,
+    trials,
+    async ({ vector: query, excluded }, factor, wanted) => {
+      // The rows of questions are among the candidates, and count as no neighbours.
+      const count = wanted + truth.rows.size
+      if (excluded !== null && !passingOf.has(excluded))
+        passingOf.set(excluded, await outside(excluded, rows, arena, places, counts, pacer))
+      const { allowed, passing } = (excluded && passingOf.get(excluded)) ?? {
+        allowed: null,
+        passing: guess.vectors,
+      }
+      const probe = { query, k: truthDepth, count, allowed, passing, effort: {} }
+      return segments.get(factor)!.candidates(probe, pacer)
+    },
+    pacer,
+  )
   const { candidates, trial } = found.all
   const effortOf = ({ effort: factor, blur }: Trial) => ({ factor, blur })
   return {
@@ -246,21 +345,31 @@ async function tuned(
   }
 }
 
+/** The rows that a question does not exclude. */
+interface PassingRows {
+  readonly allowed: Bitset
+  readonly passing: number
+}
+
 /** The rows that lie in other partitions. */
-function outside(
+async function outside(
   excluded: ReadonlySet<number>,
   rows: number,
   { buffer }: Arena,
   places: ListPlaces,
   counts: Uint32Array,
-): Bitset {
-  const bits = new Bitset(rows)
+  pacer: Pacer,
+): Promise<PassingRows> {
+  const allowed = new Bitset(rows)
+  let passing = 0
   for (const [p, count] of counts.entries()) {
     if (excluded.has(p)) continue
     const ordinals = new Uint32Array(buffer, places.ordinals + 4 * places.rowAt[p]!, count)
-    for (let i = 0; i < count; i++) bits.add(ordinals[i]!)
+    for (let i = 0; i < count; i++) allowed.add(ordinals[i]!)
+    passing += count
+    await pacer.turn()
   }
-  return bits
+  return { allowed, passing }
 }
 
 /** With more rows in each list the same partitions are the nearest. */

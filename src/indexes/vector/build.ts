@@ -5,6 +5,7 @@ import { extendedGraph, newGraph, planGraph } from './build-graph.js'
 import { planLists, storedLists } from './build-lists.js'
 import type { VectorInput } from './input.js'
 import type { VectorSpec } from './kind.js'
+import { openListWorkers } from './list-threads.js'
 import type { SegmentHead } from './segment-head.js'
 import { settle } from './settings.js'
 import { spaceOf } from './space.js'
@@ -17,13 +18,17 @@ export interface BaseSegment {
   readonly file: SectionFile
 }
 
-export type VectorBuildPhase = 'reading' | 'training' | 'building' | 'writing'
+/** Each passes all rows at most once; `training` passes none. */
+export type VectorBuildPhase = 'reading' | 'training' | 'assigning' | 'encoding' | 'building' | 'writing'
 
 /** `done`: rows of the phase. */
 export type VectorBuildProgress = (done: number, phase: VectorBuildPhase) => void
 
 /** Bytes of memory that one segment takes at most: far below what a WebAssembly memory may have, so that several fit a process. */
 const memoryMax = 1.5 * 2 ** 30
+
+/** Rows from which on several threads build a segment of lists: fewer are built before threads are there. */
+const threadedRows = 20_000
 
 /** Rows that one segment of such an index numbers at most. */
 export function maxSegmentRows(spec: VectorSpec, dim: number): number {
@@ -69,17 +74,27 @@ export async function buildSegment(
   if (base !== null) {
     const { shape } = base.file.footer.head as unknown as SegmentHead
     if (shape === 'graph') {
-      return extendedGraph(base.file, input, pacer, counting('reading'), counting('building'), threads)
+      return extendedGraph(base.file, input, pacer, counting('encoding'), counting('building'), threads)
     }
     const lists = await readLists(base.file)
-    return storedLists(lists.plan, input, lists, null, pacer, counting('building'))
+    const workers = await openListWorkers(input.rows < threadedRows ? 1 : threads, pacer)
+    try {
+      return await storedLists(lists.plan, input, lists, null, workers, pacer, counting)
+    } finally {
+      await workers.close()
+    }
   }
   const survey = await surveyed(spec, input, pacer, counting('reading'))
   progress(0, 'training')
   if (survey.settings.isGraph) {
     const plan = await planGraph(survey, pacer)
-    return newGraph(plan, input, survey, pacer, counting('reading'), counting('building'), threads)
+    return newGraph(plan, input, survey, pacer, counting('encoding'), counting('building'), threads)
   }
-  const plan = await planLists(survey, pacer)
-  return storedLists(plan, input, null, survey, pacer, counting('building'))
+  const workers = await openListWorkers(input.rows < threadedRows ? 1 : threads, pacer)
+  try {
+    const plan = await planLists(survey, workers, pacer)
+    return await storedLists(plan, input, null, survey, workers, pacer, counting)
+  } finally {
+    await workers.close()
+  }
 }

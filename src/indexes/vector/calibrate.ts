@@ -1,4 +1,5 @@
 /** How hard a segment has to look, found out on the segment itself: the least effort with which questions of every kind find their neighbours. */
+import type { Pacer } from '../../primitives/pacer.js'
 import { poorKept, poorRecall } from './recalls.js'
 import { type Blur, crowdMost, enoughWork, leastPoints } from './saturation.js'
 import type { Candidates, Recalls, SegmentFacts } from './segment.js'
@@ -66,10 +67,15 @@ const moreCandidates = 4
  * The first of `trials`, which ascend, with which enough is found for every kind of question; where none is enough, the one that finds most.
  * Found out apart for searches with a filter and without: they cost differently.
  */
-export async function tune(truth: Truth, trials: readonly Trial[], propose: Propose): Promise<TunedTwice> {
-  const all = await tuneFor(truth, false, trials, propose)
+export async function tune(
+  truth: Truth,
+  trials: readonly Trial[],
+  propose: Propose,
+  pacer: Pacer,
+): Promise<TunedTwice> {
+  const all = await tuneFor(truth, false, trials, propose, pacer)
   const isAsked = truth.questions.some(({ excluded }) => excluded !== null)
-  return { all, filtered: isAsked ? await tuneFor(truth, true, trials, propose) : null }
+  return { all, filtered: isAsked ? await tuneFor(truth, true, trials, propose, pacer) : null }
 }
 
 async function tuneFor(
@@ -77,12 +83,13 @@ async function tuneFor(
   isFiltered: boolean,
   trials: readonly Trial[],
   propose: Propose,
+  pacer: Pacer,
 ): Promise<Tuned> {
   const wanted = isFiltered ? recallWanted.filtered : recallWanted.all
   let best: Tuned | null = null
   const known: Known = { effort: -1, candidates: new Map() }
   for (const trial of trials) {
-    const tuned = judged(await answersOf(truth, isFiltered, trial, propose, known), trial)
+    const tuned = judged(await answersOf(truth, isFiltered, trial, propose, known, pacer), trial)
     if (best === null || leastOf(tuned.recalls) > leastOf(best.recalls)) best = tuned
     if (leastOf(tuned.recalls) >= wanted && tuned.poor <= poorKept) return tuned
   }
@@ -117,12 +124,14 @@ async function answersOf(
   { effort, blur, first }: Trial,
   propose: Propose,
   known: Known,
+  pacer: Pacer,
 ): Promise<readonly Answer[]> {
   if (known.effort !== effort) known.candidates.clear()
   known.effort = effort
   const answers: Answer[] = []
   for (const [q, question] of truth.questions.entries()) {
     if ((question.excluded !== null) !== isFiltered) continue
+    await pacer.turn()
     const near = truth.neighbours(q)
     if (near === null) continue
     const { kind } = question

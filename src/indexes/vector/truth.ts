@@ -1,8 +1,8 @@
 /** The true neighbours of some rows of a segment, found while its rows pass by: what its recall is measured against. */
-import type { Centroids } from '../../kernels/clusters.js'
+import { type Centroids, squaredDistance } from '../../kernels/assigner.js'
 import { searchSegment } from '../../kernels/exact.js'
+import { NearPoints } from '../../kernels/near-points.js'
 import { VectorSegment } from '../../kernels/vector-segment.js'
-import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { seededRandom } from '../../primitives/seeded-random.js'
 import type { Recalls } from './segment.js'
@@ -41,32 +41,58 @@ export interface Question {
   readonly excluded: ReadonlySet<number> | null
 }
 
+/** Rows compared with all questions at once: less than a millisecond. */
+const comparedRows = 256
+/** Distances measured between two looks at the clock. */
+const measuredPairs = 1024
+
+/** What was found for a question among some rows: can be posted to another thread. */
+export interface FoundRows {
+  readonly ordinals: readonly number[]
+  readonly distances: readonly number[]
+  readonly crowded: number
+}
+
 export class Truth {
   /** The rows asked about: they are nobody's neighbour. */
   readonly rows: ReadonlySet<number>
   readonly questions: readonly Question[]
   readonly #found: readonly Nearest[]
-  readonly #piece: VectorSegment
-  readonly #ordinals: Uint32Array
-  readonly #cells: Uint32Array
-  readonly #dim: number
-  readonly #most: number
+  /** Where questions lie; those that differ in what they exclude are at one point. */
+  readonly #points: Centroids
+  /** Questions at each point. */
+  readonly #asked: readonly (readonly number[])[]
+  /** Null where there is no question. */
+  readonly #near: NearPoints | null
+  readonly #bounds: Float64Array
 
-  /** `most`: rows that are passed at once. */
-  constructor(questions: readonly Question[], dim: number, most: number) {
+  constructor(questions: readonly Question[], dim: number) {
     this.rows = new Set(questions.flatMap(({ row }) => row ?? []))
     this.questions = questions
     this.#found = questions.map(() => new Nearest())
-    this.#piece = VectorSegment.allocate('f32', dim, most, 0)
-    this.#ordinals = new Uint32Array(most)
-    this.#cells = new Uint32Array(most)
-    this.#dim = dim
-    this.#most = most
+    const asked = new Map<Float32Array, number[]>()
+    for (const [q, { vector }] of questions.entries()) asked.set(vector, [...(asked.get(vector) ?? []), q])
+    const values = new Float32Array(asked.size * dim)
+    for (const [p, vector] of [...asked.keys()].entries()) values.set(vector, p * dim)
+    this.#points = { count: asked.size, dim, values }
+    this.#asked = [...asked.values()]
+    this.#near = asked.size === 0 ? null : new NearPoints(this.#points, comparedRows)
+    this.#bounds = new Float64Array(asked.size)
   }
 
   /** The nearest of the rows passed that are not excluded, by question. Null: more rows than are known are as near as the tenth. */
   neighbours(question: number): Neighbours | null {
     return this.#found[question]!.neighbours
+  }
+
+  /** What was found among the rows passed, by question. */
+  found(): readonly FoundRows[] {
+    return this.#found.map(each => each.found)
+  }
+
+  /** Adds what another one with the same questions found among other rows. */
+  add(found: readonly FoundRows[]): void {
+    for (const [q, each] of found.entries()) this.#found[q]!.add(each)
   }
 
   /** `cells`: the cell of each row; null where no question excludes any. */
@@ -77,35 +103,30 @@ export class Truth {
     count: number,
     pacer: Pacer,
   ): Promise<void> {
-    const values = this.#piece.values
-    let rows = 0
-    for (let i = 0; i < count; i++) {
-      if (this.rows.has(ordinals[i]!)) continue
-      values.set(vectors.subarray(i * this.#dim, (i + 1) * this.#dim), rows * this.#dim)
-      this.#cells[rows] = cells?.[i] ?? 0
-      this.#ordinals[rows++] = ordinals[i]!
-    }
-    // So far away that no bound lets them in.
-    values.fill(1e30, rows * this.#dim, this.#most * this.#dim)
-    for (const [q, { vector, excluded }] of this.questions.entries()) {
-      const known = this.#found[q]!
-      const hits = searchSegment(this.#piece, vector, {
-        metric: 'l2',
-        k: tiedMost + 1,
-        upper: known.upper,
-        ...(excluded !== null && { allowed: this.#outside(excluded, rows) }),
-      })
-      for (let i = 0; i < hits.ordinals.length; i++) {
-        if (hits.ordinals[i]! < rows) known.insert(this.#ordinals[hits.ordinals[i]!]!, hits.distances[i]!)
+    const near = this.#near
+    if (near === null) return
+    const { dim, values } = this.#points
+    for (let first = 0; first < count; first += comparedRows) {
+      const rows = Math.min(comparedRows, count - first)
+      near.vectors.set(vectors.subarray(first * dim, (first + rows) * dim))
+      for (const [p, asked] of this.#asked.entries()) {
+        this.#bounds[p] = 0
+        for (const q of asked) this.#bounds[p] = Math.max(this.#bounds[p]!, this.#found[q]!.upper)
+      }
+      const pairs = near.find(rows, this.#bounds)
+      for (let i = 0; i < pairs.length; i++) {
+        if (i % measuredPairs === 0) await pacer.turn()
+        const row = first + (pairs[i]! >>> 16)
+        const point = pairs[i]! & 0xffff
+        if (this.rows.has(ordinals[row]!)) continue
+        const distance = Math.fround(squaredDistance(vectors, row * dim, values, point * dim, dim))
+        for (const q of this.#asked[point]!) {
+          if (cells !== null && this.questions[q]!.excluded?.has(cells[row]!)) continue
+          this.#found[q]!.insert(ordinals[row]!, distance)
+        }
       }
       await pacer.turn()
     }
-  }
-
-  #outside(excluded: ReadonlySet<number>, rows: number): Bitset {
-    const bits = new Bitset(this.#most)
-    for (let i = 0; i < rows; i++) if (!excluded.has(this.#cells[i]!)) bits.add(i)
-    return bits
   }
 }
 
@@ -120,6 +141,15 @@ class Nearest {
   get neighbours(): Neighbours | null {
     if (this.#crowded <= this.#farthest && this.#crowded < Infinity) return null
     return { ordinals: this.#ordinals, points: new Set(this.#distances).size }
+  }
+
+  get found(): FoundRows {
+    return { ordinals: this.#ordinals, distances: this.#distances, crowded: this.#crowded }
+  }
+
+  add({ ordinals, distances, crowded }: FoundRows): void {
+    this.#crowded = Math.min(this.#crowded, crowded)
+    for (let i = 0; i < ordinals.length; i++) this.insert(ordinals[i]!, distances[i]!)
   }
 
   /** Rows from this distance on are not among the nearest. */

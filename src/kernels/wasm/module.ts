@@ -1,7 +1,7 @@
 /** Everything JavaScript may call; one module, instantiated once per memory. */
 export { measureList, measureRange } from './distance'
 export { search, sumWords } from './exact'
-export { assignRows } from './clusters'
+export { assignRows, assignShorts, nearPairs } from './clusters'
 export { closeNearest, heldNearest, offerNearest, openNearest, scanBits, scanBytes, scanFloats } from './lists'
 export { graphClose, graphEnter, graphInsert, graphOpen, graphSeed } from './graph'
 export { encodeSigns, rotate, scanSigns, tabulateSigns } from './binary'

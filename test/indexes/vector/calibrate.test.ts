@@ -10,7 +10,7 @@ const rows = 400
 /** Rows on a line, and a point at its beginning: rows 0 to 9 are the nearest. */
 async function line(): Promise<Truth> {
   const question: Question = { kind: 'rows', vector: new Float32Array(1), row: null, excluded: null }
-  const truth = new Truth([question], 1, rows)
+  const truth = new Truth([question], 1)
   const ordinals = Uint32Array.from({ length: rows }, (_, i) => i)
   await truth.pass(Float32Array.from(ordinals), ordinals, null, rows, new Pacer())
   return truth
@@ -36,7 +36,9 @@ const trials = (factor: number): readonly Trial[] =>
 
 test('a search that needs more candidates than it asked for asks again', async () => {
   const asked: number[] = []
-  const { recalls, trial, candidates } = (await tune(await line(), trials(2), proposing(100, asked))).all
+  const { recalls, trial, candidates } = (
+    await tune(await line(), trials(2), proposing(100, asked), new Pacer())
+  ).all
   expect(recalls.rows).toBe(1)
   expect(trial.blur.factor).toBe(2)
   expect(asked).toEqual([25, 100, 400])
@@ -44,7 +46,7 @@ test('a search that needs more candidates than it asked for asks again', async (
 })
 
 test('of guesses that err more than is usual, more candidates are measured', async () => {
-  const { recalls, trial } = (await tune(await line(), trials(1), proposing(300))).all
+  const { recalls, trial } = (await tune(await line(), trials(1), proposing(300), new Pacer())).all
   expect(recalls.rows).toBe(1)
   expect(trial.blur.factor).toBeGreaterThan(1)
 })
@@ -56,7 +58,7 @@ test('where no trial finds enough, the one that finds most is taken', async () =
     measured: 7,
     ended: 'limited',
   })
-  const found = await tune(await line(), trials(1), none)
+  const found = await tune(await line(), trials(1), none, new Pacer())
   const { recalls, measured } = found.all
   expect(recalls).toEqual({ rows: 0.2, between: null, excluded: null })
   expect(measured).toBe(7)
@@ -70,6 +72,6 @@ test('searches that do not settle find all, and are counted for what they cost',
     measured: 7,
     ended: 'unsettled',
   })
-  const found = await tune(await line(), trials(1), never)
+  const found = await tune(await line(), trials(1), never, new Pacer())
   expect(factsOf(found)).toMatchObject({ recall: 1, poor: { all: 0 }, unsettled: 1, measured: 7 })
 })

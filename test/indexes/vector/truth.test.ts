@@ -8,7 +8,7 @@ const dim = 2
 /** What is nearest to (0, 0) of points on a line, which come in pieces. */
 async function nearestOf(points: readonly number[], pieceRows: number) {
   const question: Question = { kind: 'between', vector: new Float32Array(dim), row: null, excluded: null }
-  const truth = new Truth([question], dim, pieceRows)
+  const truth = new Truth([question], dim)
   for (let from = 0; from < points.length; from += pieceRows) {
     const some = points.slice(from, from + pieceRows)
     const vectors = Float32Array.from(some.flatMap(x => [x, 0]))

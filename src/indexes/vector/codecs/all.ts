@@ -1,4 +1,5 @@
 /** Codecs by name. */
+import type { TrainEach } from '../../../kernels/clusters.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { Codec, CodecName, CodecSettings } from '../codec.js'
 import { openBinary, trainBinary } from './binary.js'
@@ -8,7 +9,13 @@ import { openProduct, trainProduct } from './product.js'
 import { openScalar, trainScalar } from './scalar.js'
 
 interface CodecKind {
-  train(settings: CodecSettings, sample: Float32Array, rows: number, pacer: Pacer): Promise<Codec>
+  train(
+    settings: CodecSettings,
+    sample: Float32Array,
+    rows: number,
+    pacer: Pacer,
+    trainEach?: TrainEach,
+  ): Promise<Codec>
   open(dim: number, parameters: Uint8Array): Codec
   readonly ofResiduals: boolean
 }
@@ -21,14 +28,15 @@ const kinds: Readonly<Record<CodecName, CodecKind>> = {
   bits: { train: trainBits, open: openBits, ofResiduals: false },
 }
 
-/** `sample`: `rows` vectors (residuals, for codecs of those), at least one. */
+/** `sample`: `rows` vectors (residuals, for codecs of those), at least one. `trainEach`: who finds centroids, by default the calling thread. */
 export function trainCodec(
   settings: CodecSettings,
   sample: Float32Array,
   rows: number,
   pacer: Pacer,
+  trainEach?: TrainEach,
 ): Promise<Codec> {
-  return kinds[settings.name].train(settings, sample, rows, pacer)
+  return kinds[settings.name].train(settings, sample, rows, pacer, trainEach)
 }
 
 /** Throws corrupted (code 18) when `parameters` are not those of such a codec. */

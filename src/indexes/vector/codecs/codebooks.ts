@@ -1,7 +1,7 @@
 /** Centroids of the parts of vectors (product quantization), in memory where the kernels code vectors and measure queries. */
 import { corrupted } from '../../../errors.js'
 import { type Arena, openArena, Places } from '../../../kernels/arena.js'
-import { trainCentroids } from '../../../kernels/clusters.js'
+import { type TrainEach, type TrainingSample, trainEachHere } from '../../../kernels/clusters.js'
 import { roundedBytes, roundTables } from '../../../kernels/fast-scan.js'
 import { type Columns, nearestColumns, squareColumns } from '../../../kernels/product.js'
 import type { Pacer } from '../../../primitives/pacer.js'
@@ -76,22 +76,13 @@ export class Codebooks {
     sample: Float32Array,
     rows: number,
     pacer: Pacer,
+    trainEach: TrainEach = trainEachHere,
   ): Promise<Codebooks> {
     const parts = Math.min(subVectors, dim, maxParts)
-    const head = [dim, parts, bits]
-    const values: Float32Array[] = []
-    for (let part = 0; part < parts; part++) {
-      const start = partStart(dim, parts, part)
-      const width = partWidth(dim, parts, part)
-      const slices = new Float32Array(rows * width)
-      for (let row = 0; row < rows; row++) {
-        for (let i = 0; i < width; i++) slices[row * width + i] = sample[row * dim + start + i]!
-        if (row % rowsAtOnce === 0) await pacer.turn()
-      }
-      const found = await trainCentroids(slices, rows, width, 1 << bits, maxIterations, pacer)
-      head.push(found.count)
-      values.push(found.values)
-    }
+    const samples = partsOf(sample, rows, dim, parts, pacer)
+    const found = await trainEach(samples, 1 << bits, maxIterations, pacer)
+    const head = [dim, parts, bits, ...found.map(({ count }) => count)]
+    const values = found.map(part => part.values)
     return new Codebooks(dim, packed(Uint32Array.from(head), values))
   }
 
@@ -167,6 +158,26 @@ function fill(arena: Arena, part: Columns, values: Float32Array, count: number):
       norm += value * value
     }
     halves[c] = norm / 2
+  }
+}
+
+/** The elements of all rows that belong to each part. */
+async function* partsOf(
+  sample: Float32Array,
+  rows: number,
+  dim: number,
+  parts: number,
+  pacer: Pacer,
+): AsyncGenerator<TrainingSample> {
+  for (let part = 0; part < parts; part++) {
+    const start = partStart(dim, parts, part)
+    const width = partWidth(dim, parts, part)
+    const values = new Float32Array(rows * width)
+    for (let row = 0; row < rows; row++) {
+      for (let i = 0; i < width; i++) values[row * width + i] = sample[row * dim + start + i]!
+      if (row % rowsAtOnce === 0) await pacer.turn()
+    }
+    yield { values, rows, dim: width }
   }
 }
 

@@ -4,6 +4,7 @@
  * bytes (Andre et al. 2015).
  */
 import type { Arena } from '../../../kernels/arena.js'
+import type { TrainEach } from '../../../kernels/clusters.js'
 import { fastScanScratchBytes, roundedBytes, scanNibbles } from '../../../kernels/fast-scan.js'
 import { codesScratchBytes, scanCodes, tableEntries } from '../../../kernels/product.js'
 import type { Pacer } from '../../../primitives/pacer.js'
@@ -105,8 +106,9 @@ export async function trainProduct(
   sample: Float32Array,
   rows: number,
   pacer: Pacer,
+  trainEach?: TrainEach,
 ): Promise<ProductCodec> {
-  return new ProductCodec(await Codebooks.train(settings, sample, rows, pacer))
+  return new ProductCodec(await Codebooks.train(settings, sample, rows, pacer, trainEach))
 }
 
 /** @throws corrupted (code 18) when `parameters` are not those of such a codec. */

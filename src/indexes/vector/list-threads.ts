@@ -1,0 +1,235 @@
+/**
+ * Who does the work on the rows of lists (`ListWork`) while a segment is built: several threads, so that the event loop of the caller is free, or the
+ * calling thread. The segment is the same.
+ */
+import { Worker } from 'node:worker_threads'
+import { ErrorCode, SheafError } from '../../errors.js'
+import {
+  assigningHere,
+  type Centroids,
+  type OpenSample,
+  type TrainEach,
+  trainEachHere,
+} from '../../kernels/clusters.js'
+import { orAborted } from '../../primitives/abort.js'
+import type { Pacer } from '../../primitives/pacer.js'
+import { type CallArgs, type CallName, type CallResult, ListWork, oneByOne } from './list-work.js'
+
+/** The message to a thread; the answer is `{ result }`. */
+export interface ListCall {
+  readonly name: CallName
+  readonly args: readonly unknown[]
+}
+
+export interface ListWorkers {
+  /** Calls that are done at the same time. */
+  readonly count: number
+  /** By whoever is free. Rejects with the reason of the build's signal as soon as that fires. */
+  call<N extends CallName>(name: N, args: CallArgs<N>, moved?: readonly ArrayBuffer[]): Promise<CallResult<N>>
+  /** By each worker. */
+  callEach<N extends CallName>(name: N, args: CallArgs<N>): Promise<readonly CallResult<N>[]>
+  /** Ends the threads, whatever they do. */
+  close(): Promise<void>
+}
+
+const workerFile = new URL('./list-worker.js', import.meta.url)
+
+/** `threads` workers, fewer where not all can be started; the calling thread where `threads` is 1, or none can be started. `file`: what threads run. */
+export async function openListWorkers(
+  threads: number,
+  pacer: Pacer,
+  file = workerFile,
+): Promise<ListWorkers> {
+  if (threads > 1) {
+    const started = await startThreads(threads, pacer, file)
+    if (started !== null) return started
+  }
+  const call = oneByOne(new ListWork(pacer))
+  return {
+    count: 1,
+    call,
+    callEach: async (name, args) => [await call(name, args)],
+    close: async () => {},
+  }
+}
+
+interface Call extends ListCall {
+  readonly moved: readonly ArrayBuffer[]
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+interface Thread {
+  readonly worker: Worker
+  /** Calls that were sent, and have no answer yet. */
+  readonly sent: Call[]
+}
+
+async function startThreads(threads: number, pacer: Pacer, file: URL): Promise<Threads | null> {
+  const started = new Threads(pacer)
+  try {
+    await orAborted(Promise.all(Array.from({ length: threads }, () => started.start(file))), pacer.signal)
+  } catch (error) {
+    await started.close()
+    throw error
+  }
+  return started.count === 0 ? null : started
+}
+
+class Threads implements ListWorkers {
+  readonly #pacer: Pacer
+  readonly #threads: Thread[] = []
+  readonly #workers = new Set<Worker>()
+  readonly #waiting: Call[] = []
+  /** Why nothing more can be done. */
+  #failure: SheafError | null = null
+  #isClosed = false
+
+  constructor(pacer: Pacer) {
+    this.#pacer = pacer
+  }
+
+  get count(): number {
+    return this.#threads.length
+  }
+
+  /** Resolves when the thread is ready, or could not be started. */
+  async start(file: URL): Promise<void> {
+    let worker: Worker
+    try {
+      worker = new Worker(file, { execArgv: [] })
+    } catch {
+      return
+    }
+    this.#workers.add(worker)
+    const thread: Thread = { worker, sent: [] }
+    await new Promise<void>(resolve => {
+      let cause: unknown
+      worker.on('message', (message: 'ready' | { readonly result: unknown }) => {
+        if (message === 'ready') {
+          this.#threads.push(thread)
+          resolve()
+          return
+        }
+        thread.sent.shift()!.resolve(message.result)
+        this.#dispatch()
+      })
+      worker.on('error', error => {
+        cause = error
+      })
+      worker.on('exit', code => {
+        if (this.#threads.includes(thread) && !this.#isClosed) this.#fail(died(cause ?? `exit code ${code}`))
+        resolve()
+      })
+    })
+  }
+
+  call<N extends CallName>(
+    name: N,
+    args: CallArgs<N>,
+    moved: readonly ArrayBuffer[] = [],
+  ): Promise<CallResult<N>> {
+    const done = new Promise<unknown>((resolve, reject) => {
+      this.#waiting.push({ name, args, moved, resolve, reject })
+      this.#dispatch()
+    })
+    return orAborted(done as Promise<CallResult<N>>, this.#pacer.signal)
+  }
+
+  callEach<N extends CallName>(name: N, args: CallArgs<N>): Promise<readonly CallResult<N>[]> {
+    const each = this.#threads.map(
+      thread =>
+        new Promise<unknown>((resolve, reject) => {
+          this.#send(thread, { name, args, moved: [], resolve, reject })
+        }),
+    )
+    return orAborted(Promise.all(each) as Promise<readonly CallResult<N>[]>, this.#pacer.signal)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([...this.#workers].map(worker => worker.terminate()))
+  }
+
+  #dispatch(): void {
+    for (const thread of this.#threads) {
+      if (thread.sent.length === 0 && this.#waiting.length > 0) this.#send(thread, this.#waiting.shift()!)
+    }
+  }
+
+  #send(thread: Thread, call: Call): void {
+    if (this.#failure !== null) {
+      call.reject(this.#failure)
+      return
+    }
+    thread.sent.push(call)
+    thread.worker.postMessage({ name: call.name, args: call.args } satisfies ListCall, call.moved)
+  }
+
+  #fail(failure: SheafError): void {
+    this.#failure = failure
+    for (const { sent } of this.#threads) for (const call of sent.splice(0)) call.reject(failure)
+    for (const call of this.#waiting.splice(0)) call.reject(failure)
+  }
+}
+
+function died(cause: unknown): SheafError {
+  const reason = cause instanceof Error ? cause.message : cause
+  return new SheafError(ErrorCode.ServiceUnavailable, `a thread that builds a vector index died: ${reason}`, {
+    cause,
+    hint: 'build again; with connect(path, { buildThreads: 1 }) no threads are needed',
+  })
+}
+
+/** Products of an assignment from which on it is worth to share it out. */
+const sharedProducts = 2 ** 31
+/** Elements of a sample that are copied between two looks at the clock. */
+const copiedElements = 512 * 1024
+
+/** Assigns large samples by all workers at once. */
+export function assigningBy(workers: ListWorkers): OpenSample {
+  return (sample, rows, most) => {
+    const { count, dim } = most
+    if (workers.count < 2 || rows * count * dim < sharedProducts)
+      return assigningHere(false)(sample, rows, most)
+    let shared: SharedArrayBuffer | null = null
+    return async (centroids, out, pacer) => {
+      if (shared === null) {
+        shared = new SharedArrayBuffer(rows * dim * 4)
+        const target = new Float32Array(shared)
+        for (let from = 0; from < target.length; from += copiedElements) {
+          target.set(sample.subarray(from, Math.min(from + copiedElements, target.length)), from)
+          await pacer.turn()
+        }
+      }
+      const step = Math.ceil(rows / workers.count)
+      const firsts = Array.from({ length: Math.ceil(rows / step) }, (_, i) => i * step)
+      const all = firsts.map(async from => {
+        const to = Math.min(from + step, rows)
+        out.set(await workers.call('assign', [{ sample: shared!, from, to, centroids }]), from)
+      })
+      await Promise.all(all)
+    }
+  }
+}
+
+/** Trains samples by all workers at once. */
+export function trainingBy(workers: ListWorkers): TrainEach {
+  if (workers.count < 2) return trainEachHere
+  return async (samples, count, maxIterations) => {
+    const trained: Promise<Centroids>[] = []
+    for await (const sample of samples) {
+      // No more samples are in memory than the workers have and one more for each.
+      await trained.at(-2 * workers.count)
+      const training = workers.call(
+        'train',
+        [sample, count, maxIterations],
+        [sample.values.buffer as ArrayBuffer],
+      )
+      // Its failure is that of all, below.
+      training.catch(() => {})
+      trained.push(training)
+    }
+    return Promise.all(trained)
+  }
+}

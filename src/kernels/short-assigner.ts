@@ -1,0 +1,101 @@
+/** Assigns many vectors to the nearest of some centroids like `Assigner`, by elements of 16 bits: twice as fast. */
+import { type Arena, openArena, Places } from './arena.js'
+import { assignShortsPlain, roundedEven, type ShortPlaces, shortNorm } from './clusters-plain.js'
+import { type Centroids, groupRows, midstOf, panelsOf, panelWidth } from './panels.js'
+
+/** Before the elements of a panel: two f32s of each centroid. */
+const headBytes = 2 * panelWidth * 4
+
+/** Rows that are not farther from the midst than this share of the farthest centroid are rounded as if they were. */
+const leastShare = 2 ** -10
+
+export class ShortAssigner {
+  /** Where the owner puts up to `maxRows` vectors. */
+  readonly vectors: Float32Array
+  readonly #arena: Arena
+  readonly #places: ShortPlaces
+  readonly #assigned: Uint32Array
+  readonly #panels: number
+  readonly #dim: number
+  readonly #least: number
+
+  /** `plain`: without the SIMD kernel. Throws a `SheafError` of code 17 when there is no memory. */
+  constructor(centroids: Centroids, maxRows: number, plain = false) {
+    const { count, dim } = centroids
+    const room = Math.ceil(maxRows / groupRows) * groupRows
+    const pairs = Math.ceil(dim / 2)
+    const places = new Places()
+    this.#places = {
+      vectors: places.take(room * dim * 4),
+      origin: places.take(dim * 4),
+      groups: places.take(room * pairs * 4),
+      scales: places.take(room * 4),
+      panels: places.take(panelsOf(count) * (headBytes + pairs * panelWidth * 4)),
+      bests: places.take(room * 32),
+      out: places.take(room * 4),
+    }
+    this.#arena = openArena(places.end, plain)
+    this.#dim = dim
+    this.#panels = panelsOf(count)
+    this.vectors = new Float32Array(this.#arena.buffer, this.#places.vectors, maxRows * dim)
+    this.#assigned = new Uint32Array(this.#arena.buffer, this.#places.out, room)
+    this.#least = leastShare * this.#pack(centroids) || 1
+  }
+
+  /** The number of the nearest centroid for each of the first `rows` vectors (of those as near: the lower number); a view, valid until the next call. */
+  assign(rows: number): Uint32Array {
+    const { buffer, kernel } = this.#arena
+    const places = this.#places
+    if (kernel === null) assignShortsPlain(buffer, rows, this.#dim, this.#least, this.#panels, places)
+    else
+      kernel.assignShorts(
+        places.vectors,
+        rows,
+        this.#dim,
+        places.origin,
+        this.#least,
+        places.groups,
+        places.scales,
+        places.panels,
+        this.#panels,
+        places.bests,
+        places.out,
+      )
+    return this.#assigned.subarray(0, rows)
+  }
+
+  /** Returns how far the farthest centroid is from the midst. */
+  #pack(centroids: Centroids): number {
+    const { buffer } = this.#arena
+    const { count, dim, values } = centroids
+    const origin = new Float32Array(buffer, this.#places.origin, dim)
+    origin.set(midstOf(centroids))
+    const pairs = Math.ceil(dim / 2)
+    const seen = new Float32Array(dim)
+    let farthest = 0
+    for (let number = 0; number < this.#panels * panelWidth; number++) {
+      const panel =
+        this.#places.panels + Math.floor(number / panelWidth) * (headBytes + pairs * panelWidth * 4)
+      const lane = number % panelWidth
+      const head = new Float32Array(buffer, panel, 2 * panelWidth)
+      const elements = new Int16Array(buffer, panel + headBytes, pairs * panelWidth * 2)
+      if (number >= count) {
+        head[lane] = -Infinity
+        continue
+      }
+      let square = 0
+      for (let i = 0; i < dim; i++) {
+        seen[i] = values[number * dim + i]! - origin[i]!
+        square += seen[i]! * seen[i]!
+      }
+      const norm = Math.sqrt(square)
+      const scale = norm === 0 ? 1 : shortNorm / norm
+      for (let i = 0; i < dim; i++)
+        elements[(i >> 1) * 2 * panelWidth + lane * 2 + (i & 1)] = roundedEven(seen[i]! * scale)
+      head[lane] = -square / 2
+      head[panelWidth + lane] = 1 / scale
+      farthest = Math.max(farthest, norm)
+    }
+    return farthest
+  }
+}
