@@ -67,8 +67,8 @@ export interface BlobStore {
    */
   readInto(key: string, offset: number, target: Uint8Array, signal?: AbortSignal): Promise<void>
   /**
-   * Fills the targets of several ranges of one blob, all at once where the store has to wait for each: at once, where none takes
-   * long. Errors and `target` as in `readInto`; where one range fails, targets of others may be filled.
+   * Fills the targets of several ranges of one blob: before it returns where that takes no longer than about a millisecond, else all
+   * at once, as far as the store can. Errors, thrown or rejected with, and `target` are those of `readInto`; where one range fails, targets of others may be filled.
    */
   readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): Soon<void>
   put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>

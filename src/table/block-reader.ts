@@ -8,12 +8,16 @@ import type { FileLayout } from '../arrow/file-reader.js'
 import type { BufferBytes } from '../arrow/gather-rows.js'
 import { assert, corrupted } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
-import { type Soon, whenThere } from '../primitives/soon.js'
+import type { Pacer } from '../primitives/pacer.js'
+import type { Soon, Waits } from '../primitives/soon.js'
 import type { BlobStore, ByteRange } from '../storage/blob-store.js'
 import type { BlockCache } from './block-cache.js'
 
 /** One read takes no more neighbours than that. */
 const readBytes = 64 * 1024
+
+/** Bytes checked between two looks at the clock: a fraction of a millisecond. */
+const checkedBytes = 256 * 1024
 
 /** A stretch of the file that is checked as one. */
 interface Wanted {
@@ -32,8 +36,7 @@ export class BlockReader {
   /** What has come, by where it begins. */
   readonly #there = new Map<number, Uint8Array>()
   #wanted = new Map<number, Wanted>()
-  /** Bytes read so far. */
-  bytesRead = 0
+  #unchecked: readonly Wanted[] = []
 
   constructor(store: BlobStore, cache: BlockCache, path: string, { sums }: Pick<FileLayout, 'sums'>) {
     this.#store = store
@@ -51,8 +54,8 @@ export class BlockReader {
   }
 
   /**
-   * Reads what was asked for since the last call.
-   * @throws corrupted (code 18) where the file is missing, cut off, or not what was written.
+   * Reads what was asked for since the last call; it counts once `check` is through.
+   * @throws corrupted (code 18) where the file is missing or cut off.
    */
   fetch(signal?: AbortSignal): Soon<void> {
     if (this.#wanted.size === 0) return
@@ -70,13 +73,13 @@ export class BlockReader {
       }
       const target = new Uint8Array(end - start)
       ranges.push({ offset: start, target })
-      this.bytesRead += target.length
       for (; i < next; i++) {
         const from = stretches[i]!.start - start
         this.#there.set(stretches[i]!.start, target.subarray(from, from + stretches[i]!.bytes))
       }
     }
-    return whenThere(this.#store.readRanges(this.#path, ranges, signal), () => this.#check(stretches))
+    this.#unchecked = stretches
+    return this.#store.readRanges(this.#path, ranges, signal)
   }
 
   /** The pages with the checksums of blocks, but for those that are there. */
@@ -97,23 +100,37 @@ export class BlockReader {
     return this.#sums.start + pageBytes * Math.floor(sum / sumsPerPage)
   }
 
-  /** Pages come after all columns, but what they say is needed first. */
-  #check(stretches: readonly Wanted[]): void {
+  /**
+   * Holds what was read against its checksums.
+   * @throws corrupted (code 18) where it is not what was written.
+   */
+  *check(pacer: Pacer): Waits<void> {
+    const stretches = this.#unchecked
+    this.#unchecked = []
+    let bytes = 0
+    // Pages come after all columns, but what they say is needed first.
     for (let i = stretches.length - 1; i >= 0; i--) {
-      const { start, bytes, sum, crc } = stretches[i]!
-      const block = this.#there.get(start)!
-      if (sum === null && start >= this.#sums.start) {
-        checkPage(block, (start - this.#sums.start) / pageBytes, this.#path)
-      } else {
-        const written = sum === null ? crc : sumAt(this.#there.get(this.#pageStart(sum))!, sum % sumsPerPage)
-        const found = crc32(block)
-        if (found !== written) {
-          const where = `bytes ${start} to ${start + bytes} of ${this.#path}`
-          throw corrupted(`${where} have checksum ${crcHex(found)}, written was ${crcHex(written)}`)
-        }
-      }
-      this.#cache.keep(this.#path, start, block)
+      this.#checkOne(stretches[i]!)
+      bytes += stretches[i]!.bytes
+      if (bytes < checkedBytes) continue
+      bytes = 0
+      if (pacer.due()) yield pacer.pause()
     }
+  }
+
+  #checkOne({ start, bytes, sum, crc }: Wanted): void {
+    const block = this.#there.get(start)!
+    if (sum === null && start >= this.#sums.start) {
+      checkPage(block, (start - this.#sums.start) / pageBytes, this.#path)
+    } else {
+      const written = sum === null ? crc : sumAt(this.#there.get(this.#pageStart(sum))!, sum % sumsPerPage)
+      const found = crc32(block)
+      if (found !== written) {
+        const where = `bytes ${start} to ${start + bytes} of ${this.#path}`
+        throw corrupted(`${where} have checksum ${crcHex(found)}, written was ${crcHex(written)}`)
+      }
+    }
+    this.#cache.keep(this.#path, start, block)
   }
 
   #want(range: ColumnRange, buffer: number, from: number, to: number): void {

@@ -32,6 +32,8 @@ interface Task {
 
 /** Rows gathered at once, so that no step holds the event loop for long. */
 const rowsAtOnce = 1024
+/** The same in bytes: of columns of long values, so few rows are held twice. */
+const costAtOnce = 8 * 1024 * 1024
 /** About what a read costs beside its bytes, in bytes of a long read: measured on a local disk. */
 const readCost = 6 * 1024
 /** Neighbours that one read takes. */
@@ -65,7 +67,9 @@ export class RowFetcher {
   readonly #pacer: Pacer
   readonly #readers = new Map<string, BlockReader>()
   #tasks: Task[] = []
+  /** Rows that were asked for since they were last waited for, and what they cost. */
   #rows = 0
+  #cost = 0
 
   constructor(source: TableSource, pacer: Pacer) {
     this.#source = source
@@ -92,17 +96,18 @@ export class RowFetcher {
     }
     const bytes = reader.buffersOf(range)
     const pieces: Column[] = []
+    let left = Math.max(1, Math.ceil(rows.length / rowsAtOnce))
     for (let from = 0; from === 0 || from < rows.length; from += rowsAtOnce) {
       const some = rows.length <= rowsAtOnce ? rows : rows.subarray(from, from + rowsAtOnce)
-      const isLast = from + rowsAtOnce >= rows.length
       const arrived = (column: Column) => {
-        pieces.push(column)
-        if (isLast) done(pieces.length === 1 ? column : concatColumns(pieces))
+        pieces[from / rowsAtOnce] = column
+        if (--left === 0) done(pieces.length === 1 ? column : concatColumns(pieces))
       }
       const gathering = gatherRows(field, range, some, bytes, dictionaries)
       this.#tasks.push({ path, reader, gathering, done: arrived })
       this.#rows += some.length
-      if (this.#rows >= rowsAtOnce) yield* this.finish()
+      this.#cost += blockCost(range, some)
+      if (this.#rows >= rowsAtOnce || this.#cost >= costAtOnce) yield* this.finish()
     }
   }
 
@@ -111,6 +116,7 @@ export class RowFetcher {
     let left = this.#tasks
     this.#tasks = []
     this.#rows = 0
+    this.#cost = 0
     while (left.length > 0) {
       left = left.filter(advanced)
       const readers = new Set(left.map(({ reader }) => reader))
@@ -125,6 +131,7 @@ export class RowFetcher {
         throw error
       }
       if (fetching.length > 0) yield Promise.all(fetching)
+      for (const reader of readers) yield* reader.check(this.#pacer)
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
   }

@@ -17,6 +17,7 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
+import { type Clock, systemClock } from '../../src/primitives/clock.js'
 import { FileStore } from '../../src/storage/file-store.js'
 import { blobStoreSuite } from '../suites/blob-store.js'
 
@@ -30,6 +31,35 @@ const readOnlyAt = (path: string) => FileStore.open(path, { create: false, readO
 blobStoreSuite('FileStore', () => openAt(freshPath()))
 
 describe('FileStore', () => {
+  test.each([
+    ['where each is quick, at once', 0, false],
+    ['in groups of a millisecond', 0.15, true],
+    ['in other threads from the first slow one on', 0.5, true],
+  ])('several ranges are read %s', async (_, msEach, waits) => {
+    let now = 0
+    let yields = 0
+    const clock: Clock = {
+      ...systemClock,
+      elapsed: () => (now += msEach),
+      yield: () => {
+        yields++
+        return systemClock.yield()
+      },
+    }
+    const store = await FileStore.open(freshPath(), { create: true, readOnly: false, clock })
+    const bytes = Uint8Array.from({ length: 10_000 }, (_, i) => i % 251)
+    await store.put('k', bytes)
+    yields = 0
+    const ranges = Array.from({ length: 30 }, (_, i) => ({ offset: i * 300, target: new Uint8Array(64) }))
+    const reading = store.readRanges('k', ranges)
+    expect(reading instanceof Promise).toBe(waits)
+    await reading
+    for (const { offset, target } of ranges) {
+      expect(Buffer.compare(target, bytes.subarray(offset, offset + 64))).toBe(0)
+    }
+    expect(yields).toBe(msEach === 0.15 ? 4 : 0)
+  })
+
   test('two openers of a directory see each other, and one of 20 racing writers wins', async () => {
     const path = freshPath()
     const stores = [await openAt(path), await openAt(path)]
