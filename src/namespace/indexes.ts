@@ -13,11 +13,13 @@ import type { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import { isTextKind, textKind } from '../indexes/text/kind.js'
 import type { TextOptions } from '../indexes/text/options.js'
 import { isVectorKind, vectorKinds } from '../indexes/vector/kind.js'
+import { rowBytes } from '../indexes/vector/settings.js'
 import { endedOp } from '../jobs/job-op.js'
 import { findField, findFieldById, inBackticks, pathText, typeOf } from '../manifest/field-node.js'
 import { countRows, type Layout } from '../manifest/layout.js'
 import type { RecentChange } from '../manifest/recent-changes.js'
 import { familyOf, featuresOfKinds, type IndexKind, indexesFeature } from '../manifest/table-index.js'
+import type { Memory } from '../primitives/memory.js'
 import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
 import { checkIndexName } from '../protocol/identifiers.js'
 import type { CreateIndexRequest, IndexType } from '../protocol/index-shapes.js'
@@ -36,9 +38,9 @@ import { holdsNoVectors, isSameDefinition, vectorDefinition, vectorFields } from
  * being built counts like one that is there.
  */
 export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engine, request, options) => {
-  const kind = knownKind(request.index_type)
-  checkFamily(request, kind)
-  const { id, column } = request
+  const { id, column, index_type: type } = request
+  const said = type === undefined ? null : knownKind(type)
+  if (said !== null) checkFamily(request, said)
   const replace = request.replace ?? options.dialect === 'lance'
   const find = finder(id, options)
   const uuid = engine.clock.uuid()
@@ -50,6 +52,8 @@ export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engi
       prepare: async open => open!.layout,
       decide(state, layout, { transactionId, ts }) {
         const head = find(state)
+        const kind = said ?? usualKind(layout, request, engine.source.memory)
+        if (said === null) checkFamily(request, kind)
         const definition = indexableField(layout, request, kind, engine.source.analyzers)
         const { field, vector, text } = definition
         const known = shownIndexes(layout, state).filter(({ index, build }) => (index ?? build) !== null)
@@ -95,6 +99,20 @@ function knownKind(type: IndexType): IndexKind {
   throw unsupported(`indexes of type ${type} are not supported yet`, {
     hint: `there are ${[...Object.keys(probesOfKind), textKind, ...vectorKinds].join(', ')}`,
   })
+}
+
+/**
+ * The kind of an index of which none is named: BTREE, of labels LABEL_LIST. Of vectors a graph, where it takes no more than half of
+ * the memory there is, so that it need not be read again for each search; of more vectors lists of codes, which are read in parts.
+ */
+function usualKind(layout: Layout, { column, distance_type }: CreateIndexRequest, memory: Memory): IndexKind {
+  const type = typeOf(findField(layout.schema, column).at(-1)!)
+  const vectors = vectorType(type)
+  if (vectors === null)
+    return indexableBy('BTREE', type) || !indexableBy('LABEL_LIST', type) ? 'BTREE' : 'LABEL_LIST'
+  if (distance_type === 'hamming') return 'IVF_FLAT'
+  const graph = { kind: 'IVF_HNSW_SQ', metric: distance_type ?? 'l2', parameters: {} } as const
+  return memory.canHold(countRows(layout) * rowBytes(graph, vectors.size)) ? graph.kind : 'IVF_PQ'
 }
 
 /** The tokenizer of an index, where it is one that was registered in this process. */

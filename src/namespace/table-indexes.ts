@@ -35,8 +35,9 @@ interface AnyIndexOptions extends CallOptions {
 
 export interface ScalarIndexOptions extends AnyIndexOptions {
   /**
-   * What it finds rows by: `BTREE` (default) and `BITMAP` by values and ranges of values, the latter best where there are few of
-   * them; `LABEL_LIST` by elements of lists.
+   * What it finds rows by: `BTREE` and `BITMAP` by values and ranges of values, the latter best where there are few of
+   * them; `LABEL_LIST` by elements of lists. Default, by the type of the column: `LABEL_LIST` for lists; for vectors `IVF_HNSW_SQ`
+   * where that takes no more than half of `cacheBytes`, else `IVF_PQ`; `BTREE` for all others.
    */
   readonly type?: ScalarKind
 }
@@ -139,7 +140,16 @@ export interface TextIndexOptions extends AnyIndexOptions {
   readonly prefixOnly?: boolean
 }
 
-export type CreateIndexOptions = ScalarIndexOptions | VectorIndexOptions | TextIndexOptions
+/** An index of vectors of the default type. */
+interface UsualVectorOptions extends AnyVectorOptions {
+  readonly type?: never
+}
+
+export type CreateIndexOptions =
+  | ScalarIndexOptions
+  | VectorIndexOptions
+  | TextIndexOptions
+  | UsualVectorOptions
 
 /** All that an index of any type may be told; what a type has no use for is refused where its definition is made. */
 type AnyCreateIndexOptions = {
@@ -287,10 +297,17 @@ export async function createIndex(
   column: string,
   options: CreateIndexOptions,
 ): Promise<{ readonly name: string }> {
-  const { type = 'BTREE', name, replace = true, waitTimeoutMs } = options
+  const { type, name, replace = true, waitTimeoutMs } = options
   const { said, call } = parted(options)
-  if (isScalarKind(type)) checkNothing(said, type)
-  const request = { id, column, index_type: type, replace, ...(name !== undefined && { name }), ...said }
+  if (type !== undefined && isScalarKind(type)) checkNothing(said, type)
+  const request = {
+    id,
+    column,
+    replace,
+    ...(type !== undefined && { index_type: type }),
+    ...(name !== undefined && { name }),
+    ...said,
+  }
   const { index_name } = await operations.createTableIndex(request, call)
   if (waitTimeoutMs !== undefined) {
     await indexesBuilt({ operations, id, watch }, [index_name], { ...call, timeoutMs: waitTimeoutMs })

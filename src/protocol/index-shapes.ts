@@ -67,7 +67,10 @@ export const createIndexRequest = object({
   ...onTable,
   ...onBranch,
   column: required(string('nonEmpty'), 'Column to index.'),
-  index_type: required(indexType, 'Kind of index.'),
+  index_type: optional(
+    indexType,
+    'Kind of index. Absent: BTREE, LABEL_LIST of lists; of vectors IVF_HNSW_SQ where that takes no more than half of cacheBytes, else IVF_PQ.',
+  ),
   name: optional(string('nonEmpty', checkIndexName), 'Its name; absent: `<column>_idx`.'),
   replace: optional(boolean, 'Whether to replace an index of that name; the default depends on the dialect.'),
   // vector

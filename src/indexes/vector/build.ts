@@ -7,8 +7,7 @@ import type { VectorInput } from './input.js'
 import type { VectorSpec } from './kind.js'
 import { openListWorkers } from './list-threads.js'
 import type { SegmentHead } from './segment-head.js'
-import { settle } from './settings.js'
-import { spaceOf } from './space.js'
+import { rowBytes } from './settings.js'
 import { readLists } from './stored-lists.js'
 import { surveyed } from './survey.js'
 
@@ -32,20 +31,7 @@ const threadedRows = 20_000
 
 /** Rows that one segment of such an index numbers at most. */
 export function maxSegmentRows(spec: VectorSpec, dim: number): number {
-  const { innerDim } = spaceOf(spec.metric, dim, 0)
-  const { codec, isGraph, subVectors, m } = settle(spec, 2 ** 20, innerDim)
-  const coded = {
-    flat: 4 * innerDim,
-    scalar: innerDim,
-    product: subVectors,
-    binary: innerDim / 8 + 16,
-    bits: innerDim / 8,
-  }[codec]
-  // While a graph over codes of parts is built, its nodes are coded by element.
-  const node = isGraph
-    ? Math.max(coded, codec === 'product' ? innerDim : 0) + 4 * (2 + 2 * m) * 1.1
-    : coded + 8
-  return Math.max(1, Math.min(2 ** 24, Math.floor(memoryMax / node)))
+  return Math.max(1, Math.min(2 ** 24, Math.floor(memoryMax / rowBytes(spec, dim))))
 }
 
 /** Whether rows can be added to a segment without a look at those it has. */

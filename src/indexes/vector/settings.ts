@@ -1,6 +1,7 @@
 /** What a segment is like: what the caller said, and for the rest one rule over rows, dimension and kind. */
 import type { CodecName } from './codec.js'
 import type { VectorKind, VectorSpec } from './kind.js'
+import { spaceOf } from './space.js'
 
 export interface Settings {
   readonly codec: CodecName
@@ -46,6 +47,21 @@ const questionRows = 2048
 const bitCentroidRows = 8
 /** Bytes of training rows at most. */
 const trainingBytes = 256 * 1024 * 1024
+
+/** About the bytes of memory that a row takes in a segment while it is built; of a graph also when it is asked. */
+export function rowBytes(spec: VectorSpec, dim: number): number {
+  const { innerDim } = spaceOf(spec.metric, dim, 0)
+  const { codec, isGraph, subVectors, m } = settle(spec, 2 ** 20, innerDim)
+  const coded = {
+    flat: 4 * innerDim,
+    scalar: innerDim,
+    product: subVectors,
+    binary: innerDim / 8 + 16,
+    bits: innerDim / 8,
+  }[codec]
+  // While a graph over codes of parts is built, its nodes are coded by element.
+  return isGraph ? Math.max(coded, codec === 'product' ? innerDim : 0) + 4 * (2 + 2 * m) * 1.1 : coded + 8
+}
 
 /** `rows`: those that have a vector; `dim`: elements in the segment's space. */
 export function settle({ kind, metric, parameters }: VectorSpec, rows: number, dim: number): Settings {
