@@ -20,6 +20,7 @@ import type { Field, Schema } from '../arrow/types.js'
 import { assert } from '../errors.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
+import { isRun } from '../primitives/is-run.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
@@ -422,12 +423,6 @@ function takenFrom({ column, rows, isOwn }: RowsOfColumn, owned: boolean): Colum
   if (isOwn) return owned ? withOwnDictionary(column) : column
   if (owned) return withOwnDictionary(takeColumn(column, rows))
   return isRun(rows) ? sliceColumn(column, rows[0]!, rows.length) : takeColumn(column, rows)
-}
-
-/** Whether the rows follow each other; they are ascending and distinct, or in no order at all. */
-function isRun(offsets: Uint32Array): boolean {
-  for (let i = 1; i < offsets.length; i++) if (offsets[i] !== offsets[i - 1]! + 1) return false
-  return offsets.length > 0
 }
 
 /** Row ids as the column `_rowid`. */

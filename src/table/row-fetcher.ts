@@ -30,8 +30,10 @@ interface Task {
   readonly done: (column: Column) => void
 }
 
-/** Rows gathered at once, so that no step holds the event loop for long. */
+/** Rows gathered at once, so that no step holds the event loop for long; */
 const rowsAtOnce = 1024
+/** of those that follow each other, as many as have so many bytes. */
+const runBytes = 1024 * 1024
 /** About what a read costs beside its bytes, in bytes of a long read: measured on a local disk. */
 const readCost = 6 * 1024
 /** Neighbours that one read takes. */
@@ -42,19 +44,23 @@ export function blockCost(
   { nodes, buffers, blocks, bytes, firstSum }: ColumnRange,
   rows: Uint32Array,
 ): number {
-  const count = rows.length
-  if (firstSum === null || count === 0) return bytes
+  if (firstSum === null || rows.length === 0) return bytes
   let [least, greatest] = [rows[0]!, rows[0]!]
-  for (const row of rows) {
+  /** Rows that do not follow the one before. */
+  let runs = 1
+  for (let i = 1; i < rows.length; i++) {
+    const row = rows[i]!
     if (row < least) least = row
     if (row > greatest) greatest = row
+    if (row !== rows[i - 1]! + 1) runs++
   }
-  const span = greatest - least + 1
   let cost = 0
   for (const [i, block] of blocks.entries()) {
-    const within = (buffers[2 * i + 1]! * span) / nodes[0]!
-    const touched = Math.min(count, Math.ceil(within / block) + 1)
-    const reads = span === count ? Math.min(touched, Math.ceil(within / joinedBytes) + 1) : touched
+    const perRow = buffers[2 * i + 1]! / nodes[0]!
+    const following = perRow * (rows.length - runs)
+    const within = perRow * (greatest - least + 1)
+    const touched = Math.min(runs + Math.ceil(following / block), Math.ceil(within / block) + 1)
+    const reads = Math.min(touched, runs + Math.ceil(following / joinedBytes))
     if (within > 0) cost += touched * block + reads * readCost
   }
   return cost
@@ -65,7 +71,8 @@ export class RowFetcher {
   readonly #pacer: Pacer
   readonly #readers = new Map<string, BlockReader>()
   #tasks: Task[] = []
-  #rows = 0
+  /** How much of what is gathered at once was asked for. */
+  #filled = 0
 
   constructor(source: TableSource, pacer: Pacer) {
     this.#source = source
@@ -92,25 +99,29 @@ export class RowFetcher {
     }
     const bytes = reader.buffersOf(range)
     const pieces: Column[] = []
-    for (let from = 0; from === 0 || from < rows.length; from += rowsAtOnce) {
-      const some = rows.length <= rowsAtOnce ? rows : rows.subarray(from, from + rowsAtOnce)
-      const isLast = from + rowsAtOnce >= rows.length
+    const most = Math.max(rowsAtOnce, Math.floor((runBytes * range.nodes[0]!) / range.bytes))
+    let from = 0
+    do {
+      const to = endOfPiece(rows, from, most)
+      const some = rows.subarray(from, to)
+      const isLast = to === rows.length
       const arrived = (column: Column) => {
         pieces.push(column)
         if (isLast) done(pieces.length === 1 ? column : concatColumns(pieces))
       }
       const gathering = gatherRows(field, range, some, bytes, dictionaries)
       this.#tasks.push({ path, reader, gathering, done: arrived })
-      this.#rows += some.length
-      if (this.#rows >= rowsAtOnce) yield* this.finish()
-    }
+      this.#filled += some.length / (some.length > rowsAtOnce ? most : rowsAtOnce)
+      if (this.#filled >= 1) yield* this.finish()
+      from = to
+    } while (from < rows.length)
   }
 
   /** Waits for all rows that were asked for. */
   *finish(): Waits<void> {
     let left = this.#tasks
     this.#tasks = []
-    this.#rows = 0
+    this.#filled = 0
     while (left.length > 0) {
       left = left.filter(advanced)
       const readers = new Set(left.map(({ reader }) => reader))
@@ -128,6 +139,13 @@ export class RowFetcher {
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
   }
+}
+
+/** Where rows end that are gathered at once: at most `most` that follow each other, or some others. */
+function endOfPiece(rows: Uint32Array, from: number, most: number): number {
+  let to = from + 1
+  while (to < rows.length && to - from < most && rows[to] === rows[to - 1]! + 1) to++
+  return Math.min(rows.length, Math.max(to, from + rowsAtOnce))
 }
 
 /** Goes on with a task; false where it is at its end. */
