@@ -25,7 +25,8 @@ import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import { bytesOfWords } from '../sql/values/vector.js'
-import type { Part, RowsOfColumn, TableReader } from '../table/table-reader.js'
+import type { Zone } from '../sql/zones/zone.js'
+import { type Part, type RowsOfColumn, stretchPatience, type TableReader } from '../table/table-reader.js'
 import { Difference } from './difference.js'
 import { madeBySearch, type RowHits } from './hits.js'
 import type { Meter } from './meter.js'
@@ -169,6 +170,49 @@ export class RowSource {
       columns.push(column instanceof Promise ? yield* arrival(column) : column)
     }
     return { schema: { fields }, length: part.rows, columns }
+  }
+
+  /** Between which values the stretches of a part lie, by column, of those of which files say it. */
+  *stretches(part: Part, names: readonly string[]): Waits<ReadonlyMap<string, readonly Zone[]>> {
+    const found = new Map<string, readonly Zone[]>()
+    for (const name of names) {
+      const field = this.#fields.get(name)
+      if (field === undefined) continue
+      const zones = yield* arrival(this.reader.stretches(part, field, this.#pacer.signal))
+      if (zones !== null) found.set(name, zones)
+    }
+    return found
+  }
+
+  /** Whether columns of a part are there without reading any. */
+  holds(part: Part, names: readonly string[]): boolean {
+    return names.every(name => {
+      const field = this.#fields.get(name)
+      return field === undefined || this.#held.get(part)?.has(field) || this.reader.holds(part, field)
+    })
+  }
+
+  /** As `partBatch`, of rows of some stretches, of which no more is read than their blocks. */
+  *stretchBatch(part: Part, offsets: Uint32Array, names: readonly string[]): Waits<Batch> {
+    const fields = names.map(name => this.#fields.get(name))
+    const stored = fields.filter(field => field !== undefined)
+    const some = [{ part, offsets }]
+    const [found] = yield* arrival(this.reader.rows(some, stored, this.#pacer, stretchPatience))
+    const columns: Column[] = []
+    for (const [i, field] of fields.entries()) {
+      if (field === undefined) {
+        columns.push(yield* arrival(this.#made(names[i]!, part, offsets)))
+        continue
+      }
+      const own = found![stored.indexOf(field)]!
+      this.meter?.looked(own.column)
+      columns.push(takenFrom(own, false))
+    }
+    return {
+      schema: { fields: names.map((name, i) => fields[i] ?? madeField(name)) },
+      length: offsets.length,
+      columns,
+    }
   }
 
   #stored(part: Part, field: TableField): Soon<Column> {

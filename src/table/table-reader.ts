@@ -43,7 +43,8 @@ import type { RunSequence } from '../primitives/run-sequence.js'
 import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import { UnorderedRuns } from '../primitives/unordered-runs.js'
 import { fieldAt } from '../sql/kernels/batch-columns.js'
-import { readZone, type Zone } from '../sql/zones/zone.js'
+import { readStretches } from '../sql/zones/stretches.js'
+import { hasZones, readZone, type Zone } from '../sql/zones/zone.js'
 import { type Awaiting, arrived } from './arrived.js'
 import { bytesToRead, readColumn, readFooter } from './data-file.js'
 import { inlineZone } from './inline-zones.js'
@@ -63,6 +64,7 @@ import {
   vectorsOf,
 } from './vector-column.js'
 import type { VectorIndexReader } from './vector-index.js'
+import { inFile } from './verified-range.js'
 
 export interface Part {
   readonly fragment: Fragment
@@ -97,8 +99,10 @@ export interface VectorsOfRows {
 
 /** A column of no more bytes is read whole: several small reads take as long. */
 const smallBytes = 16 * 1024
-/** A column that fits is loaded whole once so much of what that costs was spent on its rows. */
+/** A column that fits is loaded whole once so much of what that costs was spent on its rows, be they taken one by one, */
 const patience = 1 / 8
+/** or in stretches, most of which may be asked for again. */
+export const stretchPatience = 1
 /** What was spent on rows of columns, in bytes, since their footers were read. */
 const spentOn = new WeakMap<ColumnRange, number>()
 
@@ -221,6 +225,23 @@ export class TableReader {
     return inlineZone(file, field, () => this.#source.columns.peek(keyOfInline(file, field))?.column)
   }
 
+  /** Between which values the stretches of a part lie, one after the other; null where its file does not say. Reads its footer. */
+  stretches(part: Part, field: TableField, signal?: AbortSignal): Soon<readonly Zone[] | null> {
+    const file = fileOf(part.fragment, field)
+    if (file === undefined || 'slot' in file || !hasZones(field.type)) return null
+    return whenThere(this.#arrived(this.#footer(file), signal), ({ batches }) => {
+      const zones = batches[part.batch]?.columns[file.fields.indexOf(field.id)]?.zones ?? null
+      return zones === null ? null : inFile(this.#path(file.file), () => readStretches(zones, field.type))
+    })
+  }
+
+  /** Whether a column of a part is there without reading a data file. */
+  holds(part: Part, field: TableField): boolean {
+    const file = fileOf(part.fragment, field)
+    if (file === undefined || 'slot' in file) return true
+    return this.#source.columns.has(this.#keyOf(file, part, field))
+  }
+
   /** One column of one part; all null where the fragment was written before the field existed. */
   column(part: Part, field: TableField, signal?: AbortSignal): Soon<LoadedColumn> {
     const file = fileOf(part.fragment, field)
@@ -240,15 +261,17 @@ export class TableReader {
 
   /**
    * Some rows of parts: for each part those of each field. Where a column lies in memory, is small, or would be read almost
-   * whole, it is asked; else no more is read than the blocks that hold the rows.
+   * whole, it is asked; else no more is read than the blocks that hold the rows. `share`: of what loading a column costs, how much is
+   * spent on its rows before it is loaded.
    */
   rows(
     some: readonly SomeRows[],
     fields: readonly TableField[],
     pacer: Pacer,
+    share = patience,
   ): Soon<readonly (readonly RowsOfColumn[])[]> {
     try {
-      return this.#arrived(begun(this.#rowsOf(some, fields, pacer)), pacer.signal)
+      return this.#arrived(begun(this.#rowsOf(some, fields, pacer, share)), pacer.signal)
     } catch (error) {
       return this.#arrived(Promise.reject(error), pacer.signal)
     }
@@ -258,6 +281,7 @@ export class TableReader {
     some: readonly SomeRows[],
     fields: readonly TableField[],
     pacer: Pacer,
+    share: number,
   ): Waits<readonly (readonly RowsOfColumn[])[]> {
     for (const { part } of some) this.#askFooters(part, fields)
     const found = some.map(() => new Array<RowsOfColumn>(fields.length))
@@ -265,7 +289,7 @@ export class TableReader {
     const fetcher = new RowFetcher(this.#source, pacer)
     for (const [at, { part, offsets }] of some.entries()) {
       for (const [to, field] of fields.entries()) {
-        const stored = yield* this.#storedRows(part, field, offsets)
+        const stored = yield* this.#storedRows(part, field, offsets, share)
         if (stored !== null) {
           yield* fetcher.fetch(stored, offsets, column => {
             found[at]![to] = { column, segment: null, rows: allOf(offsets.length), isOwn: true }
@@ -300,7 +324,12 @@ export class TableReader {
   }
 
   /** Where rows of a column can be fetched from; null where the column is to be asked. */
-  *#storedRows(part: Part, field: TableField, offsets: Uint32Array): Waits<StoredColumn | null> {
+  *#storedRows(
+    part: Part,
+    field: TableField,
+    offsets: Uint32Array,
+    share: number,
+  ): Waits<StoredColumn | null> {
     const file = fileOf(part.fragment, field)
     if (file === undefined || 'slot' in file) return null
     if (this.#source.columns.has(this.#keyOf(file, part, field))) return null
@@ -310,7 +339,7 @@ export class TableReader {
     const cost = blockCost(range, offsets)
     if (cost >= range.bytes) return null
     const spent = (spentOn.get(range) ?? 0) + cost
-    if (spent >= range.bytes * patience && this.fitsInMemory(field)) return null
+    if (spent >= range.bytes * share && this.fitsInMemory(field)) return null
     spentOn.set(range, spent)
     return { path: this.#path(file.file), layout, range, field }
   }
