@@ -11,8 +11,9 @@ import type { Batch, Column } from '../arrow/column.js'
 import { stretchRows } from '../arrow/file-layout.js'
 import { sliceColumn } from '../arrow/slice.js'
 import { costOf } from '../sql/binding/cost.js'
-import type { BoundExpression, ColumnNode } from '../sql/bound.js'
+import { type Bound, type BoundExpression, type ColumnNode, columnsOf } from '../sql/bound.js'
 import { type KnownColumn, possibleTruth } from '../sql/zones/prune.js'
+import type { StretchZones } from '../sql/zones/stretches.js'
 import { type Zone, zoneOf } from '../sql/zones/zone.js'
 
 /** A column with fewer stretches is looked at as a whole. */
@@ -54,8 +55,8 @@ class ColumnZones {
 
 const known = new WeakMap<Column, ColumnZones>()
 
-/** What files say of the stretches of a part, by column: between which values each of them lies. */
-export type StoredZones = ReadonlyMap<string, readonly Zone[]>
+/** What files say of the stretches of a part, by column. */
+export type StoredZones = ReadonlyMap<string, StretchZones>
 
 /** The stretches of a part that may hold rows which pass. */
 export interface Stretches {
@@ -76,7 +77,8 @@ export interface Run {
 
 /** What is stored of a stretch of a part of `rows` rows. */
 function storedAt(zones: StoredZones, { path }: ColumnNode, block: number, rows: number): KnownColumn | null {
-  const zone = path.length === 1 ? zones.get(path[0]!)?.[block] : undefined
+  // What has zones has no fields.
+  const zone = zones.get(path[0]!)?.each[block]
   return zone === undefined ? null : { zone, rows: Math.min(stretchRows, rows - block * stretchRows) }
 }
 
@@ -91,14 +93,32 @@ export function stretchesOf(
   others: (column: ColumnNode) => KnownColumn | null,
 ): Stretches | null {
   if (zones.size === 0) return null
+  const ofAll = (column: ColumnNode) => {
+    const zone = zones.get(column.path[0]!)?.all
+    return zone === undefined ? others(column) : { zone, rows }
+  }
+  /** Conditions of which stretches may tell more than the part. */
+  const open: Bound[] = []
+  let isRestSure = true
+  for (const condition of filter.expr.kind === 'and' ? filter.expr.operands : [filter.expr]) {
+    const { isTrue, isFalse, isNull } = possibleTruth(condition, ofAll)
+    if (!isTrue) return { zones, runs: [], rows: 0 }
+    if (!isFalse && !isNull) continue
+    if (columnsOf(condition).some(name => zones.has(name))) open.push(condition)
+    else isRestSure = false
+  }
+  if (open.length === 0) {
+    return isRestSure ? { zones, runs: [{ from: 0, to: rows, isSure: true }], rows: 0 } : null
+  }
   const runs: Run[] = []
   for (let from = 0; from < rows; from += stretchRows) {
     const known = (column: ColumnNode) => storedAt(zones, column, from / stretchRows, rows) ?? others(column)
-    const { isTrue, isFalse, isNull } = possibleTruth(filter.expr, known)
-    if (!isTrue) continue
-    const run = { from, to: Math.min(rows, from + stretchRows), isSure: !isFalse && !isNull }
+    const truths = open.map(condition => possibleTruth(condition, known))
+    if (truths.some(({ isTrue }) => !isTrue)) continue
+    const isSure = isRestSure && truths.every(({ isFalse, isNull }) => !isFalse && !isNull)
+    const run = { from, to: Math.min(rows, from + stretchRows), isSure }
     const last = runs.at(-1)
-    if (last?.to === from && last.isSure === run.isSure) runs[runs.length - 1] = { ...run, from: last.from }
+    if (last?.to === from && last.isSure === isSure) runs[runs.length - 1] = { ...run, from: last.from }
     else runs.push(run)
   }
   return { zones, runs, rows: unsureRows(runs) }

@@ -215,9 +215,11 @@ export function* candidatesIn(
     const chosen = yield* chosenRows(source, sieve.named, found, part, { first, end }, pacer)
     if (chosen?.isNone === true) continue
     // The next part comes from disk while this one is looked at, where this one cannot be enough, nor some of its rows.
-    const isWhole = chosen === null && end === part.rows && (ahead === null || !areFew(ahead, next!))
-    // Which of its rows pass is not known: their columns are not fetched before.
-    if (next !== undefined && isWhole && enough > part.rows) source.prefetch(next, rest?.columns ?? names)
+    if (next !== undefined && chosen === null && end === part.rows && enough > part.rows) {
+      // Which of its rows pass is not known: their columns are not fetched before.
+      const wanted = rest?.columns ?? names
+      if (ahead === null || !source.isFetched(next, ahead.rows, wanted)) source.prefetch(next, wanted)
+    }
     if (source.meter !== null) source.meter.parts++
     yield { part, filter: rest, first, end, chosen, stretches }
   }
@@ -240,11 +242,6 @@ function* storedStretches(
   })
   if (pacer.due()) yield pacer.pause()
   return stretches
-}
-
-/** Whether so few rows of a part are evaluated that its columns need not be read whole. */
-function areFew({ rows }: Stretches, part: Part): boolean {
-  return rows <= part.rows / 2
 }
 
 /** Whether a fragment may hold rows that are looked at and pass. */
@@ -488,7 +485,7 @@ function* slices(
   const begin = 32 * Math.floor(first / 32)
   const within = chosen === null && stretches !== null ? stretchesWithin(stretches, begin, end) : null
   const runs: readonly Run[] = within?.runs ?? [{ from: begin, to: end, isSure: false }]
-  const isSparse = within !== null && areFew(within, part) && !source.holds(part, filter.columns)
+  const isSparse = within !== null && source.isFetched(part, within.rows, filter.columns)
   let batch: Batch | null = null
   if (isSparse && within.rows > 0) {
     batch = yield* source.stretchBatch(part, numbersIn(within), filter.columns)

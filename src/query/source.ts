@@ -25,7 +25,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import { bytesOfWords } from '../sql/values/vector.js'
-import type { Zone } from '../sql/zones/zone.js'
+import type { StretchZones } from '../sql/zones/stretches.js'
 import { type Part, type RowsOfColumn, stretchPatience, type TableReader } from '../table/table-reader.js'
 import { Difference } from './difference.js'
 import { madeBySearch, type RowHits } from './hits.js'
@@ -109,6 +109,8 @@ export function sourceSchema(schema: TableSchema, by: SearchedBy = 'nothing'): S
 const heldParts = 2
 /** A query that takes more of the rows of a part reads its columns whole. */
 const wholeShare = 1 / 8
+/** Bytes of stretches that are fetched together: more would hold the event loop when they are joined. */
+const stretchBytes = 16 * 1024 * 1024
 const nothing = new Map<string, RowsOfColumn[]>()
 
 export class RowSource {
@@ -173,8 +175,8 @@ export class RowSource {
   }
 
   /** Between which values the stretches of a part lie, by column, of those of which files say it. */
-  *stretches(part: Part, names: readonly string[]): Waits<ReadonlyMap<string, readonly Zone[]>> {
-    const found = new Map<string, readonly Zone[]>()
+  *stretches(part: Part, names: readonly string[]): Waits<ReadonlyMap<string, StretchZones>> {
+    const found = new Map<string, StretchZones>()
     for (const name of names) {
       const field = this.#fields.get(name)
       if (field === undefined) continue
@@ -184,12 +186,13 @@ export class RowSource {
     return found
   }
 
-  /** Whether columns of a part are there without reading any. */
-  holds(part: Part, names: readonly string[]): boolean {
-    return names.every(name => {
-      const field = this.#fields.get(name)
-      return field === undefined || this.#held.get(part)?.has(field) || this.reader.holds(part, field)
-    })
+  /** Whether so few rows of stretches of a part are asked for that they are fetched without the columns. */
+  isFetched(part: Part, rows: number, names: readonly string[]): boolean {
+    if (rows > part.rows / 2) return false
+    const fields = names.map(name => this.#fields.get(name)).filter(field => field !== undefined)
+    const held = this.#held.get(part)
+    if (fields.every(field => held?.has(field) || this.reader.holds(part, field))) return false
+    return (this.reader.storedBytes(part, fields) * rows) / part.rows <= stretchBytes
   }
 
   /** As `partBatch`, of rows of some stretches, of which no more is read than their blocks. */

@@ -43,7 +43,7 @@ import type { RunSequence } from '../primitives/run-sequence.js'
 import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import { UnorderedRuns } from '../primitives/unordered-runs.js'
 import { fieldAt } from '../sql/kernels/batch-columns.js'
-import { readStretches } from '../sql/zones/stretches.js'
+import { readStretches, type StretchZones } from '../sql/zones/stretches.js'
 import { hasZones, readZone, type Zone } from '../sql/zones/zone.js'
 import { type Awaiting, arrived } from './arrived.js'
 import { bytesToRead, readColumn, readFooter } from './data-file.js'
@@ -225,13 +225,15 @@ export class TableReader {
     return inlineZone(file, field, () => this.#source.columns.peek(keyOfInline(file, field))?.column)
   }
 
-  /** Between which values the stretches of a part lie, one after the other; null where its file does not say. Reads its footer. */
-  stretches(part: Part, field: TableField, signal?: AbortSignal): Soon<readonly Zone[] | null> {
+  /** Between which values the stretches of a part lie; null where its file does not say. Reads its footer. */
+  stretches(part: Part, field: TableField, signal?: AbortSignal): Soon<StretchZones | null> {
     const file = fileOf(part.fragment, field)
     if (file === undefined || 'slot' in file || !hasZones(field.type)) return null
     return whenThere(this.#arrived(this.#footer(file), signal), ({ batches }) => {
       const zones = batches[part.batch]?.columns[file.fields.indexOf(field.id)]?.zones ?? null
-      return zones === null ? null : inFile(this.#path(file.file), () => readStretches(zones, field.type))
+      return zones === null || part.rows === 0
+        ? null
+        : inFile(this.#path(file.file), () => readStretches(zones, field.type))
     })
   }
 

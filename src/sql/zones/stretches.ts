@@ -4,22 +4,29 @@
  */
 import type { DataType } from '../../arrow/types.js'
 import type { Scalar } from '../values/scalar.js'
-import { readZone, writeZone, type Zone } from './zone.js'
+import { joinZones, readZone, writeZone, type Zone } from './zone.js'
 
 /** As a file has them: least, greatest and nulls of one stretch after the other. */
 export function writeStretches(zones: readonly Zone[]): unknown[] {
   return zones.flatMap(writeZone)
 }
 
-const known = new WeakMap<readonly unknown[], readonly Zone[]>()
+/** Between which values the stretches of a batch lie, one after the other, and all of its rows. */
+export interface StretchZones {
+  readonly each: readonly Zone[]
+  readonly all: Zone
+}
 
-/** The zones of a column of type `type`, which has zones. Throws corrupted where one of the records is none. */
-export function readStretches(records: readonly unknown[], type: DataType): readonly Zone[] {
+const known = new WeakMap<readonly unknown[], StretchZones>()
+
+/** The zones of a column of type `type`, which has zones, in a batch with rows. Throws corrupted where one of the records is none. */
+export function readStretches(records: readonly unknown[], type: DataType): StretchZones {
   let zones = known.get(records)
   if (zones === undefined) {
-    zones = Array.from({ length: records.length / 3 }, (_, i) =>
+    const each = Array.from({ length: records.length / 3 }, (_, i) =>
       readZone(records.slice(3 * i, 3 * i + 3), type),
     )
+    zones = { each, all: each.reduce(joinZones) }
     known.set(records, zones)
   }
   return zones

@@ -68,7 +68,10 @@ test('those that are kept are those of the rows of each stretch, in whatever pie
           )
           expect(records).toEqual(batches.map(() => writeStretches(expected as Zone[])))
           const { type } = schema.fields[column]!
-          expect(readStretches(JSON.parse(JSON.stringify(records[0])), type)).toEqual(expected)
+          expect(readStretches(JSON.parse(JSON.stringify(records[0])), type)).toEqual({
+            each: expected,
+            all: zoneOf(batch.columns[column]!),
+          })
           expect(zones.records().get(column)).toEqual(
             writeZone(zoneOf(batch.columns[column]!)!).with(
               2,
