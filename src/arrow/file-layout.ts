@@ -3,12 +3,15 @@
  * reader fetches the footer, then exactly the columns it wants, and knows that they are what was written.
  *
  * It rides in the footer's custom metadata under `sheaf:layout`, as JSON:
- *   {"v":2, "blocks":[bytes, ...], "batches":[[rows, nodes, buffers, crcs], ...], "dictionaries":[[id, nodes, buffers, crc], ...]}
+ *   {"v":2, "blocks":[bytes, ...], "batches":[[rows, nodes, buffers, crcs], ...], "dictionaries":[[id, nodes, buffers, crc], ...],
+ *    "zones":[[column, [[least, greatest, nulls, ...], ...]], ...]}
  *   blocks:  bytes of a block of each buffer of a batch (block-sums.ts)
  *   nodes:   length and null count of every field node, flat, depth first
  *   buffers: bytes of every buffer; each begins on the next multiple of 64 after the one before it
  *   crc:     CRC-32 of a column's bytes, from its first buffer's begin to its last one's end, padding between
  *            them included; one per top-level column, 0 for a column without bytes
+ *   zones:   optional; between which values stretches of rows lie, for each batch those of its stretches one after the other
+ *            (sql/zones/stretches.ts)
  */
 import { corrupted } from '../errors.js'
 import { countBlocks, wholeBytes } from './block-sums.js'
@@ -18,6 +21,9 @@ import type { Field } from './types.js'
 import type { WireField } from './wire-field.js'
 
 export const layoutKey = 'sheaf:layout'
+
+/** Rows of a stretch; the last one of a batch may have fewer. */
+export const stretchRows = 8 * 1024
 
 /** A top-level column of one batch (or the values of a dictionary) in a file. */
 export interface ColumnRange {
@@ -40,6 +46,8 @@ export interface ColumnRange {
    * thing in the range. Null for any other column, and where there are no numbers.
    */
   readonly cells: { readonly offset: number; readonly bytes: number } | null
+  /** Least, greatest and nulls of each stretch of its rows, as the JSON has them; null where the file does not say. */
+  readonly zones: readonly unknown[] | null
 }
 
 /** The values behind dictionary columns. */
@@ -66,16 +74,20 @@ export type DictionaryEntry = readonly [
   crc: number,
 ]
 
+/** What the JSON holds for a column of which it says between which values stretches lie. */
+export type ZonesEntry = readonly [column: number, batches: readonly (readonly unknown[])[]]
+
 export interface LayoutEntries {
   /** Bytes of a block of each buffer of a batch. */
   readonly blocks: readonly number[]
   readonly batches: readonly BatchEntry[]
   readonly dictionaries: readonly DictionaryEntry[]
+  readonly zones: readonly ZonesEntry[]
 }
 
 export function encodeLayout(entries: LayoutEntries): string {
-  const { blocks, batches, dictionaries } = entries
-  return JSON.stringify({ v: 2, blocks, batches, dictionaries })
+  const { blocks, batches, dictionaries, zones } = entries
+  return JSON.stringify({ v: 2, blocks, batches, dictionaries, ...(zones.length > 0 && { zones }) })
 }
 
 /** @throws corrupted (code 18) when the text is not a layout. */
@@ -86,13 +98,14 @@ export function decodeLayout(text: string): LayoutEntries {
   } catch (cause) {
     throw corrupted(`the footer's ${layoutKey} is not JSON`, { cause })
   }
-  const { v, blocks, batches, dictionaries } = (parsed ?? {}) as Record<string, unknown>
+  const { v, blocks, batches, dictionaries, zones = [] } = (parsed ?? {}) as Record<string, unknown>
   if (v !== 2) throw corrupted(`the footer's ${layoutKey} has version ${String(v)}, need 2`)
   if (!isList(blocks, isBlock)) throw corrupted(`the footer's ${layoutKey} does not say how long blocks are`)
   if (!isList(batches, isBatchEntry) || !isList(dictionaries, isDictionaryEntry)) {
     throw corrupted(`the footer's ${layoutKey} does not list batches and dictionaries`)
   }
-  return { blocks, batches, dictionaries }
+  if (!isList(zones, isZonesEntry)) throw corrupted(`the footer's ${layoutKey} has zones of no column`)
+  return { blocks, batches, dictionaries, zones }
 }
 
 function isList<T>(value: unknown, is: (item: unknown) => item is T): value is T[] {
@@ -117,6 +130,12 @@ function isDictionaryEntry(value: unknown): value is DictionaryEntry {
   if (!Array.isArray(value)) return false
   const [id, nodes, buffers, crc] = value as unknown[]
   return isCount(id) && isList(nodes, isCount) && isList(buffers, isCount) && isCount(crc)
+}
+
+function isZonesEntry(value: unknown): value is ZonesEntry {
+  if (!Array.isArray(value)) return false
+  const [column, batches] = value as unknown[]
+  return isCount(column) && isList(batches, Array.isArray)
 }
 
 /** Field nodes and buffers of a field, its children's included. */
@@ -174,7 +193,12 @@ export class LayoutCursor {
     this.sums = sums
   }
 
-  next(field: WireField, crc: number, dictionaries: readonly DictionaryRange[]): ColumnRange {
+  next(
+    field: WireField,
+    crc: number,
+    dictionaries: readonly DictionaryRange[],
+    zones: ColumnRange['zones'] = null,
+  ): ColumnRange {
     const parts = countParts(field)
     const nodes = this.#nodes.slice(this.#node, this.#node + 2 * parts.nodes)
     const lengths = this.#buffers.slice(this.#buffer, this.#buffer + parts.buffers)
@@ -205,6 +229,7 @@ export class LayoutCursor {
       firstSum,
       dictionaries,
       cells: cellsOf(field, nodes, buffers),
+      zones,
     }
   }
 

@@ -15,6 +15,7 @@ import {
   decodeLayout,
   LayoutCursor,
   layoutKey,
+  stretchRows,
 } from './file-layout.js'
 import { type Block, decodeFooter, type Footer, fileMagic } from './ipc-message.js'
 import { asBytes } from './layout.js'
@@ -94,6 +95,8 @@ function readLayout(footer: Footer, end: number): FileLayout {
   const needed = fields.map(field =>
     dictionaryFields([field]).map(({ dictionaryId }) => knownDictionary(dictionaries, dictionaryId)),
   )
+  const zones = new Map(entries.zones)
+  for (const of of zones.values()) if (of.length !== entries.batches.length) throw miscounted('zones')
   const batches: BatchLayout[] = []
   let rows = 0
   let count = 0
@@ -101,7 +104,8 @@ function readLayout(footer: Footer, end: number): FileLayout {
     const [length, nodes, buffers, crcs] = entry
     if (buffers.length !== entries.blocks.length) throw miscounted('buffers')
     const cursor = new LayoutCursor(nodes, buffers, footer.batches[i]!, entries.blocks, count)
-    batches.push(readBatch(length, crcs, cursor, fields, needed))
+    const zonesOf = (column: number) => zones.get(column)?.[i] ?? null
+    batches.push(readBatch(length, crcs, cursor, fields, needed, zonesOf))
     rows += length
     count = cursor.sums
   }
@@ -148,11 +152,16 @@ function readBatch(
   cursor: LayoutCursor,
   fields: readonly WireField[],
   needed: readonly (readonly DictionaryRange[])[],
+  zonesOf: (column: number) => ColumnRange['zones'],
 ): BatchLayout {
   if (crcs.length !== fields.length) throw miscounted('columns')
-  const columns = fields.map((field, i) => cursor.next(field, crcs[i]!, needed[i]!))
+  const columns = fields.map((field, i) => cursor.next(field, crcs[i]!, needed[i]!, zonesOf(i)))
   cursor.finish()
-  for (const column of columns) if (column.nodes[0] !== length) throw miscounted('rows')
+  const stretches = Math.ceil(length / stretchRows)
+  for (const { nodes, zones } of columns) {
+    if (nodes[0] !== length) throw miscounted('rows')
+    if (zones !== null && zones.length !== 3 * stretches) throw miscounted('zones')
+  }
   return { length, columns }
 }
 

@@ -3,7 +3,13 @@ import { crc32 } from '../primitives/checksum.js'
 import { addBuffer, BlockSums, blocksOf, wholeBytes } from './block-sums.js'
 import type { Batch, Column } from './column.js'
 import { fileHead } from './encode-ipc.js'
-import { type BatchEntry, type DictionaryEntry, encodeLayout, layoutKey } from './file-layout.js'
+import {
+  type BatchEntry,
+  type DictionaryEntry,
+  encodeLayout,
+  layoutKey,
+  type ZonesEntry,
+} from './file-layout.js'
 import { type FlatColumns, flattenColumns, type Parts, partsBytes } from './flatten.js'
 import { type Block, encodeFooter, encodeSchemaMessage, endOfStream } from './ipc-message.js'
 import { alignUp, DictionaryUnifier, IpcWriter, padding, wideAlignment } from './ipc-writer.js'
@@ -76,7 +82,8 @@ export class IpcFileWriter {
     }
   }
 
-  finish(): FinishedFile {
+  /** `zones`: what is to be said of stretches of columns. */
+  finish(zones: readonly ZonesEntry[] = []): FinishedFile {
     const dictionaryBlocks: Block[] = []
     const dictionaries: DictionaryEntry[] = []
     for (const { id, values } of this.#unifier.dictionaries()) {
@@ -90,7 +97,7 @@ export class IpcFileWriter {
     if (pages.length > 0) this.#writer.push(padding(this.#writer.position, wideAlignment))
     for (const page of pages) this.#writer.push(page)
     const footer = encodeFooter(this.#schema, dictionaryBlocks, this.#blocks, {
-      [layoutKey]: encodeLayout({ blocks: this.#blockBytes, batches: this.#entries, dictionaries }),
+      [layoutKey]: encodeLayout({ blocks: this.#blockBytes, batches: this.#entries, dictionaries, zones }),
     })
     this.#writer.push(footer)
     return { chunks: this.#writer.takeChunks(), bytes: this.#writer.position, footerCrc: crc32(footer) }

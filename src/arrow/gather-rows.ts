@@ -2,11 +2,14 @@
  * Some rows of a column out of the buffers of a data file, of which no more is read than they need: fixed widths by arithmetic,
  * texts and lists through their offsets, nested types by both. Whoever reads the bytes is elsewhere.
  *
+ * Rows that follow each other are copied together.
+ *
  * A generator asks for bytes, yields until they are there, and goes on: each yield is one read that depends on the one
  * before. Children of one parent ask together.
  */
 import { corrupted, quote } from '../errors.js'
-import { bitmapBytes } from './bits.js'
+import { isRun } from '../primitives/is-run.js'
+import { bitmapBytes, countBits, cutBits } from './bits.js'
 import type { Column } from './column.js'
 import { ColumnTooLarge } from './column-too-large.js'
 import { type ColumnRange, countParts } from './file-layout.js'
@@ -73,16 +76,17 @@ class Gatherer {
       case 'utf8':
       case 'binary': {
         const { starts, offsets } = yield* this.#offsets(field, buffer + 1, rows)
-        const total = offsets[length]!
-        for (let i = 0; i < length; i++) {
-          const bytes = offsets[i + 1]! - offsets[i]!
+        // Texts of rows that follow each other do so too.
+        const step = isRun(rows) ? length : 1
+        for (let i = 0; i < length; i += step) {
+          const bytes = offsets[i + step]! - offsets[i]!
           this.#checkWithin(field, starts[i]! + bytes, this.#bufferBytes(buffer + 2))
           if (bytes > 0) this.#bytes.want(buffer + 2, starts[i]!, starts[i]! + bytes)
         }
         yield
-        const values = new Uint8Array(total)
-        for (let i = 0; i < length; i++) {
-          const bytes = offsets[i + 1]! - offsets[i]!
+        const values = new Uint8Array(offsets[length]!)
+        for (let i = 0; i < length; i += step) {
+          const bytes = offsets[i + step]! - offsets[i]!
           if (bytes > 0) this.#bytes.copy(buffer + 2, starts[i]!, starts[i]! + bytes, values, offsets[i]!)
         }
         return { ...plain(type, length, this.#nulls(hasNulls, buffer, rows)), values, offsets }
@@ -172,12 +176,18 @@ class Gatherer {
   }
 
   *#cells(buffer: number, width: number, rows: Uint32Array): Gathering<Uint8Array> {
-    if (width > 0) for (const row of rows) this.#bytes.want(buffer, row * width, (row + 1) * width)
-    yield
     const cells = new Uint8Array(width * rows.length)
-    if (width === 0) return cells
-    for (let i = 0; i < rows.length; i++) {
-      this.#bytes.copy(buffer, rows[i]! * width, (rows[i]! + 1) * width, cells, i * width)
+    if (width === 0) {
+      yield
+      return cells
+    }
+    const step = isRun(rows) ? rows.length : 1
+    for (let i = 0; i < rows.length; i += step) {
+      this.#bytes.want(buffer, rows[i]! * width, (rows[i]! + step) * width)
+    }
+    yield
+    for (let i = 0; i < rows.length; i += step) {
+      this.#bytes.copy(buffer, rows[i]! * width, (rows[i]! + step) * width, cells, i * width)
     }
     return cells
   }
@@ -189,17 +199,24 @@ class Gatherer {
     rows: Uint32Array,
   ): Gathering<{ readonly starts: Float64Array; readonly offsets: Int32Array }> {
     const width = isLarge(field.type) ? 8 : 4
-    for (const row of rows) this.#bytes.want(buffer, row * width, (row + 2) * width)
+    const step = isRun(rows) ? rows.length : 1
+    for (let i = 0; i < rows.length; i += step) {
+      this.#bytes.want(buffer, rows[i]! * width, (rows[i]! + step + 1) * width)
+    }
     yield
-    const pair = new Uint8Array(2 * width)
-    const words = new Uint32Array(pair.buffer)
+    const some = new Uint8Array((step + 1) * width)
+    const words = new Uint32Array(some.buffer)
+    const offsetAt = (i: number) => (width === 4 ? words[i]! : words[2 * i]! + words[2 * i + 1]! * 2 ** 32)
     const starts = new Float64Array(rows.length)
     const offsets = new Int32Array(rows.length + 1)
     let total = 0
     for (let i = 0; i < rows.length; i++) {
-      this.#bytes.copy(buffer, rows[i]! * width, (rows[i]! + 2) * width, pair, 0)
-      const start = width === 4 ? words[0]! : words[0]! + words[1]! * 2 ** 32
-      const end = width === 4 ? words[1]! : words[2]! + words[3]! * 2 ** 32
+      const at = i % step
+      if (at === 0) {
+        this.#bytes.copy(buffer, rows[i]! * width, (rows[i]! + step + 1) * width, some, 0)
+      }
+      const start = offsetAt(at)
+      const end = offsetAt(at + 1)
       if (end < start) throw this.#fault(field, `offsets ${start} and ${end} of row ${rows[i]} descend`)
       starts[i] = start
       total += end - start
@@ -210,10 +227,19 @@ class Gatherer {
   }
 
   #wantBits(buffer: number, rows: Uint32Array): void {
-    for (const row of rows) this.#bytes.want(buffer, row >>> 3, (row >>> 3) + 1)
+    const step = isRun(rows) ? rows.length : 1
+    for (let i = 0; i < rows.length; i += step) {
+      this.#bytes.want(buffer, rows[i]! >>> 3, ((rows[i]! + step - 1) >>> 3) + 1)
+    }
   }
 
   #bits(buffer: number, rows: Uint32Array): Uint8Array {
+    if (isRun(rows)) {
+      const [from, to] = [rows[0]! >>> 3, (rows.at(-1)! >>> 3) + 1]
+      const bytes = new Uint8Array(to - from)
+      this.#bytes.copy(buffer, from, to, bytes, 0)
+      return cutBits(bytes, rows[0]! & 7, rows.length)
+    }
     const bits = new Uint8Array(bitmapBytes(rows.length))
     const byte = new Uint8Array(1)
     for (let i = 0; i < rows.length; i++) {
@@ -228,8 +254,7 @@ class Gatherer {
     const none = { validity: null, nullCount: 0 }
     if (!hasNulls) return none
     const validity = this.#bits(buffer, rows)
-    let valid = 0
-    for (let i = 0; i < rows.length; i++) valid += (validity[i >>> 3]! >>> (i & 7)) & 1
+    const valid = countBits(validity, rows.length)
     return valid === rows.length ? none : { validity, nullCount: rows.length - valid }
   }
 

@@ -33,6 +33,8 @@ export interface Keeper<V> {
 export interface PassingKeeper<V> extends Keeper<V> {
   /** What is there now; a use of it, but for who passes by something that others have asked for. */
   peek(key: string): V | undefined
+  /** Whether it is there now; no use of it. */
+  has(key: string): boolean
   passing(): PassingKeeper<V>
 }
 
@@ -249,6 +251,7 @@ export class Room<V> implements PassingKeeper<V>, Owner {
     const keeper: PassingKeeper<V> = {
       get: (key, load, source = key) => this.#get(key, load, source, true),
       peek: key => this.#peek(key, true),
+      has: key => this.has(key),
       passing: () => keeper,
     }
     return keeper

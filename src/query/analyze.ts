@@ -30,11 +30,15 @@ export async function analyzePlan(
   const { steps, notes } = await explained(plan, new RowSource(reader, pacer, other), table, false, pacer)
   const lines = steps.map(({ text, step }, depth) => {
     const figures = step === undefined ? undefined : meter.of(step)
-    const more =
-      step === 'scan' ? `, fragments=${meter.fragments}, parts=${meter.parts}` : nearText(step, meter)
+    const more = step === 'scan' ? scanText(meter) : nearText(step, meter)
     return `${'  '.repeat(depth + 1)}${text}${figures === undefined ? '' : `, ${figuresText(figures, more)}`}`
   })
   return [total, ...lines, ...notes].join('\n')
+}
+
+function scanText({ fragments, parts, decided }: Meter): string {
+  const byZones = decided === 0 ? '' : `, rows_decided_by_zones=${decided}`
+  return `, fragments=${fragments}, parts=${parts}${byZones}`
 }
 
 function nearText(step: string | undefined, { near }: Meter): string {

@@ -3,6 +3,7 @@
  * columns, the others evaluated a slice at a time. Rows that are known by number before anything is evaluated (those a
  * filter names, those that differ from another version) are looked at alone.
  */
+import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
 import type { Fragment } from '../manifest/layout.js'
 import { liveRows } from '../manifest/layout.js'
@@ -18,7 +19,7 @@ import { selectRows } from '../sql/evaluate.js'
 import { possibleTruth } from '../sql/zones/prune.js'
 import type { Zone } from '../sql/zones/zone.js'
 import type { Part } from '../table/table-reader.js'
-import { BlockZones } from './block-zones.js'
+import { BlockZones, type Run, type Stretches, stretchesOf, stretchesWithin } from './block-zones.js'
 import { type Choice, choose, offersFor } from './choose-probes.js'
 import { unmade } from './hits.js'
 import { countNamed, mayHoldNamed, type NamedRows, namedIn, namedRows } from './named-rows.js'
@@ -37,6 +38,8 @@ export interface Candidate {
   readonly end: number
   /** The only rows to look at, living ones from `first` on; null: all of those. */
   readonly chosen: RowSet | null
+  /** The only stretches in which rows may pass, by what is stored of them; null: nothing is that helps. */
+  readonly stretches: Stretches | null
 }
 
 /** What of a table is asked for. */
@@ -195,7 +198,13 @@ export function* candidatesIn(
   if (source.meter !== null) source.meter.fragments++
   const listed = source.reader.partsOf(fragment, pacer.signal)
   const parts = listed instanceof Promise ? yield* arrival(listed) : listed
+  let ahead: Stretches | null = null
   for (const [p, part] of parts.entries()) {
+    const next = parts[p + 1]
+    const stretches: Stretches | null = p === 0 ? yield* storedStretches(source, left, part, pacer) : ahead
+    ahead = next === undefined ? null : yield* storedStretches(source, left, next, pacer)
+    if (source.meter !== null && stretches !== null) source.meter.decided += part.rows - stretches.rows
+    if (stretches?.runs.length === 0) continue
     // Of a fragment with one part that was asked already.
     const rest = left === null || parts.length === 1 ? left : remaining(source, left, fragment, part, true)
     if (rest === 'none') continue
@@ -206,12 +215,33 @@ export function* candidatesIn(
     const chosen = yield* chosenRows(source, sieve.named, found, part, { first, end }, pacer)
     if (chosen?.isNone === true) continue
     // The next part comes from disk while this one is looked at, where this one cannot be enough, nor some of its rows.
-    const next = chosen === null && end === part.rows ? parts[p + 1] : undefined
-    // Which of its rows pass is not known: their columns are not fetched before.
-    if (next !== undefined && enough > part.rows) source.prefetch(next, rest?.columns ?? names)
+    if (next !== undefined && chosen === null && end === part.rows && enough > part.rows) {
+      // Which of its rows pass is not known: their columns are not fetched before.
+      const wanted = rest?.columns ?? names
+      if (ahead === null || !source.isFetched(next, ahead.rows, wanted)) source.prefetch(next, wanted)
+    }
     if (source.meter !== null) source.meter.parts++
-    yield { part, filter: rest, first, end, chosen }
+    yield { part, filter: rest, first, end, chosen, stretches }
   }
+}
+
+/** The stretches of a part that a filter has to look at, by what is stored of them; null where it has to look at all. */
+function* storedStretches(
+  source: RowSource,
+  filter: BoundExpression | null,
+  part: Part,
+  pacer: Pacer,
+): Waits<Stretches | null> {
+  // What fails for a row must not depend on how its file was written.
+  if (filter === null || costOf(filter.expr).mayFail) return null
+  const { fragment } = part
+  const zones = yield* source.stretches(part, filter.columns)
+  const stretches = stretchesOf(filter, part.rows, zones, column => {
+    const zone = zoneOf(source, column, fragment, part, true)
+    return zone === null ? null : { zone, rows: fragment.rows }
+  })
+  if (pacer.due()) yield pacer.pause()
+  return stretches
 }
 
 /** Whether a fragment may hold rows that are looked at and pass. */
@@ -366,7 +396,7 @@ function* passing(source: RowSource, candidate: Candidate, pacer: Pacer): Waits<
     return RowSet.of(part.rows, joinNumbers(Uint32Array, pieces))
   }
   const rows = new Bitset(part.rows)
-  for (const slice of slices(source, part, filter, chosen, { first: 0, end: part.rows }, pacer)) {
+  for (const slice of slices(source, { ...candidate, first: 0, end: part.rows }, filter, pacer)) {
     if (slice instanceof Promise) yield slice
     else rows.words.set(slice.rows.words, slice.from >>> 5)
   }
@@ -379,11 +409,8 @@ export function matchingRows(source: RowSource, candidate: Candidate, pacer: Pac
   return source.meter === null ? found : source.meter.each('filter', found, rows => rows.length)
 }
 
-function* matching(
-  source: RowSource,
-  { part, filter, first, end, chosen }: Candidate,
-  pacer: Pacer,
-): Flow<Uint32Array> {
+function* matching(source: RowSource, candidate: Candidate, pacer: Pacer): Flow<Uint32Array> {
+  const { part, filter, first, end, chosen } = candidate
   if (filter === null) {
     const looked = chosen ?? (yield* arrival(source.reader.live(part, pacer.signal)))
     if (looked === null) yield* numbers(first, end)
@@ -394,7 +421,7 @@ function* matching(
     yield* passingAmong(source, part, filter, chosen, pacer)
     return
   }
-  for (const slice of slices(source, part, filter, chosen, { first, end }, pacer)) {
+  for (const slice of slices(source, candidate, filter, pacer)) {
     if (slice instanceof Promise) {
       yield slice
       continue
@@ -444,38 +471,65 @@ function* passingAmong(
 }
 
 /**
- * Evaluates a filter slice by slice from row `first` up to `end`, and lets others run between them. `chosen`: the only rows
- * to look at; null: all that live. Slices without any are passed over.
+ * Evaluates a filter slice by slice in the rows of a candidate that are looked at, and lets others run between them. Slices without
+ * any are passed over.
  */
 function* slices(
   source: RowSource,
-  part: Part,
+  { part, first, end, chosen, stretches }: Candidate,
   filter: BoundExpression,
-  chosen: RowSet | null,
-  { first, end }: Pick<Candidate, 'first' | 'end'>,
   pacer: Pacer,
 ): Flow<{ readonly from: number; readonly rows: Bitset }> {
   // Dead rows are no rows: what they hold must not make the filter fail.
   const looked = chosen === null ? yield* arrival(source.reader.live(part, pacer.signal)) : chosen.asBits()
-  const batch = yield* arrival(source.partBatch(part, filter.columns))
+  const begin = 32 * Math.floor(first / 32)
+  const within = chosen === null && stretches !== null ? stretchesWithin(stretches, begin, end) : null
+  const runs: readonly Run[] = within?.runs ?? [{ from: begin, to: end, isSure: false }]
+  const isSparse = within !== null && source.isFetched(part, within.rows, filter.columns)
+  let batch: Batch | null = null
+  if (isSparse && within.rows > 0) {
+    batch = yield* source.stretchBatch(part, numbersIn(within), filter.columns)
+  } else if (within?.rows !== 0) batch = yield* arrival(source.partBatch(part, filter.columns))
   if (pacer.due()) yield pacer.pause()
   const steps = new Steps([filter], part.rows + wordRows - 1, wordRows)
-  const zones = chosen === null ? BlockZones.of(filter, batch) : null
-  let length: number
-  for (let from = 32 * Math.floor(first / 32); from < end; from += length) {
-    if (zones !== null) from = zones.next(from, end)
-    length = Math.min(steps.rows, end - from)
-    if (zones !== null) length = zones.until(from, from + length) - from
-    if (length === 0) return
-    const within = looked === null ? undefined : looked.view(from, from + length)
-    if (chosen !== null && within?.isEmpty() === true) continue
-    const piece = length === part.rows ? batch : sliceBatch(batch, from, length)
-    const begun = pacer.worked()
-    const rows = selectRows(filter, piece, within)
-    steps.took(length, pacer.worked() - begun)
-    yield { from, rows }
-    if (pacer.due()) yield pacer.pause()
+  const zones =
+    chosen !== null || isSparse || batch === null
+      ? null
+      : BlockZones.of(filter, batch, stretches?.zones ?? new Map())
+  /** Rows of the batch that come before a run. */
+  let before = 0
+  for (const { from: start, to, isSure } of runs) {
+    const missing = isSparse ? start - before : 0
+    if (!isSure) before += to - start
+    for (let from = start, length: number; from < to; from += length) {
+      if (zones !== null && !isSure) from = zones.next(from, to)
+      length = Math.min(steps.rows, to - from)
+      if (zones !== null && !isSure) length = zones.until(from, from + length) - from
+      if (length === 0) break
+      const within = looked === null ? undefined : looked.view(from, from + length)
+      if (chosen !== null && within?.isEmpty() === true) continue
+      if (isSure) {
+        yield { from, rows: within ?? Bitset.full(length) }
+        continue
+      }
+      const piece = length === batch!.length ? batch! : sliceBatch(batch!, from - missing, length)
+      const begun = pacer.worked()
+      const rows = selectRows(filter, piece, within)
+      steps.took(length, pacer.worked() - begun)
+      yield { from, rows }
+      if (pacer.due()) yield pacer.pause()
+    }
   }
+}
+
+/** The numbers of the rows of some stretches that are evaluated. */
+function numbersIn({ runs, rows }: Stretches): Uint32Array {
+  const numbers = new Uint32Array(rows)
+  let at = 0
+  for (const { from, to, isSure } of runs) {
+    for (let row = from; row < to && !isSure; row++) numbers[at++] = row
+  }
+  return numbers
 }
 
 function countChosen({ part, chosen }: Candidate): number {

@@ -53,6 +53,8 @@ export class Meter {
   /** Fragments and parts of them that were looked into. */
   fragments = 0
   parts = 0
+  /** Rows that the filter need not look at, as files say of the stretches they lie in. */
+  decided = 0
   /** What was looked at to find the nearest rows. */
   readonly near: NearFigures = { partitions: 0, guessed: 0, candidates: 0, exact: 0, endings: new Set() }
 

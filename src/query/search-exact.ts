@@ -168,7 +168,7 @@ function* vectorsAmong(
   rows: RowSet,
   pacer: Pacer,
 ): Waits<{ readonly vectors: Vectors; readonly at: Uint32Array | null }> {
-  if (rows.count <= part.rows * fewShare && !reader.isInMemory(part, field.column)) {
+  if (rows.count <= part.rows * fewShare && !reader.holds(part, field.column)) {
     const offsets = rows.toIndices()
     const [found] = yield* arrival(reader.vectorsOf([{ part, offsets }], field, pacer))
     const { vectors, rows: own } = found!

@@ -20,11 +20,13 @@ import type { Field, Schema } from '../arrow/types.js'
 import { assert } from '../errors.js'
 import type { TableField, TableSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
+import { isRun } from '../primitives/is-run.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import { bytesOfWords } from '../sql/values/vector.js'
-import type { Part, RowsOfColumn, TableReader } from '../table/table-reader.js'
+import type { StretchZones } from '../sql/zones/stretches.js'
+import { type Part, type RowsOfColumn, stretchPatience, type TableReader } from '../table/table-reader.js'
 import { Difference } from './difference.js'
 import { madeBySearch, type RowHits } from './hits.js'
 import type { Meter } from './meter.js'
@@ -107,6 +109,8 @@ export function sourceSchema(schema: TableSchema, by: SearchedBy = 'nothing'): S
 const heldParts = 2
 /** A query that takes more of the rows of a part reads its columns whole. */
 const wholeShare = 1 / 8
+/** Bytes of stretches that are fetched together: more would hold the event loop when they are joined. */
+const stretchBytes = 16 * 1024 * 1024
 
 export class RowSource {
   readonly reader: TableReader
@@ -167,6 +171,50 @@ export class RowSource {
       columns.push(column instanceof Promise ? yield* arrival(column) : column)
     }
     return { schema: { fields }, length: part.rows, columns }
+  }
+
+  /** Between which values the stretches of a part lie, by column, of those of which files say it. */
+  *stretches(part: Part, names: readonly string[]): Waits<ReadonlyMap<string, StretchZones>> {
+    const found = new Map<string, StretchZones>()
+    for (const name of names) {
+      const field = this.#fields.get(name)
+      if (field === undefined) continue
+      const zones = yield* arrival(this.reader.stretches(part, field, this.#pacer.signal))
+      if (zones !== null) found.set(name, zones)
+    }
+    return found
+  }
+
+  /** Whether so few rows of stretches of a part are asked for that they are fetched without the columns. */
+  isFetched(part: Part, rows: number, names: readonly string[]): boolean {
+    if (rows > part.rows / 2) return false
+    const fields = names.map(name => this.#fields.get(name)).filter(field => field !== undefined)
+    const held = this.#held.get(part)
+    if (fields.every(field => held?.has(field) || this.reader.holds(part, field))) return false
+    return (this.reader.storedBytes(part, fields) * rows) / part.rows <= stretchBytes
+  }
+
+  /** As `partBatch`, of rows of some stretches, of which no more is read than their blocks. */
+  *stretchBatch(part: Part, offsets: Uint32Array, names: readonly string[]): Waits<Batch> {
+    const fields = names.map(name => this.#fields.get(name))
+    const stored = fields.filter(field => field !== undefined)
+    const some = [{ part, offsets }]
+    const [found] = yield* arrival(this.reader.rows(some, stored, this.#pacer, stretchPatience))
+    const columns: Column[] = []
+    for (const [i, field] of fields.entries()) {
+      if (field === undefined) {
+        columns.push(yield* arrival(this.#made(names[i]!, part, offsets)))
+        continue
+      }
+      const own = found![stored.indexOf(field)]!
+      this.meter?.looked(own.column)
+      columns.push(takenFrom(own, false))
+    }
+    return {
+      schema: { fields: names.map((name, i) => fields[i] ?? madeField(name)) },
+      length: offsets.length,
+      columns,
+    }
   }
 
   #stored(part: Part, field: TableField): Soon<Column> {
@@ -436,12 +484,6 @@ function takenFrom({ column, rows, isOwn }: RowsOfColumn, owned: boolean): Colum
   if (isOwn) return owned ? withOwnDictionary(column) : column
   if (owned) return withOwnDictionary(takeColumn(column, rows))
   return isRun(rows) ? sliceColumn(column, rows[0]!, rows.length) : takeColumn(column, rows)
-}
-
-/** Whether the rows follow each other; they are ascending and distinct, or in no order at all. */
-function isRun(offsets: Uint32Array): boolean {
-  for (let i = 1; i < offsets.length; i++) if (offsets[i] !== offsets[i - 1]! + 1) return false
-  return offsets.length > 0
 }
 
 /** Row ids as the column `_rowid`. */

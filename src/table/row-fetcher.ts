@@ -30,9 +30,11 @@ interface Task {
   readonly done: (column: Column) => void
 }
 
-/** Rows gathered at once, so that no step holds the event loop for long. */
+/** Rows gathered at once, so that no step holds the event loop for long; */
 const rowsAtOnce = 1024
-/** The same in bytes: of columns of long values, so few rows are held twice. */
+/** of those that follow each other, as many as have so many bytes. */
+const runBytes = 1024 * 1024
+/** What rows that are gathered at once may cost, in bytes: of columns of long values few rows are held twice. */
 const costAtOnce = 8 * 1024 * 1024
 /** About what a read costs beside its bytes, in bytes of a long read: measured on a local disk. */
 const readCost = 6 * 1024
@@ -44,19 +46,23 @@ export function blockCost(
   { nodes, buffers, blocks, bytes, firstSum }: ColumnRange,
   rows: Uint32Array,
 ): number {
-  const count = rows.length
-  if (firstSum === null || count === 0) return bytes
+  if (firstSum === null || rows.length === 0) return bytes
   let [least, greatest] = [rows[0]!, rows[0]!]
-  for (const row of rows) {
+  /** Rows that do not follow the one before. */
+  let runs = 1
+  for (let i = 1; i < rows.length; i++) {
+    const row = rows[i]!
     if (row < least) least = row
     if (row > greatest) greatest = row
+    if (row !== rows[i - 1]! + 1) runs++
   }
-  const span = greatest - least + 1
   let cost = 0
   for (const [i, block] of blocks.entries()) {
-    const within = (buffers[2 * i + 1]! * span) / nodes[0]!
-    const touched = Math.min(count, Math.ceil(within / block) + 1)
-    const reads = span === count ? Math.min(touched, Math.ceil(within / joinedBytes) + 1) : touched
+    const perRow = buffers[2 * i + 1]! / nodes[0]!
+    const following = perRow * (rows.length - runs)
+    const within = perRow * (greatest - least + 1)
+    const touched = Math.min(runs + Math.ceil(following / block), Math.ceil(within / block) + 1)
+    const reads = Math.min(touched, runs + Math.ceil(following / joinedBytes))
     if (within > 0) cost += touched * block + reads * readCost
   }
   return cost
@@ -67,8 +73,8 @@ export class RowFetcher {
   readonly #pacer: Pacer
   readonly #readers = new Map<string, BlockReader>()
   #tasks: Task[] = []
-  /** Rows that were asked for since they were last waited for, and what they cost. */
-  #rows = 0
+  /** How much of what is gathered at once was asked for, and what that costs. */
+  #filled = 0
   #cost = 0
 
   constructor(source: TableSource, pacer: Pacer) {
@@ -96,26 +102,35 @@ export class RowFetcher {
     }
     const bytes = reader.buffersOf(range)
     const pieces: Column[] = []
-    let left = Math.max(1, Math.ceil(rows.length / rowsAtOnce))
-    for (let from = 0; from === 0 || from < rows.length; from += rowsAtOnce) {
-      const some = rows.length <= rowsAtOnce ? rows : rows.subarray(from, from + rowsAtOnce)
+    let asked = 0
+    let came = 0
+    let isAll = false
+    const most = Math.max(rowsAtOnce, Math.floor((runBytes * range.nodes[0]!) / range.bytes))
+    let from = 0
+    do {
+      const to = endOfPiece(rows, from, most)
+      const some = rows.subarray(from, to)
+      const number = asked++
+      isAll = to === rows.length
       const arrived = (column: Column) => {
-        pieces[from / rowsAtOnce] = column
-        if (--left === 0) done(pieces.length === 1 ? column : concatColumns(pieces))
+        pieces[number] = column
+        came++
+        if (isAll && came === asked) done(pieces.length === 1 ? column : concatColumns(pieces))
       }
       const gathering = gatherRows(field, range, some, bytes, dictionaries)
       this.#tasks.push({ path, reader, gathering, done: arrived })
-      this.#rows += some.length
+      this.#filled += some.length / (some.length > rowsAtOnce ? most : rowsAtOnce)
       this.#cost += blockCost(range, some)
-      if (this.#rows >= rowsAtOnce || this.#cost >= costAtOnce) yield* this.finish()
-    }
+      if (this.#filled >= 1 || this.#cost >= costAtOnce) yield* this.finish()
+      from = to
+    } while (!isAll)
   }
 
   /** Waits for all rows that were asked for. */
   *finish(): Waits<void> {
     let left = this.#tasks
     this.#tasks = []
-    this.#rows = 0
+    this.#filled = 0
     this.#cost = 0
     while (left.length > 0) {
       left = left.filter(advanced)
@@ -135,6 +150,13 @@ export class RowFetcher {
       if (this.#pacer.due()) yield this.#pacer.pause()
     }
   }
+}
+
+/** Where rows end that are gathered at once: at most `most` that follow each other, or some others. */
+function endOfPiece(rows: Uint32Array, from: number, most: number): number {
+  let to = from + 1
+  while (to < rows.length && to - from < most && rows[to] === rows[to - 1]! + 1) to++
+  return Math.min(rows.length, Math.max(to, from + rowsAtOnce))
 }
 
 /** Goes on with a task; false where it is at its end. */

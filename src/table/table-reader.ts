@@ -43,7 +43,8 @@ import type { RunSequence } from '../primitives/run-sequence.js'
 import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import { UnorderedRuns } from '../primitives/unordered-runs.js'
 import { fieldAt } from '../sql/kernels/batch-columns.js'
-import { readZone, type Zone } from '../sql/zones/zone.js'
+import { readStretches, type StretchZones } from '../sql/zones/stretches.js'
+import { hasZones, readZone, type Zone } from '../sql/zones/zone.js'
 import { type Awaiting, arrived } from './arrived.js'
 import { bytesToRead, readColumn, readFooter } from './data-file.js'
 import { inlineZone } from './inline-zones.js'
@@ -63,6 +64,7 @@ import {
   vectorsOf,
 } from './vector-column.js'
 import type { VectorIndexReader } from './vector-index.js'
+import { inFile } from './verified-range.js'
 
 export interface Part {
   readonly fragment: Fragment
@@ -97,8 +99,10 @@ export interface VectorsOfRows {
 
 /** A column of no more bytes is read whole: several small reads take as long. */
 const smallBytes = 16 * 1024
-/** A column that fits is loaded whole once so much of what that costs was spent on its rows. */
+/** A column that fits is loaded whole once so much of what that costs was spent on its rows, be they taken one by one, */
 const patience = 1 / 64
+/** or in stretches, most of which may be asked for again. */
+export const stretchPatience = 1
 /** What was spent on rows of columns, in bytes, since their footers were read. */
 const spentOn = new WeakMap<ColumnRange, number>()
 
@@ -221,6 +225,25 @@ export class TableReader {
     return inlineZone(file, field, () => this.#source.columns.peek(keyOfInline(file, field))?.column)
   }
 
+  /** Between which values the stretches of a part lie; null where its file does not say. Reads its footer. */
+  stretches(part: Part, field: TableField, signal?: AbortSignal): Soon<StretchZones | null> {
+    const file = fileOf(part.fragment, field)
+    if (file === undefined || 'slot' in file || !hasZones(field.type)) return null
+    return whenThere(this.#arrived(this.#footer(file), signal), ({ batches }) => {
+      const zones = batches[part.batch]?.columns[file.fields.indexOf(field.id)]?.zones ?? null
+      return zones === null || part.rows === 0
+        ? null
+        : inFile(this.#path(file.file), () => readStretches(zones, field.type))
+    })
+  }
+
+  /** Whether a column of a part is there without reading a data file. */
+  holds(part: Part, field: TableField): boolean {
+    const file = fileOf(part.fragment, field)
+    if (file === undefined || 'slot' in file) return true
+    return this.#source.columns.has(this.#keyOf(file, part, field))
+  }
+
   /** One column of one part; all null where the fragment was written before the field existed. */
   column(part: Part, field: TableField, signal?: AbortSignal): Soon<LoadedColumn> {
     const file = fileOf(part.fragment, field)
@@ -236,12 +259,14 @@ export class TableReader {
 
   /**
    * Some rows of parts: for each part those of each field. Where a column lies in memory, is small, or would be read almost
-   * whole, it is asked; else no more is read than the blocks that hold the rows.
+   * whole, it is asked; else no more is read than the blocks that hold the rows. `share`: of what loading a column costs, how much is
+   * spent on its rows before it is loaded.
    */
   rows(
     some: readonly SomeRows[],
     fields: readonly TableField[],
     pacer: Pacer,
+    share = patience,
   ): Soon<readonly (readonly RowsOfColumn[])[]> {
     const found: RowsOfColumn[][] = []
     let isAll = true
@@ -256,15 +281,10 @@ export class TableReader {
     }
     if (isAll) return found
     try {
-      return this.#arrived(begun(this.#addMissing(found, some, fields, pacer)), pacer.signal)
+      return this.#arrived(begun(this.#addMissing(found, some, fields, pacer, share)), pacer.signal)
     } catch (error) {
       return this.#arrived(Promise.reject(error), pacer.signal)
     }
-  }
-
-  /** Whether a column of a part need not be waited for. */
-  isInMemory(part: Part, field: TableField): boolean {
-    return this.#inMemory(part, field) !== null
   }
 
   /** A column of a part, where it is there at once. */
@@ -280,6 +300,7 @@ export class TableReader {
     some: readonly SomeRows[],
     fields: readonly TableField[],
     pacer: Pacer,
+    share: number,
   ): Waits<readonly (readonly RowsOfColumn[])[]> {
     for (const { part } of some) this.#askFooters(part, fields)
     const whole: { readonly at: number; readonly to: number; readonly loading: Soon<LoadedColumn> }[] = []
@@ -288,7 +309,7 @@ export class TableReader {
       const own = found[at]!
       for (const [to, field] of fields.entries()) {
         if (own[to] !== undefined) continue
-        const stored = yield* this.#storedRows(part, field, offsets)
+        const stored = yield* this.#storedRows(part, field, offsets, share)
         if (stored !== null) {
           yield* fetcher.fetch(stored, offsets, column => {
             own[to] = { column, segment: null, rows: allOf(offsets.length), isOwn: true }
@@ -320,7 +341,12 @@ export class TableReader {
   }
 
   /** Where rows of a column can be fetched from; null where the column is to be asked. */
-  *#storedRows(part: Part, field: TableField, offsets: Uint32Array): Waits<StoredColumn | null> {
+  *#storedRows(
+    part: Part,
+    field: TableField,
+    offsets: Uint32Array,
+    share: number,
+  ): Waits<StoredColumn | null> {
     const file = fileOf(part.fragment, field)
     if (file === undefined || 'slot' in file) return null
     const layout = yield* arrival(this.#footer(file))
@@ -329,7 +355,7 @@ export class TableReader {
     const cost = blockCost(range, offsets)
     if (cost >= range.bytes) return null
     const spent = (spentOn.get(range) ?? 0) + cost
-    if (spent >= range.bytes * patience && this.fitsInMemory(field)) return null
+    if (spent >= range.bytes * share && this.fitsInMemory(field)) return null
     spentOn.set(range, spent)
     return { path: this.#path(file.file), layout, range, field }
   }

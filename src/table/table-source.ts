@@ -94,7 +94,9 @@ function footerBytes({ schema, batches }: FileLayout): number {
   let bytes = 600 + 300 * schema.fields.length
   for (const { columns } of batches) {
     bytes += 150
-    for (const { nodes, buffers } of columns) bytes += 350 + 12 * (nodes.length + buffers.length)
+    for (const { nodes, buffers, zones } of columns) {
+      bytes += 350 + 12 * (nodes.length + buffers.length) + 80 * (zones?.length ?? 0)
+    }
   }
   return bytes
 }

@@ -26,7 +26,8 @@ import type { Part, TableReader } from '../table/table-reader.js'
 import type { ColumnsDraft } from './build-change.js'
 import { conformBatch } from './conform.js'
 import { InlineRoom } from './inline-room.js'
-import { type Draft, inlineBytes, newFileName, type StageTarget, ZoneCollector } from './stage.js'
+import { type Draft, inlineBytes, newFileName, type StageTarget } from './stage.js'
+import { ZoneCollector } from './zone-collector.js'
 
 /** Fragments worked on at a time. */
 const fragmentsAtOnce = 4
@@ -130,10 +131,10 @@ async function stageFragment(
   async function* chunks(): AsyncGenerator<Uint8Array> {
     for (const part of parts) {
       const pieces = first ?? (await columnsOfPart(source, part, work, pacer))
-      for (const piece of pieces) await zones.add(piece, pacer)
+      await zones.add(pieces, pacer)
       yield* await runPaced(writer.writeJoined(pieces), pacer)
     }
-    const { chunks: last, ...totals } = writer.finish()
+    const { chunks: last, ...totals } = writer.finish(await zones.stretches(pacer))
     yield* last
     end = totals
   }

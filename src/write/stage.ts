@@ -13,9 +13,10 @@ import { segmentBytes } from '../kernels/vector-segment.js'
 import { fileName } from '../manifest/file-names.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
-import { hasZones, joinZones, writeZone, type Zone, type ZoneRecord, zoneOf } from '../sql/zones/zone.js'
+import type { ZoneRecord } from '../sql/zones/zone.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { Rebatcher } from './rebatcher.js'
+import { ZoneCollector } from './zone-collector.js'
 
 /** Rows of an entry that are at most this many bytes ride in the slot (STORAGE S11). */
 export const inlineBytes = 64 * 1024
@@ -25,8 +26,6 @@ const batchRows = 128 * 1024
 const batchBytesMax = 128 * 1024 * 1024
 /** Rows of one fragment. */
 const fragmentRows = 1024 * 1024
-/** Columns of a fragment whose zones are kept: the first of those that have any. */
-const maxZones = 64
 
 /** One fragment to be, without the numbers that only the commit can give. */
 export interface Draft {
@@ -143,11 +142,10 @@ async function stageFragment(
   /** Those of one record batch; none at the end. */
   const nextChunks = async (): Promise<Uint8Array[]> => {
     const pending = rows < rowsMax ? await source.take(Math.min(batchRows, rowsMax - rows)) : []
-    for (const batch of pending) {
-      rows += batch.length
-      await zones.add(batch, pacer)
-    }
-    return pending.length === 0 ? [] : runPaced(writer.writeJoined(pending), pacer)
+    if (pending.length === 0) return []
+    for (const batch of pending) rows += batch.length
+    await zones.add(pending, pacer)
+    return runPaced(writer.writeJoined(pending), pacer)
   }
   async function* chunks(): AsyncGenerator<Uint8Array> {
     for (;;) {
@@ -157,34 +155,10 @@ async function stageFragment(
       // Whoever passes chunks on holds each until the next one comes: here that would be all of a batch, while another is gathered.
       yield nothing
     }
-    const { chunks: last, ...totals } = writer.finish()
+    const { chunks: last, ...totals } = writer.finish(await zones.stretches(pacer))
     yield* last
     end = totals
   }
   await target.store.putStream(`${target.location}/data/${file}.arrow`, chunks(), pacer.signal)
   return { rows, content: { file, bytes: end!.bytes, crc: end!.footerCrc }, zones: zones.records() }
-}
-
-/** Gathers the zones of a fragment's columns, batch by batch. */
-export class ZoneCollector {
-  readonly #columns: readonly number[]
-  readonly #zones = new Map<number, Zone>()
-
-  constructor({ fields }: Schema) {
-    this.#columns = [...fields.keys()].filter(i => hasZones(fields[i]!.type)).slice(0, maxZones)
-  }
-
-  async add(batch: Batch, pacer: Pacer): Promise<void> {
-    for (const column of this.#columns) {
-      const zone = zoneOf(batch.columns[column]!)!
-      const before = this.#zones.get(column)
-      this.#zones.set(column, before === undefined ? zone : joinZones(before, zone))
-      await pacer.turn()
-    }
-  }
-
-  /** As a slot holds them, by column. */
-  records(): ReadonlyMap<number, ZoneRecord> {
-    return new Map([...this.#zones].map(([column, zone]) => [column, writeZone(zone)]))
-  }
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Column } from '../../src/arrow/column.js'
 import { decodeIpc } from '../../src/arrow/decode-ipc.js'
 import { concatChunks, encodeIpcFile } from '../../src/arrow/encode-ipc.js'
+import type { ZonesEntry } from '../../src/arrow/file-layout.js'
 import { assembleColumn, type FileLayout, parseFileFooter } from '../../src/arrow/file-reader.js'
 import { IpcFileWriter } from '../../src/arrow/file-writer.js'
 import { decodeBatch, encodeBatch } from '../../src/arrow/inline-batch.js'
@@ -48,10 +49,10 @@ const batchOf = (from: number) =>
   )
 const given = [batchOf(0), batchOf(103)]
 
-function write(list = given): { file: Uint8Array; footerCrc: number } {
+function write(list = given, zones: readonly ZonesEntry[] = []): { file: Uint8Array; footerCrc: number } {
   const writer = new IpcFileWriter(schema)
   const chunks = list.flatMap(batch => writer.write(batch))
-  const finished = writer.finish()
+  const finished = writer.finish(zones)
   return { file: concatChunks([...chunks, ...finished.chunks]), footerCrc: finished.footerCrc }
 }
 
@@ -161,6 +162,24 @@ describe('a data file', () => {
     )
   })
 
+  test('says of columns between which values stretches of their rows lie, where that is given', () => {
+    const zones: ZonesEntry[] = [
+      [
+        1,
+        [
+          ['text 1', 'text 9', 7],
+          ['text 103', 'text 99', 7],
+        ],
+      ],
+    ]
+    const layout = layoutOf(write(given, zones).file)
+    const said = layout.batches.map(({ columns }) => columns.map(column => column.zones))
+    expect(said).toEqual(zones[0]![1].map(records => [null, records, null, null]))
+    expect(layoutOf().batches.flatMap(({ columns }) => columns.map(column => column.zones))).toEqual(
+      new Array(8).fill(null),
+    )
+  })
+
   test('opens as any Arrow file', () => {
     expect(decodeIpc(file).batches.map(contents)).toEqual(given.map(contents))
   })
@@ -219,6 +238,36 @@ describe('a damaged data file', () => {
     ],
   ])('%s is refused as corrupted', (_, bytes, length, words) => {
     expect(() => parseFileFooter(bytes, length || bytes.length)).toThrow(corrupted(words))
+  })
+
+  test.each<[string, readonly unknown[], RegExp]>([
+    ['of fewer batches', [0, [[1, 2, 0]]], /disagree about zones/],
+    [
+      'of more stretches',
+      [
+        0,
+        [
+          [1, 2, 0, 3, 4, 0],
+          [1, 2, 0],
+        ],
+      ],
+      /disagree about zones/,
+    ],
+    [
+      'of no column',
+      [
+        'id',
+        [
+          [1, 2, 0],
+          [1, 2, 0],
+        ],
+      ],
+      /zones of no column/,
+    ],
+    ['that are no lists', [0, [1, 2]], /zones of no column/],
+  ])('with zones %s is refused', (_, entry, words) => {
+    const { file: bytes } = write(given, [entry as unknown as ZonesEntry])
+    expect(() => parseFileFooter(bytes, bytes.length)).toThrow(corrupted(words))
   })
 
   test('that gives too few bytes for a column is refused', () => {

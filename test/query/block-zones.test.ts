@@ -23,7 +23,7 @@ const rows = Array.from({ length }, (_, i) => ({
 /** The rows that pass, looked at as a scan does, `step` rows at a time; and how many were looked at. */
 function scanned(text: string, batch: ReturnType<typeof rowsToBatch>, step: number) {
   const filter = bindFilter(text, schema)
-  const zones = BlockZones.of(filter, batch)
+  const zones = BlockZones.of(filter, batch, new Map())
   const passing: number[] = []
   let looked = 0
   for (let from = 0, to: number; from < length; from = to) {
@@ -76,7 +76,7 @@ test('where stretches hardly differ it is soon not asked any more', () => {
   const batch = rowsToBatch(rows.slice(10_000).concat(rows.slice(10_000, 20_000)), schema)
   for (let i = 0; i < 60; i++) scanned('mixed = 20000.5', batch, 65_536)
   expect(
-    BlockZones.of(bindFilter('mixed = 1', schema), { ...batch, columns: [batch.columns[1]!] }),
+    BlockZones.of(bindFilter('mixed = 1', schema), { ...batch, columns: [batch.columns[1]!] }, new Map()),
   ).toBeNull()
 })
 
@@ -84,5 +84,5 @@ test('a filter that can fail looks at every row each time', () => {
   const batch = rowsToBatch(rows, schema)
   const text = 'CASE WHEN CAST(rising / 0.5 AS int) = 1 THEN rising ELSE 0 END > 39000'
   const filter = bindFilter(text, schema)
-  for (let time = 0; time < 4; time++) expect(BlockZones.of(filter, batch)).toBeNull()
+  for (let time = 0; time < 4; time++) expect(BlockZones.of(filter, batch, new Map())).toBeNull()
 })

@@ -59,14 +59,23 @@ const manyRows = someSchema.chain(schema =>
         { minLength: 1, maxLength: 12 },
       ),
       rows: fc.integer({ min: 1, max: 3000 }),
-      wanted: fc.array(fc.nat(), { maxLength: 40 }),
+      wanted: fc.array(
+        fc.tuple(
+          fc.nat(),
+          fc.oneof({ weight: 6, arbitrary: fc.constant(1) }, fc.integer({ min: 2, max: 2500 })),
+        ),
+        { maxLength: 40 },
+      ),
       step: fc.integer({ min: 1, max: 7 }),
       cacheBytes: fc.constantFrom(0, 5000, 100_000, 1 << 26),
     })
     .map(({ few, rows, wanted, step, cacheBytes }) => {
       const small = rowsToBatch(few, schema)
       const copies = Uint32Array.from({ length: rows }, (_, i) => (i * step + (i >>> 3)) % few.length)
-      return { schema, batch: takeBatch(small, copies), wanted: wanted.map(n => n % rows), cacheBytes }
+      const numbers = wanted.flatMap(([first, count]) =>
+        Array.from({ length: Math.min(count, rows - (first % rows)) }, (_, i) => (first % rows) + i),
+      )
+      return { schema, batch: takeBatch(small, copies), wanted: numbers, cacheBytes }
     }),
 )
 

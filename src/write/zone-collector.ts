@@ -1,0 +1,66 @@
+/** Gathers the zones of a data file's columns, record batch by record batch: of all its rows, and of stretches of them. */
+import type { Batch } from '../arrow/column.js'
+import { stretchRows, type ZonesEntry } from '../arrow/file-layout.js'
+import { sliceColumn } from '../arrow/slice.js'
+import type { Schema } from '../arrow/types.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { tellApart, writeStretches } from '../sql/zones/stretches.js'
+import { hasZones, joinZones, writeZone, type Zone, type ZoneRecord, zoneOf } from '../sql/zones/zone.js'
+
+/** Columns whose zones are kept: the first of those that have any. */
+const maxZones = 64
+
+export class ZoneCollector {
+  readonly #columns: readonly number[]
+  readonly #zones = new Map<number, Zone>()
+  /** By column, for each record batch those of its stretches. */
+  readonly #stretches: Map<number, Zone[][]>
+
+  constructor({ fields }: Schema) {
+    this.#columns = [...fields.keys()].filter(i => hasZones(fields[i]!.type)).slice(0, maxZones)
+    this.#stretches = new Map(this.#columns.map(column => [column, []]))
+  }
+
+  /** The rows of the next record batch, in pieces. */
+  async add(pieces: readonly Batch[], pacer: Pacer): Promise<void> {
+    for (const number of this.#columns) {
+      const stretches: Zone[] = []
+      let row = 0
+      for (const { columns } of pieces) {
+        const column = columns[number]!
+        // Every look at a stretch is one at all values of a dictionary.
+        if ((column.dictionary?.length ?? 0) > stretchRows) this.#stretches.delete(number)
+        const rows = this.#stretches.has(number) ? stretchRows : Number.POSITIVE_INFINITY
+        for (let from = 0, to: number; from < column.length; from = to) {
+          to = Math.min(column.length, from + rows - (row % rows))
+          const zone = zoneOf(sliceColumn(column, from, to - from))!
+          const at = Math.floor(row / stretchRows)
+          stretches[at] = joined(stretches[at], zone)
+          this.#zones.set(number, joined(this.#zones.get(number), zone))
+          row += to - from
+        }
+        await pacer.turn()
+      }
+      this.#stretches.get(number)?.push(stretches)
+    }
+  }
+
+  /** As a slot holds them, by column. */
+  records(): ReadonlyMap<number, ZoneRecord> {
+    return new Map([...this.#zones].map(([column, zone]) => [column, writeZone(zone)]))
+  }
+
+  /** As the file holds those of stretches, of columns of which they tell something. */
+  async stretches(pacer: Pacer): Promise<readonly ZonesEntry[]> {
+    const entries: ZonesEntry[] = []
+    for (const [column, batches] of this.#stretches) {
+      if (tellApart(batches.flat())) entries.push([column, batches.map(writeStretches)])
+      await pacer.turn()
+    }
+    return entries
+  }
+}
+
+function joined(before: Zone | undefined, zone: Zone): Zone {
+  return before === undefined ? zone : joinZones(before, zone)
+}
