@@ -1,6 +1,6 @@
 /**
  * Makes a golden root: a small directory of records the format has, and what it must read as. Run once, when the format has
- * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints|adopted|uploads|sessions|lists test/golden/<name>`. Every later version must open it
+ * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints|adopted|uploads|sessions|lists|stretches test/golden/<name>`. Every later version must open it
  * (test/golden.test.ts).
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -28,6 +28,7 @@ const makers = {
   uploads: makeUploads,
   sessions: makeSessions,
   lists: makeLists,
+  stretches: makeStretches,
 }
 const [, , what = '', folder] = process.argv
 if (folder === undefined || !(what in makers)) {
@@ -94,6 +95,12 @@ function rows(from: number, count: number): Row[] {
       vector: id % 7 === 0 ? null : Array.from({ length: 16 }, (_, j) => ((id * 31 + j * 17) % 64) / 4),
     }
   })
+}
+
+/** A column that ascends over several stretches, of which the file says between which values each lies, and one that does not. */
+async function makeStretches(ns: Namespace): Promise<void> {
+  const two = Array.from({ length: 20_000 }, (_, i) => ({ id: 3 * i, mixed: (i * 7919) % 100 }))
+  await ns.createTable('a', two)
 }
 
 /** Everything a data file, an inline blob and a schema can hold. */

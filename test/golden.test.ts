@@ -53,6 +53,16 @@ describe.each(readdirSync(folder))('%s', name => {
       await ns.close()
     })
 
+  if (name === 'format-1-stretches')
+    test('filters pass over stretches by what their file says', async () => {
+      const ns = await connect(root, { readOnly: true })
+      const table = await ns.openTable('a')
+      expect(await table.countRows('id BETWEEN 30000 AND 30029')).toBe(10)
+      const plan = await table.search().where('id BETWEEN 30000 AND 30029').select(['mixed']).analyze()
+      expect(plan).toContain('rows_decided_by_zones=11808')
+      await ns.close()
+    })
+
   test('takes further commits', async () => {
     const copy = join(copies, name)
     cpSync(root, copy, { recursive: true })
