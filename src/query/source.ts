@@ -24,7 +24,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import { bytesOfWords } from '../sql/values/vector.js'
-import type { Part, RowsOfColumn, TableReader } from '../table/table-reader.js'
+import type { Part, RowsOfColumn, RunOfColumn, TableReader } from '../table/table-reader.js'
 import { Difference } from './difference.js'
 import { madeBySearch, type RowHits } from './hits.js'
 import type { Meter } from './meter.js'
@@ -107,6 +107,15 @@ export function sourceSchema(schema: TableSchema, by: SearchedBy = 'nothing'): S
 const heldParts = 2
 /** A query that takes more of the rows of a part reads its columns whole. */
 const wholeShare = 1 / 8
+
+/** Columns of rows of a part, by name. */
+interface HeldRun {
+  readonly part: Part
+  readonly from: number
+  readonly to: number
+  readonly columns: ReadonlyMap<string, RunOfColumn>
+}
+
 const nothing = new Map<string, RowsOfColumn[]>()
 
 export class RowSource {
@@ -122,6 +131,8 @@ export class RowSource {
    * larger than all that may be kept would be loaded anew for each of those times.
    */
   readonly #held = new Map<Part, Map<TableField, Column>>()
+  /** What `expect` read last. */
+  #run: HeldRun | null = null
   /** How many rows of a part were taken. */
   readonly #taken = new Map<Part, number>()
 
@@ -270,6 +281,11 @@ export class RowSource {
     const wanted = [...rows.keys()]
     const fetched: number[] = []
     for (const [at, { part, offsets }] of taken.entries()) {
+      const run = this.#runWith(part, offsets, wanted)
+      if (run !== null) {
+        for (const [name, own] of rows) own[at] = ownRows(run.columns.get(name)!, offsets)
+        continue
+      }
       const held = this.#held.get(part)
       if (!this.#isTakenWhole(part, offsets.length) && held === undefined) fetched.push(at)
       else if (this.#isTakenWhole(part, 0)) {
@@ -289,6 +305,50 @@ export class RowSource {
     }
     if (fetched.length > 0) yield* this.#fetch(taken, fetched, wanted, rows)
     return rows
+  }
+
+  /**
+   * Reads the columns `names` of rows that are asked for next, some at a time, where the columns of their part have no room in memory: those
+   * of all rows between the first and the last of them.
+   */
+  expect({ parts, partOf, offsets }: RowHits, names: readonly string[]): Soon<void> {
+    const part = parts[0]
+    if (part === undefined || partOf !== null || offsets.length === 0) return
+    const fields = names.map(name => this.#fields.get(name)).filter(field => field !== undefined)
+    const taken = (this.#taken.get(part) ?? 0) + offsets.length
+    if (taken < part.rows * wholeShare || !this.reader.isLong(part, fields)) return
+    this.#taken.set(part, taken)
+    const from = offsets[0]! - (offsets[0]! % 8)
+    const to = offsets.at(-1)! + 1
+    return begun(this.#readRun(part, from, to, fields))
+  }
+
+  *#readRun(part: Part, from: number, to: number, fields: readonly TableField[]): Waits<void> {
+    // The one before it is not held while this one comes.
+    this.#run = null
+    const held = this.#held.get(part)
+    const loading = fields.map(field => {
+      const column = held?.get(field)
+      return column === undefined
+        ? this.reader.run(part, field, from, to, this.#pacer.signal)
+        : { column, from: 0 }
+    })
+    for (const each of loading) if (each instanceof Promise) each.catch(() => {})
+    const columns = new Map<string, RunOfColumn>()
+    for (const [i, { name }] of fields.entries()) {
+      const own = yield* arrival(loading[i]!)
+      this.meter?.looked(own.column)
+      columns.set(name, own)
+    }
+    this.#run = { part, from, to, columns }
+  }
+
+  /** What was read of a part, where the rows `offsets` of the columns `names` are among that. */
+  #runWith(part: Part, offsets: Uint32Array, names: readonly string[]): HeldRun | null {
+    const run = this.#run
+    if (run?.part !== part || !names.every(name => run.columns.has(name))) return null
+    for (const offset of offsets) if (offset < run.from || offset >= run.to) return null
+    return run
   }
 
   /** Adds the columns `names` of the parts `at` to `rows`. */
@@ -415,6 +475,12 @@ function placed(own: readonly RowsOfColumn[], { taken, position }: Partitioned<P
   const gatherer = new CellGatherer(type, position.length)
   for (const [i, { places }] of taken.entries()) gatherer.add(own[i]!.column, own[i]!.rows, places)
   return gatherer.column()
+}
+
+/** Rows of a column of which a run is there. */
+function ownRows({ column, from }: RunOfColumn, offsets: Uint32Array): RowsOfColumn {
+  const rows = from === 0 ? offsets : offsets.map(offset => offset - from)
+  return { column, segment: null, rows, isOwn: false }
 }
 
 /** Rows of one part. `owned`: as a copy that shares no memory with the cache. */
