@@ -175,6 +175,7 @@ export async function send(
     for await (const chunk of bodyOf(reply)) {
       // Whoever waits for one that is gone already waits forever.
       if (isGone(request, response)) return ending(bytes)
+      if (chunk.length === 0) continue
       bytes += chunk.length
       if (bytes === length) ending(bytes)
       if (response.write(chunk)) continue

@@ -73,7 +73,7 @@ export function encodeIpcFile(schema: Schema, batches: readonly Batch[]): Uint8A
   return writer.takeChunks()
 }
 
-/** The bytes of `encodeIpcFile`, batch by batch: append the chunks of every `write` and of `finish` in order. */
+/** The bytes of `encodeIpcFile`, batch by batch: append the chunks of `begin`, of every `write` and of `finish` in order. */
 export class IpcFileSender {
   readonly #schema: Schema
   readonly #writer: IpcWriter
@@ -84,6 +84,11 @@ export class IpcFileSender {
     assert(!hasDictionaries(schema), 'dictionaries are known with the last batch')
     this.#schema = schema
     this.#writer = fileBegun(schema)
+  }
+
+  /** What comes before the first batch. */
+  begin(): Uint8Array[] {
+    return this.#writer.takeChunks()
   }
 
   write(batch: Batch): Uint8Array[] {

@@ -138,6 +138,11 @@ function isZonesEntry(value: unknown): value is ZonesEntry {
   return isCount(column) && isList(batches, Array.isArray)
 }
 
+/** The number of the checksum of a block among those of the file. */
+export function sumOf({ firstSum, blocks, buffers }: ColumnRange, buffer: number, block: number): number {
+  return firstSum! + countBlocks(buffers, blocks.slice(0, buffer)) + block
+}
+
 /** Field nodes and buffers of a field, its children's included. */
 export function countParts(field: WireField): { nodes: number; buffers: number } {
   let nodes = 1

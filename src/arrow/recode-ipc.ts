@@ -18,6 +18,7 @@ import { IpcWriter, tightAlignment } from './ipc-writer.js'
 import type { Schema } from './types.js'
 
 const headBytes = 8
+const nothing: Uint8Array = new Uint8Array(0)
 
 export interface Recoding {
   readonly codec: Codec
@@ -49,17 +50,14 @@ export async function* recodeIpcFile(
         schema = message.decoded.schema
         writer.push(encodeSchemaMessage(schema, writer.position, tightAlignment))
       } else {
-        const buffers = await readBuffers(source, message.header, message.bodyBytes)
-        const flat = { nodes: [...message.header.nodes], buffers }
         const id = message.kind === 'dictionary' ? message.id : null
-        const packed = await compressBuffers(flat, compress)
-        const block = writer.body(message.header.length, packed, id, {
-          codec,
-          metadata: message.header.metadata,
-        })
+        const block = await recodeBody(source, message, id, writer, codec, compress)
         ;(id === null ? batches : dictionaries).push(block)
       }
-      yield* writer.takeChunks()
+      const chunks = writer.takeChunks()
+      while (chunks.length > 0) yield chunks.shift()!
+      // The last one is held until the next one comes (src/namespace/answered.ts).
+      yield nothing
     }
     writer.push(endOfStream())
     if (form === 'file') {
@@ -70,6 +68,20 @@ export async function* recodeIpcFile(
   } finally {
     await source.close()
   }
+}
+
+/** Writes a message with its buffers compressed. */
+async function recodeBody(
+  source: ByteSource,
+  { header, bodyBytes }: { readonly header: BodyHeader; readonly bodyBytes: number },
+  id: number | null,
+  writer: IpcWriter,
+  codec: Codec,
+  compress: Compress,
+): Promise<Block> {
+  const buffers = await readBuffers(source, header, bodyBytes)
+  const packed = await compressBuffers({ nodes: [...header.nodes], buffers }, compress)
+  return writer.body(header.length, packed, id, { codec, metadata: header.metadata })
 }
 
 async function readBuffers(source: ByteSource, { buffers }: BodyHeader, bodyBytes: number): Promise<Parts[]> {
@@ -89,7 +101,7 @@ async function readBuffers(source: ByteSource, { buffers }: BodyHeader, bodyByte
 /** Bytes in chunks, taken by length. */
 class ByteSource {
   readonly #chunks: AsyncIterator<Uint8Array> | Iterator<Uint8Array>
-  #left: Uint8Array = new Uint8Array(0)
+  #left = nothing
   position = 0
 
   constructor(chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>) {
@@ -108,7 +120,7 @@ class ByteSource {
         continue
       }
       const part = this.#left.subarray(0, missing)
-      this.#left = this.#left.subarray(part.length)
+      this.#left = part.length === this.#left.length ? nothing : this.#left.subarray(part.length)
       missing -= part.length
       parts.push(part)
     }

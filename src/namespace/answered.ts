@@ -2,14 +2,14 @@
 import type { Batch } from '../arrow/column.js'
 import { hasDictionaries, IpcFileSender } from '../arrow/encode-ipc.js'
 import { batchBytes } from '../arrow/layout.js'
-import { awaited, type Flow } from '../primitives/soon.js'
+import type { Flow } from '../primitives/soon.js'
 import type { ArrowReply } from '../protocol/calls.js'
 import type { Scan } from '../query/execute.js'
 import { ReadRows } from './arrow-rows.js'
 
 /**
  * The answer to a scan: whole where it has no more than `streamAfter` bytes, or dictionaries, which are of all its rows; else
- * its first batches, and the rest as they are found. The bytes are the same.
+ * its schema, and the batches as they are found. The bytes are the same.
  */
 export async function answered(
   version: number,
@@ -20,7 +20,7 @@ export async function answered(
   const isWhole = await gather(batches, first, hasDictionaries(schema) ? Infinity : streamAfter)
   if (isWhole) return new ReadRows(version, schema, first)
   const sender = new IpcFileSender(schema)
-  return { version, chunks: first.flatMap(batch => sender.write(batch)), rest: rest(batches, sender) }
+  return { version, chunks: sender.begin(), rest: rest(first, batches, sender) }
 }
 
 /** Takes batches until they have more than `most` bytes; whether those are all there are. */
@@ -43,7 +43,24 @@ async function gather(batches: Flow<Batch>, into: Batch[], most: number): Promis
   }
 }
 
-async function* rest(batches: Flow<Batch>, sender: IpcFileSender): AsyncGenerator<Uint8Array> {
-  for await (const batch of awaited(batches)) yield* sender.write(batch)
+const nothing = new Uint8Array(0)
+
+async function* rest(
+  first: Batch[],
+  batches: Flow<Batch>,
+  sender: IpcFileSender,
+): AsyncGenerator<Uint8Array> {
+  while (first.length > 0) yield* chunksOf(first.shift()!, sender)
+  for (const next of batches) {
+    if (next instanceof Promise) await next
+    else yield* chunksOf(next, sender)
+  }
   yield* sender.finish()
+}
+
+function* chunksOf(batch: Batch, sender: IpcFileSender): Generator<Uint8Array> {
+  const chunks = sender.write(batch)
+  while (chunks.length > 0) yield chunks.shift()!
+  // Whoever passes chunks on holds each until the next one comes: here that would be for as long as the next batch takes.
+  yield nothing
 }

@@ -25,11 +25,12 @@ export type Flow<T> = Generator<T | Promise<unknown>, void, undefined>
 /** Within work: `yield* arrival(soon)` is the value. */
 export function* arrival<T>(soon: Soon<T>): Waits<T> {
   if (!(soon instanceof Promise)) return soon
-  let came: T
+  const came: T[] = []
   yield soon.then(value => {
-    came = value
+    came.push(value)
   })
-  return came!
+  // Who called may hold this generator for longer than it needs the value.
+  return came.pop()!
 }
 
 /** What is made of a value, as soon as that is there. */

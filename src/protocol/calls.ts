@@ -18,7 +18,7 @@ export interface ArrowReply {
   readonly version: number
   readonly chunks: readonly Uint8Array[]
   /**
-   * What follows the chunks, found as it is asked for; to be read once. The last chunk of it is the footer of the file. Throws
+   * What follows the chunks, found as it is asked for; to be read once. Chunks may be empty. The last chunk of it is the footer of the file. Throws
    * what a query throws, `signal.reason` included: then what came before is no answer. Only where `streamAfter` allows it.
    */
   readonly rest?: AsyncIterable<Uint8Array> | undefined

@@ -182,9 +182,11 @@ function* rowsInGroups(run: Run, schema: Schema, owned: boolean): Flow<Batch> {
       yield hits
       continue
     }
-    const rows = yield* arrival(rowsOut(run, hits, schema, owned))
-    const isMarked = run.plan.highlights.length > 0
-    yield isMarked ? yield* arrival(highlighted(rows, run, hits)) : rows
+    let rows: Batch | null = yield* arrival(rowsOut(run, hits, schema, owned))
+    if (run.plan.highlights.length > 0) rows = yield* arrival(highlighted(rows, run, hits))
+    yield rows
+    // A generator holds its variables while it waits: here that would be for the next rows.
+    rows = null
   }
 }
 
@@ -302,9 +304,10 @@ function rowsIn({ length }: Batch): number {
 
 /** The columns of the answer for some rows as one batch. `owned`: sharing no memory with the cache. */
 function rowsOut(run: Run, hits: RowHits, schema: Schema, owned = true): Soon<Batch> {
-  return outputOf(run, schema, hits.offsets.length, (from, to) =>
-    run.source.batch(sliceHits(hits, from, to), run.names, owned),
-  )
+  const { source, names } = run
+  const rows = (from: number, to: number) => source.batch(sliceHits(hits, from, to), names, owned)
+  // How long a step takes says nothing of its rows where it waits for them.
+  return outputOf(run, schema, hits.offsets.length, rows, () => source.expect(hits, names))
 }
 
 /** The columns of the answer for every row of a batch, as one. */
@@ -312,15 +315,16 @@ function projected(run: Run, batch: Batch, schema: Schema): Soon<Batch> {
   return outputOf(run, schema, batch.length, (from, to) => sliceBatch(batch, from, to - from))
 }
 
-/** The columns of the answer as one batch, from `length` input rows that `rows` gives some at a time. */
+/** The columns of the answer as one batch, from `length` input rows that `rows` gives some at a time; `before` is waited for first. */
 function outputOf(
   run: Run,
   schema: Schema,
   length: number,
   rows: (from: number, to: number) => Soon<Batch>,
+  before?: () => Soon<void>,
 ): Soon<Batch> {
   const { meter } = run.source
-  const project = () => begun(outputBatch(run, schema, length, rows))
+  const project = () => begun(outputBatch(run, schema, length, rows, before))
   return meter === null ? project() : meter.within('project', project, rowsIn)
 }
 
@@ -329,7 +333,9 @@ function* outputBatch(
   schema: Schema,
   length: number,
   rows: (from: number, to: number) => Soon<Batch>,
+  before: (() => Soon<void>) | undefined,
 ): Waits<Batch> {
+  yield* arrival(before?.())
   const values = plan.output.map(({ value }) => value)
   const pieces: Batch[] = []
   for (const [from, to] of inSteps(length, stepsOf(values), pacer)) {

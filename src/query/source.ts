@@ -26,7 +26,13 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import { bytesOfWords } from '../sql/values/vector.js'
 import type { StretchZones } from '../sql/zones/stretches.js'
-import { type Part, type RowsOfColumn, stretchPatience, type TableReader } from '../table/table-reader.js'
+import {
+  type Part,
+  type RowsOfColumn,
+  type RunOfColumn,
+  stretchPatience,
+  type TableReader,
+} from '../table/table-reader.js'
 import { Difference } from './difference.js'
 import { madeBySearch, type RowHits } from './hits.js'
 import type { Meter } from './meter.js'
@@ -112,6 +118,14 @@ const wholeShare = 1 / 8
 /** Bytes of stretches that are fetched together: more would hold the event loop when they are joined. */
 const stretchBytes = 16 * 1024 * 1024
 
+/** Columns of rows of a part, by name. */
+interface HeldRun {
+  readonly part: Part
+  readonly from: number
+  readonly to: number
+  readonly columns: ReadonlyMap<string, RunOfColumn>
+}
+
 export class RowSource {
   readonly reader: TableReader
   /** The only rows there are; null: all. */
@@ -125,6 +139,8 @@ export class RowSource {
    * larger than all that may be kept would be loaded anew for each of those times.
    */
   readonly #held = new Map<Part, Map<TableField, Column>>()
+  /** What `expect` read last. */
+  #run: HeldRun | null = null
   /** How many rows of a part were taken. */
   readonly #taken = new Map<Part, number>()
 
@@ -322,6 +338,11 @@ export class RowSource {
     const others: number[] = []
     for (let at = 0; at < taken.length; at++) {
       const { part, offsets } = taken[at]!
+      const run = this.#runWith(part, offsets, fields)
+      if (run !== null) {
+        found[at] = fields.map(({ name }) => ownRows(run.columns.get(name)!, offsets))
+        continue
+      }
       const isWhole = this.#isTakenWhole(part, offsets.length)
       if (!isWhole && !this.#held.has(part)) others.push(at)
       else found[at] = yield* this.#rowsHeld(taken[at]!, fields, isWhole)
@@ -334,6 +355,50 @@ export class RowSource {
     )
     for (const [i, at] of others.entries()) found[at] = rest[i]!
     return found
+  }
+
+  /**
+   * Reads the columns `names` of rows that are asked for next, some at a time, where the columns of their part have no room in memory: those
+   * of all rows between the first and the last of them.
+   */
+  expect({ parts, partOf, offsets }: RowHits, names: readonly string[]): Soon<void> {
+    const part = parts[0]
+    if (part === undefined || partOf !== null || offsets.length === 0) return
+    const fields = names.map(name => this.#fields.get(name)).filter(field => field !== undefined)
+    const taken = (this.#taken.get(part) ?? 0) + offsets.length
+    if (taken < part.rows * wholeShare || !this.reader.isLong(part, fields)) return
+    this.#taken.set(part, taken)
+    const from = offsets[0]! - (offsets[0]! % 8)
+    const to = offsets.at(-1)! + 1
+    return begun(this.#readRun(part, from, to, fields))
+  }
+
+  *#readRun(part: Part, from: number, to: number, fields: readonly TableField[]): Waits<void> {
+    // The one before it is not held while this one comes.
+    this.#run = null
+    const held = this.#held.get(part)
+    const loading = fields.map(field => {
+      const column = held?.get(field)
+      return column === undefined
+        ? this.reader.run(part, field, from, to, this.#pacer.signal)
+        : { column, from: 0 }
+    })
+    for (const each of loading) if (each instanceof Promise) each.catch(() => {})
+    const columns = new Map<string, RunOfColumn>()
+    for (const [i, { name }] of fields.entries()) {
+      const own = yield* arrival(loading[i]!)
+      this.meter?.looked(own.column)
+      columns.set(name, own)
+    }
+    this.#run = { part, from, to, columns }
+  }
+
+  /** What was read of a part, where the rows `offsets` of some columns are among that. */
+  #runWith(part: Part, offsets: Uint32Array, fields: readonly TableField[]): HeldRun | null {
+    const run = this.#run
+    if (run?.part !== part || !fields.every(({ name }) => run.columns.has(name))) return null
+    for (const offset of offsets) if (offset < run.from || offset >= run.to) return null
+    return run
   }
 
   /** Rows of a part of which this query holds columns. `isWhole`: it is to hold all of them. */
@@ -477,6 +542,12 @@ function placed(
     gatherer.add(own.column, own.rows, places)
   }
   return gatherer.column()
+}
+
+/** Rows of a column of which a run is there. */
+function ownRows({ column, from }: RunOfColumn, offsets: Uint32Array): RowsOfColumn {
+  const rows = from === 0 ? offsets : offsets.map(offset => offset - from)
+  return { column, segment: null, rows, isOwn: false }
 }
 
 /** Rows of one part. `owned`: as a copy that shares no memory with the cache. */

@@ -3,7 +3,7 @@
  * checksums that it is held against. Neighbours are one read. What came is kept in the cache.
  */
 import { checkPage, pageBytes, sumAt, sumsPerPage } from '../arrow/block-sums.js'
-import type { ColumnRange } from '../arrow/file-layout.js'
+import { type ColumnRange, sumOf } from '../arrow/file-layout.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import type { BufferBytes } from '../arrow/gather-rows.js'
 import { assert, corrupted } from '../errors.js'
@@ -146,7 +146,7 @@ export class BlockReader {
       const start = begin + number * block
       if (this.#there.has(start) || this.#wanted.has(start)) continue
       const length = Math.min(block, bytes - number * block)
-      this.#wantOne({ start, bytes: length, sum: this.#sumOf(range, buffer, number), crc: 0 })
+      this.#wantOne({ start, bytes: length, sum: sumOf(range, buffer, number), crc: 0 })
     }
   }
 
@@ -156,13 +156,6 @@ export class BlockReader {
     const kept = this.#cache.get(this.#path, start, bytes)
     if (kept === undefined) this.#wanted.set(start, wanted)
     else this.#there.set(start, kept)
-  }
-
-  #sumOf({ firstSum, blocks, buffers }: ColumnRange, buffer: number, number: number): number {
-    let sum = firstSum! + number
-    for (let before = 0; before < buffer; before++)
-      sum += Math.ceil(buffers[2 * before + 1]! / blocks[before]!)
-    return sum
   }
 
   #copy(range: ColumnRange, buffer: number, from: number, to: number, target: Uint8Array, at: number): void {

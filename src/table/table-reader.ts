@@ -34,7 +34,7 @@ import {
 } from '../manifest/layout.js'
 import { arrowSchema, type TableField, type TableSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
-import type { Claim } from '../primitives/memory.js'
+import type { Claim, Load } from '../primitives/memory.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
@@ -50,6 +50,7 @@ import { bytesToRead, readColumn, readFooter } from './data-file.js'
 import { inlineZone } from './inline-zones.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { blockCost, RowFetcher, type StoredColumn } from './row-fetcher.js'
+import { readRun } from './run-reader.js'
 import { checkedRuns, type DecodeRuns, readStoredRuns } from './stored-runs.js'
 import type { IndexReader } from './table-index.js'
 import type { TableSource } from './table-source.js'
@@ -89,6 +90,13 @@ export interface RowsOfColumn {
   readonly rows: Uint32Array
   /** It has no other rows, and shares no memory with what is kept but for dictionaries. */
   readonly isOwn: boolean
+}
+
+/** Consecutive rows of a column of a part. */
+export interface RunOfColumn {
+  readonly column: Column
+  /** The first one, by its number in the part. */
+  readonly from: number
 }
 
 /** Vectors of some rows: those of `vectors` with the numbers `rows`. */
@@ -248,13 +256,58 @@ export class TableReader {
   column(part: Part, field: TableField, signal?: AbortSignal): Soon<LoadedColumn> {
     const file = fileOf(part.fragment, field)
     if (file === undefined) return loadedColumn(nullColumn(field.type, part.rows))
-    const loading = this.#source.columns.get(
-      this.#keyOf(file, part, field),
-      claim =>
-        'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field, claim),
-      this.#placeOf(file),
-    )
+    const load: Load<LoadedColumn> = claim =>
+      'slot' in file ? this.#inlineColumn(file, field) : this.#storedColumn(file, part, field, claim)
+    return this.#loaded(this.#keyOf(file, part, field), file, field, load, signal)
+  }
+
+  #loaded(
+    key: string,
+    file: DataFile,
+    field: TableField,
+    load: Load<LoadedColumn>,
+    signal: AbortSignal | undefined,
+  ): Soon<LoadedColumn> {
+    const loading = this.#source.columns.get(key, load, this.#placeOf(file))
     return whenThere(this.#arrived(loading, signal), loaded => asOfType(loaded, field))
+  }
+
+  /** Whether columns of a part are better read some rows at a time: they, and those of the whole table, have no room in memory. */
+  isLong(part: Part, fields: readonly TableField[]): boolean {
+    const bytes = this.storedBytes(part, fields)
+    const { memory } = this.#source
+    return !memory.canHold(bytes) && !memory.canHold((bytes / part.rows) * (this.liveRows / 2))
+  }
+
+  /** Rows `from` to `to - 1` of a column of a part; all of them where they lie in memory, or would be read anyway. */
+  run(part: Part, field: TableField, from: number, to: number, signal?: AbortSignal): Soon<RunOfColumn> {
+    return begun(this.#runOf(part, field, from, to, signal))
+  }
+
+  *#runOf(
+    part: Part,
+    field: TableField,
+    from: number,
+    to: number,
+    signal: AbortSignal | undefined,
+  ): Waits<RunOfColumn> {
+    const file = fileOf(part.fragment, field)
+    if (file !== undefined && !('slot' in file)) {
+      const key = this.#keyOf(file, part, field)
+      const layout = yield* arrival(this.#arrived(this.#footer(file), signal))
+      const range = layout.batches[part.batch]?.columns[file.fields.indexOf(field.id)]
+      if (range !== undefined && range.bytes > smallBytes && !this.#source.columns.has(key)) {
+        const stored = { path: this.#path(file.file), layout, range, field }
+        const load: Load<LoadedColumn> = async claim => {
+          claim((range.bytes * (to - from)) / part.rows)
+          return loadedColumn(await readRun(this.#source, stored, from, to))
+        }
+        const { column } = yield* arrival(this.#loaded(`${key}/${from}-${to}`, file, field, load, signal))
+        return { column, from }
+      }
+    }
+    const { column } = yield* arrival(this.column(part, field, signal))
+    return { column, from: 0 }
   }
 
   /**

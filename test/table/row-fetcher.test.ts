@@ -6,6 +6,7 @@ import type { Batch, Column } from '../../src/arrow/column.js'
 import { concatChunks } from '../../src/arrow/encode-ipc.js'
 import { IpcFileWriter } from '../../src/arrow/file-writer.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
+import { sliceColumn } from '../../src/arrow/slice.js'
 import { takeBatch, takeColumn } from '../../src/arrow/take.js'
 import type { Schema } from '../../src/arrow/types.js'
 import { columnValues } from '../../src/arrow/values.js'
@@ -16,6 +17,7 @@ import { begun } from '../../src/primitives/soon.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { readFooter } from '../../src/table/data-file.js'
 import { RowFetcher } from '../../src/table/row-fetcher.js'
+import { readRun } from '../../src/table/run-reader.js'
 import { createTableSource } from '../../src/table/table-source.js'
 import { verifyFile } from '../../src/table/verify-file.js'
 import { cellValue, schema as someSchema } from '../support/arrow-generators.js'
@@ -41,7 +43,13 @@ async function written(schema: Schema, batches: readonly Batch[], cacheBytes = 1
     await begun(fetcher.finish())
     return found!
   }
-  return { memory, store, file, layout, said: { file: 'f', bytes, crc }, fetched }
+  /** The rows one after the other; null for a column that is too short to be cut into blocks. */
+  const run = async (batch: number, column: number, from: number, to: number): Promise<Column | null> => {
+    const range = layout.batches[batch]!.columns[column]!
+    if (range.firstSum === null) return null
+    return readRun(source, { path: 'f', layout, range, field: schema.fields[column]! }, from, to)
+  }
+  return { memory, store, file, layout, said: { file: 'f', bytes, crc }, fetched, run }
 }
 
 /** A batch of many rows, which are copies of a few, and some of their numbers. */
@@ -93,6 +101,28 @@ test('rows of any type, in any order and several times, are those of the whole c
     }),
     { numRuns: 150 },
   ))
+
+test('consecutive rows of any type are those of the whole column', async () => {
+  let runs = 0
+  await fc.assert(
+    fc.asyncProperty(manyRows, fc.nat(), fc.nat(), async ({ schema, batch, cacheBytes }, begin, length) => {
+      const { run } = await written(schema, [batch, batch], cacheBytes)
+      const from = (begin % batch.length) & ~7
+      const to = from + (length % (batch.length - from + 1))
+      for (const [i, column] of batch.columns.entries()) {
+        const expected = columnValues(sliceColumn(column, from, to - from), { int64: 'bigint' })
+        for (const number of [1, 0]) {
+          const found = await run(number, i, from, to)
+          if (found === null) continue
+          expect(columnValues(found, { int64: 'bigint' })).toEqual(expected)
+          runs++
+        }
+      }
+    }),
+    { numRuns: 300 },
+  )
+  expect(runs).toBeGreaterThan(300)
+})
 
 const wide: Schema = {
   fields: [
@@ -167,9 +197,16 @@ describe('a file of 4000 rows', async () => {
     ))
 })
 
+test('a run of vectors is two reads: their bytes, and the pages with their checksums', async () => {
+  const { store, run } = await written(wide, [wideRows(4000)])
+  await run(0, 2, 1000, 3000)
+  expect(store.reads).toBe(2)
+  expect(store.bytesRead).toBe(2000 * 512 + 9 * pageBytes)
+})
+
 test('a flip of any byte is found where it is read, and by a check of the file', async () => {
   const batch = wideRows(90)
-  const { memory, file, said, fetched } = await written(wide, [batch], 0)
+  const { memory, file, said, fetched, run } = await written(wide, [batch], 0)
   const all = Uint32Array.from({ length: 90 }, (_, i) => i)
   const expected = wide.fields.map((_, i) => columnValues(batch.columns[i]!))
   const check = () => verifyFile(memory, 'f', { ...said, fields: [1, 2, 3, 4] }, new Pacer())
@@ -182,14 +219,17 @@ test('a flip of any byte is found where it is read, and by a check of the file',
     await memory.put('f', damaged)
     await expect(check(), `byte ${at}`).rejects.toMatchObject({ code: 18 })
     for (const [i, values] of expected.entries()) {
-      try {
-        expect(columnValues(await fetched(0, i, all))).toEqual(values)
-      } catch (error) {
-        expect(error).toMatchObject({ code: 18, message: expect.stringMatching(/\bf\b.*checksum/) })
-        found++
+      for (const read of [() => fetched(0, i, all), () => run(0, i, 0, 90)]) {
+        try {
+          const column = await read()
+          if (column !== null) expect(columnValues(column)).toEqual(values)
+        } catch (error) {
+          expect(error).toMatchObject({ code: 18, message: expect.stringMatching(/\bf\b.*checksum/) })
+          found++
+        }
       }
     }
   }
   // But for the frame and the footer, which this reader does not look at again, and the zeros between buffers.
-  expect(found).toBeGreaterThan((0.9 * file.length) / 13)
+  expect(found).toBeGreaterThan((1.8 * file.length) / 13)
 })

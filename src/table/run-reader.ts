@@ -1,0 +1,59 @@
+/**
+ * Reads consecutive rows of a stored column: the blocks that hold them, in long reads. A read is checked as one, against the checksum
+ * that those of its blocks make together.
+ */
+import { checkPage, pageBytes, sumAt, sumsPerPage } from '../arrow/block-sums.js'
+import type { Column } from '../arrow/column.js'
+import { sumOf } from '../arrow/file-layout.js'
+import { runOfRows, type Stretch } from '../arrow/run-of-rows.js'
+import { joinedCrc } from '../primitives/checksum.js'
+import { readDictionary } from './data-file.js'
+import type { StoredColumn } from './row-fetcher.js'
+import type { TableSource } from './table-source.js'
+import { inFile, readVerified } from './verified-range.js'
+
+/**
+ * Rows `from` to `to - 1` of a column that is cut into blocks; `from` is a multiple of 8.
+ * @throws corrupted (code 18) where the file is missing, cut off, or not what was written.
+ */
+export async function readRun(
+  source: TableSource,
+  stored: StoredColumn,
+  from: number,
+  to: number,
+): Promise<Column> {
+  const { path, range, field } = stored
+  const dictionaries = new Map<number, Column>()
+  for (const each of range.dictionaries) {
+    dictionaries.set(each.id, await readDictionary(source, path, each, dictionaries))
+  }
+  const reading = runOfRows(field, range, from, to, dictionaries)
+  for (;;) {
+    const { done, value } = inFile(path, () => reading.next())
+    if (done === true) return value
+    await Promise.all(value.map(stretch => readStretch(source, stored, stretch)))
+  }
+}
+
+async function readStretch(
+  { store }: TableSource,
+  { path, layout, range }: StoredColumn,
+  { buffer, block, target }: Stretch,
+): Promise<void> {
+  const size = range.blocks[buffer]!
+  const count = Math.ceil(target.length / size)
+  const sum = sumOf(range, buffer, block)
+  const first = Math.floor(sum / sumsPerPage)
+  const pages = new Uint8Array((Math.floor((sum + count - 1) / sumsPerPage) + 1 - first) * pageBytes)
+  await store.readRanges(path, [{ offset: layout.sums.start + first * pageBytes, target: pages }])
+  const pageAt = (number: number) => pages.subarray(number * pageBytes, (number + 1) * pageBytes)
+  for (let page = 0; page * pageBytes < pages.length; page++) checkPage(pageAt(page), first + page, path)
+  const sums = new Uint32Array(count)
+  for (let i = 0; i < count; i++) {
+    const number = sum + i - first * sumsPerPage
+    sums[i] = sumAt(pages, Math.floor(number / sumsPerPage) * (pageBytes / 4) + (number % sumsPerPage))
+  }
+  const start = range.start + range.buffers[2 * buffer]! + block * size
+  const crc = joinedCrc(sums, size, target.length)
+  await readVerified(store, path, { start, bytes: target.length, crc }, [target])
+}
