@@ -34,7 +34,7 @@ import {
 } from '../manifest/layout.js'
 import { arrowSchema, type TableField, type TableSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
-import type { Claim, Load } from '../primitives/memory.js'
+import type { Claim, Load, Memory } from '../primitives/memory.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
@@ -107,9 +107,16 @@ export interface VectorsOfRows {
 
 /** A column of no more bytes is read whole: several small reads take as long. */
 const smallBytes = 16 * 1024
-/** A column that fits is loaded whole once so much of what that costs was spent on its rows, be they taken one by one, */
-const patience = 1 / 64
-/** or in stretches, most of which may be asked for again. */
+/**
+ * A column is loaded whole once so much of what that costs was spent on its rows: the more room it leaves in memory, the sooner; never
+ * where it takes more than half of it.
+ */
+function patienceFor(columnBytes: number, memory: Memory): number {
+  if (memory.canHold(16 * columnBytes)) return 1 / 64
+  if (memory.canHold(2 * columnBytes)) return 1 / 8
+  return memory.canHold(columnBytes) ? 1 / 2 : Number.POSITIVE_INFINITY
+}
+/** The least where rows are taken in stretches: most of these may be asked for again. */
 export const stretchPatience = 1
 /** What was spent on rows of columns, in bytes, since their footers were read. */
 const spentOn = new WeakMap<ColumnRange, number>()
@@ -130,7 +137,7 @@ export class TableReader {
   /** Ids that follow each other. */
   readonly #ranges = new Map<Fragment, NumberRuns>()
   readonly #parts = new Map<Fragment, Soon<readonly Part[]>>()
-  readonly #fitting = new Map<TableField, boolean>()
+  readonly #patience = new Map<TableField, number>()
 
   /** `location`: the table's folder, relative to the root. */
   constructor(
@@ -313,13 +320,13 @@ export class TableReader {
   /**
    * Some rows of parts: for each part those of each field. Where a column lies in memory, is small, or would be read almost
    * whole, it is asked; else no more is read than the blocks that hold the rows. `share`: of what loading a column costs, how much is
-   * spent on its rows before it is loaded.
+   * spent on its rows at least before it is loaded.
    */
   rows(
     some: readonly SomeRows[],
     fields: readonly TableField[],
     pacer: Pacer,
-    share = patience,
+    share = 0,
   ): Soon<readonly (readonly RowsOfColumn[])[]> {
     const found: RowsOfColumn[][] = []
     let isAll = true
@@ -408,24 +415,28 @@ export class TableReader {
     const cost = blockCost(range, offsets)
     if (cost >= range.bytes) return null
     const spent = (spentOn.get(range) ?? 0) + cost
-    if (spent >= range.bytes * share && this.fitsInMemory(field)) return null
+    if (spent >= range.bytes * Math.max(share, this.#patienceWith(field))) return null
     spentOn.set(range, spent)
     return { path: this.#path(file.file), layout, range, field }
   }
 
-  /** Whether all of a column can stay in memory beside others. */
+  /** Whether all of a column can stay in memory. */
   fitsInMemory(field: TableField): boolean {
-    let fits = this.#fitting.get(field)
-    if (fits === undefined) {
+    return this.#patienceWith(field) !== Number.POSITIVE_INFINITY
+  }
+
+  #patienceWith(field: TableField): number {
+    let patience = this.#patience.get(field)
+    if (patience === undefined) {
       let bytes = 0
       for (const fragment of this.layout.fragments) {
         const file = fileOf(fragment, field)
         if (file !== undefined) bytes += bytesOfField(file, fragment, field)
       }
-      fits = this.#source.memory.canHold(2 * bytes)
-      this.#fitting.set(field, fits)
+      patience = patienceFor(bytes, this.#source.memory)
+      this.#patience.set(field, patience)
     }
-    return fits
+    return patience
   }
 
   /** Bytes that columns of a part take as they are stored; where that is not known without reading, their share of a file. */

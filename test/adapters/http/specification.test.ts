@@ -56,6 +56,8 @@ const differences: Readonly<Record<string, string>> = {
   'listAllTables takes no id': 'it asks for the tables of all namespaces',
   'queryTable does not need vector': 'a query may have a filter alone',
   'analyzeTableQueryPlan does not need vector': 'a query may have a filter alone',
+  'createTableIndex does not need index_type': 'absent, it follows from the column and the memory there is',
+  'createTableScalarIndex does not need index_type': 'absent, it follows from the column',
   'getTableTagVersion does not answer branch': 'there is one branch, which absence means',
   'createMaterializedView answers 200, not 201': 'creating anything else answers 200 too (A-165)',
   'createMaterializedView does not need kind': "LanceDB's clients send `query`, and no kind",
