@@ -8,7 +8,7 @@
  * before. Children of one parent ask together.
  */
 import { corrupted, quote } from '../errors.js'
-import { isRun } from '../primitives/is-run.js'
+import { endOfRun } from '../primitives/is-run.js'
 import { bitmapBytes, countBits, cutBits } from './bits.js'
 import type { Column } from './column.js'
 import { ColumnTooLarge } from './column-too-large.js'
@@ -77,16 +77,17 @@ class Gatherer {
       case 'binary': {
         const { starts, offsets } = yield* this.#offsets(field, buffer + 1, rows)
         // Texts of rows that follow each other do so too.
-        const step = isRun(rows) ? length : 1
-        for (let i = 0; i < length; i += step) {
-          const bytes = offsets[i + step]! - offsets[i]!
+        for (let i = 0, end: number; i < length; i = end) {
+          end = endOfRun(rows, i)
+          const bytes = offsets[end]! - offsets[i]!
           this.#checkWithin(field, starts[i]! + bytes, this.#bufferBytes(buffer + 2))
           if (bytes > 0) this.#bytes.want(buffer + 2, starts[i]!, starts[i]! + bytes)
         }
         yield
         const values = new Uint8Array(offsets[length]!)
-        for (let i = 0; i < length; i += step) {
-          const bytes = offsets[i + step]! - offsets[i]!
+        for (let i = 0, end: number; i < length; i = end) {
+          end = endOfRun(rows, i)
+          const bytes = offsets[end]! - offsets[i]!
           if (bytes > 0) this.#bytes.copy(buffer + 2, starts[i]!, starts[i]! + bytes, values, offsets[i]!)
         }
         return { ...plain(type, length, this.#nulls(hasNulls, buffer, rows)), values, offsets }
@@ -181,13 +182,14 @@ class Gatherer {
       yield
       return cells
     }
-    const step = isRun(rows) ? rows.length : 1
-    for (let i = 0; i < rows.length; i += step) {
-      this.#bytes.want(buffer, rows[i]! * width, (rows[i]! + step) * width)
+    for (let i = 0, end: number; i < rows.length; i = end) {
+      end = endOfRun(rows, i)
+      this.#bytes.want(buffer, rows[i]! * width, (rows[i]! + end - i) * width)
     }
     yield
-    for (let i = 0; i < rows.length; i += step) {
-      this.#bytes.copy(buffer, rows[i]! * width, (rows[i]! + step) * width, cells, i * width)
+    for (let i = 0, end: number; i < rows.length; i = end) {
+      end = endOfRun(rows, i)
+      this.#bytes.copy(buffer, rows[i]! * width, (rows[i]! + end - i) * width, cells, i * width)
     }
     return cells
   }
@@ -199,53 +201,54 @@ class Gatherer {
     rows: Uint32Array,
   ): Gathering<{ readonly starts: Float64Array; readonly offsets: Int32Array }> {
     const width = isLarge(field.type) ? 8 : 4
-    const step = isRun(rows) ? rows.length : 1
-    for (let i = 0; i < rows.length; i += step) {
-      this.#bytes.want(buffer, rows[i]! * width, (rows[i]! + step + 1) * width)
+    let longest = 0
+    for (let i = 0, end: number; i < rows.length; i = end) {
+      end = endOfRun(rows, i)
+      longest = Math.max(longest, end - i)
+      this.#bytes.want(buffer, rows[i]! * width, (rows[i]! + end - i + 1) * width)
     }
     yield
-    const some = new Uint8Array((step + 1) * width)
+    const some = new Uint8Array((longest + 1) * width)
     const words = new Uint32Array(some.buffer)
     const offsetAt = (i: number) => (width === 4 ? words[i]! : words[2 * i]! + words[2 * i + 1]! * 2 ** 32)
     const starts = new Float64Array(rows.length)
     const offsets = new Int32Array(rows.length + 1)
     let total = 0
-    for (let i = 0; i < rows.length; i++) {
-      const at = i % step
-      if (at === 0) {
-        this.#bytes.copy(buffer, rows[i]! * width, (rows[i]! + step + 1) * width, some, 0)
+    for (let from = 0, to: number; from < rows.length; from = to) {
+      to = endOfRun(rows, from)
+      this.#bytes.copy(buffer, rows[from]! * width, (rows[from]! + to - from + 1) * width, some, 0)
+      for (let i = from; i < to; i++) {
+        const start = offsetAt(i - from)
+        const end = offsetAt(i - from + 1)
+        if (end < start) throw this.#fault(field, `offsets ${start} and ${end} of row ${rows[i]} descend`)
+        starts[i] = start
+        total += end - start
+        if (total > 0x7fffffff) throw new ColumnTooLarge(rows.length)
+        offsets[i + 1] = total
       }
-      const start = offsetAt(at)
-      const end = offsetAt(at + 1)
-      if (end < start) throw this.#fault(field, `offsets ${start} and ${end} of row ${rows[i]} descend`)
-      starts[i] = start
-      total += end - start
-      if (total > 0x7fffffff) throw new ColumnTooLarge(rows.length)
-      offsets[i + 1] = total
     }
     return { starts, offsets }
   }
 
   #wantBits(buffer: number, rows: Uint32Array): void {
-    const step = isRun(rows) ? rows.length : 1
-    for (let i = 0; i < rows.length; i += step) {
-      this.#bytes.want(buffer, rows[i]! >>> 3, ((rows[i]! + step - 1) >>> 3) + 1)
+    for (let i = 0, end: number; i < rows.length; i = end) {
+      end = endOfRun(rows, i)
+      this.#bytes.want(buffer, rows[i]! >>> 3, (rows[end - 1]! >>> 3) + 1)
     }
   }
 
   #bits(buffer: number, rows: Uint32Array): Uint8Array {
-    if (isRun(rows)) {
-      const [from, to] = [rows[0]! >>> 3, (rows.at(-1)! >>> 3) + 1]
-      const bytes = new Uint8Array(to - from)
-      this.#bytes.copy(buffer, from, to, bytes, 0)
-      return cutBits(bytes, rows[0]! & 7, rows.length)
-    }
     const bits = new Uint8Array(bitmapBytes(rows.length))
-    const byte = new Uint8Array(1)
-    for (let i = 0; i < rows.length; i++) {
-      const row = rows[i]!
-      this.#bytes.copy(buffer, row >>> 3, (row >>> 3) + 1, byte, 0)
-      bits[i >>> 3]! |= ((byte[0]! >>> (row & 7)) & 1) << (i & 7)
+    for (let from = 0, to: number; from < rows.length; from = to) {
+      to = endOfRun(rows, from)
+      const first = rows[from]! >>> 3
+      const bytes = new Uint8Array((rows[to - 1]! >>> 3) + 1 - first)
+      this.#bytes.copy(buffer, first, first + bytes.length, bytes, 0)
+      if (to - from === rows.length) return cutBits(bytes, rows[0]! & 7, rows.length)
+      for (let i = from; i < to; i++) {
+        const row = rows[i]!
+        bits[i >>> 3]! |= ((bytes[(row >>> 3) - first]! >>> (row & 7)) & 1) << (i & 7)
+      }
     }
     return bits
   }

@@ -1,5 +1,13 @@
-/** Whether numbers follow each other, each one more than the one before. */
+/** Numbers that follow each other, each one more than the one before. */
+
+/** Whether all numbers are one such run. */
 export function isRun(numbers: Uint32Array): boolean {
-  for (let i = 1; i < numbers.length; i++) if (numbers[i] !== numbers[i - 1]! + 1) return false
-  return numbers.length > 0
+  return numbers.length > 0 && endOfRun(numbers, 0) === numbers.length
+}
+
+/** Where the run ends that begins at place `from`. */
+export function endOfRun(numbers: Uint32Array, from: number): number {
+  let end = from + 1
+  while (end < numbers.length && numbers[end] === numbers[end - 1]! + 1) end++
+  return end
 }

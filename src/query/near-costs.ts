@@ -9,7 +9,7 @@
  * - A graph: every row is a jump, and so are its edges: half as much again as measuring, with an index of a quarter of the bytes. The more
  *   candidates a walk keeps, the longer each row takes: with 4,096 of them five times as long as with 100.
  * - A search that does not settle costs its own time, and that of measuring all rows.
- * - Of a column that does not fit into memory, each row is read first, from the system's cache: by itself, or with all others.
+ * - Of a column that is too large for memory, each row is read first, from the system's cache: by itself, or with all others.
  *
  * Of rows that a filter leaves a share, a search finds as many only if it looks further: the number of rows it passes grew with
  * the share to the power of about -0.9, whether it kept 16 candidates or 200, until it had seen nearly all. A graph that measures a
@@ -50,6 +50,8 @@ const proposed: Cost = { row: 300, byte: 0.05 }
 const fetchedRow = 3000
 /** A byte of a column that is read whole. */
 const readByte = 0.35
+/** A larger column is taken not to lie in memory: half of what is kept by default. */
+const residentBytes = 512 * 1024 * 1024
 /** Looking at a part: its columns, its allowed rows. */
 const part = 10_000
 /** How much further a search looks where fewer rows are allowed: the share to this power. */
@@ -63,8 +65,13 @@ const negligible = 100_000
 export interface MeasuredColumn {
   /** Bytes of a vector, or of what is looked at of a row. */
   readonly rowBytes: number
-  /** Rows of all of it where it does not fit into memory; 0 where it does. */
+  /** Rows of all of it where they are read from files each time; 0 where they mostly lie in memory. */
   readonly readRows: number
+}
+
+/** The column of so many rows. What memory there is does not count, or an answer would depend on it. */
+export function measuredColumn(rowBytes: number, rows: number): MeasuredColumn {
+  return { rowBytes, readRows: rows * rowBytes > residentBytes ? rows : 0 }
 }
 
 /** Whether measuring so many rows is not worth a thought. */

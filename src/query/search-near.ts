@@ -21,7 +21,15 @@ import type { VectorIndexReader } from '../table/vector-index.js'
 import type { RowHits } from './hits.js'
 import { maxSims } from './max-sim.js'
 import { NearCandidates } from './near-candidates.js'
-import { asking, isLittle, listBytes, type MeasuredColumn, measuring, proposing } from './near-costs.js'
+import {
+  asking,
+  isLittle,
+  listBytes,
+  type MeasuredColumn,
+  measuredColumn,
+  measuring,
+  proposing,
+} from './near-costs.js'
 import type { IndexSearch, VectorSearch } from './plan.js'
 import { partialCover } from './probed-rows.js'
 import { type Cover, FoundRows, type PartRows, passingParts, within } from './search-exact.js'
@@ -157,9 +165,7 @@ class NearSearch {
 
   /** The column that rows are measured in, of which `rowBytes` bytes are looked at for each. */
   #column(rowBytes: number): MeasuredColumn {
-    const { reader } = this.#source
-    const fits = reader.fitsInMemory(this.#search.field.column)
-    return { rowBytes, readRows: fits ? 0 : reader.liveRows }
+    return measuredColumn(rowBytes, this.#source.reader.liveRows)
   }
 
   /** Whether a segment would find too few of the nearest rows, and the caller did not say how hard to look. */

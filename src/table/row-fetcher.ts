@@ -3,6 +3,7 @@
  * reads that depend on each other as the deepest column needs.
  */
 import type { Column } from '../arrow/column.js'
+import { ColumnTooLarge } from '../arrow/column-too-large.js'
 import { concatColumns } from '../arrow/concat.js'
 import type { ColumnRange } from '../arrow/file-layout.js'
 import type { FileLayout } from '../arrow/file-reader.js'
@@ -161,7 +162,19 @@ function endOfPiece(rows: Uint32Array, from: number, most: number): number {
 
 /** Goes on with a task; false where it is at its end. */
 function advanced({ path, gathering, done }: Task): boolean {
-  const { done: isDone, value } = inFile(path, () => gathering.next())
+  const { done: isDone, value } = next(path, gathering)
   if (isDone === true) done(value)
   return isDone !== true
+}
+
+/** Too many rows at once are no fault of the file. */
+function next(path: string, gathering: Gathering<Column>): IteratorResult<void, Column> {
+  try {
+    return gathering.next()
+  } catch (error) {
+    if (error instanceof ColumnTooLarge) throw error
+    return inFile(path, () => {
+      throw error
+    })
+  }
 }

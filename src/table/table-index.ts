@@ -14,8 +14,10 @@ import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
 import type { Scalar } from '../sql/values/scalar.js'
+import { type Awaiting, arrived, waitedFor } from './arrived.js'
 import { readColumn, readFooter } from './data-file.js'
 import { IndexCover } from './index-cover.js'
+import type { LoadedColumn } from './loaded-column.js'
 import { readStoredRuns } from './stored-runs.js'
 import type { TableSource } from './table-source.js'
 
@@ -54,6 +56,7 @@ class TableIndexReader implements IndexReader {
   readonly kind: ScalarKind
   readonly path: readonly string[]
   readonly #source: TableSource
+  readonly #awaiting: Awaiting
   readonly #location: string
   readonly #fragments: ReadonlyMap<number, Fragment>
   readonly #cover: IndexCover
@@ -72,6 +75,7 @@ class TableIndexReader implements IndexReader {
     this.kind = kind
     this.path = chain.map(({ name }) => name)
     this.#source = source
+    this.#awaiting = { source, layout }
     this.#location = location
     this.#fragments = fragments
     this.#cover = new IndexCover(index, layout, fragments)
@@ -154,7 +158,7 @@ class TableIndexReader implements IndexReader {
   }
 
   async #placeLeft(own: RowSet, length: number, at: number, gone: StoredRuns): Promise<RowSet> {
-    const left = await readStoredRuns(this.#source, this.#location, gone, NumberRuns.decode)
+    const left = await this.#arrived(readStoredRuns(this.#source, this.#location, gone, NumberRuns.decode))
     const offsets = own.toIndices().slice()
     let kept = 0
     let run = 0
@@ -169,12 +173,18 @@ class TableIndexReader implements IndexReader {
     return RowSet.of(length, offsets.subarray(0, kept))
   }
 
+  /** What is being read: its file may go together with the version. */
+  #arrived<T>(loading: Soon<T>): Soon<T> {
+    return arrived(this.#awaiting, loading, undefined)
+  }
+
   #open(segment: IndexSegment): Soon<ScalarSegment> {
     let opening = this.#opened.get(segment.file)
     if (opening === undefined) {
-      opening = this.#openNew(segment)
+      const begun = waitedFor(this.#awaiting, this.#openNew(segment), undefined)
+      opening = begun
       this.#opened.set(segment.file, opening)
-      opening.then(
+      begun.then(
         opened => this.#opened.set(segment.file, opened),
         () => this.#opened.delete(segment.file),
       )
@@ -190,6 +200,7 @@ class TableIndexReader implements IndexReader {
     const width = footer.schema.fields.length
     // A key that is made once is hashed once.
     const keys: string[] = []
+    const arrivedPage = (loading: Soon<LoadedColumn>) => this.#arrived(loading)
     const pages: SegmentFile = {
       batchRows: footer.batches.map(({ length }) => length),
       column(batch, column) {
@@ -200,7 +211,7 @@ class TableIndexReader implements IndexReader {
           claim => readColumn(source, path, footer, batch, column, footer.schema.fields[column]!, claim),
           path,
         )
-        return whenThere(loading, loaded => loaded.column)
+        return whenThere(arrivedPage(loading), loaded => loaded.column)
       },
     }
     const { openSegment } = await opener()

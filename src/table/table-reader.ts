@@ -108,18 +108,18 @@ export interface VectorsOfRows {
 /** A column of no more bytes is read whole: several small reads take as long. */
 const smallBytes = 16 * 1024
 /**
- * A column is loaded whole once so much of what that costs was spent on its rows: the more room it leaves in memory, the sooner; never
- * where it takes more than half of it.
+ * A column is loaded whole once so much of what that costs was spent on its rows: the more room all columns that are asked for together
+ * leave in memory, the sooner; never where they take more than half of it. `bytes`: of all these columns.
  */
-function patienceFor(columnBytes: number, memory: Memory): number {
-  if (memory.canHold(16 * columnBytes)) return 1 / 64
-  if (memory.canHold(2 * columnBytes)) return 1 / 8
-  return memory.canHold(columnBytes) ? 1 / 2 : Number.POSITIVE_INFINITY
+function patienceFor(bytes: number, memory: Memory): number {
+  if (memory.canHold(16 * bytes)) return 1 / 64
+  if (memory.canHold(2 * bytes)) return 1 / 8
+  return memory.canHold(bytes) ? 1 / 2 : Number.POSITIVE_INFINITY
 }
 /** The least where rows are taken in stretches: most of these may be asked for again. */
 export const stretchPatience = 1
-/** What was spent on rows of columns, in bytes, since their footers were read. */
-const spentOn = new WeakMap<ColumnRange, number>()
+/** What was spent on rows of columns, in bytes, since they were last loaded whole, and how often they were. */
+const spentOn = new WeakMap<ColumnRange, { readonly spent: number; readonly loads: number }>()
 
 export class TableReader {
   readonly layout: Layout
@@ -137,7 +137,7 @@ export class TableReader {
   /** Ids that follow each other. */
   readonly #ranges = new Map<Fragment, NumberRuns>()
   readonly #parts = new Map<Fragment, Soon<readonly Part[]>>()
-  readonly #patience = new Map<TableField, number>()
+  readonly #columnBytes = new Map<TableField, number>()
 
   /** `location`: the table's folder, relative to the root. */
   constructor(
@@ -363,30 +363,37 @@ export class TableReader {
     share: number,
   ): Waits<readonly (readonly RowsOfColumn[])[]> {
     for (const { part } of some) this.#askFooters(part, fields)
-    const whole: { readonly at: number; readonly to: number; readonly loading: Soon<LoadedColumn> }[] = []
     const fetcher = new RowFetcher(this.#source, pacer)
+    const patience = Math.max(share, patienceFor(this.#bytesOf(fields), this.#source.memory))
     for (const [at, { part, offsets }] of some.entries()) {
       const own = found[at]!
+      const whole: { readonly to: number; readonly loading: Soon<LoadedColumn> }[] = []
       for (const [to, field] of fields.entries()) {
         if (own[to] !== undefined) continue
-        const stored = yield* this.#storedRows(part, field, offsets, share)
-        if (stored !== null) {
+        const stored = yield* this.#storedRows(part, field, offsets, patience)
+        if (stored === null) {
+          const loading = this.column(part, field, pacer.signal)
+          if (loading instanceof Promise) loading.catch(() => {})
+          whole.push({ to, loading })
+        } else {
           yield* fetcher.fetch(stored, offsets, column => {
             own[to] = { column, segment: null, rows: allOf(offsets.length), isOwn: true }
           })
-          continue
         }
-        const loading = this.column(part, field, pacer.signal)
-        // It is waited for below: others come meanwhile.
-        if (loading instanceof Promise) loading.catch(() => {})
-        whole.push({ at, to, loading })
+      }
+      // The columns of one part at a time: nobody holds those of all.
+      for (const { to, loading } of whole) {
+        const { column } = yield* arrival(loading)
+        own[to] = {
+          column: takeColumn(column, offsets),
+          segment: null,
+          rows: allOf(offsets.length),
+          isOwn: true,
+        }
+        if (pacer.due()) yield pacer.pause()
       }
     }
     yield* fetcher.finish()
-    for (const { at, to, loading } of whole) {
-      const { column, segment } = yield* arrival(loading)
-      found[at]![to] = { column, segment, rows: some[at]!.offsets, isOwn: false }
-    }
     return found
   }
 
@@ -405,7 +412,7 @@ export class TableReader {
     part: Part,
     field: TableField,
     offsets: Uint32Array,
-    share: number,
+    patience: number,
   ): Waits<StoredColumn | null> {
     const file = fileOf(part.fragment, field)
     if (file === undefined || 'slot' in file) return null
@@ -414,29 +421,30 @@ export class TableReader {
     if (range === undefined || range.bytes <= smallBytes) return null
     const cost = blockCost(range, offsets)
     if (cost >= range.bytes) return null
-    const spent = (spentOn.get(range) ?? 0) + cost
-    if (spent >= range.bytes * Math.max(share, this.#patienceWith(field))) return null
-    spentOn.set(range, spent)
+    const { spent, loads } = spentOn.get(range) ?? { spent: 0, loads: 0 }
+    // A column that left memory is loaded again less readily each time.
+    const isEnough = spent + cost >= range.bytes * patience * 2 ** loads
+    spentOn.set(range, isEnough ? { spent: 0, loads: loads + 1 } : { spent: spent + cost, loads })
+    if (isEnough) return null
     return { path: this.#path(file.file), layout, range, field }
   }
 
-  /** Whether all of a column can stay in memory. */
-  fitsInMemory(field: TableField): boolean {
-    return this.#patienceWith(field) !== Number.POSITIVE_INFINITY
-  }
-
-  #patienceWith(field: TableField): number {
-    let patience = this.#patience.get(field)
-    if (patience === undefined) {
-      let bytes = 0
-      for (const fragment of this.layout.fragments) {
-        const file = fileOf(fragment, field)
-        if (file !== undefined) bytes += bytesOfField(file, fragment, field)
+  /** Bytes that all of some columns take. */
+  #bytesOf(fields: readonly TableField[]): number {
+    let sum = 0
+    for (const field of fields) {
+      let bytes = this.#columnBytes.get(field)
+      if (bytes === undefined) {
+        bytes = 0
+        for (const fragment of this.layout.fragments) {
+          const file = fileOf(fragment, field)
+          if (file !== undefined) bytes += bytesOfField(file, fragment, field)
+        }
+        this.#columnBytes.set(field, bytes)
       }
-      patience = patienceFor(bytes, this.#source.memory)
-      this.#patience.set(field, patience)
+      sum += bytes
     }
-    return patience
+    return sum
   }
 
   /** Bytes that columns of a part take as they are stored; where that is not known without reading, their share of a file. */
