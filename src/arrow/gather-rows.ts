@@ -157,7 +157,7 @@ class Gatherer {
     return yield* this.column(child, node, buffer, below)
   }
 
-  /** What several give, who ask at the same time. `isAsked`: their parent asked for something too. */
+  /** The results of several gatherings, whose requests are read together. `isAsked`: their parent has a request of its own. */
   *#together<T>(isAsked: boolean, all: readonly Gathering<T>[]): Gathering<T[]> {
     const given: T[] = []
     let left = all

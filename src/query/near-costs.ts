@@ -69,7 +69,7 @@ export interface MeasuredColumn {
   readonly readRows: number
 }
 
-/** The column of so many rows. What memory there is does not count, or an answer would depend on it. */
+/** A column of `rows` rows. The budget of memory does not count: with it, answers would depend on `cacheBytes`. */
 export function measuredColumn(rowBytes: number, rows: number): MeasuredColumn {
   return { rowBytes, readRows: rows * rowBytes > residentBytes ? rows : 0 }
 }

@@ -393,7 +393,7 @@ export class RowSource {
     this.#run = { part, from, to, columns }
   }
 
-  /** What was read of a part, where the rows `offsets` of some columns are among that. */
+  /** The rows of a part that this query has read in advance, where they include the rows `offsets` of all `fields`. */
   #runWith(part: Part, offsets: Uint32Array, fields: readonly TableField[]): HeldRun | null {
     const run = this.#run
     if (run?.part !== part || !fields.every(({ name }) => run.columns.has(name))) return null

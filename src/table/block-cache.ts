@@ -43,7 +43,7 @@ export class BlockCache {
     this.#room = memory.room<Slab>('blocks', 'data', sizeOf, slab => this.#forget(slab))
   }
 
-  /** The block of `length` bytes that begins at an offset of a file; undefined where it is not kept. Nobody writes to it. */
+  /** The block of `length` bytes that begins at `start` in a file, not to be written to; undefined where it is not kept. */
   get(path: string, start: number, length: number): Uint8Array | undefined {
     const file = this.#files.get(path)
     const place = file?.places.get(start)

@@ -9,7 +9,7 @@ import type { StoredFile } from '../manifest/layout.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Claim, Keeper, Load } from '../primitives/memory.js'
-import type { Soon } from '../primitives/soon.js'
+import { arrival, begun, type Soon, type Waits } from '../primitives/soon.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { type Shareable, type Sharing, sharedBytes, sharedFrom } from './sharing.js'
@@ -69,10 +69,7 @@ export async function readColumn(
   const range = footer.batches[batch]?.columns[column]
   if (range === undefined) throw corrupted(`${path} has no column ${column} in batch ${batch}`)
   claim(bytesToRead(range))
-  const dictionaries = new Map<number, Column>()
-  for (const each of range.dictionaries) {
-    dictionaries.set(each.id, await readDictionary(source, path, each, dictionaries))
-  }
+  const dictionaries = await readDictionaries(source, path, range)
   const kind = elementKind(field.type)
   if (range.cells !== null && kind !== null && field.type.kind === 'fixed_size_list') {
     const shape = { kind, dim: field.type.size, rows: range.nodes[0]! }
@@ -89,8 +86,31 @@ export async function readColumn(
   )
 }
 
+/** The values of the dictionaries that a column needs, by id. */
+export function readDictionaries(
+  source: ReadableColumns,
+  path: string,
+  range: ColumnRange,
+): Soon<ReadonlyMap<number, Column>> {
+  return range.dictionaries.length === 0 ? none : begun(dictionariesOf(source, path, range))
+}
+
+const none: ReadonlyMap<number, Column> = new Map()
+
+function* dictionariesOf(
+  source: ReadableColumns,
+  path: string,
+  range: ColumnRange,
+): Waits<ReadonlyMap<number, Column>> {
+  const dictionaries = new Map<number, Column>()
+  for (const each of range.dictionaries) {
+    dictionaries.set(each.id, yield* arrival(readDictionary(source, path, each, dictionaries)))
+  }
+  return dictionaries
+}
+
 /** The values of a dictionary. `inner`: those of dictionaries inside of it, by id. */
-export function readDictionary(
+function readDictionary(
   source: ReadableColumns,
   path: string,
   { id, field, range }: DictionaryRange,

@@ -12,7 +12,7 @@ import type { Field } from '../arrow/types.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { arrival, type Waits } from '../primitives/soon.js'
 import { BlockReader } from './block-reader.js'
-import { readDictionary } from './data-file.js'
+import { readDictionaries } from './data-file.js'
 import type { TableSource } from './table-source.js'
 import { inFile } from './verified-range.js'
 
@@ -31,11 +31,11 @@ interface Task {
   readonly done: (column: Column) => void
 }
 
-/** Rows gathered at once, so that no step holds the event loop for long; */
+/** Rows that are gathered at once, so that no step holds the event loop for long. */
 const rowsAtOnce = 1024
-/** of those that follow each other, as many as have so many bytes. */
+/** Bytes of consecutive rows that are gathered at once, where these are more rows than `rowsAtOnce`. */
 const runBytes = 1024 * 1024
-/** What rows that are gathered at once may cost, in bytes: of columns of long values few rows are held twice. */
+/** The most that rows gathered at once may cost, as `blockCost` tells: rows of long values are gathered a few at a time. */
 const costAtOnce = 8 * 1024 * 1024
 /** About what a read costs beside its bytes, in bytes of a long read: measured on a local disk. */
 const readCost = 6 * 1024
@@ -89,13 +89,7 @@ export class RowFetcher {
     rows: Uint32Array,
     done: (column: Column) => void,
   ): Waits<void> {
-    const dictionaries = new Map<number, Column>()
-    for (const dictionary of range.dictionaries) {
-      dictionaries.set(
-        dictionary.id,
-        yield* arrival(readDictionary(this.#source, path, dictionary, dictionaries)),
-      )
-    }
+    const dictionaries = yield* arrival(readDictionaries(this.#source, path, range))
     let reader = this.#readers.get(path)
     if (reader === undefined) {
       reader = new BlockReader(this.#source.store, this.#source.blocks, path, layout)

@@ -7,7 +7,7 @@ import type { Column } from '../arrow/column.js'
 import { sumOf } from '../arrow/file-layout.js'
 import { runOfRows, type Stretch } from '../arrow/run-of-rows.js'
 import { joinedCrc } from '../primitives/checksum.js'
-import { readDictionary } from './data-file.js'
+import { readDictionaries } from './data-file.js'
 import type { StoredColumn } from './row-fetcher.js'
 import type { TableSource } from './table-source.js'
 import { inFile, readVerified } from './verified-range.js'
@@ -23,10 +23,7 @@ export async function readRun(
   to: number,
 ): Promise<Column> {
   const { path, range, field } = stored
-  const dictionaries = new Map<number, Column>()
-  for (const each of range.dictionaries) {
-    dictionaries.set(each.id, await readDictionary(source, path, each, dictionaries))
-  }
+  const dictionaries = await readDictionaries(source, path, range)
   const reading = runOfRows(field, range, from, to, dictionaries)
   for (;;) {
     const { done, value } = inFile(path, () => reading.next())

@@ -118,7 +118,7 @@ function patienceFor(bytes: number, memory: Memory): number {
 }
 /** The least where rows are taken in stretches: most of these may be asked for again. */
 export const stretchPatience = 1
-/** What was spent on rows of columns, in bytes, since they were last loaded whole, and how often they were. */
+/** By column: bytes spent on reading some of its rows since it was last loaded whole, and how often it was loaded whole. */
 const spentOn = new WeakMap<ColumnRange, { readonly spent: number; readonly loads: number }>()
 
 export class TableReader {

@@ -28,7 +28,7 @@ export interface TableSource {
   readonly columns: PassingKeeper<LoadedColumn>
   /** Those of data files, by file: all batches share them. */
   readonly dictionaries: Room<Column>
-  /** Blocks of data files, for who needs some rows of a column. */
+  /** Blocks of data files: parts of columns of which only some rows are read. */
   readonly blocks: BlockCache
   /** Vectors that had to be converted for the kernels. */
   readonly vectors: PassingKeeper<VectorSegment>

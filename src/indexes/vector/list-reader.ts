@@ -10,7 +10,7 @@ import type { StoredList } from './stored-list.js'
 const runBytes = 1024 * 1024
 
 /** Checksums of the codes of each list, with the zeros behind them, and of its ordinals. */
-export interface ListSums {
+interface ListSums {
   readonly codes: Uint32Array
   readonly ordinals: Uint32Array
 }

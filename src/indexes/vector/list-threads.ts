@@ -24,7 +24,7 @@ export interface ListCall {
 export interface ListWorkers {
   /** Calls that are done at the same time. */
   readonly count: number
-  /** By whoever is free. Rejects with the reason of the build's signal as soon as that fires. */
+  /** Hands a task to the first worker that is free. Rejects with the reason of the build's signal as soon as it fires. */
   call<N extends CallName>(name: N, args: CallArgs<N>, moved?: readonly ArrayBuffer[]): Promise<CallResult<N>>
   /** By each worker. */
   callEach<N extends CallName>(name: N, args: CallArgs<N>): Promise<readonly CallResult<N>[]>

@@ -21,7 +21,7 @@ const slotRowsLeast = 64
 const encodedRows = 256
 
 /** What workers need to know before they get rows. */
-export interface RowsTask {
+interface RowsTask {
   readonly space: Space
   readonly centroids: Centroids
   readonly codec: { readonly name: CodecName; readonly parameters: Uint8Array }
@@ -45,7 +45,7 @@ export interface Slot {
 }
 
 /** Rows that a slot has room for. */
-export function slotRowsOf(dim: number): number {
+function slotRowsOf(dim: number): number {
   return Math.max(slotRowsLeast, Math.min(slotRowsMost, Math.floor(slotBytes / (4 * dim))))
 }
 
@@ -83,7 +83,7 @@ export function slotIn(buffer: ArrayBufferLike, shape: SlotShape): Slot {
 }
 
 /** Rows of a sample to be assigned to centroids. */
-export interface AssignTask {
+interface AssignTask {
   readonly sample: ArrayBufferLike
   readonly from: number
   readonly to: number
@@ -142,7 +142,7 @@ export class ListWork {
 export type CallName = keyof ListWork
 export type CallArgs<N extends CallName> = Parameters<ListWork[N]>
 export type CallResult<N extends CallName> = Awaited<ReturnType<ListWork[N]>>
-export type DoCall = <N extends CallName>(name: N, args: CallArgs<N>) => Promise<CallResult<N>>
+type DoCall = <N extends CallName>(name: N, args: CallArgs<N>) => Promise<CallResult<N>>
 
 /** Does calls one after the other, in the order in which they come. */
 export function oneByOne(work: ListWork): DoCall {
