@@ -21,6 +21,8 @@ export interface GrowthOptions {
   readonly cacheBytes: number
   /** Calls of each kind that are measured, after a first one. */
   readonly calls: number
+  /** Indexed reads are called so many times more, and then measured again. */
+  readonly warmUp: number
   /** File of the true neighbours. */
   readonly truth: string
 }
@@ -28,6 +30,11 @@ export interface GrowthOptions {
 /** A kind of call is repeated until it has read so many bytes, but so many times at least: counts do not depend on time. */
 const budgetBytes = 32 * 1024 ** 3
 const leastCalls = 10
+
+/** How many queries the data of a bench must have. */
+export function queriesFor({ calls, warmUp }: Pick<GrowthOptions, 'calls' | 'warmUp'>): number {
+  return 1 + calls + warmUp + calls
+}
 
 /** What calls are made of: the values of call `i`, and the size of the table. */
 interface Asked {
@@ -159,7 +166,7 @@ export async function growthWork(
   name: string,
   root: string,
   options: GrowthOptions,
-  data: GrowthData = growthData(options.dim, options.calls + 1),
+  data: GrowthData = growthData(options.dim, queriesFor(options)),
 ): Promise<Entry> {
   if (name === 'ingest') return ingested(data, root, options)
   if (name === 'true neighbours') return foundTruth(data, options)
@@ -182,7 +189,7 @@ export async function growthWork(
   }
 }
 
-/** Opens the root, makes a first call, then the others: each has values of its own. */
+/** Opens the root, makes a first call, then the others, and those after a warm-up: each has values of its own. */
 async function measured(
   name: string,
   call: Call,
@@ -190,35 +197,54 @@ async function measured(
   root: string,
   options: GrowthOptions,
 ): Promise<Entry> {
-  const times: number[] = []
-  const answers: Answer[] = []
   const askedOf = (i: number): Asked => ({ data, rows: options.rows, i, random: seededRandom(i) })
   const begun = performance.now()
   return opened(root, { ...options, readOnly: call.isWrite !== true }, async (table, counts) => {
-    answers.push(await call.ask(table, askedOf(0)))
+    const answers = [await call.ask(table, askedOf(0))]
     const firstMs = performance.now() - begun
     const first = counts()
-    for (let i = 1; i <= options.calls; i++) {
-      if (i > leastCalls && counts().bytesRead > budgetBytes) break
-      const asked = askedOf(i)
-      const started = performance.now()
-      answers.push(await call.ask(table, asked))
-      times.push(performance.now() - started)
+    let next = 1
+    /** Makes further calls until there were `most`, or they read much; gives what each took. */
+    const repeated = async (most: number): Promise<number[]> => {
+      const times: number[] = []
+      const end = next + most
+      for (; next < end; next++) {
+        if (times.length >= leastCalls && counts().bytesRead - first.bytesRead > budgetBytes) break
+        const asked = askedOf(next)
+        const started = performance.now()
+        answers.push(await call.ask(table, asked))
+        times.push(performance.now() - started)
+      }
+      return times
     }
+    const times = await repeated(options.calls)
+    const cold = answers.slice()
     const figures = {
       calls: times.length,
       ...countsOf(counts(), first, times.length),
-      ...(call.near !== undefined && (await nearFigures(table, call.near, answers, askedOf, options))),
       firstMs,
       firstBytes: first.bytesRead,
       firstReads: first.reads,
     }
+    const isWarmed = call.isIndexed && call.isWrite !== true
+    if (isWarmed) await repeated(options.warmUp)
+    const before = counts()
+    const warm = isWarmed ? await repeated(options.calls) : []
+    const { bytes, reads } = countsOf(counts(), before, warm.length)
     return {
       name,
       milliseconds: timesOf(Float64Array.from(times)),
       relativeTime: 1,
-      answer: hashOf(answers),
-      figures,
+      answer: hashOf(cold),
+      figures: {
+        ...figures,
+        ...(isWarmed && {
+          warmBytes: bytes!,
+          warmReads: reads!,
+          warmMs: timesOf(Float64Array.from(warm)).p50,
+        }),
+        ...(call.near !== undefined && (await nearFigures(table, call.near, cold, askedOf, options))),
+      },
     }
   })
 }
@@ -291,9 +317,10 @@ async function ingested(data: GrowthData, root: string, { rows, cacheBytes }: Gr
 }
 
 /** Measures all rows: writes the ids of the ten nearest rows of each query, of all rows and of each category that is filtered by. */
-async function foundTruth(data: GrowthData, { rows, dim, truth }: GrowthOptions): Promise<Entry> {
+async function foundTruth(data: GrowthData, { rows, dim, calls, truth }: GrowthOptions): Promise<Entry> {
   const begun = performance.now()
-  const best = new Map(amongs.map(among => [among, data.queries.map(() => new Nearest(10))]))
+  const queries = data.queries.slice(0, 1 + calls)
+  const best = new Map(amongs.map(among => [among, queries.map(() => new Nearest(10))]))
   let segment = VectorSegment.allocate('f32', dim, Math.min(rows, batchRows))
   let first = 0
   for (const batch of data.batches(rows)) {
@@ -304,7 +331,7 @@ async function foundTruth(data: GrowthData, { rows, dim, truth }: GrowthOptions)
     for (const [among, nearest] of best) {
       const allowed = among === 'all' ? Bitset.full(numRows) : new Bitset(numRows)
       if (among !== 'all') for (let i = 0; i < numRows; i++) if (category.get(i) === among) allowed.add(i)
-      for (const [q, query] of data.queries.entries()) {
+      for (const [q, query] of queries.entries()) {
         const { ordinals, distances } = searchSegment(segment, query, { metric: 'l2', k: 10, allowed })
         for (let i = 0; i < ordinals.length; i++) nearest[q]!.offer(distances[i]!, first + ordinals[i]!)
       }

@@ -7,6 +7,7 @@
  *
  * | figure | what it says |
  * |---|---|
+ * | warmBytes, warmReads, warmMs | the same of indexed reads after 1,000 further calls, and the median of their milliseconds |
  * | calls | how many calls were measured: fewer than asked for where they read more than 32 GiB together |
  * | bytes, reads | of one call on average: bytes and ranges of files that it read from the store |
  * | firstMs, firstBytes, firstReads | opening the root and the first call, before those that are measured |
@@ -22,7 +23,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { growthData } from './growth-data.js'
-import { calls, type GrowthOptions, growthWork, indexBuilds } from './growth-work.js'
+import { calls, type GrowthOptions, growthWork, indexBuilds, queriesFor } from './growth-work.js'
 import type { Bench, CaseResult, Entry, Point } from './harness.js'
 
 interface Parameters {
@@ -32,6 +33,8 @@ interface Parameters {
   readonly cacheBytes: readonly number[]
   /** Calls of each kind that are measured, after a first one. */
   readonly calls: number
+  /** Calls of each indexed read between those and others that are measured. */
+  readonly warmUp: number
   /** Whether each kind of work has a process of its own, whose memory is told. */
   readonly isApart: boolean
 }
@@ -39,12 +42,13 @@ interface Parameters {
 export const bench: Bench<Parameters> = {
   name: 'growth',
   question: 'what does a call read, and how long does it take, where the table is 10 times as large?',
-  small: { rows: [4000, 16_000], dim: 64, cacheBytes: [64 * 1024], calls: 5, isApart: false },
+  small: { rows: [4000, 16_000], dim: 64, cacheBytes: [64 * 1024], calls: 5, warmUp: 5, isApart: false },
   full: {
     rows: (process.env.SHEAF_GROWTH_ROWS ?? '1000000,3000000,10000000').split(',').map(Number),
     dim: 128,
     cacheBytes: [256 * 1024 ** 2, 1024 ** 3],
     calls: 100,
+    warmUp: 1000,
     isApart: true,
   },
   async run(parameters) {
@@ -78,14 +82,14 @@ async function grown(
   place: string,
   rows: number,
   cacheBytes: number,
-  { dim, calls: count, isApart }: Parameters,
+  { dim, calls: count, warmUp, isApart }: Parameters,
 ): Promise<readonly Entry[]> {
   const folder = join(place, `${cacheBytes}`)
   const root = join(folder, 'root')
   const notes = join(folder, 'made.json')
   const truth = join(place, `nearest of ${count}.json`)
-  const options: GrowthOptions = { rows, dim, cacheBytes, calls: count, truth }
-  const data = isApart ? null : growthData(dim, count + 1)
+  const options: GrowthOptions = { rows, dim, cacheBytes, calls: count, warmUp, truth }
+  const data = isApart ? null : growthData(dim, queriesFor(options))
   const work = (name: string) =>
     data === null ? workApart(name, root, options) : growthWork(name, root, options, data)
   const made: Entry[] = existsSync(notes) ? JSON.parse(readFileSync(notes, 'utf8')) : []
@@ -127,8 +131,8 @@ function told(sizes: readonly Size[], cacheBytes: number): readonly CaseResult[]
   })
   const entries = indexed.map(({ entry, before }) => {
     const figures: Record<string, number> = { msRatio: ratio(entry, before) }
-    for (const name of ['bytes', 'reads']) {
-      const base = before.figures![name]!
+    for (const name of ['bytes', 'reads', 'warmBytes', 'warmReads', 'warmMs']) {
+      const base = before.figures![name] ?? 0
       if (base > 0) figures[`${name}Ratio`] = entry.figures![name]! / base
     }
     return { ...entry, relativeTime: ratio(entry, before), figures }

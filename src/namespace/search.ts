@@ -316,8 +316,8 @@ export class Search<R extends object = Row> {
   }
 
   /**
-   * Measures so many times the rows wanted, of those that a vector index proposes. Default: as many as the index found it takes.
-   * Distances are exact in any case.
+   * Measures `n` candidates of each segment of a vector index for each row wanted, no more. Default: as many as the index found it takes,
+   * and more until the nearest rows no longer change. The fewer, the faster, and the fewer of the nearest rows are found. Distances are exact in any case.
    */
   refineFactor(n: number): Search<R> {
     return this.#with({ refine_factor: parse(fields.refine_factor.shape, n, 'refineFactor') })

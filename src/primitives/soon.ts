@@ -33,6 +33,19 @@ export function* arrival<T>(soon: Soon<T>): Waits<T> {
   return came.pop()!
 }
 
+/** Begins several pieces of work at once: `yield* together(works)` are their results, in order. */
+export function* together<T>(works: readonly (() => Soon<T>)[]): Waits<readonly T[]> {
+  const results: Soon<T>[] = []
+  try {
+    for (const work of works) results.push(work())
+  } catch (error) {
+    for (const result of results) if (result instanceof Promise) result.catch(() => {})
+    throw error
+  }
+  if (results.some(result => result instanceof Promise)) return yield* arrival(Promise.all(results))
+  return results as readonly T[]
+}
+
 /** What is made of a value, as soon as that is there. */
 export function whenThere<T, R>(soon: Soon<T>, make: (value: T) => Soon<R>): Soon<R> {
   return soon instanceof Promise ? soon.then(make) : make(soon)

@@ -365,7 +365,7 @@ const queryFields = {
   ef: optional(integer(0), 'Effort in an HNSW index; raised to k.'),
   refine_factor: optional(
     integer(0),
-    'Fetch k times this many from a quantized index and rank them exactly.',
+    'Measure k times this many candidates of each segment of a vector index; absent or 0: as many as the index found it takes, and more until the nearest rows no longer change.',
   ),
   use_lsm: withoutEffect(boolean, 'Whether rows that wait in a log count. Without effect: none wait.'),
   approx_mode: withoutEffect(

@@ -5,6 +5,7 @@
  */
 import { assert } from '../errors.js'
 import { isFar, isPoor } from '../indexes/vector/recalls.js'
+import { type Blur, enoughWork, watchedRows } from '../indexes/vector/saturation.js'
 import type { VectorIndexSegment } from '../indexes/vector/segment.js'
 import { MeasuredQuery, measureRows } from '../kernels/exact.js'
 import type { Fragment } from '../manifest/layout.js'
@@ -173,9 +174,17 @@ class NearSearch {
     return !isTold(this.#options) && isPoor(facts, isFiltered)
   }
 
-  /** How many candidates are measured first where `k` rows are wanted. */
+  /** How many candidates a segment is asked for first where `k` rows are wanted; all that there will be where the caller says how many. */
   #firstCandidates(opened: VectorIndexSegment, k: number): number {
-    return Math.max(opened.candidatesFor(k), k * (this.#options.refineFactor ?? 1))
+    const { refineFactor } = this.#options
+    return refineFactor === undefined ? opened.candidatesFor(k) : k * refineFactor
+  }
+
+  /** How many of `first` candidates are measured at first: the least that can be enough, where each is read by itself. */
+  #firstMeasured(first: number, k: number, blur: Blur): number {
+    if (this.#options.refineFactor !== undefined) return first
+    if (this.#column(columnBytes(this.#search)).readRows === 0) return first
+    return Math.min(first, enoughWork(blur, watchedRows(k)))
   }
 
   /**
@@ -183,7 +192,7 @@ class NearSearch {
    * measured: because that costs no more, or because a search by the index would give fewer rows than there are, or too few of the nearest.
    */
   *#ask(segment: SegmentReader<VectorIndexSegment>, allowed: AllowedRows | null): Waits<boolean> {
-    const { effort } = this.#options
+    const { effort, refineFactor } = this.#options
     if (allowed?.count === 0) return true
     const opened = yield* arrival(segment.open(this.#pacer.signal))
     // Rows that died may be those near the query, as rows that a filter excludes.
@@ -195,7 +204,8 @@ class NearSearch {
     const k = Math.min(this.#limit, passing)
     const mayBeShort = effort.mostPartitions !== undefined
     const first = this.#firstCandidates(opened, k)
-    for (let count = first, enough = first; count < passing; count = Math.max(enough, 4 * count)) {
+    const start = this.#firstMeasured(first, k, blur)
+    for (let count = first, enough = start; count < passing; count = Math.max(enough, 4 * count)) {
       const { query, multi } = this.#search
       const queries = multi === null ? {} : { queries: multi }
       const probe = { query, ...queries, k, count, allowed: allowed?.bits ?? null, passing, effort }
@@ -205,9 +215,10 @@ class NearSearch {
       const { ordinals, ended } = proposed
       if (ended === 'unsettled' || (ordinals.length < k && !mayBeShort)) return false
       const candidates = new NearCandidates(ordinals)
-      enough = Math.max(enough, first + ordinals.length - count)
+      enough = Math.max(enough, start + ordinals.length - count)
       while (candidates.measured < Math.min(enough, ordinals.length)) {
         yield* this.#measureCandidates(segment, candidates, Math.min(enough, ordinals.length))
+        if (refineFactor !== undefined) break
         const more = candidates.enoughFor(k, blur)
         if (more > enough) enough = Math.max(more, Math.ceil(leastGrowth * enough))
       }
@@ -217,7 +228,7 @@ class NearSearch {
       // The range may hold rows that the segment did not propose.
       if (this.#search.upper !== undefined && found.offsets.length < k && !mayBeShort) return false
       this.#found.add(found, this.#limit)
-      this.#source.meter?.ended(ended)
+      this.#source.meter?.ended(refineFactor === undefined ? ended : 'limited')
       return true
     }
     return false

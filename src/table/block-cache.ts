@@ -17,15 +17,15 @@ interface Slab {
   readonly number: number
   readonly key: string
   readonly bytes: Uint8Array
-  /** Where the blocks that lie in it begin in the file. */
-  readonly starts: number[]
+  /** Of the blocks that lie in it. */
+  readonly numbers: number[]
   filled: number
 }
 
 /** What is kept of a file. */
 interface FileBlocks {
   readonly path: string
-  /** By where a block begins in the file: the number of its slab, and where it lies in that. */
+  /** By the number of a block: its slab's number times `slabBytesMax`, plus its offset there. */
   readonly places: Map<number, number>
   readonly slabs: Map<number, Slab>
   /** Slabs that it ever had. */
@@ -43,10 +43,10 @@ export class BlockCache {
     this.#room = memory.room<Slab>('blocks', 'data', sizeOf, slab => this.#forget(slab))
   }
 
-  /** The block of `length` bytes that begins at `start` in a file, not to be written to; undefined where it is not kept. */
-  get(path: string, start: number, length: number): Uint8Array | undefined {
+  /** Block `number` of a file, which has `length` bytes, not to be written to; undefined where it is not kept. */
+  get(path: string, number: number, length: number): Uint8Array | undefined {
     const file = this.#files.get(path)
-    const place = file?.places.get(start)
+    const place = file?.places.get(number)
     if (place === undefined) return undefined
     const at = place % slabBytesMax
     const slab = file!.slabs.get((place - at) / slabBytesMax)!
@@ -55,9 +55,9 @@ export class BlockCache {
   }
 
   /** Keeps a copy of a block, where there is room for its slab. */
-  keep(path: string, start: number, block: Uint8Array): void {
+  keep(path: string, number: number, block: Uint8Array): void {
     let file = this.#files.get(path)
-    if (file?.places.has(start)) return
+    if (file?.places.has(number)) return
     let slab = file?.slabs.get(file.count - 1)
     if (slab === undefined || slab.filled + block.length > slab.bytes.length) {
       file ??= { path, places: new Map(), slabs: new Map(), count: 0 }
@@ -66,8 +66,8 @@ export class BlockCache {
       slab = begun
     }
     slab.bytes.set(block, slab.filled)
-    slab.file.places.set(start, slab.number * slabBytesMax + slab.filled)
-    slab.starts.push(start)
+    slab.file.places.set(number, slab.number * slabBytesMax + slab.filled)
+    slab.numbers.push(number)
     slab.filled += block.length
   }
 
@@ -77,18 +77,18 @@ export class BlockCache {
     if (!this.#memory.canHold(wanted)) return null
     const number = file.count++
     const key = `${file.path}/${number}`
-    const slab = { file, number, key, bytes: new Uint8Array(wanted), starts: [], filled: 0 }
+    const slab = { file, number, key, bytes: new Uint8Array(wanted), numbers: [], filled: 0 }
     this.#files.set(file.path, file)
     file.slabs.set(number, slab)
     this.#room.keep(slab.key, slab, file.path)
     return this.#room.has(slab.key) ? slab : null
   }
 
-  #forget({ file, number, starts }: Slab): void {
+  #forget({ file, number, numbers }: Slab): void {
     file.slabs.delete(number)
-    for (const start of starts) {
-      const place = file.places.get(start)
-      if (place !== undefined && Math.floor(place / slabBytesMax) === number) file.places.delete(start)
+    for (const each of numbers) {
+      const place = file.places.get(each)
+      if (place !== undefined && Math.floor(place / slabBytesMax) === number) file.places.delete(each)
     }
     if (file.slabs.size === 0 && this.#files.get(file.path) === file) this.#files.delete(file.path)
   }

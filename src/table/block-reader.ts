@@ -1,9 +1,11 @@
 /**
  * Reads some bytes of a data file block by block: what is asked for is collected, then read at once, with the pages of the
  * checksums that it is held against. Neighbours are one read. What came is kept in the cache.
+ *
+ * A block has the number of its checksum. Pages, and columns that are not cut into blocks, have a negative number: `numberAt`.
  */
-import { checkPage, pageBytes, sumAt, sumsPerPage } from '../arrow/block-sums.js'
-import { type ColumnRange, sumOf } from '../arrow/file-layout.js'
+import { checkPage, countBlocks, pageBytes, sumAt, sumsPerPage } from '../arrow/block-sums.js'
+import type { ColumnRange } from '../arrow/file-layout.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import type { BufferBytes } from '../arrow/gather-rows.js'
 import { assert, corrupted } from '../errors.js'
@@ -12,6 +14,8 @@ import type { Pacer } from '../primitives/pacer.js'
 import type { Soon, Waits } from '../primitives/soon.js'
 import type { BlobStore, ByteRange } from '../storage/blob-store.js'
 import type { BlockCache } from './block-cache.js'
+import type { ChecksumPages, ColumnChecksums } from './checksum-pages.js'
+import type { TableSource } from './table-source.js'
 
 /** One read takes no more neighbours than that. */
 const readBytes = 64 * 1024
@@ -19,37 +23,59 @@ const readBytes = 64 * 1024
 /** Bytes checked between two looks at the clock: a fraction of a millisecond. */
 const checkedBytes = 256 * 1024
 
+/** A column that blocks are read of. */
+interface BlockColumn {
+  readonly range: ColumnRange
+  /** Checksums of all its blocks; null where they are read page by page. */
+  readonly checksums: ColumnChecksums | null
+  /** By buffer, the number of the checksum of its first block. */
+  readonly firstSums: readonly number[]
+}
+
 /** A stretch of the file that is checked as one. */
 interface Wanted {
+  readonly number: number
   readonly start: number
   readonly bytes: number
-  /** Number of its checksum among those of the file's blocks; null where `crc` is it. */
-  readonly sum: number | null
-  readonly crc: number
+  /** The column that it is a block of; null for a page of checksums. */
+  readonly column: BlockColumn | null
 }
 
 export class BlockReader {
   readonly #store: BlobStore
   readonly #cache: BlockCache
+  readonly #checksums: ChecksumPages
   readonly #path: string
-  readonly #sums: FileLayout['sums']
-  /** What has come, by where it begins. */
+  readonly #layout: Pick<FileLayout, 'sums'>
+  /** Blocks and pages that have come, by number. */
   readonly #there = new Map<number, Uint8Array>()
+  /** Blocks that are asked for, by number. */
   #wanted = new Map<number, Wanted>()
   #unchecked: readonly Wanted[] = []
 
-  constructor(store: BlobStore, cache: BlockCache, path: string, { sums }: Pick<FileLayout, 'sums'>) {
+  constructor(
+    { store, blocks, checksums }: Pick<TableSource, 'store' | 'blocks' | 'checksums'>,
+    path: string,
+    layout: Pick<FileLayout, 'sums'>,
+  ) {
     this.#store = store
-    this.#cache = cache
+    this.#cache = blocks
+    this.#checksums = checksums
     this.#path = path
-    this.#sums = sums
+    this.#layout = layout
   }
 
   /** The buffers of one column. */
   buffersOf(range: ColumnRange): BufferBytes {
+    const { firstSum, buffers, blocks } = range
+    const column: BlockColumn = {
+      range,
+      checksums: firstSum === null ? null : this.#checksums.of(this.#path, range),
+      firstSums: blocks.map((_, i) => (firstSum ?? 0) + countBlocks(buffers, blocks.slice(0, i))),
+    }
     return {
-      want: (buffer, from, to) => this.#want(range, buffer, from, to),
-      copy: (buffer, from, to, target, at) => this.#copy(range, buffer, from, to, target, at),
+      want: (buffer, from, to) => this.#want(column, buffer, from, to),
+      copy: (buffer, from, to, target, at) => this.#copy(column, buffer, from, to, target, at),
     }
   }
 
@@ -59,9 +85,10 @@ export class BlockReader {
    */
   fetch(signal?: AbortSignal): Soon<void> {
     if (this.#wanted.size === 0) return
-    const wanted = [...this.#wanted.values()]
+    const stretches = [...this.#wanted.values()]
     this.#wanted = new Map()
-    const stretches = [...wanted, ...this.#pagesFor(wanted)].sort((a, b) => a.start - b.start)
+    this.#addPages(stretches)
+    stretches.sort((a, b) => a.start - b.start)
     const ranges: ByteRange[] = []
     for (let i = 0; i < stretches.length; ) {
       const { start } = stretches[i]!
@@ -73,31 +100,37 @@ export class BlockReader {
       }
       const target = new Uint8Array(end - start)
       ranges.push({ offset: start, target })
+      const isOne = next === i + 1
       for (; i < next; i++) {
-        const from = stretches[i]!.start - start
-        this.#there.set(stretches[i]!.start, target.subarray(from, from + stretches[i]!.bytes))
+        const { number, start: begin, bytes } = stretches[i]!
+        const own = isOne ? target : target.subarray(begin - start, begin - start + bytes)
+        this.#there.set(number, own)
       }
     }
     this.#unchecked = stretches
     return this.#store.readRanges(this.#path, ranges, signal)
   }
 
-  /** The pages with the checksums of blocks, but for those that are there. */
-  #pagesFor(wanted: readonly Wanted[]): Wanted[] {
-    const pages = new Map<number, Wanted>()
-    for (const { sum } of wanted) {
-      if (sum === null) continue
-      const start = this.#pageStart(sum)
-      if (this.#there.has(start) || pages.has(start)) continue
-      const kept = this.#cache.get(this.#path, start, pageBytes)
-      if (kept !== undefined) this.#there.set(start, kept)
-      else pages.set(start, { start, bytes: pageBytes, sum: null, crc: 0 })
+  /** Adds the pages with the checksums of blocks, but for those that have come. */
+  #addPages(wanted: Wanted[]): void {
+    const count = wanted.length
+    for (let i = 0; i < count; i++) {
+      const { number, column } = wanted[i]!
+      if (number < 0 || column!.checksums !== null) continue
+      const start = this.#pageStart(number)
+      const page = numberAt(start)
+      if (this.#there.has(page)) continue
+      const kept = this.#cache.get(this.#path, page, pageBytes)
+      this.#there.set(page, kept ?? notYet)
+      if (kept !== undefined) continue
+      wanted.push({ number: page, start, bytes: pageBytes, column: null })
+      this.#checksums.spend(this.#path, this.#layout, column!.range)
     }
-    return [...pages.values()]
   }
 
-  #pageStart(sum: number): number {
-    return this.#sums.start + pageBytes * Math.floor(sum / sumsPerPage)
+  /** Where the page begins that has a checksum. */
+  #pageStart(number: number): number {
+    return this.#layout.sums.start + pageBytes * Math.floor(number / sumsPerPage)
   }
 
   /**
@@ -118,60 +151,84 @@ export class BlockReader {
     }
   }
 
-  #checkOne({ start, bytes, sum, crc }: Wanted): void {
-    const block = this.#there.get(start)!
-    if (sum === null && start >= this.#sums.start) {
-      checkPage(block, (start - this.#sums.start) / pageBytes, this.#path)
-    } else {
-      const written = sum === null ? crc : sumAt(this.#there.get(this.#pageStart(sum))!, sum % sumsPerPage)
-      const found = crc32(block)
+  #checkOne({ number, start, bytes, column }: Wanted): void {
+    const read = this.#there.get(number)!
+    if (column === null) checkPage(read, (start - this.#layout.sums.start) / pageBytes, this.#path)
+    else {
+      const written = this.#written(number, column)
+      const found = crc32(read)
       if (found !== written) {
         const where = `bytes ${start} to ${start + bytes} of ${this.#path}`
         throw corrupted(`${where} have checksum ${crcHex(found)}, written was ${crcHex(written)}`)
       }
     }
-    this.#cache.keep(this.#path, start, block)
+    this.#cache.keep(this.#path, number, read)
   }
 
-  #want(range: ColumnRange, buffer: number, from: number, to: number): void {
+  /** The checksum that was written for a block, or for a column that is not cut into blocks. */
+  #written(number: number, { range, checksums }: BlockColumn): number {
+    if (number < 0) return range.crc
+    if (checksums !== null) return checksums.at(number)
+    return sumAt(this.#there.get(numberAt(this.#pageStart(number)))!, number % sumsPerPage)
+  }
+
+  #want(column: BlockColumn, buffer: number, from: number, to: number): void {
+    const { range, firstSums } = column
     if (range.firstSum === null) {
-      this.#wantOne({ start: range.start, bytes: range.bytes, sum: null, crc: range.crc })
+      this.#wantOne(numberAt(range.start), range.start, range.bytes, column)
       return
     }
     const block = range.blocks[buffer]!
     const bytes = range.buffers[2 * buffer + 1]!
     assert(to <= bytes, `bytes ${from} to ${to} of a buffer of ${bytes} are asked for`)
     const begin = range.start + range.buffers[2 * buffer]!
+    const first = firstSums[buffer]!
     for (let number = Math.floor(from / block); number * block < to; number++) {
-      const start = begin + number * block
-      if (this.#there.has(start) || this.#wanted.has(start)) continue
-      const length = Math.min(block, bytes - number * block)
-      this.#wantOne({ start, bytes: length, sum: sumOf(range, buffer, number), crc: 0 })
+      const at = number * block
+      this.#wantOne(first + number, begin + at, Math.min(block, bytes - at), column)
     }
   }
 
-  #wantOne(wanted: Wanted): void {
-    const { start, bytes } = wanted
-    if (this.#there.has(start)) return
-    const kept = this.#cache.get(this.#path, start, bytes)
-    if (kept === undefined) this.#wanted.set(start, wanted)
-    else this.#there.set(start, kept)
+  #wantOne(number: number, start: number, bytes: number, column: BlockColumn): void {
+    if (this.#there.has(number) || this.#wanted.has(number)) return
+    const kept = this.#cache.get(this.#path, number, bytes)
+    if (kept === undefined) this.#wanted.set(number, { number, start, bytes, column })
+    else this.#there.set(number, kept)
   }
 
-  #copy(range: ColumnRange, buffer: number, from: number, to: number, target: Uint8Array, at: number): void {
+  #copy(
+    { range, firstSums }: BlockColumn,
+    buffer: number,
+    from: number,
+    to: number,
+    target: Uint8Array,
+    at: number,
+  ): void {
     if (range.firstSum === null) {
       const begin = range.buffers[2 * buffer]!
-      target.set(this.#there.get(range.start)!.subarray(begin + from, begin + to), at)
+      target.set(this.#there.get(numberAt(range.start))!.subarray(begin + from, begin + to), at)
       return
     }
     const block = range.blocks[buffer]!
-    const begin = range.start + range.buffers[2 * buffer]!
+    const first = firstSums[buffer]!
     for (let next = from; next < to; ) {
       const number = Math.floor(next / block)
       const end = Math.min(to, (number + 1) * block)
-      const bytes = this.#there.get(begin + number * block)!
-      target.set(bytes.subarray(next - number * block, end - number * block), at + next - from)
+      const bytes = this.#there.get(first + number)!
+      const isAll = end - next === bytes.length
+      target.set(
+        isAll ? bytes : bytes.subarray(next - number * block, end - number * block),
+        at + next - from,
+      )
       next = end
     }
   }
+}
+
+/** Stands for a page until its bytes have come. */
+const notYet = new Uint8Array(0)
+
+/** The number of bytes that have no checksum among those of blocks. */
+function numberAt(start: number): number {
+  return -1 - start
 }

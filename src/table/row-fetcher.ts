@@ -13,6 +13,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { arrival, type Waits } from '../primitives/soon.js'
 import { BlockReader } from './block-reader.js'
 import { readDictionaries } from './data-file.js'
+import { readCost } from './read-cost.js'
 import type { TableSource } from './table-source.js'
 import { inFile } from './verified-range.js'
 
@@ -37,8 +38,6 @@ const rowsAtOnce = 1024
 const runBytes = 1024 * 1024
 /** The most that rows gathered at once may cost, as `blockCost` tells: rows of long values are gathered a few at a time. */
 const costAtOnce = 8 * 1024 * 1024
-/** About what a read costs beside its bytes, in bytes of a long read: measured on a local disk. */
-const readCost = 6 * 1024
 /** Neighbours that one read takes. */
 const joinedBytes = 64 * 1024
 
@@ -92,7 +91,7 @@ export class RowFetcher {
     const dictionaries = yield* arrival(readDictionaries(this.#source, path, range))
     let reader = this.#readers.get(path)
     if (reader === undefined) {
-      reader = new BlockReader(this.#source.store, this.#source.blocks, path, layout)
+      reader = new BlockReader(this.#source, path, layout)
       this.#readers.set(path, reader)
     }
     const bytes = reader.buffersOf(range)

@@ -1,6 +1,8 @@
 /** An index of a table at one version: its segments' answers as rows of fragments. */
+import type { Column } from '../arrow/column.js'
+import type { FileLayout } from '../arrow/file-reader.js'
 import type { ScalarKind, ScalarProbe } from '../indexes/scalar/probe.js'
-import type { ScalarSegment, SegmentFile } from '../indexes/scalar/segment.js'
+import type { ColumnRows, RowRun, ScalarSegment, SegmentFile } from '../indexes/scalar/segment.js'
 import { later } from '../later.js'
 import { findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
@@ -12,14 +14,15 @@ import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
-import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
+import { arrival, begun, type Soon, together, type Waits, whenThere } from '../primitives/soon.js'
 import type { Scalar } from '../sql/values/scalar.js'
 import { type Awaiting, arrived, waitedFor } from './arrived.js'
 import { readColumn, readFooter } from './data-file.js'
 import { IndexCover } from './index-cover.js'
-import type { LoadedColumn } from './loaded-column.js'
+import { RowFetcher } from './row-fetcher.js'
 import { readStoredRuns } from './stored-runs.js'
 import type { TableSource } from './table-source.js'
+import { isLoadedWhole, pagePatienceFor } from './whole-columns.js'
 
 const opener = later(() => import('../indexes/scalar/open-segment.js'))
 
@@ -86,12 +89,12 @@ class TableIndexReader implements IndexReader {
   }
 
   *#estimated(probe: ScalarProbe, pacer: Pacer): Waits<number> {
-    let sum = 0
-    for (const { segment } of this.#cover.segments) {
-      const opened = yield* arrival(this.#open(segment))
-      sum += yield* arrival(opened.estimate(probe, pacer))
-    }
-    return sum
+    const estimates = yield* together(
+      this.#cover.segments.map(({ segment }) => () => {
+        return whenThere(this.#open(segment), opened => opened.estimate(probe, pacer))
+      }),
+    )
+    return estimates.reduce((sum, estimate) => sum + estimate, 0)
   }
 
   /** In the largest segment there are so many; in the others there may be more. */
@@ -193,29 +196,96 @@ class TableIndexReader implements IndexReader {
   }
 
   async #openNew({ file, bytes, crc, rows }: IndexSegment): Promise<ScalarSegment> {
-    const source = this.#source
-    const { store, footers, columns } = source
+    const { store, footers, memory } = this.#source
     const path = `${this.#location}/${filePath('indexes', file)}`
     const footer = await footers.get(path, () => readFooter(store, path, { bytes, crc }))
-    const width = footer.schema.fields.length
-    // A key that is made once is hashed once.
-    const keys: string[] = []
-    const arrivedPage = (loading: Soon<LoadedColumn>) => this.#arrived(loading)
-    const pages: SegmentFile = {
-      batchRows: footer.batches.map(({ length }) => length),
-      column(batch, column) {
-        const at = batch * width + column
-        keys[at] ??= `${path}/${batch}/${column}`
-        const loading = columns.get(
-          keys[at],
-          claim => readColumn(source, path, footer, batch, column, footer.schema.fields[column]!, claim),
-          path,
-        )
-        return whenThere(arrivedPage(loading), loaded => loaded.column)
-      },
-    }
+    const all = this.#cover.segments.reduce((sum, { segment }) => sum + segment.bytes, 0)
+    const patience = pagePatienceFor(all, memory)
     const { openSegment } = await opener()
-    return openSegment(this.kind, rows, pages)
+    return openSegment(
+      this.kind,
+      rows,
+      new StoredSegment(this.#source, this.#awaiting, path, footer, patience),
+    )
+  }
+}
+
+/** The file of a segment: its columns under the byte budget of the root. */
+class StoredSegment implements SegmentFile {
+  readonly batchRows: readonly number[]
+  readonly #source: TableSource
+  readonly #awaiting: Awaiting
+  readonly #path: string
+  readonly #layout: FileLayout
+  readonly #patience: number
+  readonly #width: number
+  /** A key that is made once is hashed once. */
+  readonly #keys: string[] = []
+
+  constructor(source: TableSource, awaiting: Awaiting, path: string, layout: FileLayout, patience: number) {
+    this.#source = source
+    this.batchRows = layout.batches.map(({ length }) => length)
+    this.#awaiting = awaiting
+    this.#path = path
+    this.#layout = layout
+    this.#patience = patience
+    this.#width = layout.schema.fields.length
+  }
+
+  column(batch: number, column: number): Soon<Column> {
+    const source = this.#source
+    const field = this.#layout.schema.fields[column]!
+    const loading = source.columns.get(
+      this.#keyOf(batch, column),
+      claim => readColumn(source, this.#path, this.#layout, batch, column, field, claim),
+      this.#path,
+    )
+    return whenThere(arrived(this.#awaiting, loading, undefined), loaded => loaded.column)
+  }
+
+  rows(runs: readonly RowRun[], column: number, pacer: Pacer): Soon<readonly ColumnRows[]> {
+    const { columns } = this.#source
+    const found: ColumnRows[] = []
+    for (const { batch } of runs) {
+      const there = columns.peek(this.#keyOf(batch, column))
+      if (there === undefined) {
+        return arrived(this.#awaiting, begun(this.#fetched(found, runs, column, pacer)), pacer.signal)
+      }
+      found.push({ column: there.column, from: 0 })
+    }
+    return found
+  }
+
+  /** `found`: of the first runs; the others are added. */
+  *#fetched(
+    found: ColumnRows[],
+    runs: readonly RowRun[],
+    column: number,
+    pacer: Pacer,
+  ): Waits<readonly ColumnRows[]> {
+    const fetcher = new RowFetcher(this.#source, pacer)
+    const field = this.#layout.schema.fields[column]!
+    for (let i = found.length; i < runs.length; i++) {
+      const { batch, from, to } = runs[i]!
+      const range = this.#layout.batches[batch]?.columns[column]
+      const rows = Uint32Array.from({ length: to - from }, (_, at) => from + at)
+      const isThere = this.#source.columns.has(this.#keyOf(batch, column))
+      if (range === undefined || isThere || isLoadedWhole(range, rows, this.#patience)) {
+        found[i] = { column: yield* arrival(this.column(batch, column)), from: 0 }
+      } else {
+        yield* fetcher.fetch({ path: this.#path, layout: this.#layout, range, field }, rows, came => {
+          found[i] = { column: came, from }
+        })
+      }
+    }
+    yield* fetcher.finish()
+    return found
+  }
+
+  #keyOf(batch: number, column: number): string {
+    const at = batch * this.#width + column
+    this.#keys[at] ??= `${this.#path}/${batch}/${column}`
+    return this.#keys[at]
   }
 }
 

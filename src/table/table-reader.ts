@@ -6,7 +6,6 @@
  * between callers, so one caller's signal ends its own wait, never the load.
  */
 import type { Batch, Column } from '../arrow/column.js'
-import type { ColumnRange } from '../arrow/file-layout.js'
 import type { FileLayout } from '../arrow/file-reader.js'
 import { nullColumn } from '../arrow/fill.js'
 import { decodeBatch } from '../arrow/inline-batch.js'
@@ -34,7 +33,7 @@ import {
 } from '../manifest/layout.js'
 import { arrowSchema, type TableField, type TableSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
-import type { Claim, Load, Memory } from '../primitives/memory.js'
+import type { Claim, Load } from '../primitives/memory.js'
 import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
@@ -49,7 +48,7 @@ import { type Awaiting, arrived } from './arrived.js'
 import { bytesToRead, readColumn, readFooter } from './data-file.js'
 import { inlineZone } from './inline-zones.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
-import { blockCost, RowFetcher, type StoredColumn } from './row-fetcher.js'
+import { RowFetcher, type StoredColumn } from './row-fetcher.js'
 import { readRun } from './run-reader.js'
 import { checkedRuns, type DecodeRuns, readStoredRuns } from './stored-runs.js'
 import type { IndexReader } from './table-index.js'
@@ -66,6 +65,7 @@ import {
 } from './vector-column.js'
 import type { VectorIndexReader } from './vector-index.js'
 import { inFile } from './verified-range.js'
+import { isLoadedWhole, patienceFor, smallBytes } from './whole-columns.js'
 
 export interface Part {
   readonly fragment: Fragment
@@ -105,22 +105,8 @@ export interface VectorsOfRows {
   readonly rows: Uint32Array
 }
 
-/** A column of no more bytes is read whole: several small reads take as long. */
-const smallBytes = 16 * 1024
-/**
- * A column is loaded whole once so much of what that costs was spent on its rows: the more room all columns that are asked for together
- * leave in memory, the sooner; never where they take more than half of it. `bytes`: of all these columns.
- */
-function patienceFor(bytes: number, memory: Memory): number {
-  if (memory.canHold(16 * bytes)) return 1 / 64
-  if (memory.canHold(2 * bytes)) return 1 / 8
-  return memory.canHold(bytes) ? 1 / 2 : Number.POSITIVE_INFINITY
-}
 /** The least where rows are taken in stretches: most of these may be asked for again. */
 export const stretchPatience = 1
-/** By column: bytes spent on reading some of its rows since it was last loaded whole, and how often it was loaded whole. */
-const spentOn = new WeakMap<ColumnRange, { readonly spent: number; readonly loads: number }>()
-
 export class TableReader {
   readonly layout: Layout
   /** Those of this version that can be asked. */
@@ -418,14 +404,7 @@ export class TableReader {
     if (file === undefined || 'slot' in file) return null
     const layout = yield* arrival(this.#footer(file))
     const range = layout.batches[part.batch]?.columns[file.fields.indexOf(field.id)]
-    if (range === undefined || range.bytes <= smallBytes) return null
-    const cost = blockCost(range, offsets)
-    if (cost >= range.bytes) return null
-    const { spent, loads } = spentOn.get(range) ?? { spent: 0, loads: 0 }
-    // A column that left memory is loaded again less readily each time.
-    const isEnough = spent + cost >= range.bytes * patience * 2 ** loads
-    spentOn.set(range, isEnough ? { spent: 0, loads: loads + 1 } : { spent: spent + cost, loads })
-    if (isEnough) return null
+    if (range === undefined || isLoadedWhole(range, offsets, patience)) return null
     return { path: this.#path(file.file), layout, range, field }
   }
 

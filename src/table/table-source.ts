@@ -13,6 +13,7 @@ import type { Memory, PassingKeeper, Room } from '../primitives/memory.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { BlockCache } from './block-cache.js'
+import { ChecksumPages } from './checksum-pages.js'
 import type { LoadedColumn } from './loaded-column.js'
 import type { Sharing } from './sharing.js'
 
@@ -30,6 +31,8 @@ export interface TableSource {
   readonly dictionaries: Room<Column>
   /** Blocks of data files: parts of columns of which only some rows are read. */
   readonly blocks: BlockCache
+  /** Checksums of those. */
+  readonly checksums: ChecksumPages
   /** Vectors that had to be converted for the kernels. */
   readonly vectors: PassingKeeper<VectorSegment>
   readonly footers: Room<FileLayout>
@@ -66,6 +69,7 @@ export function createTableSource(
     columns: memory.room('columns', 'data', loaded => loaded.bytes),
     dictionaries: memory.room('dictionaries', 'data', columnBytes),
     blocks: new BlockCache(memory),
+    checksums: new ChecksumPages(store, memory),
     vectors: memory.room('vectors', 'data', segment => segment.byteLength),
     footers: memory.room('footers', 'places', footerBytes),
     runs: memory.room('runs', 'places', ({ starts, ranks }) => 200 + starts.byteLength + ranks.byteLength),

@@ -97,3 +97,43 @@ test('an order over many parts reads the columns of one part at a time', async (
   expect(store.most).toBeLessThanOrEqual(512 << 10)
   await ns.close()
 })
+
+test('lookups by an index find the same rows under any budget: keys, lists of keys, ranges, texts and nulls', async () => {
+  const store = new MemoryStore()
+  const random = seededRandom(5)
+  const rows = Array.from({ length: 30_000 }, (_, id) => ({
+    id,
+    // Some keys stand in several strides.
+    key: BigInt(id % 7 === 0 ? 77 * (id % 5) : Math.floor(random() * 1e9)),
+    text: id % 11 === 0 ? null : `${'x'.repeat(id % 90)} ${id % 9000}`,
+  }))
+  const writer = await connect('lookups', { store, upkeep: { compact: false } })
+  const table = await writer.createTable('t', rows)
+  await table.createIndex('key', { type: 'BTREE', waitTimeoutMs: 60_000 })
+  await table.createIndex('text', { type: 'BTREE', waitTimeoutMs: 60_000 })
+  await writer.close()
+  const some = (count: number) =>
+    Array.from({ length: count }, () => rows[Math.floor(random() * rows.length)]!)
+  const wheres = [
+    ...some(20).map(({ key }) => `key = ${key}`),
+    ...some(20).map(({ text }) => (text === null ? 'text IS NULL' : `text = '${text}'`)),
+    `key IN (${some(400).map(({ key }) => key)}, -1, 0, 77)`,
+    `text IN (${some(60).map(({ text }) => `'${text}'`)})`,
+    'key BETWEEN 70 AND 200000',
+    "text > 'xxxx 1' AND text <= 'xxxx 12'",
+  ]
+  const answers = async (cacheBytes: number) => {
+    const counting = new CountingStore(store)
+    const ns = await connect('lookups', { store: counting, cacheBytes, readOnly: true })
+    const opened = await ns.openTable('t')
+    const found: unknown[] = []
+    for (const where of wheres) found.push(await opened.search().where(where).select(['id']).toArray())
+    await ns.close()
+    return { found, bytesRead: counting.bytesRead }
+  }
+  const whole = await answers(Number.POSITIVE_INFINITY)
+  expect(whole.found[0]).not.toEqual([])
+  for (const cacheBytes of [1, 20_000, 150_000, 1 << 20]) {
+    expect((await answers(cacheBytes)).found).toEqual(whole.found)
+  }
+})

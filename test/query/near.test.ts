@@ -541,3 +541,14 @@ test('an analyzed search tells partitions, rows guessed and measured, and their 
     )
   })
 })
+
+test('refineFactor measures so many candidates for each row wanted, no more', async () => {
+  await withLine(200, async (_, near) => {
+    fake.blur = { factor: 3, more: 5 }
+    const candidates = async (search: Search) =>
+      /candidates=(\d+), .*search=(.*)\]/.exec(await search.analyze())?.slice(1)
+    expect(await candidates(near.limit(2))).toEqual(['48', 'saturated'])
+    expect(await candidates(near.limit(2).refineFactor(1))).toEqual(['2', 'limited by the caller'])
+    expect(await candidates(near.limit(2).refineFactor(3))).toEqual(['6', 'limited by the caller'])
+  })
+})

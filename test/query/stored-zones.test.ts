@@ -247,7 +247,9 @@ describe('of 300,000 rows of which each has a number greater than the one before
   }
 
   const tail = 64 * 1024
-  const ofStretches = (count: number) => count * (8 * stretch + 2 * 1024)
+  /** All pages with checksums of a column. */
+  const checksums = 8 * 1024
+  const ofStretches = (count: number) => count * (8 * stretch + 2 * 1024) + checksums
 
   test.each([100_000, 1 << 28])(
     'a count reads the stretches in which some rows pass and some do not (budget %d)',

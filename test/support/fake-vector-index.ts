@@ -2,6 +2,8 @@
  * Vector indexes without files: sorted indexes whose names begin with `v_` are taken for indexes of the column `v`, over the rows that
  * they really cover, at every version. A segment looks at every vector it numbers each time it is asked.
  */
+
+import type { Blur } from '../../src/indexes/vector/saturation.js'
 import type {
   Candidates,
   Ending,
@@ -40,6 +42,8 @@ export class FakeVectorIndexes {
   poor: PoorShares | null = null
   /** How far most rows lie from their middle; null: nobody measured it. */
   radius: number | null = null
+  /** How far the order of the proposed rows can be trusted. */
+  blur: Blur = { factor: 1, more: 0 }
   /** How a search ends. */
   ended: Ending = 'saturated'
   /** What segments were asked, and how often one was opened. */
@@ -86,7 +90,7 @@ export class FakeVectorIndexes {
   }
 
   #segment(vectors: VectorSegment, isThere: readonly boolean[]): VectorIndexSegment {
-    const { metric, measured, recalls, poor, radius } = this
+    const { metric, measured, recalls, poor, radius, blur } = this
     const { rows } = vectors
     const count = isThere.filter(there => there).length
     return {
@@ -103,7 +107,7 @@ export class FakeVectorIndexes {
         rowBytes: vectors.dim * 4,
       },
       candidatesFor: k => k,
-      blurFor: () => ({ factor: 1, more: 0 }),
+      blurFor: () => blur,
       candidates: async (probe): Promise<Candidates> => {
         this.probes.push(probe)
         const distances = distancesOf(vectors, probe.query, metric)

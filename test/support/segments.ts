@@ -2,11 +2,12 @@
 import type { Batch, Column } from '../../src/arrow/column.js'
 import { assembleColumn, parseFileFooter } from '../../src/arrow/file-reader.js'
 import { IpcFileWriter } from '../../src/arrow/file-writer.js'
+import { sliceColumn } from '../../src/arrow/slice.js'
 import type { Schema } from '../../src/arrow/types.js'
 import { buildSegment } from '../../src/indexes/scalar/build-segment.js'
 import { openSegment } from '../../src/indexes/scalar/open-segment.js'
 import type { ScalarKind } from '../../src/indexes/scalar/probe.js'
-import type { ScalarSegment, SegmentFile } from '../../src/indexes/scalar/segment.js'
+import type { ColumnRows, ScalarSegment, SegmentFile } from '../../src/indexes/scalar/segment.js'
 import { segmentSchema } from '../../src/indexes/scalar/segment-schema.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 import { sortedRows } from '../../src/write/sort-column.js'
@@ -29,6 +30,13 @@ export function segmentFile(file: Uint8Array): SegmentFile {
   const kept = new Map<string, Promise<Column>>()
   return {
     batchRows: layout.batches.map(batch => batch.length),
+    async rows(runs, column) {
+      const found: ColumnRows[] = []
+      for (const { batch, from, to } of runs) {
+        found.push({ column: sliceColumn(await this.column(batch, column), from, to - from), from })
+      }
+      return found
+    },
     column(batch, column) {
       const name = `${batch}.${column}`
       let found = kept.get(name)

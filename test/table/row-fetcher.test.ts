@@ -197,6 +197,42 @@ describe('a file of 4000 rows', async () => {
     ))
 })
 
+test('once single pages of checksums have cost more than all of a column, later rows take none', async () => {
+  const { store, fetched, layout, memory, file } = await written(wide, [wideRows(4000)])
+  const { sums } = layout
+  const rows = Array.from({ length: 12 }, (_, i) => 300 * i)
+  for (const row of rows) await fetched(0, 2, Uint32Array.of(row))
+  await new Promise(setImmediate)
+  store.reset()
+  await fetched(0, 2, Uint32Array.of(3999))
+  expect(store.bytesRead).toBe(512)
+  // A block that is damaged is found by them too.
+  const { start, buffers } = layout.batches[0]!.columns[2]!
+  const damaged = file.slice()
+  const at = start + buffers[buffers.length - 2]! + 512 * 3998
+  expect(at).toBeLessThan(sums.start)
+  damaged[at]! ^= 1
+  await memory.delete('f')
+  await memory.put('f', damaged)
+  await expect(fetched(0, 2, Uint32Array.of(3998))).rejects.toMatchObject({
+    code: 18,
+    message: expect.stringMatching(/\bf\b have checksum/),
+  })
+})
+
+test('a damaged page of checksums is reported by the reader of its blocks, not by who loads all pages', async () => {
+  const { fetched, layout, memory, file } = await written(wide, [wideRows(4000)], 1 << 24)
+  const first = layout.batches[0]!.columns[2]!.firstSum!
+  const damaged = file.slice()
+  damaged[layout.sums.start + pageBytes * Math.floor((first + 3900) / 255)]! ^= 1
+  await memory.delete('f')
+  await memory.put('f', damaged)
+  for (let row = 0; row < 3000; row += 300) await fetched(0, 2, Uint32Array.of(row))
+  await new Promise(setImmediate)
+  expect(await fetched(0, 2, Uint32Array.of(100))).toBeDefined()
+  await expect(fetched(0, 2, Uint32Array.of(3900))).rejects.toMatchObject({ code: 18 })
+})
+
 test('a run of vectors is two reads: their bytes, and the pages with their checksums', async () => {
   const { store, run } = await written(wide, [wideRows(4000)])
   await run(0, 2, 1000, 3000)

@@ -1,14 +1,18 @@
-/** Finds values among those that ascend over the pages of a segment: through the directory, and one page. */
+/**
+ * Finds values among those that ascend over the pages of a segment: through the directory, which has the first value of each stride, and
+ * one stride. A page is a batch of the file.
+ */
 import type { Column } from '../../arrow/column.js'
 import { columnBytes } from '../../arrow/layout.js'
 import { corrupted } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
-import { arrival, begun, type Soon, type Waits, whenThere } from '../../primitives/soon.js'
+import { arrival, begun, type Soon, type Waits } from '../../primitives/soon.js'
 import type { Scalar } from '../../sql/values/scalar.js'
 import { orderOfScalars, sortedScalars } from '../../sql/values/scalar-order.js'
-import { endOfEqual, keyOf, placeOf } from './place-of.js'
+import { endOfEqual, type Key, keyOf, placeOf } from './place-of.js'
 import type { ProbeEnd } from './probe.js'
-import type { SegmentFile } from './segment.js'
+import type { ColumnRows, RowRun, SegmentFile } from './segment.js'
+import { ordinalAt } from './segment-schema.js'
 
 /** Entries `from` to `to - 1`, which are counted over all pages. */
 export interface Run {
@@ -16,35 +20,54 @@ export interface Run {
   readonly to: number
 }
 
-/** Some entries of one page, counted from its first. */
-export interface Piece {
-  readonly page: number
-  readonly from: number
-  readonly to: number
-}
-
 /** A directory of no more bytes stays with its segment, beside what the memory keeps. */
 const keptBytes = 16 * 1024
 
+/** Keys whose strides are read at once. */
+const keysAtOnce = 256
+
+/** The first value of each stride, and where it stands. */
+interface Directory {
+  readonly firsts: Column
+  /** Ordinals: the entries before each stride; null where each page is a stride. */
+  readonly starts: Uint8Array | null
+}
+
+/** The values of a stride: rows `from` to `to - 1` of `column`. */
+interface Stride {
+  readonly column: Column
+  readonly from: number
+  readonly to: number
+  /** The entry of row `from`. */
+  readonly first: number
+}
+
 export class Pages {
   readonly #file: SegmentFile
+  readonly #stridesPerPage: number
+  /** Strides; each has an entry in the directory. */
+  readonly strides: number
   /** Pages of values; those of nulls come after them. */
   readonly count: number
   /** By page, the entries before it; at the end, all entries. */
   readonly #starts: Uint32Array
+  /** Kept where it is small: every lookup begins with it. */
+  #directory: Directory | null = null
 
-  /** The first values of the pages, where they are few: every question begins with them. */
-  #firsts: Column | null = null
-
-  /** @throws corrupted where the batches cannot be pages and their directory. */
-  constructor(file: SegmentFile) {
+  /**
+   * `stridesPerPage`: of each page of values but the last; where it is 1, the directory does not say where strides begin.
+   * @throws corrupted where the batches cannot be pages and their directory.
+   */
+  constructor(file: SegmentFile, stridesPerPage = 1) {
     this.#file = file
+    this.#stridesPerPage = stridesPerPage
     const pages = file.batchRows.length - 1
-    const count = file.batchRows[pages]
-    if (count === undefined || count > pages) {
-      throw corrupted(`the directory of an index segment has ${count ?? 'no'} entries for ${pages} pages`)
+    const strides = file.batchRows[pages]
+    if (strides === undefined || strides > pages * stridesPerPage) {
+      throw corrupted(`the directory of an index segment has ${strides ?? 'no'} entries for ${pages} pages`)
     }
-    this.count = count
+    this.strides = strides
+    this.count = Math.ceil(strides / stridesPerPage)
     this.#starts = new Uint32Array(pages + 1)
     for (let page = 0; page < pages; page++) {
       this.#starts[page + 1] = this.#starts[page]! + file.batchRows[page]!
@@ -69,16 +92,64 @@ export class Pages {
     return this.#file.column(page, column, pacer.signal)
   }
 
+  /** Entries of some pages, of a column: for each run these, or more. */
+  rows(runs: readonly RowRun[], column: number, pacer: Pacer): Soon<readonly ColumnRows[]> {
+    return this.#file.rows(runs, column, pacer)
+  }
+
   directory(column: number, pacer: Pacer): Soon<Column> {
     return this.column(this.#starts.length - 1, column, pacer)
   }
 
-  #firstValues(pacer: Pacer): Soon<Column> {
-    if (this.#firsts !== null) return this.#firsts
-    return whenThere(this.directory(0, pacer), firsts => {
-      if (columnBytes(firsts) <= keptBytes) this.#firsts = firsts
-      return firsts
-    })
+  /** How many entries a stride has. */
+  async rowsOfStride(stride: number, pacer: Pacer): Promise<number> {
+    const directory = await this.#opened(pacer)
+    return this.#startOf(directory, stride + 1) - this.#startOf(directory, stride)
+  }
+
+  #opened(pacer: Pacer): Soon<Directory> {
+    return this.#directory ?? begun(this.#readDirectory(pacer))
+  }
+
+  *#readDirectory(pacer: Pacer): Waits<Directory> {
+    const firsts = yield* arrival(this.directory(0, pacer))
+    const ordinals = this.#stridesPerPage === 1 ? null : yield* arrival(this.directory(1, pacer))
+    const directory = { firsts, starts: ordinals === null ? null : (ordinals.values as Uint8Array) }
+    if (columnBytes(firsts) <= keptBytes) this.#directory = directory
+    return directory
+  }
+
+  /** The entries before a stride; after the last one, all values. */
+  #startOf({ starts }: Directory, stride: number): number {
+    if (stride === this.strides) return this.values
+    return starts === null ? this.#starts[stride]! : ordinalAt(starts, stride)
+  }
+
+  *#stride(directory: Directory, number: number, pacer: Pacer): Waits<Stride> {
+    return (yield* this.#strides(directory, [number], pacer))[0]!
+  }
+
+  /** Some strides, read at once. */
+  *#strides(directory: Directory, numbers: readonly number[], pacer: Pacer): Waits<readonly Stride[]> {
+    const runs = numbers.map(number => this.#runOf(directory, number))
+    const rows = yield* arrival(this.rows(runs, 0, pacer))
+    return rows.map(({ column, from }, i) => ({
+      column,
+      from: runs[i]!.from - from,
+      to: runs[i]!.to - from,
+      first: this.#startOf(directory, numbers[i]!),
+    }))
+  }
+
+  #runOf(directory: Directory, number: number): RowRun {
+    const first = this.#startOf(directory, number)
+    const end = this.#startOf(directory, number + 1)
+    const batch = Math.floor(number / this.#stridesPerPage)
+    const begin = this.#starts[batch]!
+    if (first < begin || end <= first || end > this.#starts[batch + 1]!) {
+      throw corrupted(`stride ${number} of an index segment is said to have the entries ${first} to ${end}`)
+    }
+    return { batch, from: first - begin, to: end - begin }
   }
 
   /** The values between two ends. */
@@ -87,26 +158,26 @@ export class Pages {
   }
 
   *#between(low: ProbeEnd | null, high: ProbeEnd | null, pacer: Pacer): Waits<Run> {
-    const directory = yield* arrival(this.#firstValues(pacer))
-    const { type } = directory
+    const directory = yield* arrival(this.#opened(pacer))
+    const { type } = directory.firsts
     let [from, to] = [0, this.values]
-    let page = -1
-    let column: Column | null = null
+    let number = -1
+    let stride: Stride | null = null
     if (low !== null) {
       const key = keyOf(type, low.value)
-      page = this.#pageOf(directory, key, !low.inclusive)
-      if (page >= 0) {
-        column = yield* arrival(this.column(page, 0, pacer))
-        from = this.#starts[page]! + placeOf(column, key, !low.inclusive, 0, column.length)
+      number = this.#strideOf(directory, key, !low.inclusive)
+      if (number >= 0) {
+        stride = yield* this.#stride(directory, number, pacer)
+        from = entryOf(stride, placeOf(stride.column, key, !low.inclusive, stride.from, stride.to))
       }
     }
     if (high !== null) {
       const key = keyOf(type, high.value)
-      const last = this.#pageOf(directory, key, high.inclusive)
+      const last = this.#strideOf(directory, key, high.inclusive)
       if (last < 0) to = 0
       else {
-        if (last !== page || column === null) column = yield* arrival(this.column(last, 0, pacer))
-        to = this.#starts[last]! + placeOf(column, key, high.inclusive, 0, column.length)
+        if (last !== number || stride === null) stride = yield* this.#stride(directory, last, pacer)
+        to = entryOf(stride, placeOf(stride.column, key, high.inclusive, stride.from, stride.to))
       }
     }
     return { from, to: Math.max(from, to) }
@@ -118,75 +189,94 @@ export class Pages {
   }
 
   *#equalTo(values: readonly Scalar[], pacer: Pacer): Waits<Run[]> {
-    const directory = yield* arrival(this.#firstValues(pacer))
-    const { type } = directory
-    const runs: Run[] = []
-    let page = -1
-    let column: Column | null = null
-    let done = 0
+    const directory = yield* arrival(this.#opened(pacer))
+    const { type } = directory.firsts
     const sorted = sortedScalars(values, type, orderOfScalars)
-    for (let i = 0; i < sorted.length; i++) {
-      const key = keyOf(type, sorted[i]!)
-      const first = placeOf(directory, key, false, Math.max(0, page), this.count) - 1
-      let from = 0
-      let begin = 0
-      if (first >= 0) {
-        if (first !== page || column === null) column = yield* arrival(this.column(first, 0, pacer))
-        begin = placeOf(column, key, false, 0, column.length)
-        from = this.#starts[first]! + begin
-        page = first
-      }
-      const last = endOfEqual(directory, key, first + 1, this.count) - 1
-      if (last >= 0) {
-        if (last !== page || column === null) column = yield* arrival(this.column(last, 0, pacer))
-        const to = this.#starts[last]! + endOfEqual(column, key, last === first ? begin : 0, column.length)
-        page = last
-        // Of two constants that are equal (0 and -0), the second finds nothing more.
-        from = Math.max(from, done)
-        if (from < to) runs.push({ from, to })
-        done = Math.max(done, to)
-      }
+    const runs: Run[] = []
+    for (let from = 0; from < sorted.length; from += keysAtOnce) {
+      const length = Math.min(keysAtOnce, sorted.length - from)
+      const keys = Array.from({ length }, (_, i) => keyOf(type, sorted[from + i]!))
+      yield* this.#addEqual(directory, keys, runs, pacer)
       if (pacer.due()) yield pacer.pause()
     }
     return runs
   }
 
-  /** Pages that may have values equal to one of some, as the directory tells. */
-  async pagesWith(values: readonly Scalar[], pacer: Pacer): Promise<number[]> {
-    const directory = await this.directory(0, pacer)
-    const { type } = directory
-    const pages: number[] = []
+  /** Adds the runs of values equal to one of some keys, which ascend. */
+  *#addEqual(directory: Directory, keys: readonly Key[], runs: Run[], pacer: Pacer): Waits<void> {
+    const { firsts } = directory
+    /** Of each key the strides in which values equal to it begin and end. */
+    const begins: number[] = []
+    const ends: number[] = []
+    const wanted: number[] = []
+    let number = 0
+    for (const key of keys) {
+      number = placeOf(firsts, key, false, Math.max(0, number), this.strides) - 1
+      const last = endOfEqual(firsts, key, number + 1, this.strides) - 1
+      begins.push(number)
+      ends.push(last)
+      for (const each of [number, last]) if (each >= 0 && each !== wanted.at(-1)) wanted.push(each)
+    }
+    const strides = yield* this.#strides(directory, wanted, pacer)
+    let at = 0
+    const strideOf = (wantedNumber: number) => {
+      while (wanted[at] !== wantedNumber) at++
+      return strides[at]!
+    }
+    for (const [i, key] of keys.entries()) {
+      if (ends[i]! < 0) continue
+      let from = 0
+      let begin = -1
+      if (begins[i]! >= 0) {
+        const stride = strideOf(begins[i]!)
+        begin = placeOf(stride.column, key, false, stride.from, stride.to)
+        from = entryOf(stride, begin)
+      }
+      const stride = strideOf(ends[i]!)
+      const to = endOfEqual(stride.column, key, ends[i] === begins[i] ? begin : stride.from, stride.to)
+      // Of two constants that are equal (0 and -0), the second finds nothing more.
+      from = Math.max(from, runs.at(-1)?.to ?? 0)
+      const end = entryOf(stride, to)
+      if (from < end) runs.push({ from, to: end })
+    }
+  }
+
+  /** Strides that may have values equal to one of some, as the directory tells. */
+  async stridesWith(values: readonly Scalar[], pacer: Pacer): Promise<number[]> {
+    const { firsts } = await this.#opened(pacer)
+    const { type } = firsts
+    const found: number[] = []
     let next = 0
     const sorted = sortedScalars(values, type, orderOfScalars)
     for (let i = 0; i < sorted.length; i++) {
       const key = keyOf(type, sorted[i]!)
-      const last = placeOf(directory, key, true, 0, this.count) - 1
-      next = Math.max(next, placeOf(directory, key, false, 0, this.count) - 1)
-      for (; next <= last; next++) pages.push(next)
+      const last = placeOf(firsts, key, true, 0, this.strides) - 1
+      next = Math.max(next, placeOf(firsts, key, false, 0, this.strides) - 1)
+      for (; next <= last; next++) found.push(next)
       if (pacer.due()) await pacer.pause()
     }
-    return pages
+    return found
   }
 
   /** Runs, which ascend, cut where pages end. */
-  pieces(runs: readonly Run[]): Piece[] {
+  pieces(runs: readonly Run[]): RowRun[] {
     const starts = this.#starts
-    const pieces: Piece[] = []
+    const pieces: RowRun[] = []
     let page = 0
     for (const { from, to } of runs) {
       for (let at = from; at < to; ) {
         if (starts[page + 1]! <= at) page = this.#pageAt(at, page + 1)
         const end = Math.min(to, starts[page + 1]!)
-        pieces.push({ page, from: at - starts[page]!, to: end - starts[page]! })
+        pieces.push({ batch: page, from: at - starts[page]!, to: end - starts[page]! })
         at = end
       }
     }
     return pieces
   }
 
-  /** The last page with a value before the key, or with `after`, not after it; -1 where there is none. */
-  #pageOf(directory: Column, key: ReturnType<typeof keyOf>, after: boolean): number {
-    return placeOf(directory, key, after, 0, this.count) - 1
+  /** The last stride with a value before the key, or with `after`, not after it; -1 where there is none. */
+  #strideOf({ firsts }: Directory, key: Key, after: boolean): number {
+    return placeOf(firsts, key, after, 0, this.strides) - 1
   }
 
   /** The page with an entry, which is not before `least`. */
@@ -199,4 +289,9 @@ export class Pages {
     }
     return low
   }
+}
+
+/** The entry of a row of a stride's column. */
+function entryOf({ first, from }: Stride, row: number): number {
+  return first + row - from
 }

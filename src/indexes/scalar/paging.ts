@@ -8,11 +8,13 @@ import type { Pacer } from '../../primitives/pacer.js'
 import { decoded } from '../../sql/kernels/dictionary.js'
 import { valueType } from '../../sql/values/types.js'
 
-/** Values of a page: a lookup reads one, and each of them takes some hundred bytes in the footer, read when a file is opened. */
-export const pageRows = 1024
-/** Texts of a page take that much, but for the last of them. */
-const textBytes = 16 * 1024
-/** However long they are: of each page the directory has one. */
+/** Where values are cut: after so many, or after texts of so many bytes. */
+export interface Cut {
+  readonly rows: number
+  readonly textBytes: number
+}
+
+/** However long texts are: the directory has one of each piece. */
 const fewestTexts = 16
 
 /** A column in the order of its values. */
@@ -24,9 +26,9 @@ export interface Ordered {
   readonly sorted: Column | null
 }
 
-/** Where the page that begins at `from` ends. */
-export function endOfPage({ values, order }: Ordered, from: number): number {
-  const most = Math.min(order.length, from + pageRows)
+/** Where the piece that begins at `from` ends. */
+export function endOfPiece({ values, order }: Ordered, from: number, { rows, textBytes }: Cut): number {
+  const most = Math.min(order.length, from + rows)
   if (!hasOffsets(valueType(values.type))) return most
   const { offsets } = values.dictionary ?? values
   const entries = values.dictionary === null ? null : values.values!

@@ -12,9 +12,9 @@ import { equalNeighbours } from '../../sql/kernels/neighbours.js'
 import { bitAt, listOffsetsOf } from '../../sql/values/vector.js'
 import { RowsEncoder } from './encoded-rows.js'
 import {
-  endOfPage,
+  type Cut,
+  endOfPiece,
   type Ordered,
-  pageRows,
   rowsAtOnce,
   rowsBeside,
   valuesBetween,
@@ -22,6 +22,9 @@ import {
 } from './paging.js'
 import { segmentSchema } from './segment-schema.js'
 
+/** Values of a page: each page takes some hundred bytes in the footer, which is read when a file is opened. */
+const pageRows = 1024
+const cut: Cut = { rows: pageRows, textBytes: 16 * 1024 }
 /** Encoded sets of a page take that much, but for the last of them. */
 const setBytes = 64 * 1024
 
@@ -39,7 +42,7 @@ export async function* postingPages(
   const firsts: number[] = []
   const counts: number[] = []
   for (let from = 0; from < order.length; ) {
-    const to = endOfPage(ordered, from)
+    const to = endOfPiece(ordered, from, cut)
     // One more, to know whether the last value goes on.
     const isEqual = equalNeighbours(valuesBetween(ordered, from, Math.min(order.length, to + 1)))
     for (let at = from; at < to; at++) {

@@ -79,7 +79,7 @@ export class PostingSegment implements ScalarSegment {
     let whole: Uint32Array | null = null
     let loaded = -1
     let counts: Uint32Array = noNumbers
-    for (const { page, from, to } of this.#pages.pieces(runs)) {
+    for (const { batch: page, from, to } of this.#pages.pieces(runs)) {
       if (page < this.#pages.count && to - from === this.#pages.rowsOf(page)) {
         whole ??= (await this.#pages.directory(countColumn, pacer)).values as Uint32Array
         rows += whole[page]!
@@ -97,7 +97,7 @@ export class PostingSegment implements ScalarSegment {
   async #countOfPages(values: readonly Scalar[], pacer: Pacer): Promise<number> {
     const counts = (await this.#pages.directory(countColumn, pacer)).values as Uint32Array
     let rows = 0
-    for (const page of await this.#pages.pagesWith(values, pacer)) rows += counts[page]!
+    for (const page of await this.#pages.stridesWith(values, pacer)) rows += counts[page]!
     return rows
   }
 
@@ -115,7 +115,7 @@ export class PostingSegment implements ScalarSegment {
     let loaded = -1
     let counts: Uint32Array = noNumbers
     let column: Column | null = null
-    for (const { page, from, to } of pieces) {
+    for (const { batch: page, from, to } of pieces) {
       if (page !== loaded || column === null) {
         counts = (await this.#pages.column(page, countColumn, pacer)).values as Uint32Array
         column = await this.#pages.column(page, rowsColumn, pacer)

@@ -4,8 +4,20 @@ import { assert } from '../../errors.js'
 import { elementType, isOrdered, valueType } from '../../sql/values/types.js'
 import type { ScalarKind } from './probe.js'
 
+/** Strides of each page of values of a BTREE but the last. */
+export const stridesPerPage = 64
+/** Values of a stride at most: 64-bit values of a stride are a block of the file. */
+export const strideRows = 128
+/** Rows of each page of nulls of a BTREE but the last. */
+export const nullsPerPage = stridesPerPage * strideRows
 /** Bytes of an ordinal. */
 export const ordinalBytes = 3
+/** Number `i` of a column of ordinals. */
+export function ordinalAt(bytes: Uint8Array, i: number): number {
+  const at = ordinalBytes * i
+  return bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16)
+}
+
 /** Rows of a segment at most: what three bytes can number, and a bitmap of a megabyte holds. */
 export const maxSegmentRows = 2 ** 23
 

@@ -9,11 +9,27 @@ import type { Soon } from '../../primitives/soon.js'
 import type { Scalar } from '../../sql/values/scalar.js'
 import type { ScalarProbe } from './probe.js'
 
-/** The Arrow IPC file of a segment, as whoever reads it sees it: columns of record batches, checked and kept in memory. */
+/** The Arrow IPC file of a segment: columns of record batches, checked and kept in memory. */
 export interface SegmentFile {
   /** Rows of each record batch. */
   readonly batchRows: readonly number[]
   column(batch: number, column: number, signal?: AbortSignal): Soon<Column>
+  /** Some runs of rows of a column, read at once: for each run these rows, or more. */
+  rows(runs: readonly RowRun[], column: number, pacer: Pacer): Soon<readonly ColumnRows[]>
+}
+
+/** Rows `from` to `to - 1` of a batch. */
+export interface RowRun {
+  readonly batch: number
+  readonly from: number
+  readonly to: number
+}
+
+/** Consecutive rows of a column of a batch. */
+export interface ColumnRows {
+  readonly column: Column
+  /** Number in the batch of the column's first row. */
+  readonly from: number
 }
 
 export interface ScalarSegment {

@@ -1,12 +1,15 @@
 /**
- * Writes the file of a BTREE: batches ("pages") of values that ascend, each with the ordinal of its row, equal values by
- * ordinal; then pages of nulls; last the directory: the first value of every page of values, with ordinal 0.
+ * Writes the file of a BTREE: values that ascend, each with the ordinal of its row, equal values by ordinal. The values are cut
+ * into strides, of which a lookup reads one; 64 strides are a batch ("page"). Then come pages of nulls; last the directory: the first value
+ * of every stride, with the number of values before it.
  */
 import type { Batch, Column } from '../../arrow/column.js'
 import { nullColumn } from '../../arrow/fill.js'
 import type { Pacer } from '../../primitives/pacer.js'
-import { endOfPage, type Ordered, pageRows, rowsBeside, valuesBetween, valuesOf } from './paging.js'
-import { ordinalBytes, segmentSchema } from './segment-schema.js'
+import { type Cut, endOfPiece, type Ordered, rowsBeside, valuesBetween, valuesOf } from './paging.js'
+import { nullsPerPage, ordinalBytes, segmentSchema, strideRows, stridesPerPage } from './segment-schema.js'
+
+const stride: Cut = { rows: strideRows, textBytes: 4 * 1024 }
 
 export async function* sortedPages(ordered: Ordered, pacer: Pacer): AsyncGenerator<Batch> {
   const { values, order } = ordered
@@ -14,21 +17,25 @@ export async function* sortedPages(ordered: Ordered, pacer: Pacer): AsyncGenerat
   const page = (column: Column, ordinals: Uint32Array): Batch => {
     return { schema, length: column.length, columns: [column, ordinalColumn(ordinals)] }
   }
-  const firsts: number[] = []
+  const starts: number[] = []
   for (let from = 0; from < order.length; ) {
-    const to = endOfPage(ordered, from)
+    let to = from
+    for (let i = 0; i < stridesPerPage && to < order.length; i++) {
+      starts.push(to)
+      to = endOfPiece(ordered, to, stride)
+    }
     yield page(valuesBetween(ordered, from, to), order.subarray(from, to))
-    firsts.push(order[from]!)
     from = to
     await pacer.turn()
   }
   const nulls = await rowsBeside(order, values.length, pacer)
-  for (let from = 0; from < nulls.length; from += pageRows) {
-    const rows = nulls.subarray(from, from + pageRows)
+  for (let from = 0; from < nulls.length; from += nullsPerPage) {
+    const rows = nulls.subarray(from, from + nullsPerPage)
     yield page(nullColumn(schema.fields[0]!.type, rows.length), rows)
     await pacer.turn()
   }
-  yield page(valuesOf(values, Uint32Array.from(firsts)), new Uint32Array(firsts.length))
+  const firsts = Uint32Array.from(starts, start => order[start]!)
+  yield page(valuesOf(values, firsts), Uint32Array.from(starts))
 }
 
 function ordinalColumn(ordinals: Uint32Array): Column {

@@ -1,4 +1,4 @@
-/** Reads what sorted-pages.ts wrote: the segments of a BTREE. */
+/** Reads the files that sorted-pages.ts writes: the segments of a BTREE. */
 import { corrupted, unreachable } from '../../errors.js'
 import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
@@ -9,8 +9,8 @@ import { scalarAt } from '../../sql/values/vector.js'
 import { exactMembers, fewRows } from './costs.js'
 import { Pages, type Run } from './pages.js'
 import type { ScalarProbe } from './probe.js'
-import type { ScalarSegment, SegmentFile } from './segment.js'
-import { ordinalBytes } from './segment-schema.js'
+import type { RowRun, ScalarSegment, SegmentFile } from './segment.js'
+import { nullsPerPage, ordinalAt, ordinalBytes, strideRows, stridesPerPage } from './segment-schema.js'
 
 export class SortedSegment implements ScalarSegment {
   readonly rows: number
@@ -20,8 +20,14 @@ export class SortedSegment implements ScalarSegment {
 
   constructor(rows: number, file: SegmentFile) {
     this.rows = rows
-    this.#pages = new Pages(file)
-    if (this.#pages.entries !== rows) throw damaged(`has ${this.#pages.entries} ordinals for ${rows} rows`)
+    this.#pages = new Pages(file, stridesPerPage)
+    const { entries, values, strides, count } = this.#pages
+    if (entries !== rows) throw damaged(`has ${entries} ordinals for ${rows} rows`)
+    if (values > strideRows * strides) throw damaged(`has ${strides} strides for ${values} values`)
+    for (let page = count; page < file.batchRows.length - 2; page++) {
+      const nulls = this.#pages.rowsOf(page)
+      if (nulls !== nullsPerPage) throw damaged(`has a page of ${nulls} nulls that is not the last`)
+    }
   }
 
   estimate(probe: ScalarProbe, pacer: Pacer): Soon<number> {
@@ -33,8 +39,8 @@ export class SortedSegment implements ScalarSegment {
       return rowsIn(yield* this.#runsOf(probe, pacer))
     }
     let rows = 0
-    for (const page of yield* arrival(this.#pages.pagesWith(probe.values, pacer)))
-      rows += this.#pages.rowsOf(page)
+    for (const stride of yield* arrival(this.#pages.stridesWith(probe.values, pacer)))
+      rows += yield* arrival(this.#pages.rowsOfStride(stride, pacer))
     return rows
   }
 
@@ -59,8 +65,9 @@ export class SortedSegment implements ScalarSegment {
     const { values } = this.#pages
     if (rank >= values) return null
     const entry = fromEnd ? values - 1 - rank : rank
-    const [piece] = this.#pages.pieces([{ from: entry, to: entry + 1 }])
-    return scalarAt(await this.#pages.column(piece!.page, 0, pacer), piece!.from)
+    const pieces = this.#pages.pieces([{ from: entry, to: entry + 1 }])
+    const [rows] = await this.#pages.rows(pieces, 0, pacer)
+    return scalarAt(rows!.column, pieces[0]!.from - rows!.from)
   }
 
   *#runsOf(probe: ScalarProbe, pacer: Pacer): Waits<readonly Run[]> {
@@ -86,14 +93,13 @@ export class SortedSegment implements ScalarSegment {
   *#numbers(runs: readonly Run[], count: number, pacer: Pacer): Waits<Uint32Array> {
     const numbers = new Uint32Array(count)
     let at = 0
-    let loaded = -1
-    let ordinals: Uint8Array = noBytes
-    for (const { page, from, to } of this.#pages.pieces(runs)) {
-      if (page !== loaded)
-        ordinals = (yield* arrival(this.#pages.column(page, 1, pacer))).values as Uint8Array
-      loaded = page
-      copyOrdinals(ordinals, from, to, numbers, at)
-      at += to - from
+    for (const pieces of this.#pieces(runs)) {
+      const rows = yield* arrival(this.#pages.rows(pieces, 1, pacer))
+      for (const [i, { column, from }] of rows.entries()) {
+        const piece = pieces[i]!
+        copyOrdinals(column.values as Uint8Array, piece.from - from, piece.to - from, numbers, at)
+        at += piece.to - piece.from
+      }
       if (pacer.due()) yield pacer.pause()
     }
     for (let i = 0; i < count; i++) if (numbers[i]! >= this.rows) throw this.#beyond(numbers[i]!)
@@ -102,13 +108,23 @@ export class SortedSegment implements ScalarSegment {
 
   *#bits(runs: readonly Run[], pacer: Pacer): Waits<Bitset> {
     const bits = new Bitset(this.rows)
-    for (const { page, from, to } of this.#pages.pieces(runs)) {
-      const ordinals = (yield* arrival(this.#pages.column(page, 1, pacer))).values as Uint8Array
-      const largest = addOrdinals(ordinals, from, to, bits.words)
-      if (largest >= this.rows) throw this.#beyond(largest)
+    for (const pieces of this.#pieces(runs)) {
+      const rows = yield* arrival(this.#pages.rows(pieces, 1, pacer))
+      for (const [i, { column, from }] of rows.entries()) {
+        const piece = pieces[i]!
+        const ordinals = column.values as Uint8Array
+        const largest = addOrdinals(ordinals, piece.from - from, piece.to - from, bits.words)
+        if (largest >= this.rows) throw this.#beyond(largest)
+      }
       if (pacer.due()) yield pacer.pause()
     }
     return bits
+  }
+
+  /** Runs cut where pages end, in groups whose ordinals are read at once. */
+  *#pieces(runs: readonly Run[]): Generator<readonly RowRun[]> {
+    const pieces = this.#pages.pieces(runs)
+    for (let i = 0; i < pieces.length; i += piecesAtOnce) yield pieces.slice(i, i + piecesAtOnce)
   }
 
   #beyond(ordinal: number) {
@@ -116,7 +132,7 @@ export class SortedSegment implements ScalarSegment {
   }
 }
 
-const noBytes = new Uint8Array(0)
+const piecesAtOnce = 256
 
 function damaged(what: string) {
   return corrupted(`an index segment ${what}`)
@@ -141,10 +157,7 @@ function between(runs: readonly Run[], length: number): Run[] {
 }
 
 function copyOrdinals(ordinals: Uint8Array, from: number, to: number, out: Uint32Array, start: number): void {
-  const end = to * ordinalBytes
-  for (let at = from * ordinalBytes, i = start; at < end; at += ordinalBytes) {
-    out[i++] = ordinals[at]! | (ordinals[at + 1]! << 8) | (ordinals[at + 2]! << 16)
-  }
+  for (let i = from; i < to; i++) out[start + i - from] = ordinalAt(ordinals, i)
 }
 
 /** Gives the largest of them; words that are not there are passed over. */

@@ -7,7 +7,8 @@ import { columnValues } from '../../../src/arrow/values.js'
 import { SheafError } from '../../../src/errors.js'
 import { openSegment } from '../../../src/indexes/scalar/open-segment.js'
 import type { ScalarKind, ScalarProbe } from '../../../src/indexes/scalar/probe.js'
-import { indexableBy, maxSegmentRows } from '../../../src/indexes/scalar/segment-schema.js'
+import type { RowRun } from '../../../src/indexes/scalar/segment.js'
+import { indexableBy, maxSegmentRows, ordinalAt } from '../../../src/indexes/scalar/segment-schema.js'
 import { Pacer } from '../../../src/primitives/pacer.js'
 import type { Scalar } from '../../../src/sql/values/scalar.js'
 import { segmentBytes, segmentFile, segmentOf } from '../../support/segments.js'
@@ -158,28 +159,64 @@ test('a sorted page of numbers takes less than half as much again as they do', a
   expect(length / (8 * column.length)).toBeLessThan(1.45)
 })
 
-test('the directory is the last batch, of the first value of each page', async () => {
+test('the directory is the last batch: the first value of each stride, and the number of values before it', async () => {
   const column = columnOf(
     int32,
     Array.from({ length: 10_000 }, (_, row) => (row < 9000 ? 20_000 - row : null)),
   )
   const file = segmentFile(await segmentBytes('BTREE', column))
-  const values = Array.from({ length: 8 }, () => 1024)
-  expect(file.batchRows).toEqual([...values, 808, 1000, 9])
-  expect(columnValues(await file.column(10, 0))).toEqual(
-    Array.from({ length: 9 }, (_, page) => 11_001 + 1024 * page),
+  expect(file.batchRows).toEqual([8192, 808, 1000, 71])
+  expect(columnValues(await file.column(3, 0))).toEqual(
+    Array.from({ length: 71 }, (_, stride) => 11_001 + 128 * stride),
   )
+  const starts = (await file.column(3, 1)).values as Uint8Array
+  expect(Array.from({ length: 71 }, (_, stride) => ordinalAt(starts, stride))).toEqual(
+    Array.from({ length: 71 }, (_, stride) => 128 * stride),
+  )
+})
+
+test('a stride of texts has at most 4 KiB of them, or 16 texts', async () => {
+  const strides = async (bytes: number) => {
+    const column = columnOf(
+      utf8,
+      Array.from({ length: 1600 }, (_, row) => `${row}`.padStart(bytes, 'x')),
+    )
+    return segmentFile(await segmentBytes('BTREE', column)).batchRows.at(-1)
+  }
+  expect(await strides(8)).toBe(13)
+  expect(await strides(64)).toBe(25)
+  expect(await strides(2000)).toBe(100)
+})
+
+test('a directory whose strides are out of order is corruption', async () => {
+  const column = columnOf(
+    int32,
+    Array.from({ length: 500 }, (_, row) => row),
+  )
+  const file = segmentFile(await segmentBytes('BTREE', column))
+  const damaged = {
+    ...file,
+    column: async (batch: number, column: number) => {
+      const found = await file.column(batch, column)
+      return batch === 1 && column === 1 ? { ...found, values: new Uint8Array(12) } : found
+    },
+  }
+  const probe: ScalarProbe = { kind: 'members', values: [200n] }
+  await expect(openSegment('BTREE', 500, damaged).find(probe, new Pacer())).rejects.toThrow('stride 1')
 })
 
 test('a file that is not a segment over so many rows is corrupted', async () => {
   const bytes = await segmentBytes('BTREE', columnOf(int32, [3, 1, null]))
   expect(() => openSegment('BTREE', 4, segmentFile(bytes))).toThrow('3 ordinals for 4 rows')
-  const batches = (batchRows: number[]) => ({ batchRows, column: () => Promise.reject(new Error('none')) })
+  const none = () => Promise.reject(new Error('none'))
+  const batches = (batchRows: number[]) => ({ batchRows, column: none, rows: none })
   for (const kind of ['BTREE', 'BITMAP'] satisfies ScalarKind[]) {
     expect(() => openSegment(kind, 3, batches([]))).toThrow(SheafError)
-    expect(() => openSegment(kind, 3, batches([3, 2]))).toThrow('2 entries for 1 pages')
+    expect(() => openSegment(kind, 3, batches([3, 65]))).toThrow('entries for 1 pages')
   }
   expect(() => openSegment('BITMAP', 3, batches([2, 1, 1, 1]))).toThrow('2 entries for null')
+  expect(() => openSegment('BTREE', 300, batches([300, 2]))).toThrow('2 strides for 300 values')
+  expect(() => openSegment('BTREE', 9, batches([3, 3, 3, 1]))).toThrow('a page of 3 nulls')
 })
 
 test('an ordinal past the rows is corruption', async () => {
@@ -188,8 +225,12 @@ test('an ordinal past the rows is corruption', async () => {
   const columns = [columnOf(int32, [1, 2]), ordinals]
   const file = {
     batchRows: [2, 1],
-    column: (batch: number, column: number) =>
-      Promise.resolve(batch === 1 ? columnOf(int32, [1]) : columns[column]!),
+    column: async (batch: number, column: number) => {
+      return batch === 0
+        ? columns[column]!
+        : columnOf([int32, type][column]!, [[1], [new Uint8Array(3)]][column]!)
+    },
+    rows: async (_runs: readonly RowRun[], column: number) => [{ column: columns[column]!, from: 0 }],
   }
   const segment = openSegment('BTREE', 2, file)
   const probe: ScalarProbe = { kind: 'members', values: [2n] }
