@@ -70,6 +70,8 @@ export const indexBuilds: Readonly<
 /** By name, in the order in which they are measured. */
 export const calls: Readonly<Record<string, Call>> = {
   'top 10': nearest('all'),
+  'top 10, refineFactor 10': nearest('all', 10),
+  'top 10, refineFactor 20': nearest('all', 20),
   'top 10, filter keeps 10 %': nearest('tenth'),
   'top 10, filter keeps 0.1 %': nearest('rare'),
   'text, any of 3 words': words('or'),
@@ -124,9 +126,10 @@ export const calls: Readonly<Record<string, Call>> = {
   },
 }
 
-function nearest(among: Among): Call {
+function nearest(among: Among, refineFactor?: number): Call {
   const search = (table: Table, { data, i }: Asked) => {
-    const asked = table.search(data.queries[i]!).select(['id']).limit(10)
+    const all = table.search(data.queries[i]!).select(['id']).limit(10)
+    const asked = refineFactor === undefined ? all : all.refineFactor(refineFactor)
     return among === 'all' ? asked : asked.where('category = ?', [among])
   }
   return {

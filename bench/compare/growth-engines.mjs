@@ -1,5 +1,5 @@
 /**
- * The table of the growth bench in Sheaf and in LanceDB, behind one interface: an engine opens a path of its own. `nearest` gives ids, `byKey` and
+ * The table of the growth bench in Sheaf and in LanceDB, behind one interface: an engine opens a path of its own. `nearest` gives ids, and may be told how many candidates to measure for each row wanted; `byKey` and
  * `offsets` give rows with all columns.
  */
 import { tableFromIPC } from 'apache-arrow'
@@ -23,7 +23,12 @@ export const engines = {
       ingest: batches => ns.createTable('rows', batches),
       buildVector: () => build('vector', 'IVF_PQ'),
       buildKey: () => build('key', 'BTREE'),
-      nearest: async query => idsOf(await table.search(query).select(['id']).limit(10).toArray()),
+      async nearest(query, refineFactor) {
+        const search = table.search(query).select(['id']).limit(10)
+        return idsOf(
+          await (refineFactor === undefined ? search : search.refineFactor(refineFactor)).toArray(),
+        )
+      },
       byKey: key => table.search().where('key = ?', [key]).toArray(),
       offsets: offsets => table.takeOffsets(offsets).toArray(),
       update: async (key, g) => (await table.update({ g }, 'key = ?', [key])).rows,
@@ -31,7 +36,7 @@ export const engines = {
       close: () => ns.close(),
     }
   },
-  /** Its index has as many codes of a vector as that of Sheaf. It measures ten times the rows wanted. */
+  /** Its index has as many codes of a vector as that of Sheaf. It measures ten times the rows wanted unless told otherwise. */
   async 'lancedb, not synced'(path) {
     const { lancedb, db } = await openLance(path)
     const hasRows = (await db.tableNames()).includes('rows')
@@ -56,9 +61,9 @@ export const engines = {
         })
       },
       buildKey: () => table.createIndex('key', { config: lancedb.Index.btree() }),
-      async nearest(query) {
-        const found = table.query().nearestTo(query).refineFactor(10).select(['id', '_distance']).limit(10)
-        return idsOf(await found.toArray())
+      async nearest(query, refineFactor = 10) {
+        const search = table.query().nearestTo(query).refineFactor(refineFactor)
+        return idsOf(await search.select(['id', '_distance']).limit(10).toArray())
       },
       byKey: key => table.query().where(`key = ${key}`).toArray(),
       offsets: offsets => table.takeOffsets(offsets).toArray(),

@@ -26,6 +26,8 @@ const bounds: Readonly<Record<string, Bound>> = {
   'build FTS on the text': { bytes: 2_000_000, reads: 20 },
   'build BITMAP on the category': { bytes: 220_000, reads: 24 },
   'top 10': { bytes: 600_000, reads: 320, firstBytes: 620_000, firstReads: 230 },
+  'top 10, refineFactor 10': { bytes: 480_000, reads: 190, firstBytes: 620_000, firstReads: 230 },
+  'top 10, refineFactor 20': { bytes: 570_000, reads: 320, firstBytes: 620_000, firstReads: 230 },
   'top 10, filter keeps 10 %': { bytes: 4_500_000, reads: 15, firstBytes: 4_600_000, firstReads: 45 },
   'top 10, filter keeps 0.1 %': { bytes: 63_000, reads: 43, firstBytes: 180_000, firstReads: 70 },
   'text, any of 3 words': { bytes: 600_000, reads: 19, firstBytes: 650_000, firstReads: 43 },
@@ -58,7 +60,7 @@ test('growth: a top 10 asks the index of the large table, and finds the nearest 
   const found = cases
     .slice(0, 2)
     .flatMap(({ entries }) => entries.filter(({ figures }) => 'recall' in figures!))
-  expect(found).toHaveLength(6)
+  expect(found).toHaveLength(10)
   for (const { name, figures } of found) expect(figures!.recall, name).toBeGreaterThan(0.9)
   const top = cases[1]!.entries.find(({ name }) => name === 'top 10')!.figures!
   expect(top.candidates).toBeGreaterThan(0)
@@ -68,7 +70,7 @@ test('growth: a top 10 asks the index of the large table, and finds the nearest 
 test('growth: indexed work of both sizes is told side by side', () => {
   const beside = cases[2]!
   expect(beside.title).toMatch(/^16000 rows beside 4000/)
-  expect(beside.entries).toHaveLength(10)
+  expect(beside.entries).toHaveLength(12)
   for (const { name, figures } of beside.entries) expect(figures!.msRatio, name).toBeGreaterThan(0)
   for (const { points } of beside.lines!.lines) expect(points.map(([rows]) => rows)).toEqual([4000, 16_000])
 })
