@@ -1,6 +1,6 @@
 /**
  * Makes a golden root: a small directory of records the format has, and what it must read as. Run once, when the format has
- * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints|adopted|uploads|sessions|lists|stretches test/golden/<name>`. Every later version must open it
+ * something new: `node dist/scripts/make-golden.js rows|catalog|edits|upkeep|checkpoints|adopted|uploads|sessions|lists|stretches|strides test/golden/<name>`. Every later version must open it
  * (test/golden.test.ts).
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -29,6 +29,7 @@ const makers = {
   sessions: makeSessions,
   lists: makeLists,
   stretches: makeStretches,
+  strides: makeStrides,
 }
 const [, , what = '', folder] = process.argv
 if (folder === undefined || !(what in makers)) {
@@ -101,6 +102,17 @@ function rows(from: number, count: number): Row[] {
 async function makeStretches(ns: Namespace): Promise<void> {
   const two = Array.from({ length: 20_000 }, (_, i) => ({ id: 3 * i, mixed: (i * 7919) % 100 }))
   await ns.createTable('a', two)
+}
+
+/** Scalar indexes of each kind, whose values take several pages, some null. */
+async function makeStrides(ns: Namespace): Promise<void> {
+  const few = Array.from({ length: 8400 }, (_, i) => {
+    return { key: i % 97 === 0 ? null : (i * 7919) % 8501, label: i % 101 === 0 ? null : `label ${i % 2000}` }
+  })
+  const table = await ns.createTable('a', few)
+  await table.createIndex('key', { type: 'BTREE', waitTimeoutMs: 60_000 })
+  await table.createIndex('label', { type: 'BTREE', waitTimeoutMs: 60_000 })
+  await table.createIndex('key', { type: 'BITMAP', name: 'keys', waitTimeoutMs: 60_000 })
 }
 
 /** Everything a data file, an inline blob and a schema can hold. */

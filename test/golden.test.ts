@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { describeRoot } from '../scripts/describe-root.js'
-import { connect } from '../src/index.js'
+import { connect, type Row } from '../src/index.js'
 
 const folder = 'test/golden'
 const copies = mkdtempSync(join(tmpdir(), 'sheaf-golden-'))
@@ -63,6 +63,21 @@ describe.each(readdirSync(folder))('%s', name => {
       await ns.close()
     })
 
+  if (name === 'format-1-strides')
+    test('lookups by scalar indexes find the rows', async () => {
+      const ns = await connect(root, { readOnly: true })
+      const table = await ns.openTable('a')
+      const rows = await table.search().withRowId().toArray()
+      for (const [where, passes] of Object.entries(lookups)) {
+        const search = table.search().where(where).withRowId()
+        expect(await search.explain()).toContain('ScalarIndexQuery')
+        const passing = rows.filter(passes)
+        expect(passing, where).not.toEqual([])
+        expect(await search.toArray(), where).toEqual(passing)
+      }
+      await ns.close()
+    })
+
   test('takes further commits', async () => {
     const copy = join(copies, name)
     cpSync(root, copy, { recursive: true })
@@ -78,3 +93,13 @@ describe.each(readdirSync(folder))('%s', name => {
     await again.close()
   })
 })
+
+/** Filters of the table with scalar indexes, and the rows that pass. */
+const lookups: Readonly<Record<string, (row: Row) => boolean>> = {
+  'key = 4711': ({ key }) => key === 4711,
+  'key IN (0, 17, 8500, 9000)': ({ key }) => [17, 8500].includes(key as number),
+  'key BETWEEN 100 AND 140': ({ key }) => key !== null && Number(key) >= 100 && Number(key) <= 140,
+  "label = 'label 1234'": ({ label }) => label === 'label 1234',
+  "key IS NULL AND label < 'label 2'": ({ key, label }) =>
+    key === null && label !== null && String(label) < 'label 2',
+}
