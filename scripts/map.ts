@@ -66,6 +66,8 @@ interface SourceFile {
   readonly lines: number
   readonly text: string
   readonly imports: readonly string[]
+  /** Those of them that are not for types alone. */
+  readonly values: readonly string[]
 }
 
 const root = process.cwd()
@@ -101,13 +103,19 @@ function readSources(): SourceFile[] {
       .sort()
       .map(path => {
         const text = readFileSync(join(root, path), 'utf8')
-        const specifiers = Array.from(text.matchAll(imported), ([, a, b, c]) => (a ?? b ?? c)!)
+        const found = Array.from(text.matchAll(imported), ([statement, a, b, c]) => {
+          return {
+            target: resolveImport(path, (a ?? b ?? c)!),
+            isType: /^(import|export) type\b/.test(statement),
+          }
+        })
         return {
           path,
           room: roomOf(path),
           lines: text.split('\n').length - 1,
           text,
-          imports: specifiers.map(specifier => resolveImport(path, specifier)),
+          imports: found.map(({ target }) => target),
+          values: found.filter(({ isType }) => !isType).map(({ target }) => target),
         }
       }),
   )
@@ -165,12 +173,12 @@ function folderOf({ path }: SourceFile): string {
   return path.split('/').length === 3 ? '.' : path.split('/')[2]!
 }
 
-/** Imports of the client that bring in modules of the engine; what is needed for types alone brings in nothing. */
+/** Imports of the client that bring in modules of the engine; an import of types brings in nothing. */
 function enginesOfClients(files: readonly SourceFile[], byPath: ReadonlyMap<string, SourceFile>): string[] {
   return files
     .filter(({ room }) => room === 'client')
     .flatMap(file =>
-      file.imports
+      file.values
         .map(path => byPath.get(path))
         .filter(target => target !== undefined && engineModules.includes(target.room))
         .map(target => `a handle knows the engine: ${file.path} -> ${target!.path}`),

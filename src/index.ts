@@ -5,6 +5,7 @@ export type { DataType, Field, Schema } from './arrow/types.js'
 export type { Assignments } from './client/assignments.js'
 export type { ChangesOptions, TableChange } from './client/changes.js'
 export type { ColumnChanges, ColumnDefinition, ColumnType, NewColumns } from './client/column-fields.js'
+export type { ConnectOptions } from './client/connect-options.js'
 export type { FoundRow, FusedRow, FuseRows } from './client/custom-fusion.js'
 export type { ChangedBatch, ChangedRow, ChangedRows, Diff, DiffRows } from './client/diff.js'
 export type {
@@ -84,13 +85,10 @@ export {
   type UploadOptions,
 } from './client/table-upload.js'
 export { Take } from './client/take.js'
-export {
-  type TextToken,
-  type TokenizeColumnOptions,
-  type TokenizeOptions,
-  tokenize,
-} from './client/tokenize.js'
+export { type TextToken, tokenize } from './client/tokenize.js'
+export type { TokenizeColumnOptions, TokenizeOptions } from './client/tokenize-options.js'
 export type { UpkeepEvent } from './client/upkeep-event.js'
+export type { UpkeepSettings } from './client/upkeep-settings.js'
 export type {
   Problem,
   ProblemKind,
@@ -99,12 +97,10 @@ export type {
   VerifyProgress,
 } from './client/verification.js'
 export { connect } from './engine/connect.js'
-export type { ConnectOptions } from './engine/connect-options.js'
 export { verify } from './engine/verify.js'
 export { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from './errors.js'
 export type { CustomTokenizer } from './indexes/text/analysis/analyzer.js'
 export type { HighlightOptions } from './indexes/text/highlight.js'
-export type { UpkeepSettings } from './maintenance/upkeep-settings.js'
 export type { Clock } from './primitives/clock.js'
 export type { MemoryStats, RoomStats } from './primitives/memory.js'
 export type {

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { connectFields } from '../../src/engine/connect-options.js'
+import { connectFields } from '../../src/client/connect-options.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { type ConnectOptions, connect, type Namespace } from '../../src/index.js'
 import { refuseMore } from '../../src/protocol/arguments.js'

@@ -5,32 +5,26 @@
  *
  * Ids are held in memory, sixteen bytes for each that differs; rows are read a few thousand at a time.
  */
-import type { Batch, Column } from '../arrow/column.js'
-import { differingRows } from '../arrow/differing-rows.js'
+import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { takeBatch } from '../arrow/take.js'
 import { toArrowTable } from '../arrow/to-arrow.js'
 import type { Schema } from '../arrow/types.js'
-import { Bitset } from '../primitives/bitset.js'
+import { later } from '../later.js'
 import { Pacer } from '../primitives/pacer.js'
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callShape, type Operations, type Request } from '../protocol/calls.js'
 import { parse } from '../protocol/parse.js'
 import { either, integer, string } from '../protocol/shape.js'
 import { ascendingIds, type DifferingIds, differingIds, idNumbers } from '../query/differing-ids.js'
-import { castable, castColumn } from '../sql/kernels/cast.js'
-import { decoded } from '../sql/kernels/dictionary.js'
 import { readReply } from './arrow-rows.js'
 import { callOptions, type RowObject, type RowsOptions, rowObjects, rowsShape } from './row-objects.js'
 import { scanPages } from './scan-pages.js'
-import {
-  type SchemaDifference,
-  type SharedColumn,
-  schemaDifference,
-  sharedColumns,
-} from './schema-difference.js'
+import { type SchemaDifference, schemaDifference, sharedColumns } from './schema-difference.js'
 import { type ArrowBatch, type BatchesOptions, batchesShape } from './search.js'
 import { takenAtOnce, takePages } from './take.js'
+
+const comparing = later(() => import('./differing.js'))
 
 /** Ids read at once. */
 const idsAtOnce = 32 * 1024
@@ -224,6 +218,7 @@ class VersionPair {
     if (shared.length === 0) return
     const columnsOf = (side: Side) => (compared ? shared.map(column => column[side].name) : undefined)
     const pacer = new Pacer(options.signal)
+    const { differing } = await comparing()
     for (let at = 0; at < both.length; at += takenAtOnce) {
       const some = both.subarray(at, at + takenAtOnce)
       const before = await sole(this.rows('from', some, options, columnsOf('from')))
@@ -284,33 +279,6 @@ async function sole(batches: AsyncGenerator<Batch>): Promise<Batch> {
   const { value } = await batches.next()
   await batches.return(undefined)
   return value as Batch
-}
-
-// ---- values
-
-/** The rows that differ in one of the columns. */
-async function differing(
-  before: Batch,
-  after: Batch,
-  shared: readonly SharedColumn[],
-  pacer: Pacer,
-): Promise<Bitset> {
-  const [old, now] = [columnsByName(before), columnsByName(after)]
-  const all = new Bitset(after.length)
-  for (const { from, to } of shared) {
-    const [was, is] = [decoded(old.get(from.name)!), decoded(now.get(to.name)!)]
-    // Of another type, a value is the same that casts to the one there is.
-    const cast = castable(was.type, is.type)
-      ? castColumn(was, is.type, true, null, () => from.name, 'refuse')
-      : null
-    all.or(cast === null ? Bitset.full(is.length) : differingRows(cast, is))
-    await pacer.turn()
-  }
-  return all
-}
-
-function columnsByName({ schema, columns }: Batch): ReadonlyMap<string, Column> {
-  return new Map(schema.fields.map(({ name }, i) => [name, columns[i]!]))
 }
 
 // ---- batches

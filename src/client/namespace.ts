@@ -6,13 +6,13 @@
 import type { RowOf } from '../arrow/row-type.js'
 import type { Schema } from '../arrow/types.js'
 import { invalidInput, quote, unsupported } from '../errors.js'
+import { later } from '../later.js'
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations } from '../protocol/calls.js'
 import { parseId } from '../protocol/identifiers.js'
 import { parse } from '../protocol/parse.js'
 import { stringMap } from '../protocol/request-fields.js'
 import { array, boolean, callback, either, oneOf, options, string } from '../protocol/shape.js'
-import { checkFits, conformBatches } from '../write/conform.js'
 import { ArrowRows } from './arrow-rows.js'
 import { jobEnded } from './job-ended.js'
 import { cancelJob, type JobInfo, listJobs } from './job-list.js'
@@ -21,9 +21,11 @@ import { columnsField, columnsShape } from './selection.js'
 import type { RootStats } from './stats.js'
 import { Table } from './table.js'
 import { type IngestOptions, ingestFields, type Row, schemaShape, type TableData } from './table-data.js'
-import { tableRows } from './table-rows.js'
 import { TransactionScope } from './transaction-scope.js'
 import { type Verification, type VerifyOptions, verifyShape } from './verification.js'
+
+const ingesting = later(() => import('./table-rows.js'))
+const conforming = later(() => import('../write/conform.js'))
 
 /** `'a$b$t'`, or the names as an array (which may then contain `$`). */
 export type Identifier = string | readonly string[]
@@ -171,9 +173,10 @@ export class Namespace implements AsyncDisposable {
     const path = tablePathOf('createTable', id)
     const request = { id: path, mode: createModes[mode], ...(properties && { properties }) }
     const { signal } = call
+    const { tableRows } = await ingesting()
     const rows = await tableRows(data, { schema, vectorColumns, onProgress, badVectors, signal })
     try {
-      const body = withSchema(rows, schema)
+      const body = await withSchema(rows, schema)
       if (createParents === true) await this.#createParents(path, call)
       const { uuid } = await this.operations.createTable(request, body, call)
       return new Table(this.operations, path, { uuid, watch: this.#local?.watch })
@@ -419,8 +422,9 @@ takeNoMore(Namespace.prototype, {
 const createModes = { create: 'Create', exist_ok: 'ExistOk', overwrite: 'Overwrite' } as const
 
 /** Rows that came as Arrow take the types that were asked for, where they fit. */
-function withSchema(rows: ArrowRows, schema: Schema | undefined): ArrowRows {
+async function withSchema(rows: ArrowRows, schema: Schema | undefined): Promise<ArrowRows> {
   if (schema === undefined || rows.schema === schema) return rows
+  const { checkFits, conformBatches } = await conforming()
   checkFits(rows.schema, schema)
   return new ArrowRows(schema, conformBatches(rows.batches, schema), rows.close)
 }

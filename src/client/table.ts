@@ -3,6 +3,8 @@
 import { schemaFromJson } from '../arrow/schema-json.js'
 import type { Schema } from '../arrow/types.js'
 import { invalidInput } from '../errors.js'
+import type { Token } from '../indexes/text/analysis/analyzer.js'
+import { later } from '../later.js'
 import { refuseArray, takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations, type Reply } from '../protocol/calls.js'
 import { operationNames, operations } from '../protocol/operations.js'
@@ -47,12 +49,14 @@ import {
   type WaitForIndexOptions,
   waitForIndexShape,
 } from './table-indexes.js'
-import { tableRows } from './table-rows.js'
 import { beginTableScan, type ScanOptions, type TableScan, TableSlice } from './table-scan.js'
 import { Tags } from './table-tags.js'
 import { type RowsOf, TableUpload, type UploadOptions, uploadShape } from './table-upload.js'
 import { rowNumbers, Take } from './take.js'
-import { type TextToken, type TokenizeColumnOptions, tokenizeAs, tokenizeColumnShape } from './tokenize.js'
+import { type TokenizeColumnOptions, tokenizeColumnShape } from './tokenize-options.js'
+
+const ingesting = later(() => import('./table-rows.js'))
+const tokenizing = later(() => import('./tokenize.js'))
 
 export type VersionInfo = Reply<'describeTableVersion'>['version']
 
@@ -243,8 +247,9 @@ export class Table<R extends object = Row> {
   }
 
   /** Rows of a merge: a column that they do not bring is left alone. */
-  readonly #mergedRows = (data: TableData, options: CallOptions & IngestOptions) => {
+  readonly #mergedRows = async (data: TableData, options: CallOptions & IngestOptions) => {
     const { signal, onProgress, badVectors } = options
+    const { tableRows } = await ingesting()
     return tableRows(data, {
       schema: () => this.schema({ signal }),
       onlyBrought: true,
@@ -255,13 +260,14 @@ export class Table<R extends object = Row> {
   }
 
   /** Rows that are added. */
-  #addedRows(
+  async #addedRows(
     data: TableData,
     options: CallOptions & IngestOptions,
     columns = (call: CallOptions) => this.schema(call),
   ): Promise<ArrowRows> {
     const { onProgress, badVectors, ...call } = options
     const schema = async () => withNulls(await columns(call))
+    const { tableRows } = await ingesting()
     return tableRows(data, { schema, onProgress, badVectors, signal: call.signal })
   }
 
@@ -490,8 +496,9 @@ export class Table<R extends object = Row> {
     column: string,
     text: string,
     options: TokenizeColumnOptions = {},
-  ): Promise<readonly TextToken[]> {
+  ): Promise<readonly Token[]> {
     const checked = parse(tokenizeColumnShape, options, 'tokenize')
+    const { tokenizeAs } = await tokenizing()
     return tokenizeAs(this.#operations, this.#request(), column, text, checked)
   }
 

@@ -1,39 +1,19 @@
 /** How a text becomes terms, for those who wonder why it is found, or is not. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
-import { type CustomTokenizer, type Token, tokenizerShape } from '../indexes/text/analysis/analyzer.js'
+import type { CustomTokenizer, Token } from '../indexes/text/analysis/analyzer.js'
 import { checkTokenizers, isBuiltIn } from '../indexes/text/analysis/base-tokenizers.js'
 import { openAnalyzer } from '../indexes/text/analysis/open-analyzer.js'
 import { textDefinition } from '../indexes/text/definition.js'
 import { textKind } from '../indexes/text/kind.js'
 import { refuseMore } from '../protocol/arguments.js'
-import { type CallOptions, callFields, type Operations } from '../protocol/calls.js'
+import type { Operations } from '../protocol/calls.js'
 import { type CreateIndexRequest, createIndexRequest } from '../protocol/index-shapes.js'
 import { parse } from '../protocol/parse.js'
-import { array, options, string } from '../protocol/shape.js'
-import { type TextIndexOptions, textFields, textFieldsOf } from './table-indexes.js'
+import { string } from '../protocol/shape.js'
+import { textFieldsOf } from './table-indexes.js'
+import { type TokenizeColumnOptions, type TokenizeOptions, tokenizeShape } from './tokenize-options.js'
 
 export type { Token as TextToken } from '../indexes/text/analysis/analyzer.js'
-
-/** What `createIndex` takes for an index of texts, as far as terms depend on it. */
-export interface TokenizeOptions
-  extends Omit<
-    TextIndexOptions,
-    'type' | 'name' | 'replace' | 'waitTimeoutMs' | 'withPosition' | keyof CallOptions
-  > {
-  /** Of which `baseTokenizer` may name one, as `connect` takes them. */
-  readonly tokenizers?: readonly CustomTokenizer[]
-}
-
-export interface TokenizeColumnOptions extends CallOptions {
-  /** Those that are registered where the index is, as far as it names one of them. */
-  readonly tokenizers?: readonly CustomTokenizer[]
-}
-
-const tokenizers = array(tokenizerShape)
-
-export const tokenizeShape = options<TokenizeOptions>()({ ...textFields, tokenizers })
-
-export const tokenizeColumnShape = options<TokenizeColumnOptions>()({ tokenizers, ...callFields })
 
 /**
  * The terms of a text in their order, with the defaults of an index of texts where nothing else is said, and where in the text they stand. What a

@@ -1,4 +1,4 @@
-/** Handlers of the operations that create and drop indexes. To build one is a job (namespace/index-build). */
+/** Handlers of the operations that create and drop indexes. To build one is a job (engine/index-build). */
 
 import { typeName } from '../arrow/type-name.js'
 import type { DataType } from '../arrow/types.js'

@@ -1,6 +1,6 @@
 /**
  * Handlers of uploads in parts: begin, add a part, look, give up. What the log says of them is in catalog/uploads, and how they are
- * completed in namespace/complete-upload.
+ * completed in engine/complete-upload.
  */
 import type { Batch } from '../arrow/column.js'
 import { schemaToJson } from '../arrow/schema-json.js'

@@ -1,6 +1,7 @@
 /** Compacts tables and keeps their indexes up: soon where commits have left much to do, when they come to rest where it is less. */
 import type { CatalogOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
+import type { SettledUpkeep } from '../client/upkeep-settings.js'
 import type { Committed } from '../commit/machine.js'
 import { later } from '../later.js'
 import { Pacer } from '../primitives/pacer.js'
@@ -8,7 +9,6 @@ import type { Engine } from '../root/engine.js'
 import type { Zeal } from '../write/compaction-plan.js'
 import type { Round } from './compact-table.js'
 import type { Chore, Report } from './upkeep.js'
-import type { SettledUpkeep } from './upkeep-settings.js'
 
 const compacting = later(() => import('./compact-table.js'))
 const folding = later(() => import('./fold-indexes.js'))

@@ -57,7 +57,7 @@ export interface Engine {
   /** Whether versions that a Lance engine wrote without asking are recorded: not in a root that is read-only, nor in a snapshot or a transaction. */
   readonly adopts: boolean
   readonly jobs: JobRunner<CatalogState>
-  /** Told of every commit; works in the background (namespace/upkeep). */
+  /** Told of every commit; works in the background (maintenance/). */
   readonly upkeep: { afterCommit(committed: Committed<CatalogState>): void }
   readonly pins: Pins
   /** Uploads in parts that this process serves. */

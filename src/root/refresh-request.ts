@@ -1,4 +1,4 @@
-/** The request for a refresh of a view, which is a job (namespace/view-refresh). */
+/** The request for a refresh of a view, which is a job (engine/view-refresh). */
 import { findTable, tableNamed, versionOf } from '../catalog/lookup.js'
 import type { Properties, ViewDefinition } from '../catalog/ops.js'
 import type { CatalogState, TableHead, ViewState } from '../catalog/state.js'

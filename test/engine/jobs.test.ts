@@ -2,11 +2,11 @@
 import { expect, test } from 'vitest'
 import type { CatalogOp } from '../../src/catalog/ops.js'
 import type { CatalogState } from '../../src/catalog/state.js'
+import { settleUpkeep } from '../../src/client/upkeep-settings.js'
 import type { Json } from '../../src/commit/machine.js'
 import { openEngine } from '../../src/engine/connect.js'
 import { bindOperations } from '../../src/engine/handlers.js'
 import type { JobKind, JobRun } from '../../src/jobs/job-kind.js'
-import { settleUpkeep } from '../../src/maintenance/upkeep-settings.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 

@@ -1,10 +1,10 @@
 /** Refreshes as jobs: at once, canceled, interrupted, by themselves. */
 import { afterEach, expect, test } from 'vitest'
 import { Namespace } from '../../src/client/namespace.js'
+import { settleUpkeep } from '../../src/client/upkeep-settings.js'
 import { openEngine } from '../../src/engine/connect.js'
 import { bindOperations } from '../../src/engine/handlers.js'
 import { connect } from '../../src/index.js'
-import { settleUpkeep } from '../../src/maintenance/upkeep-settings.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { jobEnd, viewRequest } from '../suites/views.js'

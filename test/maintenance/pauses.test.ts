@@ -1,9 +1,9 @@
 /** Work of upkeep that looks at everything there is lets others go on meanwhile. */
 import { expect, test } from 'vitest'
 import type { CatalogState } from '../../src/catalog/state.js'
+import { settleUpkeep } from '../../src/client/upkeep-settings.js'
 import type { Committed } from '../../src/commit/machine.js'
 import { Compaction } from '../../src/maintenance/compaction.js'
-import { settleUpkeep } from '../../src/maintenance/upkeep-settings.js'
 import { ViewRefreshes } from '../../src/maintenance/view-refreshes.js'
 import { PersistentMap } from '../../src/primitives/persistent-map.js'
 import type { Engine } from '../../src/root/engine.js'

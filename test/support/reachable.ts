@@ -1,7 +1,7 @@
 /** Which files of tables a root needs, and which lie there: for audits. */
 import { heldVersions } from '../../src/catalog/retention.js'
+import { settleUpkeep } from '../../src/client/upkeep-settings.js'
 import { openEngine } from '../../src/engine/connect.js'
-import { settleUpkeep } from '../../src/maintenance/upkeep-settings.js'
 import { birthOfPath } from '../../src/manifest/file-names.js'
 import { reachOf } from '../../src/manifest/reach.js'
 import type { Clock } from '../../src/primitives/clock.js'

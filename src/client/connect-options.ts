@@ -1,13 +1,14 @@
 /** Options of `connect`. */
-import type { UpkeepEvent } from '../client/upkeep-event.js'
+
 import { type CustomTokenizer, tokenizerShape } from '../indexes/text/analysis/analyzer.js'
-import { type UpkeepSettings, upkeepShape } from '../maintenance/upkeep-settings.js'
 import type { Clock } from '../primitives/clock.js'
 import { signalShape } from '../protocol/calls.js'
 import { array, boolean, callback, given, integer, optionFields, options } from '../protocol/shape.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { Sharing } from '../table/sharing.js'
 import { type ColumnFunction, functionShape } from '../write/functions.js'
+import type { UpkeepEvent } from './upkeep-event.js'
+import { type UpkeepSettings, upkeepShape } from './upkeep-settings.js'
 
 export interface ConnectOptions {
   /** Whether to make the root when it is not there. Default true. */
