@@ -176,6 +176,7 @@ describe('stats', () => {
     expect(Object.keys(memory.rooms).sort()).toEqual(
       [
         'blocks',
+        'checksums',
         'columns',
         'dictionaries',
         'footers',
