@@ -30,8 +30,8 @@ const together = [
  * Files in them that put another module in place of one of Sheaf's, start threads, or watch how long the process computes.
  */
 const apart = [
-  'test/namespace/text-segments.test.ts',
-  'test/namespace/vector-indexes.test.ts',
+  'test/engine/text-segments.test.ts',
+  'test/engine/vector-indexes.test.ts',
   'test/indexes/vector/insert-threads.test.ts',
   'test/kernels/graph-shared.test.ts',
   'test/kernels/vector-segment.test.ts',

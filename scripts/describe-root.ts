@@ -1,7 +1,7 @@
 /** Everything a root says, as JSON that can be compared: namespaces, tables, versions, tags, rows, a search. */
 import { createHash } from 'node:crypto'
+import type { VersionInfo } from '../src/client/table.js'
 import type { Namespace, Table } from '../src/index.js'
-import type { VersionInfo } from '../src/namespace/table.js'
 
 export async function describeRoot(ns: Namespace): Promise<unknown> {
   const { tables } = await ns.operations.listAllTables({})

@@ -2,15 +2,12 @@
 export type { BadVectors } from './arrow/bad-vectors.js'
 export type { RowOf } from './arrow/row-type.js'
 export type { DataType, Field, Schema } from './arrow/types.js'
-export { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from './errors.js'
-export type { CustomTokenizer } from './indexes/text/analysis/analyzer.js'
-export type { HighlightOptions } from './indexes/text/highlight.js'
-export type { Assignments } from './namespace/assignments.js'
-export type { ChangesOptions, TableChange } from './namespace/changes.js'
-export type { ColumnChanges, ColumnDefinition, ColumnType, NewColumns } from './namespace/column-fields.js'
-export { type ConnectOptions, connect } from './namespace/connect.js'
-export type { FoundRow, FusedRow, FuseRows } from './namespace/custom-fusion.js'
-export type { ChangedBatch, ChangedRow, ChangedRows, Diff, DiffRows } from './namespace/diff.js'
+export type { Assignments } from './client/assignments.js'
+export type { ChangesOptions, TableChange } from './client/changes.js'
+export type { ColumnChanges, ColumnDefinition, ColumnType, NewColumns } from './client/column-fields.js'
+export type { ConnectOptions } from './client/connect-options.js'
+export type { FoundRow, FusedRow, FuseRows } from './client/custom-fusion.js'
+export type { ChangedBatch, ChangedRow, ChangedRows, Diff, DiffRows } from './client/diff.js'
 export type {
   BoostText,
   CombineText,
@@ -18,14 +15,14 @@ export type {
   MatchPhrase,
   MatchWords,
   TextQuery,
-} from './namespace/full-text.js'
-export type { JobInfo } from './namespace/job-list.js'
+} from './client/full-text.js'
+export type { JobInfo } from './client/job-list.js'
 export {
   type MergeCondition,
   MergeInsert,
   type MergeOptions,
   type MergeResult,
-} from './namespace/merge-insert.js'
+} from './client/merge-insert.js'
 export {
   type CreateNamespaceOptions,
   type CreateTableOptions,
@@ -34,9 +31,10 @@ export {
   type Identifier,
   type LocalFeatures,
   Namespace,
-} from './namespace/namespace.js'
-export type { RowsOptions } from './namespace/row-objects.js'
-export type { SchemaDifference } from './namespace/schema-difference.js'
+} from './client/namespace.js'
+export type { Holder, JobUnderWay, Optimized, Reader } from './client/optimized.js'
+export type { RowsOptions } from './client/row-objects.js'
+export type { SchemaDifference } from './client/schema-difference.js'
 export {
   type ArrowBatch,
   type BatchesOptions,
@@ -45,16 +43,16 @@ export {
   type Order,
   Search,
   type Selected,
-} from './namespace/search.js'
-export type { RootStats } from './namespace/stats.js'
+} from './client/search.js'
+export type { RootStats } from './client/stats.js'
 export {
   type AddOptions,
   type BackfillOptions,
   type RefreshOptions,
   Table,
   type VersionInfo,
-} from './namespace/table.js'
-export type { IngestOptions, Progress, Row, RowInput, TableData } from './namespace/table-data.js'
+} from './client/table.js'
+export type { IngestOptions, Progress, Row, RowInput, TableData } from './client/table-data.js'
 export type {
   CreateIndexOptions,
   IndexInfo,
@@ -69,15 +67,15 @@ export type {
   VectorIndexType,
   VectorListOptions,
   WaitForIndexOptions,
-} from './namespace/table-indexes.js'
+} from './client/table-indexes.js'
 export {
   type CutSlice,
   type ScanOptions,
   type SliceOptions,
   TableScan,
   TableSlice,
-} from './namespace/table-scan.js'
-export { Tags } from './namespace/table-tags.js'
+} from './client/table-scan.js'
+export { Tags } from './client/table-tags.js'
 export {
   type CommittedUpload,
   type CommitUploadOptions,
@@ -85,25 +83,24 @@ export {
   TableUpload,
   type UploadedPart,
   type UploadOptions,
-} from './namespace/table-upload.js'
-export { Take } from './namespace/take.js'
-export {
-  type TextToken,
-  type TokenizeColumnOptions,
-  type TokenizeOptions,
-  tokenize,
-} from './namespace/tokenize.js'
-export type { Holder, JobUnderWay, Optimized, Reader } from './namespace/upkeep/holders.js'
-export type { UpkeepEvent } from './namespace/upkeep/upkeep-event.js'
-export type { UpkeepSettings } from './namespace/upkeep/upkeep-settings.js'
+} from './client/table-upload.js'
+export { Take } from './client/take.js'
+export { type TextToken, tokenize } from './client/tokenize.js'
+export type { TokenizeColumnOptions, TokenizeOptions } from './client/tokenize-options.js'
+export type { UpkeepEvent } from './client/upkeep-event.js'
+export type { UpkeepSettings } from './client/upkeep-settings.js'
 export type {
   Problem,
   ProblemKind,
   Verification,
   VerifyOptions,
   VerifyProgress,
-} from './namespace/verify/findings.js'
-export { verify } from './namespace/verify.js'
+} from './client/verification.js'
+export { connect } from './engine/connect.js'
+export { verify } from './engine/verify.js'
+export { ErrorCode, type ErrorKind, SheafError, type SourceSpan } from './errors.js'
+export type { CustomTokenizer } from './indexes/text/analysis/analyzer.js'
+export type { HighlightOptions } from './indexes/text/highlight.js'
 export type { Clock } from './primitives/clock.js'
 export type { MemoryStats, RoomStats } from './primitives/memory.js'
 export type {

@@ -2,12 +2,12 @@
 import { typeFromJson } from '../../src/arrow/schema-json.js'
 import { typeName } from '../../src/arrow/type-name.js'
 import type { DataType } from '../../src/arrow/types.js'
+import type { Row } from '../../src/client/table-data.js'
 import { columnNotFound, invalidInput, quote, type SheafError, schemaMismatch } from '../../src/errors.js'
-import type { Row } from '../../src/namespace/table-data.js'
 import { ColumnGuess, readGuessed } from './csv-guess.js'
+import type { ReadCsvOptions } from './csv-options.js'
 import type { Records } from './csv-records.js'
 import { setOwn } from './json-text.js'
-import type { ReadCsvOptions } from './read-csv.js'
 import { readText } from './read-value.js'
 
 /** Rows from which types are inferred, and what they may hold in characters. */

@@ -1,7 +1,9 @@
 /** What `sheaf/files` offers. */
+
+export type { ReadCsvOptions } from './csv-options.js'
 export type { FileRows } from './pieces.js'
 export { readArrow } from './read-arrow.js'
-export { type ReadCsvOptions, readCsv } from './read-csv.js'
+export { readCsv } from './read-csv.js'
 export { type ReadJsonLinesOptions, readJsonLines } from './read-json-lines.js'
 export type { FileSource, ReadOptions } from './source.js'
 export type { FileTarget, WriteOptions, Written } from './target.js'

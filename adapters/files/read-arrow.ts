@@ -2,7 +2,7 @@
 import { type DecodedStream, decodeIpcStream } from '../../src/arrow/decode-stream.js'
 import { fileMagic } from '../../src/arrow/ipc-message.js'
 import { toArrowTable } from '../../src/arrow/to-arrow.js'
-import type { ArrowBatch } from '../../src/namespace/search.js'
+import type { ArrowBatch } from '../../src/client/search.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { LocalFile } from '../../src/storage/local-file.js'

@@ -1,44 +1,17 @@
 /** CSV files as rows. */
 import { checkSchemaShape } from '../../src/arrow/check-schema.js'
-import type { Schema } from '../../src/arrow/types.js'
-import { type Row, schemaShape } from '../../src/namespace/table-data.js'
+import type { Row } from '../../src/client/table-data.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
-import { signalShape } from '../../src/protocol/calls.js'
 import { parse } from '../../src/protocol/parse.js'
-import { array, boolean, options, record, string } from '../../src/protocol/shape.js'
 import { CsvColumns } from './csv-columns.js'
+import { type ReadCsvOptions, readCsvShape } from './csv-options.js'
 import { checkDelimiter, RecordSplitter } from './csv-records.js'
-import { type FileSource, lineOf, type ReadOptions } from './source.js'
+import { type FileSource, lineOf } from './source.js'
 import { textBlocks } from './text-blocks.js'
 
 /** Bytes of a step: a quarter of a millisecond, ten where it is the first of the process. */
 const pieceBytes = 4 * 1024
-
-export interface ReadCsvOptions extends ReadOptions {
-  /** What stands between cells, one character; default `,`. */
-  readonly delimiter?: string | undefined
-  /** Names of the columns of a file without a header row; absent: the first row has them. */
-  readonly columns?: readonly string[] | undefined
-  /** Types of all columns; columns of it that the file does not have are left out of the rows. */
-  readonly schema?: Schema | undefined
-  /** Types of some columns, by the names `int64`, `float64`, `utf8`, `bool`, `date32`, `timestamp:us:UTC` ... */
-  readonly types?: Readonly<Record<string, string>> | undefined
-  /** Whether to infer the types of columns of which none is said; default true. Else they are text. */
-  readonly infer?: boolean | undefined
-  /** Texts that mean null, in quotes or not; default `['']`. An empty cell of a column that is neither text nor binary always does. */
-  readonly nulls?: readonly string[] | undefined
-}
-
-export const readCsvShape = options<ReadCsvOptions>()({
-  delimiter: string(),
-  columns: array(string()),
-  schema: schemaShape,
-  types: record(string()),
-  infer: boolean,
-  nulls: array(string()),
-  signal: signalShape,
-})
 
 /**
  * The rows of a CSV file (RFC 4180, UTF-8): quoted cells, lines that end with LF, CRLF or CR, a header row. Read as they are

@@ -2,6 +2,7 @@
 import { checkSchemaShape } from '../../src/arrow/check-schema.js'
 import { typeName } from '../../src/arrow/type-name.js'
 import type { DataType, Schema } from '../../src/arrow/types.js'
+import { type Row, schemaShape } from '../../src/client/table-data.js'
 import {
   columnNotFound,
   ErrorCode,
@@ -10,7 +11,6 @@ import {
   SheafError,
   schemaMismatch,
 } from '../../src/errors.js'
-import { type Row, schemaShape } from '../../src/namespace/table-data.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { signalShape } from '../../src/protocol/calls.js'

@@ -1,6 +1,7 @@
 /** A namespace served over HTTP, as if it were in this process. */
+
+import { Namespace } from '../../src/client/namespace.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
-import { Namespace } from '../../src/index.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 import { errorFrom } from '../../src/protocol/errors-wire.js'

@@ -2,9 +2,9 @@
 
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { connectFields } from '../../src/client/connect-options.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { type ConnectOptions, connect, type Namespace } from '../../src/index.js'
-import { connectFields } from '../../src/namespace/connect.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import type { Operations } from '../../src/protocol/calls.js'
 import { checkName } from '../../src/protocol/identifiers.js'

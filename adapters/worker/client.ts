@@ -1,9 +1,10 @@
 /** A namespace whose engines run in worker threads, as if one of them were in this. */
 import { Worker } from 'node:worker_threads'
+import type { ConnectOptions } from '../../src/client/connect-options.js'
+import { connectFields } from '../../src/client/connect-options.js'
+import { Namespace } from '../../src/client/namespace.js'
+import { checkRootPath } from '../../src/client/root-path.js'
 import { invalidInput, quote } from '../../src/errors.js'
-import { type ConnectOptions, Namespace } from '../../src/index.js'
-import { connectFields } from '../../src/namespace/connect.js'
-import { checkRootPath } from '../../src/namespace/root-path.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { integer, options } from '../../src/protocol/shape.js'

@@ -6,7 +6,7 @@ import { bitmapBytes } from '../../src/arrow/bits.js'
 import type { Batch, Column } from '../../src/arrow/column.js'
 import { batchBytes, cellBytes } from '../../src/arrow/layout.js'
 import type { Schema } from '../../src/arrow/types.js'
-import { ReadRows } from '../../src/namespace/arrow-rows.js'
+import { ReadRows } from '../../src/client/arrow-rows.js'
 import type { ArrowReply } from '../../src/protocol/calls.js'
 
 /** To clone less than that takes no longer than to give it away. */

@@ -56,7 +56,7 @@ export async function* recodeIpcFile(
       }
       const chunks = writer.takeChunks()
       while (chunks.length > 0) yield chunks.shift()!
-      // The last one is held until the next one comes (src/namespace/answered.ts).
+      // The last one is held until the next one comes (src/engine/answered.ts).
       yield nothing
     }
     writer.push(endOfStream())

@@ -3,13 +3,9 @@
  * what they were to make.
  */
 import type { Json } from '../commit/machine.js'
+import type { IndexKind } from '../indexes/kind.js'
 import { type JobEndedOp, type JobOp, type JobQueuedOp, type OpenJob, queuedOp } from '../jobs/job-op.js'
-import {
-  featuresOfKinds,
-  type IndexChange,
-  type IndexKind,
-  type TableIndex,
-} from '../manifest/table-index.js'
+import { featuresOfKinds, type IndexChange, type TableIndex } from '../manifest/table-index.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
 
 /** The kind of the jobs, */

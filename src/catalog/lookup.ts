@@ -2,6 +2,7 @@
 import { ErrorCode, nearestName, quote, SheafError, unsupported } from '../errors.js'
 import { hasNumber } from '../manifest/runs.js'
 import type { PersistentMap } from '../primitives/persistent-map.js'
+import { idText } from '../protocol/identifiers.js'
 import {
   type CatalogState,
   isUnused,
@@ -10,11 +11,6 @@ import {
   pathKey,
   type TableHead,
 } from './state.js'
-
-/** How an identifier reads in a message: its parts joined by the default delimiter, the root as `$`. */
-export function idText(id: readonly string[]): string {
-  return quote(id.length === 0 ? '$' : id.join('$'))
-}
 
 /** Throws code 1 when there is no such namespace. */
 export function findNamespace(state: CatalogState, id: readonly string[]): NamespaceNode {
@@ -105,4 +101,9 @@ export function tagOf(head: TableHead, tag: string): number {
   throw new SheafError(ErrorCode.TagNotFound, `table ${idText(head.id)} has no tag ${quote(tag)}`, {
     hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
   })
+}
+
+/** Whether a Lance engine may have written versions of a table. */
+export function mayHaveManifests({ kind }: Pick<TableHead, 'kind'>): boolean {
+  return kind === 'lance' || kind === 'declared'
 }

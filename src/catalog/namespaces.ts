@@ -1,6 +1,7 @@
 /** Decides what a change of namespaces means: a request and a state in, operations out, nothing done. */
 import { ErrorCode, invalidInput, SheafError } from '../errors.js'
-import { findNamespace, idText } from './lookup.js'
+import { idText } from '../protocol/identifiers.js'
+import { findNamespace } from './lookup.js'
 import type { CatalogOp, NamespaceOp, Properties } from './ops.js'
 import { type CatalogState, pathKey } from './state.js'
 

@@ -1,7 +1,8 @@
 /** Decides what a change of the table directory means: a request and a state in, operations out. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
+import { idText } from '../protocol/identifiers.js'
 import type { NamingScheme } from '../protocol/manifest-name.js'
-import { findNamespace, idText, tableNamed } from './lookup.js'
+import { findNamespace, tableNamed } from './lookup.js'
 import type { CatalogOp, DeclareOp, DropOp, Properties, PropsOp, RenameOp } from './ops.js'
 import { type CatalogState, ownLocation, type TableHead } from './state.js'
 import { decideAdoption, type NewManifest } from './versions.js'

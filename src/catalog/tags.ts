@@ -1,6 +1,7 @@
 /** Decides what a change of tags means. A tag always names a version that exists. */
 import { ErrorCode, quote, SheafError } from '../errors.js'
-import { idText, tagOf, versionOf } from './lookup.js'
+import { idText } from '../protocol/identifiers.js'
+import { tagOf, versionOf } from './lookup.js'
 import type { TagOp } from './ops.js'
 import type { TableHead } from './state.js'
 

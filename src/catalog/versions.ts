@@ -10,7 +10,7 @@ import {
   union,
 } from '../manifest/runs.js'
 import type { ManifestFile, TakenOp, VersionOp } from '../manifest/version.js'
-import { idText } from './lookup.js'
+import { idText } from '../protocol/identifiers.js'
 import type { ExpireOp, TagOp } from './ops.js'
 import { isUnused, type TableHead } from './state.js'
 

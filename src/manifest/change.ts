@@ -4,6 +4,7 @@
  * All numbers in it are final: the writer assigned version, fragment, row and field ids on the very prefix the
  * entry follows, so applying it computes nothing anew.
  */
+import type { ChangeKind } from '../protocol/change-kind.js'
 import type { ZoneRecord } from '../sql/zones/zone.js'
 import type { StoredRuns } from './stored-runs.js'
 import type { IndexChange } from './table-index.js'
@@ -84,23 +85,6 @@ export interface Counters {
   readonly frag: number
   readonly field: number
 }
-
-export type ChangeKind =
-  | 'create'
-  | 'append'
-  | 'overwrite'
-  | 'delete'
-  | 'update'
-  | 'merge'
-  | 'restore'
-  | 'schema'
-  | 'backfill'
-  | 'compaction'
-  | 'refresh'
-  | 'index'
-
-/** Versions of these kinds have the same rows, with the same values, as those before them. */
-export const kindsKeepingRows: ReadonlySet<string> = new Set<ChangeKind>(['compaction', 'index'])
 
 export interface Change {
   readonly op: 'change'

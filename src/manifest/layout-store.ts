@@ -4,7 +4,7 @@
  * - A layout is immutable, so what was built once serves every reader; the next version's costs one change.
  * - The fold begins with the nearest of: a layout that is still in memory, the base of the version's start, nothing. A
  *   base that is missing or damaged costs time as long as the log goes back behind it: the fold begins there, and writes it
- *   again. Bases that stand in for slots are looked at before those are trimmed (namespace/upkeep/packing).
+ *   again. Bases that stand in for slots are looked at before those are trimmed (maintenance/packing).
  */
 import type { Slot } from '../commit/slot.js'
 import { type Slots, SlotTrimmed } from '../commit/slots.js'

@@ -5,15 +5,9 @@
  * moves rows, their places in the cover move too. An index is right at a version by construction: rows that no cover
  * has are looked at one by one.
  */
-import type { ScalarKind } from '../indexes/scalar/probe.js'
-import { isTextKind, type TextKind } from '../indexes/text/kind.js'
+import { familyOf, type IndexFamily, type IndexKind } from '../indexes/kind.js'
 import type { TextOptions } from '../indexes/text/options.js'
-import {
-  isVectorKind,
-  type VectorKind,
-  type VectorParameters,
-  type VectorSpec,
-} from '../indexes/vector/kind.js'
+import { isVectorKind, type VectorParameters, type VectorSpec } from '../indexes/vector/kind.js'
 import type { Metric } from '../kernels/metric.js'
 import type { StoredRuns } from './stored-runs.js'
 import type { TableSchema } from './table-schema.js'
@@ -31,20 +25,6 @@ export interface CoverItem {
   readonly file: string
   /** Rows that a compaction left behind, counted from `first` on. */
   readonly gone?: StoredRuns & { readonly count: number }
-}
-
-export type IndexKind = ScalarKind | VectorKind | TextKind
-
-/** What an index finds rows by: values, nearness, terms. */
-export type IndexFamily = 'scalar' | 'vector' | 'text'
-
-export function familyOf(kind: IndexKind): IndexFamily {
-  if (isVectorKind(kind)) return 'vector'
-  return isTextKind(kind) ? 'text' : 'scalar'
-}
-
-export function isScalarKind(kind: IndexKind): kind is ScalarKind {
-  return familyOf(kind) === 'scalar'
 }
 
 /** What was said of a vector index when it was defined. */

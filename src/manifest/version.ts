@@ -2,8 +2,9 @@
  * What is known of a version without reading its data. A number is used once per table and never again, so the record
  * of (table, version) never changes; whether the version still exists is for the table's head to say.
  */
+
+import type { ChangeKind } from '../protocol/change-kind.js'
 import type { NamingScheme } from '../protocol/manifest-name.js'
-import type { ChangeKind } from './change.js'
 
 export interface VersionRecord {
   readonly version: number

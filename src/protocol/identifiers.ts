@@ -126,3 +126,8 @@ export function checkTagName(name: string, where: string): void {
     })
   }
 }
+
+/** How an identifier reads in a message: its parts joined by the default delimiter, the root as `$`. */
+export function idText(id: readonly string[]): string {
+  return quote(id.length === 0 ? '$' : id.join('$'))
+}

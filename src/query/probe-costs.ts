@@ -3,8 +3,8 @@
  * that are in memory, measured on 1,048,576 rows in 8 fragments with numbers and texts of ten characters, rows in random order.
  */
 import type { ScalarKind } from '../indexes/scalar/probe.js'
-import { costOf } from '../sql/binding/cost.js'
 import { type Bound, columnsOf } from '../sql/bound.js'
+import { costOf } from '../sql/cost.js'
 
 /** Asking an index anything, whatever it finds: guessing what it finds, then finding it (6,000 + 2,000). */
 const probe = 10_000

@@ -25,11 +25,11 @@ import {
   containsAggregate,
   splitAggregates,
 } from '../sql/binding/aggregates.js'
-import { costOf } from '../sql/binding/cost.js'
 import { hasColumn } from '../sql/binding/names.js'
-import { printBound } from '../sql/binding/print.js'
 import { type Bound, type BoundExpression, columnsOf, operandsOf, withOperands } from '../sql/bound.js'
+import { costOf } from '../sql/cost.js'
 import type { Chance } from '../sql/functions/call.js'
+import { printBound } from '../sql/print.js'
 import { parseExpression } from '../sql/syntax/parse.js'
 import type { Expr } from '../sql/syntax/syntax.js'
 import { isOrdered, valueType } from '../sql/values/types.js'

@@ -4,8 +4,8 @@
  * before them allow.
  */
 import type { Pacer } from '../primitives/pacer.js'
-import { costOf } from '../sql/binding/cost.js'
 import type { BoundExpression } from '../sql/bound.js'
+import { costOf } from '../sql/cost.js'
 
 /** Nanoseconds that one step may take, as estimated. */
 const stepCost = 3_000_000

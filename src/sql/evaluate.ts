@@ -12,23 +12,13 @@ import { nullColumn } from '../arrow/fill.js'
 import { takeColumn } from '../arrow/take.js'
 import { assert } from '../errors.js'
 import { Bitset } from '../primitives/bitset.js'
-import { costOf } from './binding/cost.js'
-import { printShort } from './binding/print.js'
-import type {
-  Bound,
-  BoundExpression,
-  CallNode,
-  CaseNode,
-  InNode,
-  LikeNode,
-  LiteralNode,
-  LogicNode,
-} from './bound.js'
+import { columnAt, fieldOf, soleColumn } from './batch-columns.js'
+import type { Bound, BoundExpression, CallNode, CaseNode, InNode, LikeNode, LogicNode } from './bound.js'
+import { costOf } from './cost.js'
 import { type Call, type Chance, noChance } from './functions/call.js'
 import { listElement } from './functions/lists.js'
 import { lowerColumn } from './functions/strings.js'
 import { calculate } from './kernels/arithmetic.js'
-import { columnAt, fieldOf, soleColumn } from './kernels/batch-columns.js'
 import { castColumn } from './kernels/cast.js'
 import { compareOperands } from './kernels/compare.js'
 import { decoded, truthPerRow } from './kernels/dictionary.js'
@@ -50,7 +40,9 @@ import {
   undecided,
 } from './kernels/truth.js'
 import { EntryCache } from './per-entry.js'
+import { printShort } from './print.js'
 import type { CompareOp } from './syntax/syntax.js'
+import type { LiteralNode } from './values/literal-node.js'
 import type { Scalar } from './values/scalar.js'
 import { valueType } from './values/types.js'
 import {

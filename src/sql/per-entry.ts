@@ -9,8 +9,8 @@
 import type { Column } from '../arrow/column.js'
 import { nullColumn } from '../arrow/fill.js'
 import { ErrorCode, SheafError } from '../errors.js'
-import { costOf } from './binding/cost.js'
 import type { Bound } from './bound.js'
+import { costOf } from './cost.js'
 import { decoded, dictionaryRows } from './kernels/dictionary.js'
 import { bitAt, type RowMask, wordCount } from './values/vector.js'
 

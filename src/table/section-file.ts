@@ -1,6 +1,6 @@
-/** Opens files of sections (indexes/section-file.ts): the footer at once, sections and parts of them when they are asked for. */
+/** Opens files of sections (indexes/sections/section-file.ts): the footer at once, sections and parts of them when they are asked for. */
 import { assert, corrupted } from '../errors.js'
-import { parseSectionFooter, type SectionFile } from '../indexes/section-file.js'
+import { parseSectionFooter, type SectionFile } from '../indexes/sections/section-file.js'
 import type { StoredFile } from '../manifest/layout.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { BlobStore } from '../storage/blob-store.js'

@@ -8,7 +8,6 @@ import type {
   AddedIds,
   AddedRuns,
   Change,
-  ChangeKind,
   FoldedDead,
   Move,
   ZoneRecords,
@@ -16,6 +15,7 @@ import type {
 import type { Fragment } from '../manifest/layout.js'
 import type { IndexChange } from '../manifest/table-index.js'
 import type { TableSchema } from '../manifest/table-schema.js'
+import type { ChangeKind } from '../protocol/change-kind.js'
 import type { Draft } from './stage.js'
 import type { IdsDraft, RunsContent, RunsDraft } from './stage-runs.js'
 

@@ -8,7 +8,7 @@ import { invalidInput, quote, SheafError, schemaMismatch } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
 import { inParallel } from '../primitives/in-parallel.js'
 import { Pacer } from '../primitives/pacer.js'
-import { columnAt } from '../sql/kernels/batch-columns.js'
+import { columnAt } from '../sql/batch-columns.js'
 import { type ColumnFunction, type FunctionCall, type FunctionInput, functionKey } from './functions.js'
 
 /** An input column: what the function knows it as, and the names that lead to it. */

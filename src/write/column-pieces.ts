@@ -5,7 +5,7 @@ import type { FieldNode } from '../manifest/field-node.js'
 import { columnFile, type Fragment } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSource } from '../query/source.js'
-import { columnAt } from '../sql/kernels/batch-columns.js'
+import { columnAt } from '../sql/batch-columns.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import type { Stretch } from './stretch.js'
 

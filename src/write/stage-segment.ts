@@ -1,5 +1,5 @@
 /** Puts the file of a segment where a commit can refer to it. */
-import type { SegmentBytes } from '../indexes/section-file.js'
+import type { SegmentBytes } from '../indexes/sections/section-file.js'
 import { filePath } from '../manifest/file-names.js'
 import type { IndexSegment } from '../manifest/table-index.js'
 import { newFileName, type StageTarget } from './stage.js'

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { DataType, Field } from '../../src/arrow/types.js'
 import { type Probes, printProbes, takeApart } from '../../src/query/probes.js'
 import { bindFilter } from '../../src/sql/binding/bind.js'
-import { printBound } from '../../src/sql/binding/print.js'
+import { printBound } from '../../src/sql/print.js'
 import type { IndexReader } from '../../src/table/table-index.js'
 
 const int: DataType = { kind: 'int', bits: 32, signed: true }

@@ -2,8 +2,8 @@
 import { rowsToBatch } from '../../src/arrow/rows.js'
 import type { Schema } from '../../src/arrow/types.js'
 import { batchToRows } from '../../src/arrow/values.js'
+import { ArrowRows, readReply } from '../../src/client/arrow-rows.js'
 import type { Namespace } from '../../src/index.js'
-import { ArrowRows, readReply } from '../../src/namespace/arrow-rows.js'
 import type { CallOptions, Request } from '../../src/protocol/calls.js'
 import { manifestName } from '../../src/protocol/manifest-name.js'
 

@@ -4,9 +4,9 @@ import { columnValues } from '../../src/arrow/values.js'
 import { SheafError } from '../../src/errors.js'
 import { Bitset } from '../../src/primitives/bitset.js'
 import { bindExpression } from '../../src/sql/binding/bind.js'
-import { printExpression } from '../../src/sql/binding/print.js'
 import type { BoundExpression } from '../../src/sql/bound.js'
 import { evaluate, selectRows } from '../../src/sql/evaluate.js'
+import { printExpression } from '../../src/sql/print.js'
 import { parseExpression } from '../../src/sql/syntax/parse.js'
 import {
   asOracleValue,

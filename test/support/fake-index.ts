@@ -2,7 +2,7 @@
 import type { ScalarKind, ScalarProbe } from '../../src/indexes/scalar/probe.js'
 import type { Fragment } from '../../src/manifest/layout.js'
 import { RowSet } from '../../src/primitives/row-set.js'
-import { fieldOf } from '../../src/sql/kernels/batch-columns.js'
+import { fieldOf } from '../../src/sql/batch-columns.js'
 import { decoded } from '../../src/sql/kernels/dictionary.js'
 import type { Scalar } from '../../src/sql/values/scalar.js'
 import { orderOfScalars } from '../../src/sql/values/scalar-order.js'

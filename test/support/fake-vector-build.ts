@@ -5,7 +5,7 @@ import {
   type SegmentBytes,
   sectionFile,
   sectionOf,
-} from '../../src/indexes/section-file.js'
+} from '../../src/indexes/sections/section-file.js'
 import type { BaseSegment, VectorBuildProgress } from '../../src/indexes/vector/build.js'
 import type { VectorInput } from '../../src/indexes/vector/input.js'
 import type { VectorSpec } from '../../src/indexes/vector/kind.js'

@@ -1,9 +1,9 @@
 /** Which files of tables a root needs, and which lie there: for audits. */
 import { heldVersions } from '../../src/catalog/retention.js'
+import { settleUpkeep } from '../../src/client/upkeep-settings.js'
+import { openEngine } from '../../src/engine/connect.js'
 import { birthOfPath } from '../../src/manifest/file-names.js'
 import { reachOf } from '../../src/manifest/reach.js'
-import { openEngine } from '../../src/namespace/connect.js'
-import { settleUpkeep } from '../../src/namespace/upkeep/upkeep-settings.js'
 import type { Clock } from '../../src/primitives/clock.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'

@@ -1,7 +1,11 @@
 /** Files of segments without a store. */
 
 import { corrupted } from '../../src/errors.js'
-import { parseSectionFooter, type SectionFile, type SegmentBytes } from '../../src/indexes/section-file.js'
+import {
+  parseSectionFooter,
+  type SectionFile,
+  type SegmentBytes,
+} from '../../src/indexes/sections/section-file.js'
 import { crc32 } from '../../src/primitives/checksum.js'
 
 /** All bytes of a file, and the checksum of its footer. */

@@ -1,7 +1,7 @@
 /** Segments of text indexes without a store, and without an analyzer worth the name. */
 import type { Column } from '../../src/arrow/column.js'
 import { corrupted } from '../../src/errors.js'
-import type { SegmentBytes } from '../../src/indexes/section-file.js'
+import type { SegmentBytes } from '../../src/indexes/sections/section-file.js'
 import type { Analyzer, TermNumbering, Token } from '../../src/indexes/text/analysis/analyzer.js'
 import type { TextInput } from '../../src/indexes/text/input.js'
 import { openTextSegment } from '../../src/indexes/text/open.js'

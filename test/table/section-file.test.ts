@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sectionFile } from '../../src/indexes/section-file.js'
+import { sectionFile } from '../../src/indexes/sections/section-file.js'
 import { crc32 } from '../../src/primitives/checksum.js'
 import { Pacer } from '../../src/primitives/pacer.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'

@@ -1,6 +1,6 @@
 /** The checksums of single lists are held against the lists: a search would refuse the list whose checksum is wrong. */
 import { expect, test } from 'vitest'
-import type { SectionFooter } from '../../src/indexes/section-file.js'
+import type { SectionFooter } from '../../src/indexes/sections/section-file.js'
 import { buildSegment } from '../../src/indexes/vector/build.js'
 import { crc32 } from '../../src/primitives/checksum.js'
 import { Pacer } from '../../src/primitives/pacer.js'

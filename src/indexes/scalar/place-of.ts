@@ -2,7 +2,7 @@
 import type { Column } from '../../arrow/column.js'
 import { fromFloat16 } from '../../arrow/float16.js'
 import type { DataType } from '../../arrow/types.js'
-import { orderOfBytes } from '../../sql/kernels/compare.js'
+import { orderOfBytes } from '../../primitives/order-of-bytes.js'
 import type { Scalar } from '../../sql/values/scalar.js'
 import { orderOfScalars } from '../../sql/values/scalar-order.js'
 import { isWide, scalarAt } from '../../sql/values/vector.js'

@@ -2,7 +2,7 @@
 import type { Pacer } from '../../primitives/pacer.js'
 import { sortedTexts } from '../../sql/kernels/sort-texts.js'
 import type { ByteRows } from '../../sql/values/vector.js'
-import { type Json, type SegmentBytes, sectionFile } from '../section-file.js'
+import { type Json, type SegmentBytes, sectionFile } from '../sections/section-file.js'
 import type { Analyzer, TermNumbering } from './analysis/analyzer.js'
 import { Collector } from './collect.js'
 import { PostingsEncoder, type TermRows } from './encode-postings.js'

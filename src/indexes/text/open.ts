@@ -2,7 +2,7 @@
 import { assert, corrupted } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { type Soon, type Waits, whenThere } from '../../primitives/soon.js'
-import { numbersOf, type SectionFile, sectionOf } from '../section-file.js'
+import { numbersOf, type SectionFile, sectionOf } from '../sections/section-file.js'
 import type { TextHead } from './build.js'
 import type { Numbers } from './narrow.js'
 import { PageTable } from './page-table.js'

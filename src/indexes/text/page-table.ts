@@ -2,7 +2,7 @@
 import { corrupted } from '../../errors.js'
 import { crc32 } from '../../primitives/checksum.js'
 import { partitionPoint } from '../../primitives/partition-point.js'
-import { numbersOf, type SectionFile, sectionOf } from '../section-file.js'
+import { numbersOf, type SectionFile, sectionOf } from '../sections/section-file.js'
 import { ByteSink } from './byte-sink.js'
 import type { PageRange } from './pages.js'
 

@@ -2,11 +2,12 @@
  * The terms of a segment in the order of their UTF-8 bytes: blocks of 32, of which the first term stands whole, and of each other one
  * what it does not share with the term before. What is known of a term stands apart, so that a walk over terms reads only those.
  */
+
+import { orderOfBytes } from '../../primitives/order-of-bytes.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { partitionPoint } from '../../primitives/partition-point.js'
 import type { Waits } from '../../primitives/soon.js'
 import { VarintReader } from '../../primitives/varint.js'
-import { orderOfBytes } from '../../sql/kernels/compare.js'
 import { ByteSink } from './byte-sink.js'
 import type { NearTerm, TermEntry, TermMatcher } from './segment.js'
 

@@ -1,6 +1,6 @@
 /** Builds and extends segments. */
 import type { Pacer } from '../../primitives/pacer.js'
-import type { SectionFile, SegmentBytes } from '../section-file.js'
+import type { SectionFile, SegmentBytes } from '../sections/section-file.js'
 import { extendedGraph, newGraph, planGraph } from './build-graph.js'
 import { planLists, storedLists } from './build-lists.js'
 import type { VectorInput } from './input.js'

@@ -1,7 +1,7 @@
 /** Reads single lists of a segment's file, each under checksums of its own. */
 import { crc32 } from '../../primitives/checksum.js'
 import type { Pacer } from '../../primitives/pacer.js'
-import { type Section, type SectionFile, type SectionPart, sectionOf } from '../section-file.js'
+import { type Section, type SectionFile, type SectionPart, sectionOf } from '../sections/section-file.js'
 import type { Codec } from './codec.js'
 import { type ListLayout, listLayout, storedBytes } from './list-places.js'
 import type { StoredList } from './stored-list.js'

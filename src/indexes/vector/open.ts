@@ -1,6 +1,6 @@
 /** A segment to be asked, whatever its shape. */
 import { corrupted } from '../../errors.js'
-import { numbersOf, type SectionFile } from '../section-file.js'
+import { numbersOf, type SectionFile } from '../sections/section-file.js'
 import { ListedSegment } from './listed-segment.js'
 import type { VectorIndexSegment } from './segment.js'
 import { checkedHead, endsSection } from './segment-head.js'

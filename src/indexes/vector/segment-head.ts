@@ -1,6 +1,6 @@
 /** What the footer of every segment says. */
 import { corrupted } from '../../errors.js'
-import type { SectionFile } from '../section-file.js'
+import type { SectionFile } from '../sections/section-file.js'
 import type { SegmentFacts } from './segment.js'
 import type { Space } from './space.js'
 

@@ -17,7 +17,7 @@ import {
   type SegmentBytes,
   sectionFile,
   sectionOf,
-} from '../section-file.js'
+} from '../sections/section-file.js'
 import { type GraphEffort, GraphSegment, graphPlaces, walkMax } from './graph-segment.js'
 import { type NodeCodec, type NodeCodecName, openNodeCodec } from './node-codec.js'
 import type { SegmentFacts } from './segment.js'

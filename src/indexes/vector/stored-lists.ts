@@ -13,7 +13,7 @@ import {
   type SegmentBytes,
   sectionFile,
   sectionOf,
-} from '../section-file.js'
+} from '../sections/section-file.js'
 import { ArenaLists } from './arena-lists.js'
 import type { Codec, CodecName } from './codec.js'
 import { openCodec } from './codecs/all.js'

@@ -18,7 +18,8 @@ import {
   unsupported,
 } from '../../errors.js'
 import { type Clock, systemClock } from '../../primitives/clock.js'
-import { type Bound, type BoundExpression, columnsOf, type LiteralNode } from '../bound.js'
+import { type Bound, type BoundExpression, columnsOf } from '../bound.js'
+import { costOf } from '../cost.js'
 import { functionNamed } from '../functions/functions.js'
 import { parseExpression } from '../syntax/parse.js'
 import type {
@@ -36,6 +37,7 @@ import type {
 } from '../syntax/syntax.js'
 import { parseInterval } from '../values/interval.js'
 import { integerLiteral, literalOf, longNumber, numberLiteral } from '../values/literal.js'
+import type { LiteralNode } from '../values/literal-node.js'
 import { boolType, intervalType, typeOfName, valueType } from '../values/types.js'
 import { aggregateNamed } from './aggregates.js'
 import {
@@ -53,7 +55,6 @@ import {
   unified,
 } from './build.js'
 import { called, checkCount, knownFunction } from './calls.js'
-import { costOf } from './cost.js'
 import { combined, conditional, isLiteral, negated, truthLiteral, unknownTruth } from './logic.js'
 import { hasColumn, resolveColumn } from './names.js'
 import { element, list } from './nested.js'

@@ -15,12 +15,14 @@ import {
   schemaMismatch,
   unsupported,
 } from '../../errors.js'
-import { type Bound, type CastNode, type IsNode, type LiteralNode, operandsOf } from '../bound.js'
+import { type Bound, type CastNode, type IsNode, operandsOf } from '../bound.js'
+import { costOf } from '../cost.js'
 import { evaluateSmallConstant } from '../evaluate.js'
 import { listOf } from '../functions/signature.js'
 import { arithmeticSignature } from '../kernels/arithmetic.js'
 import { castable } from '../kernels/cast.js'
 import { areComparable, mirrored } from '../kernels/compare.js'
+import { printShort } from '../print.js'
 import { type Constants, distinctValues } from '../syntax/constant-list.js'
 import type { ArithmeticOp, CompareOp } from '../syntax/syntax.js'
 import { roundFloat } from '../values/floats.js'
@@ -35,6 +37,7 @@ import {
   literalOf,
   numberOfScript,
 } from '../values/literal.js'
+import type { LiteralNode } from '../values/literal-node.js'
 import type { Scalar } from '../values/scalar.js'
 import { nanosPerUnit } from '../values/temporal.js'
 import {
@@ -48,7 +51,6 @@ import {
   valueType,
 } from '../values/types.js'
 import { hasConstants } from '../values/vector.js'
-import { costOf } from './cost.js'
 import {
   combined,
   hasMembers,
@@ -59,7 +61,6 @@ import {
   truthLiteral,
   unknownTruth,
 } from './logic.js'
-import { printShort } from './print.js'
 
 /** Bytes that a constant which is computed may have to be kept: a short filter can hold many that are large. */
 const largestConstant = 2 ** 16

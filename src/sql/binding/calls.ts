@@ -11,10 +11,11 @@ import {
   shortList,
   unsupported,
 } from '../../errors.js'
-import type { Bound, LiteralNode } from '../bound.js'
+import type { Bound } from '../bound.js'
 import { functionNamed, functionNames, type SqlFunction } from '../functions/functions.js'
 import { listOf } from '../functions/signature.js'
 import { equalValue } from '../values/literal.js'
+import type { LiteralNode } from '../values/literal-node.js'
 import type { Scalar } from '../values/scalar.js'
 import { elementType, valueType } from '../values/types.js'
 import { besideEachOther, coerced, elementsOf, fold } from './build.js'

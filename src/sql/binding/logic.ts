@@ -4,12 +4,13 @@
  * Each step keeps the truth value of every row, NULL included.
  */
 import type { DataType } from '../../arrow/types.js'
-import { type Bound, type CaseNode, type InNode, type LiteralNode, operandsOf } from '../bound.js'
+import { type Bound, type CaseNode, type InNode, operandsOf } from '../bound.js'
+import { costOf, inOrder } from '../cost.js'
 import { complement } from '../kernels/compare.js'
+import { printBound } from '../print.js'
+import type { LiteralNode } from '../values/literal-node.js'
 import type { Scalar } from '../values/scalar.js'
 import { boolType, valueType } from '../values/types.js'
-import { costOf, inOrder } from './cost.js'
-import { printBound } from './print.js'
 
 /** NULL as a truth value. */
 export const unknownTruth: LiteralNode = { kind: 'literal', type: boolType, value: null }

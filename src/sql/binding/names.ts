@@ -3,7 +3,7 @@ import { typeName } from '../../arrow/type-name.js'
 import type { DataType, Field, Schema } from '../../arrow/types.js'
 import { columnNotFound, invalidInput, quote, type SourceSpan, schemaMismatch } from '../../errors.js'
 import type { ColumnNode } from '../bound.js'
-import { isBareName } from '../syntax/parse.js'
+import { printName } from '../syntax/print-name.js'
 import type { NamePart } from '../syntax/syntax.js'
 
 /**
@@ -44,11 +44,6 @@ export function pathTo(name: string, fields: readonly Field[]): string | undefin
     if (inner !== undefined) return `${printName(outer)}.${inner}`
   }
   return undefined
-}
-
-/** A name as it stands in an expression: in backticks where it needs them. */
-export function printName(name: string): string {
-  return isBareName(name) ? name : `\`${name.replaceAll('`', '``')}\``
 }
 
 /** Whether a top-level column has exactly this name. */

@@ -1,9 +1,9 @@
 /** Values that stand beside the text of an expression, for `?`, `$1` and `:name`. */
 import { cut, invalidInput, quote, type SourceSpan } from '../../errors.js'
-import type { LiteralNode } from '../bound.js'
 import { constantsOf } from '../syntax/constant-list.js'
 import type { ConstantList, ParameterExpr } from '../syntax/syntax.js'
 import { integerLiteral, literalOf, numberOfScript } from '../values/literal.js'
+import type { LiteralNode } from '../values/literal-node.js'
 import { timestampType } from '../values/types.js'
 
 /**

@@ -11,9 +11,11 @@
  * - utf8 compares by bytes, which is code point order.
  * - Kernels know nothing of nulls; `compareOperands` lays NULL over their result.
  */
+
 import type { Column } from '../../arrow/column.js'
 import { equalTypes } from '../../arrow/same-type.js'
 import type { DataType } from '../../arrow/types.js'
+import { orderOfBytes } from '../../primitives/order-of-bytes.js'
 import type { CompareOp } from '../syntax/syntax.js'
 import { stepDouble } from '../values/floats.js'
 import { commonType, elementType, valueType } from '../values/types.js'
@@ -419,23 +421,6 @@ function lessBytes(
     }
     out[w] = word
   }
-}
-
-/** Negative, 0 or positive as the first range of bytes sorts before, with or after the second. */
-export function orderOfBytes(
-  a: Uint8Array,
-  aStart: number,
-  aEnd: number,
-  b: Uint8Array,
-  bStart: number,
-  bEnd: number,
-): number {
-  const size = Math.min(aEnd - aStart, bEnd - bStart)
-  for (let k = 0; k < size; k++) {
-    const difference = a[aStart + k]! - b[bStart + k]!
-    if (difference !== 0) return difference
-  }
-  return aEnd - aStart - (bEnd - bStart)
 }
 
 function compareByteRows(

@@ -1,8 +1,9 @@
 /** Texts in the order of their bytes, eight bytes at a time: only where those are equal, the next eight are looked at. */
+
+import { orderOfBytes } from '../../primitives/order-of-bytes.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { sortedByWords } from '../../primitives/radix.js'
 import type { ByteRows } from '../values/vector.js'
-import { orderOfBytes } from './compare.js'
 
 /** Bytes of a text that stand in its words. */
 export const prefixBytes = 8

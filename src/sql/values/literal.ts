@@ -1,7 +1,6 @@
 /** Constants and the columns they meet: where a value stands among the values of another type, exactly. */
 import type { DataType } from '../../arrow/types.js'
 import { cut, invalidInput, type SheafError, type SourceSpan } from '../../errors.js'
-import type { LiteralNode, NumberLimit } from '../bound.js'
 import type { CompareOp } from '../syntax/syntax.js'
 import {
   decimalRange,
@@ -16,6 +15,7 @@ import {
 } from './decimals.js'
 import { floatBelow, roundFloat, writeFloat } from './floats.js'
 import { checked, intervalNanos, parseInterval } from './interval.js'
+import type { LiteralNode, NumberLimit } from './literal-node.js'
 import type { Interval, Scalar } from './scalar.js'
 import {
   floorDivide,

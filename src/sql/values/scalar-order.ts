@@ -1,7 +1,7 @@
 /** The order of single values, the same as that of columns (compare.ts). */
 import type { DataType } from '../../arrow/types.js'
 import { unreachable } from '../../errors.js'
-import { orderOfBytes } from '../kernels/compare.js'
+import { orderOfBytes } from '../../primitives/order-of-bytes.js'
 import type { Scalar } from './scalar.js'
 import { nanosPerCount } from './temporal.js'
 import { valueType } from './types.js'

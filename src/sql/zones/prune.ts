@@ -16,13 +16,13 @@ import {
   type ColumnNode,
   type InNode,
   type LikeNode,
-  type LiteralNode,
   type LogicNode,
   operandsOf,
   withOperands,
 } from '../bound.js'
 import { evaluateConstant } from '../evaluate.js'
 import type { CompareOp } from '../syntax/syntax.js'
+import type { LiteralNode } from '../values/literal-node.js'
 import type { Scalar } from '../values/scalar.js'
 import { type Order, orderBetween, orderOfScalars, sortedScalars } from '../values/scalar-order.js'
 import { valueType } from '../values/types.js'

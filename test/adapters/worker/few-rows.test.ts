@@ -4,7 +4,7 @@ import { fewRows, replyOf } from '../../../adapters/worker/few-rows.js'
 import type { Batch, Column, Values } from '../../../src/arrow/column.js'
 import { concatChunks } from '../../../src/arrow/encode-ipc.js'
 import { rowsToBatch } from '../../../src/arrow/rows.js'
-import { ReadRows } from '../../../src/namespace/arrow-rows.js'
+import { ReadRows } from '../../../src/client/arrow-rows.js'
 import type { ArrowReply } from '../../../src/protocol/calls.js'
 import { batches } from '../../support/arrow-generators.js'
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { seededRandom } from '../../../bench/random.js'
-import type { Section, SectionFile } from '../../../src/indexes/section-file.js'
+import type { Section, SectionFile } from '../../../src/indexes/sections/section-file.js'
 import { buildSegment } from '../../../src/indexes/vector/build.js'
 import type { VectorInput } from '../../../src/indexes/vector/input.js'
 import type { VectorKind, VectorSpec } from '../../../src/indexes/vector/kind.js'

@@ -9,7 +9,7 @@ import {
   splitAggregates,
 } from '../../../src/sql/binding/aggregates.js'
 import { bindExpression, bindFilter } from '../../../src/sql/binding/bind.js'
-import { printExpression } from '../../../src/sql/binding/print.js'
+import { printExpression } from '../../../src/sql/print.js'
 import { parseExpression } from '../../../src/sql/syntax/parse.js'
 
 const int64: DataType = { kind: 'int', bits: 64, signed: true }

@@ -4,9 +4,10 @@ import { typeName } from '../../../src/arrow/type-name.js'
 import type { DataType } from '../../../src/arrow/types.js'
 import { columnValues } from '../../../src/arrow/values.js'
 import { bindExpression } from '../../../src/sql/binding/bind.js'
-import { type Bound, columnsOf, type LiteralNode, operandsOf, withOperands } from '../../../src/sql/bound.js'
+import { type Bound, columnsOf, operandsOf, withOperands } from '../../../src/sql/bound.js'
 import { evaluate } from '../../../src/sql/evaluate.js'
 import { parseExpression } from '../../../src/sql/syntax/parse.js'
+import type { LiteralNode } from '../../../src/sql/values/literal-node.js'
 import { scalarAt } from '../../../src/sql/values/vector.js'
 import {
   type ErrorCase,

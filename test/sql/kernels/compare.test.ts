@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import type { Column } from '../../../src/arrow/column.js'
 import { fromFloat16, toFloat16 } from '../../../src/arrow/float16.js'
 import type { DataType } from '../../../src/arrow/types.js'
-import type { LiteralNode } from '../../../src/sql/bound.js'
 import { areComparable, compareOperands } from '../../../src/sql/kernels/compare.js'
 import { memberRows, membersOf } from '../../../src/sql/kernels/members.js'
 import type { CompareOp } from '../../../src/sql/syntax/syntax.js'
@@ -15,6 +14,7 @@ import {
   literalOf,
   numberOfScript,
 } from '../../../src/sql/values/literal.js'
+import type { LiteralNode } from '../../../src/sql/values/literal-node.js'
 import type { Scalar } from '../../../src/sql/values/scalar.js'
 import { columnOfScalars } from '../../../src/sql/values/vector.js'
 import { ofDecimal, ofDouble, order, type Rational } from '../rational.js'

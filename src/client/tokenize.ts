@@ -1,0 +1,81 @@
+/** How a text becomes terms, for those who wonder why it is found, or is not. */
+import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
+import type { CustomTokenizer, Token } from '../indexes/text/analysis/analyzer.js'
+import { checkTokenizers, isBuiltIn } from '../indexes/text/analysis/base-tokenizers.js'
+import { openAnalyzer } from '../indexes/text/analysis/open-analyzer.js'
+import { textDefinition } from '../indexes/text/definition.js'
+import { textKind } from '../indexes/text/kind.js'
+import { refuseMore } from '../protocol/arguments.js'
+import type { Operations } from '../protocol/calls.js'
+import { type CreateIndexRequest, createIndexRequest } from '../protocol/index-shapes.js'
+import { parse } from '../protocol/parse.js'
+import { string } from '../protocol/shape.js'
+import { textFieldsOf } from './table-indexes.js'
+import { type TokenizeColumnOptions, type TokenizeOptions, tokenizeShape } from './tokenize-options.js'
+
+export type { Token as TextToken } from '../indexes/text/analysis/analyzer.js'
+
+/**
+ * The terms of a text in their order, with the defaults of an index of texts where nothing else is said, and where in the text they stand. What a
+ * query looks for are the terms of its text. Throws code 13 for options that `createIndex` would refuse. A text is worked through at once, a
+ * megabyte in the better part of a second.
+ */
+export function tokenize(text: string, options?: TokenizeOptions): readonly Token[]
+export function tokenize(
+  text: string,
+  options: TokenizeOptions = {},
+  ...more: readonly unknown[]
+): readonly Token[] {
+  refuseMore('tokenize', 2, more)
+  const { tokenizers = [], ...said } = parse(tokenizeShape, options, 'tokenize')
+  return tokensOf(text, textFieldsOf(said), tokenizers)
+}
+
+/** As an index of the column makes them: the first by name, where there are several. Throws code 6 where there is none. */
+export async function tokenizeAs(
+  operations: Operations,
+  at: { readonly id: readonly string[]; readonly version?: number },
+  column: string,
+  text: string,
+  { tokenizers = [], ...call }: TokenizeColumnOptions,
+): Promise<readonly Token[]> {
+  parse(string('nonEmpty'), column, 'tokenize: the column')
+  checkText(text)
+  const { indexes } = await operations.listTableIndices(at, call)
+  const index = indexes.find(({ columns, index_type }) => index_type === textKind && columns[0] === column)
+  if (index === undefined) {
+    throw new SheafError(
+      ErrorCode.IndexNotFound,
+      `there is no ${textKind} index of column ${quote(column)}`,
+      {
+        hint: 'tokenize(text) shows what becomes of a text without one',
+      },
+    )
+  }
+  const { reason: _, ...said } = JSON.parse(index.index_details!) as CreateIndexRequest & { reason?: string }
+  const name = said.base_tokenizer!
+  if (!isBuiltIn(name) && !tokenizers.some(given => given.name === name)) {
+    throw invalidInput(
+      `index ${quote(index.index_name)} is made by the tokenizer ${quote(name)}, which is not at hand`,
+      { hint: 'give it in tokenizers, as it is given to connect' },
+    )
+  }
+  return tokensOf(text, said, tokenizers)
+}
+
+function tokensOf(
+  text: string,
+  said: Partial<CreateIndexRequest>,
+  tokenizers: readonly CustomTokenizer[],
+): readonly Token[] {
+  checkText(text)
+  checkTokenizers(tokenizers)
+  // One that could be sent: its shape says what the values may be.
+  const request = { id: ['text'], column: 'text', index_type: textKind, ...said }
+  const options = textDefinition(parse(createIndexRequest, request, 'tokenize'))
+  return openAnalyzer(options, tokenizers).tokens(text)
+}
+
+function checkText(text: unknown): void {
+  if (typeof text !== 'string') throw invalidInput(`the text must be a string, got ${quote(text)}`)
+}

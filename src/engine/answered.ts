@@ -1,0 +1,66 @@
+/** Answers that are begun before all of their rows are found. */
+import type { Batch } from '../arrow/column.js'
+import { hasDictionaries, IpcFileSender } from '../arrow/encode-ipc.js'
+import { batchBytes } from '../arrow/layout.js'
+import { ReadRows } from '../client/arrow-rows.js'
+import type { Flow } from '../primitives/soon.js'
+import type { ArrowReply } from '../protocol/calls.js'
+import type { Scan } from '../query/execute.js'
+
+/**
+ * The answer to a scan: whole where it has no more than `streamAfter` bytes, or dictionaries, which are of all its rows; else
+ * its schema, and the batches as they are found. The bytes are the same.
+ */
+export async function answered(
+  version: number,
+  { schema, batches }: Scan,
+  streamAfter: number,
+): Promise<ArrowReply> {
+  const first: Batch[] = []
+  const isWhole = await gather(batches, first, hasDictionaries(schema) ? Infinity : streamAfter)
+  if (isWhole) return new ReadRows(version, schema, first)
+  const sender = new IpcFileSender(schema)
+  return { version, chunks: sender.begin(), rest: rest(first, batches, sender) }
+}
+
+/** Takes batches until they have more than `most` bytes; whether those are all there are. */
+async function gather(batches: Flow<Batch>, into: Batch[], most: number): Promise<boolean> {
+  try {
+    for (let bytes = 0; bytes <= most; ) {
+      const { done, value } = batches.next()
+      if (done === true) return true
+      if (value instanceof Promise) {
+        await value
+        continue
+      }
+      into.push(value)
+      bytes += batchBytes(value)
+    }
+    return false
+  } catch (error) {
+    batches.return()
+    throw error
+  }
+}
+
+const nothing = new Uint8Array(0)
+
+async function* rest(
+  first: Batch[],
+  batches: Flow<Batch>,
+  sender: IpcFileSender,
+): AsyncGenerator<Uint8Array> {
+  while (first.length > 0) yield* chunksOf(first.shift()!, sender)
+  for (const next of batches) {
+    if (next instanceof Promise) await next
+    else yield* chunksOf(next, sender)
+  }
+  yield* sender.finish()
+}
+
+function* chunksOf(batch: Batch, sender: IpcFileSender): Generator<Uint8Array> {
+  const chunks = sender.write(batch)
+  while (chunks.length > 0) yield chunks.shift()!
+  // Whoever passes chunks on holds each until the next one comes: here that would be for as long as the next batch takes.
+  yield nothing
+}

@@ -1,0 +1,177 @@
+/** Filling columns from their definitions: the request, and the job that does it. */
+import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
+import type { TxnOp } from '../catalog/ops.js'
+import type { CatalogState } from '../catalog/state.js'
+import type { Json, Propose } from '../commit/machine.js'
+import { invalidInput, quote, type SheafError, unsupported } from '../errors.js'
+import type { JobRun } from '../jobs/job-kind.js'
+import { type JobQueuedOp, queuedOp } from '../jobs/job-op.js'
+import { findField } from '../manifest/field-node.js'
+import { countRows } from '../manifest/layout.js'
+import type { TableField, TableSchema } from '../manifest/table-schema.js'
+import { Pacer } from '../primitives/pacer.js'
+import type { Handler } from '../protocol/calls.js'
+import { settleFilter } from '../query/settle-filter.js'
+import { commit, type Engine, openTable, openVersion, requirementsOf, stageTarget } from '../root/engine.js'
+import { backfillJobOf } from '../root/job-names.js'
+import { backfilledValues } from '../write/backfill-columns.js'
+import { buildChange } from '../write/build-change.js'
+import { definitionOf } from '../write/definitions.js'
+import { filledWith } from '../write/derive.js'
+import { findFunction, functionKey } from '../write/functions.js'
+import { StagedColumns } from '../write/stage-columns.js'
+import { overtaken, tableOf } from './job-attempts.js'
+
+/** What a job is to fill. */
+export interface BackfillSpec {
+  /** Ids of fields that are filled by one definition. */
+  readonly fields: readonly number[]
+  /** Rows that are filled; absent: all. */
+  readonly where?: string
+  readonly concurrency?: number
+}
+
+// ---- the request
+
+export const alterTableBackfillColumns: Handler<Engine, 'alterTableBackfillColumns'> = async (
+  engine,
+  request,
+  options,
+) => {
+  const { id, column, where, concurrency, read_version, num_frags } = request
+  const { head, layout } = await openTable(engine, id, undefined, options)
+  const { schema } = layout
+  const chain = findField(schema, column)
+  const field = schema.fields.find(({ id }) => id === chain.at(-1)!.id)
+  if (field === undefined || definitionOf(field) === null) {
+    throw invalidInput(`column ${quote(column)} has no definition to be filled from`, {
+      hint: 'add it as a computed or a virtual column, or set its values by an update',
+    })
+  }
+  if (read_version !== undefined && read_version !== versionOf(head)) {
+    throw unsupported(`columns are filled from the newest version, which is ${versionOf(head)}`)
+  }
+  if (num_frags !== undefined) throw unsupported('num_frags is not supported: a job fills all fragments')
+  if (where !== undefined) settleFilter(where, schema, undefined, engine.clock)
+  const spec: BackfillSpec = {
+    fields: filledWith(field, schema).map(({ id }) => id),
+    ...(where !== undefined && { where }),
+    ...(concurrency !== undefined && { concurrency }),
+  }
+  const queued = backfillOp(engine, head.uuid, field, spec)
+  if (queued === null) throw unknownFunction(field)
+  const { reply } = await commit(
+    engine,
+    (state, { transactionId }) => {
+      checkRows(findTable(state, id, head.uuid))
+      return { ops: [queued], reply: { job_id: transactionId } }
+    },
+    options,
+  )
+  return reply
+}
+
+/**
+ * What queues the filling of new columns in all rows, where that is asked for and their function is known here. Throws
+ * code 13 for several functions: a commit queues one job.
+ */
+export function automaticBackfill(engine: Engine, table: string, added: TableSchema): JobQueuedOp | null {
+  const automatic = added.fields.filter(field => {
+    const definition = definitionOf(field)
+    return definition?.kind === 'virtual' && definition.column.auto_backfill === true
+  })
+  const [field] = automatic
+  if (field === undefined) return null
+  const fields = filledWith(field, added)
+  const other = automatic.find(({ id }) => !fields.some(known => known.id === id))
+  if (other !== undefined) {
+    throw invalidInput(`${quote(field.name)} and ${quote(other.name)} are both to be filled at once`, {
+      hint: 'add columns with auto_backfill one call each',
+    })
+  }
+  return backfillOp(engine, table, field, { fields: fields.map(({ id }) => id) })
+}
+
+/** Null where the function is not known here. */
+function backfillOp(
+  engine: Engine,
+  table: string,
+  field: TableField,
+  spec: BackfillSpec,
+): JobQueuedOp | null {
+  const definition = definitionOf(field)!
+  if (definition.kind === 'computed') return queuedOp(backfillJobOf(null), asJson(spec), table)
+  const { udf_name, udf_version } = definition.column
+  const called = findFunction(engine.functions, udf_name, udf_version)
+  return called === undefined ? null : queuedOp(backfillJobOf(called), asJson(spec), table)
+}
+
+function unknownFunction(field: TableField): SheafError {
+  const definition = definitionOf(field)!
+  const { udf_name, udf_version } = definition.kind === 'virtual' ? definition.column : {}
+  const name = udf_name === undefined ? 'which has no udf_name' : quote(functionKeyOf(udf_name, udf_version))
+  return unsupported(`column ${quote(field.name)} is filled by a function that is not known here: ${name}`, {
+    hint: 'register it: connect(path, { functions: [{ name, version, call }] })',
+  })
+}
+
+function functionKeyOf(name: string, version: string | undefined): string {
+  return functionKey({ name, ...(version !== undefined && { version }) })
+}
+
+function asJson(spec: BackfillSpec): Json {
+  return spec as unknown as Json
+}
+
+// ---- the job
+
+export function backfill(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
+  const { fields: ids, where, concurrency } = job.spec as unknown as BackfillSpec
+  const { signal } = job
+  const staged = new StagedColumns()
+  let done = 0
+  let filled = 0
+  const attempt = async (): Promise<Propose<CatalogState>> => {
+    const head = tableOf(await engine.root.refresh(signal), job, 'filled')
+    const { layout, reader } = await openVersion(engine, head, versionOf(head), signal)
+    const { schema } = layout
+    const fields = schema.fields.filter(({ id }) => ids.includes(id))
+    const [first] = fields
+    if (first === undefined) throw invalidInput('the column was dropped before it was filled')
+    const pacer = new Pacer(signal)
+    const total = countRows(layout)
+    const work = backfilledValues(reader, fields, engine, pacer, {
+      filter: where === undefined ? null : settleFilter(where, schema, undefined, engine.clock),
+      concurrency,
+      progress(rows) {
+        done += rows
+        job.progress(Math.min(done, total), total, 'filling')
+      },
+      filled(rows) {
+        filled += rows
+      },
+    })
+    const columns = await staged.stage(reader, work, stageTarget(engine, head), pacer)
+    return (state, { firstBlob }) => {
+      const now = tableOf(state, job, 'filled')
+      if (now.mark !== head.mark) throw overtaken(engine, job, attempt)
+      if (columns.length === 0) return { ops: [resultOf(job, filled, versionOf(head))] }
+      const written = fields.map(({ id }) => id)
+      const { change, blobs } = buildChange(now, { kind: 'backfill', columns, fields: written }, firstBlob)
+      const result = resultOf(job, filled, versionOf(head), change.v)
+      return { ops: [change as unknown as Json, result], blobs, req: requirementsOf(now) }
+    }
+  }
+  return attempt()
+}
+
+/** Notes on the job what came of it. */
+function resultOf({ id }: JobRun, rows: number, source: number, published?: number): Json {
+  const set = {
+    rows_assigned: String(rows),
+    source_version: String(source),
+    ...(published !== undefined && { published_version: String(published) }),
+  }
+  const op: TxnOp = { op: 'txn', id, set, unset: [] }
+  return op as unknown as Json
+}

@@ -1,0 +1,315 @@
+/** Handlers of the operations that change several tables in one commit. */
+import { applyOps } from '../catalog/apply.js'
+import { findTable, tableNamed } from '../catalog/lookup.js'
+import type { CatalogOp } from '../catalog/ops.js'
+import { type CatalogState, ownLocation, pathKey, type TableHead } from '../catalog/state.js'
+import { decideDeclareTable } from '../catalog/tables.js'
+import type { Committed, Json, ProposalPosition } from '../commit/machine.js'
+import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
+import type { StagedManifest } from '../manifest/lance-manifests.js'
+import type { Handler, HandlerOptions } from '../protocol/calls.js'
+import { idText } from '../protocol/identifiers.js'
+import { parseManifestName } from '../protocol/manifest-name.js'
+import type { CompleteUploadRequest } from '../protocol/upload-shapes.js'
+import type { BatchOperation, BatchResult, CreateVersionRequest } from '../protocol/version-shapes.js'
+import { commit, type Decision, type Engine } from '../root/engine.js'
+import { folderAt } from '../root/locations.js'
+import { type Completion, outdated, prepareCompletion, type ReadMerges } from './complete-upload.js'
+import { checkNamed, current, finaliseEntry } from './lance-versions.js'
+import { checkOtherRoots } from './other-roots.js'
+import { declared, departed } from './tables.js'
+import { holding } from './uploads.js'
+import { checkPreparedOn, deleteVersions, newVersion, prepareVersion } from './versions.js'
+
+export const batchCreateTableVersions: Handler<Engine, 'batchCreateTableVersions'> = (
+  engine,
+  request,
+  options,
+) => {
+  const operations = request.entries.map((entry): BatchOperation => ({ create_table_version: entry }))
+  return commitBatch(engine, 'entries', operations, options, (results, transaction) => {
+    return { versions: results.map(result => result.create_table_version!.version), ...transaction }
+  })
+}
+
+export const batchCommitTables: Handler<Engine, 'batchCommitTables'> = (engine, request, options) => {
+  return commitBatch(engine, 'operations', request.operations, options, (results, transaction) => {
+    return { results, ...transaction }
+  })
+}
+
+export const completeTableUpload: Handler<Engine, 'completeTableUpload'> = (engine, request, options) => {
+  return commitBatch(engine, null, [{ complete_upload: request }], options, ([result]) => {
+    return result!.complete_upload!
+  })
+}
+
+/** They are decided and applied in one go, which nothing else can interrupt. */
+const operationsMax = 10_000
+
+/** What an operation of a batch needs from outside the state, looked up before the commit. */
+interface Prepared {
+  /** The table a new version was prepared for; undefined when there was none of that name yet. */
+  readonly table?: TableHead | undefined
+  readonly staged?: StagedManifest | null
+  /** Of a declaration. */
+  readonly uuid?: string
+  readonly folder?: string
+  /** Of an upload. */
+  readonly completion?: Completion
+}
+
+/** Times the completions of uploads are worked out before the batch gives up. */
+const maxAttempts = 20
+/** From this attempt on other commits of this process to their tables give way. */
+const urgentAttempt = 3
+
+/** Each operation sees what the earlier ones did; all of them are one entry of the log, or none is. */
+async function commitBatch<R>(
+  engine: Engine,
+  /** Where the operations stand in the request; null: there is one, which is the request. */
+  field: string | null,
+  operations: readonly BatchOperation[],
+  options: HandlerOptions,
+  reply: (results: readonly BatchResult[], transaction: { transaction_id?: string }) => R,
+): Promise<R> {
+  const { signal } = options
+  if (operations.length > operationsMax) {
+    throw invalidInput(`${field} has ${operations.length} elements, more than ${operationsMax}`, {
+      hint: 'split them into several commits',
+    })
+  }
+  // A single version of one of these tables gets its final name before its slot: of this process none comes between the two of a batch.
+  const tables = operations.flatMap(({ create_table_version, complete_upload }) => {
+    const changed = create_table_version ?? complete_upload
+    return changed === undefined ? [] : pathKey(changed.id)
+  })
+  const uploads = operations.flatMap(({ complete_upload }) => complete_upload ?? [])
+  const merges: ReadMerges = new Map()
+  const once = () => tryBatch(engine, field, operations, options, merges, reply)
+  if (uploads.length === 0) return engine.turns.runAll(tables, once, signal)
+  const { uploads: open } = await engine.root.refresh(signal)
+  const ids = [...new Set(uploads.map(({ upload_id }) => upload_id))].filter(id => open.has(id))
+  const inTurn = () => engine.turns.runAll(tables, () => tryAgain(engine, uploads, options, once), signal)
+  const result = await holding(engine, ids, inTurn)
+  for (const id of ids) await engine.uploads.end(id)
+  return result
+}
+
+/** Works uploads out until nothing that counts has changed by their commit. Throws code 14 after 20 lost races. */
+async function tryAgain<R>(
+  engine: Engine,
+  uploads: readonly CompleteUploadRequest[],
+  { signal, table }: HandlerOptions,
+  once: () => Promise<R>,
+): Promise<R> {
+  const tables = uploads.flatMap(({ id }) => table ?? tableNamed(engine.root.state, id)?.uuid ?? [])
+  // All writers ask in the same order: nobody waits in a circle.
+  const urgently = [...new Set(tables)]
+    .sort()
+    .reduceRight((work, uuid) => () => engine.urgent.run(uuid, work, signal), once)
+  for (let attempts = 1; attempts <= maxAttempts; attempts++) {
+    try {
+      return await (attempts >= urgentAttempt ? urgently() : once())
+    } catch (error) {
+      if (error !== outdated) throw error
+    }
+    if (attempts >= urgentAttempt) {
+      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(attempts, 6), signal, true)
+    }
+  }
+  throw new SheafError(
+    ErrorCode.ConcurrentModification,
+    `other writers changed the table ${maxAttempts} times while this call was at work`,
+    { hint: 'try again' },
+  )
+}
+
+async function tryBatch<R>(
+  engine: Engine,
+  field: string | null,
+  operations: readonly BatchOperation[],
+  options: HandlerOptions,
+  merges: ReadMerges,
+  reply: (results: readonly BatchResult[], transaction: { transaction_id?: string }) => R,
+): Promise<R> {
+  const before = await engine.root.refresh(options.signal)
+  const prepared: Prepared[] = []
+  for (const [index, operation] of operations.entries()) {
+    prepared.push(
+      await inPlace(field, index, async () => prepareOperation(engine, before, operation, options, merges)),
+    )
+  }
+  const decide = (state: CatalogState, at: ProposalPosition): Decision<R> => {
+    const ops: CatalogOp[] = []
+    const blobs: Uint8Array[] = []
+    const req: Json[] = []
+    const need = new Set<string>()
+    const results: BatchResult[] = []
+    let now = state
+    for (const [index, operation] of operations.entries()) {
+      const { table, staged } = prepared[index]!
+      try {
+        const place = { ...at, firstBlob: at.firstBlob + blobs.length }
+        const decision = decideOperation(engine, now, state, operation, prepared[index]!, place)
+        if (table !== undefined && staged) checkPreparedOn(table, state.tables.get(table.uuid))
+        now = applyOps(now, decision.ops, at.transactionId, at)
+        ops.push(...decision.ops)
+        blobs.push(...(decision.blobs ?? []))
+        req.push(...(decision.req ?? []))
+        for (const feature of decision.need ?? []) need.add(feature)
+        results.push(decision.reply)
+      } catch (error) {
+        throw placed(field, index, error)
+      }
+    }
+    const transaction = ops.length === 0 ? {} : { transaction_id: at.transactionId }
+    return { ops, blobs, req, need: [...need], reply: reply(results, transaction) }
+  }
+  try {
+    const outcome = await commit(engine, decide, options)
+    if (outcome.committed !== null) await finaliseCommitted(engine, outcome.committed)
+    return outcome.reply
+  } catch (error) {
+    // Where that fails, the next who asks for the table is told; this caller is told why the batch failed.
+    await finaliseAll(engine, prepared, error).catch(() => {})
+    throw error
+  }
+}
+
+/**
+ * Names what a batch committed; it is answered only when all manifests have their final names. Throws code 14 where a Lance engine took one of them, and
+ * commit-state-unknown where the names cannot be given now.
+ */
+async function finaliseCommitted(
+  engine: Engine,
+  { transactionId, entry }: Committed<CatalogState>,
+): Promise<void> {
+  try {
+    await finaliseEntry(engine, entry)
+  } catch (cause) {
+    const message = `transaction ${transactionId} is committed, but its manifests have no final names yet`
+    const hint =
+      'look at the tables, which gives them their names; or send the call again under an idempotency key'
+    throw new SheafError(ErrorCode.ServiceUnavailable, message, {
+      kind: 'commit-state-unknown',
+      transactionId,
+      hint,
+      cause,
+    })
+  }
+  await checkNamed(engine, entry, transactionId)
+}
+
+async function prepareOperation(
+  engine: Engine,
+  state: CatalogState,
+  { declare_table, create_table_version, complete_upload }: BatchOperation,
+  options: HandlerOptions,
+  merges: ReadMerges,
+): Promise<Prepared> {
+  const { signal } = options
+  if (complete_upload !== undefined) {
+    return { completion: await prepareCompletion(engine, state, complete_upload, options, merges) }
+  }
+  if (declare_table !== undefined) {
+    const uuid = engine.clock.uuid()
+    const { location } = declare_table
+    if (location === undefined) return { uuid, folder: ownLocation(uuid) }
+    const folder = folderAt(engine.location, location)
+    await checkOtherRoots(engine.store, folder, signal)
+    return { uuid, folder }
+  }
+  if (create_table_version === undefined) return {}
+  const table = tableNamed(state, create_table_version.id)
+  if (table === undefined) return {}
+  const now = await current(engine, table, signal, create_table_version.version)
+  return { table: now, staged: await prepareVersion(engine, now, create_table_version, signal) }
+}
+
+function decideOperation(
+  engine: Engine,
+  /** With what the operations before did, and without. */
+  state: CatalogState,
+  before: CatalogState,
+  operation: BatchOperation,
+  prepared: Prepared,
+  at: ProposalPosition,
+): Decision<BatchResult> {
+  const { declare_table, create_table_version, delete_table_versions, deregister_table } = operation
+  if (prepared.completion !== undefined) {
+    const { reply, ...decision } = prepared.completion.decide(state, before, at)
+    return { ...decision, reply: { complete_upload: reply } }
+  }
+  const { transactionId } = at
+  if (declare_table !== undefined) {
+    const { id, properties = {} } = declare_table
+    const { uuid, folder } = prepared
+    return {
+      ops: [decideDeclareTable(state, id, uuid!, properties, folder)],
+      reply: { declare_table: declared(engine, folder!, properties, transactionId) },
+    }
+  }
+  if (create_table_version !== undefined) {
+    const head = findTable(state, create_table_version.id)
+    const staged = stagedFor(head, create_table_version, prepared)
+    const { op, record } = newVersion(engine, head, create_table_version, staged, at)
+    return {
+      ops: [op],
+      reply: { create_table_version: { version: record, transaction_id: transactionId } },
+    }
+  }
+  if (delete_table_versions !== undefined) {
+    const { id, ranges } = delete_table_versions
+    const { ops, reply } = deleteVersions(findTable(state, id), ranges, at)
+    return { ops, reply: { delete_table_versions: reply } }
+  }
+  const head = findTable(state, deregister_table!.id)
+  return {
+    ops: [{ op: 'deregister', t: head.uuid }],
+    reply: { deregister_table: departed(engine, head, transactionId) },
+  }
+}
+
+function stagedFor(
+  head: TableHead,
+  { manifest_path }: CreateVersionRequest,
+  { table, staged }: Prepared,
+): StagedManifest | null {
+  if (table?.uuid === head.uuid) return staged ?? null
+  if (parseManifestName(manifest_path)?.staging == null) return null
+  if (table !== undefined) {
+    const message = `table ${idText(head.id)} was replaced by another while its version was being committed`
+    throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
+  }
+  throw invalidInput(
+    `no manifest can have been staged as ${quote(manifest_path)}: table ${idText(head.id)} is declared by the same batch`,
+    {
+      hint: 'declare the table first, stage the manifest at the location of the reply, then create the version',
+    },
+  )
+}
+
+/** Whoever is told that a version is taken can look at the one that won. */
+async function finaliseAll(engine: Engine, prepared: readonly Prepared[], error: unknown): Promise<void> {
+  if (!(error instanceof SheafError) || error.status !== 409) return
+  for (const { table } of prepared) {
+    const now = table && engine.root.state.tables.get(table.uuid)
+    if (now !== undefined) await current(engine, now)
+  }
+}
+
+async function inPlace<T>(field: string | null, index: number, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    throw placed(field, index, error)
+  }
+}
+
+/** An error that says which operation of the batch it is about. */
+function placed(field: string | null, index: number, error: unknown): unknown {
+  if (!(error instanceof SheafError) || field === null) return error
+  const { code, status, kind, hint, at, cause } = error
+  return new SheafError(code, `${field}[${index}]: ${error.message}`, { status, kind, hint, at, cause })
+}

@@ -1,0 +1,190 @@
+/** Blobs by row id. */
+import { isBlob, isLegacyBlob } from '../arrow/blob.js'
+import { type Batch, type Column, isValid } from '../arrow/column.js'
+import { concatBatches } from '../arrow/concat.js'
+import { emptyColumn } from '../arrow/fill.js'
+import { takeColumn } from '../arrow/take.js'
+import { typeName } from '../arrow/type-name.js'
+import { childFields, type Field, type Schema } from '../arrow/types.js'
+import { readReply } from '../client/arrow-rows.js'
+import { takenAtOnce } from '../client/take.js'
+import { invalidInput, quote, unsupported } from '../errors.js'
+import { inBackticks } from '../manifest/field-node.js'
+import { Pacer } from '../primitives/pacer.js'
+import type { Flow } from '../primitives/soon.js'
+import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'
+import { namedColumn } from '../query/named-column.js'
+import { type Engine, openTable } from '../root/engine.js'
+import { answered } from './answered.js'
+import { queryTable } from './query.js'
+
+/** Bytes of blobs in one batch of the answer, but for a blob that is larger. */
+const batchBytes = 32 << 20
+
+const binary = { kind: 'binary', large: true } as const
+const uint64 = { kind: 'int', bits: 64, signed: false } as const
+
+/**
+ * A row for each row id, in the order asked for: the bytes, null for a blob that is null, and `_size`, the size of the whole blob. Throws code 13
+ * for a column without blobs and for ids of no row, code 0 for a blob that lies at a URI: the server opens no address that is in a row.
+ */
+export const fetchTableBlobs: Handler<Engine, 'fetchTableBlobs'> = async (engine, request, options) => {
+  const { id, column, row_ids: rowIds, offset = 0, length = Number.POSITIVE_INFINITY } = request
+  const { version, reader, head } = await openTable(engine, id, request.version, options)
+  const { path, isLegacy } = blobAt(column, reader.schema)
+  const text = path.map(inBackticks).join('.')
+  const data = isLegacy ? text : `${text}.\`data\``
+  const uri = isLegacy || !hasUri(path, reader.schema) ? 'NULL' : `${text}.\`uri\``
+  const rows = new Rows(engine, { id, version }, { ...options, table: head.uuid })
+  const sizes = new Map<number, number | null>()
+  const pacer = new Pacer(options.signal)
+  const distinct = [...new Set(rowIds)]
+  for (let from = 0; from < distinct.length; from += takenAtOnce) {
+    const some = distinct.slice(from, from + takenAtOnce)
+    const found = await rows.of(some, {
+      size: `octet_length(${data})`,
+      elsewhere: `${data} IS NULL AND ${uri} IS NOT NULL`,
+    })
+    for (let row = 0; row < found.length; row++) {
+      const rowId = Number((found.columns[2]!.values as BigUint64Array)[row]!)
+      if (bit(found.columns[1]!, row)) {
+        throw unsupported(
+          `the blob of row ${rowId} in ${quote(column)} lies at a URI, which the server does not open`,
+          {
+            hint: 'read the URI from the descriptor (blob_uri), and open it where its credentials are',
+          },
+        )
+      }
+      const size = found.columns[0]!
+      sizes.set(rowId, isValid(size, row) ? (size.values as Int32Array)[row]! : null)
+    }
+    await pacer.turn()
+  }
+  const missing = distinct.find(rowId => !sizes.has(rowId))
+  if (missing !== undefined) {
+    throw invalidInput(`version ${version} of table ${quote(id.join('$'))} has no row with the id ${missing}`)
+  }
+  const field: Field = { name: column, type: binary, nullable: true }
+  const schema: Schema = { fields: [field, { name: '_size', type: uint64, nullable: true }] }
+  const part = (size: number) => Math.max(0, Math.min(size, offset + length) - Math.min(size, offset))
+  function* batches(): Flow<Batch> {
+    for (let from = 0; from < rowIds.length; ) {
+      let to = from
+      let bytes = 0
+      while (to < rowIds.length && to - from < takenAtOnce) {
+        bytes += part(sizes.get(rowIds[to]!) ?? 0)
+        if (to > from && bytes > batchBytes) break
+        to++
+      }
+      const some = rowIds.slice(from, to)
+      let batch: Batch | undefined
+      yield rows.of([...new Set(some)], { data }).then(found => {
+        batch = blobBatch(schema, some, found, sizes, offset, length)
+      })
+      yield batch!
+      from = to
+    }
+  }
+  return answered(version, { schema, batches: batches() }, options.streamAfter ?? Number.POSITIVE_INFINITY)
+}
+
+/** The blob column that a request names. */
+function blobAt(
+  column: string,
+  schema: Schema,
+): { readonly path: readonly string[]; readonly isLegacy: boolean } {
+  const { path, type } = namedColumn(column, schema)
+  const field = fieldAt(path, schema)
+  const isLegacy = isLegacyBlob(field)
+  if (!isLegacy && !isBlob(field)) {
+    throw invalidInput(`column ${quote(column)} is not a blob column: it is ${typeName(type)}`)
+  }
+  return { path, isLegacy }
+}
+
+function hasUri(path: readonly string[], schema: Schema): boolean {
+  return childFields(fieldAt(path, schema).type).some(({ name }) => name === 'uri')
+}
+
+function fieldAt(path: readonly string[], schema: Schema): Field {
+  let fields = schema.fields
+  let field: Field | undefined
+  for (const name of path) {
+    field = fields.find(each => each.name === name)
+    fields = childFields(field!.type)
+  }
+  return field!
+}
+
+/** Expressions over rows of one version, by row id; `_rowid` comes last. */
+class Rows {
+  readonly #engine: Engine
+  readonly #of: Pick<Request<'queryTable'>, 'id' | 'version'>
+  readonly #options: HandlerOptions
+
+  constructor(engine: Engine, of: Pick<Request<'queryTable'>, 'id' | 'version'>, options: HandlerOptions) {
+    this.#engine = engine
+    this.#of = of
+    this.#options = { signal: options.signal, table: options.table }
+  }
+
+  async of(rowIds: readonly number[], columns: Readonly<Record<string, string>>): Promise<Batch> {
+    const filter = `_rowid IN (${rowIds.join(', ')})`
+    const request = { ...this.#of, k: rowIds.length, vector: null, filter, with_row_id: true }
+    const reply = await queryTable(
+      this.#engine,
+      { ...request, columns: { column_aliases: columns } },
+      this.#options,
+    )
+    const { schema, batches } = readReply(reply)
+    return batches.length === 0 ? emptyBatch(schema) : concatBatches(batches)
+  }
+}
+
+function emptyBatch(schema: Schema): Batch {
+  return { schema, length: 0, columns: schema.fields.map(({ type }) => emptyColumn(type)) }
+}
+
+function bit({ values }: Column, row: number): boolean {
+  return (((values as Uint8Array)[row >>> 3]! >>> (row & 7)) & 1) === 1
+}
+
+/** `found`: the blobs with their row ids; bytes `offset` to `offset + length` of each go into the answer. */
+function blobBatch(
+  schema: Schema,
+  rowIds: readonly number[],
+  found: Batch,
+  sizes: ReadonlyMap<number, number | null>,
+  offset: number,
+  length: number,
+): Batch {
+  const places = new Map<number, number>()
+  const ids = found.columns[1]!.values as BigUint64Array
+  for (let row = 0; row < found.length; row++) places.set(Number(ids[row]!), row)
+  const taken = takeColumn(
+    found.columns[0]!,
+    Uint32Array.from(rowIds, rowId => places.get(rowId)!),
+  )
+  const of = rowIds.map(rowId => sizes.get(rowId) ?? null)
+  const sized = BigUint64Array.from(of, size => BigInt(size ?? 0))
+  const size: Column = { ...taken, type: uint64, values: sized, offsets: null }
+  const column = { ...taken, type: binary }
+  return { schema, length: rowIds.length, columns: [cut(column, offset, length), size] }
+}
+
+/** Bytes `offset` to `offset + length` of each value. */
+function cut(column: Column, offset: number, length: number): Column {
+  if (offset === 0 && length === Number.POSITIVE_INFINITY) return column
+  const before = column.offsets!
+  const offsets = new Int32Array(column.length + 1)
+  const from = (row: number) => Math.min(before[row]! + offset, before[row + 1]!)
+  for (let row = 0; row < column.length; row++) {
+    offsets[row + 1] = offsets[row]! + Math.min(before[row + 1]!, from(row) + length) - from(row)
+  }
+  const values = new Uint8Array(offsets[column.length]!)
+  for (let row = 0; row < column.length; row++) {
+    const bytes = offsets[row + 1]! - offsets[row]!
+    values.set((column.values as Uint8Array).subarray(from(row), from(row) + bytes), offsets[row]!)
+  }
+  return { ...column, values, offsets }
+}

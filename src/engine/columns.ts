@@ -1,0 +1,217 @@
+/** Handlers of the operations that change a table's schema: each a new version, decided on the newest one. */
+import { checkWritable, findTable, versionOf } from '../catalog/lookup.js'
+import type { CatalogState, TableHead } from '../catalog/state.js'
+import { quote, schemaMismatch, unsupported } from '../errors.js'
+import type { JobQueuedOp } from '../jobs/job-op.js'
+import { type NumberedSchema, numberFields, type TableSchema } from '../manifest/table-schema.js'
+import type { Clock } from '../primitives/clock.js'
+import { Pacer } from '../primitives/pacer.js'
+import type { Handler, HandlerOptions } from '../protocol/calls.js'
+import { countMatching } from '../query/count.js'
+import { settleFilter } from '../query/settle-filter.js'
+import { commitOnNewest, type Engine, type OpenTable, requirementsOf, stageTarget } from '../root/engine.js'
+import type { TableReader } from '../table/table-reader.js'
+import { addedValues, settleNewColumns } from '../write/add-columns.js'
+import {
+  type Obstacle,
+  settleAlterations,
+  withFieldMetadata,
+  withoutColumns,
+} from '../write/alter-columns.js'
+import { buildChange, type ChangeParts } from '../write/build-change.js'
+import { checkDependents } from '../write/derive.js'
+import { reshapedValues } from '../write/reshape-columns.js'
+import { StagedColumns } from '../write/stage-columns.js'
+import { automaticBackfill } from './backfill.js'
+import { perSchema } from './per-schema.js'
+
+// ---- add
+
+export const alterTableAddColumns: Handler<Engine, 'alterTableAddColumns'> = async (
+  engine,
+  request,
+  options,
+) => {
+  const { id, new_columns } = request
+  const staged = new StagedColumns()
+  const settled = perSchema(schema => {
+    const added = settleNewColumns(new_columns, schema, { clock: engine.clock })
+    return { added, work: addedValues(added) }
+  })
+  return changeSchema(engine, id, options, {
+    async work({ head, reader }, pacer) {
+      const { schema } = reader
+      const { added, work } = settled(schema)
+      const numbered = numberFields(
+        { fields: added.map(({ field }) => field) },
+        head.schemaId + 1,
+        head.next.field,
+      )
+      const written = numbered.schema.fields.filter((_, i) => added[i]!.value !== null)
+      const fields = [...schema.fields, ...numbered.schema.fields]
+      const next = { ...numbered, schema: { ...schema, id: numbered.schema.id, fields } }
+      checkDependents(schema, next.schema, engine)
+      const columns = work === null ? [] : await staged.stage(reader, work, stageTarget(engine, head), pacer)
+      return {
+        schema: next,
+        columns,
+        fields: written.map(field => field.id),
+        job: automaticBackfill(engine, head.uuid, numbered.schema),
+      }
+    },
+    reply: version => version,
+  })
+}
+
+// ---- alter, drop
+
+export const alterTableAlterColumns: Handler<Engine, 'alterTableAlterColumns'> = async (
+  engine,
+  request,
+  options,
+) => {
+  const { id, alterations } = request
+  const staged = new StagedColumns()
+  return changeSchema(engine, id, options, {
+    async work({ head, reader }, pacer) {
+      const settled = settleAlterations(alterations, reader.schema, head.next.field)
+      for (const obstacle of settled.obstacles) await checkAbsent(reader, obstacle, engine.clock, pacer)
+      return reshape(engine, { head, reader }, settled, staged, pacer)
+    },
+    reply: version => version,
+  })
+}
+
+export const alterTableDropColumns: Handler<Engine, 'alterTableDropColumns'> = async (
+  engine,
+  request,
+  options,
+) => {
+  const { id, columns } = request
+  const staged = new StagedColumns()
+  return changeSchema(engine, id, options, {
+    work({ head, reader }, pacer) {
+      const schema = withoutColumns(reader.schema, columns)
+      return reshape(engine, { head, reader }, { schema, nextField: head.next.field }, staged, pacer)
+    },
+    reply: version => version,
+  })
+}
+
+/** The change to another schema, with the columns that must be written anew for it. */
+async function reshape(
+  engine: Engine,
+  { head, reader }: Pick<OpenTable, 'head' | 'reader'>,
+  { schema, nextField }: NumberedSchema,
+  staged: StagedColumns,
+  pacer: Pacer,
+): Promise<SchemaChange> {
+  const next = { schema: { ...schema, id: head.schemaId + 1 }, nextField }
+  checkDependents(reader.schema, next.schema, engine)
+  const reshaped = reshapedValues(reader.schema, next.schema)
+  if (reshaped === null) return { schema: next }
+  const columns = await staged.stage(reader, reshaped.work, stageTarget(engine, head), pacer)
+  return { schema: next, columns, fields: reshaped.fields }
+}
+
+async function checkAbsent(
+  reader: TableReader,
+  { path, condition }: Obstacle,
+  clock: Clock,
+  pacer: Pacer,
+): Promise<void> {
+  const rows = await countMatching(reader, settleFilter(condition, reader.schema, undefined, clock), pacer)
+  if (rows === 0) return
+  throw schemaMismatch(`column ${quote(path)} is null in ${rows} ${rows === 1 ? 'row' : 'rows'}`, {
+    hint: `update or delete them first: ${condition}`,
+  })
+}
+
+// ---- metadata
+
+export const updateFieldMetadata: Handler<Engine, 'updateFieldMetadata'> = async (
+  engine,
+  request,
+  options,
+) => {
+  const { id, updates } = request
+  return changeSchema(engine, id, options, {
+    async work({ head, reader }) {
+      const { schema, fields } = withFieldMetadata(reader.schema, updates)
+      return { schema: successor(head, schema), answer: fields }
+    },
+    reply: (version, fields) => ({ ...version, fields }),
+  })
+}
+
+export const updateTableSchemaMetadata: Handler<Engine, 'updateTableSchemaMetadata'> = async (
+  engine,
+  request,
+  options,
+) => {
+  const { id, metadata } = request
+  return changeSchema(engine, id, options, {
+    work: async ({ head, reader }) => ({ schema: successor(head, { ...reader.schema, metadata }) }),
+    reply: ({ transaction_id }) => ({ metadata, transaction_id }),
+  })
+}
+
+// ---- shared
+
+/** `schema` as the next one of the table, with no field that is new. */
+function successor(head: TableHead, schema: TableSchema): NumberedSchema {
+  return { schema: { ...schema, id: head.schemaId + 1 }, nextField: head.next.field }
+}
+
+/** What a change comes to on one version. */
+interface SchemaChange extends Pick<ChangeParts, 'columns' | 'fields'> {
+  readonly schema: NumberedSchema
+  /** Work that is queued with it. */
+  readonly job?: JobQueuedOp | null
+}
+
+interface SchemaEdit<A, R> {
+  /** Works the change out on a version; again on every newer one that comes before its commit. */
+  readonly work: (open: OpenTable, pacer: Pacer) => Promise<SchemaChange & { readonly answer?: A }>
+  readonly reply: (version: { readonly version: number; readonly transaction_id: string }, answer: A) => R
+}
+
+async function changeSchema<A, R>(
+  engine: Engine,
+  id: readonly string[],
+  options: HandlerOptions,
+  { work, reply }: SchemaEdit<A, R>,
+): Promise<R> {
+  const find = (state: CatalogState): TableHead => {
+    const head = findTable(state, id, options.table)
+    checkWritable(head)
+    versionOf(head)
+    return head
+  }
+  const outcome = await commitOnNewest(
+    engine,
+    {
+      id,
+      find,
+      prepare: open => work(open!, new Pacer(options.signal)),
+      decide(state, { answer, job = null, ...parts }, { firstBlob, transactionId }) {
+        const head = find(state)
+        if (job !== null && state.jobs.has(transactionId)) {
+          throw unsupported('a transaction queues one job, and this one has queued it', {
+            hint: 'add columns with auto_backfill one transaction each',
+          })
+        }
+        const { change, blobs } = buildChange(head, { kind: 'schema', ...parts }, firstBlob)
+        const version = { version: change.v, transaction_id: transactionId }
+        return {
+          ops: job === null ? [change] : [change, job],
+          blobs,
+          req: requirementsOf(head),
+          reply: reply(version, answer as A),
+        }
+      },
+    },
+    options,
+  )
+  return outcome.reply
+}

@@ -1,0 +1,229 @@
+/** One handler per operation. What is not built yet says so. */
+import { formatTransactionId } from '../commit/transaction-id.js'
+import { SheafError } from '../errors.js'
+import { later } from '../later.js'
+import { whenThere } from '../primitives/soon.js'
+import {
+  type ArrowBody,
+  bindHandlers,
+  type HandlerOptions,
+  type Handlers,
+  type Operations,
+} from '../protocol/calls.js'
+import { type OperationName, operationNames, operations } from '../protocol/operations.js'
+import { AlreadyCommitted, checkKey, type Engine } from '../root/engine.js'
+import { withRoot } from '../root/locations.js'
+import { fetchTableBlobs } from './blobs.js'
+import { describeTableIndexStats, listTableIndices } from './index-records.js'
+import { getTableLsmStats, getTableLsmWriteSpec, prewarmTable, prewarmTableIndex } from './lance.js'
+import { checkNamed, finaliseEntry } from './lance-versions.js'
+import {
+  createNamespace,
+  describeNamespace,
+  dropNamespace,
+  listNamespaces,
+  namespaceExists,
+} from './namespaces.js'
+import { analyzeTableQueryPlan, countTableRows, explainTableQueryPlan, queryTable } from './query.js'
+import type * as readSessions from './read-sessions.js'
+import {
+  declareTable,
+  deregisterTable,
+  describeTable,
+  dropTable,
+  getTableStats,
+  listAllTables,
+  listTables,
+  registerTable,
+  renameTable,
+  tableExists,
+} from './tables.js'
+import { createTableTag, deleteTableTag, getTableTagVersion, listTableTags, updateTableTag } from './tags.js'
+import { alterTransaction, describeTransaction } from './transactions.js'
+import {
+  batchDeleteTableVersions,
+  createTableVersion,
+  describeTableVersion,
+  listTableVersions,
+} from './versions.js'
+import type * as writeHandlers from './write-handlers.js'
+
+type WriteHandlers = typeof writeHandlers
+
+const writing = later(() => import('./write-handlers.js'))
+
+/** A handler that is loaded with the first call that needs one of them. */
+function written<N extends keyof WriteHandlers>(name: N): WriteHandlers[N] {
+  const call: AnyHandler = async (...args) =>
+    whenThere(writing(), handlers => (handlers[name] as AnyHandler)(...args))
+  return call as WriteHandlers[N]
+}
+
+type SessionHandlers = typeof readSessions
+
+const reading = later(() => import('./read-sessions.js'))
+
+function sessions<N extends keyof SessionHandlers>(name: N): SessionHandlers[N] {
+  const call: AnyHandler = async (...args) =>
+    whenThere(reading(), handlers => (handlers[name] as AnyHandler)(...args))
+  return call as SessionHandlers[N]
+}
+
+const handlers: Handlers<Engine> = {
+  createNamespace,
+  listNamespaces,
+  describeNamespace,
+  dropNamespace,
+  namespaceExists,
+  listTables,
+  listAllTables,
+  registerTable,
+  declareTable,
+  describeTable,
+  tableExists,
+  renameTable,
+  dropTable,
+  deregisterTable,
+  getTableStats,
+  createTable: written('createTable'),
+  insertIntoTable: written('insertIntoTable'),
+  mergeInsertIntoTable: written('mergeInsertIntoTable'),
+  updateTable: written('updateTable'),
+  deleteFromTable: written('deleteFromTable'),
+  createTableUpload: written('createTableUpload'),
+  describeTableUpload: written('describeTableUpload'),
+  completeTableUpload: written('completeTableUpload'),
+  abortTableUpload: written('abortTableUpload'),
+  countTableRows,
+  queryTable,
+  createTableReadSession: sessions('createTableReadSession'),
+  readTableSlice: sessions('readTableSlice'),
+  closeTableReadSession: sessions('closeTableReadSession'),
+  explainTableQueryPlan,
+  analyzeTableQueryPlan,
+  alterTableAddColumns: written('alterTableAddColumns'),
+  alterTableAlterColumns: written('alterTableAlterColumns'),
+  alterTableDropColumns: written('alterTableDropColumns'),
+  alterTableBackfillColumns: written('alterTableBackfillColumns'),
+  updateFieldMetadata: written('updateFieldMetadata'),
+  updateTableSchemaMetadata: written('updateTableSchemaMetadata'),
+  createTableIndex: written('createTableIndex'),
+  createTableScalarIndex: written('createTableIndex'),
+  listTableIndices,
+  describeTableIndexStats,
+  dropTableIndex: written('dropTableIndex'),
+  listTableVersions,
+  createTableVersion,
+  describeTableVersion,
+  batchDeleteTableVersions,
+  restoreTable: written('restoreTable'),
+  batchCreateTableVersions: written('batchCreateTableVersions'),
+  batchCommitTables: written('batchCommitTables'),
+  listTableTags,
+  getTableTagVersion,
+  createTableTag,
+  updateTableTag,
+  deleteTableTag,
+  listTableBranches: 'unsupported',
+  createTableBranch: 'unsupported',
+  deleteTableBranch: 'unsupported',
+  describeTransaction,
+  alterTransaction,
+  createMaterializedView: written('createMaterializedView'),
+  refreshMaterializedView: written('refreshMaterializedView'),
+  describeMaterializedView: written('describeMaterializedView'),
+  listMaterializedViews: written('listMaterializedViews'),
+  dropMaterializedView: written('dropMaterializedView'),
+  listJobs: written('listJobs'),
+  describeJob: written('describeJob'),
+  cancelJob: written('cancelJob'),
+  prewarmTableIndex,
+  prewarmTable,
+  fetchTableBlobs,
+  getTableLsmWriteSpec,
+  getTableLsmStats,
+}
+
+/** Looks at a call before its handler does anything; throws what refuses it. */
+export type Guard = (name: OperationName, request: unknown, options: HandlerOptions) => void
+
+/** The operations on a root. Where calls are guarded they are not told from those that were sent before. */
+export function bindOperations(engine: Engine, guard?: Guard): Operations {
+  if (guard === undefined) return bindHandlers(onceEach, engine)
+  const guarded = Object.entries(handlers).map(([name, handler]) => {
+    if (handler === 'unsupported') return [name, handler]
+    const call = async (to: Engine, request: unknown, ...rest: unknown[]) => {
+      guard(name as OperationName, request, rest.at(-1) as HandlerOptions)
+      return to.calls.run(() => (handler as AnyHandler)(to, request, ...rest))
+    }
+    return [name, call]
+  })
+  return bindHandlers(Object.fromEntries(guarded) as Handlers<Engine>, engine)
+}
+
+/** Refuses every write. */
+export function readsOnly(refusal: () => SheafError): Guard {
+  return name => {
+    if (operations[name].access === 'write') throw refusal()
+  }
+}
+
+type AnyHandler = (engine: Engine, ...rest: unknown[]) => Promise<unknown>
+
+/** Answers a call that was committed under its key before with what was recorded then (rule A-166). */
+function once(name: OperationName, handler: AnyHandler): AnyHandler {
+  return async (engine, ...rest) => {
+    const options = rest.at(-1) as HandlerOptions
+    const { callKey } = options
+    if (callKey === undefined) return handler(engine, ...rest)
+    /** Refuses what is under the key already. Reads rows that nobody began to read where all else is the same. */
+    const checkSent = async () => {
+      checkKey(engine.root.state, callKey)
+      if (!callKey.waitsForRows || engine.root.state.keys.get(callKey.key) === undefined) return
+      const [request, body] = rest as [{ readonly id: readonly string[] }, ArrowBody]
+      await (await writing()).readRepeatedRows(engine, name, request, body, options)
+      checkKey(engine.root.state, callKey)
+    }
+    try {
+      await engine.root.refresh(options.signal)
+      await checkSent()
+      return await handler(engine, ...rest).catch(async error => {
+        // Its twin may have been first, and be what made it fail.
+        if (error instanceof SheafError && error.kind !== 'commit-state-unknown') await checkSent()
+        throw error
+      })
+    } catch (error) {
+      if (!(error instanceof AlreadyCommitted)) throw error
+      const { header } = await engine.slots.get(error.slot, options.signal)
+      const entry = header.entries[error.entry]!
+      await finaliseEntry(engine, entry)
+      await checkNamed(engine, entry, formatTransactionId(error.slot, entry.txn))
+      return withRoot(entry.res!, engine.location)
+    }
+  }
+}
+
+/** A write as others of this process must know of it. */
+function announced(handler: AnyHandler): AnyHandler {
+  return (engine, ...rest) => engine.underWay.run(engine.root.head, () => handler(engine, ...rest))
+}
+
+const onceEach = Object.fromEntries(
+  Object.entries(handlers).map(([name, handler]) => {
+    if (handler === 'unsupported') return [name, handler]
+    const answered = once(name as OperationName, handler as AnyHandler)
+    const call = operations[name as OperationName].access === 'write' ? announced(answered) : answered
+    return [name, (to: Engine, ...rest: unknown[]) => to.calls.run(() => call(to, ...rest))]
+  }),
+) as unknown as Handlers<Engine>
+
+/** Names of the operations with a handler, and of those without. */
+export function servedOperations(): {
+  readonly served: readonly OperationName[]
+  readonly unsupported: readonly OperationName[]
+} {
+  return {
+    served: operationNames.filter(name => handlers[name] !== 'unsupported'),
+    unsupported: operationNames.filter(name => handlers[name] === 'unsupported'),
+  }
+}

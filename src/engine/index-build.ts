@@ -1,0 +1,124 @@
+/** The job that builds an index. */
+
+import { typeName } from '../arrow/type-name.js'
+import type { DataType } from '../arrow/types.js'
+import type { IndexSpec } from '../catalog/index-builds.js'
+import { versionOf } from '../catalog/lookup.js'
+import type { CatalogState, TableHead } from '../catalog/state.js'
+import type { Json, Propose } from '../commit/machine.js'
+import { invalidInput, quote } from '../errors.js'
+import { familyOf, type IndexFamily } from '../indexes/kind.js'
+import type { JobRun } from '../jobs/job-kind.js'
+import { findFieldById, typeOf } from '../manifest/field-node.js'
+import { featuresOfIndexes, type TableIndex } from '../manifest/table-index.js'
+import type { TableSchema } from '../manifest/table-schema.js'
+import { Pacer } from '../primitives/pacer.js'
+import type { RowSet } from '../primitives/row-set.js'
+import { type Engine, openVersion, requirementsOf, stageTarget } from '../root/engine.js'
+import { indexChange } from '../root/index-change.js'
+import { TableReader } from '../table/table-reader.js'
+import { passingBy } from '../table/table-source.js'
+import { holdsText } from '../table/text-column.js'
+import { vectorType } from '../table/vector-column.js'
+import { buildSegments } from '../write/build-index.js'
+import { overtaken, tableOf } from './job-attempts.js'
+
+/** Over the rows of the newest version there is when it begins. Those that come or move meanwhile are folded in later. */
+export async function buildIndex(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
+  const spec = job.spec as unknown as IndexSpec
+  const { signal } = job
+  const state = await engine.root.refresh(signal)
+  const head = tableOf(state, job, 'indexed')
+  const unpin = await engine.pins.hold(engine.root.head, signal)
+  try {
+    const { layout } = await openVersion(engine, head, versionOf(head), signal)
+    checkField(layout.schema, spec)
+    const reader = new TableReader(passingBy(engine.source), head.location, layout)
+    const stretches = layout.fragments.map(fragment => ({ fragment, from: 0, to: fragment.rows }))
+    const total = stretches.reduce((sum, { to }) => sum + to, 0)
+    const segments = await buildSegments(
+      reader,
+      spec,
+      { stretches, base: null },
+      stageTarget(engine, head),
+      engine.buildThreads,
+      new Pacer(signal),
+      (done, phase) => job.progress(done, total, phase),
+    )
+    const living = spec.text === undefined ? null : await livingOf(reader, new Pacer(signal))
+    return landing(engine, job, { ...spec, segments }, living)
+  } finally {
+    await unpin()
+  }
+}
+
+/** The living rows of each fragment that has dead ones, by its id. */
+type LivingRows = ReadonlyMap<number, RowSet>
+
+async function livingOf(reader: TableReader, pacer: Pacer): Promise<LivingRows> {
+  const living = new Map<number, RowSet>()
+  for (const fragment of reader.layout.fragments) {
+    if (fragment.dead.count > 0) living.set(fragment.id, await reader.liveIn(fragment, pacer))
+  }
+  return living
+}
+
+/**
+ * The column must still be there, and rows that were left out because they were dead must be so still: a restore brings rows back, and then
+ * the index is built again. Nothing else that came meanwhile matters: a cover says itself what of it counts. `living`: null where dead rows
+ * are in the segments.
+ */
+async function landing(
+  engine: Engine,
+  job: JobRun,
+  put: TableIndex,
+  living: LivingRows | null,
+): Promise<Propose<CatalogState>> {
+  const head = tableOf(await engine.root.refresh(job.signal), job, 'indexed')
+  const { layout, reader } = await openVersion(engine, head, versionOf(head), job.signal)
+  checkField(layout.schema, put)
+  if (living !== null && (await haveReturned(living, reader, new Pacer(job.signal))))
+    return buildIndex(engine, job)
+  return (state, { firstBlob }) => {
+    const now = tableOf(state, job, 'indexed')
+    const mayHaveReturned = living !== null && mayHaveRestored(engine, head, now)
+    if (now.schemaId !== head.schemaId || mayHaveReturned) {
+      throw overtaken(engine, job, () => landing(engine, job, put, living))
+    }
+    const change = indexChange(now, { put }, firstBlob)
+    return { ops: [change as unknown as Json], req: requirementsOf(now), need: featuresOfIndexes([put]) }
+  }
+}
+
+/** Whether rows live that did not. */
+async function haveReturned(before: LivingRows, reader: TableReader, pacer: Pacer): Promise<boolean> {
+  for (const fragment of reader.layout.fragments) {
+    const known = before.get(fragment.id)
+    if (known === undefined) continue
+    if (!(await reader.liveIn(fragment, pacer)).andNot(known).isNone) return true
+  }
+  return false
+}
+
+/** Whether a restore may be among the changes that came since a state. */
+function mayHaveRestored({ recent }: Engine, before: TableHead, now: TableHead): boolean {
+  const since = recent.between(now.uuid, before.mark, now.mark)
+  return since === null || since.some(({ change }) => change.restore !== undefined)
+}
+
+/** Throws code 13 where the field is gone, or holds no vectors or texts for an index of those. */
+function checkField(schema: TableSchema, { field, name, kind }: IndexSpec): void {
+  const node = findFieldById(schema, field)?.at(-1)
+  if (node === undefined) {
+    throw invalidInput(`the column of index ${quote(name)} was dropped before it was indexed`)
+  }
+  const type = typeOf(node)
+  if (holdsWhatIsFound[familyOf(kind)](type)) return
+  throw invalidInput(`the column of index ${quote(name)} was made ${typeName(type)} before it was indexed`)
+}
+
+const holdsWhatIsFound: Readonly<Record<IndexFamily, (type: DataType) => boolean>> = {
+  scalar: () => true,
+  vector: type => vectorType(type) !== null,
+  text: holdsText,
+}

@@ -1,0 +1,199 @@
+/**
+ * What callers are told of indexes: those of a version; who names no version is also told of those that are being built, or could
+ * not be.
+ */
+import { type IndexSpec, openBuilds } from '../catalog/index-builds.js'
+import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
+import type { CatalogState, TableHead } from '../catalog/state.js'
+import { ErrorCode, nearestName, quote, SheafError } from '../errors.js'
+import type { IndexKind } from '../indexes/kind.js'
+import type { ScalarKind } from '../indexes/scalar/probe.js'
+import { textJson } from '../indexes/text/definition.js'
+import type { TextKind } from '../indexes/text/kind.js'
+import { isVectorKind } from '../indexes/vector/kind.js'
+import { findFieldById, pathText } from '../manifest/field-node.js'
+import { fragmentsById } from '../manifest/index-cover.js'
+import { countRows, type Layout } from '../manifest/layout.js'
+import type { TableIndex } from '../manifest/table-index.js'
+import { Pacer } from '../primitives/pacer.js'
+import type { Handler, Reply } from '../protocol/calls.js'
+import { idText } from '../protocol/identifiers.js'
+import { type Listing, paginate } from '../protocol/page.js'
+import { type Engine, type OpenTable, openVersion } from '../root/engine.js'
+import { countCovered } from '../table/covered-rows.js'
+import { IndexCover } from '../table/index-cover.js'
+import { askedSegments } from '../table/text-index.js'
+import { recallsOf } from './index-recall.js'
+import { progressJson } from './jobs.js'
+import { definitionJson } from './vector-definition.js'
+
+export const listTableIndices: Handler<Engine, 'listTableIndices'> = async (engine, request, options) => {
+  const { signal } = options
+  const state = await engine.root.refresh(signal)
+  const head = findTable(state, request.id, options.table)
+  checkRows(head)
+  const open = await openVersion(engine, head, versionOf(head, request.version), signal)
+  const listing: Listing<Shown> = { name: 'indexes', key: ({ spec }) => spec.name, scope: head.uuid }
+  const shown = shownIndexes(open.layout, request.version === undefined ? state : null)
+  const { items, ...next } = paginate(shown, listing, request)
+  const pacer = new Pacer(signal)
+  const indexes: IndexRecord[] = []
+  for (const item of items) indexes.push(await recordOf(engine, open, item, pacer))
+  return { indexes, ...next }
+}
+
+export const describeTableIndexStats: Handler<Engine, 'describeTableIndexStats'> = async (
+  engine,
+  request,
+  options,
+) => {
+  const { signal } = options
+  const state = await engine.root.refresh(signal)
+  const head = findTable(state, request.id, options.table)
+  checkRows(head)
+  const open = await openVersion(engine, head, versionOf(head, request.version), signal)
+  const among = shownIndexes(open.layout, request.version === undefined ? state : null)
+  const shown = findIndex(head, among, request.index_name)
+  const { spec, index, build } = shown
+  const progress = build === null ? null : await engine.jobs.progressOf(build.job, signal)
+  const { counts, status, reason } = await coverOf(engine, open, shown, new Pacer(signal))
+  const recalls = await recallsOf(engine.store, head.location, index).catch(async error => {
+    throw (await engine.source.explain?.(head.uuid, open.version, error)) ?? error
+  })
+  return {
+    index_type: spec.kind,
+    distance_type: spec.vector?.metric ?? null,
+    ...counts,
+    num_indices: index?.segments.length ?? 0,
+    status,
+    ...(reason !== null && { reason }),
+    ...(progress !== null && { progress: progressJson(progress) }),
+    ...(recalls.rows !== null && { recall: recalls.rows }),
+    ...(recalls.between !== null && { recall_between: recalls.between }),
+    ...(recalls.excluded !== null && { recall_excluded: recalls.excluded }),
+  }
+}
+
+// ---- which there are
+
+/** What is known under a name: an index, a definition that is on its way to be one, or one that did not make it. */
+export interface Shown {
+  /** The newest definition of that name; of one that failed, the index that is there all the same. */
+  readonly spec: IndexSpec
+  /** Null before it is built. */
+  readonly index: TableIndex | null
+  /** A job that is open. */
+  readonly build: { readonly job: string; readonly isRunning: boolean } | null
+  /** Why the newest build failed. */
+  readonly reason: string | null
+}
+
+/**
+ * By name: those of a version, and with a state also the builds that are open or have failed in it. An index that is being
+ * replaced answers queries until then, but what is told is what comes.
+ */
+export function shownIndexes({ table, indexes }: Layout, state: CatalogState | null): readonly Shown[] {
+  const shown = new Map<string, Shown>()
+  for (const index of indexes) shown.set(index.name, { spec: index, index, build: null, reason: null })
+  for (const { spec, reason } of state?.failedBuilds.get(table) ?? []) {
+    const index = shown.get(spec.name)?.index ?? null
+    shown.set(spec.name, { spec: index ?? spec, index, build: null, reason })
+  }
+  for (const { job, spec } of state === null ? [] : openBuilds(state.jobs, table)) {
+    const build = { job: job.id, isRunning: job.status === 'Running' }
+    shown.set(spec.name, { spec, index: null, build, reason: null })
+  }
+  return [...shown.values()].sort((a, b) => (a.spec.name < b.spec.name ? -1 : 1))
+}
+
+/** Throws code 6. */
+export function findIndex(head: TableHead, among: readonly Shown[], name: string): Shown {
+  const found = among.find(({ spec }) => spec.name === name)
+  if (found !== undefined) return found
+  const near = nearestName(
+    name,
+    among.map(({ spec }) => spec.name),
+  )
+  throw new SheafError(ErrorCode.IndexNotFound, `table ${idText(head.id)} has no index ${quote(name)}`, {
+    hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
+  })
+}
+
+// ---- what is said of one
+
+type IndexRecord = Reply<'listTableIndices'>['indexes'][number]
+
+/** Of the format of the segments. */
+const formatVersion = 1
+
+/** As Lance names what its manifests say of such an index. */
+const typeUrls: Readonly<Record<ScalarKind | TextKind, string>> = {
+  BTREE: '/lance.table.BTreeIndexDetails',
+  BITMAP: '/lance.table.BitmapIndexDetails',
+  LABEL_LIST: '/lance.table.LabelListIndexDetails',
+  FTS: '/lance.table.InvertedIndexDetails',
+}
+
+function typeUrl(kind: IndexKind): string {
+  return isVectorKind(kind) ? '/lance.table.VectorIndexDetails' : typeUrls[kind]
+}
+
+async function recordOf(engine: Engine, open: OpenTable, shown: Shown, pacer: Pacer): Promise<IndexRecord> {
+  const { spec, index } = shown
+  const { name, uuid, kind, field, ts, vector, text } = spec
+  const segments = index?.segments ?? []
+  const { counts, status, reason } = await coverOf(engine, open, shown, pacer)
+  return {
+    index_name: name,
+    index_uuid: uuid,
+    columns: columnsOf(open.layout, field),
+    status,
+    index_type: kind,
+    ...counts,
+    num_segments: segments.length,
+    size_bytes: segments.reduce((sum, { bytes }) => sum + bytes, 0),
+    created_at: new Date(ts).toISOString(),
+    index_version: formatVersion,
+    index_details: JSON.stringify({
+      ...(vector !== undefined && definitionJson(vector)),
+      ...(text !== undefined && textJson(text)),
+      ...(reason !== null && { reason }),
+    }),
+    type_url: typeUrl(kind),
+    ...(reason !== null && { reason }),
+  }
+}
+
+/** The path of the column; none when it was dropped before it was indexed. */
+function columnsOf({ schema }: Layout, field: number): readonly string[] {
+  const chain = findFieldById(schema, field)
+  return chain === null ? [] : [pathText(chain)]
+}
+
+/** How many of the living rows it has, and what that makes of it. */
+async function coverOf(
+  { source }: Engine,
+  { layout, reader }: OpenTable,
+  { index, build, reason }: Shown,
+  pacer: Pacer,
+): Promise<{
+  readonly counts: Pick<IndexRecord, 'num_indexed_rows' | 'num_unindexed_rows'>
+  readonly status: IndexRecord['status']
+  /** Why it failed, or lacks rows that it has. */
+  readonly reason: string | null
+}> {
+  const rows = countRows(layout)
+  const asked = index === null ? null : askedSegments(index, source.analyzers)
+  const indexed =
+    index === null || asked === null
+      ? 0
+      : await countCovered(
+          reader,
+          new IndexCover({ ...index, segments: asked.segments }, layout, fragmentsById(layout)),
+          pacer,
+        )
+  const counts = { num_indexed_rows: indexed, num_unindexed_rows: rows - indexed }
+  if (build !== null) return { counts, status: build.isRunning ? 'building' : 'pending', reason }
+  if (reason !== null) return { counts, status: 'failed', reason }
+  return { counts, status: indexed === rows ? 'ready' : 'stale', reason: asked?.reason ?? null }
+}

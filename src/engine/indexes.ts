@@ -1,0 +1,250 @@
+/** Handlers of the operations that create and drop indexes. To build one is a job (engine/index-build). */
+
+import { typeName } from '../arrow/type-name.js'
+import type { DataType } from '../arrow/types.js'
+import { type IndexSpec, queuedBuild } from '../catalog/index-builds.js'
+import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
+import type { CatalogOp } from '../catalog/ops.js'
+import type { CatalogState, TableHead } from '../catalog/state.js'
+import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../errors.js'
+import { familyOf, type IndexKind } from '../indexes/kind.js'
+import { probesOfKind, type ScalarKind } from '../indexes/scalar/probe.js'
+import { indexableBy } from '../indexes/scalar/segment-schema.js'
+import type { Analyzers } from '../indexes/text/analysis/analyzers.js'
+import { holdsNoText, isSameText, textDefinition, textFields } from '../indexes/text/definition.js'
+import { isTextKind, textKind } from '../indexes/text/kind.js'
+import type { TextOptions } from '../indexes/text/options.js'
+import { isVectorKind, vectorKinds } from '../indexes/vector/kind.js'
+import { rowBytes } from '../indexes/vector/settings.js'
+import { endedOp } from '../jobs/job-op.js'
+import { findField, findFieldById, inBackticks, pathText, typeOf } from '../manifest/field-node.js'
+import { countRows, type Layout } from '../manifest/layout.js'
+import type { RecentChange } from '../manifest/recent-changes.js'
+import { featuresOfKinds, indexesFeature } from '../manifest/table-index.js'
+import type { Memory } from '../primitives/memory.js'
+import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
+import { checkIndexName, idText } from '../protocol/identifiers.js'
+import type { CreateIndexRequest, IndexType } from '../protocol/index-shapes.js'
+import { commitOnNewest, type Engine, requirementsOf } from '../root/engine.js'
+import { indexChange } from '../root/index-change.js'
+import { holdsText } from '../table/text-column.js'
+import { vectorType } from '../table/vector-column.js'
+import { findIndex, type Shown, shownIndexes } from './index-records.js'
+import { holdsNoVectors, isSameDefinition, vectorDefinition, vectorFields } from './vector-definition.js'
+
+// ---- create
+
+/**
+ * Queues the job that builds it, and answers with that; or with the one that is queued already. A definition that waits or is
+ * being built counts like one that is there.
+ */
+export const createTableIndex: Handler<Engine, 'createTableIndex'> = async (engine, request, options) => {
+  const { id, column, index_type: type } = request
+  const said = type === undefined ? null : knownKind(type)
+  if (said !== null) checkFamily(request, said)
+  const replace = request.replace ?? options.dialect === 'lance'
+  const find = finder(id, options)
+  const uuid = engine.clock.uuid()
+  const { reply } = await commitOnNewest<Layout, Reply<'createTableIndex'>>(
+    engine,
+    {
+      id,
+      find,
+      prepare: async open => open!.layout,
+      decide(state, layout, { transactionId, ts }) {
+        const head = find(state)
+        const kind = said ?? usualKind(layout, request, engine.source.memory)
+        if (said === null) checkFamily(request, kind)
+        const definition = indexableField(layout, request, kind, engine.source.analyzers)
+        const { field, vector, text } = definition
+        const known = shownIndexes(layout, state).filter(({ index, build }) => (index ?? build) !== null)
+        const name = request.name ?? defaultName(pathOf(layout, column), kind, field, known)
+        const before = known.find(({ spec }) => spec.name === name)
+        const isSame =
+          before?.spec.kind === kind &&
+          before.spec.field === field &&
+          isSameDefinition(before.spec.vector, vector) &&
+          isSameText(before.spec.text, text)
+        // LanceDB's clients expect an error, also of the same definition.
+        if (before !== undefined && request.replace === false && options.dialect === 'lance')
+          throw alreadyExists(head, layout, before.spec)
+        if (isSame && before.build !== null) {
+          return { ops: [], reply: { transaction_id: before.build.job, index_name: name } }
+        }
+        if (before !== undefined && !replace) {
+          if (isSame) return { ops: [], reply: { index_name: name } }
+          throw alreadyExists(head, layout, before.spec)
+        }
+        const ops: CatalogOp[] = [
+          queuedBuild({ name, uuid, kind, ts, ...definition }, head.uuid, registeredIn(engine, text)),
+        ]
+        if (before !== undefined && before.build !== null) {
+          ops.push(endedOp(before.build.job, 'Canceled', 'another index takes its name'))
+        }
+        return {
+          ops,
+          need: featuresOfKinds([kind]),
+          reply: { transaction_id: transactionId, index_name: name },
+        }
+      },
+      outlives: isAside,
+    },
+    options,
+  )
+  return reply
+}
+
+function knownKind(type: IndexType): IndexKind {
+  if (isVectorKind(type) || isTextKind(type)) return type
+  if (Object.hasOwn(probesOfKind, type)) return type as ScalarKind
+  throw unsupported(`indexes of type ${type} are not supported yet`, {
+    hint: `there are ${[...Object.keys(probesOfKind), textKind, ...vectorKinds].join(', ')}`,
+  })
+}
+
+/**
+ * The kind of an index of which none is named: BTREE, of labels LABEL_LIST. Of vectors a graph, where it takes no more than half of
+ * the memory there is, so that it need not be read again for each search; of more vectors lists of codes, which are read in parts.
+ */
+function usualKind(layout: Layout, { column, distance_type }: CreateIndexRequest, memory: Memory): IndexKind {
+  const type = typeOf(findField(layout.schema, column).at(-1)!)
+  const vectors = vectorType(type)
+  if (vectors === null)
+    return indexableBy('BTREE', type) || !indexableBy('LABEL_LIST', type) ? 'BTREE' : 'LABEL_LIST'
+  if (distance_type === 'hamming') return 'IVF_FLAT'
+  const graph = { kind: 'IVF_HNSW_SQ', metric: distance_type ?? 'l2', parameters: {} } as const
+  return memory.canHold(countRows(layout) * rowBytes(graph, vectors.size)) ? graph.kind : 'IVF_PQ'
+}
+
+/** The tokenizer of an index, where it is one that was registered in this process. */
+function registeredIn({ source }: Engine, text: TextOptions | undefined): string | undefined {
+  return source.analyzers.custom.find(({ name }) => name === text?.baseTokenizer)?.name
+}
+
+/** Throws code 13 for what is said of texts or vectors in an index of neither, or of the other. */
+function checkFamily(request: CreateIndexRequest, kind: IndexKind): void {
+  const isGiven = (field: keyof CreateIndexRequest) => request[field] !== undefined
+  // Some clients say how distances are told of scalar indexes, too (A-084).
+  const isSaid = (field: keyof CreateIndexRequest) =>
+    isGiven(field) && !(field === 'distance_type' && familyOf(kind) === 'scalar')
+  const ofVectors = isVectorKind(kind) ? undefined : vectorFields.find(isSaid)
+  const ofTexts = isTextKind(kind) ? undefined : textFields.find(isGiven)
+  const name = ofVectors ?? ofTexts
+  if (name === undefined) return
+  throw invalidInput(`${familyOf(kind) === 'scalar' ? 'a' : 'an'} ${kind} index has no use for ${name}`, {
+    hint: `leave it out; it is for ${ofVectors === undefined ? textKind : 'indexes of vectors'}`,
+  })
+}
+
+/** The column of a request, and what is said of its vectors or texts. Throws code 12 for a column there is not, 13 for one that has no such values. */
+function indexableField(
+  layout: Layout,
+  request: CreateIndexRequest,
+  kind: IndexKind,
+  analyzers: Analyzers,
+): Pick<IndexSpec, 'field' | 'vector' | 'text'> {
+  const { column } = request
+  const chain = findField(layout.schema, column)
+  const { id: field } = chain.at(-1)!
+  const type = typeOf(chain.at(-1)!)
+  if (isVectorKind(kind)) {
+    if (vectorType(type) === null) throw holdsNoVectors(column, kind, type)
+    return { field, vector: vectorDefinition(kind, request, type, countRows(layout)) }
+  }
+  if (isTextKind(kind)) {
+    if (!holdsText(type)) throw holdsNoText(column, type)
+    const text = textDefinition(request)
+    analyzers.open(text)
+    return { field, text }
+  }
+  // A list of fixed size is a vector: what it holds are no labels (A-079).
+  const fits = (each: ScalarKind) => type.kind !== 'fixed_size_list' && indexableBy(each, type)
+  if (fits(kind)) return { field }
+  throw invalidInput(`column ${quote(column)} is of type ${typeName(type)}: no ${kind} index is made of it`, {
+    hint: whatFits(type, (Object.keys(probesOfKind) as ScalarKind[]).filter(fits)),
+  })
+}
+
+function whatFits(type: DataType, kinds: readonly ScalarKind[]): string {
+  if (kinds.length > 0) return `an index on it is ${kinds.join(' or ')}`
+  if (vectorType(type) !== null) return `indexes of vectors are ${vectorKinds.join(', ')}`
+  return 'BTREE and BITMAP are for values that have an order, LABEL_LIST for lists of those'
+}
+
+/** The path of a column, in which only names with dots or backticks of their own stand in backticks: what LanceDB's clients wait for. */
+function pathOf({ schema }: Layout, column: string): string {
+  return findField(schema, column)
+    .map(({ name }) => (/[.`]/.test(name) ? inBackticks(name) : name))
+    .join('.')
+}
+
+/**
+ * `{column}_idx`, and with a number where another column has that, or the column itself for another family of indexes (A-082).
+ */
+function defaultName(column: string, kind: IndexKind, field: number, known: readonly Shown[]): string {
+  const base = `${column}_idx`
+  const isRelated = ({ spec }: Shown) => spec.field === field && familyOf(spec.kind) === familyOf(kind)
+  const taken = new Set(known.flatMap(each => (isRelated(each) ? [] : [each.spec.name])))
+  let name = base
+  for (let n = 2; taken.has(name); n++) name = `${base}_${n}`
+  checkIndexName(name, 'the name of the index')
+  return name
+}
+
+function alreadyExists(head: TableHead, { schema }: Layout, { name, kind, field }: IndexSpec): SheafError {
+  const chain = findFieldById(schema, field)
+  const what = chain === null ? kind : `${kind} on ${quote(pathText(chain))}`
+  return new SheafError(
+    ErrorCode.IndexAlreadyExists,
+    `table ${idText(head.id)} has an index ${quote(name)} already: ${what}`,
+    { hint: 'replace it (replace: true), or give this one another name' },
+  )
+}
+
+// ---- drop
+
+/** A version of its own, also where there is only a build to be canceled, or one that failed to be forgotten. */
+export const dropTableIndex: Handler<Engine, 'dropTableIndex'> = async (engine, request, options) => {
+  const { id, index_name: name } = request
+  const find = finder(id, options)
+  const { reply } = await commitOnNewest<Layout, Reply<'dropTableIndex'>>(
+    engine,
+    {
+      id,
+      find,
+      prepare: async open => open!.layout,
+      decide(state, layout, { firstBlob, transactionId }) {
+        const head = find(state)
+        const { build } = findIndex(head, shownIndexes(layout, state), name)
+        const change = indexChange(head, { drop: name }, firstBlob)
+        const canceled = build === null ? [] : [endedOp(build.job, 'Canceled', 'its index was dropped')]
+        return {
+          ops: [change, ...canceled],
+          req: requirementsOf(head),
+          need: [indexesFeature],
+          reply: { transaction_id: transactionId },
+        }
+      },
+      outlives: isAside,
+    },
+    options,
+  )
+  return reply
+}
+
+// ---- shared
+
+/** A table with rows of ours, and a version to look at. */
+function finder(id: readonly string[], options: HandlerOptions): (state: CatalogState) => TableHead {
+  return state => {
+    const head = findTable(state, id, options.table)
+    checkRows(head)
+    versionOf(head)
+    return head
+  }
+}
+
+/** Whether columns and indexes are after a change as they were before. */
+function isAside(_: Layout, { change }: RecentChange): boolean {
+  return change.schema === null && change.restore === undefined && change.indexes === undefined
+}

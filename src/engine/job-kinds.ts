@@ -1,0 +1,45 @@
+/** The kinds of work that is queued in the log. What does the work is loaded with the first job. */
+import { indexJob, indexJobOf } from '../catalog/index-builds.js'
+import type { CatalogState } from '../catalog/state.js'
+import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
+import type { JobKind } from '../jobs/job-kind.js'
+import { later } from '../later.js'
+import type { Engine } from '../root/engine.js'
+import { backfillJobOf, refreshJob } from '../root/job-names.js'
+import type { ColumnFunction } from '../write/functions.js'
+
+const filling = later(() => import('./backfill.js'))
+const indexing = later(() => import('./index-build.js'))
+const refreshing = later(() => import('./view-refresh.js'))
+
+/** Processes that do not know a function, or a tokenizer, leave jobs with it to those that do. */
+export function jobKinds(
+  engine: () => Engine,
+  functions: readonly ColumnFunction[],
+  tokenizers: readonly CustomTokenizer[],
+): readonly JobKind<CatalogState>[] {
+  const backfills = [null, ...functions].map(backfillJobOf)
+  const indexes = [indexJob, ...tokenizers.map(({ name }) => indexJobOf(name))]
+  return [
+    ...backfills.map(
+      (name): JobKind<CatalogState> => ({
+        name,
+        onOrphan: 'requeue',
+        run: async job => (await filling()).backfill(engine(), job),
+      }),
+    ),
+    ...indexes.map(
+      (name): JobKind<CatalogState> => ({
+        name,
+        onOrphan: 'requeue',
+        run: async job => (await indexing()).buildIndex(engine(), job),
+      }),
+    ),
+    {
+      name: refreshJob,
+      exclusive: true,
+      onOrphan: 'requeue',
+      run: async job => (await refreshing()).refreshView(engine(), job),
+    },
+  ]
+}

@@ -1,0 +1,212 @@
+/**
+ * Keeps what the log says of a Lance engine's table and what lies at its location together.
+ *
+ * - A final manifest is a commit, whoever put it there. Before the catalog answers for a table it looks for the manifest of the next version, and records
+ *   all that follow. It lists the folder where the newest version it knows is gone, or somebody asks for one beyond the next.
+ * - Versions of a batch get their final names after their slot. Where an engine took such a name in between, the log gives the number to the engine.
+ * - Roots that are read-only, snapshots and transactions record nothing: they answer what the log says.
+ */
+import { findTable, mayHaveManifests } from '../catalog/lookup.js'
+import type { CatalogOp } from '../catalog/ops.js'
+import { type CatalogState, latestOf, type TableHead } from '../catalog/state.js'
+import { decideAdoption, decideTaken, type NewManifest } from '../catalog/versions.js'
+import type { Entry } from '../commit/machine.js'
+import { ErrorCode, SheafError } from '../errors.js'
+import type { VersionOp, VersionRecord } from '../manifest/version.js'
+import type { HandlerOptions } from '../protocol/calls.js'
+import { idText } from '../protocol/identifiers.js'
+import { commit, type Engine } from '../root/engine.js'
+
+/** Versions that one entry records at most. */
+const recordedAtOnce = 1000
+
+/**
+ * The table of that name (`findTable`) with all versions that lie at its location. `asked`: a version that somebody wants to see or make. Throws what the
+ * store says where the location cannot be read, and names the newest version in the log.
+ */
+export async function findCurrent(
+  engine: Engine,
+  id: readonly string[],
+  { signal, table }: HandlerOptions,
+  asked?: number,
+): Promise<TableHead> {
+  return current(engine, findTable(await engine.root.refresh(signal), id, table), signal, asked)
+}
+
+/** As `findCurrent`, of a table as it was a moment ago. */
+export async function current(
+  engine: Engine,
+  head: TableHead,
+  signal?: AbortSignal,
+  asked = 0,
+): Promise<TableHead> {
+  for (let now = head; ; ) {
+    now = await finaliseNewest(engine, now, signal)
+    if (!engine.adopts || !mayHaveManifests(now)) return now
+    const found = await newManifests(engine, now, asked, signal)
+    if (found.length === 0) return now
+    const { uuid } = now
+    await commit(engine, state => {
+      const newest = state.tables.get(uuid)
+      return { ops: newest === undefined ? [] : decideAdoption(newest, found), reply: null }
+    })
+    now = findTable(engine.root.state, now.id, uuid)
+  }
+}
+
+/** Manifests of versions that the log does not have. */
+function newManifests(
+  engine: Engine,
+  head: TableHead,
+  asked: number,
+  signal: AbortSignal | undefined,
+): Promise<readonly NewManifest[]> {
+  const latest = latestOf(head)
+  return atLocation(head, signal, async () => {
+    const { mark } = head
+    const following = await engine.lance.following(head, mark, recordedAtOnce, signal)
+    if (following.length > 0) return following
+    const isNext = asked <= mark + 1
+    if (isNext && (latest === undefined || (await engine.lance.has(head, latest, signal)))) return []
+    return engine.lance.above(head, mark, recordedAtOnce, signal)
+  })
+}
+
+/** Manifests of versions above those in the log, as the folder of a table lists them. */
+export function manifestsAbove(
+  engine: Engine,
+  head: TableHead,
+  signal: AbortSignal | undefined,
+): Promise<readonly NewManifest[]> {
+  return atLocation(head, signal, () => engine.lance.above(head, head.mark, recordedAtOnce, signal))
+}
+
+/** Looks at the location of a table. Where it cannot be read the error says what the log knows. */
+async function atLocation<T>(
+  head: TableHead,
+  signal: AbortSignal | undefined,
+  look: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await look()
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (!(error instanceof SheafError)) throw error
+    const { code, status, kind, hint, message } = error
+    const latest = latestOf(head)
+    const newest = latest === undefined ? 'the log has none yet' : `the newest in the log is ${latest}`
+    throw new SheafError(
+      code,
+      `the versions of table ${idText(head.id)} cannot be read at its location (${newest}): ${message}`,
+      { status, kind, hint, cause: error },
+    )
+  }
+}
+
+/**
+ * Sees to it that what an answer about a table names can be opened: its newest version, and those of the same commit, get their final names. Whoever made
+ * that commit did so for all before it. Gives the table as it then is.
+ */
+export async function finaliseNewest(
+  engine: Engine,
+  head: TableHead,
+  signal?: AbortSignal,
+): Promise<TableHead> {
+  for (let now = head; ; now = findTable(await engine.root.refresh(signal), now.id, now.uuid)) {
+    const latest = latestOf(now)
+    if (now.kind !== 'lance' || latest === undefined || engine.lance.isFinal(now, latest)) return now
+    const newest = await engine.history.find(now.uuid, latest, signal)
+    // It was taken back by an entry that came meanwhile.
+    if (newest === null && engine.adopts) continue
+    const taken = newest && (await finaliseTogether(engine, now, newest, signal))
+    if (taken === null) return now
+    if (!engine.adopts) throw takenMeanwhile(now, taken.version)
+    const known = now
+    await commit(engine, state => {
+      return { ops: isAsKnown(state, known) ? decideTaken(known, taken) : [], reply: null }
+    })
+  }
+}
+
+/** Whether nothing happened to a table: else what was looked up of it is looked up again. */
+function isAsKnown(state: CatalogState, known: TableHead): boolean {
+  return state.tables.get(known.uuid) === known
+}
+
+/** The first of the versions of the newest commit whose name an engine took; null where all have their names. */
+async function finaliseTogether(
+  engine: Engine,
+  head: TableHead,
+  newest: VersionRecord,
+  signal: AbortSignal | undefined,
+): Promise<NewManifest | null> {
+  if (newest.manifest?.staged === undefined) return null
+  const together = [newest]
+  for (let version = newest.version - 1; ; version--) {
+    const before = await engine.history.find(head.uuid, version, signal)
+    if (before?.txn !== newest.txn) break
+    together.push(before)
+  }
+  for (const record of together.reverse()) {
+    const manifest = await engine.lance.finalise(head, record, signal)
+    if (manifest !== null) return { version: record.version, manifest }
+  }
+  return null
+}
+
+function takenMeanwhile(head: TableHead, version: number): SheafError {
+  return new SheafError(
+    ErrorCode.ServiceUnavailable,
+    `version ${version} of table ${idText(head.id)} got another manifest from a Lance engine, which the log does not have yet`,
+    { hint: 'ask the namespace itself for the versions of the table: it records that' },
+  )
+}
+
+/** Gives the manifests of versions that an entry made their final names. */
+export async function finaliseEntry(engine: Engine, entry: Entry): Promise<void> {
+  for (const { t } of stagedIn(entry)) {
+    const head = engine.root.state.tables.get(t)
+    if (head !== undefined) await finaliseNewest(engine, head)
+  }
+}
+
+/** Throws code 14 where a Lance engine took the name of a version that the entry of a batch made: it says which tables did change. */
+export async function checkNamed(engine: Engine, entry: Entry, transactionId: string): Promise<void> {
+  const taken = new Map<string, number>()
+  for (const { t, v, manifest } of stagedIn(entry)) {
+    const record = await engine.history.find(t, v)
+    if (record?.kind === 'taken' && record.manifest?.staged !== manifest.staged) taken.set(t, v)
+  }
+  if (taken.size === 0) return
+  const names = namesIn(engine.root.state, entry)
+  const lost = [...taken].map(([t, v]) => `version ${v} of table ${names.get(t)}`).join(', ')
+  for (const t of taken.keys()) names.delete(t)
+  const changed = [...names.values()].join(', ')
+  throw new SheafError(
+    ErrorCode.ConcurrentModification,
+    `while this batch was committed a Lance engine wrote ${lost} without asking the catalog, and has that number; ${
+      changed === '' ? 'the batch changed no other table' : `the batch did change table ${changed}`
+    }`,
+    {
+      transactionId,
+      hint: 'make the next version of the table on top of that of the engine; do not send the whole batch again',
+    },
+  )
+}
+
+function stagedIn({ ops }: Entry): readonly VersionOp[] {
+  const all = ops as unknown as readonly CatalogOp[]
+  return all.flatMap(op => (op.op === 'version' && op.manifest.staged !== undefined ? op : []))
+}
+
+/** What the tables of an entry are called, by uuid. */
+function namesIn({ tables, detached }: CatalogState, { ops }: Entry): Map<string, string> {
+  const gone = new Map([...detached].map(([, head]) => [head.uuid, head]))
+  const names = new Map<string, string>()
+  for (const op of ops as unknown as readonly CatalogOp[]) {
+    if (!('t' in op) || op.t === undefined) continue
+    const head = tables.get(op.t) ?? gone.get(op.t)
+    names.set(op.t, head === undefined ? op.t : idText(head.id))
+  }
+  return names
+}

@@ -1,0 +1,156 @@
+/** Handlers of the query operations. */
+
+import { describedBatch, describedSchema } from '../arrow/blob.js'
+import type { Batch } from '../arrow/column.js'
+import { openBuilds } from '../catalog/index-builds.js'
+import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
+import { type CatalogState, latestOf } from '../catalog/state.js'
+import { ReadRows } from '../client/arrow-rows.js'
+import { invalidInput } from '../errors.js'
+import { later } from '../later.js'
+import { findFieldById, typeOf } from '../manifest/field-node.js'
+import { countRows } from '../manifest/layout.js'
+import { Pacer } from '../primitives/pacer.js'
+import { type Flow, type Soon, whenThere } from '../primitives/soon.js'
+import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'
+import { binding, hasExpressions } from '../query/binding.js'
+import { countMatching } from '../query/count.js'
+import { narrowedToEnds } from '../query/ends.js'
+import { beginScan, executePlan, type Scan } from '../query/execute.js'
+import type { Plan } from '../query/plan.js'
+import { settleQuery } from '../query/settle.js'
+import type { TextIndex } from '../query/settle-text.js'
+import { RowSource } from '../query/source.js'
+import { type Engine, type OpenTable, openTable, openVersion } from '../root/engine.js'
+import type { TableReader } from '../table/table-reader.js'
+import { holdsText } from '../table/text-column.js'
+import { answered } from './answered.js'
+
+const filtering = later(() => import('../query/settle-filter.js'))
+const explaining = later(() => import('../query/explain.js'))
+const analyzing = later(() => import('../query/analyze.js'))
+
+export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
+  const opened = await openVersions(engine, request.id, request, options)
+  const { reader, version, other } = opened
+  const pacer = new Pacer(options.signal)
+  const plan = await settled(engine, request, opened, pacer)
+  const { streamAfter, dialect } = options
+  const scan = streamAfter === undefined ? null : beginScan(plan, reader, other, pacer, engine.clock)
+  if (scan !== null)
+    return answered(version, dialect === 'lance' ? withDescriptors(scan) : scan, streamAfter!)
+  const { schema, batches } = await executePlan(plan, reader, other, pacer, engine.clock)
+  if (dialect !== 'lance') return new ReadRows(version, schema, batches)
+  const described = describedSchema(schema)
+  return new ReadRows(
+    version,
+    described,
+    batches.map(batch => (described === schema ? batch : describedBatch(batch, described))),
+  )
+}
+
+/** Clients of LanceDB read blobs as descriptors, and fetch the bytes of those they want (`fetchTableBlobs`). */
+function withDescriptors({ schema, batches }: Scan): Scan {
+  const described = describedSchema(schema)
+  if (described === schema) return { schema, batches }
+  function* all(): Flow<Batch> {
+    for (const batch of batches) yield batch instanceof Promise ? batch : describedBatch(batch, described)
+  }
+  return { schema: described, batches: all() }
+}
+
+export const explainTableQueryPlan: Handler<Engine, 'explainTableQueryPlan'> = async (
+  engine,
+  { id, query, verbose },
+  options,
+) => {
+  const opened = await openVersions(engine, id, query, options)
+  const { reader, other } = opened
+  const pacer = new Pacer(options.signal)
+  const plan = await settled(engine, { ...query, id }, opened, pacer, true)
+  const source = new RowSource(reader, pacer, other)
+  const { explainPlan } = await explaining()
+  return explainPlan(plan, source, id.join('$'), verbose === true, pacer)
+}
+
+export const analyzeTableQueryPlan: Handler<Engine, 'analyzeTableQueryPlan'> = async (
+  engine,
+  request,
+  options,
+) => {
+  const opened = await openVersions(engine, request.id, request, options)
+  const { reader, other } = opened
+  const pacer = new Pacer(options.signal)
+  const plan = await settled(engine, request, opened, pacer)
+  const { analyzePlan } = await analyzing()
+  return analyzePlan(plan, reader, other, request.id.join('$'), pacer, engine.clock)
+}
+
+export const countTableRows: Handler<Engine, 'countTableRows'> = async (engine, request, options) => {
+  const { id, version, predicate, parameters } = request
+  const { layout, reader } = await openTable(engine, id, version, options)
+  if (predicate === undefined) {
+    if (parameters !== undefined) throw invalidInput('parameters are given, but no predicate')
+    return countRows(layout)
+  }
+  const pacer = new Pacer(options.signal)
+  const { settleFilter } = await filtering()
+  const filter = settleFilter(predicate, reader.schema, parameters, engine.clock)
+  return countMatching(reader, filter, pacer)
+}
+
+/** `guess`: as `narrowedToEnds` takes it. */
+function settled(
+  { clock, source }: Engine,
+  request: Request<'queryTable'>,
+  { reader, awaitedTexts }: OpenedVersions,
+  pacer: Pacer,
+  guess = false,
+): Soon<Plan> {
+  return whenThere(hasExpressions(request) ? binding() : null, bind => {
+    const plan = settleQuery(request, reader.schema, bind, clock, {
+      vectors: reader.vectorIndexes,
+      texts: awaitedTexts.length === 0 ? reader.textIndexes : [...reader.textIndexes, ...awaitedTexts],
+      analyzer: options => source.analyzers.open(options),
+    })
+    return narrowedToEnds(plan, reader, pacer, guess)
+  })
+}
+
+interface OpenedVersions extends Pick<OpenTable, 'reader' | 'version'> {
+  /** The version that the answer is to differ from. */
+  readonly other: TableReader | null
+  /** Text indexes that are being built: searches look as these will, from the moment on in which they are asked for. */
+  readonly awaitedTexts: readonly TextIndex[]
+}
+
+/** The version that is asked for, and the one it is to differ from. */
+async function openVersions(
+  engine: Engine,
+  id: readonly string[],
+  { version, differs_from }: Pick<Request<'queryTable'>, 'version' | 'differs_from'>,
+  { signal, table }: HandlerOptions,
+): Promise<OpenedVersions> {
+  const state = await engine.root.refresh(signal)
+  const head = findTable(state, id, table)
+  checkRows(head)
+  const open = await openVersion(engine, head, versionOf(head, version), signal)
+  const awaitedTexts = open.version === latestOf(head) ? awaitedIn(state, open) : []
+  // Of the same state: another look could find another table.
+  const other =
+    differs_from === undefined
+      ? null
+      : (await openVersion(engine, head, versionOf(head, differs_from), signal)).reader
+  return { reader: open.reader, version: open.version, awaitedTexts, other }
+}
+
+/** One that takes the place of another under its name is not among them: until then the other answers. */
+function awaitedIn(state: CatalogState, { head, layout, reader }: OpenTable): readonly TextIndex[] {
+  return openBuilds(state.jobs, head.uuid).flatMap(({ spec: { name, field, text } }) => {
+    const chain = text === undefined ? null : findFieldById(layout.schema, field)
+    if (chain === null || !holdsText(typeOf(chain.at(-1)!))) return []
+    if (reader.textIndexes.some(index => index.name === name)) return []
+    const path = chain.map(node => node.name)
+    return [{ name, path, options: text!, reason: null, isAwaited: true }]
+  })
+}

@@ -1,0 +1,309 @@
+/** Handlers of the operations on tables as catalog entries. */
+import { schemaToJson } from '../arrow/schema-json.js'
+import { tableNamesIn, tablePaths } from '../catalog/listing.js'
+import {
+  checkRows,
+  findNamespace,
+  findTable,
+  mayHaveManifests,
+  tableNamed,
+  tagOf,
+  versionOf,
+} from '../catalog/lookup.js'
+import { type CatalogState, latestOf, ownLocation, pathKey, type TableHead } from '../catalog/state.js'
+import {
+  decideDeclareTable,
+  decideDropTable,
+  decideRegisterTable,
+  decideRenameTable,
+  type FoundVersions,
+  merged,
+} from '../catalog/tables.js'
+import { invalidInput, quote } from '../errors.js'
+import { countRows } from '../manifest/layout.js'
+import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
+import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
+import { formatId } from '../protocol/identifiers.js'
+import { detectNamingScheme, parseManifestName } from '../protocol/manifest-name.js'
+import { type Listing, paginate, tableNames } from '../protocol/page.js'
+import { newNamespaceOf } from '../protocol/table-shapes.js'
+import { commit, type Engine, locationOf, openTable, openVersion, schemaOf } from '../root/engine.js'
+import { folderAt, uriOf } from '../root/locations.js'
+import { findCurrent, manifestsAbove } from './lance-versions.js'
+import { checkOtherRoots } from './other-roots.js'
+import { viewMetadata } from './view-metadata.js'
+
+// ---- listing
+
+export const listTables: Handler<Engine, 'listTables'> = async (engine, request, { signal }) => {
+  const state = await engine.root.refresh(signal)
+  const node = findNamespace(state, request.id)
+  const names = tableNamesIn(state, node)
+  const listed =
+    request.include_declared === false
+      ? names.filter(name => state.tables.get(node.tables.get(name)!)!.kind !== 'declared')
+      : names
+  const { items, ...next } = paginate(listed, { ...tableNames, scope: pathKey(request.id) }, request)
+  return { tables: items, ...next }
+}
+
+export const listAllTables: Handler<Engine, 'listAllTables'> = async (engine, request, { signal }) => {
+  const state = await engine.root.refresh(signal)
+  const all = tableIds(state, request.delimiter)
+  const listed = request.include_declared === false ? all.filter(({ path }) => !isDeclared(state, path)) : all
+  const listing: Listing<TableId> = { ...tableNames, key: ({ id }) => id }
+  const { items, ...next } = paginate(listed, listing, request)
+  return { tables: items.map(({ id }) => id), ...next }
+}
+
+interface TableId {
+  readonly id: string
+  readonly path: readonly string[]
+}
+
+const idsOf = new WeakMap<readonly (readonly string[])[], Map<string | undefined, readonly TableId[]>>()
+
+/** Identifiers of all tables, sorted once per delimiter and set of names. */
+function tableIds(state: CatalogState, delimiter: string | undefined): readonly TableId[] {
+  const paths = tablePaths(state)
+  const known = idsOf.get(paths) ?? new Map<string | undefined, readonly TableId[]>()
+  let ids = known.get(delimiter)
+  if (ids === undefined) {
+    ids = paths.map(path => ({ id: formatId(path, delimiter), path })).sort((a, b) => (a.id < b.id ? -1 : 1))
+    idsOf.set(paths, known.set(delimiter, ids))
+  }
+  return ids
+}
+
+function isDeclared(state: CatalogState, path: readonly string[]): boolean {
+  return tableNamed(state, path)!.kind === 'declared'
+}
+
+// ---- looking
+
+export const tableExists: Handler<Engine, 'tableExists'> = async (engine, request, options) => {
+  const { version } = request
+  if (version === undefined) findTable(await engine.root.refresh(options.signal), request.id, options.table)
+  else versionOf(await findCurrent(engine, request.id, options, version), version)
+}
+
+export const describeTable: Handler<Engine, 'describeTable'> = async (engine, request, options) => {
+  const head = await findCurrent(engine, request.id, options, request.version)
+  const location = locationOf(engine, head)
+  const asked = request.tag === undefined ? request.version : tagOf(head, request.tag)
+  const entry = {
+    table: head.id.at(-1)!,
+    namespace: head.id.slice(0, -1),
+    location,
+    properties: head.props,
+    storage_options: {},
+    managed_versioning: true,
+    is_only_declared: head.kind === 'declared',
+    uuid: head.uuid,
+    ...(request.with_table_uri === true && { table_uri: uriOf(location) }),
+  }
+  // Clients of the Lance dialect need a schema, and take a reply without one for a broken server.
+  if (options.dialect === 'lance') checkRows(head)
+  if (latestOf(head) === undefined && asked === undefined) return entry
+  const isDetailed = request.load_detailed_metadata === true
+  return { ...entry, ...(await describeVersion(engine, head, asked, isDetailed, options)) }
+}
+
+/** Of a table whose rows are not ours only the number is known. Statistics are only made where they are asked for. */
+async function describeVersion(
+  engine: Engine,
+  head: TableHead,
+  asked: number | undefined,
+  isDetailed: boolean,
+  { dialect, signal }: HandlerOptions,
+): Promise<Pick<Reply<'describeTable'>, 'version' | 'schema' | 'stats' | 'metadata'>> {
+  const version = versionOf(head, asked)
+  if (head.kind !== 'sheaf') return { version }
+  if (!isDetailed && version === latestOf(head)) {
+    return { version, ...describeSchema(head, version, await schemaOf(engine, head, signal), dialect) }
+  }
+  const { layout } = await openVersion(engine, head, version, signal)
+  const deleted = layout.fragments.reduce((sum, fragment) => sum + fragment.dead.count, 0)
+  return {
+    version,
+    ...describeSchema(head, version, layout.schema, dialect),
+    ...(isDetailed && { stats: { num_deleted_rows: deleted, num_fragments: layout.fragments.length } }),
+  }
+}
+
+function describeSchema(
+  head: TableHead,
+  version: number,
+  schema: TableSchema,
+  dialect: HandlerOptions['dialect'],
+): Pick<Reply<'describeTable'>, 'schema' | 'metadata'> {
+  const metadata = { ...schema.metadata, ...viewMetadata(head, version) }
+  const all = head.view === null ? schema : { ...schema, metadata }
+  return { schema: schemaToJson(arrowSchema(all), dialect ?? 'namespace'), metadata }
+}
+
+/** Fragments with fewer rows are small, as LanceDB counts them. */
+const smallFragmentRows = 100_000
+
+export const getTableStats: Handler<Engine, 'getTableStats'> = async (engine, request, options) => {
+  const { layout } = await openTable(engine, request.id, undefined, options)
+  const { fragments, indexes } = layout
+  const lengths = fragments.map(({ rows, dead }) => rows - dead.count).sort((a, b) => a - b)
+  const quantile = (part: number) => lengths[Math.ceil(part * lengths.length) - 1] ?? 0
+  const bytes = fragments.flatMap(({ files }) => files.map(file => file.bytes))
+  return {
+    total_bytes: bytes.reduce((sum, size) => sum + size, 0),
+    num_rows: countRows(layout),
+    num_indices: indexes.length,
+    fragment_stats: {
+      num_fragments: fragments.length,
+      num_small_fragments: lengths.filter(rows => rows < smallFragmentRows).length,
+      lengths: {
+        min: lengths[0] ?? 0,
+        max: lengths.at(-1) ?? 0,
+        mean: Math.floor(lengths.reduce((sum, rows) => sum + rows, 0) / Math.max(1, lengths.length)),
+        p25: quantile(0.25),
+        p50: quantile(0.5),
+        p75: quantile(0.75),
+        p99: quantile(0.99),
+      },
+    },
+  }
+}
+
+// ---- changing
+
+export const declareTable: Handler<Engine, 'declareTable'> = async (engine, request, options) => {
+  const { id, location, properties = {} } = request
+  const uuid = engine.clock.uuid()
+  const folder = location === undefined ? ownLocation(uuid) : folderAt(engine.location, location)
+  if (location !== undefined) await checkOtherRoots(engine.store, folder, options.signal)
+  const { reply } = await commit(
+    engine,
+    (state, { transactionId }) => ({
+      ops: [decideDeclareTable(state, id, uuid, properties, folder)],
+      reply: declared(engine, folder, properties, transactionId),
+    }),
+    options,
+  )
+  return reply
+}
+
+/** What is answered to a declaration. Local stores need no options. */
+export function declared(
+  engine: Engine,
+  folder: string,
+  properties: Readonly<Record<string, string>>,
+  transaction_id: string,
+): Reply<'declareTable'> {
+  const location = locationOf(engine, { location: folder })
+  return { location, storage_options: {}, properties, managed_versioning: true, transaction_id }
+}
+
+export const registerTable: Handler<Engine, 'registerTable'> = async (engine, request, options) => {
+  const { id, mode = 'Create', properties = {} } = request
+  const folder = folderAt(engine.location, request.location)
+  const before = await engine.root.refresh(options.signal)
+  // What is known of a location here is as the log says, whatever else may lie there.
+  const isKnown =
+    before.detached.has(folder) || before.external.has(folder) || folder.startsWith(ownLocation(''))
+  if (!isKnown) await checkOtherRoots(engine.store, folder, options.signal)
+  const found = isKnown ? null : await findVersions(engine, folder, options.signal)
+  const back = before.detached.get(folder)
+  // What an engine wrote while nobody could ask for the table.
+  const since = back && mayHaveManifests(back) ? await manifestsAbove(engine, back, options.signal) : []
+  const uuid = engine.clock.uuid()
+  const { reply } = await commit(
+    engine,
+    (state, { transactionId }) => {
+      const ops = decideRegisterTable(state, id, uuid, folder, mode, properties, found, since)
+      const named = tableNamed(state, id)
+      const back = state.detached.get(folder) ?? (named?.location === folder ? named : undefined)
+      return {
+        ops,
+        reply: {
+          location: locationOf(engine, { location: folder }),
+          properties: back === undefined ? properties : merged(back, properties),
+          ...(ops.length > 0 && { transaction_id: transactionId }),
+        },
+      }
+    },
+    options,
+  )
+  return reply
+}
+
+/**
+ * The versions a Lance engine left at a location: all of one naming scheme, ascending. Throws code 13 where there are none,
+ * or the newest is no Lance manifest: our own stored layouts have such names too.
+ */
+async function findVersions(engine: Engine, folder: string, signal?: AbortSignal): Promise<FoundVersions> {
+  const manifests = await engine.lance.list({ uuid: '', location: folder }, signal)
+  const versions = [...manifests].map(([key, size]) => {
+    return { key, size, version: Number(parseManifestName(key)!.version) }
+  })
+  const newest = versions.reduce<(typeof versions)[number] | null>(
+    (a, b) => (a && a.version > b.version ? a : b),
+    null,
+  )
+  if (newest === null) {
+    throw invalidInput(`there is no table at location ${quote(folder)}`, {
+      hint: 'declare a table to make one there',
+    })
+  }
+  const { key, size, version } = newest
+  if (!Number.isSafeInteger(version)) throw invalidInput(`${quote(key)} has a version beyond 2^53 - 1`)
+  if (!(await engine.lance.isManifest(key, size, signal))) {
+    throw invalidInput(
+      `${quote(key)} is no Lance manifest, so what lies at ${quote(folder)} cannot be registered`,
+    )
+  }
+  const ascending = versions.sort((a, b) => a.version - b.version)
+  return {
+    scheme: detectNamingScheme(manifests.keys()) ?? 'V2',
+    versions: ascending.map(each => [each.version, each.size] as const),
+  }
+}
+
+export const deregisterTable: Handler<Engine, 'deregisterTable'> = async (engine, request, options) => {
+  const { reply } = await commit(
+    engine,
+    (state, { transactionId }) => {
+      const head = findTable(state, request.id, options.table)
+      return { ops: [{ op: 'deregister', t: head.uuid }], reply: departed(engine, head, transactionId) }
+    },
+    options,
+  )
+  return reply
+}
+
+export const dropTable: Handler<Engine, 'dropTable'> = async (engine, request, options) => {
+  const { reply } = await commit(
+    engine,
+    (state, { transactionId }) => {
+      const head = findTable(state, request.id, options.table)
+      return { ops: [decideDropTable(head)], reply: departed(engine, head, transactionId) }
+    },
+    options,
+  )
+  return reply
+}
+
+/** What is answered about a table that has just lost its name. */
+export function departed(engine: Engine, head: TableHead, transaction_id: string): Reply<'deregisterTable'> {
+  return { id: head.id, location: locationOf(engine, head), properties: head.props, transaction_id }
+}
+
+export const renameTable: Handler<Engine, 'renameTable'> = async (engine, request, options) => {
+  const { id, new_table_name } = request
+  const { reply } = await commit(
+    engine,
+    (state, { transactionId }) => {
+      const head = findTable(state, id, options.table)
+      const ops = decideRenameTable(state, head, new_table_name, newNamespaceOf(request))
+      return { ops, reply: ops.length === 0 ? {} : { transaction_id: transactionId } }
+    },
+    options,
+  )
+  return reply
+}

@@ -1,0 +1,62 @@
+/** Handlers of the tag operations. */
+import { sortedNames } from '../catalog/listing.js'
+import { findTable, tagOf } from '../catalog/lookup.js'
+import type { TagOp } from '../catalog/ops.js'
+import type { TableHead } from '../catalog/state.js'
+import { decideCreateTag, decideDeleteTag, decideUpdateTag } from '../catalog/tags.js'
+import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
+import { paginate, tagNames } from '../protocol/page.js'
+import { commit, type Engine, recordOf } from '../root/engine.js'
+
+export const listTableTags: Handler<Engine, 'listTableTags'> = async (engine, request, options) => {
+  const head = findTable(await engine.root.refresh(options.signal), request.id, options.table)
+  const { items, ...next } = paginate(
+    sortedNames(`tags ${head.uuid}`, head.tags),
+    { ...tagNames, scope: head.uuid },
+    request,
+  )
+  const tags: [string, Reply<'listTableTags'>['tags'][string]][] = []
+  for (const name of items) {
+    const version = head.tags.get(name)!
+    // Manifests of tables with rows of Sheaf are derived and may not be there: size 0 says so.
+    const record = head.kind === 'sheaf' ? null : await recordOf(engine, head, version, options.signal)
+    tags.push([name, { version, manifestSize: record?.manifest?.size ?? 0 }])
+  }
+  return { tags: Object.fromEntries(tags), ...next }
+}
+
+export const getTableTagVersion: Handler<Engine, 'getTableTagVersion'> = async (engine, request, options) => {
+  const head = findTable(await engine.root.refresh(options.signal), request.id, options.table)
+  return { version: tagOf(head, request.tag) }
+}
+
+export const createTableTag: Handler<Engine, 'createTableTag'> = (engine, request, options) => {
+  return commitTag(engine, request.id, head => decideCreateTag(head, request.tag, request.version), options)
+}
+
+export const updateTableTag: Handler<Engine, 'updateTableTag'> = (engine, request, options) => {
+  return commitTag(engine, request.id, head => decideUpdateTag(head, request.tag, request.version), options)
+}
+
+export const deleteTableTag: Handler<Engine, 'deleteTableTag'> = (engine, request, options) => {
+  return commitTag(engine, request.id, head => decideDeleteTag(head, request.tag), options)
+}
+
+async function commitTag(
+  engine: Engine,
+  id: readonly string[],
+  decide: (head: TableHead) => TagOp,
+  options: HandlerOptions,
+): Promise<{ transaction_id: string }> {
+  const { reply } = await commit(
+    engine,
+    (state, { transactionId }) => {
+      return {
+        ops: [decide(findTable(state, id, options.table))],
+        reply: { transaction_id: transactionId },
+      }
+    },
+    options,
+  )
+  return reply
+}

@@ -1,0 +1,447 @@
+/**
+ * Several operations as one commit, seen by nobody until then but each other.
+ *
+ * The operations run on a draft: the newest state, plus what the ones before did. Handlers cannot tell it from a root; what
+ * they commit is applied to the draft, its blobs stand in a slot that only the draft knows. In the end all of it is proposed
+ * as one entry, which holds only if everything the operations looked at is still as it was: else all run again. So a
+ * transaction is serializable: it is decided on exactly the state it follows.
+ */
+import { applyOps } from '../catalog/apply.js'
+import { SweptAway } from '../catalog/births.js'
+import { tableNamed } from '../catalog/lookup.js'
+import type { CatalogOp } from '../catalog/ops.js'
+import { type CatalogState, pathKey } from '../catalog/state.js'
+import { Namespace } from '../client/namespace.js'
+import type { CommitOptions } from '../commit/committer.js'
+import type { Committed, Json, Propose, SlotHeader } from '../commit/machine.js'
+import type { Slot } from '../commit/slot.js'
+import { formatTransactionId } from '../commit/transaction-id.js'
+import { assert, ErrorCode, invalidInput, SheafError, unsupported } from '../errors.js'
+import { type Change, withBlobsFrom } from '../manifest/change.js'
+import { applyChange, type Layout } from '../manifest/layout.js'
+import { union } from '../manifest/runs.js'
+import { eachRecord } from '../manifest/slot-records.js'
+import type { VersionRecord } from '../manifest/version.js'
+import { Courtesy } from '../primitives/courtesy.js'
+import { KeyedMutex } from '../primitives/keyed-mutex.js'
+import type { CallOptions, HandlerOptions, Operations } from '../protocol/calls.js'
+import { type OperationName, operations } from '../protocol/operations.js'
+import { newNamespaceOf } from '../protocol/table-shapes.js'
+import type { Engine, Root } from '../root/engine.js'
+import { bindOperations } from './handlers.js'
+
+/** Times a transaction runs before it gives up. */
+const maxRuns = 20
+
+/**
+ * Runs `work` on a draft and commits what it did. When somebody else changed what it looked at, it runs again, from its
+ * beginning; from the second time on one transaction of this process at a time, and other calls of this process give way to it
+ * at the tables that it looked at the time before.
+ */
+export function runTransaction<T>(
+  engine: Engine,
+  work: (tx: Namespace) => Promise<T>,
+  { signal }: CallOptions,
+): Promise<T> {
+  return engine.drafts.run(() => tryTransaction(engine, work, signal))
+}
+
+async function tryTransaction<T>(
+  engine: Engine,
+  work: (tx: Namespace) => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  let runs = 0
+  const once = () => {
+    runs++
+    return attempt(engine, work, signal)
+  }
+  const first = await once()
+  if ('result' in first) return first.result
+  // Commits of this process that were on their way may still come between once, as `Courtesy` tells.
+  const twice = async () => {
+    const outcome = await once()
+    return 'result' in outcome || runs === maxRuns ? outcome : once()
+  }
+  const again = async (): Promise<T> => {
+    let { tables } = first
+    while (runs < maxRuns) {
+      const outcome = await holding(engine, tables, twice, signal)
+      if ('result' in outcome) return outcome.result
+      tables = outcome.tables
+      await engine.clock.sleep(engine.clock.random() * 2 ** Math.min(runs, 6), signal, true)
+    }
+    const message = `other writers changed what the transaction read, ${runs} times in a row`
+    throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
+  }
+  return engine.urgent.run(transactionTurn, again, signal)
+}
+
+/** No table has this uuid. */
+const transactionTurn = 'transactions'
+
+/** Runs `call` while no other call of this process commits to `tables`. */
+function holding<T>(
+  engine: Engine,
+  [first, ...others]: readonly string[],
+  call: () => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  if (first === undefined) return call()
+  return engine.urgent.run(first, () => holding(engine, others, call, signal), signal)
+}
+
+/** What it ran into: uuids of the tables it looked at. */
+interface Conflict {
+  readonly tables: readonly string[]
+}
+
+async function attempt<T>(
+  engine: Engine,
+  work: (tx: Namespace) => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly result: T } | Conflict> {
+  await engine.root.refresh(signal)
+  const draft = new Draft(engine, engine.root.state)
+  return engine.underWay.run(draft.head, () => attemptOn(engine, draft, work, signal))
+}
+
+async function attemptOn<T>(
+  engine: Engine,
+  draft: Draft,
+  work: (tx: Namespace) => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly result: T } | Conflict> {
+  try {
+    const result = await work(draft.namespace())
+    draft.checkDone()
+    return (await draft.land(signal)) ? { result } : { tables: draft.tables() }
+  } catch (error) {
+    // What it ran into may be somebody else's change, and gone the next time.
+    const isConflict = error instanceof SheafError && error.code === ErrorCode.ConcurrentModification
+    const now = isConflict ? await engine.root.refresh(signal) : null
+    if (now !== null && !draft.holdsOn(now)) return { tables: draft.tables() }
+    throw error
+  } finally {
+    draft.close()
+  }
+}
+
+/** What changes more than states, or waits for others, has no place in a draft. */
+const left: ReadonlySet<OperationName> = new Set<OperationName>([
+  'registerTable',
+  'createTableVersion',
+  'batchCreateTableVersions',
+  'batchCommitTables',
+  'createTableUpload',
+  'describeTableUpload',
+  'completeTableUpload',
+  'abortTableUpload',
+  'createTableReadSession',
+  'readTableSlice',
+  'closeTableReadSession',
+  'describeTransaction',
+  'alterTransaction',
+  'alterTableBackfillColumns',
+  'createTableIndex',
+  'createTableScalarIndex',
+  'createMaterializedView',
+  'refreshMaterializedView',
+])
+
+/** Numbers of slots that no log reaches; each is one draft's, so that what is cached of one serves no other. */
+let nextDraftSlot = 2 ** 52
+
+/** A state that its owner alone sees. */
+class Draft implements Root {
+  /** The newest slot in what it began with: files are born then. */
+  readonly head: number
+  /** Where readers of its versions find what it did. */
+  readonly #number = nextDraftSlot++
+  readonly #engine: Engine
+  readonly #base: CatalogState
+  readonly #txn: string
+  readonly #slot: DraftSlot
+  /** Whether a state still has what the operations looked at. */
+  readonly #looked = new Map<string, (state: CatalogState) => boolean>()
+  /** Uuids of tables among that. */
+  readonly #tables = new Set<string>()
+  /** What readers of its entry must know. */
+  readonly #need = new Set<string>()
+  #layouts = new Map<string, Promise<Layout>>()
+  #state: CatalogState
+  /** Writes that were called and have not answered. */
+  #writing = 0
+  #isOver = false
+
+  constructor(engine: Engine, base: CatalogState) {
+    this.#engine = engine
+    this.head = engine.root.head
+    this.#base = base
+    this.#state = base
+    this.#txn = engine.clock.uuid()
+    this.#slot = new DraftSlot(this.#number)
+  }
+
+  get state(): CatalogState {
+    return this.#state
+  }
+
+  async refresh(signal?: AbortSignal): Promise<CatalogState> {
+    signal?.throwIfAborted()
+    if (this.#isOver) throw invalidInput('this transaction is over', { hint: 'await all of its calls in it' })
+    return this.#state
+  }
+
+  async commit(
+    propose: Propose<CatalogState>,
+    options: CommitOptions = {},
+  ): Promise<Committed<CatalogState>> {
+    await this.refresh(options.signal)
+    if (options.idempotency !== undefined) {
+      throw invalidInput('a call inside of a transaction takes no idempotencyKey')
+    }
+    const entry = this.#slot.entries.length
+    const at = { slot: this.#number, entry, ts: Math.floor(this.#engine.clock.now()) }
+    const transactionId = formatTransactionId(this.#number, this.#txn)
+    const firstBlob = this.#slot.blobs.length
+    const { ops, blobs = [], req = [], need = [] } = propose(this.#state, { ...at, transactionId, firstBlob })
+    this.#state = applyOps(this.#state, ops as unknown as readonly CatalogOp[], this.#txn, at)
+    const made = { txn: this.#txn, req, ops }
+    this.#slot.entries.push(made)
+    this.#slot.blobs.push(...blobs)
+    for (const feature of need) this.#need.add(feature)
+    for (const op of ops as unknown as readonly CatalogOp[]) {
+      // A job that is ended here must not have ended by itself by then.
+      if (op.op === 'job') this.#note(`job ${op.id}`, state => op.id === undefined || state.jobs.has(op.id))
+    }
+    return { txn: this.#txn, transactionId, at, entry: made, state: this.#state }
+  }
+
+  /** The draft as a namespace; good until `close`. */
+  namespace(): Namespace {
+    const { slots, history, layouts, source } = this.#engine
+    const ownSlots = {
+      get: async (number: number, signal?: AbortSignal) =>
+        number === this.#number ? this.#slot : slots.get(number, signal),
+    }
+    const engine: Engine = {
+      ...this.#engine,
+      root: this,
+      adopts: false,
+      slots: ownSlots,
+      source: { ...source, slots: ownSlots },
+      history: {
+        find: async (table, version, signal) =>
+          this.#slot.record(table, version) ?? history.find(table, version, signal),
+        range: async (table, first, last, signal) => [
+          ...(await history.range(table, first, last, signal)),
+          ...this.#slot.records(table).filter(({ version }) => version >= first && version <= last),
+        ],
+      },
+      layouts: {
+        at: (table, version, signal) => {
+          const change = this.#slot.change(table.uuid, version)
+          if (change === undefined) return layouts.at(table, version, signal)
+          return this.#layoutAfter(change, before => engine.layouts.at(table, before, signal))
+        },
+        // Ids of schemas that the draft gave out may be given to others in the end.
+        schemaOf: async (table, _id, version, signal) =>
+          (await engine.layouts.at(table, version, signal)).schema,
+      },
+      // Only the calls of the transaction itself can meet each other here.
+      recent: { between: () => null },
+      upkeep: { afterCommit: () => {} },
+      turns: new KeyedMutex(),
+      urgent: new Courtesy(this.#engine.clock),
+      creations: new KeyedMutex(),
+    }
+    const look = (name: OperationName, request: unknown, options: HandlerOptions) => {
+      if (left.has(name)) throw unsupported(`${name} cannot be part of a transaction`)
+      if ((request as Looked).upload_id !== undefined) {
+        throw unsupported('a part of an upload cannot be brought in a transaction')
+      }
+      this.#look(name, request as Looked, options)
+    }
+    return new Namespace(this.#counted(bindOperations(engine, look)), async () => this.close())
+  }
+
+  /** The operations, counting writes that are under way. */
+  #counted(target: Operations): Operations {
+    const calls = Object.entries<(...args: unknown[]) => Promise<unknown>>(target as never)
+    const counted = calls.map(([name, call]) => {
+      if (operations[name as OperationName].access !== 'write') return [name, call]
+      const write = async (...args: unknown[]) => {
+        this.#writing++
+        try {
+          return await call(...args)
+        } finally {
+          this.#writing--
+        }
+      }
+      return [name, write]
+    })
+    return Object.fromEntries(counted) as Operations
+  }
+
+  /** Throws where the work ended before its writes: these would not be part of the transaction. */
+  checkDone(): void {
+    if (this.#writing === 0) return
+    throw invalidInput(
+      'the work of the transaction ended before a write that it called: nothing was changed',
+      {
+        hint: 'await all of its calls in it',
+      },
+    )
+  }
+
+  /** Commits everything in one entry; false when something the operations looked at has changed. */
+  async land(signal: AbortSignal | undefined): Promise<boolean> {
+    const { entries, blobs } = this.#slot
+    if (entries.length === 0) return true
+    const propose: Propose<CatalogState> = (state, { firstBlob }) => {
+      if (!this.holdsOn(state)) throw new Overtaken()
+      const ops = entries.flatMap(entry => entry.ops as unknown as readonly CatalogOp[])
+      const moved = ops.map(op => (op.op === 'change' ? withBlobsFrom(op, firstBlob) : op))
+      const all = [...moved, ...this.#passing()]
+      const req = entries.flatMap(entry => entry.req)
+      return { ops: all as unknown as readonly Json[], blobs, req, need: [...this.#need] }
+    }
+    try {
+      this.#engine.upkeep.afterCommit(await this.#engine.root.commit(propose, { signal }))
+      return true
+    } catch (error) {
+      if (error instanceof Overtaken || error instanceof SweptAway) return false
+      throw error
+    }
+  }
+
+  /** Whether a state has everything that was looked at as it was. */
+  holdsOn(state: CatalogState): boolean {
+    for (const holds of this.#looked.values()) if (!holds(state)) return false
+    return true
+  }
+
+  /** Uuids of the tables that were looked at, in an order that is the same for all. */
+  tables(): readonly string[] {
+    return [...this.#tables].sort()
+  }
+
+  close(): void {
+    this.#isOver = true
+  }
+
+  /** Versions that only the transaction itself ever saw, unless it gave them a tag. */
+  #passing(): readonly CatalogOp[] {
+    const made = new Map<string, number[]>()
+    for (const { t, v } of this.#slot.changes()) made.set(t, [...(made.get(t) ?? []), v])
+    const ops: CatalogOp[] = []
+    for (const [t, versions] of made) {
+      const head = this.#state.tables.get(t)
+      if (head === undefined) continue
+      const tagged = new Set([...head.tags].map(([, version]) => version))
+      const passing = versions.slice(0, -1).filter(v => !tagged.has(v))
+      if (passing.length > 0) ops.push({ op: 'expire', t, runs: union(passing.map(v => [[v, v]])) })
+    }
+    return ops
+  }
+
+  /** The table or namespace an operation is about must be the same when the transaction is committed. */
+  #look(name: OperationName, request: Looked, { table }: HandlerOptions): void {
+    const { target } = operations[name]
+    const { id = [], new_table_name } = request
+    if (table !== undefined) this.#note(`table ${table}`, state => state.tables.get(table))
+    else if (target === 'table') this.#lookAtName(id)
+    else if (target === 'namespace') this.#lookAtNamespace(id)
+    else this.#note('all', state => state.tables)
+    if (new_table_name !== undefined) {
+      this.#lookAtName([...(newNamespaceOf(request) ?? id.slice(0, -1)), new_table_name])
+    }
+  }
+
+  #lookAtName(id: readonly string[]): void {
+    const parent = pathKey(id.slice(0, -1))
+    this.#note(`name ${pathKey(id)}`, state => tableNamed(state, id))
+    this.#note(`parent ${parent}`, state => state.namespaces.has(parent))
+  }
+
+  #lookAtNamespace(id: readonly string[]): void {
+    const parent = pathKey(id.slice(0, -1))
+    this.#note(`namespace ${pathKey(id)}`, state => state.namespaces.get(pathKey(id)))
+    this.#note(`parent ${parent}`, state => state.namespaces.has(parent))
+  }
+
+  #note(key: string, find: (state: CatalogState) => unknown): void {
+    if (this.#looked.has(key)) return
+    const found = find(this.#base)
+    if (typeof found === 'object' && found !== null && 'uuid' in found) this.#tables.add(String(found.uuid))
+    this.#looked.set(key, state => find(state) === found)
+  }
+
+  #layoutAfter(change: Change, layoutAt: (version: number) => Promise<Layout>): Promise<Layout> {
+    const key = `${change.t}@${change.v}`
+    let layout = this.#layouts.get(key)
+    if (layout === undefined) {
+      const before = change.restore?.version ?? change.base
+      layout = (async () => applyChange(before === 0 ? null : await layoutAt(before), change, this.#number))()
+      layout.catch(() => this.#layouts.delete(key))
+      this.#layouts.set(key, layout)
+    }
+    return layout
+  }
+}
+
+/** The fields of requests that name something. */
+interface Looked {
+  readonly id?: readonly string[]
+  readonly upload_id?: string
+  readonly new_table_name?: string
+  readonly new_namespace_id?: readonly string[]
+  readonly to_root?: boolean
+}
+
+class Overtaken extends Error {
+  override readonly name = 'Overtaken'
+}
+
+/** What operations of a draft put into the log, where readers of versions look for it. */
+class DraftSlot implements Pick<Slot, 'header' | 'blob'> {
+  readonly entries: SlotHeader['entries'][number][] = []
+  readonly blobs: Uint8Array[] = []
+  readonly #number: number
+
+  constructor(number: number) {
+    this.#number = number
+  }
+
+  get header(): SlotHeader {
+    return { f: 1, need: [], slot: this.#number, prev: '', by: '', ts: 0, blobs: [], entries: this.entries }
+  }
+
+  blob(index: number): Uint8Array {
+    const blob = this.blobs[index]
+    assert(blob !== undefined, `a transaction has no blob ${index}`)
+    return blob
+  }
+
+  changes(): readonly Change[] {
+    const ops = this.entries.flatMap(({ ops }) => ops as unknown as readonly CatalogOp[])
+    return ops.filter(op => op.op === 'change')
+  }
+
+  change(table: string, version: number): Change | undefined {
+    return this.changes().find(({ t, v }) => t === table && v === version)
+  }
+
+  records(table: string): readonly VersionRecord[] {
+    const records: VersionRecord[] = []
+    eachRecord(this, (t, record) => {
+      if (t === table) records.push(record)
+    })
+    return records
+  }
+
+  record(table: string, version: number): VersionRecord | undefined {
+    return this.records(table).find(record => record.version === version)
+  }
+}

@@ -1,0 +1,137 @@
+/** Handlers of the operations on transactions: commits that are done, and jobs. */
+import type { CatalogOp } from '../catalog/ops.js'
+import type { CatalogState } from '../catalog/state.js'
+import { decideAlterTransaction, viewTransaction } from '../catalog/transactions.js'
+import type { Entry } from '../commit/machine.js'
+import { SlotTrimmed } from '../commit/slots.js'
+import { formatTransactionId, parseTransactionId } from '../commit/transaction-id.js'
+import { ErrorCode, quote, SheafError } from '../errors.js'
+import type { JobQueuedOp } from '../jobs/job-op.js'
+import type { Handler } from '../protocol/calls.js'
+import { commit, type Engine } from '../root/engine.js'
+
+/** Properties that say what happened; all others are the callers'. */
+const computed = new Set([
+  'uuid',
+  'operation',
+  'table',
+  'version',
+  'read_version',
+  'timestamp_millis',
+  'reason',
+  'phase',
+  'done',
+  'total',
+  'rows_assigned',
+  'mode',
+  'rows_written',
+  'source_version',
+  'published_version',
+])
+
+export const describeTransaction: Handler<Engine, 'describeTransaction'> = async (
+  engine,
+  request,
+  { signal },
+) => {
+  const id = request.id.at(-1)!
+  const state = await engine.root.refresh(signal)
+  const facts = await factsOf(engine, state, id, signal)
+  const { status, props } = viewTransaction(state, id)
+  return { status, properties: { ...props, ...facts } }
+}
+
+export const alterTransaction: Handler<Engine, 'alterTransaction'> = async (engine, request, options) => {
+  const { signal } = options
+  const id = request.id.at(-1)!
+  const facts = await factsOf(engine, await engine.root.refresh(signal), id, signal)
+  const { reply } = await commit(
+    engine,
+    state => {
+      const view = viewTransaction(state, id)
+      const { ops, status, props } = decideAlterTransaction(id, view, request.actions, computed)
+      return { ops, reply: { status, properties: { ...props, ...facts } } }
+    },
+    options,
+  )
+  return reply
+}
+
+/** What a transaction did, as its entry or its job tells. Throws code 10 for one there never was. */
+async function factsOf(
+  engine: Engine,
+  state: CatalogState,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<Readonly<Record<string, string>>> {
+  const { ts, entry } = await entryOf(engine, id, signal)
+  // How a job ended long ago is forgotten; it must not look like a commit that succeeded.
+  const isJob = queuedIn(entry) !== undefined
+  if (isJob && !state.jobs.has(id) && state.notes.get(id) === undefined) throw unknownTransaction(id)
+  return {
+    uuid: entry.txn,
+    timestamp_millis: String(ts),
+    ...factsOfEntry(entry),
+    ...(await factsOfJob(engine, state, id, signal)),
+  }
+}
+
+/** The entry of a transaction, and when it was committed. Throws code 10 for one there never was, or that is forgotten. */
+export async function entryOf(
+  engine: Engine,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly ts: number; readonly entry: Entry }> {
+  const place = parseTransactionId(id)
+  if (place === null || place.slot < 1 || place.slot > engine.root.head) throw unknownTransaction(id)
+  const { header } = await engine.slots.get(place.slot, signal).catch(error => {
+    throw error instanceof SlotTrimmed ? unknownTransaction(id) : error
+  })
+  const entry = header.entries.find(({ txn }) => txn === place.txn)
+  if (entry === undefined || formatTransactionId(place.slot, entry.txn) !== id) throw unknownTransaction(id)
+  return { ts: header.ts, entry }
+}
+
+/** What the entry says of the job that it is the first of. */
+export function queuedIn({ ops }: Entry): JobQueuedOp | undefined {
+  for (const op of ops as unknown as readonly CatalogOp[]) {
+    if (op.op === 'job' && op.state === 'Queued' && op.id === undefined) return op
+  }
+  return undefined
+}
+
+function factsOfEntry({ ops }: Entry): Record<string, string> {
+  const done = ops as unknown as readonly CatalogOp[]
+  const kinds = new Set(done.map(op => (op.op !== 'version' && 'kind' in op ? op.kind : op.op)))
+  const facts: Record<string, string> = { operation: [...kinds].join(' ') }
+  for (const op of done) {
+    if (!('t' in op) || op.t === undefined) continue
+    facts.table ??= op.t
+    if (op.t !== facts.table || (op.op !== 'change' && op.op !== 'version')) continue
+    // Of several versions of one table the last one is what came of it.
+    facts.version = String(op.v)
+    if (op.op === 'change') facts.read_version ??= String(op.base)
+  }
+  return facts
+}
+
+async function factsOfJob(
+  engine: Engine,
+  state: CatalogState,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<Record<string, string>> {
+  const note = state.notes.get(id)
+  if (note?.reason !== undefined) return { reason: note.reason }
+  if (!state.jobs.has(id)) return {}
+  const progress = await engine.jobs.progressOf(id, signal)
+  if (progress === null) return {}
+  const { done, total, phase } = progress
+  return { done: String(done), total: String(total), phase }
+}
+
+export function unknownTransaction(id: string): SheafError {
+  return new SheafError(ErrorCode.TransactionNotFound, `no transaction ${quote(id)}`, {
+    hint: 'use an id that a call returned; what was committed or ended long ago is forgotten',
+  })
+}

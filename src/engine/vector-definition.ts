@@ -1,0 +1,142 @@
+/** What a request says of a vector index, checked against the kind and the column it is for (rules A-079, A-084, A-088). */
+import { typeName } from '../arrow/type-name.js'
+import type { DataType } from '../arrow/types.js'
+import { invalidInput, quote, type SheafError } from '../errors.js'
+import type { VectorKind } from '../indexes/vector/kind.js'
+import { wireNames } from '../indexes/vector/wire-names.js'
+import type { VectorDefinition } from '../manifest/table-index.js'
+import type { CreateIndexRequest } from '../protocol/index-shapes.js'
+import { elementKind, holdsVectorLists, vectorType } from '../table/vector-column.js'
+
+/** The fields of a request that are for vector indexes alone. */
+export const vectorFields: readonly (keyof CreateIndexRequest)[] = [
+  'distance_type',
+  ...Object.values(wireNames),
+]
+
+type ParameterName = keyof typeof wireNames
+const parameterNames = Object.keys(wireNames) as readonly ParameterName[]
+
+const ofAll: readonly ParameterName[] = ['partitions', 'targetPartitionSize', 'sampleRate', 'maxIterations']
+const ofGraphs: readonly ParameterName[] = ['m', 'efConstruction']
+
+/** The parameters each kind has a use for. */
+const namesOfKind: Readonly<Record<VectorKind, readonly ParameterName[]>> = {
+  IVF_FLAT: ofAll,
+  IVF_SQ: [...ofAll, 'bits'],
+  IVF_PQ: [...ofAll, 'subVectors', 'bits'],
+  IVF_RQ: [...ofAll, 'bits'],
+  IVF_HNSW_FLAT: [...ofAll, ...ofGraphs],
+  IVF_HNSW_SQ: [...ofAll, ...ofGraphs, 'bits'],
+  IVF_HNSW_PQ: [...ofAll, ...ofGraphs, 'subVectors', 'bits'],
+}
+
+/** Bits that codes of a kind can have. Where that is one number it may be said, and means nothing. */
+const bitsOfKind: Readonly<Record<VectorKind, readonly number[]>> = {
+  IVF_FLAT: [],
+  IVF_SQ: [8],
+  IVF_PQ: [4, 8],
+  IVF_RQ: [1],
+  IVF_HNSW_FLAT: [],
+  IVF_HNSW_SQ: [8],
+  IVF_HNSW_PQ: [4, 8],
+}
+
+/** Throws code 13 for what does not go together. `type`: of the column. `rows`: live rows of the table. */
+export function vectorDefinition(
+  kind: VectorKind,
+  request: CreateIndexRequest,
+  column: DataType,
+  rows: number,
+): VectorDefinition {
+  const isOfLists = holdsVectorLists(column)
+  const type = vectorType(column)!
+  const metric = request.distance_type ?? (isOfLists ? 'cosine' : 'l2')
+  if (metric === 'hamming') checkBits(kind, request.column, type, column)
+  const given = parameterNames.filter(name => request[wireNames[name]] !== undefined)
+  for (const name of given) {
+    if (namesOfKind[kind].includes(name)) continue
+    const users = Object.entries(namesOfKind).flatMap(([each, names]) => (names.includes(name) ? [each] : []))
+    throw invalidInput(`an ${kind} index has no use for ${wireNames[name]}`, {
+      hint: `leave it out; it is for ${users.join(', ')}`,
+    })
+  }
+  const { num_partitions, target_partition_size, num_sub_vectors, num_bits } = request
+  if (num_partitions !== undefined && target_partition_size !== undefined) {
+    throw invalidInput(
+      `num_partitions (${num_partitions}) and target_partition_size (${target_partition_size}) say the same thing in two ways`,
+      { hint: 'give one of them' },
+    )
+  }
+  // A table that has no rows yet may get as many.
+  if (num_partitions !== undefined && rows > 0 && num_partitions > rows && !isOfLists) {
+    throw invalidInput(
+      `num_partitions must be at most ${rows}, the rows of the table, got ${num_partitions}`,
+      {
+        hint: 'leave it out: then it follows from the number of rows',
+      },
+    )
+  }
+  if (num_sub_vectors !== undefined && type.size % num_sub_vectors !== 0) {
+    throw invalidInput(
+      `num_sub_vectors must divide ${type.size}, the dimension of column ${quote(request.column)}, got ${num_sub_vectors}`,
+      { hint: `it may be ${divisorsNear(num_sub_vectors, type.size).join(' or ')}` },
+    )
+  }
+  const bits = bitsOfKind[kind]
+  if (num_bits !== undefined && !bits.includes(num_bits)) {
+    throw invalidInput(`num_bits of an ${kind} index must be ${bits.join(' or ')}, got ${num_bits}`)
+  }
+  const kept = given.filter(name => name !== 'bits' || bits.length > 1)
+  return { metric, ...Object.fromEntries(kept.map(name => [name, request[wireNames[name]]])) }
+}
+
+/** The greatest divisor of `size` below `count`, and the least above it. */
+function divisorsNear(count: number, size: number): readonly number[] {
+  let below = Math.min(count, size)
+  while (size % below !== 0) below--
+  let above = count
+  while (above < size && size % above !== 0) above++
+  return above <= size && above !== below ? [below, above] : [below]
+}
+
+/** What counts bits keeps them as they are. */
+function checkBits(kind: VectorKind, column: string, type: DataType, ofColumn: DataType): void {
+  if (kind !== 'IVF_FLAT') {
+    throw invalidInput(`an ${kind} index does not tell distances by hamming`, {
+      hint: 'IVF_FLAT does; others take l2, cosine or dot',
+    })
+  }
+  if (elementKind(type) === 'u8') return
+  throw invalidInput(
+    `distance_type hamming counts the bits in which uint8 vectors differ, column ${quote(column)} is ${typeName(ofColumn)}`,
+    { hint: 'an index on it takes l2, cosine or dot' },
+  )
+}
+
+/** Why no vector index is made of a column. */
+export function holdsNoVectors(column: string, kind: VectorKind, type: DataType): SheafError {
+  return invalidInput(
+    `column ${quote(column)} is of type ${typeName(type)}: no ${kind} index is made of it`,
+    {
+      hint: 'vector indexes are for lists of a fixed size of float16, float32, float64, uint8 or int8, and for lists of such',
+    },
+  )
+}
+
+export function isSameDefinition(a: VectorDefinition | undefined, b: VectorDefinition | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b
+  return a.metric === b.metric && parameterNames.every(name => a[name] === b[name])
+}
+
+/** In the words of the wire. */
+export function definitionJson({
+  metric,
+  ...parameters
+}: VectorDefinition): Readonly<Record<string, unknown>> {
+  const given = parameterNames.filter(name => parameters[name] !== undefined)
+  return {
+    distance_type: metric,
+    ...Object.fromEntries(given.map(name => [wireNames[name], parameters[name]])),
+  }
+}

@@ -1,0 +1,363 @@
+/** Handlers of the operations on versions. */
+import { findTable, versionOf } from '../catalog/lookup.js'
+import { isUnused, latestOf, pathKey, type TableHead } from '../catalog/state.js'
+import { checkIsNext, decideCreateVersion, decideDeleteVersions } from '../catalog/versions.js'
+import type { ProposalPosition } from '../commit/machine.js'
+import { formatTransactionId } from '../commit/transaction-id.js'
+import { corrupted, ErrorCode, invalidInput, SheafError } from '../errors.js'
+import type { StagedManifest } from '../manifest/lance-manifests.js'
+import { numbersFrom } from '../manifest/runs.js'
+import type { ManifestFile, VersionOp, VersionRecord } from '../manifest/version.js'
+import { Pacer } from '../primitives/pacer.js'
+import type { Handler, HandlerOptions, Reply } from '../protocol/calls.js'
+import { idText } from '../protocol/identifiers.js'
+import { manifestName, parseManifestName } from '../protocol/manifest-name.js'
+import { type Listing, paginateNumbers } from '../protocol/page.js'
+import type { CreateVersionRequest } from '../protocol/version-shapes.js'
+import { AlreadyCommitted, commit, type Decide, type Decision, type Engine, pathOf } from '../root/engine.js'
+import { current, findCurrent } from './lance-versions.js'
+
+// ---- looking
+
+/** Records described between two looks at the clock. */
+const describedAtOnce = 256
+
+export const listTableVersions: Handler<Engine, 'listTableVersions'> = async (engine, request, options) => {
+  const { signal } = options
+  const head = await findCurrent(engine, request.id, options)
+  const descending = request.descending ?? false
+  const listing: Listing<number> = {
+    name: 'versions',
+    key: version => version,
+    descending,
+    scope: head.uuid,
+  }
+  const { items, ...next } = paginateNumbers(listing, request, (after, count) =>
+    numbersFrom(head.live, after, count, descending),
+  )
+  const records = await recordsOf(engine, head, items, signal)
+  const versions: WireRecord[] = []
+  const pacer = new Pacer(signal, engine.clock)
+  for (const [i, record] of records.entries()) {
+    versions.push(describeRecord(engine, head, record))
+    if (i % describedAtOnce === 0) await pacer.turn()
+  }
+  return { versions, ...next }
+}
+
+/** The records of versions, in the order given, but for those whose manifests a Lance engine has deleted meanwhile. */
+async function recordsOf(
+  engine: Engine,
+  head: TableHead,
+  versions: readonly number[],
+  signal: AbortSignal | undefined,
+): Promise<VersionRecord[]> {
+  if (versions.length === 0) return []
+  const [first, last] = [versions[0]!, versions.at(-1)!]
+  const range = await engine.history.range(head.uuid, Math.min(first, last), Math.max(first, last), signal)
+  const byVersion = new Map(range.map(record => [record.version, record]))
+  // One that was taken back meanwhile has none any more.
+  const records = versions.flatMap(version => byVersion.get(version) ?? [])
+  if (head.kind !== 'lance') return records
+  // One is cheaper looked at, many are cheaper listed.
+  const there = records.length === 1 ? null : await engine.lance.list(head, signal)
+  const found: VersionRecord[] = []
+  for (const record of records) {
+    const isThere = there?.has(record.manifest!.path) ?? (await engine.lance.isThere(record, signal))
+    if (isThere) found.push(record)
+    else await checkDispensable(engine, head, record, signal)
+  }
+  return found
+}
+
+/**
+ * Lance engines delete manifests of old versions, never the one of the newest: throws corrupted where that is gone. Throws ServiceUnavailable (17) where
+ * nothing is recorded, and so the newest may be another one, or wait for its final name.
+ */
+async function checkDispensable(
+  engine: Engine,
+  { uuid, id }: TableHead,
+  { version, manifest }: VersionRecord,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const now = (await engine.root.refresh(signal)).tables.get(uuid)
+  if (now === undefined || latestOf(now) !== version || manifest === undefined) return
+  const { path, staged } = manifest
+  const what = `the manifest of version ${version}, the newest of table ${idText(id)},`
+  if (staged !== undefined && (await engine.store.stat(`${path}-${staged}`, signal)) !== null) {
+    throw new SheafError(ErrorCode.ServiceUnavailable, `${what} has no final name yet`, {
+      hint: 'ask a process that may write: it names it',
+    })
+  }
+  if (!engine.adopts) {
+    throw new SheafError(ErrorCode.ServiceUnavailable, `${what} is missing: ${path}`, {
+      hint: 'a Lance engine may have written newer ones: ask a process that may write, it records them',
+    })
+  }
+  throw corrupted(`${what} is missing: ${path}`, { hint: 'restore that file from a backup' })
+}
+
+export const describeTableVersion: Handler<Engine, 'describeTableVersion'> = async (
+  engine,
+  request,
+  options,
+) => {
+  const { signal } = options
+  const head = await findCurrent(engine, request.id, options, request.version)
+  const version = versionOf(head, request.version)
+  const record = await engine.history.find(head.uuid, version, signal)
+  if (record === null) throw versionGone(version, 'was taken back: a Lance engine was first')
+  if (head.kind === 'lance' && !(await engine.lance.isThere(record, signal))) {
+    await checkDispensable(engine, head, record, signal)
+    throw versionGone(version, 'was deleted by a Lance engine')
+  }
+  return { version: describeRecord(engine, head, record) }
+}
+
+function versionGone(version: number, what: string): SheafError {
+  return new SheafError(ErrorCode.TableVersionNotFound, `the manifest of version ${version} ${what}`)
+}
+
+type WireRecord = Reply<'describeTableVersion'>['version']
+
+function describeRecord(engine: Engine, head: TableHead, record: VersionRecord): WireRecord {
+  const { version, ts, kind, manifest } = record
+  if (manifest !== undefined) return describeManifest(engine, head.kind, version, ts, manifest)
+  // The log is the truth, the file a stored layout that may be written later.
+  const path = pathOf(engine, `${head.location}/_versions/${manifestName(version, 'V2')}`)
+  return { version, manifest_path: path, timestamp_millis: ts, metadata: { operation: kind } }
+}
+
+function describeManifest(
+  engine: Engine,
+  kind: TableHead['kind'],
+  version: number,
+  timestamp_millis: number,
+  { path, size, etag, meta }: ManifestFile,
+): WireRecord {
+  return {
+    version,
+    manifest_path: kind === 'pointer' ? path : pathOf(engine, path),
+    ...(size !== undefined && { manifest_size: size }),
+    ...(etag !== undefined && { e_tag: etag }),
+    timestamp_millis,
+    metadata: meta,
+  }
+}
+
+// ---- creating
+
+export const createTableVersion: Handler<Engine, 'createTableVersion'> = (engine, request, options) => {
+  return engine.turns.run(pathKey(request.id), () => createVersion(engine, request, options), options.signal)
+}
+
+async function createVersion(
+  engine: Engine,
+  request: CreateVersionRequest,
+  options: HandlerOptions,
+): Promise<Reply<'createTableVersion'>> {
+  const { signal } = options
+  const { id, version } = request
+  const head = await findCurrent(engine, id, options, version)
+  const again = await committedBefore(engine, head, request, signal)
+  if (again !== null) return again
+  const staged = await prepareVersion(engine, head, request, signal)
+  const decide: Decide<Reply<'createTableVersion'>> = (state, at) => {
+    const now = findTable(state, id, options.table)
+    const { op, record } = newVersion(engine, now, request, staged, at)
+    if (staged !== null) checkPreparedOn(head, now)
+    return { ops: [op], reply: { version: record, transaction_id: at.transactionId } }
+  }
+  if (staged === null) return (await commit(engine, decide, options)).reply
+  checkIsNext(head, version)
+  signal?.throwIfAborted()
+  const isNamed = await nameVersion(engine, staged)
+  try {
+    if (!isNamed) throw takenByAnother(head, version)
+    // What has its final name is a commit: nobody can give it up any more.
+    const { reply, committed } = await commit(engine, decide, { ...options, signal: undefined })
+    if (committed?.state.tables.get(head.uuid)?.kind === 'lance') {
+      await engine.lance.named(head, version, staged).catch(() => {})
+    }
+    return reply
+  } catch (error) {
+    const twin = await twinOf(engine, head, request, isNamed, error)
+    if (twin === null) throw error
+    return twin
+  }
+}
+
+/** Gives a staged manifest its final name, as `LanceManifests.name`; says so where it may have it though the store failed. */
+async function nameVersion(engine: Engine, staged: StagedManifest): Promise<boolean> {
+  try {
+    return await engine.lance.name(staged)
+  } catch (cause) {
+    if (cause instanceof SheafError && cause.status === 400) throw cause
+    throw nameUnknown(staged, cause)
+  }
+}
+
+function nameUnknown({ path }: StagedManifest, cause: unknown): SheafError {
+  return new SheafError(
+    ErrorCode.ServiceUnavailable,
+    `it is not known whether the version was committed: its manifest may have its final name, ${path}`,
+    {
+      kind: 'commit-state-unknown',
+      hint: 'describe the version: a manifest that has its final name is recorded then; or send the call again',
+      cause,
+    },
+  )
+}
+
+function takenByAnother(head: TableHead, version: number): SheafError {
+  return new SheafError(
+    ErrorCode.ConcurrentModification,
+    `version ${version} of table ${idText(head.id)} was written by another meanwhile`,
+    { hint: 'make the next version on top of it' },
+  )
+}
+
+/**
+ * What became of a version that the log did not take, `error`: it has the manifest all the same where another process recorded it, or a twin of this call
+ * was first. Who is told that a number is taken can look at the version that has it. Throws commit-state-unknown where a manifest has its final name and
+ * may be recorded later.
+ */
+async function twinOf(
+  engine: Engine,
+  { uuid, id, location }: TableHead,
+  request: CreateVersionRequest,
+  isNamed: boolean,
+  error: unknown,
+): Promise<Reply<'createTableVersion'> | null> {
+  if (error instanceof AlreadyCommitted) return null
+  let isOver: boolean
+  try {
+    const known = (await engine.root.refresh()).tables.get(uuid)
+    const now = known && (await current(engine, known))
+    const twin = now && (await committedBefore(engine, now, request, undefined))
+    if (twin != null) return twin
+    // What lies at the location of a deregistered table is recorded when that is registered again.
+    isOver = now !== undefined || engine.root.state.detached.get(location)?.uuid !== uuid
+  } catch {
+    isOver = false
+  }
+  if (!isNamed || isOver) return null
+  const message = `version ${request.version} of table ${idText(id)} has its final name and is not recorded yet`
+  throw new SheafError(ErrorCode.ServiceUnavailable, message, {
+    kind: 'commit-state-unknown',
+    hint: 'describe the version: it is recorded then; or send the call again',
+    cause: error,
+  })
+}
+
+/** The same staging file again, or the same bytes, mean the same call again: its reply was lost (STORAGE S5). */
+async function committedBefore(
+  engine: Engine,
+  head: TableHead,
+  { version, manifest_path }: CreateVersionRequest,
+  signal: AbortSignal | undefined,
+): Promise<Reply<'createTableVersion'> | null> {
+  if (head.kind !== 'lance' || isUnused(head, version)) return null
+  const record = await engine.history.find(head.uuid, version, signal)
+  if (record === null || !(await engine.lance.isStagedAgain(head, record, manifest_path, signal))) return null
+  const transaction_id = formatTransactionId(record.slot, record.txn)
+  return { version: describeRecord(engine, head, record), transaction_id }
+}
+
+/** The manifest a new version comes with: null for a path that is not ours to open. `head`: as it is now (`current`). */
+export async function prepareVersion(
+  engine: Engine,
+  head: TableHead,
+  { version, manifest_path, manifest_size }: CreateVersionRequest,
+  signal: AbortSignal | undefined,
+): Promise<StagedManifest | null> {
+  const isStaging = parseManifestName(manifest_path)?.staging != null
+  if (!isStaging || head.kind === 'pointer' || head.kind === 'sheaf') return null
+  if (!isUnused(head, version)) return unwinnable(manifest_path)
+  const staged = await engine.lance.staged(head, version, manifest_path, manifest_size, signal)
+  await checkScheme(engine, head, staged, signal)
+  return staged
+}
+
+/** The manifests of a table all have names of one scheme (rule A-129). */
+async function checkScheme(
+  engine: Engine,
+  head: TableHead,
+  { scheme, staged }: StagedManifest,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const latest = latestOf(head)
+  if (latest === undefined) return
+  const newest = await engine.history.find(head.uuid, latest, signal)
+  const known = newest?.manifest?.scheme
+  if (known === undefined || known === scheme) return
+  throw invalidInput(
+    `the manifest staged as ${staged} has a name of scheme ${scheme}, those of table ${idText(head.id)} are of ${known}`,
+  )
+}
+
+/** A number that was used cannot be won: its file, which its writer may have taken away, is not looked at. */
+function unwinnable(path: string): StagedManifest {
+  const { scheme, staging } = parseManifestName(path)!
+  return { staged: staging!, path, scheme, size: 0, crc: 0 }
+}
+
+/** The operation that makes a version, and its record as callers see it. */
+export function newVersion(
+  engine: Engine,
+  head: TableHead,
+  request: CreateVersionRequest,
+  staged: StagedManifest | null,
+  at: ProposalPosition,
+): { readonly op: VersionOp; readonly record: WireRecord } {
+  const { version, manifest_path, manifest_size, e_tag, metadata = {}, naming_scheme } = request
+  const common = { ...(e_tag !== undefined && { etag: e_tag }), meta: metadata }
+  // The table may have become one of pointers since its manifest was looked at.
+  const isPointer = staged === null || head.kind === 'pointer'
+  const manifest: ManifestFile = isPointer
+    ? {
+        path: manifest_path,
+        scheme: naming_scheme ?? parseManifestName(manifest_path)?.scheme ?? 'V2',
+        ...(manifest_size !== undefined && { size: manifest_size }),
+        ...common,
+      }
+    : { ...staged, ...common }
+  const op = decideCreateVersion(head, version, isPointer ? 'pointer' : 'lance', manifest)
+  return { op, record: describeManifest(engine, op.kind, version, at.ts, manifest) }
+}
+
+/**
+ * Who makes a version has seen to it that the one before has its final name; so nobody may come between. Throws code 14 when
+ * a lance table is not as it was when its next version was prepared, or another one has its name.
+ */
+export function checkPreparedOn(prepared: TableHead, now: TableHead | undefined): void {
+  if (now?.uuid === prepared.uuid && (now.mark === prepared.mark || now.kind === 'pointer')) return
+  const message = `table ${idText(prepared.id)} was changed or replaced while its version was being committed`
+  throw new SheafError(ErrorCode.ConcurrentModification, message, { hint: 'try again' })
+}
+
+// ---- deleting
+
+export const batchDeleteTableVersions: Handler<Engine, 'batchDeleteTableVersions'> = async (
+  engine,
+  request,
+  options,
+) => {
+  const { reply } = await commit(
+    engine,
+    (state, at) => deleteVersions(findTable(state, request.id, options.table), request.ranges, at),
+    options,
+  )
+  return reply
+}
+
+export function deleteVersions(
+  head: TableHead,
+  ranges: readonly { readonly start_version: number; readonly end_version: number }[],
+  { transactionId }: ProposalPosition,
+): Decision<Reply<'batchDeleteTableVersions'>> {
+  const { op, count } = decideDeleteVersions(head, ranges)
+  return op === null
+    ? { ops: [], reply: { deleted_count: 0 } }
+    : { ops: [op], reply: { deleted_count: count, transaction_id: transactionId } }
+}

@@ -1,0 +1,223 @@
+/** The job that brings a materialized view up to date with its source. */
+import { checkRows, versionOf } from '../catalog/lookup.js'
+import type { ShowsOp, TxnOp, ViewDefinition } from '../catalog/ops.js'
+import { type CatalogState, latestOf, type TableHead, type ViewState } from '../catalog/state.js'
+import type { Json, Propose } from '../commit/machine.js'
+import { ErrorCode, invalidInput, SheafError } from '../errors.js'
+import type { JobRun } from '../jobs/job-kind.js'
+import { countRows } from '../manifest/layout.js'
+import { hasNumber } from '../manifest/runs.js'
+import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
+import { Pacer } from '../primitives/pacer.js'
+import { kindsKeepingRows } from '../protocol/change-kind.js'
+import { idText } from '../protocol/identifiers.js'
+import { queryIn } from '../protocol/view-shapes.js'
+import { type Engine, openVersion, requirementsOf, stageTarget } from '../root/engine.js'
+import { type RefreshSpec, sourceOf } from '../root/refresh-request.js'
+import type { TableReader } from '../table/table-reader.js'
+import { buildChange } from '../write/build-change.js'
+import {
+  movedIds,
+  type RefreshedRows,
+  type RefreshWork,
+  rebuiltRows,
+  updatedRows,
+} from '../write/refresh-view.js'
+import { type BoundView, bindView, checkMakes, readsTheSame } from '../write/view-query.js'
+import { overtaken, tableOf } from './job-attempts.js'
+
+export function refreshView(engine: Engine, job: JobRun): Promise<Propose<CatalogState>> {
+  const { signal } = job
+  const attempt = async (): Promise<Propose<CatalogState>> => {
+    await engine.root.refresh(signal)
+    // Taken together: what is awaited may be overtaken by a commit.
+    const { state, head: slot } = engine.root
+    const unpin = await engine.pins.hold(slot, signal)
+    try {
+      const head = tableOf(state, job, 'refreshed')
+      const { rows, shows, version } = await refreshed(engine, state, head, job)
+      return (state, { firstBlob }) => {
+        const now = tableOf(state, job, 'refreshed')
+        // Its source counts too: a refresh that changed no row made no version.
+        if (now.mark !== head.mark || now.view!.src !== head.view!.src) throw overtaken(engine, job, attempt)
+        const noted = (mode: RefreshMode, rows: number, published: number) =>
+          resultOf(job, { mode, rows_written: rows, source_version: version, published_version: published })
+        if (shows === null) return { ops: [noted('no_op', 0, latestOf(now)!)] }
+        const req = [...requirementsOf(now), { viewSrc: now.uuid, src: now.view!.src as unknown as Json }]
+        const op: ShowsOp = { op: 'shows', t: now.uuid, src: shows }
+        if (rows === null) return { ops: [op as unknown as Json, noted('no_op', 0, latestOf(now)!)], req }
+        const { change, blobs } = buildChange(now, { kind: 'refresh', ...rows }, firstBlob)
+        const result = noted(rows.mode, rows.written, change.v)
+        return { ops: [change as unknown as Json, op as unknown as Json, result], blobs, req }
+      }
+    } finally {
+      await unpin()
+    }
+  }
+  return attempt()
+}
+
+type RefreshMode = 'no_op' | 'incremental' | 'rebuild'
+
+/** Notes on the job what came of it. */
+function resultOf({ id }: JobRun, result: Readonly<Record<string, string | number>>): Json {
+  const set = Object.fromEntries(Object.entries(result).map(([name, value]) => [name, String(value)]))
+  const op: TxnOp = { op: 'txn', id, set, unset: [] }
+  return op as unknown as Json
+}
+
+interface RefreshedView extends RefreshedRows {
+  readonly fields: readonly number[]
+  readonly nextRow: number
+  readonly mode: RefreshMode
+  /** How many rows are new or have other values. */
+  readonly written: number
+}
+
+interface Refreshed {
+  /** Version of the source that the view shows then. */
+  readonly version: number
+  /** Null: the view has them all. */
+  readonly rows: RefreshedView | null
+  /** Null: nothing is to be done. */
+  readonly shows: ShowsOp['src'] | null
+}
+
+/**
+ * When more than this part of the source's rows live elsewhere, all rows of the view are written anew: that reads and writes at
+ * most twice as much, in one pass, and leaves no dead rows behind.
+ */
+const rebuiltPart = 0.5
+/** As few rows as this are looked at one by one in any case. */
+const comparedMin = 4096
+
+async function refreshed(
+  engine: Engine,
+  state: CatalogState,
+  head: TableHead,
+  job: JobRun,
+): Promise<Refreshed> {
+  const { signal } = job
+  const spec = job.spec as unknown as RefreshSpec
+  const view = head.view!
+  const source = sourceOf(state, view)
+  if (source === undefined) throw sourceIsGone(view)
+  checkRows(source)
+  const version = versionOf(source, spec.version)
+  const now = await openVersion(engine, source, version, signal)
+  const own = await openVersion(engine, head, versionOf(head), signal)
+  const query = boundTo(view.definition, now.layout.schema, own.layout.schema, engine, source, version)
+  const { src } = view
+  const isSameTable = src?.uuid === source.uuid
+  const isFull = spec.full ?? false
+  if (isSameTable && src.version === version && query.isOfRow && !isFull) {
+    return { version, rows: null, shows: null }
+  }
+  // Rows of another table get ids that the view never used; those of the same keep theirs.
+  const firstRow = isSameTable ? src.firstRow : head.next.row
+  const pacer = new Pacer(signal)
+  const work: RefreshWork = {
+    source: now.reader,
+    view: own.reader,
+    query,
+    place: { firstRow, rowsMax: spec.rowsMax },
+    target: stageTarget(engine, head),
+    progress: (done, total) => job.progress(done, total, 'refreshing'),
+  }
+  const most = Math.max(comparedMin, countRows(now.layout) * rebuiltPart)
+  const pairs =
+    isSameTable && query.isOfRow && !isFull
+      ? await pairsBetween(engine, source, src.version, version, query, signal)
+      : null
+  const ids = pairs === null ? null : await movedIds(pairs, most, pacer)
+  const rows = ids === null ? await rebuiltRows(work, pacer) : await updatedRows(work, ids, pacer)
+  const shows = { uuid: source.uuid, version, firstRow }
+  if (isNothing(rows)) return { version, rows: null, shows }
+  const { moved = [] } = rows
+  const more = {
+    fields: own.layout.schema.fields.map(({ id }) => id),
+    nextRow: firstRow + now.layout.next.row,
+    mode: ids === null ? ('rebuild' as const) : ('incremental' as const),
+    written: moved.reduce((sum, { draft }) => sum + draft.rows, 0),
+  }
+  return { version, rows: { ...rows, ...more }, shows }
+}
+
+function isNothing({ moved = [], dead, drop = [] }: RefreshedRows): boolean {
+  return moved.length + drop.length + (dead?.size ?? 0) === 0
+}
+
+function sourceIsGone({ definition }: ViewState): SheafError {
+  return new SheafError(
+    ErrorCode.TableNotFound,
+    `the source of the view, table ${idText(definition.source!.id)}, was dropped or deregistered`,
+  )
+}
+
+/** The query of a view on a version of its source. Throws code 13 where it does not make the rows of the view any more. */
+function boundTo(
+  { source_query }: ViewDefinition,
+  schema: TableSchema,
+  view: TableSchema,
+  { clock }: Engine,
+  source: TableHead,
+  version: number,
+): BoundView {
+  const expected = arrowSchema(view)
+  const { columns = { column_names: expected.fields.map(({ name }) => name) }, filter } =
+    queryIn(source_query)!
+  try {
+    const query = bindView({ columns, ...(filter !== undefined && { filter }) }, schema, clock)
+    const fields = query.schema.fields.map(field => ({ ...field, nullable: false }))
+    checkMakes({ fields }, expected)
+    return query
+  } catch (cause) {
+    if (!(cause instanceof SheafError)) throw cause
+    const what = `version ${version} of its source ${idText(source.id)}`
+    throw invalidInput(`the query of the view does not fit ${what}: ${cause.message}`, {
+      hint: `give the source those columns again, refresh from an earlier version, or create the view anew`,
+      cause,
+    })
+  }
+}
+
+/**
+ * Versions of the source, in pairs, whose differences are all there is between two of them; null where they do not tell it. A
+ * compaction is no difference: it only moves rows.
+ */
+async function pairsBetween(
+  engine: Engine,
+  source: TableHead,
+  from: number,
+  to: number,
+  { reads }: BoundView,
+  signal: AbortSignal,
+): Promise<readonly (readonly [TableReader, TableReader])[] | null> {
+  if (!hasNumber(source.live, from)) return null
+  const [first, last] = from < to ? [from, to] : [to, from]
+  const stretches: [number, number][] = []
+  let begin = first
+  let before = first
+  for (const { version, kind } of await engine.history.range(source.uuid, first + 1, last, signal)) {
+    const isThere = hasNumber(source.live, before) && hasNumber(source.live, version)
+    if (kindsKeepingRows.has(kind) && isThere) {
+      if (before > begin) stretches.push([begin, before])
+      begin = version
+    }
+    before = version
+  }
+  if (last > begin) stretches.push([begin, last])
+  const pairs: [TableReader, TableReader][] = []
+  for (const [a, b] of stretches) {
+    const [left, right] = [
+      await openVersion(engine, source, a, signal),
+      await openVersion(engine, source, b, signal),
+    ]
+    pairs.push([left.reader, right.reader])
+  }
+  const [old, now] = [
+    await openVersion(engine, source, from, signal),
+    await openVersion(engine, source, to, signal),
+  ]
+  return readsTheSame(reads, old.layout.schema, now.layout.schema) ? pairs : null
+}

@@ -1,0 +1,90 @@
+/** What a request says of a text index, checked against the column it is for (rules A-079, A-085). */
+import { typeName } from '../../arrow/type-name.js'
+import type { DataType } from '../../arrow/types.js'
+import { invalidInput, quote, type SheafError } from '../../errors.js'
+import type { CreateIndexRequest } from '../../protocol/index-shapes.js'
+import { textKind } from './kind.js'
+import { defaultTextOptions, type TextOptions } from './options.js'
+
+/** What the wire calls the options; in this order they are told. */
+export const textWireNames = {
+  positions: 'with_position',
+  baseTokenizer: 'base_tokenizer',
+  language: 'language',
+  maxTokenLength: 'max_token_length',
+  lowerCase: 'lower_case',
+  stem: 'stem',
+  removeStopWords: 'remove_stop_words',
+  customStopWords: 'custom_stop_words',
+  asciiFolding: 'ascii_folding',
+  ngramMin: 'ngram_min_length',
+  ngramMax: 'ngram_max_length',
+  prefixOnly: 'prefix_only',
+} as const satisfies Record<keyof TextOptions, keyof CreateIndexRequest>
+
+const optionNames = Object.keys(textWireNames) as readonly (keyof TextOptions)[]
+
+/** Fields that clients send with every text index, and what of them changes nothing. */
+const meaningless: { readonly [name in keyof CreateIndexRequest]?: readonly unknown[] } = {
+  block_size: [128, 256],
+  lance_tokenizer: ['text'],
+  index_operators: [false],
+  preserve_original: [false],
+  split_identifiers: [false],
+  split_on_numerics: [false],
+}
+
+/** The fields of a request that are for text indexes alone. */
+export const textFields: readonly (keyof CreateIndexRequest)[] = [
+  ...Object.values(textWireNames),
+  ...(Object.keys(meaningless) as (keyof CreateIndexRequest)[]),
+]
+
+/** Parts of words have no stems, and stop words among them are none. */
+const ngramDefaults: Partial<TextOptions> = { stem: false, removeStopWords: false }
+
+/** All options, settled, so that other defaults change no index that is there. Throws code 13 for what is not known here. */
+export function textDefinition(request: CreateIndexRequest): TextOptions {
+  for (const [name, accepted] of Object.entries(meaningless)) {
+    const value = request[name as keyof CreateIndexRequest]
+    if (value === undefined || accepted.includes(value)) continue
+    throw invalidInput(
+      `${name} of an ${textKind} index must be ${accepted.join(' or ')}, got ${quote(value)}`,
+      {
+        hint: 'leave it out',
+      },
+    )
+  }
+  const said = optionNames.flatMap(name => {
+    const value = request[textWireNames[name]]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const defaults = request.base_tokenizer === 'ngram' ? ngramDefaults : {}
+  return { ...defaultTextOptions, ...defaults, ...Object.fromEntries(said) }
+}
+
+/** Why no text index is made of a column. */
+export function holdsNoText(column: string, type: DataType): SheafError {
+  return invalidInput(
+    `column ${quote(column)} is of type ${typeName(type)}: no ${textKind} index is made of it`,
+    {
+      hint: `${textKind} indexes are for utf8 and large_utf8, in dictionaries or not, and for lists of those`,
+    },
+  )
+}
+
+export function isSameText(a: TextOptions | undefined, b: TextOptions | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b
+  return optionNames.every(name => JSON.stringify(a[name]) === JSON.stringify(b[name]))
+}
+
+/** In the words that clients read. */
+export function textJson(options: TextOptions): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(optionNames.map(name => [toldNames[name] ?? textWireNames[name], options[name]]))
+}
+
+/** Where that is another than the wire's. */
+const toldNames: { readonly [name in keyof TextOptions]?: string } = {
+  ngramMin: 'min_ngram_length',
+  ngramMax: 'max_ngram_length',
+}

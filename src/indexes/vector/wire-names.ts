@@ -1,0 +1,14 @@
+import type { CreateIndexRequest } from '../../protocol/index-shapes.js'
+import type { VectorParameters } from './kind.js'
+
+/** What the wire calls the parameters; in this order they are kept. */
+export const wireNames = {
+  partitions: 'num_partitions',
+  targetPartitionSize: 'target_partition_size',
+  subVectors: 'num_sub_vectors',
+  bits: 'num_bits',
+  sampleRate: 'sample_rate',
+  maxIterations: 'max_iterations',
+  m: 'm',
+  efConstruction: 'ef_construction',
+} as const satisfies Record<keyof VectorParameters, keyof CreateIndexRequest>

@@ -1,0 +1,197 @@
+/** One round of compaction of one table: what is worth doing on its newest version, done and committed. */
+import { type CatalogState, latestOf, pathKey, type TableHead } from '../catalog/state.js'
+import type { TableCompacted } from '../client/upkeep-event.js'
+import { type Change, type FoldedDead, fragmentsLeaving, movesFeature } from '../manifest/change.js'
+import type { Layout } from '../manifest/layout.js'
+import { indexesFeature } from '../manifest/table-index.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { commit, type Engine, requirementsOf, stageTarget } from '../root/engine.js'
+import { TableReader } from '../table/table-reader.js'
+import { passingBy } from '../table/table-source.js'
+import { buildChange, type MovedDraft, type MovePart } from '../write/build-change.js'
+import { carriedIndexes, movedIndexes } from '../write/carry-indexes.js'
+import { type Compacted, carriedOver, compactFragments, foldDead, stillFolded } from '../write/compact.js'
+import { type CompactionPlan, planCompaction, type Zeal } from '../write/compaction-plan.js'
+import type { StageTarget } from '../write/stage.js'
+import { isInVain } from './in-vain.js'
+
+/** How long the callers' transactions are given way to before a commit that makes them run again, milliseconds. */
+const transactionsMs = 2000
+/** Times it is brought up to date with what others committed before it is given up. */
+const maxAttempts = 10
+
+/** What was worked out on one version. */
+interface Work {
+  readonly layout: Layout
+  readonly compacted: readonly Compacted[]
+  readonly folded: readonly FoldedDead[]
+}
+
+export interface Round {
+  readonly event: TableCompacted
+  /** There was more to do than is good for one commit. */
+  readonly hasMore: boolean
+}
+
+/**
+ * Null: there is nothing worth doing, or it was in vain because the table was replaced, dropped, or given other columns. Calls
+ * on the table never wait for the work, nor begin anew because of it if they are of this process.
+ */
+export async function compactTable(
+  engine: Engine,
+  uuid: string,
+  zeal: Zeal,
+  fullBytes: number,
+  pacer: Pacer,
+): Promise<Round | null> {
+  await pacer.turn()
+  const started = engine.clock.elapsed()
+  const state = await engine.root.refresh(pacer.signal)
+  const head = state.tables.get(uuid)
+  const version = head && latestOf(head)
+  if (head?.kind !== 'sheaf' || version === undefined || isAtWork(state, head)) return null
+  let change: Change | null
+  let hasMore = false
+  try {
+    const reader = await readerOf(engine, head, version, pacer.signal)
+    const plan = planCompaction(reader.layout, zeal, fullBytes)
+    if (plan.groups.length + plan.folds.length === 0) return null
+    hasMore = plan.hasMore
+    change = await land(engine, head, await carriedOut(reader, plan, stageTarget(engine, head), pacer), pacer)
+  } catch (error) {
+    if (isInVain(error)) return null
+    throw error
+  }
+  if (change === null) return null
+  const event: TableCompacted = {
+    kind: 'compaction',
+    table: head.id,
+    version: change.v,
+    fragmentsBefore: fragmentsLeaving(change).length,
+    fragmentsAfter: change.add.length,
+    rows: change.add.reduce((sum, { rows }) => sum + rows, 0),
+    bytes: change.add.reduce((sum, { files }) => sum + files.reduce((all, { bytes }) => all + bytes, 0), 0),
+    ms: engine.clock.elapsed() - started,
+  }
+  return { event, hasMore }
+}
+
+async function carriedOut(
+  reader: TableReader,
+  { groups, folds }: CompactionPlan,
+  target: StageTarget,
+  pacer: Pacer,
+): Promise<Work> {
+  const compacted: Compacted[] = []
+  for (const from of groups) compacted.push(await compactFragments(reader, from, target, pacer))
+  const folded: FoldedDead[] = []
+  for (const fragment of folds) folded.push(await foldDead(reader, fragment, target, pacer))
+  return { layout: reader.layout, compacted, folded }
+}
+
+/** A job on the table would have to do again what it did for fragments that move. */
+function isAtWork(state: CatalogState, { uuid }: TableHead): boolean {
+  for (const [, job] of state.jobs) if (job.table === uuid) return true
+  return false
+}
+
+async function readerOf(
+  engine: Engine,
+  head: TableHead,
+  version: number,
+  signal: AbortSignal | undefined,
+): Promise<TableReader> {
+  const layout = await engine.layouts.at(head, version, signal)
+  return new TableReader(passingBy(engine.source), head.location, layout)
+}
+
+/**
+ * Commits the work. Changes of rows in this process take turns with it, so none of them is between its look at the table and
+ * its commit; what others changed is carried over.
+ */
+async function land(engine: Engine, head: TableHead, work: Work, pacer: Pacer): Promise<Change | null> {
+  const { signal } = pacer
+  await engine.drafts.giveWay(transactionsMs, signal)
+  return engine.turns.run(
+    pathKey(head.id),
+    async () => {
+      for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+        const outcome = await tryToLand(engine, head, work, pacer)
+        if (!(outcome instanceof Overtaken)) return outcome
+      }
+      return null
+    },
+    signal,
+  )
+}
+
+class Overtaken extends Error {}
+
+async function tryToLand(
+  engine: Engine,
+  { uuid }: TableHead,
+  { layout, compacted, folded }: Work,
+  pacer: Pacer,
+): Promise<Change | null | Overtaken> {
+  const { signal } = pacer
+  const head = (await engine.root.refresh(signal)).tables.get(uuid)
+  const version = head && latestOf(head)
+  if (head === undefined || version === undefined) return null
+  const newer = await readerOf(engine, head, version, signal)
+  const target = stageTarget(engine, head)
+  const moves: MovePart[] = []
+  const moving: Compacted[] = []
+  for (const each of compacted) {
+    const move = await carriedOver(each, newer, target, pacer)
+    if (move === null) continue
+    moves.push(move)
+    moving.push(each)
+  }
+  const carried = await carriedIndexes(engine.source, newer.layout, moving, target, pacer)
+  const parts = {
+    kind: 'compaction',
+    moves,
+    folded: stillFolded(folded, layout, newer.layout),
+    indexes: (idOf: (draft: MovedDraft) => number) => movedIndexes(carried, idOf),
+    fields: layout.schema.fields.map(({ id }) => id),
+  } as const
+  if (moves.length + parts.folded.length === 0) return null
+  const touched = new Set([
+    ...moves.flatMap(({ from }) => from.map(({ id }) => id)),
+    ...parts.folded.map(([id]) => id),
+  ])
+  try {
+    const { reply } = await commit<Change>(engine, (state, { firstBlob }) => {
+      const now = state.tables.get(uuid)
+      if (now === undefined) throw new Overtaken()
+      if (now.mark !== head.mark) {
+        const since = engine.recent.between(uuid, head.mark, now.mark)
+        if (since === null || since.some(({ change }) => touches(change, touched))) throw new Overtaken()
+      }
+      const { change, blobs } = buildChange(now, parts, firstBlob)
+      return { ops: [change], blobs, req: requirementsOf(now), need: featuresOf(change), reply: change }
+    })
+    return reply
+  } catch (error) {
+    if (error instanceof Overtaken) return error
+    throw error
+  }
+}
+
+function featuresOf({ indexes }: Change): readonly string[] {
+  return indexes === undefined ? [movesFeature] : [movesFeature, indexesFeature]
+}
+
+/** Whether a change has to do with any of some fragments. */
+function touches(change: Change, fragments: ReadonlySet<number>): boolean {
+  const { restore, dead, columns = [], folded = [], indexes = [] } = change
+  // Indexes that came meanwhile want to know where their rows are.
+  if (restore !== undefined || indexes.length > 0) return true
+  const touched = [
+    ...fragmentsLeaving(change),
+    ...dead.map(([id]) => id),
+    ...columns.map(({ fragment }) => fragment),
+    ...folded.map(([id]) => id),
+  ]
+  return touched.some(id => fragments.has(id))
+}

@@ -1,0 +1,121 @@
+/** Keeps the indexes of one table up with its rows. */
+import { latestOf, type TableHead } from '../catalog/state.js'
+import { SheafError } from '../errors.js'
+import { type Change, fragmentsLeaving } from '../manifest/change.js'
+import type { Layout } from '../manifest/layout.js'
+import {
+  featuresOfIndexes,
+  type IndexChange,
+  type IndexSegment,
+  type TableIndex,
+} from '../manifest/table-index.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { commit, type Engine, requirementsOf, stageTarget } from '../root/engine.js'
+import { indexChange } from '../root/index-change.js'
+import { TableReader } from '../table/table-reader.js'
+import { passingBy } from '../table/table-source.js'
+import { buildSegments } from '../write/build-index.js'
+import type { Zeal } from '../write/compaction-plan.js'
+import { type IndexFold, planIndexFold } from '../write/plan-index-fold.js'
+import { rowsIn } from '../write/stretch.js'
+import { isInVain } from './in-vain.js'
+
+export interface Folded {
+  readonly index: string
+  /** The version it made. */
+  readonly version: number
+  /** Those that were indexed, be it anew. */
+  readonly rows: number
+}
+
+/**
+ * Brings rows that no segment has into the indexes of a table, as far as that is worth doing, and makes few segments of many. What
+ * others commit meanwhile stays: where it moves the rows that were looked at, the work was in vain.
+ */
+export async function foldIndexes(
+  engine: Engine,
+  uuid: string,
+  zeal: Zeal,
+  pacer: Pacer,
+): Promise<readonly Folded[]> {
+  const folded: Folded[] = []
+  const done = new Set<string>()
+  try {
+    for (;;) {
+      // Each on the newest version: that of the one before has made another.
+      const head = (await engine.root.refresh(pacer.signal)).tables.get(uuid)
+      const version = head && latestOf(head)
+      if (head?.kind !== 'sheaf' || version === undefined) return folded
+      const layout = await engine.layouts.at(head, version, pacer.signal)
+      const index = layout.indexes.find(({ name }) => !done.has(name))
+      if (index === undefined) return folded
+      done.add(index.name)
+      const fold = planned(engine, index, layout, zeal)
+      if (fold === null) continue
+      const reader = new TableReader(passingBy(engine.source), head.location, layout)
+      const target = stageTarget(engine, head)
+      const segments = await buildSegments(reader, index, fold, target, engine.buildThreads, pacer)
+      const change = await land(engine, head, index, segments, fold)
+      if (change === null) continue
+      folded.push({ index: index.name, version: change.v, rows: rowsIn(fold.stretches) })
+    }
+  } catch (error) {
+    if (!isInVain(error)) throw error
+    return folded
+  }
+}
+
+/** A text index whose terms cannot be had here is left to others. */
+function planned({ source }: Engine, index: TableIndex, layout: Layout, zeal: Zeal): IndexFold | null {
+  if (index.text === undefined) return planIndexFold(index, layout, zeal)
+  const analyzer = source.analyzers.find(index.text)
+  if (analyzer instanceof SheafError) return null
+  return planIndexFold(index, layout, zeal, ({ text }) => text?.identity === analyzer.identity)
+}
+
+async function land(
+  engine: Engine,
+  head: TableHead,
+  { name, kind }: TableIndex,
+  segments: readonly IndexSegment[],
+  { from, stretches }: IndexFold,
+): Promise<Change | null> {
+  const fragments = new Set(stretches.map(({ fragment }) => fragment.id))
+  try {
+    const { reply } = await commit<Change>(engine, (state, { firstBlob }) => {
+      const now = state.tables.get(head.uuid)
+      const since = now && engine.recent.between(head.uuid, head.mark, now.mark)
+      if (now === undefined || since == null) throw othersFirst
+      if (since.some(({ change }) => isInTheWay(change, name, fragments))) throw othersFirst
+      const change = indexChange(now, { fold: name, from, to: segments }, firstBlob)
+      return {
+        ops: [change],
+        req: requirementsOf(now),
+        need: featuresOfIndexes([{ kind, segments }]),
+        reply: change,
+      }
+    })
+    return reply
+  } catch (error) {
+    if (error === othersFirst || isInVain(error)) return null
+    throw error
+  }
+}
+
+/** Another definition or other segments of the index, or rows that are elsewhere now. */
+function isInTheWay(change: Change, index: string, fragments: ReadonlySet<number>): boolean {
+  const { restore, schema, indexes = [], columns = [] } = change
+  if (restore !== undefined || schema !== null) return true
+  if (indexes.some(each => nameIn(each) === index)) return true
+  return [...fragmentsLeaving(change), ...columns.map(({ fragment }) => fragment)].some(id =>
+    fragments.has(id),
+  )
+}
+
+function nameIn(change: IndexChange): string {
+  if ('put' in change) return change.put.name
+  if ('drop' in change) return change.drop
+  return 'fold' in change ? change.fold : change.moved
+}
+
+const othersFirst = new Error('others were first')

@@ -1,0 +1,225 @@
+/**
+ * Puts slots that are old into packs, as far as anything that exists still needs them (commit/packs): with the changes that
+ * layouts are folded from, rows that ride in slots, and what was said to callers that may ask again.
+ */
+import { heldVersions } from '../catalog/retention.js'
+import type { CatalogState, TableHead } from '../catalog/state.js'
+import type { CommitLog } from '../commit/commit-log.js'
+import type { Fold } from '../commit/machine.js'
+import { coveredBy, type PackedSlot, type PackInfo, type Packs } from '../commit/packs.js'
+import { decodeSlot } from '../commit/slot.js'
+import type { Slots } from '../commit/slots.js'
+import { parseTransactionId } from '../commit/transaction-id.js'
+import { corrupted } from '../errors.js'
+import type { History } from '../manifest/history.js'
+import type { LayoutStore } from '../manifest/layout-store.js'
+import { reachOf } from '../manifest/reach.js'
+import type { VersionRecord } from '../manifest/version.js'
+import type { Clock } from '../primitives/clock.js'
+import { Pacer } from '../primitives/pacer.js'
+import { mergedFrom } from '../primitives/tiers.js'
+import type { Pins } from '../write/pins.js'
+import { newestSlotAt } from './slot-age.js'
+
+/** Fewer slots than this wait for more to be packed with. */
+const slotsMin = 1024
+/** Of one pack. */
+const slotsMax = 16 * 1024
+const bytesMax = 8 * 1024 * 1024
+/** What a slot counts for at least where packs are made one, so that none stands for more than `slotsMax`. */
+const slotBytesMin = bytesMax / slotsMax
+/** So many old packs are looked through at a time for what they hold in vain. */
+const lookedThrough = 4
+/** Smaller packs are not worth writing again for what they hold in vain. */
+const shrunkMin = 64 * 1024
+
+export interface PackingOptions {
+  readonly log: CommitLog
+  readonly features: ReadonlySet<string>
+  readonly slots: Slots
+  readonly packs: Packs
+  readonly history: History
+  readonly layouts: LayoutStore
+  readonly pins: Pins
+  readonly clock: Clock
+  readonly keepLogMs: number
+}
+
+/** What a checkpoint is to name, and what it need not keep. */
+export interface Packed {
+  readonly packs: readonly PackInfo[]
+  /** Whether a record of a table's version may still be asked for. */
+  readonly isNeeded: (table: string, record: VersionRecord) => boolean
+}
+
+/** What everything that exists still needs. */
+interface Needed {
+  readonly slots: ReadonlySet<number>
+  /** By table; of tables that are not in it none is, null: all are. */
+  readonly versions: ReadonlyMap<string, ReadonlySet<number> | null>
+}
+
+export class Packing {
+  readonly #options: PackingOptions
+  /** The pack that is looked through next: the first that begins here or after. */
+  #lookFrom = 0
+
+  constructor(options: PackingOptions) {
+    this.#options = options
+  }
+
+  /**
+   * The packs that a checkpoint of `fold` is to name, durably written: with slots that are old and come before `previous`, the
+   * checkpoint before it. `thorough`: however few they are.
+   */
+  async next(
+    { slot, state }: Fold<CatalogState>,
+    previous: number,
+    thorough: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<Packed> {
+    const { slots, packs, clock, keepLogMs } = this.#options
+    const known = packs.infos
+    const asBefore = { packs: known, isNeeded: () => true }
+    const covered = coveredBy(known)
+    const least = thorough ? 1 : slotsMin
+    if (keepLogMs === Number.POSITIVE_INFINITY || previous - 1 - covered < least) return asBefore
+    const old = await newestSlotAt(slots, covered, slot, clock.now() - keepLogMs, signal)
+    const to = Math.min(previous - 1, old)
+    if (to - covered < least || (await this.#isHeld(state))) return asBefore
+    const pacer = new Pacer(signal, clock)
+    const needed = await this.#needed(state, pacer)
+    const added = await this.#pack(covered, to, needed.slots, slot, pacer)
+    return {
+      packs: await this.#merged([...known, ...added], needed.slots, slot, pacer),
+      isNeeded(table, { version, slot }) {
+        const versions = needed.versions.get(table)
+        return slot > to || versions === null || versions?.has(version) === true
+      },
+    }
+  }
+
+  /** Whether somebody reads what this state knows nothing of any more. */
+  async #isHeld({ drops, sweep }: CatalogState): Promise<boolean> {
+    const pinned = await this.#options.pins.oldest()
+    if (pinned < sweep.floor) return true
+    for (const [, { slot }] of drops) if (pinned < slot) return true
+    return false
+  }
+
+  async #needed(state: CatalogState, pacer: Pacer): Promise<Needed> {
+    const { slots, history, layouts } = this.#options
+    const needed = new Set<number>()
+    const versions = new Map<string, ReadonlySet<number> | null>()
+    const held = heldVersions(state)
+    const add = async (head: TableHead) => {
+      await pacer.turn()
+      // A Lance engine may ask again for what it has committed, whether that is still there or not.
+      versions.set(head.uuid, null)
+      if (head.kind !== 'sheaf') return
+      const reach = await reachOf({ slots, history, layouts }, head, held(head), pacer, 'slots')
+      for (const slot of reach.slots) needed.add(slot)
+      versions.set(head.uuid, reach.versions)
+      // What comes before a stored layout will be gone.
+      for (const version of reach.bases) await layouts.ensureBase(head, version, pacer.signal)
+    }
+    for (const [, head] of state.tables) await add(head)
+    for (const [, head] of state.detached) await add(head)
+    for (const [, { slot }] of state.keys) {
+      needed.add(slot)
+      if (pacer.due()) await pacer.pause()
+    }
+    for (const [id] of state.notes) {
+      needed.add(parseTransactionId(id)?.slot ?? 0)
+      if (pacer.due()) await pacer.pause()
+    }
+    for (const id of state.jobs.keys()) needed.add(parseTransactionId(id)?.slot ?? 0)
+    return { slots: needed, versions }
+  }
+
+  /** Packs in place of the slots after `covered` up to `to`. */
+  async #pack(
+    covered: number,
+    to: number,
+    needed: ReadonlySet<number>,
+    birth: number,
+    pacer: Pacer,
+  ): Promise<readonly PackInfo[]> {
+    const { log, features, packs } = this.#options
+    const made: PackInfo[] = []
+    let before = await packs.crcOf(covered)
+    let some: PackedSlot[] = []
+    let size = 0
+    for (let number = covered + 1; number <= to; number++) {
+      const bytes = await log.read(number, pacer.signal)
+      if (bytes === null) throw corrupted(`slot ${number} is missing`)
+      const { crc, header } = decodeSlot(bytes, number, features)
+      if (before !== null && Number.parseInt(header.prev, 16) !== before) {
+        throw corrupted(`slot ${number} does not follow slot ${number - 1}`)
+      }
+      before = crc
+      const kept = needed.has(number) ? bytes : null
+      some.push({ crc, bytes: kept })
+      size += kept?.length ?? 0
+      if (some.length === slotsMax || size >= bytesMax || number === to) {
+        made.push(await packs.write(number - some.length + 1, some, birth, pacer))
+        some = []
+        size = 0
+      }
+      await pacer.turn()
+    }
+    return made
+  }
+
+  /** The newest packs as one where they are many, and one that holds much in vain written again: the older take turns. */
+  async #merged(
+    infos: readonly PackInfo[],
+    needed: ReadonlySet<number>,
+    birth: number,
+    pacer: Pacer,
+  ): Promise<readonly PackInfo[]> {
+    const start = mergedFrom(
+      infos.map(({ from, to, bytes }) => Math.max(bytes, slotBytesMin * (to - from + 1))),
+      bytesMax,
+    )
+    const kept = infos.slice(0, start)
+    const last = infos.slice(start)
+    const newest = last.length < 2 ? last : [await this.#rewritten(last, needed, birth, pacer)]
+    for (const info of this.#inTurn(kept.filter(({ bytes }) => bytes >= shrunkMin))) {
+      this.#lookFrom = info.to + 1
+      const inVain = await this.#options.packs.bytesInVain(info, slot => needed.has(slot), pacer)
+      if (2 * inVain < info.bytes) continue
+      const smaller = await this.#rewritten([info], needed, birth, pacer)
+      return [...kept.map(each => (each === info ? smaller : each)), ...newest]
+    }
+    return [...kept, ...newest]
+  }
+
+  /** Some of `infos`, those after the ones of the last time, then again from the first. */
+  #inTurn(infos: readonly PackInfo[]): readonly PackInfo[] {
+    const first = infos.findIndex(({ from }) => from >= this.#lookFrom)
+    const start = Math.max(0, first)
+    return [...infos.slice(start), ...infos.slice(0, start)].slice(0, lookedThrough)
+  }
+
+  async #rewritten(
+    infos: readonly PackInfo[],
+    needed: ReadonlySet<number>,
+    birth: number,
+    pacer: Pacer,
+  ): Promise<PackInfo> {
+    const { packs } = this.#options
+    const slots: PackedSlot[] = []
+    for (const info of infos) {
+      const chain = await packs.chainOf(info)
+      for (let number = info.from; number <= info.to; number++) {
+        slots.push({
+          crc: chain[number - info.from]!,
+          bytes: needed.has(number) ? await packs.readIn(info, number) : null,
+        })
+        await pacer.turn()
+      }
+    }
+    return packs.write(infos[0]!.from, slots, birth, pacer)
+  }
+}

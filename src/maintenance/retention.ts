@@ -1,0 +1,221 @@
+/**
+ * Old versions of tables cease to exist. Their files go with a later sweep.
+ *
+ * How old they are is judged by the clock of this process. One that is far ahead of that of another process, as far as slots tell, expires
+ * nothing.
+ */
+import type { CatalogOp, ExpireOp } from '../catalog/ops.js'
+import { decideExpire, expendableVersions, versionsOfJobs } from '../catalog/retention.js'
+import type { CatalogState, TableHead } from '../catalog/state.js'
+import type { Committer } from '../commit/committer.js'
+import type { Committed, Json } from '../commit/machine.js'
+import type { History } from '../manifest/history.js'
+import type { LayoutStore } from '../manifest/layout-store.js'
+import { countNumbers, type Run, type Runs } from '../manifest/runs.js'
+import type { Clock } from '../primitives/clock.js'
+import { Pacer } from '../primitives/pacer.js'
+import type { Chore, Report, Warn } from './upkeep.js'
+
+/** Between two looks: a part of the age, and so many milliseconds at least and at most. What became due meanwhile goes together. */
+const pausePart = 1 / 8
+const pauseMsMin = 1000
+const pauseMsMax = 10 * 60 * 1000
+/** Between two looks at all tables, for what processes left undone that are gone. */
+const scanMs = 6 * 60 * 60 * 1000
+/** Tables, and runs of versions, of one entry. */
+const tablesMax = 256
+const runsMax = 1024
+/** Records that are read at a time. */
+const recordsMax = 1024
+
+/** So far ahead of others the clock of a process may be, milliseconds. */
+const aheadMax = 60 * 60 * 1000
+
+export interface RetentionOptions {
+  readonly committer: Committer<CatalogState>
+  readonly history: Pick<History, 'range'>
+  readonly layouts: Pick<LayoutStore, 'forget'>
+  readonly clock: Clock
+  readonly keepVersionsMs: number
+  readonly report: Report
+  readonly warn: Warn
+}
+
+export class Retention implements Chore {
+  readonly name = 'expiring old versions'
+  readonly #options: RetentionOptions
+  readonly #pauseMs: number
+  /** By table: wall time before which none of its versions is old. Tables that are not in it have nothing that ages. */
+  readonly #due = new Map<string, number>()
+  /** The least of them. */
+  #earliest = Number.POSITIVE_INFINITY
+  /** By the clock that never goes back. */
+  #restsUntil = 0
+  #scanAt: number
+  /** Since the last look at all tables. */
+  #committed = false
+  /** Somebody was told that the clock is ahead, and it still is. */
+  #told = false
+  /** What kept a table from being looked at. */
+  #trouble: unknown = null
+
+  constructor(options: RetentionOptions) {
+    this.#options = options
+    this.#pauseMs = Math.max(pauseMsMin, Math.min(pauseMsMax, options.keepVersionsMs * pausePart))
+    // Who opens a root for a moment has better things to do.
+    this.#scanAt = options.clock.elapsed() + this.#pauseMs
+  }
+
+  noteCommit({ entry, at }: Committed<CatalogState>): void {
+    const { keepVersionsMs } = this.#options
+    this.#committed = true
+    for (const op of entry.ops as unknown as readonly CatalogOp[]) {
+      if (op.op === 'change' && op.base > 0) this.#note(op.t, at.ts + keepVersionsMs)
+      else if (op.op === 'tag') this.#note(op.t, at.ts)
+    }
+  }
+
+  dueIn(): number {
+    const { keepVersionsMs, clock } = this.#options
+    if (keepVersionsMs === Number.POSITIVE_INFINITY) return keepVersionsMs
+    const rests = this.#restsUntil - clock.elapsed()
+    const scan = this.#committed ? this.#scanAt - clock.elapsed() : Number.POSITIVE_INFINITY
+    return Math.max(0, rests, Math.min(this.#earliest - clock.now(), scan))
+  }
+
+  async work(thorough: boolean, signal: AbortSignal): Promise<void> {
+    const { committer, clock, keepVersionsMs } = this.#options
+    if (keepVersionsMs === Number.POSITIVE_INFINITY) return
+    this.#restsUntil = clock.elapsed() + this.#pauseMs
+    await committer.refresh(signal)
+    if (this.#isAhead()) return
+    const pacer = new Pacer(signal, clock)
+    if (thorough || clock.elapsed() >= this.#scanAt) await this.#scan(pacer)
+    const now = clock.now()
+    let found: ExpireOp[] = []
+    let count = 0
+    for (const [t, due] of this.#due) {
+      if (due > now) continue
+      const head = committer.state.tables.get(t)
+      const { runs, next } = await this.#oldOnesOrNoted(head, now, signal)
+      if (next === Number.POSITIVE_INFINITY) this.#due.delete(t)
+      else this.#due.set(t, next)
+      if (runs.length > 0) found.push({ op: 'expire', t, runs })
+      count += runs.length
+      if (found.length === tablesMax || count >= runsMax) {
+        await this.#expire(found, pacer)
+        found = []
+        count = 0
+      }
+      await pacer.turn()
+    }
+    await this.#expire(found, pacer)
+    const trouble = this.#trouble
+    this.#trouble = null
+    this.#earliest = Number.POSITIVE_INFINITY
+    for (const due of this.#due.values()) this.#earliest = Math.min(this.#earliest, due)
+    if (trouble !== null) throw trouble
+  }
+
+  #isAhead(): boolean {
+    const { committer, warn } = this.#options
+    const ahead = committer.ahead
+    if (ahead === null || ahead.ms <= aheadMax) {
+      this.#told = false
+      return false
+    }
+    if (!this.#told) {
+      const minutes = Math.floor(ahead.ms / 60_000)
+      const what = `the clock of this process is ${minutes} minutes ahead of that of the process which wrote slot ${ahead.slot}`
+      warn(`no versions are expired: ${what}`, new Error('set the clock, or open the root again'))
+    }
+    this.#told = true
+    return true
+  }
+
+  /** Of a table that cannot be looked at the versions stay for now. */
+  async #oldOnesOrNoted(
+    head: TableHead | undefined,
+    now: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly runs: Runs; readonly next: number }> {
+    if (head === undefined) return nothing
+    try {
+      return await this.#oldOnes(head, now, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      this.#trouble ??= error
+      return { runs: [], next: now + pauseMsMax }
+    }
+  }
+
+  /** Takes up all tables that may have old versions. */
+  async #scan(pacer: Pacer): Promise<void> {
+    this.#committed = false
+    this.#scanAt = this.#options.clock.elapsed() + Math.min(scanMs, 8 * this.#pauseMs)
+    const { state } = this.#options.committer
+    const jobs = versionsOfJobs(state)
+    for (const [uuid, head] of state.tables) {
+      if (expendableVersions(head, jobs).length > 0) this.#note(uuid, Number.NEGATIVE_INFINITY)
+      await pacer.turn()
+    }
+  }
+
+  #note(table: string, due: number): void {
+    const known = this.#due.get(table) ?? Number.POSITIVE_INFINITY
+    if (due >= known) return
+    this.#due.set(table, due)
+    this.#earliest = Math.min(this.#earliest, due)
+  }
+
+  /**
+   * The versions of a table that are old at `now`, and when the next one will be. A version's age counts from when another
+   * took its place, so along a table the old ones come first.
+   */
+  async #oldOnes(
+    head: TableHead,
+    now: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly runs: Runs; readonly next: number }> {
+    const { committer, history, keepVersionsMs } = this.#options
+    const runs: Run[] = []
+    let most = 1
+    for (const [first, last] of expendableVersions(head, versionsOfJobs(committer.state))) {
+      if (runs.length >= runsMax) return { runs, next: now }
+      for (let from = first; from <= last; ) {
+        const to = Math.min(last, from + most - 1)
+        most = Math.min(2 * most, recordsMax)
+        const successors = await history.range(head.uuid, from + 1, to + 1, signal)
+        const young = successors.find(({ ts }) => ts + keepVersionsMs > now)
+        if (young !== undefined) {
+          if (young.version - 1 > first) runs.push([first, young.version - 2])
+          return { runs, next: young.ts + keepVersionsMs }
+        }
+        from = to + 1
+      }
+      runs.push([first, last])
+    }
+    return { runs, next: Number.POSITIVE_INFINITY }
+  }
+
+  async #expire(found: readonly ExpireOp[], pacer: Pacer): Promise<void> {
+    if (found.length === 0) return
+    const { committer, layouts, report } = this.#options
+    try {
+      const { entry } = await committer.commit(state => {
+        const ops = this.#isAhead() ? [] : decideExpire(state, found)
+        if (ops.length === 0) throw nothingLeft
+        return { ops: ops as unknown as readonly Json[] }
+      })
+      for (const { t, runs } of entry.ops as unknown as readonly ExpireOp[]) {
+        report({ kind: 'expired', table: t, versions: countNumbers(runs) })
+        for (const [first, last] of runs) await layouts.forget(t, first, last, pacer)
+      }
+    } catch (error) {
+      if (error !== nothingLeft) throw error
+    }
+  }
+}
+
+const nothing = { runs: [], next: Number.POSITIVE_INFINITY }
+const nothingLeft = new Error('nothing is left to expire')

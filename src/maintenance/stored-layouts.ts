@@ -1,0 +1,37 @@
+/** Stores the layouts of versions that later ones are folded from (manifest/layout-store). */
+import type { CatalogOp } from '../catalog/ops.js'
+import type { CatalogState } from '../catalog/state.js'
+import type { Committed } from '../commit/machine.js'
+import type { LayoutStore } from '../manifest/layout-store.js'
+import type { Chore } from './upkeep.js'
+
+export class StoredLayouts implements Chore {
+  readonly name = 'storing layouts'
+  readonly #layouts: LayoutStore
+  readonly #state: () => CatalogState
+  /** Versions by table. */
+  readonly #waiting = new Map<string, number>()
+
+  constructor(layouts: LayoutStore, state: () => CatalogState) {
+    this.#layouts = layouts
+    this.#state = state
+  }
+
+  noteCommit({ entry, state }: Committed<CatalogState>): void {
+    for (const op of entry.ops as unknown as readonly CatalogOp[]) {
+      if (op.op === 'change' && state.tables.get(op.t)?.start === op.v) this.#waiting.set(op.t, op.v)
+    }
+  }
+
+  dueIn(): number {
+    return this.#waiting.size > 0 ? 0 : Number.POSITIVE_INFINITY
+  }
+
+  async work(): Promise<void> {
+    for (const [uuid, version] of this.#waiting) {
+      this.#waiting.delete(uuid)
+      const head = this.#state().tables.get(uuid)
+      if (head !== undefined) await this.#layouts.writeBase(head, version)
+    }
+  }
+}

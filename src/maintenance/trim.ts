@@ -1,0 +1,107 @@
+/**
+ * Deletes what the two checkpoints that the log names make dispensable (STORAGE S16): slots that packs stand for in both, in
+ * ascending order, and pages and packs that neither names. What cannot be deleted now is tried again after the next checkpoint.
+ *
+ * - Nothing here depends on a clock being right. The log names a checkpoint only if those that it named before are the ones the
+ *   checkpoint knew of (upkeep/checkpointing), so it can name, of the files there are, only what one of the two names, or what was
+ *   born after the older one.
+ * - Ages only delay: what goes was named, or no longer named, for as long as files stay that nothing refers to, so a copy of a
+ *   live root that takes less than that is whole (S25).
+ */
+
+import type { CatalogState } from '../catalog/state.js'
+import type { BlobLog } from '../commit/blob-log.js'
+import type { CheckpointNote, Checkpoints } from '../commit/checkpoints.js'
+import type { Committer } from '../commit/committer.js'
+import type { Clock } from '../primitives/clock.js'
+import type { BlobStore } from '../storage/blob-store.js'
+import { deleteIfPossible } from '../storage/delete-if-possible.js'
+import { extraOf, packsOf, pagesOf } from './checkpoint-extra.js'
+import { replacedMs } from './checkpointing.js'
+import type { Chore, Report } from './upkeep.js'
+
+const pattern = /^\d{20}-(\d{20})-(?:[0-9a-f]{8}\.(page)|(?:([0-9a-z]+)-)?[0-9a-f]{8}\.slots)$/
+
+export interface TrimOptions {
+  readonly committer: Pick<Committer<CatalogState>, 'state'>
+  readonly checkpoints: Checkpoints<CatalogState>
+  readonly log: BlobLog
+  readonly store: BlobStore
+  readonly clock: Clock
+  readonly keepOrphansMs: number
+  /** The slot of the newest checkpoint this process knows. */
+  readonly checkpointed: () => number
+  readonly report: Report
+}
+
+export class Trim implements Chore {
+  readonly name = 'trimming the log'
+  readonly #options: TrimOptions
+  /** The checkpoint that was the newest at the last look. */
+  #looked: number
+
+  constructor(options: TrimOptions) {
+    this.#options = options
+    this.#looked = options.checkpointed()
+  }
+
+  dueIn(): number {
+    return this.#options.checkpointed() === this.#looked ? Number.POSITIVE_INFINITY : 0
+  }
+
+  async work(_thorough: boolean, signal: AbortSignal): Promise<void> {
+    const { checkpointed, log, clock, keepOrphansMs, report } = this.#options
+    const looked = checkpointed()
+    const notes = await this.#notes(signal)
+    if (notes !== null) {
+      const before = clock.now() - keepOrphansMs
+      const to = Math.min(...notes.map(note => standsFor(note, before)))
+      const slots = to === 0 ? 0 : await log.trim(to, signal)
+      if (slots > 0) report({ kind: 'trimmed', slots })
+      await this.#deleteReplaced(notes, signal)
+    }
+    this.#looked = looked
+  }
+
+  /** Of the two checkpoints that the log names, the older first; null unless both are whole. */
+  async #notes(signal: AbortSignal): Promise<readonly CheckpointNote[] | null> {
+    const { committer, checkpoints } = this.#options
+    const named = committer.state.checkpoints
+    const notes: CheckpointNote[] = []
+    for (const { name } of named) {
+      const note = await checkpoints.note(name, signal)
+      if (note !== null) notes.push(note)
+    }
+    return notes.length < 2 ? null : notes
+  }
+
+  async #deleteReplaced(notes: readonly CheckpointNote[], signal: AbortSignal): Promise<void> {
+    const { store, clock, keepOrphansMs } = this.#options
+    const before = clock.now() - Math.max(keepOrphansMs, replacedMs)
+    const named = new Set(notes.flatMap(note => [...pagesOf(note), ...packsOf(note)].map(({ name }) => name)))
+    const young = new Set<string>()
+    for (const note of notes) {
+      for (const [name, at] of extraOf(note).replaced ?? []) if (at > before) young.add(name)
+    }
+    const gone: string[] = []
+    for await (const { key } of store.list('_hist/', undefined, signal)) {
+      const name = key.slice('_hist/'.length)
+      const birth = birthOf(name)
+      if (birth === null || named.has(name) || young.has(name)) continue
+      if (birth <= notes[0]!.slot) gone.push(key)
+    }
+    for (const key of gone) await deleteIfPossible(store, key, signal)
+  }
+}
+
+/** The slot of the checkpoint that a page or a pack was written for; null for other names. A page ends with that slot. */
+function birthOf(name: string): number | null {
+  const [, to, isPage, birth] = pattern.exec(name) ?? []
+  if (to === undefined) return null
+  return isPage !== undefined || birth === undefined ? Number(to) : Number.parseInt(birth, 36)
+}
+
+/** The last slot that packs stand for which a checkpoint names, and has since `before`. */
+function standsFor(note: CheckpointNote, before: number): number {
+  return (extraOf(note).packed ?? []).findLast(([, since]) => since <= before)?.[0] ?? 0
+}

@@ -1,0 +1,17 @@
+/** What made a version of a table: its metadata `operation`. */
+export type ChangeKind =
+  | 'create'
+  | 'append'
+  | 'overwrite'
+  | 'delete'
+  | 'update'
+  | 'merge'
+  | 'restore'
+  | 'schema'
+  | 'backfill'
+  | 'compaction'
+  | 'refresh'
+  | 'index'
+
+/** Versions of these kinds have the same rows, with the same values, as those before them. */
+export const kindsKeepingRows: ReadonlySet<string> = new Set<ChangeKind>(['compaction', 'index'])

@@ -1,0 +1,142 @@
+/** The request for a refresh of a view, which is a job (engine/view-refresh). */
+import { findTable, tableNamed, versionOf } from '../catalog/lookup.js'
+import type { Properties, ViewDefinition } from '../catalog/ops.js'
+import type { CatalogState, TableHead, ViewState } from '../catalog/state.js'
+import type { Json } from '../commit/machine.js'
+import { invalidInput, type SheafError, unsupported } from '../errors.js'
+import { type JobQueuedOp, queuedOp } from '../jobs/job-op.js'
+import type { Handler, Request } from '../protocol/calls.js'
+import { idText } from '../protocol/identifiers.js'
+import { commit, type Engine } from './engine.js'
+import { refreshJob } from './job-names.js'
+
+/** The table a view is made of, whatever it is called by now; when it is gone, the one that has its name. */
+export function sourceOf(state: CatalogState, { definition, src }: ViewState): TableHead | undefined {
+  if (definition.source === null) return undefined
+  const { id, uuid } = definition.source
+  return state.tables.get(src?.uuid ?? uuid) ?? tableNamed(state, id)
+}
+
+/** What a refresh is to do. */
+export interface RefreshSpec {
+  /** Of the source; absent: the newest when the job begins. */
+  readonly version?: number
+  readonly rowsMax?: number
+  /** Whether all rows are written anew. */
+  readonly full?: true
+  /** Versions it reads: they stay until it has ended. */
+  readonly pinned: readonly { readonly table: string; readonly version: number }[]
+}
+
+/** Characters of what is noted on a job. */
+const notesMax = 65_536
+
+export const refreshMaterializedView: Handler<Engine, 'refreshMaterializedView'> = async (
+  engine,
+  request,
+  options,
+) => {
+  const { id } = request
+  const { reply } = await commit(
+    engine,
+    (state, { transactionId }) => {
+      const head = findTable(state, id, options.table)
+      const view = viewOf(head)
+      checkOptions(request, view.definition)
+      const queued = refreshOp(state, head, request)
+      if (typeof queued === 'string') return { ops: [], reply: { job_id: queued } }
+      return { ops: [queued], reply: { job_id: transactionId } }
+    },
+    options,
+  )
+  return reply
+}
+
+export function viewOf(head: TableHead): ViewState {
+  if (head.view !== null) return head.view
+  throw invalidInput(`table ${idText(head.id)} is not a materialized view`)
+}
+
+type RefreshOptions = Omit<Request<'refreshMaterializedView'>, 'id'>
+
+function checkOptions(request: RefreshOptions, definition: ViewDefinition): void {
+  if (definition.kind !== 'chunker') {
+    for (const name of ['source_task_size', 'output_limit'] as const) {
+      if (request[name] !== undefined) {
+        throw invalidInput(`${name} is for views of kind chunker; this one is of kind ${definition.kind}`)
+      }
+    }
+  }
+  if (definition.source === null) throw notRunHere(definition)
+}
+
+/** What queues a refresh; or the id of a job that waits to do the same. */
+export function refreshOp(
+  state: CatalogState,
+  head: TableHead,
+  request: RefreshOptions,
+): JobQueuedOp | string {
+  const view = head.view!
+  const source = sourceOf(state, view)
+  // A source that is gone is for the job to tell.
+  if (source !== undefined && request.src_version !== undefined) versionOf(source, request.src_version)
+  const props = notesOf(request)
+  for (const [id, job] of state.jobs) {
+    if (job.kind !== refreshJob || job.table !== head.uuid || job.status !== 'Queued') continue
+    const { version, rowsMax, full = false } = job.spec as unknown as RefreshSpec
+    const isSame = version === request.src_version && rowsMax === request.max_rows_per_fragment
+    if (isSame && full === (request.full ?? false)) return id
+  }
+  const spec = specOf(view, request, source)
+  return { ...queuedOp(refreshJob, spec, head.uuid), ...(Object.keys(props).length > 0 && { props }) }
+}
+
+/** Options of the request as they are told on the job. */
+function notesOf(request: RefreshOptions): Properties {
+  const { src_version, max_rows_per_fragment, concurrency, intra_applier_concurrency } = request
+  const { cluster, manifest, full } = request
+  const all = {
+    src_version,
+    full,
+    max_rows_per_fragment,
+    concurrency,
+    intra_applier_concurrency,
+    cluster,
+    manifest,
+  }
+  const given = Object.entries(all).filter(([, value]) => value !== undefined)
+  const props = Object.fromEntries(given.map(([name, value]) => [name, String(value)]))
+  const length = JSON.stringify(props).length
+  if (length > notesMax) {
+    throw invalidInput(`the options of the refresh have ${length} characters, more than ${notesMax}`)
+  }
+  return props
+}
+
+export function specOf(
+  { src }: ViewState,
+  { src_version, max_rows_per_fragment, full }: RefreshOptions,
+  source?: TableHead,
+): Json {
+  const pinned: { table: string; version: number }[] = []
+  if (src !== null) pinned.push({ table: src.uuid, version: src.version })
+  if (source !== undefined && src_version !== undefined) {
+    pinned.push({ table: source.uuid, version: src_version })
+  }
+  return {
+    ...(src_version !== undefined && { version: src_version }),
+    ...(max_rows_per_fragment !== undefined && { rowsMax: max_rows_per_fragment }),
+    ...(full && { full }),
+    pinned,
+  }
+}
+
+export function notRunHere({ kind }: Pick<ViewDefinition, 'kind'>): SheafError {
+  return kind === 'query'
+    ? unsupported('the source_query of the view is none that Sheaf runs, so it cannot be refreshed', {
+        hint: 'Sheaf runs JSON: {"table": "a$b", "columns"?: [..] or {name: SQL}, "filter"?: SQL}',
+      })
+    : unsupported(
+        `a view of kind ${kind} is made by a function, which Sheaf does not run: it cannot be refreshed`,
+      )
+}

@@ -1,0 +1,63 @@
+/** From the paths of an expression to the columns of a batch. */
+import type { Batch, Column } from '../arrow/column.js'
+import { typeName } from '../arrow/type-name.js'
+import { assert } from '../errors.js'
+import { Bitset } from '../primitives/bitset.js'
+import { type Bound, type ColumnNode, operandsOf } from './bound.js'
+import { strictValidity } from './kernels/truth.js'
+import { bytesOfWords } from './values/vector.js'
+
+/** The column of a batch, or the field inside a struct column, that a path names. */
+export function columnAt(batch: Batch, path: readonly string[]): Column {
+  const index = batch.schema.fields.findIndex(field => field.name === path[0])
+  assert(index !== -1, `the batch holds the column ${path[0]}`)
+  return fieldAt(batch.columns[index]!, path.slice(1))
+}
+
+/** The field inside a struct column that the names from it down lead to; the column itself for none. */
+export function fieldAt(column: Column, names: readonly string[]): Column {
+  let field = column
+  for (const name of names) {
+    const { type } = field
+    assert(type.kind === 'struct', `${type.kind} is a struct`)
+    field = fieldOf(
+      field,
+      type.children.findIndex(child => child.name === name),
+    )
+  }
+  return field
+}
+
+/** A field of a struct column; null where the struct is. */
+export function fieldOf(struct: Column, index: number): Column {
+  const field = struct.children[index]
+  assert(field !== undefined, `${typeName(struct.type)} has a field ${index}`)
+  if (struct.validity === null) return field
+  const both = [struct, field].map(column => ({ column, constant: false }))
+  const valid = strictValidity(both, struct.length)
+  assert(valid !== null, 'a struct with a bitmap has one')
+  const nullCount = struct.length - new Bitset(struct.length, valid).count()
+  return { ...field, validity: bytesOfWords(valid), nullCount }
+}
+
+const soleColumns = new WeakMap<Bound, ColumnNode | null>()
+
+/** The one column a node reads, however often; null for none or several. */
+export function soleColumn(node: Bound): ColumnNode | null {
+  if (node.kind === 'column') return node
+  let sole = soleColumns.get(node)
+  if (sole === undefined) {
+    sole = null
+    for (const operand of operandsOf(node)) {
+      if (operand.kind === 'literal') continue
+      const column = soleColumn(operand)
+      if (column === null || (sole !== null && column.path.join('\0') !== sole.path.join('\0'))) {
+        sole = null
+        break
+      }
+      sole = column
+    }
+    soleColumns.set(node, sole)
+  }
+  return sole
+}

@@ -1,0 +1,135 @@
+/** What an expression costs and whether it can fail, from its shape alone: the order in which conditions run. */
+
+import { equalTypes } from '../arrow/same-type.js'
+import type { DataType } from '../arrow/types.js'
+import { type Bound, type CallNode, operandsOf } from './bound.js'
+import { isLossless } from './kernels/cast.js'
+import { elementType, valueType } from './values/types.js'
+
+export interface Cost {
+  /** Roughly nanoseconds per row on one core; 1 is what comparing numbers with a constant takes. */
+  readonly weight: number
+  /** Whether some row can be an error. */
+  readonly mayFail: boolean
+  /** Whether the same rows can give another result: then it is never computed ahead, nor once for many rows. */
+  readonly isVolatile: boolean
+  /** Whether every row has the same value, because it reads no column and is not volatile. */
+  readonly isConstant: boolean
+}
+
+const costs = new WeakMap<Bound, Cost>()
+const ofLiteral: Cost = { weight: 0, mayFail: false, isVolatile: false, isConstant: true }
+const ofColumn: Cost = { ...ofLiteral, isConstant: false }
+
+export function costOf(node: Bound): Cost {
+  if (node.kind === 'literal') return ofLiteral
+  if (node.kind === 'column') return ofColumn
+  let cost = costs.get(node)
+  if (cost === undefined) {
+    let weight = ownWeight(node)
+    let mayFail = canFail(node)
+    let isVolatile = node.kind === 'call' && node.callee.volatile === true
+    let isConstant = !isVolatile
+    for (const operand of operandsOf(node)) {
+      const below = costOf(operand)
+      weight += below.weight
+      mayFail ||= below.mayFail
+      isVolatile ||= below.isVolatile
+      isConstant &&= below.isConstant
+    }
+    cost = { weight, mayFail, isVolatile, isConstant }
+    costs.set(node, cost)
+  }
+  return cost
+}
+
+/** The operands of an AND or OR in the order they are run: what cannot fail first, then what is cheap. */
+export function inOrder(operands: readonly Bound[]): readonly Bound[] {
+  const ranked = operands.map(operand => ({ operand, cost: costOf(operand) }))
+  const order = (a: Cost, b: Cost) => Number(a.mayFail) - Number(b.mayFail) || a.weight - b.weight
+  return ranked.sort((a, b) => order(a.cost, b.cost)).map(({ operand }) => operand)
+}
+
+function ownWeight(node: Bound): number {
+  switch (node.kind) {
+    case 'literal':
+    case 'column':
+    case 'and':
+    case 'or':
+    case 'not':
+    case 'is':
+    case 'field':
+      return 0
+    case 'compare':
+      return comparisonWeight(node.left, node.right)
+    case 'between':
+      return comparisonWeight(node.operand, node.low) + comparisonWeight(node.operand, node.high)
+    case 'in': {
+      const others = node.others.reduce((sum, other) => sum + comparisonWeight(node.operand, other), 0)
+      return (isBytes(node.operand.type) ? 8 : 2) + others
+    }
+    case 'like':
+      return node.ignoreCase ? 50 : 15
+    case 'arithmetic':
+      return arithmeticWeight(node.type)
+    case 'cast':
+      return castWeight(valueType(node.operand.type), node.type)
+    case 'element':
+      return 50
+    case 'case':
+      return 50 + 5 * node.branches.length
+    case 'list':
+      return 50 * node.elements.length
+    case 'call':
+      return callWeight(node)
+  }
+}
+
+function comparisonWeight(left: Bound, right: Bound): number {
+  const [a, b] = [valueType(left.type), valueType(right.type)]
+  if (a.kind === 'interval' || b.kind === 'interval' || elementType(a) !== null) return 100
+  if (a.kind === 'decimal' || b.kind === 'decimal') return a.kind === b.kind ? 10 : 300
+  const weight = isBytes(a) ? 6 : 1
+  if (right.kind === 'literal') return weight
+  return equalTypes(a, b) ? 4 * weight : 10 * weight
+}
+
+function isBytes(type: DataType): boolean {
+  const { kind } = valueType(type)
+  return kind === 'utf8' || kind === 'binary' || kind === 'fixed_size_binary'
+}
+
+function arithmeticWeight({ kind }: DataType): number {
+  if (kind === 'float') return 5
+  return kind === 'int' ? 15 : kind === 'decimal' ? 500 : 120
+}
+
+function castWeight(from: DataType, to: DataType): number {
+  if (from.kind === 'utf8' && to.kind === 'utf8') return 0
+  if (from.kind === 'utf8' || to.kind === 'utf8' || from.kind === 'decimal' || to.kind === 'decimal')
+    return 300
+  const isNumber = ({ kind }: DataType) => kind === 'int' || kind === 'float' || kind === 'bool'
+  return isNumber(from) && isNumber(to) ? 10 : 50
+}
+
+/** Functions that read a language of their own, or every byte many times. */
+const heavyCalls = /^(json_|regexp_|md5|sha|digest)/
+
+function callWeight({ callee: { name }, type, args }: CallNode): number {
+  if (heavyCalls.test(name)) return 2000
+  const weight = isBytes(type) ? 200 : args.some(arg => isBytes(arg.type)) ? 100 : 50
+  return weight * Math.max(1, args.length / 2)
+}
+
+function canFail(node: Bound): boolean {
+  switch (node.kind) {
+    case 'arithmetic':
+      return node.type.kind !== 'float'
+    case 'cast':
+      return !node.try && !isLossless(valueType(node.operand.type), node.type)
+    case 'call':
+      return node.callee.mayFail === true
+    default:
+      return false
+  }
+}

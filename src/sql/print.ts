@@ -1,0 +1,266 @@
+/** Bound expressions as text that parses and binds to the same expression again. */
+import { formatDecimal } from '../arrow/decimal.js'
+import { equalTypes } from '../arrow/same-type.js'
+import type { DataType } from '../arrow/types.js'
+import { cut } from '../errors.js'
+import { type Bound, type BoundExpression, type InNode, operandsOf, withOperands } from './bound.js'
+import { writeFloat } from './kernels/cast.js'
+import { printName } from './syntax/print-name.js'
+import { level } from './syntax/syntax.js'
+import { formatArrowType } from './values/arrow-type.js'
+import { formatInterval } from './values/interval.js'
+import type { LiteralNode } from './values/literal-node.js'
+import type { Interval, Scalar } from './values/scalar.js'
+import { formatInstant, writeTime } from './values/temporal.js'
+import { float64, int64, nameOfType, uint64, valueType } from './values/types.js'
+
+/** The expression on one line, with the parentheses it needs. */
+export function printExpression({ expr }: BoundExpression): string {
+  return printBound(expr)
+}
+
+export function printBound(node: Bound): string {
+  return print(node, level.or)
+}
+
+/** For messages: the beginning of the expression, at most `length` characters, with every constant cut short. */
+export function printShort(node: Bound, length = 120): string {
+  return cut(printBound(abridged(node)), length)
+}
+
+/** Characters, bytes and members that are left of a constant. */
+const shownText = 80
+const shownBytes = 40
+const shownMembers = 20
+
+/** The node with short constants, and as few others as a message has room for. */
+function abridged(node: Bound): Bound {
+  if (node.kind === 'literal') return { ...node, value: shortened(node.value) }
+  const shown = node.kind === 'in' ? shortMembers(node) : node
+  return withOperands(shown, operandsOf(shown).map(abridged))
+}
+
+function shortMembers(node: InNode): InNode {
+  const { values, others } = node
+  return {
+    ...node,
+    values: values.slice(0, shownMembers).map(shortened),
+    others: others.slice(0, shownMembers),
+  }
+}
+
+function shortened(value: Scalar): Scalar {
+  if (typeof value === 'string') return cut(value, shownText)
+  if (value instanceof Uint8Array) return value.subarray(0, shownBytes)
+  return Array.isArray(value) ? value.slice(0, shownMembers).map(shortened) : value
+}
+
+/** `node` where an operator of level `least` or looser would need parentheses. */
+function print(node: Bound, least: number): string {
+  const [text, own] = write(node)
+  return own < least ? `(${text})` : text
+}
+
+function write(node: Bound): readonly [text: string, level: number] {
+  switch (node.kind) {
+    case 'literal':
+      return [printLiteral(node), level.element]
+    case 'column':
+      return [node.path.map(printName).join('.'), level.element]
+    case 'compare': {
+      const left = print(node.left, level.comparison)
+      return [`${left} ${node.op} ${printMeeting(node.right, node.left, level.sum)}`, level.comparison]
+    }
+    case 'between': {
+      const bounds = [node.low, node.high].map(bound => printMeeting(bound, node.operand, level.sum))
+      return [`${print(node.operand, level.comparison)} BETWEEN ${bounds.join(' AND ')}`, level.comparison]
+    }
+    case 'in': {
+      const members = node.values.map(value => printMember(value, valueType(node.operand.type)))
+      if (node.hasNull) members.push('NULL')
+      for (const other of node.others) members.push(print(other, level.or))
+      return [`${print(node.operand, level.comparison)} IN (${members.join(', ')})`, level.comparison]
+    }
+    case 'like': {
+      const escapeText = node.escape === '\\' ? '' : ` ESCAPE ${printText(node.escape)}`
+      const operator = node.ignoreCase ? 'ILIKE' : 'LIKE'
+      const pattern = print(node.pattern, level.sum)
+      return [
+        `${print(node.operand, level.comparison)} ${operator} ${pattern}${escapeText}`,
+        level.comparison,
+      ]
+    }
+    case 'is':
+      return [`${print(node.operand, level.is)} IS ${node.what.toUpperCase()}`, level.is]
+    case 'and':
+    case 'or': {
+      const operands = node.operands.map(operand => print(operand, level[node.kind] + 1))
+      return [operands.join(node.kind === 'and' ? ' AND ' : ' OR '), level[node.kind]]
+    }
+    case 'not':
+      return writeNot(node.operand)
+    case 'arithmetic': {
+      const own = node.op === '+' || node.op === '-' ? level.sum : level.product
+      const left = printFactor(node.left, node.right, own)
+      return [`${left} ${node.op} ${printFactor(node.right, node.left, own + 1)}`, own]
+    }
+    case 'cast':
+      return [printCast(print(node.operand, level.or), node.type, node.try), level.element]
+    case 'element':
+      return [`${print(node.operand, level.element)}[${print(node.index, level.or)}]`, level.element]
+    case 'field': {
+      const { type } = node.operand
+      const name = type.kind === 'struct' ? type.children[node.index]!.name : ''
+      return [`${print(node.operand, level.element)}[${printText(name)}]`, level.element]
+    }
+    case 'list':
+      return [`[${node.elements.map(element => print(element, level.or)).join(', ')}]`, level.element]
+    case 'case': {
+      const branches = node.branches.map(
+        ({ when, result }) => `WHEN ${print(when, level.or)} THEN ${print(result, level.or)}`,
+      )
+      const hasElse = !(node.otherwise.kind === 'literal' && node.otherwise.value === null)
+      if (hasElse) branches.push(`ELSE ${print(node.otherwise, level.or)}`)
+      return [`CASE ${branches.join(' ')} END`, level.element]
+    }
+    case 'call': {
+      const [first, second] = node.args
+      if (node.callee.name === '||')
+        return [`${print(first!, level.sum)} || ${print(second!, level.product)}`, level.sum]
+      return [`${node.callee.name}(${node.args.map(arg => print(arg, level.or)).join(', ')})`, level.element]
+    }
+  }
+}
+
+/** NOT where SQL puts it: `a NOT IN (..)`, `a IS NOT NULL`. */
+function writeNot(operand: Bound): readonly [text: string, level: number] {
+  const [text, own] = write(operand)
+  if (operand.kind === 'is') {
+    return [`${print(operand.operand, level.is)} IS NOT ${operand.what.toUpperCase()}`, level.is]
+  }
+  if (operand.kind === 'in' || operand.kind === 'like' || operand.kind === 'between') {
+    const subject = print(operand.operand, level.comparison)
+    return [`${subject} NOT${text.slice(subject.length)}`, level.comparison]
+  }
+  return [own < level.not ? `NOT (${text})` : `NOT ${text}`, level.not]
+}
+
+/** A constant beside an operand whose type it takes needs no cast of its own. */
+function printMeeting(node: Bound, operand: Bound, least: number): string {
+  const type = valueType(operand.type)
+  const meets = node.kind === 'literal' && operand.kind !== 'literal' && equalTypes(node.type, type)
+  return meets ? printMember(node.value, type) : print(node, least)
+}
+
+/** As `printMeeting` for arithmetic, which only numbers do in the type of the other side. */
+function printFactor(node: Bound, operand: Bound, least: number): string {
+  const isNumber = node.type.kind === 'int' || equalTypes(node.type, float64)
+  return isNumber ? printMeeting(node, operand, least) : print(node, least)
+}
+
+/** A constant that is read in `type`, because it is compared with a value of it. */
+function printMember(value: Scalar, type: DataType): string {
+  if (value !== null) {
+    switch (type.kind) {
+      case 'int':
+        return String(value)
+      case 'float':
+        return printFloat(value as number)
+      case 'utf8':
+      case 'binary':
+      case 'fixed_size_binary':
+        return printBytes(value)
+      case 'decimal':
+        return formatDecimal(value as bigint, type.scale)
+      case 'interval':
+        return printInterval(value)
+      case 'timestamp': {
+        const text = type.timezone === null ? null : formatInstant(value as bigint, type)
+        if (text !== null) return printText(`${text}Z`)
+      }
+    }
+  }
+  return printConstant(value, type)
+}
+
+function printLiteral({ value, type, text }: LiteralNode): string {
+  return text ?? printConstant(value, type)
+}
+
+/** A constant that says its type itself. */
+function printConstant(value: Scalar, type: DataType): string {
+  // A NULL without a type takes that of what it stands beside; structs and maps have no other.
+  if (value === null) return ['null', 'struct', 'map'].includes(type.kind) ? 'NULL' : printCast('NULL', type)
+  switch (type.kind) {
+    case 'bool':
+      return value === true ? 'TRUE' : 'FALSE'
+    case 'int': {
+      const isNatural =
+        equalTypes(type, int64) || (equalTypes(type, uint64) && (value as bigint) >= 1n << 63n)
+      return isNatural ? String(value) : printCast(String(value), type)
+    }
+    case 'float': {
+      const text = printFloat(value as number)
+      return equalTypes(type, float64) ? text : printCast(text, type)
+    }
+    case 'utf8':
+    case 'binary': {
+      const text = printBytes(value)
+      return type.large ? printCast(text, type) : text
+    }
+    case 'fixed_size_binary':
+      return printCast(printBytes(value), type)
+    case 'decimal':
+      return printTyped(formatDecimal(value as bigint, type.scale), type)
+    case 'date':
+    case 'timestamp': {
+      const text = formatInstant(value as bigint, type)
+      if (text === null) return printCast(String(value), type)
+      return printTyped(type.kind === 'timestamp' && type.timezone !== null ? `${text}Z` : text, type)
+    }
+    case 'time':
+      return printCast(printText(writeTime(value as bigint, type)), type)
+    case 'interval':
+      return printInterval(value)
+    case 'list':
+    case 'fixed_size_list': {
+      const elements = value as readonly Scalar[]
+      const text = `[${elements.map(element => printConstant(element, type.child.type)).join(', ')}]`
+      // Without elements there is nothing that says their type.
+      return type.kind === 'list' && !type.large && elements.length > 0 ? text : printCast(text, type)
+    }
+    default:
+      return printCast(String(value), type)
+  }
+}
+
+/** `date '2021-01-31'`: a constant as its text, after the name of its type. */
+function printTyped(text: string, type: DataType): string {
+  const name = nameOfType(type)
+  return name === null ? printCast(printText(text), type) : `${name} ${printText(text)}`
+}
+
+function printFloat(value: number): string {
+  return Number.isFinite(value) ? writeFloat(value, 64) : `CAST('${writeFloat(value, 64)}' AS double)`
+}
+
+function printInterval(value: Scalar): string {
+  return `INTERVAL ${printText(formatInterval(value as Interval))}`
+}
+
+function printBytes(value: Scalar): string {
+  return typeof value === 'string'
+    ? printText(value)
+    : `X'${Buffer.from(value as Uint8Array).toString('hex')}'`
+}
+
+/** With the name SQL has for the type, else with the one Arrow has. */
+function printCast(text: string, type: DataType, isTry = false): string {
+  const name = nameOfType(type)
+  if (name !== null) return `${isTry ? 'TRY_CAST' : 'CAST'}(${text} AS ${name})`
+  return `${isTry ? 'arrow_try_cast' : 'arrow_cast'}(${text}, ${printText(formatArrowType(type))})`
+}
+
+function printText(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}

@@ -1,0 +1,98 @@
+/** Holds segments of text indexes against their columns: rows are found by their words. */
+import { valueAt } from '../arrow/values.js'
+import { corrupted, quote, SheafError } from '../errors.js'
+import type { TextSegment } from '../indexes/text/segment.js'
+import { findFieldById } from '../manifest/field-node.js'
+import type { Fragment } from '../manifest/layout.js'
+import type { Pacer } from '../primitives/pacer.js'
+import { RowSet } from '../primitives/row-set.js'
+import type { TableReader } from '../table/table-reader.js'
+import type { TextIndexReader } from '../table/text-index.js'
+import { columnPieces } from '../write/column-pieces.js'
+
+/** Rows of a fragment that are looked at, */
+const sampledRows = 4
+/** and words of each. */
+const sampledTerms = 4
+
+/**
+ * Throws corrupted (code 18) where the segment at `path` lacks a word of a living row that it covers. Those whose terms cannot be had
+ * here are passed over.
+ */
+export async function verifyTexts(
+  reader: TableReader,
+  index: TextIndexReader,
+  path: string,
+  pacer: Pacer,
+): Promise<void> {
+  const segment = index.segments.find(each => each.path === path)
+  if (segment === undefined) return
+  const opened = await segment.open(pacer.signal)
+  for (const fragment of segment.fragments) {
+    for (const { row, terms } of await sampled(reader, index, segment.covered(fragment), fragment, pacer)) {
+      const only = RowSet.of(fragment.rows, Uint32Array.of(row))
+      const own = await segment.ordinalsOf(each => (each === fragment ? only : RowSet.none(each.rows)), pacer)
+      for (const term of terms) {
+        if (await hasRow(opened, term, own.select(0), pacer)) continue
+        throw corrupted(
+          `${path} does not find row ${row} of fragment ${fragment.id} by ${quote(term)}, which is in its text`,
+        )
+      }
+      await pacer.turn()
+    }
+  }
+}
+
+async function hasRow(segment: TextSegment, term: string, ordinal: number, pacer: Pacer): Promise<boolean> {
+  const entry = segment.find(term)
+  if (entry === null) return false
+  const postings = await segment.postings(entry, false, pacer.signal)
+  const block = postings.last.findIndex(last => last >= ordinal)
+  if (block === -1) return false
+  const cursor = postings.cursor()
+  cursor.load(block)
+  return cursor.docs.subarray(0, cursor.count).includes(ordinal)
+}
+
+/** Some living rows of a fragment with some of their terms; none where they cannot be read, which is told of elsewhere. */
+async function sampled(
+  reader: TableReader,
+  index: TextIndexReader,
+  covered: RowSet,
+  fragment: Fragment,
+  pacer: Pacer,
+): Promise<readonly { readonly row: number; readonly terms: readonly string[] }[]> {
+  try {
+    const rows = covered.and(await reader.liveIn(fragment, pacer)).toIndices()
+    const step = Math.max(1, Math.ceil(rows.length / sampledRows))
+    const samples: { row: number; terms: readonly string[] }[] = []
+    for (let i = 0; i < rows.length; i += step) {
+      const row = rows[i]!
+      samples.push({ row, terms: await termsAt(reader, index, fragment, row, pacer) })
+    }
+    return samples
+  } catch (error) {
+    if (error instanceof SheafError) return []
+    throw error
+  }
+}
+
+async function termsAt(
+  reader: TableReader,
+  index: TextIndexReader,
+  fragment: Fragment,
+  row: number,
+  pacer: Pacer,
+): Promise<readonly string[]> {
+  const chain = findFieldById(reader.schema, index.field)!
+  for await (const { values } of columnPieces(reader, chain, { fragment, from: row, to: row + 1 }, pacer)) {
+    const value = valueAt(values, 0, { name: index.path.join('.') }) as
+      | string
+      | readonly (string | null)[]
+      | null
+    const texts = typeof value === 'string' ? [value] : (value ?? [])
+    const terms = texts.flatMap(text => (text === null ? [] : index.analyzer().tokens(text)))
+    return [...new Set(terms.map(({ term }) => term))].slice(0, sampledTerms)
+  }
+  return []
+}

@@ -1,0 +1,149 @@
+/**
+ * Checks a whole root: every slot and the chain of them, what is kept of their fold, and every file that a version which is
+ * there refers to, each against the checksums that the log has of it. Nothing is believed that can be worked out anew.
+ *
+ * Reads the root as it was at one slot. Holds what a state takes, and of the rest a piece at a time.
+ */
+import { catalogMachine } from '../catalog/apply.js'
+import type { CatalogState } from '../catalog/state.js'
+import type { Verification, VerifyOptions } from '../client/verification.js'
+import { BlobLog } from '../commit/blob-log.js'
+import { Checkpoints, type FoundCheckpoint } from '../commit/checkpoints.js'
+import { Packs } from '../commit/packs.js'
+import { decodeGenesis } from '../commit/slot.js'
+import { Slots } from '../commit/slots.js'
+import { Analyzers } from '../indexes/text/analysis/analyzers.js'
+import { nextExtra, packsOf, pagesOf } from '../maintenance/checkpoint-extra.js'
+import { writeCheckpoint } from '../maintenance/checkpointing.js'
+import { History } from '../manifest/history.js'
+import { type Clock, systemClock } from '../primitives/clock.js'
+import type { Engine } from '../root/engine.js'
+import { type HeldRoot, holdNewest } from '../root/hold-newest.js'
+import type { BlobStore } from '../storage/blob-store.js'
+import { FileStore } from '../storage/file-store.js'
+import { damageOf, Findings } from './findings.js'
+import { verifyHistory } from './verify-history.js'
+import { type VerifiedLog, verifyLog } from './verify-log.js'
+import { verifyNames } from './verify-names.js'
+import { verifyReplaced } from './verify-replaced.js'
+import { verifyTables } from './verify-tables.js'
+import { Overtaken, type Verifying } from './verifying.js'
+
+/** Checks the root in a directory, as `verify` does. */
+export async function verifyAt(path: string, options: VerifyOptions = {}): Promise<Verification> {
+  const store = await FileStore.open(path, { create: false, readOnly: options.repair !== true })
+  const hold = async () => ({ head: Number.POSITIVE_INFINITY, release: async () => {} })
+  return verifyStore(store, hold, options, systemClock, new Analyzers())
+}
+
+/**
+ * Checks a root that is open as it is now: while it does nobody deletes what it shows; but for an opener that only reads, of whom
+ * others do not know: there files stay for as long as orphans do.
+ */
+export async function verifyHeld(engine: Engine, options: VerifyOptions): Promise<Verification> {
+  const { store, clock, source } = engine
+  return verifyStore(store, () => holdNewest(engine, options.signal), options, clock, source.analyzers)
+}
+
+/** Begins again when the log was trimmed meanwhile past where it was. */
+async function verifyStore(
+  store: BlobStore,
+  hold: () => Promise<Pick<HeldRoot, 'head' | 'release'>>,
+  options: VerifyOptions,
+  clock: Clock,
+  analyzers: Analyzers,
+): Promise<Verification> {
+  const findings = new Findings(options)
+  for (;;) {
+    const { head, release } = await hold()
+    try {
+      await verifyOnce(store, head, findings, options, clock, analyzers)
+      return findings.result()
+    } catch (error) {
+      if (!(error instanceof Overtaken)) throw error
+      findings.startOver()
+    } finally {
+      await release()
+    }
+  }
+}
+
+async function verifyOnce(
+  store: BlobStore,
+  last: number,
+  findings: Findings,
+  { repair = false, signal }: VerifyOptions,
+  clock: Clock,
+  analyzers: Analyzers,
+): Promise<void> {
+  const checkpoints = new Checkpoints(store, catalogMachine, clock)
+  const log = new BlobLog(store)
+  const root = await rootOf(log, signal)
+  if (root !== null) checkpoints.belongTo(root)
+  const found: FoundCheckpoint<CatalogState>[] = []
+  for await (const each of checkpoints.each(signal)) {
+    // Whole ones of later slots were written meanwhile.
+    if (each.slot <= last || each.error !== null) found.push(each)
+  }
+  const newest = found.find(({ checkpoint }) => checkpoint !== null)?.checkpoint
+  const packs = new Packs(store, newest == null ? [] : packsOf(newest))
+  const lookAgain = async () => {
+    const note = await checkpoints.newestNote()
+    if (note !== null) packs.adopt(packsOf(note))
+  }
+  const slots = new Slots(log, catalogMachine.features, undefined, { packs, lookAgain })
+  const verifying: Verifying = {
+    store,
+    last,
+    log,
+    slots,
+    packs,
+    checkpoints,
+    found,
+    analyzers,
+    findings,
+    signal,
+  }
+  const verified = await verifyLog(verifying)
+  if (verified.checkpoint !== null) await verifyHistory(verifying, verified.checkpoint)
+  await verifyReplaced(verifying)
+  const { state } = verified
+  if (state !== null) await verifyTables(verifying, state, await historyOf(verifying, verified))
+  await verifyNames(verifying)
+  if (repair) await keepState(verifying, verified)
+}
+
+/** Null where the log does not tell, which is for others to note. */
+async function rootOf(log: BlobLog, signal: AbortSignal | undefined): Promise<string | null> {
+  const bytes = await log.read(0, signal)
+  try {
+    return bytes === null ? null : decodeGenesis(bytes, catalogMachine.features).genesis.root
+  } catch (error) {
+    damageOf(error)
+    return null
+  }
+}
+
+/** Records from the pages of the checkpoint, and of the slots after it. */
+async function historyOf(
+  { store, slots, signal }: Verifying,
+  { slot, checkpoint }: Pick<VerifiedLog, 'slot' | 'checkpoint'>,
+): Promise<History> {
+  const history = new History(store, checkpoint === null ? [] : pagesOf(checkpoint), slots)
+  for (let number = history.sealed + 1; number <= slot; number++) {
+    history.note(await slots.get(number, signal))
+  }
+  return history
+}
+
+/** Where no checkpoint was sound, one is written, if the log tells all of it. */
+async function keepState(verifying: Verifying, log: VerifiedLog): Promise<void> {
+  const { checkpoints, packs, findings, signal } = verifying
+  const { state, slot, checkpoint, whole } = log
+  const wasLost = findings.repaired.some(({ kind }) => kind === 'checkpoint')
+  if (checkpoint !== null || whole === null || state === null || !wasLost) return
+  const history = await historyOf(verifying, log)
+  const pages = await history.writePage(slot, signal)
+  const extra = nextExtra({ pages: [] }, pages, packs.infos, whole.ts, whole.ts)
+  await writeCheckpoint(checkpoints, { ...whole, slot, state }, extra, signal)
+}

@@ -1,0 +1,79 @@
+/** Work of upkeep that looks at everything there is lets others go on meanwhile. */
+import { expect, test } from 'vitest'
+import type { CatalogState } from '../../src/catalog/state.js'
+import { settleUpkeep } from '../../src/client/upkeep-settings.js'
+import type { Committed } from '../../src/commit/machine.js'
+import { Compaction } from '../../src/maintenance/compaction.js'
+import { ViewRefreshes } from '../../src/maintenance/view-refreshes.js'
+import { PersistentMap } from '../../src/primitives/persistent-map.js'
+import type { Engine } from '../../src/root/engine.js'
+import { SeededClock } from '../support/clock.js'
+
+/** Every look at it takes a millisecond. */
+class SlowClock extends SeededClock {
+  turns = 0
+
+  override elapsed(): number {
+    this.advance(1)
+    return super.elapsed()
+  }
+
+  override yield(): Promise<void> {
+    this.turns++
+    return super.yield()
+  }
+}
+
+const { signal } = new AbortController()
+const count = 200
+
+/** Views of one table that show its newest version, and how often tables were looked up. */
+function viewsUpToDate() {
+  const src = { uuid: 'source', version: 5 }
+  const view = { definition: { source: { id: ['s'], uuid: 'source' } }, src }
+  let following = PersistentMap.empty<true>()
+  const heads = new Map<string, unknown>([['source', { uuid: 'source', live: [[1, 5]] }]])
+  for (let i = 0; i < count; i++) {
+    following = following.set(`v${i}`, true)
+    heads.set(`v${i}`, { uuid: `v${i}`, view })
+  }
+  const looks = { count: 0 }
+  const get = (uuid: string) => {
+    looks.count++
+    return heads.get(uuid)
+  }
+  return { looks, state: { following, tables: { get } } as unknown as CatalogState }
+}
+
+test('a commit looks at no view', () => {
+  const { looks, state } = viewsUpToDate()
+  const chore = new ViewRefreshes(() => ({}) as Engine, new SeededClock(1))
+  chore.noteCommit({ state } as Committed<CatalogState>)
+  expect(looks.count).toBe(0)
+  expect(chore.dueIn()).toBe(500)
+})
+
+test('views that show what is new are looked at once, with pauses, and again when a table has changed', async () => {
+  const { looks, state } = viewsUpToDate()
+  const clock = new SlowClock(1)
+  const chore = new ViewRefreshes(() => ({ root: { state } }) as unknown as Engine, clock)
+  await chore.work(true, signal)
+  expect(looks.count).toBe(2 * count)
+  expect(clock.turns).toBeGreaterThan(count / 10)
+  chore.noteCommit({ state } as Committed<CatalogState>)
+  expect(chore.dueIn()).toBe(Number.POSITIVE_INFINITY)
+  chore.noteCommit({ state: { ...state, tables: { ...state.tables } } } as Committed<CatalogState>)
+  expect(chore.dueIn()).toBeLessThan(Number.POSITIVE_INFINITY)
+})
+
+test('a thorough compaction pauses between tables in which there is nothing to do', async () => {
+  const clock = new SlowClock(1)
+  const tables = new Map(
+    Array.from({ length: count }, (_, i) => [`t${i}`, { uuid: `t${i}`, kind: 'declared', live: [] }]),
+  )
+  const state = { tables, jobs: [] }
+  const engine = { clock, root: { state, refresh: async () => state } } as unknown as Engine
+  const chore = new Compaction({ engine: () => engine, keep: settleUpkeep({}), report: () => {} })
+  await chore.work(true, signal)
+  expect(clock.turns).toBeGreaterThan(count / 10)
+})

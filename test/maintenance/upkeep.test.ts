@@ -1,0 +1,341 @@
+/** What is done in the background, as seen in the store and by who opens the root next. */
+import { describe, expect, test } from 'vitest'
+import type { CatalogState } from '../../src/catalog/state.js'
+import type { Committed } from '../../src/commit/machine.js'
+import { connect, type Namespace } from '../../src/index.js'
+import { Upkeep } from '../../src/maintenance/upkeep.js'
+import { MemoryStore } from '../../src/storage/memory-store.js'
+import { SeededClock } from '../support/clock.js'
+import { BusyStore, CountingStore, CrashingStore, keysIn } from '../support/stores.js'
+
+/** Enough log for a checkpoint, in a few slots. */
+async function fillLog(ns: Namespace, from: number): Promise<void> {
+  for (let i = from; i < from + 5; i++) {
+    await ns.createNamespace(`n${i}`, { properties: { p: 'x'.repeat(60_000) } })
+  }
+}
+
+test('a long log gets a checkpoint, and who opens the root then reads the log from there on', async () => {
+  const store = new MemoryStore('memory://')
+  const ns = await connect('memory://', { store })
+  await ns.createTable('t', [{ a: 1 }])
+  await fillLog(ns, 0)
+  await ns.close()
+  expect(await keysIn(store, '_ckpt/')).toHaveLength(1)
+  expect(await keysIn(store, '_hist/')).toHaveLength(1)
+  const counting = new CountingStore(store)
+  const next = await connect('memory://', { store: counting, readOnly: true })
+  // One for the listing's checkpoint, one for slot 0 or the checkpoint's own slot, and what came after.
+  expect(counting.calls.get('get')).toBeLessThan(8)
+  expect(await next.namespaceNames()).toHaveLength(5)
+  expect(await (await next.openTable('t')).search().toArray()).toEqual([{ a: 1 }])
+  expect(await (await next.openTable('t')).versions()).toMatchObject([
+    { version: 1, metadata: { operation: 'create' } },
+  ])
+  await next.close()
+})
+
+test('checkpoints grow apart with the state, and the two newest are kept', async () => {
+  const store = new MemoryStore('memory://')
+  for (let i = 0; i < 60; i += 5) {
+    const ns = await connect('memory://', { store })
+    await fillLog(ns, i)
+    await ns.close()
+  }
+  expect(await keysIn(store, '_ckpt/')).toHaveLength(2)
+  const pages = (await keysIn(store, '_hist/')).length
+  expect(pages).toBeLessThan(9)
+})
+
+test('of two processes one writes the checkpoint, and both go on from it', async () => {
+  const store = new MemoryStore('memory://')
+  const a = await connect('memory://', { store })
+  const b = await connect('memory://', { store })
+  await fillLog(a, 0)
+  await a.close()
+  await b.createTable('t', [{ a: 1 }])
+  await fillLog(b, 5)
+  await b.close()
+  expect((await keysIn(store, '_ckpt/')).length).toBeLessThanOrEqual(2)
+  const next = await connect('memory://', { store })
+  expect(await next.namespaceNames()).toHaveLength(10)
+  expect(await (await next.openTable('t')).version()).toBe(1)
+  await next.close()
+})
+
+test('the 64th version of a table is stored as a layout, and older ones are read without it too', async () => {
+  const store = new MemoryStore('memory://')
+  const ns = await connect('memory://', { store, upkeep: { compact: false } })
+  const table = await ns.createTable('t', [{ a: 1 }])
+  for (let i = 2; i <= 70; i++) await table.add([{ a: i }])
+  await ns.close()
+  const bases = (await keysIn(store, 'tables/')).filter(key => key.includes('/_versions/'))
+  expect(bases).toHaveLength(1)
+  for (const lost of [false, true]) {
+    if (lost) await store.delete(bases[0]!)
+    const next = await connect('memory://', { store })
+    const opened = await next.openTable('t')
+    expect(await opened.countRows()).toBe(70)
+    expect(await (await opened.checkout(65)).countRows()).toBe(65)
+    expect(await (await opened.checkout(3)).countRows()).toBe(3)
+    await next.close()
+  }
+})
+
+test('files of a dropped table stay for a day, and for as long as a snapshot shows it', async () => {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('memory://', clock)
+  const ns = await connect('memory://', { store, clock })
+  const rows = Array.from({ length: 20_000 }, (_, i) => ({ a: i, b: `row ${i}` }))
+  await ns.createTable('t', rows)
+  const filesOf = async () => (await keysIn(store, 'tables/')).length
+  expect(await filesOf()).toBe(1)
+  const snapshot = await ns.snapshot()
+  await ns.dropTable('t')
+  const later = async (name: string, hours: number) => {
+    clock.advance(hours * 60 * 60 * 1000)
+    await ns.createNamespace(name)
+    // One sets the floor, and what is behind it goes with the next.
+    await ns.optimize()
+  }
+  await later('a', 25)
+  expect(await filesOf()).toBe(1)
+  expect(await (await snapshot.openTable('t')).countRows()).toBe(20_000)
+  await snapshot.close()
+  await later('b', 1)
+  expect(await filesOf()).toBe(0)
+  await ns.createTable('u', rows)
+  await ns.dropTable('u')
+  await later('c', 23)
+  expect(await filesOf()).toBe(1)
+  await later('d', 2)
+  expect(await filesOf()).toBe(0)
+  await ns.close()
+})
+
+test('what a snapshot in another process shows stays as well', async () => {
+  const clock = new SeededClock(1)
+  const store = new MemoryStore('memory://', clock)
+  const [reader, writer] = [
+    await connect('memory://', { store, clock }),
+    await connect('memory://', { store, clock }),
+  ]
+  await reader.createTable(
+    't',
+    Array.from({ length: 20_000 }, (_, i) => ({ a: i, b: `row ${i}` })),
+  )
+  const snapshot = await reader.snapshot()
+  await writer.dropTable('t')
+  for (let i = 0; i < 3; i++) {
+    await clock.sleep(12 * 60 * 60 * 1000)
+    await writer.createNamespace(`n${i}`)
+    await writer.optimize()
+  }
+  expect(await (await snapshot.openTable('t')).countRows('a >= 0')).toBe(20_000)
+  await snapshot.close()
+  await clock.sleep(60 * 60 * 1000)
+  await writer.createNamespace('later')
+  await writer.optimize()
+  expect(await keysIn(store, 'tables/')).toEqual([])
+  await reader.close()
+  await writer.close()
+})
+
+test('what was deleted leaves the memory too', async () => {
+  const store = new MemoryStore('memory://')
+  const upkeep = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
+  const ns = await connect('memory://', { store, upkeep })
+  const table = await ns.createTable('t', [{ id: 0, text: 'x'.repeat(70_000) }])
+  const round = async () => {
+    for (let i = 0; i < 10; i++) {
+      await table.add([{ id: i, text: `${i}`.repeat(70_000) }])
+      await table.add([{ id: i, text: `small ${i}` }])
+      await table.update({ text: 'updated' }, 'id = ?', [i])
+      await table.search().where("text <> 'no'").toArray()
+    }
+    // What one checkpoint makes dispensable goes with the next.
+    for (let i = 0; i < 3; i++) {
+      await ns.createNamespace(`n${await table.version()}-${i}`)
+      await ns.optimize()
+    }
+    await table.search().toArray()
+    const { rooms } = ns.stats().memory
+    return Object.values(rooms).reduce((sum, { entries }) => sum + entries, 0)
+  }
+  // Each round brings hundreds.
+  for (let i = 0; i < 5; i++) expect(await round()).toBeLessThan(100)
+  await ns.close()
+})
+
+test('upkeep that fails is told of, and done later', async () => {
+  const warnings: string[] = []
+  const inner = new MemoryStore('memory://')
+  let refuse = true
+  const store = new Proxy(inner, {
+    get(target, name) {
+      if (name === 'putIfAbsent') {
+        return (key: string, bytes: Uint8Array) => {
+          if (refuse && key.startsWith('_ckpt/')) throw new Error('disk full')
+          return target.putIfAbsent(key, bytes)
+        }
+      }
+      const value = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const clock = new SeededClock(1)
+  const ns = await connect('memory://', { store, clock, onWarning: message => warnings.push(message) })
+  await fillLog(ns, 0)
+  await ns.createNamespace('more')
+  await clock.sleep(10)
+  expect(warnings.length).toBeGreaterThan(0)
+  await expect(ns.optimize()).rejects.toThrow('disk full')
+  expect(await keysIn(inner, '_ckpt/')).toHaveLength(0)
+  refuse = false
+  await clock.sleep(2000)
+  await ns.close()
+  expect(await keysIn(inner, '_ckpt/')).toHaveLength(1)
+})
+
+test('a process that dies at any step of upkeep leaves a root that opens with everything in it', async () => {
+  const origin = new MemoryStore('memory://')
+  const first = await connect('memory://', { store: origin })
+  await fillLog(first, 0)
+  const table = await first.createTable('t', [{ a: 1 }])
+  for (let i = 2; i < 64; i++) await table.add([{ a: i }])
+  await first.close()
+  for (let survives = 0; survives < 40; survives++) {
+    for (const lastLands of [false, true]) {
+      const store = await copyOf(origin)
+      const dying = new CrashingStore(store, survives, lastLands)
+      let acknowledged = 63
+      try {
+        const ns = await connect('memory://', { store: dying, onWarning: () => {} })
+        const opened = await ns.openTable('t')
+        await opened.add([{ a: 64 }])
+        acknowledged = 64
+        await fillLog(ns, 5)
+        await ns.close()
+      } catch (error) {
+        if (!dying.dead) throw error
+      }
+      const next = await connect('memory://', { store })
+      const rows = await (await next.openTable('t')).countRows()
+      expect(rows).toBeGreaterThanOrEqual(acknowledged)
+      expect(rows).toBeLessThanOrEqual(64)
+      await next.close()
+    }
+  }
+})
+
+async function copyOf(store: MemoryStore): Promise<MemoryStore> {
+  const copy = new MemoryStore('memory://')
+  for (const key of await keysIn(store, '')) await copy.put(key, (await store.get(key))!)
+  return copy
+}
+
+test('a dropped table with a file that cannot be deleted now holds up no other', async () => {
+  const clock = new SeededClock(1)
+  const store = new BusyStore(new MemoryStore('memory://', clock), () => false)
+  const warnings: string[] = []
+  const onWarning = (message: string) => warnings.push(message)
+  const ns = await connect('memory://', {
+    clock,
+    store,
+    upkeep: { compact: false, keepOrphansMs: 1000 },
+    onWarning,
+  })
+  const rows = Array.from({ length: 9_000 }, (_, a) => ({ a, b: `row ${a}` }))
+  await ns.createTable('x', rows)
+  const [open] = await keysIn(store, 'tables/')
+  store.isOpen = key => key === open
+  await ns.dropTable('x')
+  await ns.createTable('y', rows)
+  await ns.dropTable('y')
+  await clock.sleep(3 * 60 * 60_000)
+  expect(await keysIn(store, 'tables/')).toEqual([open])
+  expect(warnings).toEqual([])
+  store.isOpen = () => false
+  await ns.createNamespace('more')
+  await clock.sleep(60 * 60_000)
+  expect(await keysIn(store, 'tables/')).toEqual([])
+  await ns.close()
+})
+
+/** Tells how long it was asked to wait. */
+class RecordingClock extends SeededClock {
+  readonly waits: number[] = []
+
+  override sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    this.waits.push(ms)
+    return super.sleep(ms, signal)
+  }
+}
+
+describe('a chore', () => {
+  const committed = {} as Committed<CatalogState>
+
+  test('that fails rests twice as long each time, up to an hour, and tells of it once until it succeeds', async () => {
+    const clock = new SeededClock(1)
+    const warnings: unknown[] = []
+    let fails = true
+    let tries: number[] = []
+    const work = async () => {
+      tries.push(Math.round(clock.elapsed() / 1000))
+      if (fails) throw new Error('EPERM')
+    }
+    const dueIn = () => (fails || tries.length === 0 ? 0 : Number.POSITIVE_INFINITY)
+    const warn = (_: string, cause: unknown) => warnings.push(cause)
+    const upkeep = new Upkeep({ chores: [{ name: 'x', dueIn, work }], clock, warn })
+    upkeep.afterCommit(committed)
+    await clock.sleep(40_000)
+    expect(tries).toEqual([0, 1, 3, 7, 15, 31])
+    await clock.sleep(24 * 3600_000)
+    expect(tries.at(-1)! - tries.at(-2)!).toBe(3600)
+    expect(warnings).toHaveLength(1)
+    fails = false
+    tries = []
+    await clock.sleep(2 * 3600_000)
+    expect(tries).toHaveLength(1)
+    fails = true
+    tries = []
+    upkeep.afterCommit(committed)
+    await clock.sleep(2_500)
+    expect(tries.map(at => at - tries[0]!)).toEqual([0, 1])
+    expect(warnings).toHaveLength(2)
+    await upkeep.close()
+  })
+
+  test('that is due by the wall clock, which counts whole milliseconds, is waited for once, not anew after every commit', async () => {
+    const clock = new RecordingClock(1)
+    const { waits } = clock
+    const due = clock.now() + 60_000
+    let done = 0
+    const dueIn = () => (done > 0 ? Number.POSITIVE_INFINITY : Math.max(0, due - clock.now()))
+    const work = async () => void done++
+    const upkeep = new Upkeep({ chores: [{ name: 'x', dueIn, work }], clock, warn: () => {} })
+    for (let i = 0; i < 10; i++) {
+      clock.advance(0.7)
+      upkeep.afterCommit(committed)
+    }
+    expect(waits).toHaveLength(1)
+    await clock.sleep(60_001)
+    expect(done).toBe(1)
+    await upkeep.close()
+  })
+
+  test('that is due in a month is not waited for longer than a timer can be set', async () => {
+    const clock = new RecordingClock(1)
+    const { waits } = clock
+    const due = 30 * 24 * 3600_000
+    let done = 0
+    const dueIn = () => (done > 0 ? Number.POSITIVE_INFINITY : Math.max(0, due - clock.elapsed()))
+    const work = async () => void done++
+    const upkeep = new Upkeep({ chores: [{ name: 'x', dueIn, work }], clock, warn: () => {} })
+    upkeep.afterCommit(committed)
+    expect(waits).toEqual([2 ** 31 - 1])
+    await clock.sleep(due + 1)
+    expect(done).toBe(1)
+    await upkeep.close()
+  })
+})
