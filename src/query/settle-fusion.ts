@@ -1,4 +1,4 @@
-/** How rows found by vector and by text become one list, and how many of each are looked at (rule A-071). */
+/** How rows found by vector and by text become one list, and how many of each are looked at (rule A-070). */
 import { invalidInput } from '../errors.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import type { Fusion } from './text-plan.js'

@@ -429,7 +429,7 @@ export function columnSuite(name: string, open: () => Promise<OpenedRoot>): void
         await table.addColumns({ total: { computed: 'price * id' } })
       })
 
-      test('A-098 A-100 it holds for rows that are there, that come, and that change', async () => {
+      test('A-098 A-098 it holds for rows that are there, that come, and that change', async () => {
         await table.add([{ id: 4n, price: 10 }])
         await table.update({ price: 7 }, 'id = 2')
         expect(await all(['id', 'total'])).toEqual([
