@@ -1,5 +1,5 @@
 /** Counts what is read from a store, and what is written to it: figures that do not depend on what else the machine does. */
-import type { Soon } from '../src/primitives/soon.js'
+import type { MaybePromise } from '../src/primitives/task.js'
 import type { BlobInfo, BlobMark, BlobStore, ByteRange } from '../src/storage/blob-store.js'
 import type { Processes } from '../src/storage/processes.js'
 
@@ -51,7 +51,7 @@ export class MeteredStore implements BlobStore {
     return this.#store.readInto(key, offset, target, signal)
   }
 
-  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): Soon<void> {
+  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): MaybePromise<void> {
     for (const { target } of ranges) this.#read(target.length)
     return this.#store.readRanges(key, ranges, signal)
   }

@@ -1,14 +1,14 @@
 /** Modules that not every program needs: a process loads them when they are first asked for, and has its first answer sooner. */
 import { ErrorCode, SheafError } from './errors.js'
-import type { Soon } from './primitives/soon.js'
+import type { MaybePromise } from './primitives/task.js'
 
-const all = new Set<() => Soon<object>>()
+const all = new Set<() => MaybePromise<object>>()
 
 /**
  * What gives the module that `load` imports: from the second time on, at once. Where it cannot be imported it throws ServiceUnavailable
  * (17), and tries again the next time.
  */
-export function later<M extends object>(load: () => Promise<M>): () => Soon<M> {
+export function later<M extends object>(load: () => Promise<M>): () => MaybePromise<M> {
   let loaded: M | null = null
   const arrived = (came: M) => {
     loaded = came

@@ -5,7 +5,7 @@
 import type { Worker } from 'node:worker_threads'
 import type { LocalFeatures } from '../../src/index.js'
 import { orAborted } from '../../src/primitives/abort.js'
-import type { Soon } from '../../src/primitives/soon.js'
+import type { MaybePromise } from '../../src/primitives/task.js'
 import type { Operations } from '../../src/protocol/calls.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import { type Call, type Remote, remoteOperations } from '../calls.js'
@@ -116,7 +116,7 @@ class Seat {
   }
 
   /** The worker, a new one where it has died. A start that fails is the end of that start only. */
-  take(): Soon<WorkerLink> {
+  take(): MaybePromise<WorkerLink> {
     const link = this.#link
     if (link !== null && (link.isAlive || !this.#lasting)) return link
     if (this.#starting === null) {

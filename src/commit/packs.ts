@@ -16,7 +16,7 @@ import { crc32, crcHex } from '../primitives/checksum.js'
 import { Memory, type Room } from '../primitives/memory.js'
 import { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
-import type { Soon } from '../primitives/soon.js'
+import type { MaybePromise } from '../primitives/task.js'
 import type { BlobStore } from '../storage/blob-store.js'
 
 /** A pack: `_hist/<name>`, in place of slots `from..to`. */
@@ -152,7 +152,7 @@ export class Packs {
     return this.#infos.find(({ from, to }) => from <= number && number <= to)
   }
 
-  #footerOf(info: PackInfo): Soon<Footer> {
+  #footerOf(info: PackInfo): MaybePromise<Footer> {
     return this.#footers.get(packKey(info), () => readFooter(this.#store, info))
   }
 }

@@ -3,7 +3,7 @@ import type { Batch } from '../arrow/column.js'
 import { hasDictionaries, IpcFileSender } from '../arrow/encode-ipc.js'
 import { batchBytes } from '../arrow/layout.js'
 import { ReadRows } from '../client/arrow-rows.js'
-import type { Flow } from '../primitives/soon.js'
+import type { TaskStream } from '../primitives/task.js'
 import type { ArrowReply } from '../protocol/calls.js'
 import type { Scan } from '../query/execute.js'
 
@@ -24,7 +24,7 @@ export async function answered(
 }
 
 /** Takes batches until they have more than `most` bytes; whether those are all there are. */
-async function gather(batches: Flow<Batch>, into: Batch[], most: number): Promise<boolean> {
+async function gather(batches: TaskStream<Batch>, into: Batch[], most: number): Promise<boolean> {
   try {
     for (let bytes = 0; bytes <= most; ) {
       const { done, value } = batches.next()
@@ -47,7 +47,7 @@ const nothing = new Uint8Array(0)
 
 async function* rest(
   first: Batch[],
-  batches: Flow<Batch>,
+  batches: TaskStream<Batch>,
   sender: IpcFileSender,
 ): AsyncGenerator<Uint8Array> {
   while (first.length > 0) yield* chunksOf(first.shift()!, sender)

@@ -11,7 +11,7 @@ import { takenAtOnce } from '../client/take.js'
 import { invalidInput, quote, unsupported } from '../errors.js'
 import { inBackticks } from '../manifest/field-node.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { Flow } from '../primitives/soon.js'
+import type { TaskStream } from '../primitives/task.js'
 import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'
 import { namedColumn } from '../query/named-column.js'
 import { type Engine, openTable } from '../root/engine.js'
@@ -67,7 +67,7 @@ export const fetchTableBlobs: Handler<Engine, 'fetchTableBlobs'> = async (engine
   const field: Field = { name: column, type: binary, nullable: true }
   const schema: Schema = { fields: [field, { name: '_size', type: uint64, nullable: true }] }
   const part = (size: number) => Math.max(0, Math.min(size, offset + length) - Math.min(size, offset))
-  function* batches(): Flow<Batch> {
+  function* batches(): TaskStream<Batch> {
     for (let from = 0; from < rowIds.length; ) {
       let to = from
       let bytes = 0

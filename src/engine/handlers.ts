@@ -2,7 +2,7 @@
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { SheafError } from '../errors.js'
 import { later } from '../later.js'
-import { whenThere } from '../primitives/soon.js'
+import { whenResolved } from '../primitives/task.js'
 import {
   type ArrowBody,
   bindHandlers,
@@ -55,7 +55,7 @@ const writing = later(() => import('./write-handlers.js'))
 /** A handler that is loaded with the first call that needs one of them. */
 function written<N extends keyof WriteHandlers>(name: N): WriteHandlers[N] {
   const call: AnyHandler = async (...args) =>
-    whenThere(writing(), handlers => (handlers[name] as AnyHandler)(...args))
+    whenResolved(writing(), handlers => (handlers[name] as AnyHandler)(...args))
   return call as WriteHandlers[N]
 }
 
@@ -65,7 +65,7 @@ const reading = later(() => import('./read-sessions.js'))
 
 function sessions<N extends keyof SessionHandlers>(name: N): SessionHandlers[N] {
   const call: AnyHandler = async (...args) =>
-    whenThere(reading(), handlers => (handlers[name] as AnyHandler)(...args))
+    whenResolved(reading(), handlers => (handlers[name] as AnyHandler)(...args))
   return call as SessionHandlers[N]
 }
 

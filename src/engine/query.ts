@@ -11,7 +11,7 @@ import { later } from '../later.js'
 import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { countRows } from '../manifest/layout.js'
 import { Pacer } from '../primitives/pacer.js'
-import { type Flow, type Soon, whenThere } from '../primitives/soon.js'
+import { type MaybePromise, type TaskStream, whenResolved } from '../primitives/task.js'
 import type { Handler, HandlerOptions, Request } from '../protocol/calls.js'
 import { binding, hasExpressions } from '../query/binding.js'
 import { countMatching } from '../query/count.js'
@@ -53,7 +53,7 @@ export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request,
 function withDescriptors({ schema, batches }: Scan): Scan {
   const described = describedSchema(schema)
   if (described === schema) return { schema, batches }
-  function* all(): Flow<Batch> {
+  function* all(): TaskStream<Batch> {
     for (const batch of batches) yield batch instanceof Promise ? batch : describedBatch(batch, described)
   }
   return { schema: described, batches: all() }
@@ -106,8 +106,8 @@ function settled(
   { reader, awaitedTexts }: OpenedVersions,
   pacer: Pacer,
   guess = false,
-): Soon<Plan> {
-  return whenThere(hasExpressions(request) ? binding() : null, bind => {
+): MaybePromise<Plan> {
+  return whenResolved(hasExpressions(request) ? binding() : null, bind => {
     const plan = settleQuery(request, reader.schema, bind, clock, {
       vectors: reader.vectorIndexes,
       texts: awaitedTexts.length === 0 ? reader.textIndexes : [...reader.textIndexes, ...awaitedTexts],

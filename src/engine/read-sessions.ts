@@ -18,7 +18,7 @@ import { ReadRows } from '../client/arrow-rows.js'
 import { isOfGroups } from '../client/selection.js'
 import { ErrorCode, invalidInput, quote, SheafError } from '../errors.js'
 import { Pacer } from '../primitives/pacer.js'
-import { awaited, type Flow } from '../primitives/soon.js'
+import { streamTask, type TaskStream } from '../primitives/task.js'
 import type { Handler, HandlerOptions, Reply, Request } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
 import { afterKey, slicesMax } from '../protocol/session-shapes.js'
@@ -226,10 +226,10 @@ export function cursorAt({ session, from, to }: SliceToken, place: number): stri
 }
 
 /** The batches up to the one with which they have `most` bytes. */
-async function first(batches: Flow<Batch>, most: number): Promise<readonly Batch[]> {
+async function first(batches: TaskStream<Batch>, most: number): Promise<readonly Batch[]> {
   const found: Batch[] = []
   let bytes = 0
-  for await (const batch of awaited(batches)) {
+  for await (const batch of streamTask(batches)) {
     found.push(batch)
     bytes += batchBytes(batch)
     if (bytes >= most) break
@@ -238,7 +238,7 @@ async function first(batches: Flow<Batch>, most: number): Promise<readonly Batch
 }
 
 /** With cursors in place of plain places. `touch`: somebody still reads. */
-function* marked(batches: Flow<Batch>, slice: SliceToken, touch: () => void): Flow<Batch> {
+function* marked(batches: TaskStream<Batch>, slice: SliceToken, touch: () => void): TaskStream<Batch> {
   for (const batch of batches) {
     touch()
     if (batch instanceof Promise) yield batch
@@ -323,7 +323,7 @@ async function settled(engine: Engine, { query, now }: Session, reader: TableRea
 function described({ schema, batches }: Scan, dialect: HandlerOptions['dialect']): Scan {
   const plain = dialect === 'lance' ? describedSchema(schema) : schema
   if (plain === schema) return { schema, batches }
-  function* all(): Flow<Batch> {
+  function* all(): TaskStream<Batch> {
     for (const batch of batches) yield batch instanceof Promise ? batch : describedBatch(batch, plain)
   }
   return { schema: plain, batches: all() }

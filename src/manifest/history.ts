@@ -16,7 +16,7 @@ import { orAborted } from '../primitives/abort.js'
 import { Memory, type Room } from '../primitives/memory.js'
 import { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
-import type { Soon } from '../primitives/soon.js'
+import type { MaybePromise } from '../primitives/task.js'
 import { mergedFrom } from '../primitives/tiers.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import {
@@ -332,7 +332,7 @@ export class History {
     return { records: between(records.all, first, last), begins: blocks[0]!.first }
   }
 
-  #rebuiltOnce(page: PageInfo): Soon<Rebuilt> {
+  #rebuiltOnce(page: PageInfo): MaybePromise<Rebuilt> {
     return this.#rebuilt.get(page.name, () => rebuild(page, this.#slots!))
   }
 }

@@ -1,9 +1,9 @@
 /** Giving up on work that cannot be told to stop. */
 import type { Clock } from './clock.js'
-import type { Soon } from './soon.js'
+import type { MaybePromise } from './task.js'
 
 /** What comes, or a rejection with `signal.reason` as soon as the signal fires; the work behind it goes on. */
-export function orAborted<T>(soon: Soon<T>, signal: AbortSignal | undefined): Promise<T> {
+export function orAborted<T>(soon: MaybePromise<T>, signal: AbortSignal | undefined): Promise<T> {
   const promise = Promise.resolve(soon)
   if (signal === undefined) return promise
   return new Promise((resolve, reject) => {

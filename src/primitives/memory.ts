@@ -15,7 +15,7 @@
  *   the entry again, so it leaves at once, and what is kept does not grow with what ever was.
  */
 
-import type { Soon } from './soon.js'
+import type { MaybePromise } from './task.js'
 
 /** Says how many bytes a load will take, as soon as that is known. A later word takes the place of an earlier one. */
 export type Claim = (bytes: number) => void
@@ -27,7 +27,7 @@ export interface Keeper<V> {
    * The kept value, or what `load` gives. What is larger than all there is room for is handed out, not kept. `source`: what the
    * value is read from, where that is not the key.
    */
-  get(key: string, load: Load<V>, source?: string): Soon<V>
+  get(key: string, load: Load<V>, source?: string): MaybePromise<V>
 }
 
 export interface PassingKeeper<V> extends Keeper<V> {
@@ -242,7 +242,7 @@ export class Room<V> implements PassingKeeper<V>, Owner {
     this.#onDrop = onDrop
   }
 
-  get(key: string, load: Load<V>, source = key): Soon<V> {
+  get(key: string, load: Load<V>, source = key): MaybePromise<V> {
     return this.#get(key, load, source, false)
   }
 
@@ -293,7 +293,7 @@ export class Room<V> implements PassingKeeper<V>, Owner {
     return entry.value
   }
 
-  #get(key: string, load: Load<V>, source: string, inPassing: boolean): Soon<V> {
+  #get(key: string, load: Load<V>, source: string, inPassing: boolean): MaybePromise<V> {
     const known = this.#entries.get(key)
     if (known !== undefined) {
       this.#hits++

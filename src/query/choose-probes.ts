@@ -1,7 +1,7 @@
 /** Which of the indexes that could answer a part of a filter are worth asking: decided from what they guess, before any is. */
 import type { ScalarProbe } from '../indexes/scalar/probe.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { arrival, type Waits } from '../primitives/soon.js'
+import { type Task, wait } from '../primitives/task.js'
 import type { Bound, BoundExpression } from '../sql/bound.js'
 import type { TableReader } from '../table/table-reader.js'
 import { withConditions } from './named-rows.js'
@@ -43,7 +43,7 @@ export function* offersFor(
   filter: BoundExpression,
   { indexes, liveRows }: Pick<TableReader, 'indexes' | 'liveRows'>,
   pacer: Pacer,
-): Waits<readonly Offer[]> {
+): Task<readonly Offer[]> {
   const offers: Offer[] = []
   for (const conjunct of takeApart(filter.expr, indexes).conjuncts) {
     const { estimate, cost } = yield* guess(conjunct.probes, liveRows, pacer)
@@ -52,11 +52,11 @@ export function* offersFor(
   return offers.sort((a, b) => a.estimate - b.estimate)
 }
 
-function* guess(probes: Probes, total: number, pacer: Pacer): Waits<Omit<Offer, 'conjunct'>> {
+function* guess(probes: Probes, total: number, pacer: Pacer): Task<Omit<Offer, 'conjunct'>> {
   if (probes.kind === 'probe') {
     const { probe, index } = probes
     const { some, times } = sampled(probe)
-    const estimate = times * (yield* arrival(index.estimate(some, pacer)))
+    const estimate = times * (yield* wait(index.estimate(some, pacer)))
     return { estimate, cost: probing(index.kind, valuesOf(probe), estimate, total) }
   }
   if (probes.kind === 'less') {

@@ -1,7 +1,7 @@
 /** How many rows a filter lets through; no row is materialised. */
 import type { Fragment } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { awaited } from '../primitives/soon.js'
+import { streamTask } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { TableReader } from '../table/table-reader.js'
 import { candidateFragments, candidatesIn, passingRows, type Sieve, sieveFor } from './filter.js'
@@ -15,13 +15,13 @@ export async function countMatching(
   const source = new RowSource(reader, pacer)
   const sieve = await sieveFor(source, filter, {}, pacer)
   let count = 0
-  for await (const fragment of awaited(candidateFragments(source, sieve, 0, pacer))) {
+  for await (const fragment of streamTask(candidateFragments(source, sieve, 0, pacer))) {
     const found = countFound(sieve, fragment)
     if (found !== null) {
       count += found
       continue
     }
-    for await (const candidate of awaited(candidatesIn(source, fragment, sieve, { names: [] }, pacer))) {
+    for await (const candidate of streamTask(candidatesIn(source, fragment, sieve, { names: [] }, pacer))) {
       const passing = await passingRows(source, candidate, pacer)
       count += passing?.count ?? candidate.part.rows
       await pacer.turn()

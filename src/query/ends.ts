@@ -4,7 +4,7 @@
  */
 import type { ScalarKind } from '../indexes/scalar/probe.js'
 import type { Pacer } from '../primitives/pacer.js'
-import type { Soon } from '../primitives/soon.js'
+import type { MaybePromise } from '../primitives/task.js'
 import { type Bound, type BoundExpression, type ColumnNode, columnsOf } from '../sql/bound.js'
 import { noChance } from '../sql/functions/call.js'
 import type { Scalar } from '../sql/values/scalar.js'
@@ -37,7 +37,12 @@ const most = 1 / 16
  * The plan with that condition; the plan itself where there is no such index, or it would not help. `guess`: believe that enough
  * rows pass, and do not count them.
  */
-export function narrowedToEnds(plan: Plan, reader: TableReader, pacer: Pacer, guess = false): Soon<Plan> {
+export function narrowedToEnds(
+  plan: Plan,
+  reader: TableReader,
+  pacer: Pacer,
+  guess = false,
+): MaybePromise<Plan> {
   const ends = reader.indexes.length === 0 ? null : endsOf(plan)
   return ends === null ? plan : narrowed(plan, ends, reader, pacer, guess)
 }

@@ -7,7 +7,14 @@ import type { Schema } from '../arrow/types.js'
 import { later } from '../later.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { arrival, awaited, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
+import {
+  type MaybePromise,
+  runTask,
+  streamTask,
+  type Task,
+  type TaskStream,
+  wait,
+} from '../primitives/task.js'
 import { afterKey } from '../protocol/session-shapes.js'
 import { valueType } from '../sql/values/types.js'
 import type { TableReader } from '../table/table-reader.js'
@@ -44,12 +51,12 @@ export async function executePlan(
   if (distinct) {
     const distinct = () => distinctRows(run, schema)
     const unique = await (meter === null ? distinct() : meter.within('distinct', distinct, rowsIn))
-    for await (const batch of awaited(arranged(run, unique, plan.order))) batches.push(batch)
+    for await (const batch of streamTask(arranged(run, unique, plan.order))) batches.push(batch)
     return { schema: unique.schema, batches }
   }
   if (grouping !== null) {
     const groups = await groupsOf(run, grouping)
-    for await (const piece of awaited(arranged(run, groups, plan.order))) {
+    for await (const piece of streamTask(arranged(run, groups, plan.order))) {
       batches.push(await projected(run, piece, schema))
     }
     return { schema, batches }
@@ -70,7 +77,7 @@ export async function executePlan(
 export interface Scan {
   readonly schema: Schema
   /** As `executePlan` gives them, but they may be views of what is kept in memory; each is found when it is asked for. */
-  readonly batches: Flow<Batch>
+  readonly batches: TaskStream<Batch>
 }
 
 /** Begins a plan that need not know all of its answer to give the first of it; null for any other. */
@@ -102,7 +109,7 @@ export function beginSlice(plan: Plan, reader: TableReader, pacer: Pacer, clock:
   return { schema, batches: messagesOf(runOf(plan, reader, null, pacer, clock, null), schema) }
 }
 
-function* messagesOf(run: Run, schema: Schema): Flow<Batch> {
+function* messagesOf(run: Run, schema: Schema): TaskStream<Batch> {
   const { source } = run
   const fields = run.names.map(name => source.field(name)).filter(field => field !== undefined)
   const sizeOf = ({ parts: [part] }: RowHits) => {
@@ -117,8 +124,8 @@ function* messagesOf(run: Run, schema: Schema): Flow<Batch> {
       yield hits
       continue
     }
-    const rows = yield* arrival(rowsOut(run, hits, schema, false))
-    const last = yield* arrival(source.rowOffset(hits.parts[0]!, hits.offsets.at(-1)!))
+    const rows = yield* wait(rowsOut(run, hits, schema, false))
+    const last = yield* wait(source.rowOffset(hits.parts[0]!, hits.offsets.at(-1)!))
     const batch = { ...rows, metadata: { [afterKey]: String(last + 1) } }
     const size = batchBytes(batch)
     if (waiting.length > 0 && (size > wholeBytes || bytes + size > messageBytes)) {
@@ -176,14 +183,14 @@ function chunked(): number {
 }
 
 /** The answer as its rows are found. `owned`: in batches that share no memory with the cache. */
-function* rowsInGroups(run: Run, schema: Schema, owned: boolean): Flow<Batch> {
+function* rowsInGroups(run: Run, schema: Schema, owned: boolean): TaskStream<Batch> {
   for (const hits of regrouped(wantedRows(run), chunked)) {
     if (hits instanceof Promise) {
       yield hits
       continue
     }
-    let rows: Batch | null = yield* arrival(rowsOut(run, hits, schema, owned))
-    if (run.plan.highlights.length > 0) rows = yield* arrival(highlighted(rows, run, hits))
+    let rows: Batch | null = yield* wait(rowsOut(run, hits, schema, owned))
+    if (run.plan.highlights.length > 0) rows = yield* wait(highlighted(rows, run, hits))
     yield rows
     // A generator holds its variables while it waits: here that would be for the next rows.
     rows = null
@@ -220,7 +227,7 @@ async function answers(
   }
   for (const [i, query] of queries.entries()) {
     const own = { ...run, plan: { ...run.plan, search: { ...search, query } } }
-    for await (const hits of awaited(regrouped(wantedRows(own), chunked))) {
+    for await (const hits of streamTask(regrouped(wantedRows(own), chunked))) {
       const { length, columns } = await rowsOut(own, hits, schema)
       pieces.push({ schema: numbered, length, columns: [queryIndexColumn(i, length), ...columns] })
       rows += length
@@ -250,7 +257,7 @@ async function* rowsInOrder(run: Run, schema: Schema): AsyncGenerator<Batch> {
     waiting = []
     count = 0
   }
-  for await (const hits of awaited(wantedRows(run))) {
+  for await (const hits of streamTask(wantedRows(run))) {
     waiting.push(hits)
     count += hits.offsets.length
     if (count >= enough) yield* fetched()
@@ -259,18 +266,18 @@ async function* rowsInOrder(run: Run, schema: Schema): AsyncGenerator<Batch> {
 }
 
 /** The rows of the answer in its order, some at a time. */
-function wantedRows(run: Run): Flow<RowHits> {
+function wantedRows(run: Run): TaskStream<RowHits> {
   const { meter } = run.source
   const rows = windowOf(run)
   return meter === null ? rows : meter.each('limit', rows, ({ offsets }) => offsets.length)
 }
 
-function* windowOf(run: Run): Flow<RowHits> {
+function* windowOf(run: Run): TaskStream<RowHits> {
   const { order } = run.plan
   const { offset, limit } = run.window
   if (limit <= 0) return
   if (isRanked(run.plan) && order.length === 0) {
-    yield yield* arrival(rankedRows(run.plan, run.source, run.pacer))
+    yield yield* wait(rankedRows(run.plan, run.source, run.pacer))
     return
   }
   const enough = offset + limit
@@ -303,7 +310,7 @@ function rowsIn({ length }: Batch): number {
 }
 
 /** The columns of the answer for some rows as one batch. `owned`: sharing no memory with the cache. */
-function rowsOut(run: Run, hits: RowHits, schema: Schema, owned = true): Soon<Batch> {
+function rowsOut(run: Run, hits: RowHits, schema: Schema, owned = true): MaybePromise<Batch> {
   const { source, names } = run
   const rows = (from: number, to: number) => source.batch(sliceHits(hits, from, to), names, owned)
   // How long a step takes says nothing of its rows where it waits for them.
@@ -311,7 +318,7 @@ function rowsOut(run: Run, hits: RowHits, schema: Schema, owned = true): Soon<Ba
 }
 
 /** The columns of the answer for every row of a batch, as one. */
-function projected(run: Run, batch: Batch, schema: Schema): Soon<Batch> {
+function projected(run: Run, batch: Batch, schema: Schema): MaybePromise<Batch> {
   return outputOf(run, schema, batch.length, (from, to) => sliceBatch(batch, from, to - from))
 }
 
@@ -320,11 +327,11 @@ function outputOf(
   run: Run,
   schema: Schema,
   length: number,
-  rows: (from: number, to: number) => Soon<Batch>,
-  before?: () => Soon<void>,
-): Soon<Batch> {
+  rows: (from: number, to: number) => MaybePromise<Batch>,
+  before?: () => MaybePromise<void>,
+): MaybePromise<Batch> {
   const { meter } = run.source
-  const project = () => begun(outputBatch(run, schema, length, rows, before))
+  const project = () => runTask(outputBatch(run, schema, length, rows, before))
   return meter === null ? project() : meter.within('project', project, rowsIn)
 }
 
@@ -332,15 +339,15 @@ function* outputBatch(
   { plan, pacer }: Run,
   schema: Schema,
   length: number,
-  rows: (from: number, to: number) => Soon<Batch>,
-  before: (() => Soon<void>) | undefined,
-): Waits<Batch> {
-  yield* arrival(before?.())
+  rows: (from: number, to: number) => MaybePromise<Batch>,
+  before: (() => MaybePromise<void>) | undefined,
+): Task<Batch> {
+  yield* wait(before?.())
   const values = plan.output.map(({ value }) => value)
   const pieces: Batch[] = []
   for (const [from, to] of inSteps(length, stepsOf(values), pacer)) {
-    const batch = yield* arrival(rows(from, to))
-    const columns = yield* arrival(evaluated(values, batch, pacer))
+    const batch = yield* wait(rows(from, to))
+    const columns = yield* wait(evaluated(values, batch, pacer))
     pieces.push({ schema, length: to - from, columns })
   }
   return pieces.length === 1 ? pieces[0]! : concatBatches(pieces)
@@ -374,7 +381,7 @@ async function* undistinguished(run: Run, schema: Schema): AsyncGenerator<Batch>
     return
   }
   const values = output.map(({ value }) => value)
-  for await (const hits of awaited(foundRows(run, run.names, stepsOf(values)))) {
+  for await (const hits of streamTask(foundRows(run, run.names, stepsOf(values)))) {
     yield rowsOut(run, hits, schema)
   }
 }

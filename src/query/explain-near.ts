@@ -3,7 +3,7 @@ import { quote } from '../errors.js'
 import { isPoor, leastRecall, poorKept, poorRecall, poorShare } from '../indexes/vector/recalls.js'
 import type { Effort } from '../indexes/vector/segment.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { begun } from '../primitives/soon.js'
+import { runTask } from '../primitives/task.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { VectorField } from '../table/vector-column.js'
 import type { VectorIndexReader } from '../table/vector-index.js'
@@ -88,7 +88,7 @@ async function uncoveredText(
   pacer: Pacer,
 ): Promise<string> {
   let rows = 0
-  for (const [fragment, covered] of await begun(partialCover(index, reader, pacer)))
+  for (const [fragment, covered] of await runTask(partialCover(index, reader, pacer)))
     rows += fragment.rows - covered.count
   if (rows === 0) return ''
   return `, ${rows} rows that it does not cover ${fast ? 'passed over' : 'measured'}`

@@ -1,7 +1,7 @@
 /** How rows are found by what they say, as text. The words before the first colon are those that clients of other engines look for. */
 import { quote } from '../errors.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { begun } from '../primitives/soon.js'
+import { runTask } from '../primitives/task.js'
 import type { TableReader } from '../table/table-reader.js'
 import { countText } from './explain-near.js'
 import { partialCover } from './probed-rows.js'
@@ -66,7 +66,7 @@ async function columnText(
   const index = reader.textIndexes.find(known => known.name === column.index)
   if (index === undefined) return `${name} has no index: every row is ${fast ? 'passed over' : 'read'}`
   let rows = 0
-  for (const [fragment, covered] of await begun(partialCover(index, reader, pacer)))
+  for (const [fragment, covered] of await runTask(partialCover(index, reader, pacer)))
     rows += fragment.rows - covered.count
   const left = rows === 0 ? '' : `, ${rows} rows that it does not cover ${fast ? 'passed over' : 'read'}`
   return `${name} by ${index.name}, deltas=${index.segments.length}${left}`

@@ -5,7 +5,7 @@
 import { typeName } from '../arrow/type-name.js'
 import type { Layout } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { begun } from '../primitives/soon.js'
+import { runTask } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { printExpression } from '../sql/print.js'
 import type { IndexReader } from '../table/table-index.js'
@@ -57,7 +57,7 @@ export async function explained(
   const { filter, output, order, grouping, from, search, text } = plan
   const { reader } = source
   const before = filterBefore(plan)
-  const choice = await begun(choiceFor(source, before, { from, enough: enoughFor(plan) }, pacer))
+  const choice = await runTask(choiceFor(source, before, { from, enough: enoughFor(plan) }, pacer))
   const ranked = await rankingSteps(plan, reader, pacer)
   // Rows that an index proposes or finds are not looked for.
   const isScanned =

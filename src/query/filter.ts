@@ -12,7 +12,7 @@ import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
-import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
+import { type MaybePromise, runTask, type Task, type TaskStream, wait } from '../primitives/task.js'
 import type { BoundExpression, ColumnNode } from '../sql/bound.js'
 import { costOf } from '../sql/cost.js'
 import { selectRows } from '../sql/evaluate.js'
@@ -82,8 +82,8 @@ export function sieveFor(
   filter: BoundExpression | null,
   range: Range,
   pacer: Pacer,
-): Soon<Sieve> {
-  return begun(sieving(source, filter, range, pacer))
+): MaybePromise<Sieve> {
+  return runTask(sieving(source, filter, range, pacer))
 }
 
 function* sieving(
@@ -91,7 +91,7 @@ function* sieving(
   filter: BoundExpression | null,
   range: Range,
   pacer: Pacer,
-): Waits<Sieve> {
+): Task<Sieve> {
   const named = filter === null ? null : namedRows(filter)
   const rest = named === null ? filter : named.rest
   const plain = { named, rest, probed: null, residual: rest }
@@ -108,7 +108,7 @@ export function* choiceFor(
   filter: BoundExpression | null,
   { fragments, from = 0, until = Number.POSITIVE_INFINITY, enough = Number.POSITIVE_INFINITY }: Range,
   pacer: Pacer,
-): Waits<Choice | null> {
+): Task<Choice | null> {
   const { reader } = source
   if (filter === null || reader.indexes.length === 0) return null
   const named = namedRows(filter)
@@ -142,12 +142,12 @@ function countLive(fragments: readonly Fragment[]): number {
  * Parts that may hold rows for which the filter is true, in row order. What comes before `from` is not looked at; footers
  * are read as they are come to.
  */
-export function candidates(source: RowSource, asked: Asked, pacer: Pacer): Flow<Candidate> {
+export function candidates(source: RowSource, asked: Asked, pacer: Pacer): TaskStream<Candidate> {
   const found = candidatesOf(source, asked, pacer)
   return source.meter === null ? found : source.meter.each('scan', found, countChosen)
 }
 
-function* candidatesOf(source: RowSource, asked: Asked, pacer: Pacer): Flow<Candidate> {
+function* candidatesOf(source: RowSource, asked: Asked, pacer: Pacer): TaskStream<Candidate> {
   const { reader } = source
   const { from = 0, until = Number.POSITIVE_INFINITY, filter } = asked
   const sieve = yield* sieving(source, filter, asked, pacer)
@@ -165,7 +165,7 @@ export function* candidateFragments(
   sieve: Sieve,
   first: number,
   pacer: Pacer,
-): Flow<Fragment> {
+): TaskStream<Fragment> {
   const { fragments } = source.reader.layout
   const places = sieve.probed?.placesIn(source.reader)
   const begin = places === undefined ? first : partitionPoint(places.length, i => places[i]! < first)
@@ -189,7 +189,7 @@ export function* candidatesIn(
     names,
   }: Omit<Asked, 'filter'>,
   pacer: Pacer,
-): Flow<Candidate> {
+): TaskStream<Candidate> {
   if (pacer.due()) yield pacer.pause()
   const left = remainingIn(source, sieve, fragment)
   if (left === 'none') return
@@ -197,7 +197,7 @@ export function* candidatesIn(
   const found = sieve.probed?.rowsIn(fragment) ?? null
   if (source.meter !== null) source.meter.fragments++
   const listed = source.reader.partsOf(fragment, pacer.signal)
-  const parts = listed instanceof Promise ? yield* arrival(listed) : listed
+  const parts = listed instanceof Promise ? yield* wait(listed) : listed
   let ahead: Stretches | null = null
   for (const [p, part] of parts.entries()) {
     const next = parts[p + 1]
@@ -231,7 +231,7 @@ function* storedStretches(
   filter: BoundExpression | null,
   part: Part,
   pacer: Pacer,
-): Waits<Stretches | null> {
+): Task<Stretches | null> {
   // What fails for a row must not depend on how its file was written.
   if (filter === null || costOf(filter.expr).mayFail) return null
   const { fragment } = part
@@ -275,18 +275,18 @@ function* chosenRows(
   part: Part,
   { first, end }: Pick<Candidate, 'first' | 'end'>,
   { signal }: Pacer,
-): Waits<RowSet | null> {
+): Task<RowSet | null> {
   let chosen = found?.slice(part.first, part.first + part.rows) ?? null
   if (named !== null && chosen?.isNone !== true) {
     chosen = alsoIn(yield* namedIn(named, part, reader, signal), chosen)
   }
   if (difference !== null && chosen?.isNone !== true) {
-    const differing = yield* arrival(difference.rowsIn(part, signal))
+    const differing = yield* wait(difference.rowsIn(part, signal))
     if (differing !== null) chosen = alsoIn(differing, chosen)
   }
   if (chosen === null || chosen.isNone) return chosen
   if (first > 0 || end < part.rows) chosen = chosen.within(Bitset.range(part.rows, first, end))
-  const live = yield* arrival(reader.live(part, signal))
+  const live = yield* wait(reader.live(part, signal))
   return live === null ? chosen : chosen.within(live)
 }
 
@@ -295,13 +295,13 @@ function alsoIn(bits: Bitset, chosen: RowSet | null): RowSet {
 }
 
 /** The first row of a part with at least `from` living rows of the version before it; the number of its rows for none. */
-function* rowAt({ reader }: RowSource, part: Part, from: number, pacer: Pacer): Waits<number> {
+function* rowAt({ reader }: RowSource, part: Part, from: number, pacer: Pacer): Task<number> {
   if (from === 0) return 0
   const before = reader.liveBeforeFragment(part.fragment)
   if (from <= before) return 0
-  const rank = from - before - (yield* arrival(reader.liveBefore(part, pacer.signal)))
+  const rank = from - before - (yield* wait(reader.liveBefore(part, pacer.signal)))
   if (rank <= 0) return 0
-  const live = yield* arrival(reader.live(part, pacer.signal))
+  const live = yield* wait(reader.live(part, pacer.signal))
   return live === null ? Math.min(rank, part.rows) : live.select(rank)
 }
 
@@ -373,18 +373,22 @@ function wholeNumbers(first: number, count: number): Zone {
 }
 
 /** Rows of a candidate that pass; null when that is every row of the part. */
-export function passingRows(source: RowSource, candidate: Candidate, pacer: Pacer): Soon<RowSet | null> {
+export function passingRows(
+  source: RowSource,
+  candidate: Candidate,
+  pacer: Pacer,
+): MaybePromise<RowSet | null> {
   const { meter } = source
-  const pass = () => begun(passing(source, candidate, pacer))
+  const pass = () => runTask(passing(source, candidate, pacer))
   if (meter === null) return pass()
   const count = (rows: RowSet | null) => rows?.count ?? candidate.part.rows
   return meter.within('filter', pass, count)
 }
 
-function* passing(source: RowSource, candidate: Candidate, pacer: Pacer): Waits<RowSet | null> {
+function* passing(source: RowSource, candidate: Candidate, pacer: Pacer): Task<RowSet | null> {
   const { part, filter, chosen } = candidate
   if (filter === null) {
-    const looked = chosen ?? (yield* arrival(source.reader.live(part, pacer.signal)))
+    const looked = chosen ?? (yield* wait(source.reader.live(part, pacer.signal)))
     return looked === null || looked instanceof RowSet ? looked : RowSet.ofBits(looked)
   }
   if (chosen !== null && isGathered(filter, chosen)) {
@@ -404,15 +408,15 @@ function* passing(source: RowSource, candidate: Candidate, pacer: Pacer): Waits<
 }
 
 /** The same from the first row asked for, as ascending row numbers of the part, a slice at a time: who has enough need not go on. */
-export function matchingRows(source: RowSource, candidate: Candidate, pacer: Pacer): Flow<Uint32Array> {
+export function matchingRows(source: RowSource, candidate: Candidate, pacer: Pacer): TaskStream<Uint32Array> {
   const found = matching(source, candidate, pacer)
   return source.meter === null ? found : source.meter.each('filter', found, rows => rows.length)
 }
 
-function* matching(source: RowSource, candidate: Candidate, pacer: Pacer): Flow<Uint32Array> {
+function* matching(source: RowSource, candidate: Candidate, pacer: Pacer): TaskStream<Uint32Array> {
   const { part, filter, first, end, chosen } = candidate
   if (filter === null) {
-    const looked = chosen ?? (yield* arrival(source.reader.live(part, pacer.signal)))
+    const looked = chosen ?? (yield* wait(source.reader.live(part, pacer.signal)))
     if (looked === null) yield* numbers(first, end)
     else yield between(looked.toIndices(), first, end)
     return
@@ -456,13 +460,13 @@ function* passingAmong(
   filter: BoundExpression,
   chosen: RowSet,
   pacer: Pacer,
-): Flow<Uint32Array> {
+): TaskStream<Uint32Array> {
   const rows = chosen.toIndices()
   const parts: readonly Part[] = [part]
   for (const [from, to] of inSteps(rows.length, new Steps([filter], part.rows), pacer)) {
     const offsets = rows.subarray(from, to)
     const hits = { parts, partOf: null, offsets, made: unmade }
-    const batch = yield* arrival(source.batch(hits, filter.columns, false))
+    const batch = yield* wait(source.batch(hits, filter.columns, false))
     const passing = selectRows(filter, batch).toIndices()
     for (let i = 0; i < passing.length; i++) passing[i] = offsets[passing[i]!]!
     yield passing
@@ -479,9 +483,9 @@ function* slices(
   { part, first, end, chosen, stretches }: Candidate,
   filter: BoundExpression,
   pacer: Pacer,
-): Flow<{ readonly from: number; readonly rows: Bitset }> {
+): TaskStream<{ readonly from: number; readonly rows: Bitset }> {
   // Dead rows are no rows: what they hold must not make the filter fail.
-  const looked = chosen === null ? yield* arrival(source.reader.live(part, pacer.signal)) : chosen.asBits()
+  const looked = chosen === null ? yield* wait(source.reader.live(part, pacer.signal)) : chosen.asBits()
   const begin = 32 * Math.floor(first / 32)
   const within = chosen === null && stretches !== null ? stretchesWithin(stretches, begin, end) : null
   const runs: readonly Run[] = within?.runs ?? [{ from: begin, to: end, isSure: false }]
@@ -489,7 +493,7 @@ function* slices(
   let batch: Batch | null = null
   if (isSparse && within.rows > 0) {
     batch = yield* source.stretchBatch(part, numbersIn(within), filter.columns)
-  } else if (within?.rows !== 0) batch = yield* arrival(source.partBatch(part, filter.columns))
+  } else if (within?.rows !== 0) batch = yield* wait(source.partBatch(part, filter.columns))
   if (pacer.due()) yield pacer.pause()
   const steps = new Steps([filter], part.rows + wordRows - 1, wordRows)
   const zones =

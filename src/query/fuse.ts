@@ -1,6 +1,6 @@
 /** Rows found by vector and rows found by text as one list, with what each search said of them. */
 import type { Pacer } from '../primitives/pacer.js'
-import { arrival, type Waits } from '../primitives/soon.js'
+import { type Task, wait } from '../primitives/task.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import { madeBySearch, Parts, type RowHits, ranked } from './hits.js'
 import type { Fusion } from './text-plan.js'
@@ -26,7 +26,7 @@ export function* fused(
   limit: number,
   reader: TableReader,
   pacer: Pacer,
-): Waits<RowHits> {
+): Task<RowHits> {
   const [nearShare, scoreShare] = fusion.kind === 'weighted' ? [fusion.weight, 1 - fusion.weight] : [1, 1]
   const rows = new Map<number, FusedRow>()
   const distances = valuesOf(near, madeBySearch.distance)
@@ -55,7 +55,7 @@ export function* fused(
   for (const [i, { part }] of all.entries()) {
     let number = numbers.get(part)
     if (number === undefined) {
-      number = parts.add(part, yield* arrival(reader.rowIds(part.fragment, pacer.signal)))
+      number = parts.add(part, yield* wait(reader.rowIds(part.fragment, pacer.signal)))
       numbers.set(part, number)
     }
     partOf[i] = number

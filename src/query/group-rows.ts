@@ -2,7 +2,7 @@
 import type { Batch, Column } from '../arrow/column.js'
 import { concatColumns } from '../arrow/concat.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { awaited } from '../primitives/soon.js'
+import { streamTask } from '../primitives/task.js'
 import { type Accumulator, accumulator } from './accumulate.js'
 import { Grouper } from './group.js'
 import type { Grouping } from './plan.js'
@@ -22,7 +22,7 @@ export async function groupRows(run: Run, { keys, aggregates }: Grouping): Promi
   const accumulators = aggregates.map(aggregate => accumulator(aggregate, seed))
   const count = () => (keys.length === 0 ? 1 : grouper.count)
   const steps = stepsOf(read)
-  for await (const hits of awaited(foundRows(run, names, steps))) {
+  for await (const hits of streamTask(foundRows(run, names, steps))) {
     const batch = await source.batch(hits, names, false)
     const columns = await evaluated(read, batch, pacer)
     const groups =

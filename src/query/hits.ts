@@ -2,7 +2,7 @@
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
-import type { Flow, Waits } from '../primitives/soon.js'
+import type { Task, TaskStream } from '../primitives/task.js'
 import type { Part } from '../table/table-reader.js'
 
 /** Row `i` is row `offsets[i]` of part `parts[partOf[i]]`. */
@@ -52,7 +52,10 @@ function picked<T extends Uint32Array | Float32Array>(
  * The same hits in groups of exactly as many rows as `sizeOf` says, but for the last one of a part: whoever
  * sees the groups sees nothing of how they were found.
  */
-export function* regrouped(groups: Flow<RowHits>, sizeOf: (hits: RowHits) => number): Flow<RowHits> {
+export function* regrouped(
+  groups: TaskStream<RowHits>,
+  sizeOf: (hits: RowHits) => number,
+): TaskStream<RowHits> {
   let waiting: RowHits[] = []
   let count = 0
   for (const hits of groups) {
@@ -103,7 +106,7 @@ export function joinHits(groups: readonly RowHits[]): RowHits {
 }
 
 /** Hits in any order, each row once, in that of the rows. `placeOf`: a number for each part, ascending in the order of the rows. */
-export function* inRowOrder(hits: RowHits, placeOf: (part: Part) => number, pacer: Pacer): Waits<RowHits> {
+export function* inRowOrder(hits: RowHits, placeOf: (part: Part) => number, pacer: Pacer): Task<RowHits> {
   const { parts, partOf, offsets } = hits
   if (partOf === null) return hits
   // A part may be there several times.
@@ -235,7 +238,7 @@ export function* mergeHits(
   lists: readonly RankedHits[],
   limit: number,
   pacer: Pacer,
-): Waits<RankedHits> {
+): Task<RankedHits> {
   const heap = lists.filter(list => list.offsets.length > 0).map((list): Cursor => ({ list, at: 0 }))
   if (heap.length === 1) return firstOf(heap[0]!.list, limit)
   const total = Math.min(

@@ -7,7 +7,7 @@ import { columnBytes } from '../arrow/layout.js'
 import type { Candidates, Ending } from '../indexes/vector/segment.js'
 import type { VectorRows } from '../kernels/vector-segment.js'
 import type { Clock } from '../primitives/clock.js'
-import type { Flow, Soon } from '../primitives/soon.js'
+import type { MaybePromise, TaskStream } from '../primitives/task.js'
 
 export interface Figures {
   rows: number
@@ -108,7 +108,7 @@ export class Meter {
     if (figures !== undefined) figures.bytes += bytes
   }
 
-  async within<T>(step: string, work: () => Soon<T>, rowsIn: (result: T) => number): Promise<T> {
+  async within<T>(step: string, work: () => MaybePromise<T>, rowsIn: (result: T) => number): Promise<T> {
     this.#turn()
     const figures = this.#begun(step)
     this.#working.push(figures)
@@ -123,7 +123,7 @@ export class Meter {
   }
 
   /** While a step waits it is at work, and so are those it feeds. */
-  *each<T extends object>(step: string, items: Flow<T>, rowsIn: (item: T) => number): Flow<T> {
+  *each<T extends object>(step: string, items: TaskStream<T>, rowsIn: (item: T) => number): TaskStream<T> {
     let isAtWork = false
     const begin = () => {
       this.#turn()

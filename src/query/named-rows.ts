@@ -5,7 +5,7 @@
 import type { Fragment } from '../manifest/layout.js'
 import { Bitset } from '../primitives/bitset.js'
 import { partitionPoint } from '../primitives/partition-point.js'
-import { arrival, type Waits } from '../primitives/soon.js'
+import { type Task, wait } from '../primitives/task.js'
 import { type Bound, type BoundExpression, columnsOf } from '../sql/bound.js'
 import type { Scalar } from '../sql/values/scalar.js'
 import type { Part, TableReader } from '../table/table-reader.js'
@@ -167,7 +167,7 @@ export function* namedIn(
   part: Part,
   reader: TableReader,
   signal: AbortSignal | undefined,
-): Waits<Bitset> {
+): Task<Bitset> {
   const byId = ids === null ? null : yield* rowsById(ids, part, reader, signal)
   // Where rows stand is not asked of a part without any.
   if (offsets === null || byId?.isEmpty() === true) return byId!
@@ -180,8 +180,8 @@ function* rowsById(
   { fragment, first, rows }: Part,
   reader: TableReader,
   signal: AbortSignal | undefined,
-): Waits<Bitset> {
-  const runs = yield* arrival(reader.rowIds(fragment, signal))
+): Task<Bitset> {
+  const runs = yield* wait(reader.rowIds(fragment, signal))
   const named = new Bitset(rows)
   if (rows === 0) return named
   if (members === null) {
@@ -202,10 +202,10 @@ function* rowsByOffset(
   part: Part,
   reader: TableReader,
   signal: AbortSignal | undefined,
-): Waits<Bitset> {
+): Task<Bitset> {
   const { fragment, rows } = part
-  const live = yield* arrival(reader.live(part, signal))
-  const before = reader.liveBeforeFragment(fragment) + (yield* arrival(reader.liveBefore(part, signal)))
+  const live = yield* wait(reader.live(part, signal))
+  const before = reader.liveBeforeFragment(fragment) + (yield* wait(reader.liveBefore(part, signal)))
   const count = live === null ? rows : live.count()
   if (members === null) {
     const from = Math.max(least - before, 0)

@@ -3,7 +3,7 @@ import type { Batch } from '../arrow/column.js'
 import { sliceBatch } from '../arrow/slice.js'
 import { takeBatch } from '../arrow/take.js'
 import { countRows } from '../manifest/layout.js'
-import { arrival, type Flow } from '../primitives/soon.js'
+import { type TaskStream, wait } from '../primitives/task.js'
 import type { Part } from '../table/table-reader.js'
 import { pickHits, type RowHits, sliceHits, unmade } from './hits.js'
 import { isRanked, type OrderKey } from './plan.js'
@@ -12,17 +12,17 @@ import { Sorter } from './sort.js'
 import { inSteps } from './steps.js'
 
 /** The first `count` rows by the order of the plan. Only their places are kept while the others are looked at. */
-export function orderedRows(run: Run, count: number): Flow<RowHits> {
+export function orderedRows(run: Run, count: number): TaskStream<RowHits> {
   const { meter } = run.source
   const rows = inOrder(run, count)
   return meter === null ? rows : meter.each('sort', rows, ({ offsets }) => offsets.length)
 }
 
-function* inOrder(run: Run, count: number): Flow<RowHits> {
+function* inOrder(run: Run, count: number): TaskStream<RowHits> {
   const { plan, source, pacer } = run
   if (isRanked(plan)) {
-    const found = yield* arrival(rankedRows(plan, source, pacer))
-    const sorted = yield* arrival(sortedNumbers(run, found, count))
+    const found = yield* wait(rankedRows(plan, source, pacer))
+    const sorted = yield* wait(sortedNumbers(run, found, count))
     yield pickHits(found, Uint32Array.from(sorted))
     return
   }
@@ -35,12 +35,12 @@ function* inOrder(run: Run, count: number): Flow<RowHits> {
       yield hits
       continue
     }
-    const batch = yield* arrival(source.batch(hits, names, false))
-    const keys = yield* arrival(evaluated(values, batch, pacer))
+    const batch = yield* wait(source.batch(hits, names, false))
+    const keys = yield* wait(evaluated(values, batch, pacer))
     yield sorter.add(keys, places.add(hits), pacer)
     if (pacer.due()) yield pacer.pause()
   }
-  const sorted = yield* arrival(sorter.finish(pacer))
+  const sorted = yield* wait(sorter.finish(pacer))
   for (let from = 0; from < sorted.length; from += chunkRows) {
     yield places.hits(sorted.subarray(from, from + chunkRows))
   }
@@ -100,14 +100,14 @@ class Places {
 }
 
 /** Rows in memory by an order, and of those the ones asked for, in pieces. */
-export function arranged(run: Run, batch: Batch, order: readonly OrderKey[]): Flow<Batch> {
+export function arranged(run: Run, batch: Batch, order: readonly OrderKey[]): TaskStream<Batch> {
   const { meter } = run.source
   const pieces = piecesInOrder(run, batch, order)
   if (meter === null) return pieces
   return meter.each(order.length > 0 ? 'sort' : 'limit', pieces, ({ length }) => length)
 }
 
-function* piecesInOrder({ window, pacer }: Run, batch: Batch, order: readonly OrderKey[]): Flow<Batch> {
+function* piecesInOrder({ window, pacer }: Run, batch: Batch, order: readonly OrderKey[]): TaskStream<Batch> {
   const end = Math.min(batch.length, window.offset + window.limit)
   const begin = Math.min(window.offset, end)
   const values = order.map(({ value }) => value)
@@ -120,10 +120,10 @@ function* piecesInOrder({ window, pacer }: Run, batch: Batch, order: readonly Or
   }
   const sorter = sorterOf(order, end, batch.length)
   for (const [from, to] of inSteps(batch.length, stepsOf(values), pacer)) {
-    const keys = yield* arrival(evaluated(values, sliceBatch(batch, from, to - from), pacer))
+    const keys = yield* wait(evaluated(values, sliceBatch(batch, from, to - from), pacer))
     yield sorter.add(keys, numbersFrom(from, to), pacer)
   }
-  const rows = Uint32Array.from((yield* arrival(sorter.finish(pacer))).subarray(begin))
+  const rows = Uint32Array.from((yield* wait(sorter.finish(pacer))).subarray(begin))
   for (let from = 0; from < rows.length; from += chunkRows) {
     yield takeBatch(batch, rows.subarray(from, from + chunkRows))
     if (pacer.due()) yield pacer.pause()

@@ -5,7 +5,7 @@
 import type { Fragment } from '../manifest/layout.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSet } from '../primitives/row-set.js'
-import { arrival, begun, type Waits } from '../primitives/soon.js'
+import { runTask, type Task, wait } from '../primitives/task.js'
 import type { IndexReader } from '../table/table-index.js'
 import type { TableReader } from '../table/table-reader.js'
 import type { Meter } from './meter.js'
@@ -29,12 +29,12 @@ export class ProbedRows {
     reader: TableReader,
     pacer: Pacer,
     meter: Meter | null,
-  ): Waits<ProbedRows> {
+  ): Task<ProbedRows> {
     let found: RowsByFragment | null = null
     for (const probes of all) {
-      const find = () => begun(rowsOf(probes, pacer))
+      const find = () => runTask(rowsOf(probes, pacer))
       const finding = meter === null ? find() : meter.within(printProbes(probes), find, countIn)
-      const rows = yield* arrival(finding)
+      const rows = yield* wait(finding)
       found = found === null ? rows : inBoth(found, rows)
     }
     let partial: PartialCover = new Map()
@@ -75,9 +75,9 @@ export class ProbedRows {
 
 // ---- what indexes find
 
-function* rowsOf(probes: Probes, pacer: Pacer): Waits<RowsByFragment> {
+function* rowsOf(probes: Probes, pacer: Pacer): Task<RowsByFragment> {
   if (probes.kind === 'probe') {
-    return yield* arrival(probes.index.find(probes.probe, pacer))
+    return yield* wait(probes.index.find(probes.probe, pacer))
   }
   if (probes.kind === 'less') {
     return without(yield* rowsOf(probes.from, pacer), yield* rowsOf(probes.less, pacer))
@@ -137,7 +137,7 @@ const covers = new WeakMap<Covering, PartialCover>()
 
 type Covering = Pick<IndexReader, 'covered'>
 
-export function* partialCover(index: Covering, { layout }: TableReader, pacer: Pacer): Waits<PartialCover> {
+export function* partialCover(index: Covering, { layout }: TableReader, pacer: Pacer): Task<PartialCover> {
   const known = covers.get(index)
   if (known !== undefined) return known
   const partial = new Map<Fragment, RowSet>()

@@ -3,7 +3,7 @@ import type { Batch, Column } from '../arrow/column.js'
 import { assert } from '../errors.js'
 import { later } from '../later.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
+import { type MaybePromise, runTask, type Task, type TaskStream, wait } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { evaluate, selectRows } from '../sql/evaluate.js'
 import type { Part } from '../table/table-reader.js'
@@ -42,11 +42,15 @@ export function stepsOf(expressions: readonly BoundExpression[]): Steps {
 }
 
 /** The values of some expressions for every row of a batch. */
-export function evaluated(values: readonly BoundExpression[], batch: Batch, pacer: Pacer): Soon<Column[]> {
-  return begun(evaluating(values, batch, pacer))
+export function evaluated(
+  values: readonly BoundExpression[],
+  batch: Batch,
+  pacer: Pacer,
+): MaybePromise<Column[]> {
+  return runTask(evaluating(values, batch, pacer))
 }
 
-function* evaluating(values: readonly BoundExpression[], batch: Batch, pacer: Pacer): Waits<Column[]> {
+function* evaluating(values: readonly BoundExpression[], batch: Batch, pacer: Pacer): Task<Column[]> {
   const columns: Column[] = []
   for (const value of values) {
     columns.push(evaluate(value, batch))
@@ -61,9 +65,9 @@ export function* foundRows(
   names: readonly string[],
   steps: Steps,
   enough = Number.POSITIVE_INFINITY,
-): Flow<RowHits> {
+): TaskStream<RowHits> {
   if (isRanked(plan)) {
-    const hits = yield* arrival(rankedRows(plan, source, pacer))
+    const hits = yield* wait(rankedRows(plan, source, pacer))
     for (const [from, to] of inSteps(hits.offsets.length, steps, pacer)) yield sliceHits(hits, from, to)
     return
   }
@@ -98,11 +102,11 @@ export function enoughFor(plan: Plan): number {
  * The rows that fit best, as many as are asked for; or where those of the answer are counted, all that match, in row order: what is read of
  * them then is read part by part. A filter that comes after the search thins them out.
  */
-export function rankedRows(plan: Plan, source: RowSource, pacer: Pacer): Soon<RowHits> {
-  return begun(finding(plan, source, pacer))
+export function rankedRows(plan: Plan, source: RowSource, pacer: Pacer): MaybePromise<RowHits> {
+  return runTask(finding(plan, source, pacer))
 }
 
-function* finding(plan: Plan, source: RowSource, pacer: Pacer): Waits<RowHits> {
+function* finding(plan: Plan, source: RowSource, pacer: Pacer): Task<RowHits> {
   const { filter, filterFirst, search, text, fusion, counted } = plan
   const { reader } = source
   const before = filterFirst ? filter : null
@@ -114,13 +118,13 @@ function* finding(plan: Plan, source: RowSource, pacer: Pacer): Waits<RowHits> {
   if (search !== null) {
     const find = search.index === null ? searchExact : searchNear
     const nearest = () => find(search, before, wanted, source, pacer)
-    near = yield* arrival(meter === null ? nearest() : meter.within('nearest', nearest, rowsIn))
+    near = yield* wait(meter === null ? nearest() : meter.within('nearest', nearest, rowsIn))
   }
   let found = near
   if (text !== null) {
-    const { searchText } = yield* arrival(searchingText())
+    const { searchText } = yield* wait(searchingText())
     const match = () => searchText(text, before, wanted, source, pacer)
-    found = yield* arrival(meter === null ? match() : meter.within('match', match, rowsIn))
+    found = yield* wait(meter === null ? match() : meter.within('match', match, rowsIn))
     if (near !== null && fusion !== null) {
       // What is filtered afterwards are all rows that were found.
       const most = after === null ? to : Number.POSITIVE_INFINITY
@@ -138,7 +142,7 @@ function* finding(plan: Plan, source: RowSource, pacer: Pacer): Waits<RowHits> {
   if (after === null) return page
   const [first, end] = fusion === null ? [0, Number.POSITIVE_INFINITY] : [from, to]
   const thinned = () => thinnedOut(page, after, first, end, source, pacer)
-  return yield* arrival(meter === null ? thinned() : meter.within('thin', thinned, rowsIn))
+  return yield* wait(meter === null ? thinned() : meter.within('thin', thinned, rowsIn))
 }
 
 /** Which of the rows that a search finds go on, the best first. */

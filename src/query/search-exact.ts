@@ -5,7 +5,7 @@ import type { Hits } from '../kernels/nearest.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
-import { arrival, begun, type Flow, type Soon, type Waits } from '../primitives/soon.js'
+import { type MaybePromise, runTask, type Task, type TaskStream, wait } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { Part, TableReader } from '../table/table-reader.js'
 import type { VectorField, Vectors } from '../table/vector-column.js'
@@ -23,8 +23,8 @@ export function searchExact(
   limit: number,
   source: RowSource,
   pacer: Pacer,
-): Soon<RowHits> {
-  return begun(searching(search, filter, limit, source, pacer))
+): MaybePromise<RowHits> {
+  return runTask(searching(search, filter, limit, source, pacer))
 }
 
 function* searching(
@@ -33,7 +33,7 @@ function* searching(
   limit: number,
   source: RowSource,
   pacer: Pacer,
-): Waits<RowHits> {
+): Task<RowHits> {
   const found = new FoundRows()
   const covers = search.fast ? coversOf(search.field, source.reader) : null
   if (limit > 0 && covers?.length !== 0) {
@@ -61,14 +61,14 @@ export function* passingParts(
   filter: BoundExpression | null,
   names: readonly string[],
   pacer: Pacer,
-): Flow<PartRows> {
+): TaskStream<PartRows> {
   for (const candidate of candidates(source, { filter, names }, pacer)) {
     if (candidate instanceof Promise) {
       yield candidate
       continue
     }
     const { part } = candidate
-    const rows = yield* arrival(passingRows(source, candidate, pacer))
+    const rows = yield* wait(passingRows(source, candidate, pacer))
     yield { part, rows: rows ?? RowSet.all(part.rows) }
   }
 }
@@ -111,10 +111,10 @@ export class FoundRows {
     limit: number,
     { reader, meter }: RowSource,
     pacer: Pacer,
-  ): Waits<void> {
+  ): Task<void> {
     const { field, query, metric, lower, upper, multi } = search
     const { vectors, at } = yield* vectorsAmong(reader, part, field, rows, pacer)
-    const ids = yield* arrival(reader.rowIds(part.fragment, pacer.signal))
+    const ids = yield* wait(reader.rowIds(part.fragment, pacer.signal))
     const bounds = { ...(lower !== undefined && { lower }), ...(upper !== undefined && { upper }) }
     let choose: Choose
     if (multi === null) {
@@ -134,7 +134,7 @@ export class FoundRows {
       }
     } else {
       const among = at === null ? rows : RowSet.all(at.length)
-      const measured = yield* arrival(maxSims(vectors, among, multi, metric, meter, pacer))
+      const measured = yield* wait(maxSims(vectors, among, multi, metric, meter, pacer))
       const { distances } = measured
       const offsets = at === null ? measured.offsets : measured.offsets.map(row => at[row]!)
       choose = options => chooseHits(distances, offsets, { ...bounds, ...options })
@@ -146,7 +146,7 @@ export class FoundRows {
   }
 
   /** The `limit` nearest of all. */
-  *merged(limit: number, pacer: Pacer): Waits<RowHits> {
+  *merged(limit: number, pacer: Pacer): Task<RowHits> {
     const { partOf, offsets, distances } = yield* mergeHits(this.parts, this.#lists, limit, pacer)
     return {
       parts: this.parts.all,
@@ -167,14 +167,14 @@ function* vectorsAmong(
   field: VectorField,
   rows: RowSet,
   pacer: Pacer,
-): Waits<{ readonly vectors: Vectors; readonly at: Uint32Array | null }> {
+): Task<{ readonly vectors: Vectors; readonly at: Uint32Array | null }> {
   if (rows.count <= part.rows * fewShare && !reader.holds(part, field.column)) {
     const offsets = rows.toIndices()
-    const [found] = yield* arrival(reader.vectorsOf([{ part, offsets }], field, pacer))
+    const [found] = yield* wait(reader.vectorsOf([{ part, offsets }], field, pacer))
     const { vectors, rows: own } = found!
     return own === offsets ? { vectors, at: null } : { vectors, at: offsets }
   }
-  return { vectors: yield* arrival(reader.vectors(part, field, pacer.signal)), at: null }
+  return { vectors: yield* wait(reader.vectors(part, field, pacer.signal)), at: null }
 }
 
 type Nearest = Pick<RankedHits, 'offsets' | 'distances'>

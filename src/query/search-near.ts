@@ -13,7 +13,7 @@ import { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
-import { arrival, begun, type Soon, type Waits } from '../primitives/soon.js'
+import { type MaybePromise, runTask, type Task, wait } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { AllowedRows, SegmentReader } from '../table/covered-segment.js'
 import type { SomeRows } from '../table/table-reader.js'
@@ -47,9 +47,9 @@ export function searchNear(
   limit: number,
   source: RowSource,
   pacer: Pacer,
-): Soon<RowHits> {
+): MaybePromise<RowHits> {
   const near = new NearSearch(search, filter !== null, limit, source, pacer)
-  return begun(near.hits(filter))
+  return runTask(near.hits(filter))
 }
 
 class NearSearch {
@@ -76,13 +76,13 @@ class NearSearch {
     this.#query = new MeasuredQuery(search.query, search.metric)
   }
 
-  *hits(filter: BoundExpression | null): Waits<RowHits> {
+  *hits(filter: BoundExpression | null): Task<RowHits> {
     if (this.#limit > 0) yield* filter === null ? this.#all() : this.#passing(filter)
     return yield* this.#found.merged(this.#limit, this.#pacer)
   }
 
   /** Looks among all living rows. */
-  *#all(): Waits<void> {
+  *#all(): Task<void> {
     const { reader } = this.#source
     const { signal } = this.#pacer
     // A caller who says how hard to look asks the index, whatever that costs.
@@ -94,7 +94,7 @@ class NearSearch {
       return
     }
     for (const segment of this.#index.segments) {
-      const living = yield* arrival(segment.living(reader, signal))
+      const living = yield* wait(segment.living(reader, signal))
       if (yield* this.#ask(segment, living)) continue
       for (const fragment of segment.fragments) yield* this.#measureIn(fragment, segment.covered(fragment))
     }
@@ -105,7 +105,7 @@ class NearSearch {
   }
 
   /** Looks among the rows that pass a filter: which those are is known before anything is measured. */
-  *#passing(filter: BoundExpression): Waits<void> {
+  *#passing(filter: BoundExpression): Task<void> {
     const passing: PartRows[] = []
     for (const each of passingParts(this.#source, filter, [], this.#pacer)) {
       if (each instanceof Promise) yield each
@@ -118,7 +118,7 @@ class NearSearch {
     const byFragment = rowsByFragment(passing)
     const passingIn = (fragment: Fragment) => byFragment.get(fragment) ?? RowSet.none(fragment.rows)
     for (const segment of this.#index.segments) {
-      const bits = yield* arrival(segment.ordinalsOf(passingIn, this.#pacer))
+      const bits = yield* wait(segment.ordinalsOf(passingIn, this.#pacer))
       const asked = yield* this.#ask(segment, { bits, count: bits.count() })
       if (!asked) yield* this.#measure(passing.map(each => within(each, segment)))
     }
@@ -133,20 +133,20 @@ class NearSearch {
   }
 
   /** Whether asking the index costs less than measuring all rows that pass. Opens it only where that takes a thought. */
-  *#isWorthAsking(passing: readonly PartRows[]): Waits<boolean> {
+  *#isWorthAsking(passing: readonly PartRows[]): Task<boolean> {
     const rows = passing.reduce((sum, { rows }) => sum + rows.count, 0)
     if (isLittle(rows, passing.length, this.#column(columnBytes(this.#search)))) return false
     return yield* this.#isCheaper(rows, passing.length)
   }
 
   /** Whether asking the index costs less than measuring `rows` rows, which lie in so many parts. */
-  *#isCheaper(rows: number, parts: number): Waits<boolean> {
+  *#isCheaper(rows: number, parts: number): Task<boolean> {
     const { query, multi } = this.#search
     const column = this.#column(columnBytes(this.#search))
     const share = rows / this.#source.reader.liveRows
     let cost = 0
     for (const segment of this.#index.segments) {
-      const opened = yield* arrival(segment.open(this.#pacer.signal))
+      const opened = yield* wait(segment.open(this.#pacer.signal))
       const { facts } = opened
       const count = this.#firstCandidates(opened, Math.min(this.#limit, facts.vectors))
       if (this.#isPoor(opened, this.#isFiltered)) {
@@ -191,10 +191,10 @@ class NearSearch {
    * Adds the rows that a segment proposes; `allowed`: the only ones, null for all. False where all that are allowed must be
    * measured: because that costs no more, or because a search by the index would give fewer rows than there are, or too few of the nearest.
    */
-  *#ask(segment: SegmentReader<VectorIndexSegment>, allowed: AllowedRows | null): Waits<boolean> {
+  *#ask(segment: SegmentReader<VectorIndexSegment>, allowed: AllowedRows | null): Task<boolean> {
     const { effort, refineFactor } = this.#options
     if (allowed?.count === 0) return true
-    const opened = yield* arrival(segment.open(this.#pacer.signal))
+    const opened = yield* wait(segment.open(this.#pacer.signal))
     // Rows that died may be those near the query, as rows that a filter excludes.
     if (this.#isPoor(opened, allowed !== null)) return false
     const { facts } = opened
@@ -209,7 +209,7 @@ class NearSearch {
       const { query, multi } = this.#search
       const queries = multi === null ? {} : { queries: multi }
       const probe = { query, ...queries, k, count, allowed: allowed?.bits ?? null, passing, effort }
-      const asked = arrival(opened.candidates(probe, this.#pacer))
+      const asked = wait(opened.candidates(probe, this.#pacer))
       const proposed = yield* segment.on(asked, this.#pacer.signal)
       this.#source.meter?.probed(proposed, facts.rowBytes)
       const { ordinals, ended } = proposed
@@ -239,16 +239,16 @@ class NearSearch {
     segment: SegmentReader<VectorIndexSegment>,
     candidates: NearCandidates,
     to: number,
-  ): Waits<void> {
+  ): Task<void> {
     const { reader } = this.#source
     const { signal } = this.#pacer
     const { parts } = this.#found
     const { ranks, ordinals } = candidates.next(to)
     const some: SomeRows[] = []
     const numbers: number[] = []
-    for (const { fragment, offsets } of yield* arrival(segment.place(ordinals))) {
-      const ids = yield* arrival(reader.rowIds(fragment, signal))
-      const all = yield* arrival(reader.partsOf(fragment, signal))
+    for (const { fragment, offsets } of yield* wait(segment.place(ordinals))) {
+      const ids = yield* wait(reader.rowIds(fragment, signal))
+      const all = yield* wait(reader.partsOf(fragment, signal))
       for (let from = 0; from < offsets.length; ) {
         const part = all[partitionPoint(all.length, i => all[i]!.first <= offsets[from]!) - 1]!
         const end = part.first + part.rows
@@ -261,7 +261,7 @@ class NearSearch {
       }
     }
     let count = 0
-    const found = yield* arrival(reader.vectorsOf(some, this.#search.field, this.#pacer))
+    const found = yield* wait(reader.vectorsOf(some, this.#search.field, this.#pacer))
     for (const [i, { vectors, rows }] of found.entries()) {
       const distances = yield* this.#distances(vectors, rows)
       const { offsets } = some[i]!
@@ -278,7 +278,7 @@ class NearSearch {
   }
 
   /** How far rows are, which all have a vector. */
-  *#distances(vectors: Vectors, rows: Uint32Array): Waits<Float32Array> {
+  *#distances(vectors: Vectors, rows: Uint32Array): Task<Float32Array> {
     const { metric, multi } = this.#search
     const { meter } = this.#source
     if (multi === null) {
@@ -288,22 +288,22 @@ class NearSearch {
       return distances
     }
     const all = RowSet.of(rowsOf(vectors), rows)
-    const found = yield* arrival(maxSims(vectors, all, multi, metric, meter, this.#pacer))
+    const found = yield* wait(maxSims(vectors, all, multi, metric, meter, this.#pacer))
     assert(found.offsets.length === rows.length, 'an index proposed a row without a vector')
     return found.distances
   }
 
   /** Measures those of some rows of a fragment that live. */
-  *#measureIn(fragment: Fragment, rows: RowSet): Waits<void> {
+  *#measureIn(fragment: Fragment, rows: RowSet): Task<void> {
     const { reader } = this.#source
-    for (const part of yield* arrival(reader.partsOf(fragment, this.#pacer.signal))) {
+    for (const part of yield* wait(reader.partsOf(fragment, this.#pacer.signal))) {
       const own = rows.slice(part.first, part.first + part.rows)
-      const live = yield* arrival(reader.live(part, this.#pacer.signal))
+      const live = yield* wait(reader.live(part, this.#pacer.signal))
       yield* this.#measure([{ part, rows: live === null ? own : own.within(live) }])
     }
   }
 
-  *#measure(all: readonly PartRows[]): Waits<void> {
+  *#measure(all: readonly PartRows[]): Task<void> {
     for (const { part, rows } of all) {
       if (rows.isNone) continue
       yield* this.#found.measure(part, rows, this.#search, this.#limit, this.#source, this.#pacer)

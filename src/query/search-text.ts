@@ -19,7 +19,7 @@ import { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
-import { arrival, begun, type Soon, type Waits } from '../primitives/soon.js'
+import { type MaybePromise, runTask, type Task, wait } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound.js'
 import { madeBySearch, mergeHits, Parts, type RankedHits, type RowHits, ranked } from './hits.js'
 import { passingParts } from './search-exact.js'
@@ -52,8 +52,8 @@ export function searchText(
   limit: number,
   source: RowSource,
   pacer: Pacer,
-): Soon<RowHits> {
-  return begun(new TextRun(search, source, pacer).hits(filter, limit))
+): MaybePromise<RowHits> {
+  return runTask(new TextRun(search, source, pacer).hits(filter, limit))
 }
 
 /** A column under search. */
@@ -76,7 +76,7 @@ class TextRun {
     this.#pacer = pacer
   }
 
-  *hits(filter: BoundExpression | null, limit: number): Waits<RowHits> {
+  *hits(filter: BoundExpression | null, limit: number): Task<RowHits> {
     if (limit === 0) return yield* this.#ranked(noPlaces, 0)
     const passing = yield* this.#passing(filter)
     for (const [number, column] of this.#search.columns.entries()) {
@@ -99,7 +99,7 @@ class TextRun {
   }
 
   /** Null where every living row is wanted. */
-  *#passing(filter: BoundExpression | null): Waits<Passing | null> {
+  *#passing(filter: BoundExpression | null): Task<Passing | null> {
     if (filter === null && this.#source.difference === null) return null
     const bits = new Map<Fragment, Bitset>()
     for (const each of passingParts(this.#source, filter, [], this.#pacer)) {
@@ -116,7 +116,7 @@ class TextRun {
   }
 
   /** The rows with the `limit` best scores, and all that are as good as the last of them; maybe others. */
-  *#best(node: TextNode, limit: number): Waits<ScoredPlaces> {
+  *#best(node: TextNode, limit: number): Task<ScoredPlaces> {
     switch (node.kind) {
       case 'match':
       case 'phrase':
@@ -134,7 +134,7 @@ class TextRun {
   }
 
   /** All rows that match. */
-  *#all(node: TextNode): Waits<ScoredPlaces> {
+  *#all(node: TextNode): Task<ScoredPlaces> {
     switch (node.kind) {
       case 'match':
       case 'phrase':
@@ -160,14 +160,14 @@ class TextRun {
     }
   }
 
-  *#mixed(a: ScoredPlaces, b: ScoredPlaces, mixing: Mixing): Waits<ScoredPlaces> {
+  *#mixed(a: ScoredPlaces, b: ScoredPlaces, mixing: Mixing): Task<ScoredPlaces> {
     const rows = mixed(a, b, mixing)
     if (this.#pacer.due()) yield this.#pacer.pause()
     return rows
   }
 
   /** `limit`: null for all. */
-  *#found(leaf: TextLeaf, limit: number | null): Waits<ScoredPlaces> {
+  *#found(leaf: TextLeaf, limit: number | null): Task<ScoredPlaces> {
     const { units, corpus } = this.#columns[leaf.column]!
     const query = yield* this.#weighted(leaf)
     if (query === null) return noPlaces
@@ -190,7 +190,7 @@ class TextRun {
   }
 
   /** Its terms with what each is worth; null: no row can match. */
-  *#weighted(leaf: TextLeaf): Waits<SegmentQuery | null> {
+  *#weighted(leaf: TextLeaf): Task<SegmentQuery | null> {
     if (leaf.terms.length === 0) return null
     if (leaf.kind === 'phrase') {
       const terms = leaf.terms.map(({ term, offset }) => ({ term, offset, weight: this.#worth(leaf, term) }))
@@ -208,7 +208,7 @@ class TextRun {
     return { kind: 'terms', groups, all }
   }
 
-  *#near(leaf: MatchNode, term: string): Waits<readonly ExpandedTerm[]> {
+  *#near(leaf: MatchNode, term: string): Task<readonly ExpandedTerm[]> {
     const distance = distanceFor(leaf, term)
     if (distance === 0) return [{ term, distance }]
     const segments = this.#columns[leaf.column]!.units.map(({ segment }) => segment)
@@ -224,7 +224,7 @@ class TextRun {
   }
 
   /** The best `limit` of some rows, equal ones by row id; Infinity: all of them, in row order. */
-  *#ranked(rows: ScoredPlaces, limit: number): Waits<RowHits> {
+  *#ranked(rows: ScoredPlaces, limit: number): Task<RowHits> {
     const { reader } = this.#source
     const isAll = limit === Number.POSITIVE_INFINITY
     const { places, scores } = isAll ? rows : bestOf(rows, limit)
@@ -240,8 +240,8 @@ class TextRun {
     for (let from = 0; from < places.length; ) {
       if (places[from]! >= end) {
         const fragment = reader.layout.fragments[fragmentOf(places[from]!)]!
-        const ids = yield* arrival(reader.rowIds(fragment, this.#pacer.signal))
-        const all = yield* arrival(reader.partsOf(fragment, this.#pacer.signal))
+        const ids = yield* wait(reader.rowIds(fragment, this.#pacer.signal))
+        const all = yield* wait(reader.partsOf(fragment, this.#pacer.signal))
         const offset = offsetOf(places[from]!)
         const part = all[partitionPoint(all.length, i => all[i]!.first <= offset) - 1]!
         number = parts.add(part, ids)

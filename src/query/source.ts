@@ -23,7 +23,7 @@ import { Bitset } from '../primitives/bitset.js'
 import { isRun } from '../primitives/is-run.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
-import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
+import { type MaybePromise, runTask, type Task, wait, whenResolved } from '../primitives/task.js'
 import { bytesOfWords } from '../sql/values/vector.js'
 import type { StretchZones } from '../sql/zones/stretches.js'
 import {
@@ -173,29 +173,29 @@ export class RowSource {
   }
 
   /** All rows of a part, dead ones too, with the columns `names`; without a copy where they lie in memory. */
-  partBatch(part: Part, names: readonly string[]): Soon<Batch> {
-    return begun(this.#partBatch(part, names))
+  partBatch(part: Part, names: readonly string[]): MaybePromise<Batch> {
+    return runTask(this.#partBatch(part, names))
   }
 
-  *#partBatch(part: Part, names: readonly string[]): Waits<Batch> {
+  *#partBatch(part: Part, names: readonly string[]): Task<Batch> {
     const fields: Field[] = []
     const columns: Column[] = []
     for (const name of names) {
       const field = this.#fields.get(name)
       fields.push(field ?? madeField(name))
       const column = field === undefined ? this.#made(name, part, null) : this.#stored(part, field)
-      columns.push(column instanceof Promise ? yield* arrival(column) : column)
+      columns.push(column instanceof Promise ? yield* wait(column) : column)
     }
     return { schema: { fields }, length: part.rows, columns }
   }
 
   /** Between which values the stretches of a part lie, by column, of those of which files say it. */
-  *stretches(part: Part, names: readonly string[]): Waits<ReadonlyMap<string, StretchZones>> {
+  *stretches(part: Part, names: readonly string[]): Task<ReadonlyMap<string, StretchZones>> {
     const found = new Map<string, StretchZones>()
     for (const name of names) {
       const field = this.#fields.get(name)
       if (field === undefined) continue
-      const zones = yield* arrival(this.reader.stretches(part, field, this.#pacer.signal))
+      const zones = yield* wait(this.reader.stretches(part, field, this.#pacer.signal))
       if (zones !== null) found.set(name, zones)
     }
     return found
@@ -211,15 +211,15 @@ export class RowSource {
   }
 
   /** As `partBatch`, of rows of some stretches, of which no more is read than their blocks. */
-  *stretchBatch(part: Part, offsets: Uint32Array, names: readonly string[]): Waits<Batch> {
+  *stretchBatch(part: Part, offsets: Uint32Array, names: readonly string[]): Task<Batch> {
     const fields = names.map(name => this.#fields.get(name))
     const stored = fields.filter(field => field !== undefined)
     const some = [{ part, offsets }]
-    const [found] = yield* arrival(this.reader.rows(some, stored, this.#pacer, stretchPatience))
+    const [found] = yield* wait(this.reader.rows(some, stored, this.#pacer, stretchPatience))
     const columns: Column[] = []
     for (const [i, field] of fields.entries()) {
       if (field === undefined) {
-        columns.push(yield* arrival(this.#made(names[i]!, part, offsets)))
+        columns.push(yield* wait(this.#made(names[i]!, part, offsets)))
         continue
       }
       const own = found![stored.indexOf(field)]!
@@ -233,11 +233,11 @@ export class RowSource {
     }
   }
 
-  #stored(part: Part, field: TableField): Soon<Column> {
+  #stored(part: Part, field: TableField): MaybePromise<Column> {
     const held = this.#heldOf(part)
     return (
       held.get(field) ??
-      whenThere(this.reader.column(part, field, this.#pacer.signal), ({ column }) => {
+      whenResolved(this.reader.column(part, field, this.#pacer.signal), ({ column }) => {
         this.meter?.looked(column)
         held.set(field, column)
         return column
@@ -256,11 +256,11 @@ export class RowSource {
   }
 
   /** The columns `names` of some rows. `owned`: as copies that share no memory with what is kept in the cache. */
-  batch(hits: RowHits, names: readonly string[], owned: boolean): Soon<Batch> {
-    return begun(this.#batch(hits, names, owned))
+  batch(hits: RowHits, names: readonly string[], owned: boolean): MaybePromise<Batch> {
+    return runTask(this.#batch(hits, names, owned))
   }
 
-  *#batch(hits: RowHits, names: readonly string[], owned: boolean): Waits<Batch> {
+  *#batch(hits: RowHits, names: readonly string[], owned: boolean): Task<Batch> {
     const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
     const { parts, partOf, offsets, made } = hits
     const isOfOne = partOf === null || parts.length === 1
@@ -280,7 +280,7 @@ export class RowSource {
         columns.push(emptyColumn((field ?? madeField(name)).type))
       } else if (field === undefined) {
         const own: Column[] = []
-        for (const each of pieces.taken) own.push(yield* arrival(this.#made(name, each.part, each.offsets)))
+        for (const each of pieces.taken) own.push(yield* wait(this.#made(name, each.part, each.offsets)))
         columns.push(isOfOne ? own[0]! : takeColumn(concatColumns(own), pieces.position))
       } else {
         columns.push(isOfOne ? takenFrom(rows[0]![number]!, owned) : placed(rows, number, pieces))
@@ -296,7 +296,7 @@ export class RowSource {
     const fields = names.map(name => this.#fields.get(name) ?? madeField(name))
     const { taken, position } = partition(hits.parts, hits.partOf!, hits.offsets)
     const stored = names.map(name => this.#fields.get(name)).filter(field => field !== undefined)
-    const found = await begun(this.#rowsOf(taken, stored))
+    const found = await runTask(this.#rowsOf(taken, stored))
     const pieces: Column[][] = []
     for (const name of names) {
       const number = stored.indexOf(this.#fields.get(name)!)
@@ -333,7 +333,7 @@ export class RowSource {
   *#rowsOf(
     taken: readonly Taken<Part>[],
     fields: readonly TableField[],
-  ): Waits<readonly (readonly RowsOfColumn[])[]> {
+  ): Task<readonly (readonly RowsOfColumn[])[]> {
     const found: (readonly RowsOfColumn[])[] = new Array(taken.length)
     const others: number[] = []
     for (let at = 0; at < taken.length; at++) {
@@ -361,7 +361,7 @@ export class RowSource {
    * Reads the columns `names` of rows that are asked for next, some at a time, where the columns of their part have no room in memory: those
    * of all rows between the first and the last of them.
    */
-  expect({ parts, partOf, offsets }: RowHits, names: readonly string[]): Soon<void> {
+  expect({ parts, partOf, offsets }: RowHits, names: readonly string[]): MaybePromise<void> {
     const part = parts[0]
     if (part === undefined || partOf !== null || offsets.length === 0) return
     const fields = names.map(name => this.#fields.get(name)).filter(field => field !== undefined)
@@ -370,10 +370,10 @@ export class RowSource {
     this.#taken.set(part, taken)
     const from = offsets[0]! - (offsets[0]! % 8)
     const to = offsets.at(-1)! + 1
-    return begun(this.#readRun(part, from, to, fields))
+    return runTask(this.#readRun(part, from, to, fields))
   }
 
-  *#readRun(part: Part, from: number, to: number, fields: readonly TableField[]): Waits<void> {
+  *#readRun(part: Part, from: number, to: number, fields: readonly TableField[]): Task<void> {
     // The one before it is not held while this one comes.
     this.#run = null
     const held = this.#held.get(part)
@@ -386,7 +386,7 @@ export class RowSource {
     for (const each of loading) if (each instanceof Promise) each.catch(() => {})
     const columns = new Map<string, RunOfColumn>()
     for (const [i, { name }] of fields.entries()) {
-      const own = yield* arrival(loading[i]!)
+      const own = yield* wait(loading[i]!)
       this.meter?.looked(own.column)
       columns.set(name, own)
     }
@@ -406,7 +406,7 @@ export class RowSource {
     some: Taken<Part>,
     fields: readonly TableField[],
     isWhole: boolean,
-  ): Waits<readonly RowsOfColumn[]> {
+  ): Task<readonly RowsOfColumn[]> {
     const held = this.#heldOf(some.part)
     const left = isWhole ? [] : fields.filter(field => !held.has(field))
     const [fetched] = yield* this.#fetched([some], left)
@@ -415,7 +415,7 @@ export class RowSource {
       const known = fetched![left.indexOf(field)]
       if (known !== undefined) own.push(known)
       else {
-        const column = yield* arrival(this.#stored(some.part, field))
+        const column = yield* wait(this.#stored(some.part, field))
         own.push({ column, segment: null, rows: some.offsets, isOwn: false })
       }
     }
@@ -425,8 +425,8 @@ export class RowSource {
   *#fetched(
     some: readonly Taken<Part>[],
     fields: readonly TableField[],
-  ): Waits<readonly (readonly RowsOfColumn[])[]> {
-    const found = yield* arrival(this.reader.rows(some, fields, this.#pacer))
+  ): Task<readonly (readonly RowsOfColumn[])[]> {
+    const found = yield* wait(this.reader.rows(some, fields, this.#pacer))
     if (this.meter !== null) for (const own of found) for (const { column } of own) this.meter.looked(column)
     return found
   }
@@ -439,8 +439,8 @@ export class RowSource {
   }
 
   /** Ids of rows of a part, by offset in it; `offsets`: null for all rows. */
-  rowIds({ fragment, first, rows }: Part, offsets: Uint32Array | null): Soon<Float64Array> {
-    return whenThere(this.reader.rowIds(fragment, this.#pacer.signal), runs => {
+  rowIds({ fragment, first, rows }: Part, offsets: Uint32Array | null): MaybePromise<Float64Array> {
+    return whenResolved(this.reader.rowIds(fragment, this.#pacer.signal), runs => {
       if (offsets !== null && offsets.length < rows / 16) {
         return Float64Array.from(offsets, offset => runs.at(first + offset))
       }
@@ -451,32 +451,32 @@ export class RowSource {
   }
 
   /** `offsets`: null for all rows. */
-  #made(name: string, part: Part, offsets: Uint32Array | null): Soon<Column> {
-    if (name === rowIdField.name) return whenThere(this.rowIds(part, offsets), rowIdColumn)
+  #made(name: string, part: Part, offsets: Uint32Array | null): MaybePromise<Column> {
+    if (name === rowIdField.name) return whenResolved(this.rowIds(part, offsets), rowIdColumn)
     assert(name === rowOffsetField.name, `a query makes no column ${name} of a part`)
-    return begun(this.#rowOffsets(part, offsets))
+    return runTask(this.#rowOffsets(part, offsets))
   }
 
   /** How many living rows of the version come before a living row of a part. */
-  rowOffset(part: Part, offset: number): Soon<number> {
-    return begun(this.#rowOffset(part, offset))
+  rowOffset(part: Part, offset: number): MaybePromise<number> {
+    return runTask(this.#rowOffset(part, offset))
   }
 
-  *#rowOffset(part: Part, offset: number): Waits<number> {
+  *#rowOffset(part: Part, offset: number): Task<number> {
     const { signal } = this.#pacer
-    const live = yield* arrival(this.reader.live(part, signal))
+    const live = yield* wait(this.reader.live(part, signal))
     const before =
-      this.reader.liveBeforeFragment(part.fragment) + (yield* arrival(this.reader.liveBefore(part, signal)))
+      this.reader.liveBeforeFragment(part.fragment) + (yield* wait(this.reader.liveBefore(part, signal)))
     return before + (live === null ? offset : live.rank(offset, live.ranks()))
   }
 
-  *#rowOffsets(part: Part, offsets: Uint32Array | null): Waits<Column> {
+  *#rowOffsets(part: Part, offsets: Uint32Array | null): Task<Column> {
     const length = offsets?.length ?? part.rows
     const offsetOf = (row: number) => offsets?.[row] ?? row
     const { signal } = this.#pacer
-    const live = yield* arrival(this.reader.live(part, signal))
+    const live = yield* wait(this.reader.live(part, signal))
     const before =
-      this.reader.liveBeforeFragment(part.fragment) + (yield* arrival(this.reader.liveBefore(part, signal)))
+      this.reader.liveBeforeFragment(part.fragment) + (yield* wait(this.reader.liveBefore(part, signal)))
     if (live === null) return wholeNumbers(rowOffsetField, length, row => before + offsetOf(row))
     const ranks = live.ranks()
     return wholeNumbers(rowOffsetField, length, row => before + live.rank(offsetOf(row), ranks))

@@ -10,7 +10,7 @@ import { Bitset } from '../primitives/bitset.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
-import { arrival, type Flow, type Waits } from '../primitives/soon.js'
+import { type Task, type TaskStream, wait } from '../primitives/task.js'
 import { columnAt } from '../sql/batch-columns.js'
 import { areById, type SegmentReader } from '../table/covered-segment.js'
 import type { Part, TableReader } from '../table/table-reader.js'
@@ -35,9 +35,9 @@ export interface TextUnit {
   /** Whether ordinals are in the order of the row ids: of rows that score alike the first ones come first. */
   readonly isById: boolean
   /** Work on the segment; what it fails by is told as the version has it. */
-  on<T>(work: Waits<T>): Waits<T>
+  on<T>(work: Task<T>): Task<T>
   /** Where rows are (`rowPlace`) that may be answered. `ordinals`: ascending. */
-  places(ordinals: Uint32Array): Waits<Float64Array>
+  places(ordinals: Uint32Array): Task<Float64Array>
 }
 
 /** `wanted`: what rows are read for, if any are. `passing`: null for all living rows. `fast`: whether rows that no segment has are passed over. */
@@ -48,7 +48,7 @@ export function* unitsOf(
   fast: boolean,
   source: RowSource,
   pacer: Pacer,
-): Waits<readonly TextUnit[]> {
+): Task<readonly TextUnit[]> {
   const { reader } = source
   const units: TextUnit[] = []
   const index = name === null ? null : reader.textIndexes.find(known => known.name === name)!
@@ -67,15 +67,15 @@ function* indexed(
   passing: Passing | null,
   { reader }: RowSource,
   pacer: Pacer,
-): Waits<TextUnit> {
+): Task<TextUnit> {
   const { signal } = pacer
-  const opened = yield* arrival(segment.open(signal))
-  const alive = (yield* arrival(segment.living(reader, signal)))?.bits ?? null
+  const opened = yield* wait(segment.open(signal))
+  const alive = (yield* wait(segment.living(reader, signal)))?.bits ?? null
   const living = alive === null ? opened.facts : yield* livingTexts(segment, opened, alive, pacer)
   let allowed = alive
   if (passing !== null) {
     const rowsOf = (fragment: Fragment) => passing.get(fragment) ?? RowSet.none(fragment.rows)
-    allowed = yield* arrival(segment.ordinalsOf(rowsOf, pacer))
+    allowed = yield* wait(segment.ordinalsOf(rowsOf, pacer))
   }
   return new IndexedUnit(segment, opened, living, allowed, reader, signal)
 }
@@ -90,7 +90,7 @@ function* livingTexts(
   { rows, lengths }: TextSegment,
   alive: Bitset,
   pacer: Pacer,
-): Waits<LivingTexts> {
+): Task<LivingTexts> {
   let living = countedTexts.get(segment)
   if (living !== undefined) return living
   let docs = 0
@@ -138,14 +138,14 @@ class IndexedUnit implements TextUnit {
     return this.#from.isById
   }
 
-  on<T>(work: Waits<T>): Waits<T> {
+  on<T>(work: Task<T>): Task<T> {
     return this.#from.on(work, this.#signal)
   }
 
-  *places(ordinals: Uint32Array): Waits<Float64Array> {
+  *places(ordinals: Uint32Array): Task<Float64Array> {
     const places = new Float64Array(ordinals.length)
     let count = 0
-    for (const { fragment, offsets } of yield* arrival(this.#from.place(ordinals))) {
+    for (const { fragment, offsets } of yield* wait(this.#from.place(ordinals))) {
       const number = this.#reader.placeOf(fragment.id)!
       for (let i = 0; i < offsets.length; i++) places[count++] = rowPlace(number, offsets[i]!)
     }
@@ -158,7 +158,7 @@ function* coverOf(
   index: TextIndexReader | null,
   { reader }: RowSource,
   pacer: Pacer,
-): Waits<ReadonlyMap<Fragment, RowSet>> {
+): Task<ReadonlyMap<Fragment, RowSet>> {
   if (index !== null) return yield* partialCover(index, reader, pacer)
   return new Map(reader.layout.fragments.map(fragment => [fragment, RowSet.none(fragment.rows)]))
 }
@@ -196,23 +196,23 @@ class Scanned {
     this.#pacer = pacer
   }
 
-  segment(analyzer: Analyzer, { accept, positions }: WantedTerms): Waits<TextSegment> {
+  segment(analyzer: Analyzer, { accept, positions }: WantedTerms): Task<TextSegment> {
     return scannedSegment(this.#texts(), analyzer, accept, positions, this.#pacer)
   }
 
-  *#texts(): Flow<ScannedTexts> {
+  *#texts(): TaskStream<ScannedTexts> {
     const { reader } = this.#source
     const { signal } = this.#pacer
     for (const [fragment, covered] of this.#covered) {
-      for (const part of yield* arrival(reader.partsOf(fragment, signal))) {
+      for (const part of yield* wait(reader.partsOf(fragment, signal))) {
         const left = RowSet.all(part.rows).andNot(covered.slice(part.first, part.first + part.rows))
-        const live = yield* arrival(reader.live(part, signal))
+        const live = yield* wait(reader.live(part, signal))
         const rows = live === null ? left : left.within(live)
         if (rows.isNone) continue
         const piece = { part, rows: rows.isAll ? null : rows.toIndices(), first: this.#rows }
         this.#pieces.push(piece)
         this.#rows += rows.count
-        const batch = yield* arrival(this.#source.partBatch(part, [this.#path[0]!]))
+        const batch = yield* wait(this.#source.partBatch(part, [this.#path[0]!]))
         yield { column: columnAt(batch, this.#path), rows: piece.rows }
       }
     }
@@ -267,11 +267,11 @@ class ScannedUnit implements TextUnit {
     )
   }
 
-  on<T>(work: Waits<T>): Waits<T> {
+  on<T>(work: Task<T>): Task<T> {
     return work
   }
 
-  *places(ordinals: Uint32Array): Waits<Float64Array> {
+  *places(ordinals: Uint32Array): Task<Float64Array> {
     const pieces = this.#pieces
     return Float64Array.from(ordinals, ordinal => {
       const number = partitionPoint(pieces.length, i => pieces[i]!.first <= ordinal) - 1

@@ -14,7 +14,7 @@
  * - Every call settles: a store that waits on a network sets its own timeouts.
  */
 import { ErrorCode, SheafError } from '../errors.js'
-import type { Soon } from '../primitives/soon.js'
+import type { MaybePromise } from '../primitives/task.js'
 import type { Processes } from './processes.js'
 
 /** The outcome of a write could not be learned (code 17): it may or may not have happened, or not survive a power loss. */
@@ -70,7 +70,7 @@ export interface BlobStore {
    * Fills the targets of several ranges of one blob: before it returns where that takes no longer than about a millisecond, else all
    * at once, as far as the store can. Errors, thrown or rejected with, and `target` are those of `readInto`; where one range fails, targets of others may be filled.
    */
-  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): Soon<void>
+  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): MaybePromise<void>
   put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>
   /**
    * `put` from chunks, which stay as they are, without holding them all: the store may ask for some of them before it has

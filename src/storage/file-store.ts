@@ -42,7 +42,7 @@ import { eachOrAborted } from '../primitives/abort.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
 import { inParallel } from '../primitives/in-parallel.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { Soon } from '../primitives/soon.js'
+import type { MaybePromise } from '../primitives/task.js'
 import { Ambiguous, type BlobInfo, type BlobMark, type BlobStore, type ByteRange } from './blob-store.js'
 import { ioError, systemCode } from './io-error.js'
 import { checkKey, checkPrefix, directoryOf, isKey, temporaryDirectory } from './key.js'
@@ -190,7 +190,7 @@ export class FileStore implements BlobStore {
     await this.#readRange(key, offset, target.length, () => target, signal)
   }
 
-  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): Soon<void> {
+  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): MaybePromise<void> {
     const blob = this.#openBlob(key, signal)
     if (blob === null) throw corrupted(`${key} is missing`)
     let isHandedOn = false

@@ -1,5 +1,5 @@
 /** A store that tells of what is deleted through it, so that nothing that was read of it is kept in memory. */
-import type { Soon } from '../primitives/soon.js'
+import type { MaybePromise } from '../primitives/task.js'
 import type { BlobInfo, BlobMark, BlobStore, ByteRange } from './blob-store.js'
 import type { Processes } from './processes.js'
 
@@ -38,7 +38,7 @@ export class TellingStore implements BlobStore {
     return this.#store.readInto(key, offset, target, signal)
   }
 
-  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): Soon<void> {
+  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): MaybePromise<void> {
     return this.#store.readRanges(key, ranges, signal)
   }
 

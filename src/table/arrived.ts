@@ -1,7 +1,7 @@
 /** What a version has to wait for: its files may go while they are read, together with the version. */
 import type { Layout } from '../manifest/layout.js'
 import { orAborted } from '../primitives/abort.js'
-import type { Soon } from '../primitives/soon.js'
+import type { MaybePromise } from '../primitives/task.js'
 import type { TableSource } from './table-source.js'
 
 /** A version, as far as it is said what became of it. */
@@ -11,7 +11,11 @@ export interface Awaiting {
 }
 
 /** What is being loaded, once it is there. Throws `signal.reason`, or what became of the version where files of it are gone. */
-export function arrived<T>(version: Awaiting, loading: Soon<T>, signal: AbortSignal | undefined): Soon<T> {
+export function arrived<T>(
+  version: Awaiting,
+  loading: MaybePromise<T>,
+  signal: AbortSignal | undefined,
+): MaybePromise<T> {
   if (loading instanceof Promise) return waitedFor(version, loading, signal)
   signal?.throwIfAborted()
   return loading

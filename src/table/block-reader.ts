@@ -11,7 +11,7 @@ import type { BufferBytes } from '../arrow/gather-rows.js'
 import { assert, corrupted } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Pacer } from '../primitives/pacer.js'
-import type { Soon, Waits } from '../primitives/soon.js'
+import type { MaybePromise, Task } from '../primitives/task.js'
 import type { BlobStore, ByteRange } from '../storage/blob-store.js'
 import type { BlockCache } from './block-cache.js'
 import type { ChecksumPages, ColumnChecksums } from './checksum-pages.js'
@@ -83,7 +83,7 @@ export class BlockReader {
    * Reads what was asked for since the last call; it counts once `check` is through.
    * @throws corrupted (code 18) where the file is missing or cut off.
    */
-  fetch(signal?: AbortSignal): Soon<void> {
+  fetch(signal?: AbortSignal): MaybePromise<void> {
     if (this.#wanted.size === 0) return
     const stretches = [...this.#wanted.values()]
     this.#wanted = new Map()
@@ -137,7 +137,7 @@ export class BlockReader {
    * Holds what was read against its checksums.
    * @throws corrupted (code 18) where it is not what was written.
    */
-  *check(pacer: Pacer): Waits<void> {
+  *check(pacer: Pacer): Task<void> {
     const stretches = this.#unchecked
     this.#unchecked = []
     let bytes = 0

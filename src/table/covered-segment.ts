@@ -8,7 +8,7 @@ import { NumberRuns } from '../primitives/number-runs.js'
 import { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import type { RowSet } from '../primitives/row-set.js'
-import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
+import { type MaybePromise, runTask, type Task, wait, whenResolved } from '../primitives/task.js'
 import { arrived, waitedFor } from './arrived.js'
 import { itemsByFragment, rowsOfItems } from './index-cover.js'
 import { readStoredRuns } from './stored-runs.js'
@@ -33,7 +33,7 @@ interface LivingRows {
 }
 
 /** What is known of the rows of a fragment. */
-export type RowsOf = (fragment: Fragment) => Soon<RowSet>
+export type RowsOf = (fragment: Fragment) => MaybePromise<RowSet>
 
 /** What the segments of an index share. */
 export interface IndexedVersion {
@@ -44,7 +44,7 @@ export interface IndexedVersion {
 }
 
 /** Opens the file of a segment, or gives what is in memory of it. */
-export type OpenSegment<S> = (path: string, segment: IndexSegment) => Soon<S>
+export type OpenSegment<S> = (path: string, segment: IndexSegment) => MaybePromise<S>
 
 /** `S`: what its file holds. */
 export class SegmentReader<S> {
@@ -96,12 +96,12 @@ export class SegmentReader<S> {
   }
 
   /** Its file, unless that is open. */
-  open(signal?: AbortSignal): Soon<S> {
+  open(signal?: AbortSignal): MaybePromise<S> {
     return arrived(this.#version, this.#open(this.path, this.#covered.segment), signal)
   }
 
   /** The ordinals whose rows live; null: all. `reader`: that of the version. */
-  living(reader: LivingRows, signal?: AbortSignal): Soon<AllowedRows | null> {
+  living(reader: LivingRows, signal?: AbortSignal): MaybePromise<AllowedRows | null> {
     if (this.#isWhole) return null
     const { source, layout } = this.#version
     const key = `${this.path}@${layout.version}`
@@ -110,24 +110,24 @@ export class SegmentReader<S> {
       const pacer = new Pacer()
       return this.ordinalsOf(fragment => reader.liveIn(fragment, pacer), pacer)
     }
-    return whenThere(arrived(this.#version, source.live.get(key, make, this.path), signal), bits => {
+    return whenResolved(arrived(this.#version, source.live.get(key, make, this.path), signal), bits => {
       this.#living ??= bits.count()
       return { bits, count: this.#living }
     })
   }
 
   /** The ordinals of the rows that `rowsOf` gives for the fragments it numbers rows of. */
-  ordinalsOf(rowsOf: RowsOf, pacer: Pacer): Soon<Bitset> {
-    return begun(this.#ordinalsOf(rowsOf, pacer))
+  ordinalsOf(rowsOf: RowsOf, pacer: Pacer): MaybePromise<Bitset> {
+    return runTask(this.#ordinalsOf(rowsOf, pacer))
   }
 
-  *#ordinalsOf(rowsOf: RowsOf, pacer: Pacer): Waits<Bitset> {
+  *#ordinalsOf(rowsOf: RowsOf, pacer: Pacer): Task<Bitset> {
     const bits = new Bitset(this.rows)
     for (const item of this.#covered.items) {
-      const rows = yield* arrival(rowsOf(this.#version.fragments.get(item.fragment)!))
+      const rows = yield* wait(rowsOf(this.#version.fragments.get(item.fragment)!))
       if (rows.isNone) continue
       const own = rows.slice(item.at, item.at + rowsOfItem(item))
-      const gone = yield* arrival(this.#gone(item))
+      const gone = yield* wait(this.#gone(item))
       if (gone === null) own.addTo(bits, item.first)
       else addBetween(own, gone, bits, item.first)
       if (pacer.due()) yield pacer.pause()
@@ -136,11 +136,11 @@ export class SegmentReader<S> {
   }
 
   /** Where the rows with some ordinals are; `ordinals`: ascending. What is no more is left out. */
-  place(ordinals: Uint32Array): Soon<readonly PlacedRows[]> {
-    return begun(this.#place(ordinals))
+  place(ordinals: Uint32Array): MaybePromise<readonly PlacedRows[]> {
+    return runTask(this.#place(ordinals))
   }
 
-  *#place(ordinals: Uint32Array): Waits<readonly PlacedRows[]> {
+  *#place(ordinals: Uint32Array): Task<readonly PlacedRows[]> {
     const { items } = this.#covered
     const placed: PlacedRows[] = []
     for (let from = 0, to: number; from < ordinals.length; from = to) {
@@ -151,7 +151,7 @@ export class SegmentReader<S> {
       const end = item.first + item.count
       while (from < ordinals.length && ordinals[from]! < item.first) from++
       for (to = from; to < ordinals.length && ordinals[to]! < end; ) to++
-      const gone = yield* arrival(this.#gone(item))
+      const gone = yield* wait(this.#gone(item))
       const offsets = new Uint32Array(to - from)
       let count = 0
       for (let i = from; i < to; i++) {
@@ -166,14 +166,14 @@ export class SegmentReader<S> {
     return placed
   }
 
-  #gone({ gone }: CoverItem): Soon<NumberRuns | null> {
+  #gone({ gone }: CoverItem): MaybePromise<NumberRuns | null> {
     if (gone === undefined) return null
     const { source, location } = this.#version
     return arrived(this.#version, readStoredRuns(source, location, gone, NumberRuns.decode), undefined)
   }
 
   /** Work on what was opened, which may have to read more of its file. */
-  *on<T>(work: Waits<T>, signal: AbortSignal | undefined): Waits<T> {
+  *on<T>(work: Task<T>, signal: AbortSignal | undefined): Task<T> {
     try {
       for (let next = work.next(); ; next = work.next()) {
         if (next.done === true) return next.value

@@ -9,7 +9,7 @@ import type { StoredFile } from '../manifest/layout.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
 import type { Claim, Keeper, Load } from '../primitives/memory.js'
-import { arrival, begun, type Soon, type Waits } from '../primitives/soon.js'
+import { type MaybePromise, runTask, type Task, wait } from '../primitives/task.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { type LoadedColumn, loadedColumn } from './loaded-column.js'
 import { type Shareable, type Sharing, sharedBytes, sharedFrom } from './sharing.js'
@@ -91,8 +91,8 @@ export function readDictionaries(
   source: ReadableColumns,
   path: string,
   range: ColumnRange,
-): Soon<ReadonlyMap<number, Column>> {
-  return range.dictionaries.length === 0 ? none : begun(dictionariesOf(source, path, range))
+): MaybePromise<ReadonlyMap<number, Column>> {
+  return range.dictionaries.length === 0 ? none : runTask(dictionariesOf(source, path, range))
 }
 
 const none: ReadonlyMap<number, Column> = new Map()
@@ -101,10 +101,10 @@ function* dictionariesOf(
   source: ReadableColumns,
   path: string,
   range: ColumnRange,
-): Waits<ReadonlyMap<number, Column>> {
+): Task<ReadonlyMap<number, Column>> {
   const dictionaries = new Map<number, Column>()
   for (const each of range.dictionaries) {
-    dictionaries.set(each.id, yield* arrival(readDictionary(source, path, each, dictionaries)))
+    dictionaries.set(each.id, yield* wait(readDictionary(source, path, each, dictionaries)))
   }
   return dictionaries
 }
@@ -115,7 +115,7 @@ function readDictionary(
   path: string,
   { id, field, range }: DictionaryRange,
   inner: ReadonlyMap<number, Column>,
-): Soon<Column> {
+): MaybePromise<Column> {
   const load: Load<Column> = async claim => {
     claim(range.bytes)
     const bytes = await readRange(source, path, range)

@@ -10,7 +10,7 @@ import type { FileLayout } from '../arrow/file-reader.js'
 import { type Gathering, gatherRows } from '../arrow/gather-rows.js'
 import type { Field } from '../arrow/types.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { arrival, type Waits } from '../primitives/soon.js'
+import { type Task, wait } from '../primitives/task.js'
 import { BlockReader } from './block-reader.js'
 import { readDictionaries } from './data-file.js'
 import { readCost } from './read-cost.js'
@@ -25,7 +25,7 @@ export interface StoredColumn {
   readonly field: Field
 }
 
-interface Task {
+interface Fetch {
   readonly path: string
   readonly reader: BlockReader
   readonly gathering: Gathering<Column>
@@ -72,7 +72,7 @@ export class RowFetcher {
   readonly #source: TableSource
   readonly #pacer: Pacer
   readonly #readers = new Map<string, BlockReader>()
-  #tasks: Task[] = []
+  #tasks: Fetch[] = []
   /** How much of what is gathered at once was asked for, and what that costs. */
   #filled = 0
   #cost = 0
@@ -82,13 +82,13 @@ export class RowFetcher {
     this.#pacer = pacer
   }
 
-  /** Some rows of a column, which `done` is told once they have come. Waits where enough were asked for. */
+  /** Some rows of a column, which `done` is told once they have come. Task where enough were asked for. */
   *fetch(
     { path, layout, range, field }: StoredColumn,
     rows: Uint32Array,
     done: (column: Column) => void,
-  ): Waits<void> {
-    const dictionaries = yield* arrival(readDictionaries(this.#source, path, range))
+  ): Task<void> {
+    const dictionaries = yield* wait(readDictionaries(this.#source, path, range))
     let reader = this.#readers.get(path)
     if (reader === undefined) {
       reader = new BlockReader(this.#source, path, layout)
@@ -120,8 +120,8 @@ export class RowFetcher {
     } while (!isAll)
   }
 
-  /** Waits for all rows that were asked for. */
-  *finish(): Waits<void> {
+  /** Task for all rows that were asked for. */
+  *finish(): Task<void> {
     let left = this.#tasks
     this.#tasks = []
     this.#filled = 0
@@ -154,7 +154,7 @@ function endOfPiece(rows: Uint32Array, from: number, most: number): number {
 }
 
 /** Goes on with a task; false where it is at its end. */
-function advanced({ path, gathering, done }: Task): boolean {
+function advanced({ path, gathering, done }: Fetch): boolean {
   const { done: isDone, value } = next(path, gathering)
   if (isDone === true) done(value)
   return isDone !== true

@@ -3,7 +3,7 @@ import { corrupted } from '../errors.js'
 import { filePath } from '../manifest/file-names.js'
 import type { StoredRuns } from '../manifest/stored-runs.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
-import type { Soon } from '../primitives/soon.js'
+import type { MaybePromise } from '../primitives/task.js'
 import { readWhole } from './data-file.js'
 import type { TableSource } from './table-source.js'
 
@@ -20,10 +20,10 @@ export function readStoredRuns<R extends RunSequence>(
   place: StoredRuns,
   decode: DecodeRuns<R>,
   count?: number,
-): Soon<R> {
+): MaybePromise<R> {
   const path = `${location}/${filePath('rows', place.file)}`
   const load = async () => checkedRuns(decode(await readWhole(store, path, place)), path, count)
-  return runs.get(path, load) as Soon<R>
+  return runs.get(path, load) as MaybePromise<R>
 }
 
 /** Throws corrupted (code 18), as `readStoredRuns` does. */

@@ -15,7 +15,7 @@ import { NumberRuns } from '../primitives/number-runs.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
-import { arrival, begun, type Soon, together, type Waits, whenThere } from '../primitives/soon.js'
+import { type MaybePromise, runAll, runTask, type Task, wait, whenResolved } from '../primitives/task.js'
 import type { Scalar } from '../sql/values/scalar.js'
 import { type Awaiting, arrived, waitedFor } from './arrived.js'
 import { readColumn, readFooter } from './data-file.js'
@@ -33,14 +33,14 @@ export interface IndexReader {
   /** The column it finds rows by, as a path: a top-level column, or a field inside of structs. */
   readonly path: readonly string[]
   /** For how many rows it covers a probe is true, dead ones included: as exact as `ScalarSegment.estimate`. */
-  estimate(probe: ScalarProbe, pacer: Pacer): Soon<number>
+  estimate(probe: ScalarProbe, pacer: Pacer): MaybePromise<number>
   /**
    * A value with at least `rank` rows that it covers, dead ones included, before it, or from the other end after it; null where
    * there is none. Absent where values are not kept by their order.
    */
   valueAt?(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar>
   /** Rows for which a probe is true, by fragment id: of the rows it covers, dead ones included. Fragments without any are missing. */
-  find(probe: ScalarProbe, pacer: Pacer): Soon<ReadonlyMap<number, RowSet>>
+  find(probe: ScalarProbe, pacer: Pacer): MaybePromise<ReadonlyMap<number, RowSet>>
   /** The rows of a fragment of this version that it covers. Reads nothing. */
   covered(fragment: Fragment): RowSet
 }
@@ -64,7 +64,7 @@ class TableIndexReader implements IndexReader {
   readonly #location: string
   readonly #fragments: ReadonlyMap<number, Fragment>
   readonly #cover: IndexCover
-  readonly #opened = new Map<string, Soon<ScalarSegment>>()
+  readonly #opened = new Map<string, MaybePromise<ScalarSegment>>()
 
   constructor(
     source: TableSource,
@@ -85,14 +85,14 @@ class TableIndexReader implements IndexReader {
     this.#cover = new IndexCover(index, layout, fragments)
   }
 
-  estimate(probe: ScalarProbe, pacer: Pacer): Soon<number> {
-    return begun(this.#estimated(probe, pacer))
+  estimate(probe: ScalarProbe, pacer: Pacer): MaybePromise<number> {
+    return runTask(this.#estimated(probe, pacer))
   }
 
-  *#estimated(probe: ScalarProbe, pacer: Pacer): Waits<number> {
-    const estimates = yield* together(
+  *#estimated(probe: ScalarProbe, pacer: Pacer): Task<number> {
+    const estimates = yield* runAll(
       this.#cover.segments.map(({ segment }) => () => {
-        return whenThere(this.#open(segment), opened => opened.estimate(probe, pacer))
+        return whenResolved(this.#open(segment), opened => opened.estimate(probe, pacer))
       }),
     )
     return estimates.reduce((sum, estimate) => sum + estimate, 0)
@@ -107,20 +107,20 @@ class TableIndexReader implements IndexReader {
     return (await opened.valueAt?.(rank, fromEnd, pacer)) ?? null
   }
 
-  find(probe: ScalarProbe, pacer: Pacer): Soon<ReadonlyMap<number, RowSet>> {
-    return begun(this.#found(probe, pacer))
+  find(probe: ScalarProbe, pacer: Pacer): MaybePromise<ReadonlyMap<number, RowSet>> {
+    return runTask(this.#found(probe, pacer))
   }
 
-  *#found(probe: ScalarProbe, pacer: Pacer): Waits<ReadonlyMap<number, RowSet>> {
+  *#found(probe: ScalarProbe, pacer: Pacer): Task<ReadonlyMap<number, RowSet>> {
     const found = new Map<number, RowSet>()
     for (const { segment, items } of this.#cover.segments) {
-      const opened = yield* arrival(this.#open(segment))
-      const rows = yield* arrival(opened.find(probe, pacer))
+      const opened = yield* wait(this.#open(segment))
+      const rows = yield* wait(opened.find(probe, pacer))
       if (rows.count === 0) continue
       if (rows.count < items.length) yield* this.#placeFew(rows.toIndices(), items, found, pacer)
       else {
         for (const item of items) {
-          add(found, item.fragment, yield* arrival(this.#place(rows, item)))
+          add(found, item.fragment, yield* wait(this.#place(rows, item)))
           if (pacer.due()) yield pacer.pause()
         }
       }
@@ -138,7 +138,7 @@ class TableIndexReader implements IndexReader {
     items: readonly CoverItem[],
     found: Map<number, RowSet>,
     pacer: Pacer,
-  ): Waits<void> {
+  ): Task<void> {
     for (let from = 0, to: number; from < rows.length; from = to) {
       const row = rows[from]!
       const item = items[partitionPoint(items.length, i => items[i]!.first <= row) - 1]
@@ -147,13 +147,13 @@ class TableIndexReader implements IndexReader {
       while (to < rows.length && rows[to]! < item.first + item.count) to++
       const own = rows.subarray(from, to).map(each => each - item.first)
       const placed = this.#place(RowSet.of(item.count, own), { ...item, first: 0 })
-      add(found, item.fragment, yield* arrival(placed))
+      add(found, item.fragment, yield* wait(placed))
       if (pacer.due()) yield pacer.pause()
     }
   }
 
   /** Those of a segment's rows that an item has, as rows of its fragment. */
-  #place(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): Soon<RowSet> {
+  #place(rows: RowSet, { first, count, fragment, at, gone }: CoverItem): MaybePromise<RowSet> {
     const { rows: length } = this.#fragments.get(fragment)!
     const own = rows.slice(first, first + count)
     if (own.isNone) return RowSet.none(length)
@@ -178,11 +178,11 @@ class TableIndexReader implements IndexReader {
   }
 
   /** What is being read: its file may go together with the version. */
-  #arrived<T>(loading: Soon<T>): Soon<T> {
+  #arrived<T>(loading: MaybePromise<T>): MaybePromise<T> {
     return arrived(this.#awaiting, loading, undefined)
   }
 
-  #open(segment: IndexSegment): Soon<ScalarSegment> {
+  #open(segment: IndexSegment): MaybePromise<ScalarSegment> {
     let opening = this.#opened.get(segment.file)
     if (opening === undefined) {
       const begun = waitedFor(this.#awaiting, this.#openNew(segment), undefined)
@@ -233,7 +233,7 @@ class StoredSegment implements SegmentFile {
     this.#width = layout.schema.fields.length
   }
 
-  column(batch: number, column: number): Soon<Column> {
+  column(batch: number, column: number): MaybePromise<Column> {
     const source = this.#source
     const field = this.#layout.schema.fields[column]!
     const loading = source.columns.get(
@@ -241,16 +241,16 @@ class StoredSegment implements SegmentFile {
       claim => readColumn(source, this.#path, this.#layout, batch, column, field, claim),
       this.#path,
     )
-    return whenThere(arrived(this.#awaiting, loading, undefined), loaded => loaded.column)
+    return whenResolved(arrived(this.#awaiting, loading, undefined), loaded => loaded.column)
   }
 
-  rows(runs: readonly RowRun[], column: number, pacer: Pacer): Soon<readonly ColumnRows[]> {
+  rows(runs: readonly RowRun[], column: number, pacer: Pacer): MaybePromise<readonly ColumnRows[]> {
     const { columns } = this.#source
     const found: ColumnRows[] = []
     for (const { batch } of runs) {
       const there = columns.peek(this.#keyOf(batch, column))
       if (there === undefined) {
-        return arrived(this.#awaiting, begun(this.#fetched(found, runs, column, pacer)), pacer.signal)
+        return arrived(this.#awaiting, runTask(this.#fetched(found, runs, column, pacer)), pacer.signal)
       }
       found.push({ column: there.column, from: 0 })
     }
@@ -263,7 +263,7 @@ class StoredSegment implements SegmentFile {
     runs: readonly RowRun[],
     column: number,
     pacer: Pacer,
-  ): Waits<readonly ColumnRows[]> {
+  ): Task<readonly ColumnRows[]> {
     const fetcher = new RowFetcher(this.#source, pacer)
     const field = this.#layout.schema.fields[column]!
     for (let i = found.length; i < runs.length; i++) {
@@ -272,7 +272,7 @@ class StoredSegment implements SegmentFile {
       const rows = Uint32Array.from({ length: to - from }, (_, at) => from + at)
       const isThere = this.#source.columns.has(this.#keyOf(batch, column))
       if (range === undefined || isThere || isLoadedWhole(range, rows, this.#patience)) {
-        found[i] = { column: yield* arrival(this.column(batch, column)), from: 0 }
+        found[i] = { column: yield* wait(this.column(batch, column)), from: 0 }
       } else {
         yield* fetcher.fetch({ path: this.#path, layout: this.#layout, range, field }, rows, came => {
           found[i] = { column: came, from }

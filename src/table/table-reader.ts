@@ -39,7 +39,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { RowSet } from '../primitives/row-set.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
-import { arrival, begun, type Soon, type Waits, whenThere } from '../primitives/soon.js'
+import { type MaybePromise, runTask, type Task, wait, whenResolved } from '../primitives/task.js'
 import { UnorderedRuns } from '../primitives/unordered-runs.js'
 import { fieldAt } from '../sql/batch-columns.js'
 import { readStretches, type StretchZones } from '../sql/zones/stretches.js'
@@ -122,7 +122,7 @@ export class TableReader {
   #places: ReadonlyMap<number, number> | undefined
   /** Ids that follow each other. */
   readonly #ranges = new Map<Fragment, NumberRuns>()
-  readonly #parts = new Map<Fragment, Soon<readonly Part[]>>()
+  readonly #parts = new Map<Fragment, MaybePromise<readonly Part[]>>()
   readonly #columnBytes = new Map<TableField, number>()
 
   /** `location`: the table's folder, relative to the root. */
@@ -160,7 +160,7 @@ export class TableReader {
   }
 
   /** The parts of one fragment, in row order; the same objects every time. Reads the footer of one data file. */
-  partsOf(fragment: Fragment, signal?: AbortSignal): Soon<readonly Part[]> {
+  partsOf(fragment: Fragment, signal?: AbortSignal): MaybePromise<readonly Part[]> {
     let parts = this.#parts.get(fragment)
     if (parts === undefined) {
       parts = this.#listParts(fragment)
@@ -227,10 +227,10 @@ export class TableReader {
   }
 
   /** Between which values the stretches of a part lie; null where its file does not say. Reads its footer. */
-  stretches(part: Part, field: TableField, signal?: AbortSignal): Soon<StretchZones | null> {
+  stretches(part: Part, field: TableField, signal?: AbortSignal): MaybePromise<StretchZones | null> {
     const file = fileOf(part.fragment, field)
     if (file === undefined || 'slot' in file || !hasZones(field.type)) return null
-    return whenThere(this.#arrived(this.#footer(file), signal), ({ batches }) => {
+    return whenResolved(this.#arrived(this.#footer(file), signal), ({ batches }) => {
       const zones = batches[part.batch]?.columns[file.fields.indexOf(field.id)]?.zones ?? null
       return zones === null || part.rows === 0
         ? null
@@ -246,7 +246,7 @@ export class TableReader {
   }
 
   /** One column of one part; all null where the fragment was written before the field existed. */
-  column(part: Part, field: TableField, signal?: AbortSignal): Soon<LoadedColumn> {
+  column(part: Part, field: TableField, signal?: AbortSignal): MaybePromise<LoadedColumn> {
     const file = fileOf(part.fragment, field)
     if (file === undefined) return loadedColumn(nullColumn(field.type, part.rows))
     const load: Load<LoadedColumn> = claim =>
@@ -260,9 +260,9 @@ export class TableReader {
     field: TableField,
     load: Load<LoadedColumn>,
     signal: AbortSignal | undefined,
-  ): Soon<LoadedColumn> {
+  ): MaybePromise<LoadedColumn> {
     const loading = this.#source.columns.get(key, load, this.#placeOf(file))
-    return whenThere(this.#arrived(loading, signal), loaded => asOfType(loaded, field))
+    return whenResolved(this.#arrived(loading, signal), loaded => asOfType(loaded, field))
   }
 
   /** Whether columns of a part are better read some rows at a time: they, and those of the whole table, have no room in memory. */
@@ -273,8 +273,14 @@ export class TableReader {
   }
 
   /** Rows `from` to `to - 1` of a column of a part; all of them where they lie in memory, or would be read anyway. */
-  run(part: Part, field: TableField, from: number, to: number, signal?: AbortSignal): Soon<RunOfColumn> {
-    return begun(this.#runOf(part, field, from, to, signal))
+  run(
+    part: Part,
+    field: TableField,
+    from: number,
+    to: number,
+    signal?: AbortSignal,
+  ): MaybePromise<RunOfColumn> {
+    return runTask(this.#runOf(part, field, from, to, signal))
   }
 
   *#runOf(
@@ -283,11 +289,11 @@ export class TableReader {
     from: number,
     to: number,
     signal: AbortSignal | undefined,
-  ): Waits<RunOfColumn> {
+  ): Task<RunOfColumn> {
     const file = fileOf(part.fragment, field)
     if (file !== undefined && !('slot' in file)) {
       const key = this.#keyOf(file, part, field)
-      const layout = yield* arrival(this.#arrived(this.#footer(file), signal))
+      const layout = yield* wait(this.#arrived(this.#footer(file), signal))
       const range = layout.batches[part.batch]?.columns[file.fields.indexOf(field.id)]
       if (range !== undefined && range.bytes > smallBytes && !this.#source.columns.has(key)) {
         const stored = { path: this.#path(file.file), layout, range, field }
@@ -295,11 +301,11 @@ export class TableReader {
           claim((range.bytes * (to - from)) / part.rows)
           return loadedColumn(await readRun(this.#source, stored, from, to))
         }
-        const { column } = yield* arrival(this.#loaded(`${key}/${from}-${to}`, file, field, load, signal))
+        const { column } = yield* wait(this.#loaded(`${key}/${from}-${to}`, file, field, load, signal))
         return { column, from }
       }
     }
-    const { column } = yield* arrival(this.column(part, field, signal))
+    const { column } = yield* wait(this.column(part, field, signal))
     return { column, from: 0 }
   }
 
@@ -313,7 +319,7 @@ export class TableReader {
     fields: readonly TableField[],
     pacer: Pacer,
     share = 0,
-  ): Soon<readonly (readonly RowsOfColumn[])[]> {
+  ): MaybePromise<readonly (readonly RowsOfColumn[])[]> {
     const found: RowsOfColumn[][] = []
     let isAll = true
     for (const { part, offsets } of some) {
@@ -327,7 +333,7 @@ export class TableReader {
     }
     if (isAll) return found
     try {
-      return this.#arrived(begun(this.#addMissing(found, some, fields, pacer, share)), pacer.signal)
+      return this.#arrived(runTask(this.#addMissing(found, some, fields, pacer, share)), pacer.signal)
     } catch (error) {
       return this.#arrived(Promise.reject(error), pacer.signal)
     }
@@ -347,13 +353,13 @@ export class TableReader {
     fields: readonly TableField[],
     pacer: Pacer,
     share: number,
-  ): Waits<readonly (readonly RowsOfColumn[])[]> {
+  ): Task<readonly (readonly RowsOfColumn[])[]> {
     for (const { part } of some) this.#askFooters(part, fields)
     const fetcher = new RowFetcher(this.#source, pacer)
     const patience = Math.max(share, patienceFor(this.#bytesOf(fields), this.#source.memory))
     for (const [at, { part, offsets }] of some.entries()) {
       const own = found[at]!
-      const whole: { readonly to: number; readonly loading: Soon<LoadedColumn> }[] = []
+      const whole: { readonly to: number; readonly loading: MaybePromise<LoadedColumn> }[] = []
       for (const [to, field] of fields.entries()) {
         if (own[to] !== undefined) continue
         const stored = yield* this.#storedRows(part, field, offsets, patience)
@@ -369,7 +375,7 @@ export class TableReader {
       }
       // The columns of one part at a time: nobody holds those of all.
       for (const { to, loading } of whole) {
-        const { column } = yield* arrival(loading)
+        const { column } = yield* wait(loading)
         own[to] = {
           column: takeColumn(column, offsets),
           segment: null,
@@ -399,10 +405,10 @@ export class TableReader {
     field: TableField,
     offsets: Uint32Array,
     patience: number,
-  ): Waits<StoredColumn | null> {
+  ): Task<StoredColumn | null> {
     const file = fileOf(part.fragment, field)
     if (file === undefined || 'slot' in file) return null
-    const layout = yield* arrival(this.#footer(file))
+    const layout = yield* wait(this.#footer(file))
     const range = layout.batches[part.batch]?.columns[file.fields.indexOf(field.id)]
     if (range === undefined || isLoadedWhole(range, offsets, patience)) return null
     return { path: this.#path(file.file), layout, range, field }
@@ -462,8 +468,8 @@ export class TableReader {
   }
 
   /** The vectors of a part, where the kernels can read them. */
-  vectors(part: Part, field: VectorField, signal?: AbortSignal): Soon<Vectors> {
-    return whenThere(this.column(part, field.column, signal), loaded =>
+  vectors(part: Part, field: VectorField, signal?: AbortSignal): MaybePromise<Vectors> {
+    return whenResolved(this.column(part, field.column, signal), loaded =>
       this.#vectorsIn(loaded, part, field, signal),
     )
   }
@@ -473,7 +479,7 @@ export class TableReader {
     part: Part,
     field: VectorField,
     signal: AbortSignal | undefined,
-  ): Soon<Vectors> {
+  ): MaybePromise<Vectors> {
     const own = fieldAt(column, field.path.slice(1))
     const vectors = vectorsOf(own)
     const known = { present: presentVectors(vectors), lists: vectorLists(own) }
@@ -484,24 +490,28 @@ export class TableReader {
       file === undefined
         ? convert()
         : this.#source.vectors.get(this.#keyOf(file, part, field), convert, this.#placeOf(file))
-    return whenThere(this.#arrived(converting, signal), converted => ({ segment: converted, ...known }))
+    return whenResolved(this.#arrived(converting, signal), converted => ({ segment: converted, ...known }))
   }
 
   /** Vectors of some rows of parts, where the kernels can read them; read as `rows` reads. */
-  vectorsOf(some: readonly SomeRows[], field: VectorField, pacer: Pacer): Soon<readonly VectorsOfRows[]> {
-    return begun(this.#vectorsOf(some, field, pacer))
+  vectorsOf(
+    some: readonly SomeRows[],
+    field: VectorField,
+    pacer: Pacer,
+  ): MaybePromise<readonly VectorsOfRows[]> {
+    return runTask(this.#vectorsOf(some, field, pacer))
   }
 
-  *#vectorsOf(some: readonly SomeRows[], field: VectorField, pacer: Pacer): Waits<readonly VectorsOfRows[]> {
+  *#vectorsOf(some: readonly SomeRows[], field: VectorField, pacer: Pacer): Task<readonly VectorsOfRows[]> {
     const found: VectorsOfRows[] = []
-    for (const [i, [own]] of (yield* arrival(this.rows(some, [field.column], pacer))).entries()) {
+    for (const [i, [own]] of (yield* wait(this.rows(some, [field.column], pacer))).entries()) {
       if (own!.isOwn) {
         const column = fieldAt(own!.column, field.path.slice(1))
         const vectors = vectorsOf(column)
         const known = { present: presentVectors(vectors), lists: vectorLists(column) }
         found.push({ vectors: { segment: plainVectors(vectors), ...known }, rows: own!.rows })
       } else {
-        const vectors = yield* arrival(this.#vectorsIn(own!, some[i]!.part, field, pacer.signal))
+        const vectors = yield* wait(this.#vectorsIn(own!, some[i]!.part, field, pacer.signal))
         found.push({ vectors, rows: own!.rows })
       }
     }
@@ -509,7 +519,7 @@ export class TableReader {
   }
 
   /** The rows of a part that are alive, by offset in the part; null when all are. */
-  live(part: Part, signal?: AbortSignal): Soon<Bitset | null> {
+  live(part: Part, signal?: AbortSignal): MaybePromise<Bitset | null> {
     const { dead } = part.fragment
     if (dead.count === 0) return null
     const last = dead.parts.at(-1)!
@@ -540,15 +550,15 @@ export class TableReader {
   }
 
   /** How many rows of a part's fragment that come before the part are alive. */
-  liveBefore({ fragment, first }: Part, signal?: AbortSignal): Soon<number> {
+  liveBefore({ fragment, first }: Part, signal?: AbortSignal): MaybePromise<number> {
     if (first === 0 || fragment.dead.count === 0) return first
-    return whenThere(this.#arrived(this.#deadOffsets(fragment), signal), dead =>
+    return whenResolved(this.#arrived(this.#deadOffsets(fragment), signal), dead =>
       dead.reduce((live, offsets) => live - offsets.rankOf(first), first),
     )
   }
 
   /** The ids of all rows of a fragment, dead ones included, by offset. */
-  rowIds(fragment: Fragment, signal?: AbortSignal): Soon<RunSequence> {
+  rowIds(fragment: Fragment, signal?: AbortSignal): MaybePromise<RunSequence> {
     const { ids, rows } = fragment
     if ('row0' in ids) {
       let range = this.#ranges.get(fragment)
@@ -563,7 +573,7 @@ export class TableReader {
   }
 
   /** What is being loaded, once it is there. */
-  #arrived<T>(loading: Soon<T>, signal: AbortSignal | undefined): Soon<T> {
+  #arrived<T>(loading: MaybePromise<T>, signal: AbortSignal | undefined): MaybePromise<T> {
     return arrived(this.#awaiting, loading, signal)
   }
 
@@ -641,7 +651,7 @@ export class TableReader {
     return (await this.#footer(file)).batches.map(batch => batch.length)
   }
 
-  #footer(file: StoredFile): Soon<FileLayout> {
+  #footer(file: StoredFile): MaybePromise<FileLayout> {
     const path = this.#path(file.file)
     return this.#source.footers.get(path, () => readFooter(this.#source.store, path, file))
   }

@@ -11,7 +11,7 @@ import { type Fragment, type Layout, onlyLostRows } from '../manifest/layout.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
-import { awaited } from '../primitives/soon.js'
+import { streamTask } from '../primitives/task.js'
 import { candidatesIn, matchingRows, mayHold, type Sieve, sieveFor } from '../query/filter.js'
 import { type RowHits, unmade } from '../query/hits.js'
 import { RowSource, rowOffsetField } from '../query/source.js'
@@ -93,9 +93,9 @@ async function matchingIn(
   pacer: Pacer,
 ): Promise<Uint32Array> {
   const pieces: Uint32Array[] = []
-  for await (const candidate of awaited(candidatesIn(source, fragment, sieve, { names: [] }, pacer))) {
+  for await (const candidate of streamTask(candidatesIn(source, fragment, sieve, { names: [] }, pacer))) {
     const { part } = candidate
-    for await (const offsets of awaited(matchingRows(source, candidate, pacer))) {
+    for await (const offsets of streamTask(matchingRows(source, candidate, pacer))) {
       const rows = await narrow(source, { parts: [part], partOf: null, offsets, made: unmade })
       pieces.push(part.first === 0 ? rows : rows.map(row => part.first + row))
     }

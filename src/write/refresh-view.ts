@@ -12,7 +12,7 @@ import { arrowSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { awaited } from '../primitives/soon.js'
+import { streamTask } from '../primitives/task.js'
 import { ascendingIds } from '../query/differing-ids.js'
 import { candidates, matchingRows } from '../query/filter.js'
 import { RowSource, rowIdField, sourceSchema } from '../query/source.js'
@@ -57,8 +57,8 @@ export async function movedIds(
   const counts = [0, 0]
   for (const [a, b] of pairs) {
     for (const [side, source] of [new RowSource(a, pacer, b), new RowSource(b, pacer, a)].entries()) {
-      for await (const candidate of awaited(candidates(source, { filter: null, names: [] }, pacer))) {
-        for await (const offsets of awaited(matchingRows(source, candidate, pacer))) {
+      for await (const candidate of streamTask(candidates(source, { filter: null, names: [] }, pacer))) {
+        for await (const offsets of streamTask(matchingRows(source, candidate, pacer))) {
           counts[side]! += offsets.length
           if (counts[side]! > most) return null
           found.push(await source.rowIds(candidate.part, offsets))

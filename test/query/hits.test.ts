@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { NumberRuns } from '../../src/primitives/number-runs.js'
 import { Pacer } from '../../src/primitives/pacer.js'
-import { begun } from '../../src/primitives/soon.js'
+import { runTask } from '../../src/primitives/task.js'
 import { mergeHits, Parts, type RankedHits, ranked } from '../../src/query/hits.js'
 import type { Part } from '../../src/table/table-reader.js'
 
@@ -69,7 +69,9 @@ test('lists that are ranked are merged to what all of their hits ranked together
       const lists = [0, 1, 2, 3].map(list =>
         ranked(listed(all.filter((_, i) => i % (cut + 1) === list)), 60, known),
       )
-      const { partOf, offsets, distances } = begun(mergeHits(known, lists, limit, new Pacer())) as RankedHits
+      const { partOf, offsets, distances } = runTask(
+        mergeHits(known, lists, limit, new Pacer()),
+      ) as RankedHits
       expect(
         listed(Array.from(offsets, (offset, i) => ({ part: partOf[i]!, offset, distance: distances[i]! }))),
       ).toStrictEqual(nearest(all, limit))

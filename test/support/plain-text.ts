@@ -7,7 +7,7 @@ import type { Corpus, SegmentQuery } from '../../src/indexes/text/query.js'
 import { scannedSegment } from '../../src/indexes/text/search/scan.js'
 import type { TextSegment } from '../../src/indexes/text/segment.js'
 import { Pacer } from '../../src/primitives/pacer.js'
-import { begun } from '../../src/primitives/soon.js'
+import { runTask } from '../../src/primitives/task.js'
 
 /** A position counts every space; none is a term. */
 class SpaceNumbering implements TermNumbering {
@@ -57,7 +57,7 @@ export function textColumn(texts: readonly (string | null)[]): Column {
 /** All terms of the texts are in it. */
 export async function segmentOfTexts(texts: readonly (string | null)[]): Promise<TextSegment> {
   const scanned = [{ column: textColumn(texts), rows: null }]
-  return begun(scannedSegment(scanned, spaceAnalyzer, () => true, true, new Pacer()))
+  return runTask(scannedSegment(scanned, spaceAnalyzer, () => true, true, new Pacer()))
 }
 
 export function corpusOfTexts(texts: readonly (string | null)[]): Corpus {

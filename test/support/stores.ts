@@ -1,7 +1,7 @@
 /** Stores that misbehave on purpose, or keep count. Each wraps another. */
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import type { Clock } from '../../src/primitives/clock.js'
-import type { Soon } from '../../src/primitives/soon.js'
+import type { MaybePromise } from '../../src/primitives/task.js'
 import {
   Ambiguous,
   type BlobInfo,
@@ -47,7 +47,7 @@ export abstract class WrappedStore implements BlobStore {
     return this.around('readInto', false, () => this.inner.readInto(key, offset, target, signal), key)
   }
 
-  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): Soon<void> {
+  readRanges(key: string, ranges: readonly ByteRange[], signal?: AbortSignal): MaybePromise<void> {
     return this.around('readRanges', false, async () => this.inner.readRanges(key, ranges, signal), key)
   }
 

@@ -13,7 +13,7 @@ import { columnValues } from '../../src/arrow/values.js'
 import type { Slots } from '../../src/commit/slots.js'
 import { Memory } from '../../src/primitives/memory.js'
 import { Pacer } from '../../src/primitives/pacer.js'
-import { begun } from '../../src/primitives/soon.js'
+import { runTask } from '../../src/primitives/task.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { readFooter } from '../../src/table/data-file.js'
 import { RowFetcher } from '../../src/table/row-fetcher.js'
@@ -39,8 +39,8 @@ async function written(schema: Schema, batches: readonly Batch[], cacheBytes = 1
     const range = layout.batches[batch]!.columns[column]!
     let found: Column | undefined
     const stored = { path: 'f', layout, range, field: schema.fields[column]! }
-    await begun(fetcher.fetch(stored, rows, own => (found = own)))
-    await begun(fetcher.finish())
+    await runTask(fetcher.fetch(stored, rows, own => (found = own)))
+    await runTask(fetcher.finish())
     return found!
   }
   /** The rows one after the other; null for a column that is too short to be cut into blocks. */

@@ -6,7 +6,7 @@ import type { Column } from '../../arrow/column.js'
 import { columnBytes } from '../../arrow/layout.js'
 import { corrupted } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
-import { arrival, begun, type Soon, type Waits } from '../../primitives/soon.js'
+import { type MaybePromise, runTask, type Task, wait } from '../../primitives/task.js'
 import type { Scalar } from '../../sql/values/scalar.js'
 import { orderOfScalars, sortedScalars } from '../../sql/values/scalar-order.js'
 import { endOfEqual, type Key, keyOf, placeOf } from './place-of.js'
@@ -88,16 +88,16 @@ export class Pages {
     return this.#file.batchRows[page]!
   }
 
-  column(page: number, column: number, pacer: Pacer): Soon<Column> {
+  column(page: number, column: number, pacer: Pacer): MaybePromise<Column> {
     return this.#file.column(page, column, pacer.signal)
   }
 
   /** Entries of some pages, of a column: for each run these, or more. */
-  rows(runs: readonly RowRun[], column: number, pacer: Pacer): Soon<readonly ColumnRows[]> {
+  rows(runs: readonly RowRun[], column: number, pacer: Pacer): MaybePromise<readonly ColumnRows[]> {
     return this.#file.rows(runs, column, pacer)
   }
 
-  directory(column: number, pacer: Pacer): Soon<Column> {
+  directory(column: number, pacer: Pacer): MaybePromise<Column> {
     return this.column(this.#starts.length - 1, column, pacer)
   }
 
@@ -107,13 +107,13 @@ export class Pages {
     return this.#startOf(directory, stride + 1) - this.#startOf(directory, stride)
   }
 
-  #opened(pacer: Pacer): Soon<Directory> {
-    return this.#directory ?? begun(this.#readDirectory(pacer))
+  #opened(pacer: Pacer): MaybePromise<Directory> {
+    return this.#directory ?? runTask(this.#readDirectory(pacer))
   }
 
-  *#readDirectory(pacer: Pacer): Waits<Directory> {
-    const firsts = yield* arrival(this.directory(0, pacer))
-    const ordinals = this.#stridesPerPage === 1 ? null : yield* arrival(this.directory(1, pacer))
+  *#readDirectory(pacer: Pacer): Task<Directory> {
+    const firsts = yield* wait(this.directory(0, pacer))
+    const ordinals = this.#stridesPerPage === 1 ? null : yield* wait(this.directory(1, pacer))
     const directory = { firsts, starts: ordinals === null ? null : (ordinals.values as Uint8Array) }
     if (columnBytes(firsts) <= keptBytes) this.#directory = directory
     return directory
@@ -125,14 +125,14 @@ export class Pages {
     return starts === null ? this.#starts[stride]! : ordinalAt(starts, stride)
   }
 
-  *#stride(directory: Directory, number: number, pacer: Pacer): Waits<Stride> {
+  *#stride(directory: Directory, number: number, pacer: Pacer): Task<Stride> {
     return (yield* this.#strides(directory, [number], pacer))[0]!
   }
 
   /** Some strides, read at once. */
-  *#strides(directory: Directory, numbers: readonly number[], pacer: Pacer): Waits<readonly Stride[]> {
+  *#strides(directory: Directory, numbers: readonly number[], pacer: Pacer): Task<readonly Stride[]> {
     const runs = numbers.map(number => this.#runOf(directory, number))
-    const rows = yield* arrival(this.rows(runs, 0, pacer))
+    const rows = yield* wait(this.rows(runs, 0, pacer))
     return rows.map(({ column, from }, i) => ({
       column,
       from: runs[i]!.from - from,
@@ -153,12 +153,12 @@ export class Pages {
   }
 
   /** The values between two ends. */
-  between(low: ProbeEnd | null, high: ProbeEnd | null, pacer: Pacer): Soon<Run> {
-    return begun(this.#between(low, high, pacer))
+  between(low: ProbeEnd | null, high: ProbeEnd | null, pacer: Pacer): MaybePromise<Run> {
+    return runTask(this.#between(low, high, pacer))
   }
 
-  *#between(low: ProbeEnd | null, high: ProbeEnd | null, pacer: Pacer): Waits<Run> {
-    const directory = yield* arrival(this.#opened(pacer))
+  *#between(low: ProbeEnd | null, high: ProbeEnd | null, pacer: Pacer): Task<Run> {
+    const directory = yield* wait(this.#opened(pacer))
     const { type } = directory.firsts
     let [from, to] = [0, this.values]
     let number = -1
@@ -184,12 +184,12 @@ export class Pages {
   }
 
   /** The values equal to one of some: a run for each of those that are there, ascending. */
-  equalTo(values: readonly Scalar[], pacer: Pacer): Soon<Run[]> {
-    return begun(this.#equalTo(values, pacer))
+  equalTo(values: readonly Scalar[], pacer: Pacer): MaybePromise<Run[]> {
+    return runTask(this.#equalTo(values, pacer))
   }
 
-  *#equalTo(values: readonly Scalar[], pacer: Pacer): Waits<Run[]> {
-    const directory = yield* arrival(this.#opened(pacer))
+  *#equalTo(values: readonly Scalar[], pacer: Pacer): Task<Run[]> {
+    const directory = yield* wait(this.#opened(pacer))
     const { type } = directory.firsts
     const sorted = sortedScalars(values, type, orderOfScalars)
     const runs: Run[] = []
@@ -203,7 +203,7 @@ export class Pages {
   }
 
   /** Adds the runs of values equal to one of some keys, which ascend. */
-  *#addEqual(directory: Directory, keys: readonly Key[], runs: Run[], pacer: Pacer): Waits<void> {
+  *#addEqual(directory: Directory, keys: readonly Key[], runs: Run[], pacer: Pacer): Task<void> {
     const { firsts } = directory
     /** Of each key the strides in which values equal to it begin and end. */
     const begins: number[] = []

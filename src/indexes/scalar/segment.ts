@@ -5,7 +5,7 @@
 import type { Column } from '../../arrow/column.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import type { RowSet } from '../../primitives/row-set.js'
-import type { Soon } from '../../primitives/soon.js'
+import type { MaybePromise } from '../../primitives/task.js'
 import type { Scalar } from '../../sql/values/scalar.js'
 import type { ScalarProbe } from './probe.js'
 
@@ -13,9 +13,9 @@ import type { ScalarProbe } from './probe.js'
 export interface SegmentFile {
   /** Rows of each record batch. */
   readonly batchRows: readonly number[]
-  column(batch: number, column: number, signal?: AbortSignal): Soon<Column>
+  column(batch: number, column: number, signal?: AbortSignal): MaybePromise<Column>
   /** Some runs of rows of a column, read at once: for each run these rows, or more. */
-  rows(runs: readonly RowRun[], column: number, pacer: Pacer): Soon<readonly ColumnRows[]>
+  rows(runs: readonly RowRun[], column: number, pacer: Pacer): MaybePromise<readonly ColumnRows[]>
 }
 
 /** Rows `from` to `to - 1` of a batch. */
@@ -36,12 +36,12 @@ export interface ScalarSegment {
   /** How many rows it numbers. */
   readonly rows: number
   /** For how many rows a probe is true; a guess from above where knowing would cost as much as finding them. */
-  estimate(probe: ScalarProbe, pacer: Pacer): Soon<number>
+  estimate(probe: ScalarProbe, pacer: Pacer): MaybePromise<number>
   /**
    * The value with `rank` others before it, or from the other end after it; null where there are not so many. Absent where values
    * are not kept by their order.
    */
   valueAt?(rank: number, fromEnd: boolean, pacer: Pacer): Promise<Scalar>
   /** The rows for which a probe is true. */
-  find(probe: ScalarProbe, pacer: Pacer): Soon<RowSet>
+  find(probe: ScalarProbe, pacer: Pacer): MaybePromise<RowSet>
 }

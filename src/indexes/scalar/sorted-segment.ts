@@ -3,7 +3,7 @@ import { corrupted, unreachable } from '../../errors.js'
 import { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { RowSet } from '../../primitives/row-set.js'
-import { arrival, begun, type Soon, type Waits } from '../../primitives/soon.js'
+import { type MaybePromise, runTask, type Task, wait } from '../../primitives/task.js'
 import type { Scalar } from '../../sql/values/scalar.js'
 import { scalarAt } from '../../sql/values/vector.js'
 import { exactMembers, fewRows } from './costs.js'
@@ -30,25 +30,25 @@ export class SortedSegment implements ScalarSegment {
     }
   }
 
-  estimate(probe: ScalarProbe, pacer: Pacer): Soon<number> {
-    return begun(this.#estimated(probe, pacer))
+  estimate(probe: ScalarProbe, pacer: Pacer): MaybePromise<number> {
+    return runTask(this.#estimated(probe, pacer))
   }
 
-  *#estimated(probe: ScalarProbe, pacer: Pacer): Waits<number> {
+  *#estimated(probe: ScalarProbe, pacer: Pacer): Task<number> {
     if (probe.kind !== 'members' || probe.values.length <= exactMembers) {
       return rowsIn(yield* this.#runsOf(probe, pacer))
     }
     let rows = 0
-    for (const stride of yield* arrival(this.#pages.stridesWith(probe.values, pacer)))
-      rows += yield* arrival(this.#pages.rowsOfStride(stride, pacer))
+    for (const stride of yield* wait(this.#pages.stridesWith(probe.values, pacer)))
+      rows += yield* wait(this.#pages.rowsOfStride(stride, pacer))
     return rows
   }
 
-  find(probe: ScalarProbe, pacer: Pacer): Soon<RowSet> {
-    return begun(this.#found(probe, pacer))
+  find(probe: ScalarProbe, pacer: Pacer): MaybePromise<RowSet> {
+    return runTask(this.#found(probe, pacer))
   }
 
-  *#found(probe: ScalarProbe, pacer: Pacer): Waits<RowSet> {
+  *#found(probe: ScalarProbe, pacer: Pacer): Task<RowSet> {
     const runs = yield* this.#runsOf(probe, pacer)
     const count = rowsIn(runs)
     if (count === 0) return RowSet.none(this.rows)
@@ -70,19 +70,19 @@ export class SortedSegment implements ScalarSegment {
     return scalarAt(rows!.column, pieces[0]!.from - rows!.from)
   }
 
-  *#runsOf(probe: ScalarProbe, pacer: Pacer): Waits<readonly Run[]> {
+  *#runsOf(probe: ScalarProbe, pacer: Pacer): Task<readonly Run[]> {
     if (this.#last?.probe === probe) return this.#last.runs
     const runs = yield* this.#runsFor(probe, pacer)
     this.#last = { probe, runs }
     return runs
   }
 
-  *#runsFor(probe: ScalarProbe, pacer: Pacer): Waits<readonly Run[]> {
+  *#runsFor(probe: ScalarProbe, pacer: Pacer): Task<readonly Run[]> {
     switch (probe.kind) {
       case 'range':
-        return [yield* arrival(this.#pages.between(probe.low, probe.high, pacer))]
+        return [yield* wait(this.#pages.between(probe.low, probe.high, pacer))]
       case 'members':
-        return yield* arrival(this.#pages.equalTo(probe.values, pacer))
+        return yield* wait(this.#pages.equalTo(probe.values, pacer))
       case 'null':
         return [{ from: this.#pages.values, to: this.rows }]
       default:
@@ -90,11 +90,11 @@ export class SortedSegment implements ScalarSegment {
     }
   }
 
-  *#numbers(runs: readonly Run[], count: number, pacer: Pacer): Waits<Uint32Array> {
+  *#numbers(runs: readonly Run[], count: number, pacer: Pacer): Task<Uint32Array> {
     const numbers = new Uint32Array(count)
     let at = 0
     for (const pieces of this.#pieces(runs)) {
-      const rows = yield* arrival(this.#pages.rows(pieces, 1, pacer))
+      const rows = yield* wait(this.#pages.rows(pieces, 1, pacer))
       for (const [i, { column, from }] of rows.entries()) {
         const piece = pieces[i]!
         copyOrdinals(column.values as Uint8Array, piece.from - from, piece.to - from, numbers, at)
@@ -106,10 +106,10 @@ export class SortedSegment implements ScalarSegment {
     return numbers
   }
 
-  *#bits(runs: readonly Run[], pacer: Pacer): Waits<Bitset> {
+  *#bits(runs: readonly Run[], pacer: Pacer): Task<Bitset> {
     const bits = new Bitset(this.rows)
     for (const pieces of this.#pieces(runs)) {
-      const rows = yield* arrival(this.#pages.rows(pieces, 1, pacer))
+      const rows = yield* wait(this.#pages.rows(pieces, 1, pacer))
       for (const [i, { column, from }] of rows.entries()) {
         const piece = pieces[i]!
         const ordinals = column.values as Uint8Array

@@ -1,6 +1,6 @@
 /** Writes the rows of a term, as postings.ts reads them (docs/format.md, "Text indexes"). */
 import type { Pacer } from '../../primitives/pacer.js'
-import type { Waits } from '../../primitives/soon.js'
+import type { Task } from '../../primitives/task.js'
 import { ByteSink } from './byte-sink.js'
 import { pack, packedWords, widthOf } from './packed.js'
 import { blockDocs } from './segment.js'
@@ -102,7 +102,7 @@ export interface EncodedPostings {
 }
 
 /** For who has the rows of one term. */
-export function* encodePostings(rows: TermRows, pacer: Pacer): Waits<EncodedPostings> {
+export function* encodePostings(rows: TermRows, pacer: Pacer): Task<EncodedPostings> {
   const postings = new ByteSink()
   const positions = new ByteSink()
   const encoder = new PostingsEncoder(rows, postings, positions)

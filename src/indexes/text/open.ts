@@ -1,7 +1,7 @@
 /** A segment that lies in a file: terms and lengths in memory, postings where they are asked for. */
 import { assert, corrupted } from '../../errors.js'
 import type { Pacer } from '../../primitives/pacer.js'
-import { type Soon, type Waits, whenThere } from '../../primitives/soon.js'
+import { type MaybePromise, type Task, whenResolved } from '../../primitives/task.js'
 import { numbersOf, type SectionFile, sectionOf } from '../sections/section-file.js'
 import type { TextHead } from './build.js'
 import type { Numbers } from './narrow.js'
@@ -82,24 +82,28 @@ class StoredTextSegment implements TextSegment {
     return entry
   }
 
-  near(matcher: TermMatcher, pacer: Pacer): Waits<readonly NearTerm[]> {
+  near(matcher: TermMatcher, pacer: Pacer): Task<readonly NearTerm[]> {
     return this.#terms.near(matcher, pacer)
   }
 
-  postings({ number }: TermEntry, positions: boolean, signal: AbortSignal | undefined): Soon<Postings> {
+  postings(
+    { number }: TermEntry,
+    positions: boolean,
+    signal: AbortSignal | undefined,
+  ): MaybePromise<Postings> {
     assert(!positions || this.facts.positions, 'a segment without positions was asked for some')
     const { docs, at, end, positionsAt, positionsEnd } = this.#terms.place(number)
     const rows = this.#read(this.#postings, at, end, signal)
-    if (!positions) return whenThere(rows, bytes => openPostings(docs, bytes, null, this.lengths))
+    if (!positions) return whenResolved(rows, bytes => openPostings(docs, bytes, null, this.lengths))
     const places = this.#read(this.#positions, positionsAt, positionsEnd, signal)
     const open = (bytes: TermBytes, of: TermBytes) => openPostings(docs, bytes, of, this.lengths)
     if (!(rows instanceof Promise) && !(places instanceof Promise)) return open(rows, places)
     return Promise.all([rows, places]).then(([bytes, of]) => open(bytes, of))
   }
 
-  #read(table: PageTable, at: number, end: number, signal: AbortSignal | undefined): Soon<TermBytes> {
+  #read(table: PageTable, at: number, end: number, signal: AbortSignal | undefined): MaybePromise<TermBytes> {
     const { number, range, offset } = table.pageOf(at)
-    return whenThere(this.#pages.page(number, range, signal), bytes => ({
+    return whenResolved(this.#pages.page(number, range, signal), bytes => ({
       bytes,
       at: offset,
       end: offset + end - at,

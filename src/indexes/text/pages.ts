@@ -1,5 +1,5 @@
 /** Pages of postings, which a segment reads when a term is asked for. */
-import type { Soon } from '../../primitives/soon.js'
+import type { MaybePromise } from '../../primitives/task.js'
 
 /** Bytes of a file that were written together, and their checksum. */
 export interface PageRange {
@@ -16,5 +16,5 @@ export interface PageReader {
    * its range is the same every time. At once where it is in memory.
    * @throws corrupted (code 18) when other bytes come than were written; `signal.reason` to who gave up.
    */
-  page(number: number, range: PageRange, signal: AbortSignal | undefined): Soon<Uint8Array>
+  page(number: number, range: PageRange, signal: AbortSignal | undefined): MaybePromise<Uint8Array>
 }

@@ -3,7 +3,7 @@
  * table rows these are, and which of them are alive, is for others to know (table/text-index).
  */
 import type { Pacer } from '../../primitives/pacer.js'
-import type { Soon, Waits } from '../../primitives/soon.js'
+import type { MaybePromise, Task } from '../../primitives/task.js'
 
 /** What is known of a segment since it was built. */
 export interface TextFacts {
@@ -51,9 +51,9 @@ export interface TextSegment {
   /** Null: no row has it. */
   find(term: string): TermEntry | null
   /** All terms that match. */
-  near(matcher: TermMatcher, pacer: Pacer): Waits<readonly NearTerm[]>
+  near(matcher: TermMatcher, pacer: Pacer): Task<readonly NearTerm[]>
   /** The rows that have a term. `positions`: whether cursors can tell them, which takes more to be read; only where `facts.positions`. */
-  postings(entry: TermEntry, positions: boolean, signal: AbortSignal | undefined): Soon<Postings>
+  postings(entry: TermEntry, positions: boolean, signal: AbortSignal | undefined): MaybePromise<Postings>
 }
 
 /** Rows of a full block of postings. */

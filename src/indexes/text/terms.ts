@@ -6,7 +6,7 @@
 import { orderOfBytes } from '../../primitives/order-of-bytes.js'
 import type { Pacer } from '../../primitives/pacer.js'
 import { partitionPoint } from '../../primitives/partition-point.js'
-import type { Waits } from '../../primitives/soon.js'
+import type { Task } from '../../primitives/task.js'
 import { VarintReader } from '../../primitives/varint.js'
 import { ByteSink } from './byte-sink.js'
 import type { NearTerm, TermEntry, TermMatcher } from './segment.js'
@@ -134,7 +134,7 @@ export class Terms {
   }
 
   /** All terms that match. */
-  *near(matcher: TermMatcher, pacer: Pacer): Waits<readonly NearTerm[]> {
+  *near(matcher: TermMatcher, pacer: Pacer): Task<readonly NearTerm[]> {
     const { prefix } = matcher
     const found: NearTerm[] = []
     const first = Buffer.from(prefix)

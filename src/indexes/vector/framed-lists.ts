@@ -3,7 +3,7 @@
  * are copied into a small arena, one at a time, to be scanned.
  */
 import type { Arena } from '../../kernels/arena.js'
-import type { Soon } from '../../primitives/soon.js'
+import type { MaybePromise } from '../../primitives/task.js'
 import type { FramePlaces } from './list-places.js'
 import type { ListReader } from './list-reader.js'
 import type { ListAddress, Lists, ListView } from './lists.js'
@@ -30,7 +30,7 @@ export class FramedLists implements Lists {
   }
 
   /** Lists of partitions that have rows: those that are kept, and the others as soon as they are read. */
-  get(partitions: readonly number[]): readonly Soon<StoredList>[] {
+  get(partitions: readonly number[]): readonly MaybePromise<StoredList>[] {
     const missing: number[] = []
     let begin!: (reads: ReadonlyMap<number, Promise<StoredList>>) => void
     const reading = new Promise<ReadonlyMap<number, Promise<StoredList>>>(resolve => {

@@ -7,7 +7,7 @@ import { VectorSegment } from '../../kernels/vector-segment.js'
 import { orAborted } from '../../primitives/abort.js'
 import type { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
-import { begun, type Soon, type Waits } from '../../primitives/soon.js'
+import { type MaybePromise, runTask, type Task } from '../../primitives/task.js'
 import { withApart } from './apart.js'
 import { candidatesFor } from './calibrate.js'
 import type { Codec } from './codec.js'
@@ -120,11 +120,11 @@ export class ListSegment implements VectorIndexSegment {
     return (isFiltered ? this.#effort.filtered : null) ?? this.#effort
   }
 
-  candidates(probe: Probe, pacer: Pacer): Soon<Candidates> {
-    return begun(this.#candidates(probe, pacer))
+  candidates(probe: Probe, pacer: Pacer): MaybePromise<Candidates> {
+    return runTask(this.#candidates(probe, pacer))
   }
 
-  *#candidates(probe: Probe, pacer: Pacer): Waits<Candidates> {
+  *#candidates(probe: Probe, pacer: Pacer): Task<Candidates> {
     const { query, count, allowed } = probe
     const placed = placeQuery(this.#space, query)
     const { leastPartitions, mostPartitions } = probe.effort
@@ -145,7 +145,7 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /** Looks for candidates, and keeps more of them on the way where those it keeps are copies of too few rows. */
-  *#scan(query: Float32Array, probe: Probe, pacer: Pacer): Waits<Candidates> {
+  *#scan(query: Float32Array, probe: Probe, pacer: Pacer): Task<Candidates> {
     const { k, count, passing } = probe
     const most = Math.min(candidatesMax, this.#placed)
     let kept = Math.min(Math.max(count, watchedRows(k, leastWatched)), most)
@@ -168,7 +168,7 @@ export class ListSegment implements VectorIndexSegment {
     query: Float32Array,
     probe: Probe,
     pacer: Pacer,
-  ): Waits<Candidates | null> {
+  ): Task<Candidates | null> {
     const { k, count, allowed, passing, effort } = probe
     const partitions = this.#counts.length
     const { leastPartitions, mostPartitions } = effort
@@ -411,7 +411,7 @@ export class ListSegment implements VectorIndexSegment {
   }
 
   /** The first rows of all: they are all as far. */
-  *#first(count: number, allowed: Bitset | null, pacer: Pacer): Waits<Uint32Array> {
+  *#first(count: number, allowed: Bitset | null, pacer: Pacer): Task<Uint32Array> {
     const view = this.#lists.view()
     const all = Uint32Array.from(this.#counts.keys())
     let first = new Uint32Array(0)

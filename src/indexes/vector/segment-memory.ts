@@ -3,11 +3,11 @@ import { type Arena, openArena } from '../../kernels/arena.js'
 import type { SharedPlaces } from '../../kernels/graph.js'
 import type { Bitset } from '../../primitives/bitset.js'
 import type { Load } from '../../primitives/memory.js'
-import type { Soon } from '../../primitives/soon.js'
+import type { MaybePromise } from '../../primitives/task.js'
 import type { StoredList } from './stored-list.js'
 
 /** The list of a partition that is kept, or what `load` gives. */
-export type KeepList = (partition: number, load: Load<StoredList>) => Soon<StoredList>
+export type KeepList = (partition: number, load: Load<StoredList>) => MaybePromise<StoredList>
 
 export interface SegmentMemory {
   /** Threads that share it, */

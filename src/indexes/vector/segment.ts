@@ -5,7 +5,7 @@
  */
 import type { Bitset } from '../../primitives/bitset.js'
 import type { Pacer } from '../../primitives/pacer.js'
-import type { Soon } from '../../primitives/soon.js'
+import type { MaybePromise } from '../../primitives/task.js'
 import type { Blur } from './saturation.js'
 
 /** How hard to look. Absent: as the segment found out when it was built. */
@@ -102,5 +102,5 @@ export interface VectorIndexSegment {
   /** How far the order of the guessed distances can be trusted, with a filter or without; decides how many more candidates are measured. */
   blurFor(isFiltered: boolean): Blur
   /** At once where it is little work. */
-  candidates(probe: Probe, pacer: Pacer): Soon<Candidates>
+  candidates(probe: Probe, pacer: Pacer): MaybePromise<Candidates>
 }

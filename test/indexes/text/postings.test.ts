@@ -9,7 +9,7 @@ import { openPostings } from '../../../src/indexes/text/postings.js'
 import { blockDocs, type Postings } from '../../../src/indexes/text/segment.js'
 import { systemClock } from '../../../src/primitives/clock.js'
 import { Pacer } from '../../../src/primitives/pacer.js'
-import { begun } from '../../../src/primitives/soon.js'
+import { runTask } from '../../../src/primitives/task.js'
 
 interface Row {
   readonly ordinal: number
@@ -18,7 +18,7 @@ interface Row {
 
 /** Without a pause, so at once. */
 const patient = new Pacer(undefined, { ...systemClock, elapsed: () => 0 })
-const encoded = (rows: TermRows) => begun(encodePostings(rows, patient)) as EncodedPostings
+const encoded = (rows: TermRows) => runTask(encodePostings(rows, patient)) as EncodedPostings
 
 /** Rows of a term, encoded and opened again, at some place among other bytes. */
 function reopened(rows: readonly Row[], lengths = new Uint32Array(0), at = 0): Postings {

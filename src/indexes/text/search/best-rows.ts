@@ -1,7 +1,7 @@
 /** The rows of a segment with the best scores. */
 import type { Bitset } from '../../../primitives/bitset.js'
 import type { Pacer } from '../../../primitives/pacer.js'
-import type { Waits } from '../../../primitives/soon.js'
+import type { Task } from '../../../primitives/task.js'
 import type { Corpus, ScoredRows, SegmentQuery } from '../query.js'
 import type { TextSegment } from '../segment.js'
 import { openClauses } from './clauses.js'
@@ -22,7 +22,7 @@ export function* bestRows(
   allowed: Bitset | null,
   pacer: Pacer,
   floor = -Infinity,
-): Waits<ScoredRows> {
+): Task<ScoredRows> {
   const found = new Found(Math.min(k, segment.rows), floor)
   if (k === 0 || segment.rows === 0) return found.best()
   const norms = normsOf(corpus)

@@ -1,7 +1,7 @@
 /** A query as one segment can be searched for it. */
 import { assert } from '../../../errors.js'
 import type { Pacer } from '../../../primitives/pacer.js'
-import { arrival, type Soon, type Waits } from '../../../primitives/soon.js'
+import { type MaybePromise, type Task, wait } from '../../../primitives/task.js'
 import type { SegmentQuery, WeightedTerm } from '../query.js'
 import type { TermEntry, TextSegment } from '../segment.js'
 import { type Desk, takeDesk } from './desk.js'
@@ -39,7 +39,7 @@ export function* openClauses(
   query: SegmentQuery,
   norms: Norms,
   pacer: Pacer,
-): Waits<Clauses | null> {
+): Task<Clauses | null> {
   const isPhrase = query.kind === 'phrase'
   assert(!isPhrase || segment.facts.positions, 'a phrase is looked for in a segment without positions')
   const groups = isPhrase ? query.terms.map(term => [term]) : query.groups
@@ -79,9 +79,9 @@ export function* openClauses(
 }
 
 /** Nothing waits where all is there. */
-function* arrivals<T>(soon: readonly Soon<T>[]): Waits<readonly T[]> {
+function* arrivals<T>(soon: readonly MaybePromise<T>[]): Task<readonly T[]> {
   if (!soon.some(each => each instanceof Promise)) return soon as readonly T[]
-  return yield* arrival<readonly T[]>(Promise.all(soon))
+  return yield* wait<readonly T[]>(Promise.all(soon))
 }
 
 function clauseOf(leaves: readonly Leaf[]): Clause {

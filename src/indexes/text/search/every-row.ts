@@ -1,7 +1,7 @@
 /** All rows of a segment that match. */
 import type { Bitset } from '../../../primitives/bitset.js'
 import type { Pacer } from '../../../primitives/pacer.js'
-import type { Waits } from '../../../primitives/soon.js'
+import type { Task } from '../../../primitives/task.js'
 import type { Corpus, ScoredRows, SegmentQuery } from '../query.js'
 import type { TextSegment } from '../segment.js'
 import { openClauses } from './clauses.js'
@@ -16,7 +16,7 @@ export function* everyRow(
   corpus: Corpus,
   allowed: Bitset | null,
   pacer: Pacer,
-): Waits<ScoredRows> {
+): Task<ScoredRows> {
   const found = new Found(0, -Infinity)
   const norms = normsOf(corpus)
   const clauses = yield* openClauses(segment, query, norms, pacer)

@@ -1,6 +1,6 @@
 /** Terms that a few edits make of a word. */
 import type { Pacer } from '../../../primitives/pacer.js'
-import type { Waits } from '../../../primitives/soon.js'
+import type { Task } from '../../../primitives/task.js'
 import { orderOfTexts } from '../../../sql/values/scalar-order.js'
 import type { TermMatcher, TextSegment } from '../segment.js'
 
@@ -33,7 +33,7 @@ export function* expanded(
   prefixLength: number,
   most: number,
   pacer: Pacer,
-): Waits<readonly ExpandedTerm[]> {
+): Task<readonly ExpandedTerm[]> {
   const matcher = editDistanceMatcher(word, distance, prefixLength)
   const terms = new Map<string, number>()
   for (const segment of segments) {

@@ -2,7 +2,7 @@
 import { type Column, isValid } from '../../../arrow/column.js'
 import { assert } from '../../../errors.js'
 import type { Pacer } from '../../../primitives/pacer.js'
-import type { Soon, Waits } from '../../../primitives/soon.js'
+import type { MaybePromise, Task } from '../../../primitives/task.js'
 import { orderOfTexts } from '../../../sql/values/scalar-order.js'
 import type { Analyzer, TermNumbering } from '../analysis/analyzer.js'
 import { encodePostings, type TermRows } from '../encode-postings.js'
@@ -32,7 +32,7 @@ export function* scannedSegment(
   accept: (term: string) => boolean,
   positions: boolean,
   pacer: Pacer,
-): Waits<TextSegment> {
+): Task<TextSegment> {
   const numbering = learned.get(analyzer) ?? analyzer.numbering()
   // Until it is kept again it is that of this scan alone.
   learned.delete(analyzer)
@@ -102,7 +102,7 @@ class Scan {
     return bytes
   }
 
-  *segment(identity: string, pacer: Pacer): Waits<TextSegment> {
+  *segment(identity: string, pacer: Pacer): Task<TextSegment> {
     const lengths = this.#lengths.taken()
     const facts = {
       docs: this.#docs,
@@ -238,7 +238,7 @@ class ScannedSegment implements TextSegment {
     return this.#entries.get(term) ?? null
   }
 
-  *near(matcher: TermMatcher, pacer: Pacer): Waits<readonly NearTerm[]> {
+  *near(matcher: TermMatcher, pacer: Pacer): Task<readonly NearTerm[]> {
     const found: NearTerm[] = []
     let seen = 0
     for (const entry of this.#entries.values()) {
@@ -249,7 +249,7 @@ class ScannedSegment implements TextSegment {
     return found
   }
 
-  postings(entry: TermEntry): Soon<Postings> {
+  postings(entry: TermEntry): MaybePromise<Postings> {
     return this.#postings[entry.number]!
   }
 }

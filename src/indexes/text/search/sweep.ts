@@ -13,7 +13,7 @@
  */
 import type { Bitset } from '../../../primitives/bitset.js'
 import type { Pacer } from '../../../primitives/pacer.js'
-import type { Waits } from '../../../primitives/soon.js'
+import type { Task } from '../../../primitives/task.js'
 import type { TextSegment } from '../segment.js'
 import type { Clause, Clauses } from './clauses.js'
 import { type Desk, mostRangeBits } from './desk.js'
@@ -38,7 +38,7 @@ export function* sweep(
   found: Found,
   wantsBest: boolean,
   pacer: Pacer,
-): Waits<void> {
+): Task<void> {
   const search = new Search(segment, query, norms, allowed, found)
   const { ranges } = search
   for (const clause of query.clauses) {

@@ -7,7 +7,7 @@ import {
   expanded,
 } from '../../../../src/indexes/text/search/near-terms.js'
 import { Pacer } from '../../../../src/primitives/pacer.js'
-import { begun } from '../../../../src/primitives/soon.js'
+import { runTask } from '../../../../src/primitives/task.js'
 import { segmentOfTexts } from '../../../support/plain-text.js'
 
 /** By the definition. */
@@ -67,7 +67,7 @@ test('the nearest of all segments come first, equally near ones by code points',
   const one = await segmentOfTexts(['cart card bat dog', 'cat'])
   const two = await segmentOfTexts(['cat c🎉t c\uffffts', 'bat at'])
   const terms = async (most: number, segments = [one, two]) =>
-    (await begun(expanded(segments, 'cat', 1, 0, most, new Pacer()))).map(({ term, distance }) => [
+    (await runTask(expanded(segments, 'cat', 1, 0, most, new Pacer()))).map(({ term, distance }) => [
       term,
       distance,
     ])

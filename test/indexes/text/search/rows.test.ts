@@ -14,7 +14,7 @@ import { Bitset } from '../../../../src/primitives/bitset.js'
 import { type Clock, systemClock } from '../../../../src/primitives/clock.js'
 import { Pacer } from '../../../../src/primitives/pacer.js'
 import { seededRandom } from '../../../../src/primitives/seeded-random.js'
-import { begun } from '../../../../src/primitives/soon.js'
+import { runTask } from '../../../../src/primitives/task.js'
 import {
   bestByLoops,
   corpusOfTexts,
@@ -83,7 +83,7 @@ function rowsOf({ ordinals, scores }: ScoredRows): ScoredRow[] {
 }
 
 async function best(segment: TextSegment, query: SegmentQuery, corpus: Corpus, k: number, floor?: number) {
-  return rowsOf(await begun(bestRows(segment, query, corpus, k, null, new Pacer(), floor)))
+  return rowsOf(await runTask(bestRows(segment, query, corpus, k, null, new Pacer(), floor)))
 }
 
 describe('small corpora', () => {
@@ -100,9 +100,9 @@ describe('small corpora', () => {
           const allowed = seed === null ? null : someOf(texts.length, seed)
           for (const query of queries) {
             const matches = matchesByLoops(texts, query, means).filter(({ row }) => allowed?.has(row) ?? true)
-            const all = await begun(everyRow(segment, query, means, allowed, new Pacer()))
+            const all = await runTask(everyRow(segment, query, means, allowed, new Pacer()))
             expect(rowsOf(all)).toEqual(matches)
-            const found = await begun(bestRows(segment, query, means, k, allowed, new Pacer()))
+            const found = await runTask(bestRows(segment, query, means, k, allowed, new Pacer()))
             expect(rowsOf(found)).toEqual(bestByLoops(matches, k))
           }
         },
@@ -188,7 +188,7 @@ describe('a skewed corpus of many ranges', async () => {
 
   test.each(queries)('%j', async query => {
     const matches = matchesByLoops(texts, query, means)
-    expect(rowsOf(await begun(everyRow(segment, query, means, null, new Pacer())))).toEqual(matches)
+    expect(rowsOf(await runTask(everyRow(segment, query, means, null, new Pacer())))).toEqual(matches)
     for (const k of [1, 10, 100, 5000]) {
       expect(await best(segment, query, means, k)).toEqual(bestByLoops(matches, k))
     }
@@ -211,7 +211,7 @@ describe('a skewed corpus of many ranges', async () => {
       async (query, k, seed) => {
         const allowed = seed === null ? null : someOf(texts.length, seed)
         const matches = matchesByLoops(texts, query, means).filter(({ row }) => allowed?.has(row) ?? true)
-        const found = await begun(bestRows(segment, query, means, k, allowed, new Pacer()))
+        const found = await runTask(bestRows(segment, query, means, k, allowed, new Pacer()))
         expect(rowsOf(found)).toEqual(bestByLoops(matches, k))
       },
     )
@@ -221,13 +221,13 @@ describe('a skewed corpus of many ranges', async () => {
   test('searches that take turns do not disturb each other', async () => {
     const some = queries.filter(({ kind }) => kind === 'terms')
     const found = await Promise.all(
-      some.map(query => begun(bestRows(segment, query, means, 10, null, new Pacer(undefined, hurried)))),
+      some.map(query => runTask(bestRows(segment, query, means, 10, null, new Pacer(undefined, hurried)))),
     )
     some.forEach((query, i) => {
       expect(rowsOf(found[i]!)).toEqual(bestByLoops(matchesByLoops(texts, query, means), 10))
     })
     const given = new AbortController()
-    const search = begun(everyRow(segment, any('w0'), means, null, new Pacer(given.signal, hurried)))
+    const search = runTask(everyRow(segment, any('w0'), means, null, new Pacer(given.signal, hurried)))
     given.abort(new Error('enough'))
     await expect(search).rejects.toThrow('enough')
   })
@@ -249,7 +249,7 @@ describe('a skewed corpus of many ranges', async () => {
       return loads.count
     }
     const frequent = any('w0')
-    const all = await loadsOf(() => begun(everyRow(counted, frequent, means, null, new Pacer())))
+    const all = await loadsOf(() => runTask(everyRow(counted, frequent, means, null, new Pacer())))
     expect(all).toBeGreaterThanOrEqual(segment.find('w0')!.docs / 128)
     expect(await loadsOf(() => best(counted, frequent, means, 1))).toBeLessThan(all / 3)
     // Rows with the rare term alone are enough: of the frequent one, only blocks in which they may stand are looked at.

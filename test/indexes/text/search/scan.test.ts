@@ -9,7 +9,7 @@ import type { TextInput } from '../../../../src/indexes/text/input.js'
 import { type ScannedTexts, scannedSegment } from '../../../../src/indexes/text/search/scan.js'
 import type { TextSegment } from '../../../../src/indexes/text/segment.js'
 import { Pacer } from '../../../../src/primitives/pacer.js'
-import { begun } from '../../../../src/primitives/soon.js'
+import { runTask } from '../../../../src/primitives/task.js'
 import { spaceAnalyzer, textColumn } from '../../../support/plain-text.js'
 import { openTextFile, textFile } from '../../../support/text-segments.js'
 
@@ -35,7 +35,7 @@ function columnOf(type: DataType, values: readonly unknown[]): Column {
 }
 
 async function scanned(texts: readonly ScannedTexts[], accept: (term: string) => boolean = () => true) {
-  return begun(scannedSegment(texts, spaceAnalyzer, accept, true, new Pacer()))
+  return runTask(scannedSegment(texts, spaceAnalyzer, accept, true, new Pacer()))
 }
 
 /** Rows that have a term, each with where. */
@@ -145,7 +145,7 @@ test('what is further on than the last position stands there, in a segment that 
   const column = columnOf(list, [['a b', 'a'], ['a']])
   const expected = { 0: [far, 2 ** 32 - 1], 1: [far] }
   const all = () => true
-  const found = await begun(scannedSegment([{ column, rows: null }], analyzer, all, true, new Pacer()))
+  const found = await runTask(scannedSegment([{ column, rows: null }], analyzer, all, true, new Pacer()))
   expect(await places(found, 'a')).toEqual(expected)
   const input: TextInput = {
     rows: 2,

@@ -1,75 +1,75 @@
 import { expect, test } from 'vitest'
 import {
-  arrival,
-  awaited,
-  begun,
-  type Flow,
-  together,
-  type Waits,
-  whenThere,
-} from '../../src/primitives/soon.js'
+  runAll,
+  runTask,
+  streamTask,
+  type Task,
+  type TaskStream,
+  wait,
+  whenResolved,
+} from '../../src/primitives/task.js'
 
-function* sumOf(...terms: readonly (number | Promise<number>)[]): Waits<number> {
+function* sumOf(...terms: readonly (number | Promise<number>)[]): Task<number> {
   let sum = 0
-  for (const term of terms) sum += yield* arrival(term)
+  for (const term of terms) sum += yield* wait(term)
   return sum
 }
 
 test('work without anything to wait for has its result at once', () => {
-  expect(begun(sumOf(1, 2, 3))).toBe(6)
-  expect(whenThere(2, value => value + 1)).toBe(3)
+  expect(runTask(sumOf(1, 2, 3))).toBe(6)
+  expect(whenResolved(2, value => value + 1)).toBe(3)
 })
 
 test('work goes on with what it waited for', async () => {
-  const late = begun(sumOf(1, Promise.resolve(2), 3, Promise.resolve(4)))
+  const late = runTask(sumOf(1, Promise.resolve(2), 3, Promise.resolve(4)))
   expect(late).toBeInstanceOf(Promise)
   expect(await late).toBe(10)
-  expect(await whenThere(Promise.resolve(2), value => value + 1)).toBe(3)
+  expect(await whenResolved(Promise.resolve(2), value => value + 1)).toBe(3)
 })
 
 test('several pieces of work begin at once, and give their results in order', async () => {
-  expect(begun(together([() => 1, () => 2]))).toEqual([1, 2])
+  expect(runTask(runAll([() => 1, () => 2]))).toEqual([1, 2])
   const begins: number[] = []
   const work = (number: number) => async () => {
     begins.push(number)
     return number
   }
-  const late = begun(together([work(1), () => 2, work(3)]))
+  const late = runTask(runAll([work(1), () => 2, work(3)]))
   expect(begins).toEqual([1, 3])
   expect(await late).toEqual([1, 2, 3])
 })
 
 test('where one of several pieces of work fails, the failures of the others are not left unhandled', async () => {
   const lost = () => Promise.reject(new Error('lost'))
-  await expect(begun(together([lost, lost, () => 1]))).rejects.toThrow('lost')
+  await expect(runTask(runAll([lost, lost, () => 1]))).rejects.toThrow('lost')
   const failing = (): number => {
     throw new Error('at once')
   }
-  expect(() => begun(together([lost, failing]))).toThrow('at once')
+  expect(() => runTask(runAll([lost, failing]))).toThrow('at once')
   await new Promise(setImmediate)
 })
 
 test('what fails, fails where it is awaited, and the work is closed', async () => {
   let closed = 0
-  function* failing(): Waits<number> {
+  function* failing(): Task<number> {
     try {
-      return yield* arrival(Promise.reject<number>(new Error('lost')))
+      return yield* wait(Promise.reject<number>(new Error('lost')))
     } finally {
       closed++
     }
   }
-  await expect(begun(failing())).rejects.toThrow('lost')
+  await expect(runTask(failing())).rejects.toThrow('lost')
   expect(closed).toBe(1)
 
-  function* flow(): Flow<object> {
+  function* flow(): TaskStream<object> {
     try {
       yield { first: true }
-      yield* arrival(Promise.reject<number>(new Error('lost')))
+      yield* wait(Promise.reject<number>(new Error('lost')))
     } finally {
       closed++
     }
   }
-  const values = awaited(flow())
+  const values = streamTask(flow())
   expect((await values.next()).value).toEqual({ first: true })
   await expect(values.next()).rejects.toThrow('lost')
   expect(closed).toBe(2)
@@ -77,7 +77,7 @@ test('what fails, fails where it is awaited, and the work is closed', async () =
 
 test('who wants no more of a flow closes it', async () => {
   let isClosed = false
-  function* endless(): Flow<object> {
+  function* endless(): TaskStream<object> {
     try {
       for (;;) {
         yield Promise.resolve()
@@ -87,6 +87,6 @@ test('who wants no more of a flow closes it', async () => {
       isClosed = true
     }
   }
-  for await (const _ of awaited(endless())) break
+  for await (const _ of streamTask(endless())) break
   expect(isClosed).toBe(true)
 })

@@ -1,0 +1,82 @@
+/**
+ * Tasks wait only where they must. Most data that a query reads is in memory; an `await` for each value, in each layer, takes longer than the
+ * work itself: measured 63 us against 45 us for a lookup of one row.
+ *
+ * A task is a generator. It yields a promise when it has to wait, and continues when the promise is resolved. A `TaskStream` also yields
+ * values; its values are never promises, so the consumer can tell them apart:
+ *
+ *     for (const next of stream) {
+ *       if (next instanceof Promise) await next
+ *       else use(next)
+ *     }
+ *
+ * A promise that is rejected rejects where the consumer awaits it; the consumer closes the generator.
+ */
+
+/** A value, or a promise of it. Both can be awaited. */
+export type MaybePromise<T> = T | Promise<T>
+
+/** A task with one result. */
+export type Task<T> = Generator<Promise<unknown>, T, undefined>
+
+/** A task that yields values. */
+export type TaskStream<T> = Generator<T | Promise<unknown>, void, undefined>
+
+/** Waits inside a task: `yield* wait(value)` is the resolved value. */
+export function* wait<T>(value: MaybePromise<T>): Task<T> {
+  if (!(value instanceof Promise)) return value
+  const came: T[] = []
+  yield value.then(resolved => {
+    came.push(resolved)
+  })
+  // The caller may hold this generator longer than it needs the value.
+  return came.pop()!
+}
+
+/** Starts several tasks at once: `yield* runAll(works)` returns their results, in order. */
+export function* runAll<T>(works: readonly (() => MaybePromise<T>)[]): Task<readonly T[]> {
+  const results: MaybePromise<T>[] = []
+  try {
+    for (const work of works) results.push(work())
+  } catch (error) {
+    for (const result of results) if (result instanceof Promise) result.catch(() => {})
+    throw error
+  }
+  if (results.some(result => result instanceof Promise)) return yield* wait(Promise.all(results))
+  return results as readonly T[]
+}
+
+/** Applies `make` to a value: at once where it is not a promise. */
+export function whenResolved<T, R>(
+  value: MaybePromise<T>,
+  make: (value: T) => MaybePromise<R>,
+): MaybePromise<R> {
+  return value instanceof Promise ? value.then(make) : make(value)
+}
+
+/** Runs a task. Returns its result if it did not have to wait, else a promise. */
+export function runTask<T>(task: Task<T>): MaybePromise<T> {
+  const { done, value } = task.next()
+  return done === true ? value : finished(task, value)
+}
+
+async function finished<T>(task: Task<T>, waited: Promise<unknown>): Promise<T> {
+  try {
+    for (;;) {
+      await waited
+      const { done, value } = task.next()
+      if (done === true) return value
+      waited = value
+    }
+  } finally {
+    task.return(undefined as never)
+  }
+}
+
+/** Converts a task stream into an async generator of its values. */
+export async function* streamTask<T>(stream: TaskStream<T>): AsyncGenerator<T> {
+  for (const next of stream) {
+    if (next instanceof Promise) await next
+    else yield next
+  }
+}
