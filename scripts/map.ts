@@ -26,7 +26,7 @@ const lines: readonly (readonly string[])[] = [
   ['catalog', 'manifest', 'jobs'],
   ['commit', 'indexes', 'sql'],
   ['protocol', 'arrow', 'kernels', 'storage'],
-  ['later', 'errors', 'primitives'],
+  ['lazy-import', 'errors', 'primitives'],
 ]
 
 /** Folders of a module by the same rule; `.` stands for its own files. */

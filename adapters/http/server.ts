@@ -11,7 +11,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
-import { loadAll } from '../../src/later.js'
+import { loadAll } from '../../src/lazy-import.js'
 import { refuseMore } from '../../src/protocol/arguments.js'
 import { parse } from '../../src/protocol/parse.js'
 import { presentable } from '../calls.js'

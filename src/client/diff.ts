@@ -10,7 +10,7 @@ import { sliceBatch } from '../arrow/slice.js'
 import { takeBatch } from '../arrow/take.js'
 import { toArrowTable } from '../arrow/to-arrow.js'
 import type { Schema } from '../arrow/types.js'
-import { later } from '../later.js'
+import { lazyImport } from '../lazy-import.js'
 import { Pacer } from '../primitives/pacer.js'
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callShape, type Operations, type Request } from '../protocol/calls.js'
@@ -24,7 +24,7 @@ import { type SchemaDifference, schemaDifference, sharedColumns } from './schema
 import { type ArrowBatch, type BatchesOptions, batchesShape } from './search.js'
 import { takenAtOnce, takePages } from './take.js'
 
-const comparing = later(() => import('./differing.js'))
+const comparing = lazyImport(() => import('./differing.js'))
 
 /** Ids read at once. */
 const idsAtOnce = 32 * 1024

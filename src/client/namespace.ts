@@ -6,7 +6,7 @@
 import type { RowOf } from '../arrow/row-type.js'
 import type { Schema } from '../arrow/types.js'
 import { invalidInput, quote, unsupported } from '../errors.js'
-import { later } from '../later.js'
+import { lazyImport } from '../lazy-import.js'
 import { takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations } from '../protocol/calls.js'
 import { parseId } from '../protocol/identifiers.js'
@@ -24,8 +24,8 @@ import { type IngestOptions, ingestFields, type Row, schemaShape, type TableData
 import { TransactionScope } from './transaction-scope.js'
 import { type Verification, type VerifyOptions, verifyShape } from './verification.js'
 
-const ingesting = later(() => import('./table-rows.js'))
-const conforming = later(() => import('../write/conform.js'))
+const ingesting = lazyImport(() => import('./table-rows.js'))
+const conforming = lazyImport(() => import('../write/conform.js'))
 
 /** `'a$b$t'`, or the names as an array (which may then contain `$`). */
 export type Identifier = string | readonly string[]

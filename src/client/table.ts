@@ -4,7 +4,7 @@ import { schemaFromJson } from '../arrow/schema-json.js'
 import type { Schema } from '../arrow/types.js'
 import { invalidInput } from '../errors.js'
 import type { Token } from '../indexes/text/analysis/analyzer.js'
-import { later } from '../later.js'
+import { lazyImport } from '../lazy-import.js'
 import { refuseArray, takeNoMore } from '../protocol/arguments.js'
 import { type CallOptions, callFields, callShape, type Operations, type Reply } from '../protocol/calls.js'
 import { operationNames, operations } from '../protocol/operations.js'
@@ -55,8 +55,8 @@ import { type RowsOf, TableUpload, type UploadOptions, uploadShape } from './tab
 import { rowNumbers, Take } from './take.js'
 import { type TokenizeColumnOptions, tokenizeColumnShape } from './tokenize-options.js'
 
-const ingesting = later(() => import('./table-rows.js'))
-const tokenizing = later(() => import('./tokenize.js'))
+const ingesting = lazyImport(() => import('./table-rows.js'))
+const tokenizing = lazyImport(() => import('./tokenize.js'))
 
 export type VersionInfo = Reply<'describeTableVersion'>['version']
 

@@ -1,7 +1,7 @@
 /** One handler per operation. What is not built yet says so. */
 import { formatTransactionId } from '../commit/transaction-id.js'
 import { SheafError } from '../errors.js'
-import { later } from '../later.js'
+import { lazyImport } from '../lazy-import.js'
 import { whenResolved } from '../primitives/task.js'
 import {
   type ArrowBody,
@@ -50,7 +50,7 @@ import type * as writeHandlers from './write-handlers.js'
 
 type WriteHandlers = typeof writeHandlers
 
-const writing = later(() => import('./write-handlers.js'))
+const writing = lazyImport(() => import('./write-handlers.js'))
 
 /** A handler that is loaded with the first call that needs one of them. */
 function written<N extends keyof WriteHandlers>(name: N): WriteHandlers[N] {
@@ -61,7 +61,7 @@ function written<N extends keyof WriteHandlers>(name: N): WriteHandlers[N] {
 
 type SessionHandlers = typeof readSessions
 
-const reading = later(() => import('./read-sessions.js'))
+const reading = lazyImport(() => import('./read-sessions.js'))
 
 function sessions<N extends keyof SessionHandlers>(name: N): SessionHandlers[N] {
   const call: AnyHandler = async (...args) =>

@@ -3,14 +3,14 @@ import { indexJob, indexJobOf } from '../catalog/index-builds.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { CustomTokenizer } from '../indexes/text/analysis/analyzer.js'
 import type { JobKind } from '../jobs/job-kind.js'
-import { later } from '../later.js'
+import { lazyImport } from '../lazy-import.js'
 import type { Engine } from '../root/engine.js'
 import { backfillJobOf, refreshJob } from '../root/job-names.js'
 import type { ColumnFunction } from '../write/functions.js'
 
-const filling = later(() => import('./backfill.js'))
-const indexing = later(() => import('./index-build.js'))
-const refreshing = later(() => import('./view-refresh.js'))
+const filling = lazyImport(() => import('./backfill.js'))
+const indexing = lazyImport(() => import('./index-build.js'))
+const refreshing = lazyImport(() => import('./view-refresh.js'))
 
 /** Processes that do not know a function, or a tokenizer, leave jobs with it to those that do. */
 export function jobKinds(

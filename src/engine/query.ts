@@ -7,7 +7,7 @@ import { checkRows, findTable, versionOf } from '../catalog/lookup.js'
 import { type CatalogState, latestOf } from '../catalog/state.js'
 import { ReadRows } from '../client/arrow-rows.js'
 import { invalidInput } from '../errors.js'
-import { later } from '../later.js'
+import { lazyImport } from '../lazy-import.js'
 import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { countRows } from '../manifest/layout.js'
 import { Pacer } from '../primitives/pacer.js'
@@ -26,9 +26,9 @@ import type { TableReader } from '../table/table-reader.js'
 import { holdsText } from '../table/text-column.js'
 import { answered } from './answered.js'
 
-const filtering = later(() => import('../query/settle-filter.js'))
-const explaining = later(() => import('../query/explain.js'))
-const analyzing = later(() => import('../query/analyze.js'))
+const filtering = lazyImport(() => import('../query/settle-filter.js'))
+const explaining = lazyImport(() => import('../query/explain.js'))
+const analyzing = lazyImport(() => import('../query/analyze.js'))
 
 export const queryTable: Handler<Engine, 'queryTable'> = async (engine, request, options) => {
   const opened = await openVersions(engine, request.id, request, options)

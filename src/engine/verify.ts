@@ -2,12 +2,12 @@
 
 import { checkRootPath } from '../client/root-path.js'
 import { type Verification, type VerifyOptions, verifyShape } from '../client/verification.js'
-import { later } from '../later.js'
+import { lazyImport } from '../lazy-import.js'
 import { refuseMore } from '../protocol/arguments.js'
 import { parse } from '../protocol/parse.js'
 import type { Engine } from '../root/engine.js'
 
-const checks = later(() => import('../verify/verify.js'))
+const checks = lazyImport(() => import('../verify/verify.js'))
 
 /**
  * Checks the root in a directory, also one that cannot be opened any more. Nobody is told that it is read: in a root that others

@@ -3,15 +3,15 @@ import type { CatalogOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { SettledUpkeep } from '../client/upkeep-settings.js'
 import type { Committed } from '../commit/machine.js'
-import { later } from '../later.js'
+import { lazyImport } from '../lazy-import.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Engine } from '../root/engine.js'
 import type { Zeal } from '../write/compaction-plan.js'
 import type { Round } from './compact-table.js'
 import type { Chore, Report } from './upkeep.js'
 
-const compacting = later(() => import('./compact-table.js'))
-const folding = later(() => import('./fold-indexes.js'))
+const compacting = lazyImport(() => import('./compact-table.js'))
+const folding = lazyImport(() => import('./fold-indexes.js'))
 
 /** So many new fragments, or commits that killed rows, are looked at at once; */
 const soonCount = 64

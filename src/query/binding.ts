@@ -3,13 +3,13 @@
  * loaded for the first that has one.
  */
 import { assert } from '../errors.js'
-import { later } from '../later.js'
+import { lazyImport } from '../lazy-import.js'
 import type { QueryRequest } from '../protocol/query-shapes.js'
 import type * as bind from '../sql/binding/bind.js'
 
 export type Binding = Pick<typeof bind, 'bindFilter' | 'bindExpression'>
 
-export const binding = later(() => import('../sql/binding/bind.js'))
+export const binding = lazyImport(() => import('../sql/binding/bind.js'))
 
 /** Whether some fields of a query are expressions. */
 export function hasExpressions({ filter, columns, group_by }: QueryRequest): boolean {

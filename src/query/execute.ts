@@ -4,7 +4,7 @@ import { concatBatches } from '../arrow/concat.js'
 import { batchBytes } from '../arrow/layout.js'
 import { sliceBatch } from '../arrow/slice.js'
 import type { Schema } from '../arrow/types.js'
-import { later } from '../later.js'
+import { lazyImport } from '../lazy-import.js'
 import type { Clock } from '../primitives/clock.js'
 import type { Pacer } from '../primitives/pacer.js'
 import {
@@ -197,7 +197,7 @@ function* rowsInGroups(run: Run, schema: Schema, owned: boolean): TaskStream<Bat
   }
 }
 
-const highlighting = later(() => import('./highlight-rows.js'))
+const highlighting = lazyImport(() => import('./highlight-rows.js'))
 
 async function highlighted(rows: Batch, run: Run, hits: RowHits): Promise<Batch> {
   const { withHighlights } = await highlighting()

@@ -1,7 +1,7 @@
 /** A plan under way: what all of its steps share, and the rows it begins with. */
 import type { Batch, Column } from '../arrow/column.js'
 import { assert } from '../errors.js'
-import { later } from '../later.js'
+import { lazyImport } from '../lazy-import.js'
 import type { Pacer } from '../primitives/pacer.js'
 import { type MaybePromise, runTask, type Task, type TaskStream, wait } from '../primitives/task.js'
 import type { BoundExpression } from '../sql/bound.js'
@@ -31,7 +31,7 @@ export interface Run {
   readonly window: { readonly offset: number; readonly limit: number }
 }
 
-const searchingText = later(() => import('./search-text.js'))
+const searchingText = lazyImport(() => import('./search-text.js'))
 
 /** Rows taken at once at most, so that one step is short. */
 export const chunkRows = 16 * 1024

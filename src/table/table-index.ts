@@ -4,7 +4,7 @@ import type { FileLayout } from '../arrow/file-reader.js'
 import { isScalarKind } from '../indexes/kind.js'
 import type { ScalarKind, ScalarProbe } from '../indexes/scalar/probe.js'
 import type { ColumnRows, RowRun, ScalarSegment, SegmentFile } from '../indexes/scalar/segment.js'
-import { later } from '../later.js'
+import { lazyImport } from '../lazy-import.js'
 import { findFieldById } from '../manifest/field-node.js'
 import { filePath } from '../manifest/file-names.js'
 import { fragmentsById } from '../manifest/index-cover.js'
@@ -25,7 +25,7 @@ import { readStoredRuns } from './stored-runs.js'
 import type { TableSource } from './table-source.js'
 import { isLoadedWhole, pagePatienceFor } from './whole-columns.js'
 
-const opener = later(() => import('../indexes/scalar/open-segment.js'))
+const opener = lazyImport(() => import('../indexes/scalar/open-segment.js'))
 
 export interface IndexReader {
   readonly name: string

@@ -4,7 +4,7 @@ import type { Analyzer } from '../indexes/text/analysis/analyzer.js'
 import type { Analyzers } from '../indexes/text/analysis/analyzers.js'
 import type { TextOptions } from '../indexes/text/options.js'
 import type { TextSegment } from '../indexes/text/segment.js'
-import { later } from '../later.js'
+import { lazyImport } from '../lazy-import.js'
 import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { fragmentsById } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
@@ -17,7 +17,7 @@ import { segmentPages } from './segment-pages.js'
 import type { TableSource } from './table-source.js'
 import { holdsText } from './text-column.js'
 
-const opener = later(() => import('../indexes/text/open.js'))
+const opener = lazyImport(() => import('../indexes/text/open.js'))
 
 export interface TextIndexReader {
   readonly name: string

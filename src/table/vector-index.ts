@@ -5,7 +5,7 @@ import type { VectorIndexSegment } from '../indexes/vector/segment.js'
 import { ownMemory, type SegmentMemory } from '../indexes/vector/segment-memory.js'
 import { attachShareable, openShareable } from '../kernels/arena.js'
 import type { Metric } from '../kernels/metric.js'
-import { later } from '../later.js'
+import { lazyImport } from '../lazy-import.js'
 import { findFieldById, typeOf } from '../manifest/field-node.js'
 import { fragmentsById } from '../manifest/index-cover.js'
 import type { Fragment, Layout } from '../manifest/layout.js'
@@ -54,7 +54,7 @@ export function vectorIndexReaders(
   })
 }
 
-const opener = later(() => import('../indexes/vector/open.js'))
+const opener = lazyImport(() => import('../indexes/vector/open.js'))
 
 /** Graphs as a whole, lists when they are asked for. */
 function opening(source: TableSource, dim: number): OpenSegment<VectorIndexSegment> {

@@ -153,7 +153,7 @@ async function deadByDraft(
   return dead
 }
 
-/** Whether `later` has no columns that `fragment` has not. */
+/** Whether `lazy-import` has no columns that `fragment` has not. */
 function sameFiles(fragment: Fragment, later: Fragment): boolean {
   if (later.files === fragment.files) return true
   const known = new Set(fragment.files.map(fileKey))

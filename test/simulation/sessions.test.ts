@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest'
 import type { Namespace, TableSlice } from '../../src/index.js'
-import { loadAll } from '../../src/later.js'
+import { loadAll } from '../../src/lazy-import.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { selfTest } from '../../src/storage/self-test.js'

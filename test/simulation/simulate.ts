@@ -1,6 +1,6 @@
 /** One seed, one world, one audit. */
 
-import { loadAll } from '../../src/later.js'
+import { loadAll } from '../../src/lazy-import.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { selfTest } from '../../src/storage/self-test.js'

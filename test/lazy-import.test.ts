@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { ErrorCode } from '../src/errors.js'
-import { later, loadAll } from '../src/later.js'
+import { lazyImport, loadAll } from '../src/lazy-import.js'
 
 test('a module is imported when it is first asked for, and then at once', async () => {
   let imports = 0
   const module = { word: 'here' }
-  const asked = later(async () => {
+  const asked = lazyImport(async () => {
     imports++
     return module
   })
@@ -18,7 +18,7 @@ test('a module is imported when it is first asked for, and then at once', async 
 
 test('an import that fails says what to do, and is tried again', async () => {
   let fails = true
-  const asked = later(async () => {
+  const asked = lazyImport(async () => {
     if (fails) throw new Error('no such file')
     return { word: 'here' }
   })
@@ -34,8 +34,8 @@ test('an import that fails says what to do, and is tried again', async () => {
 
 test('all are loaded at once, and those that they bring', async () => {
   let inner: (() => unknown) | undefined
-  const outer = later(async () => {
-    inner = later(async () => ({ word: 'within' }))
+  const outer = lazyImport(async () => {
+    inner = lazyImport(async () => ({ word: 'within' }))
     return { word: 'around' }
   })
   await loadAll()

@@ -8,7 +8,7 @@ const all = new Set<() => MaybePromise<object>>()
  * What gives the module that `load` imports: from the second time on, at once. Where it cannot be imported it throws ServiceUnavailable
  * (17), and tries again the next time.
  */
-export function later<M extends object>(load: () => Promise<M>): () => MaybePromise<M> {
+export function lazyImport<M extends object>(load: () => Promise<M>): () => MaybePromise<M> {
   let loaded: M | null = null
   const arrived = (came: M) => {
     loaded = came
