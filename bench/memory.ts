@@ -141,7 +141,7 @@ async function hits(): Promise<CaseResult> {
   const names = Array.from({ length: 1000 }, (_, i) => `tables/0000-0000/0-${i}/0/1`)
   const times = 100
   const plain = new Map(names.map(name => [name, Promise.resolve(name.length)]))
-  const room = new Memory(1e9).room<number>('columns', 'data', () => 1)
+  const room = new Memory(1e9).partition<number>('columns', 'data', () => 1)
   for (const name of names) await room.get(name, async () => name.length)
   const each = (find: (name: string) => Promise<number> | undefined) => () => {
     let found = 0

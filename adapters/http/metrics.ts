@@ -130,9 +130,9 @@ function startedDelay(): IntervalHistogram {
 }
 
 function rootFamilies({ memory, log, upkeep }: RootStats): string[] {
-  const rooms = Object.entries(memory.rooms)
+  const partitions = Object.entries(memory.partitions)
   const of = (field: 'bytes' | 'entries' | 'hits' | 'misses') =>
-    rooms.map(([room, stats]) => `{room="${room}"} ${stats[field]}`)
+    partitions.map(([partition, stats]) => `{partition="${partition}"} ${stats[field]}`)
   return [
     plain('sheaf_memory_budget_bytes', 'gauge', 'What may be kept of what was read.', memory.budgetBytes),
     plain('sheaf_memory_bytes', 'gauge', 'What is kept of what was read.', memory.bytes),

@@ -8,7 +8,7 @@ import { carryOut } from '../calls.js'
 import { UploadMemory } from '../upload-memory.js'
 import { drawBody, offerBody } from './body.js'
 import { fewRows } from './few-rows.js'
-import { Holdings } from './holdings.js'
+import { Holdings } from './handles.js'
 import {
   type AskMessage,
   type CallMessage,

@@ -13,7 +13,7 @@
  */
 import { corrupted, quote } from '../errors.js'
 import { crc32, crcHex } from '../primitives/checksum.js'
-import { Memory, type Room } from '../primitives/memory.js'
+import { Memory, type Partition } from '../primitives/memory.js'
 import { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import type { MaybePromise } from '../primitives/task.js'
@@ -57,12 +57,12 @@ const ownBytes = 16 * 1024 * 1024
 export class Packs {
   readonly #store: BlobStore
   #infos: readonly PackInfo[] = []
-  readonly #footers: Room<Footer>
+  readonly #footers: Partition<Footer>
 
   constructor(store: BlobStore, infos: readonly PackInfo[] = [], memory = new Memory(ownBytes)) {
     this.#store = store
     this.#infos = infos
-    this.#footers = memory.room(
+    this.#footers = memory.partition(
       'packFooters',
       'places',
       ({ places, chain }) => places.byteLength + chain.byteLength,

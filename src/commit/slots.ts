@@ -1,7 +1,7 @@
 /** Old slots, for reading what an entry or an inline blob said: the recent ones from memory. */
 import { corrupted, ErrorCode, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
-import { Memory, type Room } from '../primitives/memory.js'
+import { Memory, type Partition } from '../primitives/memory.js'
 import { slotKey } from './blob-log.js'
 import type { CommitLog } from './commit-log.js'
 import type { Packs } from './packs.js'
@@ -32,7 +32,7 @@ export interface TrimmedSlots {
 export class Slots implements SlotReader {
   readonly #log: CommitLog
   readonly #features: ReadonlySet<string>
-  readonly #room: Room<Slot>
+  readonly #room: Partition<Slot>
   readonly #trimmed: TrimmedSlots | undefined
 
   /** `trimmed`: absent where the log is whole. */
@@ -44,7 +44,7 @@ export class Slots implements SlotReader {
   ) {
     this.#log = log
     this.#features = features
-    this.#room = memory.room('slots', 'places', slot => slot.memory)
+    this.#room = memory.partition('slots', 'places', slot => slot.memory)
     this.#trimmed = trimmed
   }
 

@@ -41,9 +41,9 @@ import { LayoutStore } from '../manifest/layout-store.js'
 import { RecentChanges } from '../manifest/recent-changes.js'
 import { Activity } from '../primitives/activity.js'
 import { type Clock, systemClock } from '../primitives/clock.js'
-import { Courtesy } from '../primitives/courtesy.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
 import { Memory } from '../primitives/memory.js'
+import { PriorityBackoff } from '../primitives/priority-backoff.js'
 import { refuseMore } from '../protocol/arguments.js'
 import { parse } from '../protocol/parse.js'
 import type { Engine } from '../root/engine.js'
@@ -391,7 +391,7 @@ export async function openEngine(
     functions,
     buildThreads,
     turns: new KeyedMutex(),
-    urgent: new Courtesy(clock),
+    urgent: new PriorityBackoff(clock),
     creations: new KeyedMutex(),
     calls: new Activity(clock),
     drafts: new Activity(clock),

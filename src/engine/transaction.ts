@@ -22,8 +22,8 @@ import { applyChange, type Layout } from '../manifest/layout.js'
 import { union } from '../manifest/runs.js'
 import { eachRecord } from '../manifest/slot-records.js'
 import type { VersionRecord } from '../manifest/version.js'
-import { Courtesy } from '../primitives/courtesy.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
+import { PriorityBackoff } from '../primitives/priority-backoff.js'
 import type { CallOptions, HandlerOptions, Operations } from '../protocol/calls.js'
 import { type OperationName, operations } from '../protocol/operations.js'
 import { newNamespaceOf } from '../protocol/table-shapes.js'
@@ -58,7 +58,7 @@ async function tryTransaction<T>(
   }
   const first = await once()
   if ('result' in first) return first.result
-  // Commits of this process that were on their way may still come between once, as `Courtesy` tells.
+  // Commits of this process that were on their way may still come between once, as `PriorityBackoff` tells.
   const twice = async () => {
     const outcome = await once()
     return 'result' in outcome || runs === maxRuns ? outcome : once()
@@ -253,7 +253,7 @@ class Draft implements Root {
       recent: { between: () => null },
       upkeep: { afterCommit: () => {} },
       turns: new KeyedMutex(),
-      urgent: new Courtesy(this.#engine.clock),
+      urgent: new PriorityBackoff(this.#engine.clock),
       creations: new KeyedMutex(),
     }
     const look = (name: OperationName, request: unknown, options: HandlerOptions) => {

@@ -11,9 +11,9 @@ import { passingBy } from '../table/table-source.js'
 import { buildChange, type MovedDraft, type MovePart } from '../write/build-change.js'
 import { carriedIndexes, movedIndexes } from '../write/carry-indexes.js'
 import { type Compacted, carriedOver, compactFragments, foldDead, stillFolded } from '../write/compact.js'
-import { type CompactionPlan, planCompaction, type Zeal } from '../write/compaction-plan.js'
+import { type CompactionMode, type CompactionPlan, planCompaction } from '../write/compaction-plan.js'
 import type { StageTarget } from '../write/stage.js'
-import { isInVain } from './in-vain.js'
+import { isSuperseded } from './is-superseded.js'
 
 /** How long the callers' transactions are given way to before a commit that makes them run again, milliseconds. */
 const transactionsMs = 2000
@@ -40,7 +40,7 @@ export interface Round {
 export async function compactTable(
   engine: Engine,
   uuid: string,
-  zeal: Zeal,
+  mode: CompactionMode,
   fullBytes: number,
   pacer: Pacer,
 ): Promise<Round | null> {
@@ -54,12 +54,12 @@ export async function compactTable(
   let hasMore = false
   try {
     const reader = await readerOf(engine, head, version, pacer.signal)
-    const plan = planCompaction(reader.layout, zeal, fullBytes)
+    const plan = planCompaction(reader.layout, mode, fullBytes)
     if (plan.groups.length + plan.folds.length === 0) return null
     hasMore = plan.hasMore
     change = await land(engine, head, await carriedOut(reader, plan, stageTarget(engine, head), pacer), pacer)
   } catch (error) {
-    if (isInVain(error)) return null
+    if (isSuperseded(error)) return null
     throw error
   }
   if (change === null) return null

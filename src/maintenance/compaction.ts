@@ -6,7 +6,7 @@ import type { Committed } from '../commit/machine.js'
 import { lazyImport } from '../lazy-import.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Engine } from '../root/engine.js'
-import type { Zeal } from '../write/compaction-plan.js'
+import type { CompactionMode } from '../write/compaction-plan.js'
 import type { Round } from './compact-table.js'
 import type { Chore, Report } from './upkeep.js'
 
@@ -118,15 +118,15 @@ export class Compaction implements Chore {
     }
   }
 
-  async #compact(uuid: string, zeal: Zeal, pacer: Pacer): Promise<Round | null> {
+  async #compact(uuid: string, mode: CompactionMode, pacer: Pacer): Promise<Round | null> {
     const { engine, keep, report } = this.#options
     const { compactTable } = await compacting()
     const { foldIndexes } = await folding()
     const round =
-      keep.compact || zeal === 'thorough'
-        ? await compactTable(engine(), uuid, zeal, keep.fragmentBytes, pacer)
+      keep.compact || mode === 'thorough'
+        ? await compactTable(engine(), uuid, mode, keep.fragmentBytes, pacer)
         : null
-    const folded = await foldIndexes(engine(), uuid, zeal, pacer)
+    const folded = await foldIndexes(engine(), uuid, mode, pacer)
     for (const each of folded) report({ kind: 'indexed', table: uuid, ...each })
     if (round === null && folded.length === 0) return null
     this.#compacted.set(uuid, this.#now())

@@ -15,10 +15,10 @@ import { indexChange } from '../root/index-change.js'
 import { TableReader } from '../table/table-reader.js'
 import { passingBy } from '../table/table-source.js'
 import { buildSegments } from '../write/build-index.js'
-import type { Zeal } from '../write/compaction-plan.js'
+import type { CompactionMode } from '../write/compaction-plan.js'
 import { type IndexFold, planIndexFold } from '../write/plan-index-fold.js'
 import { rowsIn } from '../write/stretch.js'
-import { isInVain } from './in-vain.js'
+import { isSuperseded } from './is-superseded.js'
 
 export interface Folded {
   readonly index: string
@@ -35,7 +35,7 @@ export interface Folded {
 export async function foldIndexes(
   engine: Engine,
   uuid: string,
-  zeal: Zeal,
+  mode: CompactionMode,
   pacer: Pacer,
 ): Promise<readonly Folded[]> {
   const folded: Folded[] = []
@@ -50,7 +50,7 @@ export async function foldIndexes(
       const index = layout.indexes.find(({ name }) => !done.has(name))
       if (index === undefined) return folded
       done.add(index.name)
-      const fold = planned(engine, index, layout, zeal)
+      const fold = planned(engine, index, layout, mode)
       if (fold === null) continue
       const reader = new TableReader(passingBy(engine.source), head.location, layout)
       const target = stageTarget(engine, head)
@@ -60,17 +60,22 @@ export async function foldIndexes(
       folded.push({ index: index.name, version: change.v, rows: rowsIn(fold.stretches) })
     }
   } catch (error) {
-    if (!isInVain(error)) throw error
+    if (!isSuperseded(error)) throw error
     return folded
   }
 }
 
 /** A text index whose terms cannot be had here is left to others. */
-function planned({ source }: Engine, index: TableIndex, layout: Layout, zeal: Zeal): IndexFold | null {
-  if (index.text === undefined) return planIndexFold(index, layout, zeal)
+function planned(
+  { source }: Engine,
+  index: TableIndex,
+  layout: Layout,
+  mode: CompactionMode,
+): IndexFold | null {
+  if (index.text === undefined) return planIndexFold(index, layout, mode)
   const analyzer = source.analyzers.find(index.text)
   if (analyzer instanceof SheafError) return null
-  return planIndexFold(index, layout, zeal, ({ text }) => text?.identity === analyzer.identity)
+  return planIndexFold(index, layout, mode, ({ text }) => text?.identity === analyzer.identity)
 }
 
 async function land(
@@ -97,7 +102,7 @@ async function land(
     })
     return reply
   } catch (error) {
-    if (error === othersFirst || isInVain(error)) return null
+    if (error === othersFirst || isSuperseded(error)) return null
     throw error
   }
 }

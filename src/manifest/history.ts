@@ -13,7 +13,7 @@ import type { Slot } from '../commit/slot.js'
 import type { Slots } from '../commit/slots.js'
 import { assert, ErrorCode, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
-import { Memory, type Room } from '../primitives/memory.js'
+import { Memory, type Partition } from '../primitives/memory.js'
 import { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import type { MaybePromise } from '../primitives/task.js'
@@ -86,9 +86,9 @@ export class History {
   readonly #onDamaged: ((key: string, error: SheafError) => void) | undefined
   /** Pages whose file was found missing or damaged, and how. */
   readonly #damaged = new Map<string, SheafError>()
-  readonly #footers: Room<Uint8Array>
-  readonly #blocks: Room<ReadRecords>
-  readonly #rebuilt: Room<Rebuilt>
+  readonly #footers: Partition<Uint8Array>
+  readonly #blocks: Partition<ReadRecords>
+  readonly #rebuilt: Partition<Rebuilt>
 
   /**
    * `pages`: those a checkpoint names; in order. `slots`: where the records of a page whose file is missing or
@@ -108,9 +108,9 @@ export class History {
     this.#onDamaged = onDamaged
     this.#store = store
     this.#slots = slots
-    this.#footers = memory.room('historyFooters', 'places', footer => footer.length)
-    this.#blocks = memory.room('historyRecords', 'places', read => read.memory)
-    this.#rebuilt = memory.room('historyPages', 'places', ({ bytes }) => bytes.length)
+    this.#footers = memory.partition('historyFooters', 'places', footer => footer.length)
+    this.#blocks = memory.partition('historyRecords', 'places', read => read.memory)
+    this.#rebuilt = memory.partition('historyPages', 'places', ({ bytes }) => bytes.length)
     this.#pages = pages
     this.#noted = lastSlot(pages)
   }

@@ -11,7 +11,7 @@ import { type Slots, SlotTrimmed } from '../commit/slots.js'
 import { assert, ErrorCode, quote, SheafError } from '../errors.js'
 import { orAborted } from '../primitives/abort.js'
 import { KeyedMutex } from '../primitives/keyed-mutex.js'
-import type { Memory, Room } from '../primitives/memory.js'
+import type { Memory, Partition } from '../primitives/memory.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import type { Change } from './change.js'
@@ -98,7 +98,7 @@ export class LayoutStore {
   readonly #history: History
   readonly #store: BlobStore
   readonly #readOnly: boolean
-  readonly #kept: Room<Layout>
+  readonly #kept: Partition<Layout>
   readonly #memory: Memory
   readonly #fromNothing: boolean
   readonly #onDamaged: LayoutStoreOptions['onDamaged']
@@ -118,7 +118,7 @@ export class LayoutStore {
     this.#store = store
     this.#readOnly = readOnly
     this.#memory = memory
-    this.#kept = memory.room('layouts', 'places', memoryOf)
+    this.#kept = memory.partition('layouts', 'places', memoryOf)
     this.#fromNothing = fromNothing
     this.#onDamaged = onDamaged
   }

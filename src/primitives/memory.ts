@@ -1,9 +1,9 @@
 /**
- * What a root keeps in memory to save reading it again: everything under one budget of bytes, each sort of thing in a room
+ * What a root keeps in memory to save reading it again: everything under one budget of bytes, each sort of thing in a partition
  * of its own.
  *
  * - A value that has come is given at once. Until then there is a promise of it, so that callers who want the same thing at the
- *   same moment share one load; a load that fails is forgotten. What a load has said it will need counts from then on, so room is made before memory is taken.
+ *   same moment share one load; a load that fails is forgotten. What a load has said it will need counts from then on, so partition is made before memory is taken.
  * - **Places** (what says where rows are: layouts, footers, slots) are small, and every query needs some. Data never pushes
  *   them out; they take no more than a quarter of the budget, unless a single one does: they are objects on the heap.
  * - **Data** (columns) leaves the least recently used first, with one exception. What was asked for again when a quarter
@@ -24,7 +24,7 @@ export type Load<V> = (claim: Claim) => Promise<V>
 
 export interface Keeper<V> {
   /**
-   * The kept value, or what `load` gives. What is larger than all there is room for is handed out, not kept. `source`: what the
+   * The kept value, or what `load` gives. What is larger than all there is partition for is handed out, not kept. `source`: what the
    * value is read from, where that is not the key.
    */
   get(key: string, load: Load<V>, source?: string): MaybePromise<V>
@@ -38,7 +38,7 @@ export interface PassingKeeper<V> extends Keeper<V> {
   passing(): PassingKeeper<V>
 }
 
-export interface RoomStats {
+export interface PartitionStats {
   readonly entries: number
   /** Loads under way included, as far as they have said what they will take. */
   readonly bytes: number
@@ -50,9 +50,9 @@ export interface RoomStats {
 
 export interface MemoryStats {
   readonly budgetBytes: number
-  /** The sum over all rooms. More than the budget only while loads are under way. */
+  /** The sum over all partitions. More than the budget only while loads are under way. */
   readonly bytes: number
-  readonly rooms: Readonly<Record<string, RoomStats>>
+  readonly partitions: Readonly<Record<string, PartitionStats>>
 }
 
 /** About what an entry takes beside its value: its key, its place in the map and in the order, its promise. */
@@ -63,11 +63,11 @@ const passingBytes = 192 * 1024 * 1024
 
 export class Memory {
   readonly #budget: number
-  readonly #rooms = new Map<string, Owner>()
-  readonly #places = new Shelf()
-  readonly #fresh = new Shelf()
-  readonly #proven = new Shelf()
-  readonly #passing = new Shelf()
+  readonly #partitions = new Map<string, Owner>()
+  readonly #places = new LruSegment()
+  readonly #fresh = new LruSegment()
+  readonly #proven = new LruSegment()
+  readonly #passing = new LruSegment()
   /** The entry that came last of each source; the others hang on it. */
   readonly #ofSource = new Map<string, Entry<unknown>>()
   /** Counts uses. */
@@ -77,21 +77,21 @@ export class Memory {
   /** Of everything kept and claimed. */
   #bytes = 0
 
-  /** `budgetBytes`: what all rooms together may hold; infinity for no end. */
+  /** `budgetBytes`: what all partitions together may hold; infinity for no end. */
   constructor(budgetBytes: number) {
     this.#budget = budgetBytes
   }
 
-  /** A new room. `sizeOf`: the bytes a value takes, wherever it lies. `onDrop`: told of each value that came and leaves. */
-  room<V>(
+  /** A new partition. `sizeOf`: the bytes a value takes, wherever it lies. `onDrop`: told of each value that came and leaves. */
+  partition<V>(
     name: string,
     kind: 'places' | 'data',
     sizeOf: (value: V) => number,
     onDrop?: (value: V) => void,
-  ): Room<V> {
-    const room = new Room<V>(this, kind === 'places', sizeOf, onDrop)
-    this.#rooms.set(name, room)
-    return room
+  ): Partition<V> {
+    const partition = new Partition<V>(this, kind === 'places', sizeOf, onDrop)
+    this.#partitions.set(name, partition)
+    return partition
   }
 
   /** Whether data of so many bytes, fetched before it is asked for, will still be there then. */
@@ -100,8 +100,10 @@ export class Memory {
   }
 
   stats(): MemoryStats {
-    const rooms = Object.fromEntries([...this.#rooms].map(([name, room]) => [name, room.stats()]))
-    return { budgetBytes: this.#budget, bytes: this.#bytes, rooms }
+    const partitions = Object.fromEntries(
+      [...this.#partitions].map(([name, partition]) => [name, partition.stats()]),
+    )
+    return { budgetBytes: this.#budget, bytes: this.#bytes, partitions }
   }
 
   /** Lets go of all that was read from a source, which is there no more. */
@@ -111,7 +113,7 @@ export class Memory {
     }
   }
 
-  /** For rooms: an entry that was not there begins. */
+  /** For partitions: an entry that was not there begins. */
   begin(entry: Entry<unknown>): void {
     const sibling = this.#ofSource.get(entry.source)
     if (sibling !== undefined) {
@@ -121,21 +123,21 @@ export class Memory {
     this.#ofSource.set(entry.source, entry)
   }
 
-  /** For rooms: an entry was asked for. */
+  /** For partitions: an entry was asked for. */
   use(entry: Entry<unknown>, inPassing: boolean): void {
-    const { shelf } = entry
-    if (shelf === null) return
-    if (inPassing && shelf !== this.#passing) return
-    let next = shelf
-    if (shelf === this.#passing && !inPassing) {
+    const { segment } = entry
+    if (segment === null) return
+    if (inPassing && segment !== this.#passing) return
+    let next = segment
+    if (segment === this.#passing && !inPassing) {
       entry.came = this.#came
       next = this.#fresh
-    } else if (shelf === this.#fresh && this.#came - entry.came > this.#budget / 4) {
+    } else if (segment === this.#fresh && this.#came - entry.came > this.#budget / 4) {
       next = this.#proven
     }
     entry.used = ++this.#now
-    if (next === shelf && shelf.newest === entry) return
-    shelf.remove(entry)
+    if (next === segment && segment.newest === entry) return
+    segment.remove(entry)
     next.push(entry)
     while (this.#proven.bytes > this.#budget / 2) {
       const least = this.#proven.oldest!
@@ -146,14 +148,14 @@ export class Memory {
     }
   }
 
-  /** For rooms: an entry that is on its way takes `bytes`. Where it could not stay it displaces nothing. */
+  /** For partitions: an entry that is on its way takes `bytes`. Where it could not stay it displaces nothing. */
   claim(entry: Entry<unknown>, bytes: number): void {
     if (entry.isForgotten) return
     this.#resize(entry, bytes > this.#budget ? 0 : bytes)
     this.#trim()
   }
 
-  /** For rooms: an entry has come, and takes `bytes`. */
+  /** For partitions: an entry has come, and takes `bytes`. */
   arrived(entry: Entry<unknown>, bytes: number, inPassing: boolean): void {
     if (entry.isForgotten) return
     const all = bytes + entryBytes
@@ -163,7 +165,7 @@ export class Memory {
     }
     this.#resize(entry, all)
     entry.used = ++this.#now
-    if (entry.room.isPlaces) {
+    if (entry.partition.isPlaces) {
       this.#places.push(entry)
       while (this.#places.bytes > this.#budget / 4 && this.#places.oldest !== entry) {
         this.forget(this.#places.oldest!)
@@ -171,19 +173,19 @@ export class Memory {
     } else {
       this.#came += all
       entry.came = this.#came
-      const shelf = inPassing ? this.#passing : this.#fresh
-      shelf.push(entry)
+      const segment = inPassing ? this.#passing : this.#fresh
+      segment.push(entry)
     }
     this.#trim()
   }
 
-  /** For rooms: an entry goes. */
+  /** For partitions: an entry goes. */
   forget(entry: Entry<unknown>): void {
     if (entry.isForgotten) return
     entry.isForgotten = true
-    entry.shelf?.remove(entry)
+    entry.segment?.remove(entry)
     this.#resize(entry, 0)
-    entry.room.drop(entry)
+    entry.partition.drop(entry)
     const { source, before, after } = entry
     if (before !== null) before.after = after
     if (after !== null) after.before = before
@@ -194,7 +196,7 @@ export class Memory {
   #resize(entry: Entry<unknown>, bytes: number): void {
     const more = bytes - entry.bytes
     entry.bytes = bytes
-    entry.room.bytes += more
+    entry.partition.bytes += more
     this.#bytes += more
   }
 
@@ -218,8 +220,8 @@ export class Memory {
   }
 }
 
-/** One sort of thing. Made by `Memory.room`. */
-export class Room<V> implements PassingKeeper<V>, Owner {
+/** One sort of thing. Made by `Memory.partition`. */
+export class Partition<V> implements PassingKeeper<V>, Owner {
   readonly isPlaces: boolean
   /** For the memory. */
   bytes = 0
@@ -246,7 +248,7 @@ export class Room<V> implements PassingKeeper<V>, Owner {
     return this.#get(key, load, source, false)
   }
 
-  /** The same room for who reads much once. */
+  /** The same partition for who reads much once. */
   passing(): PassingKeeper<V> {
     const keeper: PassingKeeper<V> = {
       get: (key, load, source = key) => this.#get(key, load, source, true),
@@ -275,7 +277,7 @@ export class Room<V> implements PassingKeeper<V>, Owner {
     this.#settle(entry, value, false)
   }
 
-  stats(): RoomStats {
+  stats(): PartitionStats {
     return { entries: this.#entries.size, bytes: this.bytes, hits: this.#hits, misses: this.#misses }
   }
 
@@ -332,16 +334,16 @@ export class Room<V> implements PassingKeeper<V>, Owner {
   }
 }
 
-/** What the memory knows of a room. */
+/** What the memory knows of a partition. */
 interface Owner {
   readonly isPlaces: boolean
   bytes: number
   drop(entry: Entry<unknown>): void
-  stats(): RoomStats
+  stats(): PartitionStats
 }
 
 class Entry<V> {
-  readonly room: Owner
+  readonly partition: Owner
   readonly key: string
   readonly source: string
   isForgotten = false
@@ -352,7 +354,7 @@ class Entry<V> {
   /** What it is counted with. */
   bytes = 0
   /** Null until it has come. */
-  shelf: Shelf | null = null
+  segment: LruSegment | null = null
   older: Entry<unknown> | null = null
   newer: Entry<unknown> | null = null
   /** Those of the same source that came before and after it. */
@@ -363,21 +365,21 @@ class Entry<V> {
   /** How much data had come when it came. */
   came = 0
 
-  constructor(room: Owner, key: string, source: string) {
-    this.room = room
+  constructor(partition: Owner, key: string, source: string) {
+    this.partition = partition
     this.key = key
     this.source = source
   }
 }
 
 /** Entries in the order of their last use. */
-class Shelf {
+class LruSegment {
   oldest: Entry<unknown> | null = null
   newest: Entry<unknown> | null = null
   bytes = 0
 
   push(entry: Entry<unknown>): void {
-    entry.shelf = this
+    entry.segment = this
     entry.older = this.newest
     entry.newer = null
     if (this.newest === null) this.oldest = entry
@@ -392,7 +394,7 @@ class Shelf {
     else older.newer = newer
     if (newer === null) this.newest = older
     else newer.older = older
-    entry.shelf = null
+    entry.segment = null
     this.bytes -= entry.bytes
   }
 }

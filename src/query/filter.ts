@@ -21,7 +21,7 @@ import type { Zone } from '../sql/zones/zone.js'
 import type { Part } from '../table/table-reader.js'
 import { BlockZones, type Run, type Stretches, stretchesOf, stretchesWithin } from './block-zones.js'
 import { type Choice, choose, offersFor } from './choose-probes.js'
-import { unmade } from './hits.js'
+import { noComputedColumns } from './hits.js'
 import { countNamed, mayHoldNamed, type NamedRows, namedIn, namedRows } from './named-rows.js'
 import { gathering, lookingAtZones, scanning } from './probe-costs.js'
 import { ProbedRows } from './probed-rows.js'
@@ -465,7 +465,7 @@ function* passingAmong(
   const parts: readonly Part[] = [part]
   for (const [from, to] of inSteps(rows.length, new Steps([filter], part.rows), pacer)) {
     const offsets = rows.subarray(from, to)
-    const hits = { parts, partOf: null, offsets, made: unmade }
+    const hits = { parts, partOf: null, offsets, made: noComputedColumns }
     const batch = yield* wait(source.batch(hits, filter.columns, false))
     const passing = selectRows(filter, batch).toIndices()
     for (let i = 0; i < passing.length; i++) passing[i] = offsets[passing[i]!]!

@@ -25,7 +25,7 @@ export interface MadeValues {
 }
 
 /** Hits about which nothing was found out. */
-export const unmade: readonly MadeValues[] = []
+export const noComputedColumns: readonly MadeValues[] = []
 
 /** Some of the hits, by their number, in that order. */
 export function pickHits(hits: RowHits, rows: Uint32Array): RowHits {

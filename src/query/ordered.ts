@@ -5,7 +5,7 @@ import { takeBatch } from '../arrow/take.js'
 import { countRows } from '../manifest/layout.js'
 import { type TaskStream, wait } from '../primitives/task.js'
 import type { Part } from '../table/table-reader.js'
-import { pickHits, type RowHits, sliceHits, unmade } from './hits.js'
+import { noComputedColumns, pickHits, type RowHits, sliceHits } from './hits.js'
 import { isRanked, type OrderKey } from './plan.js'
 import { chunkRows, evaluated, foundRows, namesOf, type Run, rankedRows, stepsOf } from './run.js'
 import { Sorter } from './sort.js'
@@ -95,7 +95,7 @@ class Places {
       partOf[i] = part
       offsets[i] = places[i]! - part * perPart
     }
-    return { parts: this.#parts, partOf, offsets, made: unmade }
+    return { parts: this.#parts, partOf, offsets, made: noComputedColumns }
   }
 }
 

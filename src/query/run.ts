@@ -9,7 +9,7 @@ import { evaluate, selectRows } from '../sql/evaluate.js'
 import type { Part } from '../table/table-reader.js'
 import { candidates, matchingRows } from './filter.js'
 import { fused } from './fuse.js'
-import { inRowOrder, pickHits, type RowHits, sliceHits, unmade } from './hits.js'
+import { inRowOrder, noComputedColumns, pickHits, type RowHits, sliceHits } from './hits.js'
 import { isRanked, type Plan } from './plan.js'
 import { searchExact } from './search-exact.js'
 import { searchNear } from './search-near.js'
@@ -84,7 +84,7 @@ export function* foundRows(
         continue
       }
       for (const [start, end] of inSteps(offsets.length, steps, pacer)) {
-        yield { parts, partOf: null, offsets: offsets.subarray(start, end), made: unmade }
+        yield { parts, partOf: null, offsets: offsets.subarray(start, end), made: noComputedColumns }
         if (pacer.due()) yield pacer.pause()
       }
     }

@@ -16,8 +16,8 @@ import type { TableSchema } from '../manifest/table-schema.js'
 import type { VersionRecord } from '../manifest/version.js'
 import type { Activity } from '../primitives/activity.js'
 import type { Clock } from '../primitives/clock.js'
-import type { Courtesy } from '../primitives/courtesy.js'
 import type { KeyedMutex } from '../primitives/keyed-mutex.js'
+import type { PriorityBackoff } from '../primitives/priority-backoff.js'
 import type { CallKey } from '../protocol/call-key.js'
 import type { HandlerOptions } from '../protocol/calls.js'
 import { idText } from '../protocol/identifiers.js'
@@ -79,7 +79,7 @@ export interface Engine {
    * By table uuid: who has lost several races for its commit holds up the commits of this process to that table, for as long
    * as it takes to look at what came meanwhile.
    */
-  readonly urgent: Courtesy
+  readonly urgent: PriorityBackoff
   /** Calls under way; and transactions, which take the time their callers do. */
   readonly calls: Activity
   readonly drafts: Activity
@@ -220,7 +220,7 @@ async function tryOnNewest<P, R>(
     attempts++
     return tryOnce(engine, work, named, options)
   }
-  // Commits of this process that were on their way may still come between once, as `Courtesy` tells.
+  // Commits of this process that were on their way may still come between once, as `PriorityBackoff` tells.
   const twice = async () => (await once()) ?? (attempts < maxAttempts ? once() : null)
   while (attempts < maxAttempts) {
     const isUrgent = attempts + 1 >= urgentAttempt && named !== undefined

@@ -3,7 +3,7 @@
  * which they came, and leave slab by slab, the slab first that was not asked for the longest: a block of half a kilobyte
  * has no object of its own.
  */
-import type { Memory, Room } from '../primitives/memory.js'
+import type { Memory, Partition } from '../primitives/memory.js'
 
 /** Bytes of the first slab of a file; each further one has twice as many, up to the most. */
 const firstSlabBytes = 4 * 1024
@@ -34,13 +34,13 @@ interface FileBlocks {
 
 export class BlockCache {
   readonly #memory: Memory
-  readonly #room: Room<Slab>
+  readonly #room: Partition<Slab>
   readonly #files = new Map<string, FileBlocks>()
 
   constructor(memory: Memory) {
     this.#memory = memory
     const sizeOf = ({ bytes }: Slab) => bytes.length * (1 + placeBytes / 512)
-    this.#room = memory.room<Slab>('blocks', 'data', sizeOf, slab => this.#forget(slab))
+    this.#room = memory.partition<Slab>('blocks', 'data', sizeOf, slab => this.#forget(slab))
   }
 
   /** Block `number` of a file, which has `length` bytes, not to be written to; undefined where it is not kept. */

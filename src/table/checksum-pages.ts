@@ -5,7 +5,7 @@
 import { checkPage, countBlocks, pageBytes, pagesFor, sumAt, sumsPerPage } from '../arrow/block-sums.js'
 import type { ColumnRange } from '../arrow/file-layout.js'
 import type { FileLayout } from '../arrow/file-reader.js'
-import type { Memory, Room } from '../primitives/memory.js'
+import type { Memory, Partition } from '../primitives/memory.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { readCost } from './read-cost.js'
 
@@ -25,12 +25,12 @@ const spans = new WeakMap<ColumnRange, Span>()
 export class ChecksumPages {
   readonly #store: BlobStore
   readonly #memory: Memory
-  readonly #room: Room<Uint8Array>
+  readonly #room: Partition<Uint8Array>
 
   constructor(store: BlobStore, memory: Memory) {
     this.#store = store
     this.#memory = memory
-    this.#room = memory.room('checksums', 'data', pages => pages.length)
+    this.#room = memory.partition('checksums', 'data', pages => pages.length)
   }
 
   /** The checksums of a column that is cut into blocks; null where not all of them are in memory. */

@@ -9,7 +9,7 @@ import type { VectorIndexSegment } from '../indexes/vector/segment.js'
 import type { StoredList } from '../indexes/vector/stored-list.js'
 import type { VectorSegment } from '../kernels/vector-segment.js'
 import type { Bitset } from '../primitives/bitset.js'
-import type { Memory, PassingKeeper, Room } from '../primitives/memory.js'
+import type { Memory, Partition, PassingKeeper } from '../primitives/memory.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { BlockCache } from './block-cache.js'
@@ -28,26 +28,26 @@ export interface TableSource {
   readonly memory: Memory
   readonly columns: PassingKeeper<LoadedColumn>
   /** Those of data files, by file: all batches share them. */
-  readonly dictionaries: Room<Column>
+  readonly dictionaries: Partition<Column>
   /** Blocks of data files: parts of columns of which only some rows are read. */
   readonly blocks: BlockCache
   /** Checksums of those. */
   readonly checksums: ChecksumPages
   /** Vectors that had to be converted for the kernels. */
   readonly vectors: PassingKeeper<VectorSegment>
-  readonly footers: Room<FileLayout>
+  readonly footers: Partition<FileLayout>
   /** Row ids of fragments, and offsets of their dead rows. */
-  readonly runs: Room<RunSequence>
+  readonly runs: Partition<RunSequence>
   /** Live rows of the batches that have dead ones, and of segments of vector and text indexes, by ordinal. */
-  readonly live: Room<Bitset>
+  readonly live: Partition<Bitset>
   /** Segments of vector indexes. Those of lists have memory for all of their lists, or for one, */
-  readonly segments: Room<VectorIndexSegment>
+  readonly segments: Partition<VectorIndexSegment>
   /** and then their lists are kept one by one. */
-  readonly lists: Room<StoredList>
+  readonly lists: Partition<StoredList>
   /** Segments of text indexes, without their postings, */
-  readonly textSegments: Room<TextSegment>
+  readonly textSegments: Partition<TextSegment>
   /** and pages of those. */
-  readonly pages: Room<Uint8Array>
+  readonly pages: Partition<Uint8Array>
   /** What cuts texts into terms. */
   readonly analyzers: Analyzers
   /** Undefined: what is read here is nobody else's. */
@@ -66,20 +66,24 @@ export function createTableSource(
     store,
     slots,
     memory,
-    columns: memory.room('columns', 'data', loaded => loaded.bytes),
-    dictionaries: memory.room('dictionaries', 'data', columnBytes),
+    columns: memory.partition('columns', 'data', loaded => loaded.bytes),
+    dictionaries: memory.partition('dictionaries', 'data', columnBytes),
     blocks: new BlockCache(memory),
     checksums: new ChecksumPages(store, memory),
-    vectors: memory.room('vectors', 'data', segment => segment.byteLength),
-    footers: memory.room('footers', 'places', footerBytes),
-    runs: memory.room('runs', 'places', ({ starts, ranks }) => 200 + starts.byteLength + ranks.byteLength),
-    live: memory.room('live', 'places', bits => 200 + bits.words.byteLength),
-    segments: memory.room('vector-segments', 'data', segment => segment.bytes),
-    lists: memory.room('vector-lists', 'data', ({ codes, ordinals }) => {
+    vectors: memory.partition('vectors', 'data', segment => segment.byteLength),
+    footers: memory.partition('footers', 'places', footerBytes),
+    runs: memory.partition(
+      'runs',
+      'places',
+      ({ starts, ranks }) => 200 + starts.byteLength + ranks.byteLength,
+    ),
+    live: memory.partition('live', 'places', bits => 200 + bits.words.byteLength),
+    segments: memory.partition('vector-segments', 'data', segment => segment.bytes),
+    lists: memory.partition('vector-lists', 'data', ({ codes, ordinals }) => {
       return codes.byteLength + ordinals.byteLength
     }),
-    textSegments: memory.room('text-segments', 'data', segment => segment.bytes),
-    pages: memory.room('text-pages', 'data', bytes => bytes.length),
+    textSegments: memory.partition('text-segments', 'data', segment => segment.bytes),
+    pages: memory.partition('text-pages', 'data', bytes => bytes.length),
     analyzers,
     sharing,
   }

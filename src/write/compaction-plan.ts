@@ -18,10 +18,10 @@ export interface CompactionPlan {
 }
 
 /** Whether work waits until there is much of it, is done once it is worth its while, or all there is. */
-export type Zeal = 'lazy' | 'eager' | 'thorough'
+export type CompactionMode = 'lazy' | 'eager' | 'thorough'
 
 /** Fragments of one size that are merged. */
-const mergedAtOnce: Readonly<Record<Zeal, number>> = { lazy: 8, eager: 4, thorough: 2 }
+const mergedAtOnce: Readonly<Record<CompactionMode, number>> = { lazy: 8, eager: 4, thorough: 2 }
 /** Fragments of fewer bytes count as having so many. */
 const smallBytes = 4 * 1024
 /** One size is so many times the next smaller one. */
@@ -29,19 +29,23 @@ const sizeFactor = 8
 /** A fragment of so many rows is large enough, whatever their bytes. */
 const fullRows = 512 * 1024
 /** A fragment is written anew when more than this share of its rows is dead: */
-const deadShare: Readonly<Record<Zeal, number>> = { lazy: 0.2, eager: 0.2, thorough: 0.1 }
+const deadShare: Readonly<Record<CompactionMode, number>> = { lazy: 0.2, eager: 0.2, thorough: 0.1 }
 /** Its dead parts become one when they are so many. */
-const deadParts: Readonly<Record<Zeal, number>> = { lazy: 32, eager: 8, thorough: 2 }
+const deadParts: Readonly<Record<CompactionMode, number>> = { lazy: 32, eager: 8, thorough: 2 }
 /** Bytes read for one commit: work that is lost when the table is replaced meanwhile. */
 const roundBytes = 512 * 1024 * 1024
 
 /** `fullBytes`: from which a fragment is large enough. */
-export function planCompaction({ fragments }: Layout, zeal: Zeal, fullBytes: number): CompactionPlan {
+export function planCompaction(
+  { fragments }: Layout,
+  mode: CompactionMode,
+  fullBytes: number,
+): CompactionPlan {
   const groups: (readonly Fragment[])[] = []
   const grouped = new Set<Fragment>()
   let bytes = 0
   let hasMore = false
-  for (const from of groupsOf(fragments, zeal, fullBytes)) {
+  for (const from of groupsOf(fragments, mode, fullBytes)) {
     bytes += from.reduce((sum, fragment) => sum + bytesOf(fragment), 0)
     hasMore = groups.length > 0 && bytes > roundBytes
     if (hasMore) break
@@ -49,14 +53,14 @@ export function planCompaction({ fragments }: Layout, zeal: Zeal, fullBytes: num
     for (const fragment of from) grouped.add(fragment)
   }
   const folds = fragments.filter(fragment => {
-    return !grouped.has(fragment) && fragment.dead.parts.length >= deadParts[zeal]
+    return !grouped.has(fragment) && fragment.dead.parts.length >= deadParts[mode]
   })
   return { groups, folds, hasMore }
 }
 
 function* groupsOf(
   fragments: readonly Fragment[],
-  zeal: Zeal,
+  mode: CompactionMode,
   fullBytes: number,
 ): Generator<readonly Fragment[]> {
   let stretch: Fragment[] = []
@@ -65,32 +69,36 @@ function* groupsOf(
       stretch.push(fragment)
       continue
     }
-    yield* groupsInStretch(stretch, zeal, fullBytes)
+    yield* groupsInStretch(stretch, mode, fullBytes)
     stretch = []
-    if (isWorthIt(fragment, zeal)) yield [fragment]
+    if (isWorthIt(fragment, mode)) yield [fragment]
   }
-  yield* groupsInStretch(stretch, zeal, fullBytes)
+  yield* groupsInStretch(stretch, mode, fullBytes)
 }
 
 /** Of fragments that follow each other, none of them full. */
 function* groupsInStretch(
   stretch: readonly Fragment[],
-  zeal: Zeal,
+  mode: CompactionMode,
   fullBytes: number,
 ): Generator<readonly Fragment[]> {
   let rest = stretch
   while (rest.length > 0) {
-    const sizes = rest.map(fragment => (zeal === 'thorough' ? 0 : sizeOf(fragment)))
+    const sizes = rest.map(fragment => (mode === 'thorough' ? 0 : sizeOf(fragment)))
     // Smaller ones in between go with the larger ones around them.
     const run = rest.slice(0, sizes.lastIndexOf(Math.max(...sizes)) + 1)
     rest = rest.slice(run.length)
-    if (run.length >= mergedAtOnce[zeal]) yield* piecesOf(run, zeal, fullBytes)
-    else for (const fragment of run) if (isWorthIt(fragment, zeal)) yield [fragment]
+    if (run.length >= mergedAtOnce[mode]) yield* piecesOf(run, mode, fullBytes)
+    else for (const fragment of run) if (isWorthIt(fragment, mode)) yield [fragment]
   }
 }
 
 /** Cut where a fragment would be full. */
-function* piecesOf(run: readonly Fragment[], zeal: Zeal, fullBytes: number): Generator<readonly Fragment[]> {
+function* piecesOf(
+  run: readonly Fragment[],
+  mode: CompactionMode,
+  fullBytes: number,
+): Generator<readonly Fragment[]> {
   let piece: Fragment[] = []
   let [bytes, rows] = [0, 0]
   for (const fragment of run) {
@@ -103,7 +111,7 @@ function* piecesOf(run: readonly Fragment[], zeal: Zeal, fullBytes: number): Gen
     bytes = 0
     rows = 0
   }
-  if (piece.length > 1 || piece.some(fragment => isWorthIt(fragment, zeal))) yield piece
+  if (piece.length > 1 || piece.some(fragment => isWorthIt(fragment, mode))) yield piece
 }
 
 function livingRows({ rows, dead }: Fragment): number {
@@ -126,7 +134,7 @@ function isFull(fragment: Fragment, fullBytes: number): boolean {
 }
 
 /** Whether a fragment is to be written anew on its own account: rows that ride in a slot keep it from being let go. */
-function isWorthIt({ rows, dead, files }: Fragment, zeal: Zeal): boolean {
-  if (dead.count > deadShare[zeal] * rows) return true
-  return zeal === 'thorough' && files.some(file => 'slot' in file)
+function isWorthIt({ rows, dead, files }: Fragment, mode: CompactionMode): boolean {
+  if (dead.count > deadShare[mode] * rows) return true
+  return mode === 'thorough' && files.some(file => 'slot' in file)
 }

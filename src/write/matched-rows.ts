@@ -13,7 +13,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { streamTask } from '../primitives/task.js'
 import { candidatesIn, matchingRows, mayHold, type Sieve, sieveFor } from '../query/filter.js'
-import { type RowHits, unmade } from '../query/hits.js'
+import { noComputedColumns, type RowHits } from '../query/hits.js'
 import { RowSource, rowOffsetField } from '../query/source.js'
 import type { BoundExpression } from '../sql/bound.js'
 import type { TableReader } from '../table/table-reader.js'
@@ -96,7 +96,7 @@ async function matchingIn(
   for await (const candidate of streamTask(candidatesIn(source, fragment, sieve, { names: [] }, pacer))) {
     const { part } = candidate
     for await (const offsets of streamTask(matchingRows(source, candidate, pacer))) {
-      const rows = await narrow(source, { parts: [part], partOf: null, offsets, made: unmade })
+      const rows = await narrow(source, { parts: [part], partOf: null, offsets, made: noComputedColumns })
       pieces.push(part.first === 0 ? rows : rows.map(row => part.first + row))
     }
   }

@@ -9,7 +9,7 @@ import { arrowSchema, type TableSchema } from '../manifest/table-schema.js'
 import { Bitset } from '../primitives/bitset.js'
 import { joinNumbers } from '../primitives/join-numbers.js'
 import type { Pacer } from '../primitives/pacer.js'
-import { type RowHits, unmade } from '../query/hits.js'
+import { noComputedColumns, type RowHits } from '../query/hits.js'
 import { RowSource, rowOffsetField, sourceSchema } from '../query/source.js'
 import { bindFilter } from '../sql/binding/bind.js'
 import type { ParameterList } from '../sql/binding/parameters.js'
@@ -172,7 +172,7 @@ export class RowMerge {
           parts: [part],
           partOf: null,
           offsets: own.map(offset => offset - part.first),
-          made: unmade,
+          made: noComputedColumns,
         }
         for (const row of await keyRows(source, rows, hits)) {
           met.add(row)

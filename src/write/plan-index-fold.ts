@@ -19,7 +19,7 @@ import { itemsByFragment } from '../table/index-cover.js'
 import { holdsText } from '../table/text-column.js'
 import { holdsVectorLists, vectorType } from '../table/vector-column.js'
 import { segmentRows } from './build-index.js'
-import type { Zeal } from './compaction-plan.js'
+import type { CompactionMode } from './compaction-plan.js'
 import { rowsIn, type Stretch } from './stretch.js'
 
 export interface IndexFold {
@@ -97,7 +97,7 @@ const textManner: Manner = {
 export function planIndexFold(
   index: TableIndex,
   layout: Layout,
-  zeal: Zeal,
+  mode: CompactionMode,
   isCurrent: (segment: IndexSegment) => boolean = () => true,
 ): IndexFold | null {
   const manner = mannerOf(index, layout)
@@ -110,7 +110,7 @@ export function planIndexFold(
   )
   const missing = rowsIn(uncovered)
   const total = layout.fragments.reduce((sum, { rows }) => sum + rows, 0)
-  const isWaiting = missing < leastMissing(manner, total, zeal)
+  const isWaiting = missing < leastMissing(manner, total, mode)
   const kept = covered.map(segment => sized(segment, manner, fragments)).sort((a, b) => b.size - a.size)
   const thin = kept.filter(({ rows, there, begun, covered }) => {
     return rows === 0 || there < begun * manner.coveredShare || !isCurrent(covered.segment)
@@ -162,9 +162,9 @@ function vectorsPerRow({ segments }: TableIndex): number {
   return Math.max(1, vectors / Math.max(1, rows))
 }
 
-function leastMissing({ lazyShare, lazyMin, eagerMin }: Manner, total: number, zeal: Zeal): number {
-  if (zeal === 'thorough') return 1
-  return zeal === 'lazy' ? Math.max(lazyMin, total * lazyShare) : eagerMin
+function leastMissing({ lazyShare, lazyMin, eagerMin }: Manner, total: number, mode: CompactionMode): number {
+  if (mode === 'thorough') return 1
+  return mode === 'lazy' ? Math.max(lazyMin, total * lazyShare) : eagerMin
 }
 
 interface SizedSegment {

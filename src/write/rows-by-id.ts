@@ -11,7 +11,7 @@ import type { Pacer } from '../primitives/pacer.js'
 import { partitionPoint } from '../primitives/partition-point.js'
 import { sortedByNumbers } from '../primitives/radix.js'
 import type { RunSequence } from '../primitives/run-sequence.js'
-import { type RowHits, unmade } from '../query/hits.js'
+import { noComputedColumns, type RowHits } from '../query/hits.js'
 import type { RowSource } from '../query/source.js'
 import type { Part } from '../table/table-reader.js'
 import type { RowSet } from './matched-rows.js'
@@ -115,7 +115,7 @@ async function* chunksOfOne(
       const to = Math.min(from + chunkRows, end)
       const inPart = offsets.subarray(from, to).map(offset => offset - part.first)
       yield {
-        hits: { parts: [part], partOf: null, offsets: inPart, made: unmade },
+        hits: { parts: [part], partOf: null, offsets: inPart, made: noComputedColumns },
         ids: ids.subarray(from, to),
       }
     }
@@ -151,7 +151,7 @@ async function* chunksOfMany(
       parts,
       partOf: some.map(i => partOf[i]!),
       offsets: some.map(i => offsets[i]!),
-      made: unmade,
+      made: noComputedColumns,
     }
     yield { hits, ids: Float64Array.from(some, i => ids[i]!) }
   }

@@ -1,5 +1,5 @@
 import { changesSuite } from '../suites/changes.js'
-import { doors } from '../support/doors.js'
 import { temporaryRoots } from '../support/roots.js'
+import { doors } from '../support/transports.js'
 
 for (const door of doors(temporaryRoots())) changesSuite(door)

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { connect } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { catalogSuite } from '../suites/catalog.js'
-import { doors } from '../support/doors.js'
 import { temporaryRoots } from '../support/roots.js'
+import { doors } from '../support/transports.js'
 
 for (const door of doors(temporaryRoots())) catalogSuite(door)
 

@@ -1,5 +1,5 @@
 import { editSuite } from '../suites/edits.js'
-import { doors } from '../support/doors.js'
 import { temporaryRoots } from '../support/roots.js'
+import { doors } from '../support/transports.js'
 
 for (const { name, open } of doors(temporaryRoots())) editSuite(name, open)

@@ -5,9 +5,9 @@ import { connect } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { idempotencySuite } from '../suites/idempotency.js'
 import { SeededClock } from '../support/clock.js'
-import { doors } from '../support/doors.js'
 import { temporaryRoots } from '../support/roots.js'
 import { FaultyStore } from '../support/stores.js'
+import { doors } from '../support/transports.js'
 
 for (const door of doors(temporaryRoots())) idempotencySuite(door)
 

@@ -102,7 +102,7 @@ describe('a scan of many times the budget', () => {
     const hot = await ns.createTable('hot', rowsFrom(0, 1000, 16))
     const big = await ns.createTable('big', rowsFrom(0, 1, 128))
     for (let i = 0; i < 40; i++) await big.add(rowsFrom(1 + 1000 * i, 1000, 128))
-    const misses = (room: string) => ns.stats().memory.rooms[room]!.misses
+    const misses = (partition: string) => ns.stats().memory.partitions[partition]!.misses
     const useHot = () => hot.search(new Float32Array(16)).where('score > 0').limit(3).toArray()
     const scan = async (between: () => Promise<unknown>) => {
       for await (const _ of big.search().batches({ rows: 1000 })) await between()
@@ -173,7 +173,7 @@ describe('stats', () => {
     expect(memory.budgetBytes).toBe(megabyte)
     await using unasked = await connect('memory://')
     expect(unasked.stats().memory.budgetBytes).toBeLessThanOrEqual(1024 * megabyte)
-    expect(Object.keys(memory.rooms).sort()).toEqual(
+    expect(Object.keys(memory.partitions).sort()).toEqual(
       [
         'blocks',
         'checksums',
@@ -195,10 +195,10 @@ describe('stats', () => {
         'vectors',
       ].sort(),
     )
-    expect(memory.rooms.columns).toMatchObject({ entries: 4, misses: 4 })
+    expect(memory.partitions.columns).toMatchObject({ entries: 4, misses: 4 })
     // The numbers, the words and their offsets, the vectors.
-    expect(memory.rooms.columns!.bytes).toBeGreaterThan(2000 * (8 + 8 + 4 + 3 + 32))
-    expect(memory.bytes).toBe(Object.values(memory.rooms).reduce((sum, { bytes }) => sum + bytes, 0))
+    expect(memory.partitions.columns!.bytes).toBeGreaterThan(2000 * (8 + 8 + 4 + 3 + 32))
+    expect(memory.bytes).toBe(Object.values(memory.partitions).reduce((sum, { bytes }) => sum + bytes, 0))
     expect(log.slot).toBeGreaterThan(0)
     expect(upkeep.checkpoint ?? 0).toBe(0)
     await ns.optimize()

@@ -16,9 +16,9 @@ import { systemClock } from '../../src/primitives/clock.js'
 import { SessionTokens } from '../../src/root/session-tokens.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { numbered, readSessionSuite, rowsIn, rowsOf } from '../suites/read-sessions.js'
-import { doors } from '../support/doors.js'
 import { failure } from '../support/failure.js'
 import { temporaryRoots } from '../support/roots.js'
+import { doors } from '../support/transports.js'
 
 for (const { name, open } of doors(temporaryRoots())) readSessionSuite(name, open)
 

@@ -3,9 +3,9 @@ import { connect } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { snapshotsSuite } from '../suites/snapshots.js'
 import { SeededClock } from '../support/clock.js'
-import { doors } from '../support/doors.js'
 import { folderOf } from '../support/lance.js'
 import { temporaryRoots } from '../support/roots.js'
+import { doors } from '../support/transports.js'
 
 for (const door of doors(temporaryRoots())) snapshotsSuite(door)
 

@@ -1,8 +1,8 @@
 /** Which table a location belongs to. */
 import { expect, test } from 'vitest'
-import { doors } from '../support/doors.js'
 import { failure } from '../support/failure.js'
 import { temporaryRoots } from '../support/roots.js'
+import { doors } from '../support/transports.js'
 
 for (const { name, isLocal, open } of doors(temporaryRoots())) {
   test.runIf(isLocal)(`${name} the table at a location is told by the name it has, or had last`, async () => {

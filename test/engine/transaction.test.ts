@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { connect } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { transactionsSuite } from '../suites/transactions.js'
-import { doors } from '../support/doors.js'
 import { temporaryRoots } from '../support/roots.js'
 import { CrashingStore } from '../support/stores.js'
+import { doors } from '../support/transports.js'
 
 for (const door of doors(temporaryRoots())) transactionsSuite(door)
 

@@ -2,9 +2,9 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { connect, type Namespace } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { uploadSuite } from '../suites/uploads.js'
-import { doors } from '../support/doors.js'
 import { failure } from '../support/failure.js'
 import { temporaryRoots } from '../support/roots.js'
+import { doors } from '../support/transports.js'
 
 for (const { name, open } of doors(temporaryRoots())) uploadSuite(name, open)
 

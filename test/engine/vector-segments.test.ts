@@ -222,12 +222,12 @@ describe('an index that is larger than the budget', () => {
     // Centroids, counts and checksums of all partitions, and two lists.
     expect(size).toBeGreaterThan(400_000)
     expect(read.get(key!)).toBeLessThan(size / 10)
-    expect(ns.stats().memory.rooms['vector-lists']).toMatchObject({ entries: 2, misses: 2 })
+    expect(ns.stats().memory.partitions['vector-lists']).toMatchObject({ entries: 2, misses: 2 })
     read.clear()
     await nearest(0)
     expect(read.get(key!)).toBe(undefined)
     for (const n of queries.keys()) await nearest(n)
-    const { entries, misses } = ns.stats().memory.rooms['vector-lists']!
+    const { entries, misses } = ns.stats().memory.partitions['vector-lists']!
     expect(entries).toBeGreaterThan(5)
     expect(misses).toBe(entries)
     expect(ns.stats().memory.bytes).toBeLessThanOrEqual(900_000)

@@ -159,8 +159,8 @@ test('what was deleted leaves the memory too', async () => {
       await ns.optimize()
     }
     await table.search().toArray()
-    const { rooms } = ns.stats().memory
-    return Object.values(rooms).reduce((sum, { entries }) => sum + entries, 0)
+    const { partitions } = ns.stats().memory
+    return Object.values(partitions).reduce((sum, { entries }) => sum + entries, 0)
   }
   // Each round brings hundreds.
   for (let i = 0; i < 5; i++) expect(await round()).toBeLessThan(100)

@@ -6,9 +6,9 @@ import { type ArrowRows, readReply } from '../../src/client/arrow-rows.js'
 import { tableRows } from '../../src/client/table-rows.js'
 import type { CallOptions, Operations, Reply, Request } from '../../src/protocol/calls.js'
 import { forceCheckpoint } from '../support/checkpoints.js'
-import type { OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
 import { transactionsIn } from '../support/observed.js'
+import type { OpenedRoot } from '../support/transports.js'
 import { CatalogModel, keyOf, type ModelTable, type Path, Refused } from './catalog-model.js'
 
 /** A transaction, and what was noted on it. */

@@ -1,8 +1,8 @@
 /** Histories of calls, made up by a machine, on a real catalog and on one of plain maps: both must show the same. */
 import fc from 'fast-check'
 import { test } from 'vitest'
-import { doors } from '../support/doors.js'
 import { temporaryRoots } from '../support/roots.js'
+import { doors } from '../support/transports.js'
 import { begin, commands, end, Model, Real } from './catalog-commands.js'
 
 /** Histories to try. */

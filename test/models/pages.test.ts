@@ -5,8 +5,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Namespace } from '../../src/index.js'
-import { type Door, doors } from '../support/doors.js'
 import { temporaryRoots } from '../support/roots.js'
+import { type Door, doors } from '../support/transports.js'
 
 interface Page {
   readonly items: readonly (string | number)[]

@@ -11,8 +11,8 @@ const sizeOf = (bytes: Uint8Array) => bytes.length
 /** Columns and layouts with a budget in thousands of bytes. */
 function open(thousands: number) {
   const memory = new Memory(1000 * thousands)
-  const columns = memory.room('columns', 'data', sizeOf)
-  const layouts = memory.room('layouts', 'places', sizeOf)
+  const columns = memory.partition('columns', 'data', sizeOf)
+  const layouts = memory.partition('layouts', 'places', sizeOf)
   return { memory, columns, layouts }
 }
 
@@ -24,8 +24,8 @@ async function scan(room: Keeper<Uint8Array>, count: number, name: string): Prom
 describe('one budget', () => {
   test('the least recently used leaves first, of whichever room', async () => {
     const memory = new Memory(3000)
-    const a = memory.room('a', 'data', sizeOf)
-    const b = memory.room('b', 'data', sizeOf)
+    const a = memory.partition('a', 'data', sizeOf)
+    const b = memory.partition('b', 'data', sizeOf)
     await a.get('1', of(1000))
     await b.get('1', of(1000))
     await a.get('2', of(1000))
@@ -35,7 +35,7 @@ describe('one budget', () => {
     expect(memory.stats()).toEqual({
       budgetBytes: 3000,
       bytes: 3000,
-      rooms: {
+      partitions: {
         a: { entries: 2, bytes: 2000, hits: 1, misses: 2 },
         b: { entries: 1, bytes: 1000, hits: 0, misses: 2 },
       },
@@ -84,7 +84,7 @@ describe('one budget', () => {
     })
     expect((await large).length).toBe(10_600)
     layouts.keep('large', new Uint8Array(10_001))
-    expect(memory.stats()).toMatchObject({ bytes: 1000, rooms: { layouts: { entries: 0 } } })
+    expect(memory.stats()).toMatchObject({ bytes: 1000, partitions: { layouts: { entries: 0 } } })
   })
 
   test('room is made before a load takes memory', async () => {
@@ -97,10 +97,10 @@ describe('one budget', () => {
         arrive = resolve
       })
     })
-    expect(memory.stats()).toMatchObject({ bytes: 10_000, rooms: { columns: { entries: 7 } } })
+    expect(memory.stats()).toMatchObject({ bytes: 10_000, partitions: { columns: { entries: 7 } } })
     arrive(new Uint8Array(600))
     await coming
-    expect(memory.stats()).toMatchObject({ bytes: 7000, rooms: { columns: { entries: 7 } } })
+    expect(memory.stats()).toMatchObject({ bytes: 7000, partitions: { columns: { entries: 7 } } })
   })
 
   test('nothing is kept under a budget of nothing', async () => {
@@ -202,7 +202,7 @@ type Step =
     }
   | { readonly kind: 'peek'; readonly room: number; readonly key: number }
 
-const rooms = ['columns', 'segments', 'layouts'] as const
+const partitions = ['columns', 'segments', 'layouts'] as const
 const steps: fc.Arbitrary<Step> = fc.oneof(
   fc.record({
     kind: fc.constantFrom('get' as const, 'get' as const, 'pass' as const, 'keep' as const),
@@ -213,11 +213,11 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('peek' as const), room: fc.nat(2), key: fc.nat(12) }),
 )
 
-test('whatever is done, the budget holds, the rooms add up, and a value is the one that was loaded', async () => {
+test('whatever is done, the budget holds, the partitions add up, and a value is the one that was loaded', async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(20_000), fc.array(steps, { maxLength: 120 }), async (budget, todo) => {
       const memory = new Memory(budget)
-      const opened = rooms.map(name => memory.room(name, name === 'layouts' ? 'places' : 'data', sizeOf))
+      const opened = partitions.map(name => memory.partition(name, name === 'layouts' ? 'places' : 'data', sizeOf))
       const newest = new Map<string, Uint8Array>()
       let uses = 0
       for (const step of todo) {
@@ -245,7 +245,7 @@ test('whatever is done, the budget holds, the rooms add up, and a value is the o
           expect(value).toBe(known ?? made)
           newest.set(id, value)
         }
-        const { bytes, rooms: all } = memory.stats()
+        const { bytes, partitions: all } = memory.stats()
         expect(bytes).toBeLessThanOrEqual(budget)
         const sums = Object.values(all)
         expect(sums.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(bytes)
@@ -277,7 +277,7 @@ describe('a source that is gone', () => {
     for (const key of ['f/a', 'f/b', 'f/c', 'f/d']) await columns.get(key, of(1000), 'f')
     memory.gone('f')
     await columns.get('f/c', of(1000), 'f')
-    expect(memory.stats()).toMatchObject({ bytes: 1000, rooms: { columns: { entries: 1 } } })
+    expect(memory.stats()).toMatchObject({ bytes: 1000, partitions: { columns: { entries: 1 } } })
   })
 
   test('lets a load that is on its way be handed out, and not kept', async () => {
@@ -301,7 +301,7 @@ describe('a source that is gone', () => {
     const young = columns.get('f/a', of(1000), 'f')
     arrive()
     expect([(await old).length, (await young).length]).toEqual([4600, 600])
-    expect(memory.stats()).toMatchObject({ bytes: 1000, rooms: { columns: { entries: 1 } } })
+    expect(memory.stats()).toMatchObject({ bytes: 1000, partitions: { columns: { entries: 1 } } })
     expect(await columns.get('f/a', of(2000), 'f')).toBe(await young)
   })
 })
@@ -309,7 +309,7 @@ describe('a source that is gone', () => {
 test('places leave in the order of their last use: a map that is cut says the same', async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(20), fc.array(fc.nat(15), { maxLength: 100 }), async (places, keys) => {
-      const layouts = new Memory(4000 * places).room('layouts', 'places', sizeOf)
+      const layouts = new Memory(4000 * places).partition('layouts', 'places', sizeOf)
       let model: number[] = []
       for (const key of keys) {
         await layouts.get(String(key), of(1000))

@@ -1,6 +1,6 @@
 import { versionsAndTagsModel } from '../suites/versions-and-tags.js'
-import { doors } from '../support/doors.js'
 import { temporaryRoots } from '../support/roots.js'
+import { doors } from '../support/transports.js'
 
 /** Histories to try. */
 const effort: Readonly<Record<string, number>> = {

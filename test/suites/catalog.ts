@@ -14,10 +14,10 @@ import { systemClock } from '../../src/primitives/clock.js'
 import type { Operations, Reply, Request } from '../../src/protocol/calls.js'
 import { type OperationEntry, operations as table } from '../../src/protocol/operations.js'
 import { parseReply } from '../../src/protocol/parse.js'
-import type { Door, OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
 import { commitPast, folderOf, manifestOf, requestOf, type Staged, stage } from '../support/lance.js'
 import { observed, transactionsIn } from '../support/observed.js'
+import type { Door, OpenedRoot } from '../support/transports.js'
 
 type Version = Reply<'describeTableVersion'>['version']
 

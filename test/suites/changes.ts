@@ -4,8 +4,8 @@ import { decodeIpc } from '../../src/arrow/decode-ipc.js'
 import { concatChunks } from '../../src/arrow/encode-ipc.js'
 import { batchToRows } from '../../src/arrow/values.js'
 import type { Namespace, Row, Table, TableChange } from '../../src/index.js'
-import type { Door, OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
+import type { Door, OpenedRoot } from '../support/transports.js'
 
 const rows: readonly Row[] = [
   { id: 1n, name: 'one', tags: ['a'], v: [1, 0] },

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { JsonArrowSchema } from '../../src/arrow/schema-json.js'
 import type { Namespace, Row, Search, Table } from '../../src/index.js'
-import type { OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
+import type { OpenedRoot } from '../support/transports.js'
 
 const rows: readonly Row[] = [
   { id: 1n, name: 'one', price: 1.5, vector: [1, 0], meta: { lang: 'en', size: 10n } },

@@ -12,9 +12,9 @@ import type { ArrowBody, CallOptions, Operations } from '../../src/protocol/call
 import { type OperationName, operations } from '../../src/protocol/operations.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
 import { forceCheckpoint } from '../support/checkpoints.js'
-import type { Door, OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
 import { stage } from '../support/lance.js'
+import type { Door, OpenedRoot } from '../support/transports.js'
 
 /** What a call is sent to, and the namespace it shall keep to. */
 interface Place {

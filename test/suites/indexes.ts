@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Namespace, Table } from '../../src/index.js'
 import type { Operations, Request } from '../../src/protocol/calls.js'
-import type { Door, OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
+import type { Door, OpenedRoot } from '../support/transports.js'
 
 const rows = [
   { id: 1n, text: 'a', at: new Date(0), tags: ['x'], vector: [1, 0], meta: { lang: 'en' }, ok: true },

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { concatChunks, encodeIpcFile, encodeIpcStream } from '../../src/arrow/encode-ipc.js'
 import { rowsToBatch } from '../../src/arrow/rows.js'
 import type { Namespace, Progress, Row, Schema, Table, TableData } from '../../src/index.js'
-import type { Door, OpenedRoot } from '../support/doors.js'
+import type { Door, OpenedRoot } from '../support/transports.js'
 
 const schema: Schema = {
   fields: [

@@ -1,8 +1,8 @@
 /** Selecting, grouping and ordering, and scans in batches. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Order, sql, type Table } from '../../src/index.js'
-import type { Door, OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
+import type { Door, OpenedRoot } from '../support/transports.js'
 
 const goods = [
   { id: 1n, city: 'Bonn', price: 2.5, at: new Date(0), tags: ['a', 'b'], at2: [0, 1] },

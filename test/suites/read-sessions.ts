@@ -1,8 +1,8 @@
 /** What scans in slices promise, through every door. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Namespace, ScanOptions, Table, TableScan, TableSlice } from '../../src/index.js'
-import type { OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
+import type { OpenedRoot } from '../support/transports.js'
 
 interface Found {
   readonly id: number

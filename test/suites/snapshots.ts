@@ -4,9 +4,9 @@ import type { Namespace, Table } from '../../src/index.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
 import { forceCheckpoint } from '../support/checkpoints.js'
-import type { Door, OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
 import { requestOf, stage } from '../support/lance.js'
+import type { Door, OpenedRoot } from '../support/transports.js'
 import { samples, written } from './idempotency.js'
 
 const idsOf = async (table: Table) => (await table.search().select(['id']).toArray()).map(row => row.id)

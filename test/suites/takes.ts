@@ -1,8 +1,8 @@
 /** Rows by number, through every door: in the order asked for, at any version, and by conditions on the numbers. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Table } from '../../src/index.js'
-import type { Door, OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
+import type { Door, OpenedRoot } from '../support/transports.js'
 
 export function takesSuite({ name, open }: Door): void {
   describe(`rows by number, ${name}`, () => {

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { sql as directSql, type Namespace } from '../../src/index.js'
 import type { SqlTag } from '../../src/sql/syntax/tag.js'
-import type { Door, OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
+import type { Door, OpenedRoot } from '../support/transports.js'
 
 export function transactionsSuite({ name, isLocal, open }: Door): void {
   test.skipIf(isLocal)(`${name} there is no transaction`, async () => {

@@ -4,7 +4,7 @@ import { seededRandom } from '../../bench/random.js'
 import { readReply } from '../../src/client/arrow-rows.js'
 import { rowObjects } from '../../src/client/row-objects.js'
 import type { Namespace, Search, Table } from '../../src/index.js'
-import type { Door, OpenedRoot } from '../support/doors.js'
+import type { Door, OpenedRoot } from '../support/transports.js'
 
 const dim = 8
 const random = seededRandom(11)

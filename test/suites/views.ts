@@ -4,8 +4,8 @@ import { concatChunks, encodeIpcStream } from '../../src/arrow/encode-ipc.js'
 import type { Field } from '../../src/arrow/types.js'
 import type { Namespace, Row, Table } from '../../src/index.js'
 import type { Operations, Request } from '../../src/protocol/calls.js'
-import type { Door, OpenedRoot } from '../support/doors.js'
 import { failure } from '../support/failure.js'
+import type { Door, OpenedRoot } from '../support/transports.js'
 
 const rows: readonly Row[] = [
   { id: 1n, n: 10n, text: 'one' },

@@ -53,7 +53,7 @@ test('pages stay within the budget, and leave with their file', async () => {
   }
   expect(store.bytesRead).toBe(20_000)
   memory.gone('a')
-  expect(memory.stats().rooms['text-pages']).toMatchObject({ entries: 0, bytes: 0 })
+  expect(memory.stats().partitions['text-pages']).toMatchObject({ entries: 0, bytes: 0 })
 })
 
 test('who gives up does not take it from the others', async () => {

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Fragment, Layout } from '../../src/manifest/layout.js'
-import { planCompaction, type Zeal } from '../../src/write/compaction-plan.js'
+import { type CompactionMode, planCompaction } from '../../src/write/compaction-plan.js'
 
 const rowBytes = 100
 const fullBytes = 256 * 1024 * 1024
@@ -22,8 +22,8 @@ function layoutOf(fragments: readonly Fragment[]): Layout {
 }
 
 /** The fragments after the plan was carried out, and how many rows that wrote. */
-function carriedOut(fragments: readonly Fragment[], zeal: Zeal, nextId: () => number) {
-  const { groups } = planCompaction(layoutOf(fragments), zeal, fullBytes)
+function carriedOut(fragments: readonly Fragment[], mode: CompactionMode, nextId: () => number) {
+  const { groups } = planCompaction(layoutOf(fragments), mode, fullBytes)
   let after = fragments
   let written = 0
   for (const group of groups) {
@@ -46,11 +46,11 @@ const fragments = fc
 
 test('groups follow each other, share nothing, and after some rounds there is nothing to do', () => {
   fc.assert(
-    fc.property(fragments, fc.constantFrom<Zeal>('lazy', 'eager', 'thorough'), (all, zeal) => {
+    fc.property(fragments, fc.constantFrom<CompactionMode>('lazy', 'eager', 'thorough'), (all, mode) => {
       let id = 1000
       let now: readonly Fragment[] = all
       for (let round = 0; round < 50; round++) {
-        const { after, written } = carriedOut(now, zeal, () => id++)
+        const { after, written } = carriedOut(now, mode, () => id++)
         if (after === now) return
         expect(after.length < now.length || written > 0).toBe(true)
         now = after

@@ -55,8 +55,8 @@ function layoutOf(fragments: readonly Fragment[], element = { kind: 'float', bit
 }
 
 /** In words: what goes, what it is extended, and which rows are added. */
-function shown(index: TableIndex, layout: Layout, zeal: 'lazy' | 'eager' | 'thorough' = 'thorough') {
-  const fold = planIndexFold(index, layout, zeal)
+function shown(index: TableIndex, layout: Layout, mode: 'lazy' | 'eager' | 'thorough' = 'thorough') {
+  const fold = planIndexFold(index, layout, mode)
   if (fold === null) return null
   const rows = fold.stretches.map(({ fragment: { id }, from, to }) => `${id}:${from}-${to}`)
   return { from: fold.from, base: fold.base?.segment.file ?? null, rows }
@@ -83,8 +83,8 @@ test('smaller segments go into the one that is extended', () => {
 test('rows wait until there are many, the more so while the table is changed', () => {
   const old = fragment(1, 320_000)
   const index = indexOf([segment('s', 320_000, [old])])
-  const at = (rows: number, zeal: 'lazy' | 'eager' | 'thorough') =>
-    shown(index, layoutOf([old, fragment(2, rows)]), zeal) !== null
+  const at = (rows: number, mode: 'lazy' | 'eager' | 'thorough') =>
+    shown(index, layoutOf([old, fragment(2, rows)]), mode) !== null
   expect([at(1, 'thorough'), at(9_999, 'eager'), at(10_000, 'eager')]).toEqual([true, false, true])
   expect([at(20_000, 'lazy'), at(21_334, 'lazy')]).toEqual([false, true])
   const small = indexOf([segment('s', 10, [fragment(1, 10)])])

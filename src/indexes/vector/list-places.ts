@@ -17,7 +17,7 @@ export interface ListLayout {
 }
 
 /** Where one thread works beside the lists. */
-export interface Desk {
+export interface Scratch {
   readonly allowed: number
   readonly heap: number
   readonly query: number
@@ -25,7 +25,7 @@ export interface Desk {
 }
 
 /** Of an arena that has all lists, in the layout of the file. */
-export interface ListPlaces extends ListLayout, Desk {
+export interface ListPlaces extends ListLayout, Scratch {
   /** The lists, each at a multiple of 64. */
   readonly lists: number
   /** u32s: the ordinals of the rows, list by list. */
@@ -38,7 +38,7 @@ export interface ListPlaces extends ListLayout, Desk {
 }
 
 /** Of an arena that has one list at a time. */
-export interface FramePlaces extends Desk {
+export interface FramePlaces extends Scratch {
   readonly codes: number
   readonly ordinals: number
   readonly end: number
@@ -76,8 +76,8 @@ export function listPlaces(codec: Codec, counts: Uint32Array, rows: number, seat
   const ordinals = places.take(layout.placed * 4)
   const partitionOf = places.take(rows * 4)
   const isThere = places.take(counts.length * 4)
-  const desks = Array.from({ length: seats }, () => deskIn(places, codec, layout.placed, rows))
-  return { ...layout, lists, ordinals, partitionOf, isThere, ...desks[seat]!, end: places.end }
+  const scratches = Array.from({ length: seats }, () => deskIn(places, codec, layout.placed, rows))
+  return { ...layout, lists, ordinals, partitionOf, isThere, ...scratches[seat]!, end: places.end }
 }
 
 export function framePlaces(codec: Codec, counts: Uint32Array, rows: number): FramePlaces {
@@ -89,7 +89,7 @@ export function framePlaces(codec: Codec, counts: Uint32Array, rows: number): Fr
   return { codes, ordinals, ...deskIn(places, codec, placed, rows), end: places.end }
 }
 
-function deskIn(places: Places, codec: Codec, placed: number, rows: number): Desk {
+function deskIn(places: Places, codec: Codec, placed: number, rows: number): Scratch {
   return {
     allowed: places.take(Math.ceil(rows / 32) * 4),
     heap: places.take(nearestBytes(Math.min(candidatesMax, Math.max(1, placed)))),

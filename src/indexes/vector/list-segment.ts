@@ -11,7 +11,7 @@ import { type MaybePromise, runTask, type Task } from '../../primitives/task.js'
 import { withApart } from './apart.js'
 import { candidatesFor } from './calibrate.js'
 import type { Codec } from './codec.js'
-import { candidatesMax, type Desk } from './list-places.js'
+import { candidatesMax, type Scratch } from './list-places.js'
 import type { Lists, ListView } from './lists.js'
 import {
   type Blur,
@@ -72,7 +72,7 @@ export class ListSegment implements VectorIndexSegment {
   readonly #codec: Codec
   readonly #arena: Arena
   readonly #lists: Lists
-  readonly #places: Desk
+  readonly #places: Scratch
   readonly #counts: Uint32Array
   readonly #centroids: VectorSegment
   readonly #apart: Uint32Array

@@ -1,6 +1,6 @@
 /** Where a search finds the lists of a segment: all of them in one arena, or some of them at a time. */
 import type { Arena } from '../../kernels/arena.js'
-import type { Desk } from './list-places.js'
+import type { Scratch } from './list-places.js'
 
 /** Addresses in an arena. */
 export interface ListAddress {
@@ -10,7 +10,7 @@ export interface ListAddress {
 
 export interface Lists {
   readonly arena: Arena
-  readonly places: Desk
+  readonly places: Scratch
   /** Memory that they take, the arena included. */
   readonly bytes: number
   /** The lists for one search. */

@@ -104,7 +104,7 @@ function watched({ bytes, crc }: { bytes: Buffer; crc: number }, random = seeded
 /** Lists come and go under a budget. */
 function budgetOf(bytes: number): SegmentMemory & { readonly memory: Memory } {
   const memory = new Memory(bytes)
-  const room = memory.room<StoredList>('lists', 'data', list => {
+  const room = memory.partition<StoredList>('lists', 'data', list => {
     return list.codes.byteLength + list.ordinals.byteLength
   })
   return { ...ownMemory, memory, keeperFor: () => (partition, load) => room.get(`${partition}`, load) }

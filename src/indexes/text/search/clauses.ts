@@ -4,10 +4,10 @@ import type { Pacer } from '../../../primitives/pacer.js'
 import { type MaybePromise, type Task, wait } from '../../../primitives/task.js'
 import type { SegmentQuery, WeightedTerm } from '../query.js'
 import type { TermEntry, TextSegment } from '../segment.js'
-import { type Desk, takeDesk } from './desk.js'
 import { Leaf } from './leaf.js'
 import type { Norms } from './norms.js'
 import { Phrase } from './phrase.js'
+import { type Scratch, takeDesk } from './scratch.js'
 
 /** Terms of which a row has one or more. */
 export interface Clause {
@@ -27,7 +27,7 @@ export interface Clauses {
   /** Where rows have to have the terms; null: anywhere. */
   readonly phrase: Phrase | null
   /** Its own until it gives it back. */
-  readonly desk: Desk
+  readonly scratch: Scratch
 }
 
 /** Terms looked up, or opened, between two looks at the clock. */
@@ -60,13 +60,13 @@ export function* openClauses(
     if (ends.length % termsAtOnce === 0 && pacer.due()) yield pacer.pause()
   }
   if (terms.length === 0) return null
-  const desk = takeDesk()
+  const scratch = takeDesk()
   const leaves: Leaf[] = []
   for (let from = 0; from < entries.length; from += termsAtOnce) {
     // Asked for together, before any is waited for: what fails, fails there.
     const some = entries.slice(from, from + termsAtOnce)
     const postings = yield* arrivals(some.map(entry => segment.postings(entry, isPhrase, pacer.signal)))
-    for (const own of postings) leaves.push(new Leaf(terms[leaves.length]!, own, norms, desk))
+    for (const own of postings) leaves.push(new Leaf(terms[leaves.length]!, own, norms, scratch))
     if (pacer.due()) yield pacer.pause()
   }
   const clauses = all
@@ -75,7 +75,7 @@ export function* openClauses(
   clauses.forEach((clause, c) => {
     for (const leaf of clause.leaves) leaf.clause = c
   })
-  return { leaves, clauses, all, phrase: isPhrase ? new Phrase(query, leaves) : null, desk }
+  return { leaves, clauses, all, phrase: isPhrase ? new Phrase(query, leaves) : null, scratch }
 }
 
 /** Nothing waits where all is there. */

@@ -2,8 +2,8 @@
 import { assert } from '../../../errors.js'
 import type { WeightedTerm } from '../query.js'
 import type { PostingCursor, Postings } from '../segment.js'
-import type { Desk } from './desk.js'
 import type { Norms } from './norms.js'
+import type { Scratch } from './scratch.js'
 
 export class Leaf {
   readonly weight: number
@@ -35,16 +35,16 @@ export class Leaf {
   #next = 0
   readonly #cursor: PostingCursor
 
-  constructor({ term, weight }: WeightedTerm, postings: Postings, norms: Norms, desk: Desk) {
+  constructor({ term, weight }: WeightedTerm, postings: Postings, norms: Norms, scratch: Scratch) {
     assert(weight >= 0 && weight < Infinity, `the term ${term} weighs ${weight}`)
     this.weight = weight
     this.rows = postings.docs
     this.blocks = postings.blocks
     this.last = postings.last
-    const { array: bounds, from } = desk.numbers(postings.blocks)
+    const { array: bounds, from } = scratch.numbers(postings.blocks)
     this.bounds = bounds
     this.firstBound = from
-    this.#cursor = postings.cursor(desk.block())
+    this.#cursor = postings.cursor(scratch.block())
     const { mostFrequent, shortest } = postings
     this.mostFrequent = mostFrequent
     let most = 0

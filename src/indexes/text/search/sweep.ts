@@ -16,11 +16,11 @@ import type { Pacer } from '../../../primitives/pacer.js'
 import type { Task } from '../../../primitives/task.js'
 import type { TextSegment } from '../segment.js'
 import type { Clause, Clauses } from './clauses.js'
-import { type Desk, mostRangeBits } from './desk.js'
 import type { Found } from './found.js'
 import type { Leaf } from './leaf.js'
 import { type Norms, tableLengths } from './norms.js'
 import type { Phrase } from './phrase.js'
+import { mostRangeBits, type Scratch } from './scratch.js'
 
 /** Rows of a range are a power of two, of this power at least: scores of one stay in the nearest cache of a core. */
 const leastRangeBits = 10
@@ -55,7 +55,7 @@ export function* sweep(
     search.visit(range)
     if (pacer.due()) yield pacer.pause()
   }
-  query.desk.giveBack()
+  query.scratch.giveBack()
 }
 
 class Search {
@@ -72,7 +72,7 @@ class Search {
   readonly #norms: Norms
   readonly #allowed: Uint32Array | null
   readonly #found: Found
-  readonly #desk: Desk
+  readonly #scratch: Scratch
   /** Of the range: by clause, what it and those behind it give a row at most. */
   readonly #rest: Float64Array
   /** How many clauses lead. */
@@ -90,7 +90,7 @@ class Search {
     this.#allowed = allowed === null ? null : allowed.words
     this.#found = found
     this.#rest = new Float64Array(query.clauses.length + 1)
-    this.#desk = query.desk
+    this.#scratch = query.scratch
     let postings = 0
     for (const clause of query.all ? query.clauses.slice(0, 1) : query.clauses) postings += clause.rows
     const rows = endOf(query)
@@ -98,7 +98,7 @@ class Search {
     while (bits < mostRangeBits && rows >>> bits > postings / worthwhile) bits++
     this.#bits = bits
     this.ranges = ((rows - 1) >>> bits) + 1
-    const { array: bounds, from } = query.desk.numbers(this.ranges)
+    const { array: bounds, from } = query.scratch.numbers(this.ranges)
     this.#bounds = bounds.fill(0, from, from + this.ranges)
     this.#firstBound = from
   }
@@ -139,7 +139,7 @@ class Search {
 
   /** Adds what a clause gives to the bounds of ranges, and tells its leaves where these begin: of each before the first visit. */
   add({ leaves }: Clause): void {
-    const desk = this.#desk
+    const scratch = this.#scratch
     const bounds = this.#bounds
     const first = this.#firstBound
     const { ranges } = this
@@ -149,7 +149,7 @@ class Search {
     for (let l = 0; l < leaves.length; l++) {
       const leaf = leaves[l]!
       const { last, blocks, bounds: own, firstBound } = leaf
-      const { array: starts, from } = desk.places(ranges)
+      const { array: starts, from } = scratch.places(ranges)
       leaf.starts = starts
       leaf.firstStart = from
       let block = 0
@@ -200,7 +200,7 @@ class Search {
     const lengths = this.#lengths
     const norms = this.#norms
     const { table } = norms
-    const { sums, touched } = this.#desk
+    const { sums, touched } = this.#scratch
     for (let block = leaf.starts[leaf.firstStart + range]!; block < blocks; block++) {
       if (!(others + bounds[firstBound + block]! < least)) {
         if (block !== leaf.block) leaf.load(block)
@@ -252,7 +252,7 @@ class Search {
 
   /** Offers the rows that were added to, and leaves the sums at 0. */
   #take(start: number): void {
-    const { sums, touched } = this.#desk
+    const { sums, touched } = this.#scratch
     const found = this.#found
     const allowed = this.#allowed
     const rest = this.#rest[this.#leading]!

@@ -22,8 +22,8 @@ import {
 } from '../../../kernels/fast-scan.js'
 import { seededRandom } from '../../../primitives/seeded-random.js'
 import type { Codec, CodecSettings } from '../codec.js'
-import { codedRows, Desks } from './desks.js'
 import { copyNibbles, nibbleListBytes, putNibbles } from './nibbles.js'
+import { codedRows, Scratches } from './scratches.js'
 
 /** Elements are rotated together with zeros: the more bits, the better the guess, which short vectors need. */
 const dimsUnit = 32
@@ -34,7 +34,7 @@ const rotationNumber = 1
 const rounds = 4
 const seed = 0x5eaf
 
-interface Desk {
+interface Scratch {
   readonly arena: Arena
   readonly rotation: Rotation
   readonly vectors: number
@@ -57,7 +57,7 @@ export class BinaryCodec implements Codec {
   /** Rotated elements, and codes of four of them. */
   readonly #dims: number
   readonly #parts: number
-  readonly #desks = new Desks(plain => this.#lay(plain))
+  readonly #scratches = new Scratches(plain => this.#lay(plain))
 
   constructor(dim: number) {
     this.parameters = new Uint8Array(Uint32Array.of(dim, rotationNumber).buffer)
@@ -73,15 +73,23 @@ export class BinaryCodec implements Codec {
 
   encode(arena: Arena, vectors: number, count: number, list: number, listRows: number, first: number): void {
     const target = new Uint8Array(arena.buffer, list, this.listBytes(listRows))
-    const desk = this.#desks.get(arena.kernel === null)
+    const scratch = this.#scratches.get(arena.kernel === null)
     for (let begin = 0; begin < count; begin += codedRows) {
       const rows = Math.min(codedRows, count - begin)
       const from = new Uint8Array(arena.buffer, vectors + begin * this.#dim * 4, rows * this.#dim * 4)
-      new Uint8Array(desk.arena.buffer, desk.vectors).set(from)
-      encodeSigns(desk.arena, desk.vectors, rows, desk.rotation, desk.work, desk.codes, desk.factors)
-      const codes = new Uint8Array(desk.arena.buffer, desk.codes, rows * this.#parts)
+      new Uint8Array(scratch.arena.buffer, scratch.vectors).set(from)
+      encodeSigns(
+        scratch.arena,
+        scratch.vectors,
+        rows,
+        scratch.rotation,
+        scratch.work,
+        scratch.codes,
+        scratch.factors,
+      )
+      const codes = new Uint8Array(scratch.arena.buffer, scratch.codes, rows * this.#parts)
       putNibbles(codes, rows, this.#parts, target, first + begin, factorBytes)
-      const factors = new Uint8Array(desk.arena.buffer, desk.factors, rows * 8)
+      const factors = new Uint8Array(scratch.arena.buffer, scratch.factors, rows * 8)
       for (let i = 0; i < rows; i++) this.#putFactors(factors, i * 8, 4, target, first + begin + i)
     }
   }
@@ -93,17 +101,17 @@ export class BinaryCodec implements Codec {
   }
 
   place(arena: Arena, query: Float32Array, at: number): void {
-    const desk = this.#desks.get(arena.kernel === null)
-    const { work, tables, rounded, rotation } = desk
-    const { buffer } = desk.arena
+    const scratch = this.#scratches.get(arena.kernel === null)
+    const { work, tables, rounded, rotation } = scratch
+    const { buffer } = scratch.arena
     const values = new Float32Array(buffer, work, this.#dims)
     values.set(query)
     values.fill(0, this.#dim)
     let norm = 0
     for (let i = 0; i < query.length; i++) norm += query[i]! * query[i]!
-    rotate(desk.arena, work, rotation)
-    tabulateSigns(desk.arena, work, this.#dims, tables)
-    roundTables(desk.arena, tables, this.#parts, rounded)
+    rotate(scratch.arena, work, rotation)
+    tabulateSigns(scratch.arena, work, this.#dims, tables)
+    roundTables(scratch.arena, tables, this.#parts, rounded)
     new Float32Array(buffer, rounded + queryNormAt, 1)[0] = norm
     new Uint8Array(arena.buffer, at).set(new Uint8Array(buffer, rounded, this.queryBytes))
   }
@@ -135,7 +143,7 @@ export class BinaryCodec implements Codec {
     return block * (codes + factorBytes) + codes + (row % blockRows) * 4
   }
 
-  #lay(plain: boolean): Desk {
+  #lay(plain: boolean): Scratch {
     const dim = this.#dim
     const dims = this.#dims
     const places = new Places()

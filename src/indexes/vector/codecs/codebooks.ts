@@ -6,7 +6,7 @@ import { roundedBytes, roundTables } from '../../../kernels/fast-scan.js'
 import { type Columns, nearestColumns, squareColumns } from '../../../kernels/product.js'
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { CodecSettings } from '../codec.js'
-import { codedRows, Desks } from './desks.js'
+import { codedRows, Scratches } from './scratches.js'
 
 /** Rows of a sample that are cut between two looks at the clock. */
 const rowsAtOnce = 1024
@@ -17,7 +17,7 @@ const maxParts = 32_768
 /** Before the counts: dim, parts, bits. */
 const headWords = 3
 
-interface Desk {
+interface Scratch {
   readonly arena: Arena
   readonly vectors: number
   /** A byte for each part of each of the vectors. */
@@ -40,7 +40,7 @@ export class Codebooks {
   readonly centroids: number
   readonly #counts: Uint32Array
   readonly #values: Float32Array
-  readonly #desks = new Desks(plain => this.#lay(plain))
+  readonly #scratches = new Scratches(plain => this.#lay(plain))
 
   /** @throws corrupted (code 18) when these are no parameters of a codec of `dim` elements. */
   constructor(dim: number, parameters: Uint8Array) {
@@ -88,7 +88,7 @@ export class Codebooks {
 
   /** For each part of each of at most `codedRows` vectors the number of its centroid; a view, until the next call. */
   codesOf(vectors: Float32Array, plain: boolean): Uint8Array {
-    const { arena, vectors: at, codes, parts } = this.#desks.get(plain)
+    const { arena, vectors: at, codes, parts } = this.#scratches.get(plain)
     const { dim } = this
     const rows = vectors.length / dim
     new Float32Array(arena.buffer, at, vectors.length).set(vectors)
@@ -101,7 +101,7 @@ export class Codebooks {
 
   /** How far the parts of a query are from the centroids: `parts x centroids`; a view, until the next call. */
   tablesOf(query: Float32Array, plain: boolean): Float32Array {
-    const { arena, vectors, tables, parts } = this.#desks.get(plain)
+    const { arena, vectors, tables, parts } = this.#scratches.get(plain)
     const { dim, centroids } = this
     new Float32Array(arena.buffer, vectors, dim).set(query)
     parts.forEach((part, p) => {
@@ -113,12 +113,12 @@ export class Codebooks {
   /** The same for codes of 4 bits, rounded for a fast scan. */
   roundedTablesOf(query: Float32Array, plain: boolean): Uint8Array {
     this.tablesOf(query, plain)
-    const { arena, tables, rounded, parts } = this.#desks.get(plain)
+    const { arena, tables, rounded, parts } = this.#scratches.get(plain)
     roundTables(arena, tables, parts.length, rounded)
     return new Uint8Array(arena.buffer, rounded, roundedBytes(parts.length))
   }
 
-  #lay(plain: boolean): Desk {
+  #lay(plain: boolean): Scratch {
     const { dim, parts, centroids } = this
     const places = new Places()
     const vectors = places.take(codedRows * dim * 4)

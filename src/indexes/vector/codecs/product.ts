@@ -10,8 +10,8 @@ import { codesScratchBytes, scanCodes, tableEntries } from '../../../kernels/pro
 import type { Pacer } from '../../../primitives/pacer.js'
 import type { Codec, CodecSettings } from '../codec.js'
 import { Codebooks } from './codebooks.js'
-import { codedRows } from './desks.js'
 import { copyNibbles, nibbleListBytes, putNibbles } from './nibbles.js'
+import { codedRows } from './scratches.js'
 
 export class ProductCodec implements Codec {
   readonly ofResiduals = true

@@ -8,6 +8,6 @@ const codes: readonly ErrorCode[] = [
 ]
 
 /** Whether `error` says that what was looked at is no more, or that files were given up for lost before they were committed. */
-export function isInVain(error: unknown): boolean {
+export function isSuperseded(error: unknown): boolean {
   return error instanceof SheafError && codes.includes(error.code)
 }

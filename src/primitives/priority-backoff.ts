@@ -8,7 +8,7 @@ import type { Clock } from './clock.js'
 /** Longest time to give way, milliseconds: some hundred times what an urgent call takes. */
 const patienceMs = 200
 
-export class Courtesy {
+export class PriorityBackoff {
   readonly #clock: Clock
   /** By key: until the last one who is urgent is done. */
   readonly #busy = new Map<string, Promise<unknown>>()

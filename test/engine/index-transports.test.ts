@@ -1,5 +1,5 @@
 import { indexSuite } from '../suites/indexes.js'
-import { doors } from '../support/doors.js'
 import { temporaryRoots } from '../support/roots.js'
+import { doors } from '../support/transports.js'
 
 for (const door of doors(temporaryRoots())) indexSuite(door)

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { Courtesy } from '../../src/primitives/courtesy.js'
+import { PriorityBackoff } from '../../src/primitives/priority-backoff.js'
 import { SeededClock } from '../support/clock.js'
 
 const never = new Promise<void>(() => {})
 
 test('who is urgent is given way to, one after the other; other keys do not wait', async () => {
   const clock = new SeededClock(1)
-  const courtesy = new Courtesy(clock)
+  const courtesy = new PriorityBackoff(clock)
   const log: string[] = []
   const urgent = (name: string) =>
     courtesy.run('k', async () => {
@@ -22,7 +22,7 @@ test('who is urgent is given way to, one after the other; other keys do not wait
 
 test('nobody is waited for without end, and a signal ends the wait at once', async () => {
   const clock = new SeededClock(1)
-  const courtesy = new Courtesy(clock)
+  const courtesy = new PriorityBackoff(clock)
   courtesy.run('k', () => never)
   await courtesy.yield('k')
   expect(clock.elapsed()).toBe(200)

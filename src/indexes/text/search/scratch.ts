@@ -3,12 +3,12 @@ import { type BlockRoom, newBlockRoom } from '../segment.js'
 
 /** Rows of a range are at most two to the power of this. */
 export const mostRangeBits = 14
-/** Numbers of each array that a desk is kept with. */
+/** Numbers of each array that a scratch is kept with. */
 const mostKept = 256 * 1024
-/** Rooms for blocks that a desk is kept with. */
+/** Rooms for blocks that a scratch is kept with. */
 const mostBlocks = 256
 
-export class Desk {
+export class Scratch {
   /** What rows of a range have got so far; between two ranges all is 0. */
   readonly sums = new Float64Array(1 << mostRangeBits)
   /** A bit for each row that has got something, be it 0. */
@@ -52,7 +52,7 @@ export class Desk {
     return { array: this.#places, from }
   }
 
-  /** For the next search. A desk that is not given back, because its search failed, is left to the collector. */
+  /** For the next search. A scratch that is not given back, because its search failed, is left to the collector. */
   giveBack(): void {
     this.#usedNumbers = 0
     this.#usedPlaces = 0
@@ -62,10 +62,10 @@ export class Desk {
 }
 
 /** One is enough: searches that pause, so that others find none, take long anyway. */
-let spare: Desk | null = null
+let spare: Scratch | null = null
 
-export function takeDesk(): Desk {
-  const desk = spare ?? new Desk()
+export function takeDesk(): Scratch {
+  const scratch = spare ?? new Scratch()
   spare = null
-  return desk
+  return scratch
 }
