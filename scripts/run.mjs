@@ -120,7 +120,7 @@ function testLong(options) {
       'run',
       '--reporter=dot',
       '--exclude',
-      'test/{package,readme}.test.ts',
+      'test/{package,readme,docs}.test.ts',
       '--exclude',
       'test/bench/**',
       // Have no seed: every round would be the same.

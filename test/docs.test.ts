@@ -1,13 +1,71 @@
-/** What the documents list is what there is, and their code runs as it stands. */
-import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+/** The documents list what exists, their links lead somewhere, and their code runs as it stands. */
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { decodeIpc } from '../src/arrow/decode-ipc.js'
 import { operationNames } from '../src/protocol/operations.js'
 import { aggregateNames } from '../src/sql/binding/aggregates.js'
 import { rewriteNames } from '../src/sql/binding/rewrites.js'
 import { functionNames } from '../src/sql/functions/functions.js'
-import { blocksOf, docScripts } from './support/doc-blocks.js'
+import { blocksOf, docScripts, headingsOf, linksOf } from './support/doc-blocks.js'
 
-const scripts = docScripts()
+const pages = readdirSync('docs').filter(name => name.endsWith('.md'))
+
+/** Pages whose blocks run in one process, and are checked below. */
+const inOneProcess = ['worker.md', 'http.md']
+
+const withCode = pages.filter(
+  page => !inOneProcess.includes(page) && blocksOf(join('docs', page), 'js').length > 0,
+)
+
+describe.each(withCode)('docs/%s', page => {
+  const scripts = docScripts()
+  const blocks = blocksOf(join('docs', page), 'js').map((text, i) => ({ number: i + 1, text }))
+  test.each(blocks)('block $number runs', ({ text }) => {
+    scripts.run(text)
+  })
+})
+
+describe('docs/quickstart.md', () => {
+  const scripts = docScripts()
+  const [first, ...others] = blocksOf('docs/quickstart.md', 'js')
+  const commands = blocksOf('docs/quickstart.md', 'sh')
+
+  test('the first block finds the nearest rows, and reads an old version', () => {
+    const [out] = scripts.run(first!)
+    expect(out).toContain('Quivers full')
+    expect(out!.trim().split('\n').at(-1)).toBe('2')
+  })
+
+  test('the server starts, and curl gets an Arrow file from it', async () => {
+    const serve = commands.find(text => text.startsWith('npx sheaf serve'))!
+    const curl = commands.find(text => text.startsWith('curl'))!
+    const [, , ...args] = serve.trim().replace('2333', '0').split(' ')
+    const server = spawn(process.execPath, [resolve('dist/lib/cli.js'), ...args], { cwd: scripts.folder })
+    try {
+      const address = await new Promise<string>((found, failed) => {
+        server.on('exit', code => failed(new Error(`the server ended with ${code}`)))
+        server.stdout.on('data', data => {
+          const match = /http:\/\/\S+/.exec(String(data))
+          if (match) found(match[0])
+        })
+      })
+      const command = curl.replace('http://127.0.0.1:2333', address)
+      execFileSync('sh', ['-c', command], { cwd: scripts.folder })
+      const { schema } = decodeIpc(readFileSync(join(scripts.folder, 'found.arrow')))
+      expect(schema.fields.map(field => field.name)).toEqual(['id', 'title', 'year', 'vector', '_distance'])
+    } finally {
+      server.kill('SIGTERM')
+    }
+  })
+
+  test('the client and the workers find the table, and an error says what is wrong', () => {
+    const [remote, errors] = scripts.run(...others)
+    expect(remote).toBe("[ 'docs' ]\n[ 'docs' ]\n")
+    expect(errors).toMatch(/^true\n.*prise.* - .*price/)
+  })
+})
 
 test('docs/sql.md names every function, and no other', () => {
   const text = readFileSync('docs/sql.md', 'utf8')
@@ -16,27 +74,61 @@ test('docs/sql.md names every function, and no other', () => {
   expect(listed.sort()).toEqual([...functionNames, ...rewriteNames, ...aggregateNames].sort())
 })
 
-test('what docs/worker.md shows runs', () => {
-  expect(scripts.run(...blocksOf('docs/worker.md', 'js'))).toEqual(['1\n'])
+describe('pages whose blocks run in one process', () => {
+  const scripts = docScripts()
+
+  test('docs/worker.md prints the id of the nearest row', () => {
+    expect(scripts.run(...blocksOf('docs/worker.md', 'js'))).toEqual(['1\n'])
+  })
+
+  test('docs/http.md prints what its comments say', () => {
+    const printed = scripts.run(...blocksOf('docs/http.md', 'js'))
+    expect(printed).toHaveLength(8)
+    expect(printed[0]).toMatch(
+      /^3\n.*"id": 3.*"id": 2.*\n.*"half": 1.25.*\n.*"id": 1, .*\n404 .*did you mean .*price/,
+    )
+    expect(printed[1]).toMatch(/^1$[\s\S]*^15 /m)
+    expect(printed[2]).toBe('https://app.example\n403\n')
+    expect(printed[3]).toMatch(/^\[\]$/m)
+    expect(printed[4]).toBe('15 not allowed: the database "acme"\n')
+    expect(printed[5]).toMatch(/r-17 .*blue[\s\S]*second \(by blue\)/)
+  })
 })
 
-test('what docs/http.md shows runs, and prints what it says', () => {
-  const printed = scripts.run(...blocksOf('docs/http.md', 'js'))
-  expect(printed).toHaveLength(8)
-  expect(printed[0]).toMatch(
-    /^3\n.*"id": 3.*"id": 2.*\n.*"half": 1.25.*\n.*"id": 1, .*\n404 .*did you mean .*price/,
-  )
-  expect(printed[1]).toMatch(/^1$[\s\S]*^15 /m)
-  expect(printed[2]).toBe('https://app.example\n403\n')
-  expect(printed[3]).toMatch(/^\[\]$/m)
-  expect(printed[4]).toBe('15 not allowed: the database "acme"\n')
-  expect(printed[5]).toMatch(/r-17 .*blue[\s\S]*second \(by blue\)/)
-})
-
-test('every operation that docs/http.md names is one', () => {
+test('every operation that docs/http.md names exists', () => {
   const text = readFileSync('docs/http.md', 'utf8')
   const verbs = /`((?:alter|batch|cancel|create|declare|deregister|describe|drop|list|rename)[A-Z]\w+)`/g
   const named = [...text.matchAll(verbs)].map(([, name]) => name)
   expect(named.length).toBeGreaterThan(10)
   expect(operationNames).toEqual(expect.arrayContaining(named))
+})
+
+describe('links', () => {
+  test('docs/README.md links to every page', () => {
+    const others = pages.filter(page => page !== 'README.md')
+    expect(linksOf('docs/README.md')).toEqual(expect.arrayContaining(others))
+  })
+
+  test.each(['README.md', 'CHANGELOG.md', 'src/README.md', ...pages.map(page => `docs/${page}`)])(
+    'links of %s lead to files and headings that exist',
+    document => {
+      const broken = linksOf(document).filter(link => {
+        const [path, heading] = link.split('#')
+        const target = path === '' ? document : join(dirname(document), path!)
+        if (!existsSync(target)) return true
+        return heading !== undefined && !headingsOf(target).includes(heading)
+      })
+      expect(broken).toEqual([])
+    },
+  )
+})
+
+test('npm commands in the documents are scripts of the package', () => {
+  const { scripts: known } = JSON.parse(readFileSync('package.json', 'utf8'))
+  for (const page of pages) {
+    const text = readFileSync(join('docs', page), 'utf8')
+    for (const [, command, script] of text.matchAll(/\bnpm (start|test|run ([\w:]+))/g)) {
+      expect(known, page).toHaveProperty([script ?? command!])
+    }
+  }
 })

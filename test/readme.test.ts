@@ -1,55 +1,63 @@
-/** Every code block of the README runs: JavaScript as it stands, shell commands against the built package. */
-import { execFileSync, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+/** The README is short, its code runs as it stands, and its commands, links and chart exist. */
+import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { decodeIpc } from '../src/arrow/decode-ipc.js'
+import { readmeChart, themes } from '../scripts/readme-chart.js'
 import { blocksOf, docScripts } from './support/doc-blocks.js'
 
+const text = readFileSync('README.md', 'utf8')
+const { name, scripts: npmScripts } = JSON.parse(readFileSync('package.json', 'utf8'))
 const scripts = docScripts()
 
-describe('JavaScript', () => {
-  test.each(blocksOf('README.md', 'js').map((text, i) => ({ name: `block ${i + 1}`, text, i })))(
-    '$name runs',
-    ({ text, i }) => {
-      const [out] = scripts.run(text)
-      if (i === 0) {
-        expect(out).toContain('Quivers full')
-        expect(out!.trim().split('\n').at(-1)).toBe('2')
-      }
-    },
-  )
+test('the README has at most 250 lines and 1,500 words', () => {
+  expect(text.split('\n').length).toBeLessThanOrEqual(250)
+  expect(text.split(/\s+/).length).toBeLessThanOrEqual(1500)
 })
 
-describe('shell', () => {
-  const commands = blocksOf('README.md', 'sh')
+describe('the quickstart', () => {
+  const [quickstart, ...others] = blocksOf('README.md', 'js')
 
-  test('npm commands are scripts of the package', () => {
-    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'))
-    const named = [...commands.join('\n').matchAll(/^npm (start|test|run (\S+))/gm)]
-    expect(named.length).toBeGreaterThan(1)
-    for (const [, command, script] of named) expect(scripts).toHaveProperty(script ?? command!)
+  test('is the only JavaScript of the README, and has at most 25 lines', () => {
+    expect(others).toEqual([])
+    expect(quickstart!.trimEnd().split('\n').length).toBeLessThanOrEqual(25)
   })
 
-  test('the server starts, and curl gets an Arrow file from it', async () => {
-    const serve = commands.find(text => text.startsWith('npx sheaf serve'))!
-    const curl = commands.find(text => text.startsWith('curl'))!
-    const [, , ...args] = serve.trim().replace('2333', '0').split(' ')
-    const server = spawn(process.execPath, [resolve('dist/lib/cli.js'), ...args], { cwd: scripts.folder })
-    try {
-      const address = await new Promise<string>((found, failed) => {
-        server.on('exit', code => failed(new Error(`the server ended with ${code}`)))
-        server.stdout.on('data', data => {
-          const match = /http:\/\/\S+/.exec(String(data))
-          if (match) found(match[0])
-        })
-      })
-      const command = curl.replace('http://127.0.0.1:2333', address)
-      execFileSync('sh', ['-c', command], { cwd: scripts.folder })
-      const { schema } = decodeIpc(readFileSync(join(scripts.folder, 'hits.arrow')))
-      expect(schema.fields.map(field => field.name)).toEqual(['id', 'title', 'year', 'vector', '_distance'])
-    } finally {
-      server.kill('SIGTERM')
+  test('prints what its comments say, also when it runs again', () => {
+    for (const run of ['first', 'second']) {
+      const [out] = scripts.run(quickstart!)
+      const [nearest, words, hybrid, rows] = out!.split(/^(?=\[)|^(?=\d+$)/m)
+      expect(nearest, run).toMatch(/Quivers full of arrows[\s\S]*Arrows in flight/)
+      expect(words, run).toMatch(/Arrows in flight/)
+      expect(words, run).toMatch(/Quivers full of arrows/)
+      expect(hybrid, run).toMatch(/Sheaves of wheat/)
+      expect(rows, run).toBe('2\n')
     }
   })
+})
+
+describe('commands', () => {
+  test('npm installs this package', () => {
+    expect(blocksOf('README.md', 'sh')[0]).toBe(`npm install ${name}\n`)
+  })
+
+  test('npm commands are scripts of the package', () => {
+    const commands = [...text.matchAll(/\bnpm (start|test|run ([\w:]+))/g)].map(
+      ([, command, script]) => script ?? command!,
+    )
+    expect(commands).toContain('start')
+    expect(commands).toContain('test')
+    for (const command of commands) expect(npmScripts).toHaveProperty([command])
+  })
+
+  test('every comparison that is named exists', () => {
+    const tasks = [...text.matchAll(/npm run bench:compare -- ([\w-]+)/g)].map(([, task]) => task!)
+    expect(tasks.length).toBeGreaterThanOrEqual(5)
+    for (const task of tasks) expect(existsSync(`bench/compare/${task}.mjs`), task).toBe(true)
+  })
+})
+
+test.each(themes)('the %s chart is that of the newest stored line', theme => {
+  const { image, source } = readmeChart(theme)
+  expect(text).toContain(image)
+  const hint = 'run node scripts/readme-chart.js'
+  expect(readFileSync(image, 'utf8') === readFileSync(source, 'utf8'), hint).toBe(true)
 })

@@ -1,4 +1,4 @@
-/** The code of documents, and what it prints. */
+/** The code, links and headings of documents. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -10,14 +10,35 @@ export function blocksOf(document: string, language: string): readonly string[] 
   return [...blocks].filter(([, own]) => own === language).map(([, , text]) => text!)
 }
 
+/** The targets of the links to other files or headings of the repository, as they are written. */
+export function linksOf(document: string): readonly string[] {
+  const links = withoutCode(document).matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset)="([^"]+)"/g)
+  return [...links].map(([, link, source]) => link ?? source!).filter(link => !/^[a-z]+:/.test(link))
+}
+
+/** The headings of a document, as the part of a link after `#` names them. */
+export function headingsOf(document: string): readonly string[] {
+  const headings = withoutCode(document).matchAll(/^#+ (.*)$/gm)
+  return [...headings].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+function withoutCode(document: string): string {
+  return readFileSync(document, 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '')
+}
+
 export interface DocScripts {
-  /** Where they run. */
+  /** The folder in which the scripts run. */
   readonly folder: string
-  /** Runs scripts one after the other in one process, against the built package, and gives what each of them printed. */
+  /** Runs scripts one after the other in one process, against the built package, and returns what each of them printed. */
   run(...scripts: readonly string[]): readonly string[]
 }
 
-/** Call at the top of a test file. */
+/** Scripts that share one folder. Call it at the top of a test file, or of a `describe`. */
 export function docScripts(): DocScripts {
   let folder = ''
   let runs = 0
