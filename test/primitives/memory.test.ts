@@ -217,7 +217,9 @@ test('whatever is done, the budget holds, the partitions add up, and a value is 
   await fc.assert(
     fc.asyncProperty(fc.nat(20_000), fc.array(steps, { maxLength: 120 }), async (budget, todo) => {
       const memory = new Memory(budget)
-      const opened = partitions.map(name => memory.partition(name, name === 'layouts' ? 'places' : 'data', sizeOf))
+      const opened = partitions.map(name =>
+        memory.partition(name, name === 'layouts' ? 'places' : 'data', sizeOf),
+      )
       const newest = new Map<string, Uint8Array>()
       let uses = 0
       for (const step of todo) {
