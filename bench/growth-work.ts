@@ -289,7 +289,7 @@ async function opened<T>(
 ): Promise<T> {
   const files = await FileStore.open(root, { create: false, readOnly, clock: systemClock })
   const store = new MeteredStore(files)
-  const ns = await connect(root, { store, cacheBytes, readOnly, upkeep: { compact: false } })
+  const ns = await connect(root, { store, cacheBytes, readOnly, maintenance: { compact: false } })
   try {
     return await work(await ns.openTable('rows'), () => store.counts())
   } finally {
@@ -300,7 +300,7 @@ async function opened<T>(
 async function ingested(data: GrowthData, root: string, { rows, cacheBytes }: GrowthOptions): Promise<Entry> {
   const files = await FileStore.open(root, { create: true, readOnly: false, clock: systemClock })
   const store = new MeteredStore(files)
-  const ns = await connect(root, { store, cacheBytes, upkeep: { compact: false } })
+  const ns = await connect(root, { store, cacheBytes, maintenance: { compact: false } })
   const begun = performance.now()
   await ns.createTable('rows', data.batches(rows))
   const took = performance.now() - begun

@@ -56,7 +56,11 @@ export const bench: Bench<Parameters> = {
       const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
       try {
         // What others may keep of what was read is not memory that building takes.
-        const ns = await connect(folder, { buildThreads: threads, cacheBytes, upkeep: { compact: false } })
+        const ns = await connect(folder, {
+          buildThreads: threads,
+          cacheBytes,
+          maintenance: { compact: false },
+        })
         const table = await vectorTable(ns, data)
         results.push({
           title: `building, threads: ${threads}, ${data.name}`,
@@ -64,7 +68,7 @@ export const bench: Bench<Parameters> = {
         })
         await ns.close()
         results.push(await opened(folder, data))
-        const again = await connect(folder, { upkeep: { compact: false } })
+        const again = await connect(folder, { maintenance: { compact: false } })
         const reopened = await again.openTable('vectors')
         const untuned = { name: 'untuned', ask: asking(data, query => reopened.search(query)) }
         const tuned = await leastEffort(data, truth, floor, type, query => reopened.search(query))
@@ -86,7 +90,7 @@ async function opened(folder: string, { dim, queries }: VectorData): Promise<Cas
       return [...queries.subarray(at, at + dim)]
     })
   const begun = performance.now()
-  const ns = await connect(folder, { upkeep: { compact: false } })
+  const ns = await connect(folder, { maintenance: { compact: false } })
   const table = await ns.openTable('vectors')
   const first = await table.search(of(0, 1)[0]!).select(['id']).limit(10).toArray()
   const toFirst = performance.now() - begun

@@ -26,7 +26,7 @@ export const bench: Bench<Parameters> = {
   full: { rows: 1_000_000, fragments: 500, merged: 10_000, rounds: 15 },
   async run({ rows, fragments, merged, rounds }) {
     const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
-    const ns = await connect(folder, { upkeep: { compact: false } })
+    const ns = await connect(folder, { maintenance: { compact: false } })
     try {
       const one = await wideTable(ns, 'one', rows, 1)
       const many = await wideTable(ns, 'many', rows, fragments)

@@ -71,7 +71,7 @@ export const bench: Bench<Parameters> = {
     const data = clusteredData(rows, dim, centres, 1.5, queries)
     const shareOf = sharesOf(rows)
     const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
-    const ns = await connect(folder, { buildThreads: 1, upkeep: { compact: false } })
+    const ns = await connect(folder, { buildThreads: 1, maintenance: { compact: false } })
     try {
       const table = await vectorTable(ns, data)
       const results: CaseResult[] = []

@@ -27,7 +27,7 @@ export const bench: Bench<Parameters> = {
   full: { rows: 1_000_000, fragments: 8, countedRows: 5_000_000, merged: 10_000, rounds: 31 },
   async run({ rows, fragments, countedRows, merged, rounds }) {
     const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
-    const ns = await connect(folder, { upkeep: { compact: false } })
+    const ns = await connect(folder, { maintenance: { compact: false } })
     try {
       return [
         ...(await fewRows(ns, rows, fragments, merged, rounds)),

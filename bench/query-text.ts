@@ -36,7 +36,7 @@ export const bench: Bench<Parameters> = {
     try {
       const built = await building(folder, data)
       const opened = await opening(folder, textQueries(data, 1).words3[0]!)
-      const ns = await connect(folder, { buildThreads: 1, upkeep: { compact: false } })
+      const ns = await connect(folder, { buildThreads: 1, maintenance: { compact: false } })
       try {
         return [built, opened, ...(await asking(ns, data, queries, scans, unindexed, rounds))]
       } finally {
@@ -77,7 +77,7 @@ function rowsOf(texts: readonly string[], first: number) {
 
 /** Of tables that are left behind: `texts` with an index, `phrases` with one that has positions, `plain` with none. */
 async function building(folder: string, { name, documents }: TextData): Promise<CaseResult> {
-  const ns = await connect(folder, { buildThreads: 1, upkeep: { compact: false } })
+  const ns = await connect(folder, { buildThreads: 1, maintenance: { compact: false } })
   try {
     const [texts, phrases] = [
       await textTable(ns, 'texts', documents),
@@ -100,7 +100,7 @@ async function building(folder: string, { name, documents }: TextData): Promise<
 async function opening(folder: string, query: string): Promise<CaseResult> {
   const times: number[] = []
   const begun = performance.now()
-  const ns = await connect(folder, { upkeep: { compact: false } })
+  const ns = await connect(folder, { maintenance: { compact: false } })
   times.push(performance.now() - begun)
   const texts = await ns.openTable('texts')
   const answers: string[] = []

@@ -69,7 +69,7 @@ async function asked(
   rounds: number,
 ): Promise<readonly CaseResult[]> {
   const folder = mkdtempSync(join(tmpdir(), 'sheaf-bench-'))
-  const ns = await connect(folder, { buildThreads: 1, upkeep: { compact: false } })
+  const ns = await connect(folder, { buildThreads: 1, maintenance: { compact: false } })
   try {
     const table = await vectorTable(ns, data)
     const truth = trueNeighbours(data, 'l2', 10)

@@ -13,6 +13,7 @@ import { bench as http } from './http.js'
 import { bench as httpStream } from './http-stream.js'
 import { bench as indexBuild } from './index-build.js'
 import { bench as ingest } from './ingest.js'
+import { bench as maintenance } from './maintenance.js'
 import { bench as memory } from './memory.js'
 import { bench as mutate } from './mutate.js'
 import { bench as openCold } from './open-cold.js'
@@ -24,7 +25,6 @@ import { bench as querySql } from './query-sql.js'
 import { bench as queryTable } from './query-table.js'
 import { bench as queryText } from './query-text.js'
 import { bench as queryVector } from './query-vector.js'
-import { bench as upkeep } from './upkeep.js'
 import { bench as worker } from './worker.js'
 
 await askBenches(
@@ -42,7 +42,7 @@ await askBenches(
     named(commit),
     named(ingest),
     named(mutate),
-    named(upkeep),
+    named(maintenance),
     named(memory),
     named(http),
     named(httpStream),

@@ -371,7 +371,7 @@ async function makeLists(ns: Namespace): Promise<void> {
   writeFileSync(join(folder!, 'nearest.json'), `${JSON.stringify({ query, ids })}\n`)
 }
 
-/** As upkeep does when the log is long enough. */
+/** As maintenance does when the log is long enough. */
 async function keepCheckpoint(): Promise<void> {
   const store = await FileStore.open(root, { create: false, readOnly: false })
   const history = new History(store)
@@ -387,10 +387,10 @@ async function keepCheckpoint(): Promise<void> {
   await checkpoints.write(fold, { pages } as unknown as Json)
 }
 
-// What upkeep does depends on time: where it is what is kept, nothing else is waited for.
-const isAged = what === 'upkeep' || what === 'checkpoints'
-const upkeep = isAged ? { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } : { compact: false }
-const ns = await connect(root, { upkeep })
+// What maintenance does depends on time: where it is what is kept, nothing else is waited for.
+const isAged = what === 'maintenance' || what === 'checkpoints'
+const maintenance = isAged ? { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } : { compact: false }
+const ns = await connect(root, { maintenance })
 await makers[what as keyof typeof makers](ns)
 writeFileSync(join(folder, 'expected.json'), `${JSON.stringify(await describeRoot(ns), null, 1)}\n`)
 await ns.close()

@@ -17,6 +17,8 @@ export type {
   TextQuery,
 } from './client/full-text.js'
 export type { JobInfo } from './client/job-list.js'
+export type { MaintenanceEvent } from './client/maintenance-event.js'
+export type { MaintenanceSettings } from './client/maintenance-settings.js'
 export {
   type MergeCondition,
   MergeInsert,
@@ -87,8 +89,6 @@ export {
 export { Take } from './client/take.js'
 export { type TextToken, tokenize } from './client/tokenize.js'
 export type { TokenizeColumnOptions, TokenizeOptions } from './client/tokenize-options.js'
-export type { UpkeepEvent } from './client/upkeep-event.js'
-export type { UpkeepSettings } from './client/upkeep-settings.js'
 export type {
   Problem,
   ProblemKind,

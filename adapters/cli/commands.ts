@@ -134,7 +134,7 @@ Secrets on a command line are seen by everybody on the machine who lists process
   },
   compact: {
     operands: '<directory>',
-    does: 'Does now all upkeep there is to do, and tells what was done: few large fragments, indexes with all rows, no old versions.',
+    does: 'Does now all maintenance there is to do, and tells what was done: few large fragments, indexes with all rows, no old versions.',
     more: `Others may have it open. SIGINT stops it; what was done by then stays. Files go a day after nothing refers to them
 any more, so it is a later run that finds them.`,
     options: {

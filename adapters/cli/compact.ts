@@ -1,5 +1,5 @@
 /** `sheaf compact` */
-import { connect, type Holder, type Namespace, type UpkeepEvent } from '../../src/index.js'
+import { connect, type Holder, type MaintenanceEvent, type Namespace } from '../../src/index.js'
 import { formatId } from '../../src/protocol/identifiers.js'
 import type { Call } from './arguments.js'
 import { progressLine } from './progress.js'
@@ -14,8 +14,8 @@ export async function compactDirectory({ directory, keepVersions }: Call<'compac
   const ns = await connect(directory, {
     create: false,
     signal,
-    upkeep: { ...(keepVersions !== undefined && { keepVersionsMs: keepVersions }) },
-    onUpkeep(event) {
+    maintenance: { ...(keepVersions !== undefined && { keepVersionsMs: keepVersions }) },
+    onMaintenance(event) {
       done.note(event)
       line.show(`compacting: ${showCounted(done.tables.size, 'table')}; ${done.summary()}`)
     },
@@ -64,13 +64,13 @@ export function describeHolder(holder: Holder): string {
   return `${stays}: ${who} reads it (${file ?? 'this one'}${still})`
 }
 
-/** What upkeep has told of, added up. */
+/** What maintenance has told of, added up. */
 export class WorkDone {
   /** Those that were compacted, by identifier: a large one takes several rounds. */
   readonly tables = new Map<string, Compacted>()
   readonly #sums = { indexed: 0, versions: 0, drops: 0, files: 0, bytes: 0, slots: 0, checkpoints: 0 }
 
-  note(event: UpkeepEvent): void {
+  note(event: MaintenanceEvent): void {
     const sums = this.#sums
     switch (event.kind) {
       case 'compaction': {

@@ -38,6 +38,6 @@ function connectOptions({ readOnly, cacheBytes, keepVersions }: Call<'serve'>) {
   return {
     ...(readOnly !== undefined && { readOnly }),
     ...(cacheBytes !== undefined && { cacheBytes }),
-    ...(keepVersions !== undefined && { upkeep: { keepVersionsMs: keepVersions } }),
+    ...(keepVersions !== undefined && { maintenance: { keepVersionsMs: keepVersions } }),
   } satisfies ConnectOptions
 }

@@ -129,7 +129,7 @@ function startedDelay(): IntervalHistogram {
   return delay
 }
 
-function rootFamilies({ memory, log, upkeep }: RootStats): string[] {
+function rootFamilies({ memory, log, maintenance }: RootStats): string[] {
   const partitions = Object.entries(memory.partitions)
   const of = (field: 'bytes' | 'entries' | 'hits' | 'misses') =>
     partitions.map(([partition, stats]) => `{partition="${partition}"} ${stats[field]}`)
@@ -142,10 +142,10 @@ function rootFamilies({ memory, log, upkeep }: RootStats): string[] {
     family('sheaf_memory_room_misses_total', 'counter', 'Read or made.', of('misses')),
     plain('sheaf_log_slot', 'gauge', 'The newest slot read or written.', log.slot),
     family(
-      'sheaf_upkeep_total',
+      'sheaf_maintenance_total',
       'counter',
-      'What upkeep has done.',
-      Object.entries(upkeep).map(([kind, count]) => `{kind="${kind}"} ${count}`),
+      'What maintenance has done.',
+      Object.entries(maintenance).map(([kind, count]) => `{kind="${kind}"} ${count}`),
     ),
   ]
 }

@@ -15,7 +15,10 @@ import { type Hire, Team } from './team.js'
 
 /** The options of `connect` that are plain data: stores, clocks, functions and tokenizers cannot cross threads. */
 export interface ConnectWorkerOptions
-  extends Pick<ConnectOptions, 'create' | 'readOnly' | 'cacheBytes' | 'buildThreads' | 'upkeep' | 'signal'> {
+  extends Pick<
+    ConnectOptions,
+    'create' | 'readOnly' | 'cacheBytes' | 'buildThreads' | 'maintenance' | 'signal'
+  > {
   /**
    * Threads that answer, 1 to 64: the first writes, all of them read rows. Each has an engine of its own, with `cacheBytes` of its own.
    * A `memory://` root lives in one. Default 1.
@@ -23,14 +26,14 @@ export interface ConnectWorkerOptions
   readonly workers?: number
 }
 
-const { create, readOnly, cacheBytes, buildThreads, upkeep, signal: signalField } = connectFields
+const { create, readOnly, cacheBytes, buildThreads, maintenance, signal: signalField } = connectFields
 
 export const connectWorkerShape = options<ConnectWorkerOptions>()({
   create,
   readOnly,
   cacheBytes,
   buildThreads,
-  upkeep,
+  maintenance,
   workers: integer(1, 64),
   signal: signalField,
 })

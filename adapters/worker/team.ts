@@ -25,7 +25,7 @@ export interface TeamOptions {
 
 /**
  * Calls that read rows go to whoever has the fewest under way. All others go to the first, so that there is one who commits, who
- * groups what comes together, does the upkeep, and knows how far its jobs are. Whoever reads asks the log for what is new, so what
+ * groups what comes together, does the maintenance, and knows how far its jobs are. Whoever reads asks the log for what is new, so what
  * one has acknowledged the others see.
  */
 const spread: ReadonlySet<OperationName> = new Set<OperationName>([

@@ -28,7 +28,7 @@ const one = ['exact']
 /** `type: null`: no index, so exact. */
 export function sheaf({ type = 'IVF_HNSW_SQ', buildThreads = 1 } = {}) {
   return async (data, folder, metric = 'l2') => {
-    const ns = await connect(folder, { buildThreads, upkeep: { compact: false } })
+    const ns = await connect(folder, { buildThreads, maintenance: { compact: false } })
     const table = await vectorTable(ns, data)
     const isGraph = type?.startsWith('IVF_HNSW')
     if (type !== null) await table.createIndex('vector', { type, waitTimeoutMs: 3_600_000 })

@@ -135,7 +135,7 @@ function linesOf(stops) {
 }
 
 async function sheaf(path) {
-  const options = { upkeep: { compact: false } }
+  const options = { maintenance: { compact: false } }
   const ns = await connect(path, options)
   const table = await ns.createTable('t', [{ id: 0, name: 'first' }])
   await table.add([{ id: 1, name: 'second' }])

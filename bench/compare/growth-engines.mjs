@@ -13,7 +13,7 @@ const batchesAtOnce = 32
 export const engines = {
   /** Has less room in memory than the vectors of a million rows take, as LanceDB keeps no columns. */
   async 'sheaf, cacheBytes 256 MiB'(path) {
-    const ns = await connect(path, { cacheBytes: 256 * 1024 ** 2, upkeep: { compact: false } })
+    const ns = await connect(path, { cacheBytes: 256 * 1024 ** 2, maintenance: { compact: false } })
     const build = async (column, type) => {
       const { name } = await (await ns.openTable('rows')).createIndex(column, { type })
       await (await ns.openTable('rows')).waitForIndex(name)

@@ -21,7 +21,7 @@ import { openLance } from './stores.mjs'
 const efs = [64, 256, 1024]
 
 export async function sheaf(data, folder, metric) {
-  const ns = await connect(folder, { buildThreads: 1, upkeep: { compact: false } })
+  const ns = await connect(folder, { buildThreads: 1, maintenance: { compact: false } })
   const table = await labelledTable(ns, 'vectors', data)
   await table.createIndex('vector', { type: 'IVF_HNSW_SQ', distanceType: metric, waitTimeoutMs: 3_600_000 })
   return {

@@ -11,7 +11,7 @@ import { openLance, openSqlite } from './stores.mjs'
 export const makers = { sheaf, minisearch, flexsearch, orama, 'sqlite fts5': sqlite, lancedb: lance }
 
 async function sheaf(documents, folder) {
-  const ns = await connect(folder, { buildThreads: 1, upkeep: { compact: false } })
+  const ns = await connect(folder, { buildThreads: 1, maintenance: { compact: false } })
   const table = await textTable(ns, 'texts', documents)
   const { name } = await table.createIndex('text', { type: 'FTS', withPosition: true })
   await table.waitForIndex(name)

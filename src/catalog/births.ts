@@ -21,7 +21,7 @@ export class SweptAway extends SheafError {
     super(
       ErrorCode.ConcurrentModification,
       `the files of this commit were begun before slot ${floor}, and were given up for lost since`,
-      { hint: 'try again; where writes take that long, raise upkeep.keepOrphansMs' },
+      { hint: 'try again; where writes take that long, raise maintenance.keepOrphansMs' },
     )
   }
 }

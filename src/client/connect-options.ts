@@ -7,8 +7,8 @@ import { array, boolean, callback, given, integer, optionFields, options } from 
 import type { BlobStore } from '../storage/blob-store.js'
 import type { Sharing } from '../table/sharing.js'
 import { type ColumnFunction, functionShape } from '../write/functions.js'
-import type { UpkeepEvent } from './upkeep-event.js'
-import { type UpkeepSettings, upkeepShape } from './upkeep-settings.js'
+import type { MaintenanceEvent } from './maintenance-event.js'
+import { type MaintenanceSettings, maintenanceShape } from './maintenance-settings.js'
 
 export interface ConnectOptions {
   /** Whether to make the root when it is not there. Default true. */
@@ -37,14 +37,14 @@ export interface ConnectOptions {
   /** Source of time and randomness, for tests that replay. */
   readonly clock?: Clock
   /**
-   * Told of what no call fails of, but somebody should know: a checkpoint that is damaged, upkeep that has to be tried again.
+   * Told of what no call fails of, but somebody should know: a checkpoint that is damaged, maintenance that has to be tried again.
    * Default: a warning of the process.
    */
   readonly onWarning?: (message: string, cause: unknown) => void
   /** How the root is kept in order in the background, by processes that write. */
-  readonly upkeep?: UpkeepSettings
-  /** Told of what upkeep has done in the background. Default: nobody is. Must not throw. */
-  readonly onUpkeep?: (event: UpkeepEvent) => void
+  readonly maintenance?: MaintenanceSettings
+  /** Told of what maintenance has done in the background. Default: nobody is. Must not throw. */
+  readonly onMaintenance?: (event: MaintenanceEvent) => void
   /** Other engines of this process over this root that have loaded data together with this one. `connectWorker` sees to that. */
   readonly sharing?: Sharing
   readonly signal?: AbortSignal
@@ -62,8 +62,8 @@ export const connectFields = optionFields<ConnectOptions>()({
   tokenizers: array(tokenizerShape),
   clock: given<Clock>('a clock: an object with the methods of Clock', isObject),
   onWarning: callback<(message: string, cause: unknown) => void>(),
-  upkeep: upkeepShape,
-  onUpkeep: callback<(event: UpkeepEvent) => void>(),
+  maintenance: maintenanceShape,
+  onMaintenance: callback<(event: MaintenanceEvent) => void>(),
   sharing: given<Sharing>('what connectWorker makes', isObject),
   signal: signalShape,
 })

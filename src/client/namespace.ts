@@ -344,12 +344,12 @@ export class Namespace implements AsyncDisposable {
   }
 
   /**
-   * Does now all upkeep there is to do, whether it would be worth its while in the background yet or not: compacts tables, lets
+   * Does now all maintenance there is to do, whether it would be worth its while in the background yet or not: compacts tables, lets
    * go of versions and files past their time, writes a checkpoint. Nobody needs to call this. Says because of whom files stay that are old
    * enough to go. Throws code 0 where the root is open in another process.
    */
   async optimize(options: CallOptions = {}): Promise<Optimized> {
-    return this.#here('upkeep').optimize(parse(callShape, options, 'optimize'))
+    return this.#here('maintenance').optimize(parse(callShape, options, 'optimize'))
   }
 
   /**
@@ -362,7 +362,7 @@ export class Namespace implements AsyncDisposable {
   }
 
   /**
-   * What this process keeps in memory of the root, how far it has read the log, and what its upkeep did. Reads nothing. Throws
+   * What this process keeps in memory of the root, how far it has read the log, and what its maintenance did. Reads nothing. Throws
    * code 0 where the root is open in another process or thread, and of a snapshot.
    */
   stats(): RootStats {

@@ -1,6 +1,6 @@
 /** What an open root can tell of itself at once, without reading anything. */
 import type { MemoryStats } from '../primitives/memory.js'
-import type { UpkeepEvent } from './upkeep-event.js'
+import type { MaintenanceEvent } from './maintenance-event.js'
 
 export interface RootStats {
   /** Of the root, wherever it is copied to. */
@@ -18,6 +18,6 @@ export interface RootStats {
     /** The slot of the newest checkpoint that this process knows: who opens the root reads the log from there on. 0: there is none. */
     readonly checkpoint: number
   }
-  /** How often upkeep of this process has done what, since the root was opened; absent: never. */
-  readonly upkeep: Readonly<Partial<Record<UpkeepEvent['kind'], number>>>
+  /** How often maintenance of this process has done what, since the root was opened; absent: never. */
+  readonly maintenance: Readonly<Partial<Record<MaintenanceEvent['kind'], number>>>
 }

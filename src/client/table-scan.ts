@@ -110,7 +110,7 @@ export class CutSlice extends TableSlice {
 /**
  * `const scan = await table.scan({ slices: 4 })`, then `slice.batches()` of each of `scan.slices`, here or by its token elsewhere
  * (`table.slice`). The version stays readable, even where it expires or the table is dropped, until nobody has read of it for an hour
- * (`upkeep.keepIdleMs`).
+ * (`maintenance.keepIdleMs`).
  */
 export class TableScan {
   /** The version that is read. */

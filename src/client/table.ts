@@ -175,7 +175,7 @@ export class Table<R extends object = Row> {
 
   /**
    * Begins an upload in parts: rows that many calls bring, of any number of processes, and one commit makes visible. A process keeps an
-   * upload for an hour after its last request (`upkeep.keepIdleMs`); after that its files may be deleted as those of a write that failed.
+   * upload for an hour after its last request (`maintenance.keepIdleMs`); after that its files may be deleted as those of a write that failed.
    */
   async upload(options: UploadOptions = {}): Promise<TableUpload<R>> {
     this.#refuseCheckedOut('upload')

@@ -4,12 +4,12 @@ import { resolve } from 'node:path'
 import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogState } from '../catalog/state.js'
 import { type ConnectOptions, connectShape } from '../client/connect-options.js'
+import type { MaintenanceEvent } from '../client/maintenance-event.js'
+import { type ResolvedMaintenance, resolveMaintenance } from '../client/maintenance-settings.js'
 import { Namespace } from '../client/namespace.js'
 import type { Holder } from '../client/optimized.js'
 import { checkRootPath } from '../client/root-path.js'
 import type { RootStats } from '../client/stats.js'
-import type { UpkeepEvent } from '../client/upkeep-event.js'
-import { type SettledUpkeep, settleUpkeep } from '../client/upkeep-settings.js'
 import { BlobLog } from '../commit/blob-log.js'
 import { type Checkpoint, Checkpoints } from '../commit/checkpoints.js'
 import { Committer, SlotMissing } from '../commit/committer.js'
@@ -28,12 +28,12 @@ import { Checkpointing, Tail } from '../maintenance/checkpointing.js'
 import { Compaction } from '../maintenance/compaction.js'
 import { Drops } from '../maintenance/drops.js'
 import { keptNote } from '../maintenance/kept-note.js'
+import { Maintenance, type Report, type Warn } from '../maintenance/maintenance.js'
 import { Packing } from '../maintenance/packing.js'
 import { Retention } from '../maintenance/retention.js'
 import { StoredLayouts } from '../maintenance/stored-layouts.js'
 import { Sweep } from '../maintenance/sweep.js'
 import { Trim } from '../maintenance/trim.js'
-import { type Report, Upkeep, type Warn } from '../maintenance/upkeep.js'
 import { ViewRefreshes } from '../maintenance/view-refreshes.js'
 import { History } from '../manifest/history.js'
 import { LanceManifests } from '../manifest/lance-manifests.js'
@@ -95,11 +95,11 @@ export async function connect(
   // Our own stores prove themselves when they are opened, or need no proof.
   if (options.store !== undefined && !readOnly) await selfTest(store, clock, signal)
   const location = store instanceof FileStore ? resolve(path) : path
-  const { onWarning: warn = emitWarning, onUpkeep: report = () => {} } = options
+  const { onWarning: warn = emitWarning, onMaintenance: report = () => {} } = options
   const functions = checkFunctions(options.functions ?? [])
   const { tokenizers = [] } = options
   checkTokenizers(tokenizers)
-  const keep = settleUpkeep(options.upkeep ?? {})
+  const keep = resolveMaintenance(options.maintenance ?? {})
   const settings = {
     location,
     create,
@@ -116,14 +116,14 @@ export async function connect(
   }
   // Each of them has its thread.
   if (options.sharing !== undefined) shareKernels(options.sharing.seats)
-  const { engine, upkeep, held, stats, close } = await openEngine(store, settings, signal)
+  const { engine, maintenance, held, stats, close } = await openEngine(store, settings, signal)
   return new Namespace(bindOperations(engine, readOnly ? readsOnly(isReadOnly) : undefined), close, {
     snapshot: (call = {}) => takeSnapshot(engine, call),
     transaction: (work, call = {}) => runTransaction(engine, work, call),
     watch: (call = {}) => watchRoot(engine.root, clock, call.signal),
     async optimize(call = {}) {
       if (readOnly) throw isReadOnly()
-      await upkeep.finish(call.signal)
+      await maintenance.finish(call.signal)
       return { held: held() }
     },
     tableAt: (place, call = {}) => tableAt(engine, place, call.signal),
@@ -153,7 +153,7 @@ interface EngineOptions {
   readonly clock: Clock
   readonly warn: Warn
   readonly report: Report
-  readonly keep: SettledUpkeep
+  readonly keep: ResolvedMaintenance
   readonly functions?: readonly ColumnFunction[]
   readonly tokenizers?: readonly CustomTokenizer[]
   readonly sharing?: Sharing | undefined
@@ -165,7 +165,7 @@ interface EngineOptions {
 
 export interface OpenedEngine {
   readonly engine: Engine
-  readonly upkeep: Upkeep
+  readonly maintenance: Maintenance
   /** Those that kept the last sweep from what was old enough. */
   readonly held: () => readonly Holder[]
   readonly stats: () => RootStats
@@ -279,7 +279,7 @@ export async function openEngine(
   checkpoints.belongTo(committer.genesis.root)
   const layouts = new LayoutStore(slots, history, store, { readOnly, memory, onDamaged })
   const pins = new Pins(store, clock, readOnly && sharing?.pins !== true)
-  const done: { [kind in UpkeepEvent['kind']]?: number } = {}
+  const done: { [kind in MaintenanceEvent['kind']]?: number } = {}
   const report: Report = event => {
     done[event.kind] = (done[event.kind] ?? 0) + 1
     tell(event)
@@ -327,7 +327,7 @@ export async function openEngine(
     report,
     keepOrphansMs,
   })
-  const upkeep = new Upkeep({
+  const maintenance = new Maintenance({
     chores: [
       new Compaction({ engine: () => engine, keep, report }),
       new ViewRefreshes(() => engine, clock),
@@ -358,7 +358,7 @@ export async function openEngine(
       refresh: called => committer.refresh(called),
       async commit(propose) {
         const committed = await committer.commit(propose)
-        upkeep.afterCommit(committed)
+        maintenance.afterCommit(committed)
         return committed
       },
     },
@@ -377,7 +377,7 @@ export async function openEngine(
     lance: new LanceManifests(store, readOnly),
     adopts: !readOnly,
     jobs,
-    upkeep,
+    maintenance,
     pins,
     uploads,
     sessions,
@@ -402,17 +402,17 @@ export async function openEngine(
     format: 1 as const,
     memory: memory.stats(),
     log: { slot: committer.head, checkpoint: written.slot },
-    upkeep: { ...done },
+    maintenance: { ...done },
   })
   const close = async () => {
     await jobs.close()
     await uploads.close()
     await sessions.close()
     await pins.close()
-    await upkeep.close()
+    await maintenance.close()
     await committer.close()
   }
-  return { engine, upkeep, held: () => sweep.held, stats, close }
+  return { engine, maintenance, held: () => sweep.held, stats, close }
 }
 
 /** Where slots were trimmed, a checkpoint stands for them: says what became of those there are. */

@@ -31,6 +31,6 @@ export async function explainLoss(
   }
   const message = `version ${version} of table ${name} has expired while it was read`
   const hint =
-    'read a newer version; a tag keeps one, and upkeep.keepVersionsMs says for how long others stay'
+    'read a newer version; a tag keeps one, and maintenance.keepVersionsMs says for how long others stay'
   return new SheafError(ErrorCode.TableVersionNotFound, message, { ...options, hint })
 }

@@ -251,7 +251,7 @@ class Draft implements Root {
       },
       // Only the calls of the transaction itself can meet each other here.
       recent: { between: () => null },
-      upkeep: { afterCommit: () => {} },
+      maintenance: { afterCommit: () => {} },
       turns: new KeyedMutex(),
       urgent: new PriorityBackoff(this.#engine.clock),
       creations: new KeyedMutex(),
@@ -308,7 +308,7 @@ class Draft implements Root {
       return { ops: all as unknown as readonly Json[], blobs, req, need: [...this.#need] }
     }
     try {
-      this.#engine.upkeep.afterCommit(await this.#engine.root.commit(propose, { signal }))
+      this.#engine.maintenance.afterCommit(await this.#engine.root.commit(propose, { signal }))
       return true
     } catch (error) {
       if (error instanceof Overtaken || error instanceof SweptAway) return false

@@ -11,7 +11,7 @@ const checks = lazyImport(() => import('../verify/verify.js'))
 
 /**
  * Checks the root in a directory, also one that cannot be opened any more. Nobody is told that it is read: in a root that others
- * write to use `Namespace.verify`, or take files for missing that upkeep has deleted meanwhile. Throws code 1 where there is no
+ * write to use `Namespace.verify`, or take files for missing that maintenance has deleted meanwhile. Throws code 1 where there is no
  * root, 0 for one that a newer Sheaf wrote, and what the disk throws.
  */
 export async function verify(path: string, options?: VerifyOptions): Promise<Verification>

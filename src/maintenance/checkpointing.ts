@@ -3,7 +3,7 @@
  *
  * A checkpoint counts when the log names it. It is named only if the checkpoints which the log named in the state it holds are
  * still the newest: so whatever it names was named by one of these, or was written after them. What anybody may delete follows
- * from that alone (upkeep/trim), whatever the clocks say, and however long a writer slept on its way.
+ * from that alone (maintenance/trim), whatever the clocks say, and however long a writer slept on its way.
  */
 
 import { featuresOfBuilds } from '../catalog/index-builds.js'
@@ -18,8 +18,8 @@ import type { Slot } from '../commit/slot.js'
 import type { History } from '../manifest/history.js'
 import { type CheckpointExtra, extraOf, nextExtra, packsOf, pagesOf } from './checkpoint-extra.js'
 import { keptNote } from './kept-note.js'
+import type { Chore, Report, Warn } from './maintenance.js'
 import type { Packed, Packing } from './packing.js'
-import type { Chore, Report, Warn } from './upkeep.js'
 
 /** Pages and packs that others took the place of stay for so long at least. */
 export const replacedMs = 10 * 1000

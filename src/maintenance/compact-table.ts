@@ -1,6 +1,6 @@
 /** One round of compaction of one table: what is worth doing on its newest version, done and committed. */
 import { type CatalogState, latestOf, pathKey, type TableHead } from '../catalog/state.js'
-import type { TableCompacted } from '../client/upkeep-event.js'
+import type { TableCompacted } from '../client/maintenance-event.js'
 import { type Change, type FoldedDead, fragmentsLeaving, movesFeature } from '../manifest/change.js'
 import type { Layout } from '../manifest/layout.js'
 import { indexesFeature } from '../manifest/table-index.js'

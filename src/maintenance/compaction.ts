@@ -1,14 +1,14 @@
 /** Compacts tables and keeps their indexes up: soon where commits have left much to do, when they come to rest where it is less. */
 import type { CatalogOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
-import type { SettledUpkeep } from '../client/upkeep-settings.js'
+import type { ResolvedMaintenance } from '../client/maintenance-settings.js'
 import type { Committed } from '../commit/machine.js'
 import { lazyImport } from '../lazy-import.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Engine } from '../root/engine.js'
 import type { CompactionMode } from '../write/compaction-plan.js'
 import type { Round } from './compact-table.js'
-import type { Chore, Report } from './upkeep.js'
+import type { Chore, Report } from './maintenance.js'
 
 const compacting = lazyImport(() => import('./compact-table.js'))
 const folding = lazyImport(() => import('./fold-indexes.js'))
@@ -24,7 +24,7 @@ const roundsMax = 100
 
 export interface CompactionOptions {
   readonly engine: () => Engine
-  readonly keep: SettledUpkeep
+  readonly keep: ResolvedMaintenance
   readonly report: Report
 }
 

@@ -10,7 +10,7 @@ import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { deleteTableFiles } from '../write/delete-table-files.js'
 import type { Pins } from '../write/pins.js'
-import type { Chore, Report } from './upkeep.js'
+import type { Chore, Report } from './maintenance.js'
 
 /** Between two looks at the queue of drops. */
 const pauseMs = 60 * 1000

@@ -14,7 +14,7 @@ import type { LayoutStore } from '../manifest/layout-store.js'
 import { countNumbers, type Run, type Runs } from '../manifest/runs.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { Chore, Report, Warn } from './upkeep.js'
+import type { Chore, Report, Warn } from './maintenance.js'
 
 /** Between two looks: a part of the age, and so many milliseconds at least and at most. What became due meanwhile goes together. */
 const pausePart = 1 / 8

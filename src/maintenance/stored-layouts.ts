@@ -3,7 +3,7 @@ import type { CatalogOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { Committed } from '../commit/machine.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
-import type { Chore } from './upkeep.js'
+import type { Chore } from './maintenance.js'
 
 export class StoredLayouts implements Chore {
   readonly name = 'storing layouts'

@@ -18,8 +18,8 @@ import type { Pins } from '../write/pins.js'
 import { type SweepSource, sweepFiles } from '../write/sweep-files.js'
 import type { UnderWay } from '../write/under-way.js'
 import { holdersBefore, slotOfJob } from './holders.js'
+import type { Chore, Report } from './maintenance.js'
 import { newestSlotAt } from './slot-age.js'
-import type { Chore, Report } from './upkeep.js'
 
 /** Between two sweeps of a root, whoever does them: a part of the age, and so many milliseconds at least and at most. */
 const pausePart = 1 / 4

@@ -3,7 +3,7 @@
  * ascending order, and pages and packs that neither names. What cannot be deleted now is tried again after the next checkpoint.
  *
  * - Nothing here depends on a clock being right. The log names a checkpoint only if those that it named before are the ones the
- *   checkpoint knew of (upkeep/checkpointing), so it can name, of the files there are, only what one of the two names, or what was
+ *   checkpoint knew of (maintenance/checkpointing), so it can name, of the files there are, only what one of the two names, or what was
  *   born after the older one.
  * - Ages only delay: what goes was named, or no longer named, for as long as files stay that nothing refers to, so a copy of a
  *   live root that takes less than that is whole (S25).
@@ -18,7 +18,7 @@ import type { BlobStore } from '../storage/blob-store.js'
 import { deleteIfPossible } from '../storage/delete-if-possible.js'
 import { extraOf, packsOf, pagesOf } from './checkpoint-extra.js'
 import { replacedMs } from './checkpointing.js'
-import type { Chore, Report } from './upkeep.js'
+import type { Chore, Report } from './maintenance.js'
 
 const pattern = /^\d{20}-(\d{20})-(?:[0-9a-f]{8}\.(page)|(?:([0-9a-z]+)-)?[0-9a-f]{8}\.slots)$/
 

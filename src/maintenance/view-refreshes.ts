@@ -6,7 +6,7 @@ import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Engine } from '../root/engine.js'
 import { refreshOp, sourceOf } from '../root/refresh-request.js'
-import type { Chore } from './upkeep.js'
+import type { Chore } from './maintenance.js'
 
 /** How long after a commit, so that what others commit soon after is seen to by the same refresh, milliseconds. */
 const gatherMs = 500

@@ -15,7 +15,7 @@ export interface Clock {
   random(): number
   /**
    * Resolves after `ms`; rejects with `signal.reason` when aborted. Keeps the process alive only if `awaited` is
-   * true: for a pause inside a call somebody waits for, never for upkeep.
+   * true: for a pause inside a call somebody waits for, never for maintenance.
    */
   sleep(ms: number, signal?: AbortSignal, awaited?: boolean): Promise<void>
   /** Lets everything else that is ready run first. */

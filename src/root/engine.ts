@@ -58,7 +58,7 @@ export interface Engine {
   readonly adopts: boolean
   readonly jobs: JobRunner<CatalogState>
   /** Told of every commit; works in the background (maintenance/). */
-  readonly upkeep: { afterCommit(committed: Committed<CatalogState>): void }
+  readonly maintenance: { afterCommit(committed: Committed<CatalogState>): void }
   readonly pins: Pins
   /** Uploads in parts that this process serves. */
   readonly uploads: Holds
@@ -166,7 +166,7 @@ export async function commit<R>(
   const idempotency = callKey && { key: callKey.key, hash: callKey.fingerprint }
   try {
     const committed = await engine.root.commit(propose, { signal, idempotency })
-    engine.upkeep.afterCommit(committed)
+    engine.maintenance.afterCommit(committed)
     return { reply: decision!.reply, committed }
   } catch (error) {
     if (error === nothingToDo) return { reply: decision!.reply, committed: null }

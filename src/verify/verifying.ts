@@ -27,7 +27,7 @@ export interface Verifying {
   readonly signal: AbortSignal | undefined
 }
 
-/** Upkeep went on meanwhile, and took away what is looked for: a verification begins again. */
+/** Maintenance went on meanwhile, and took away what is looked for: a verification begins again. */
 export class Overtaken extends Error {}
 
 /**

@@ -8,7 +8,7 @@ import { shipped } from '../adapters/built.js'
 import { temporaryRoots } from '../support/roots.js'
 
 const freshRoot = temporaryRoots()
-const upkeep = { keepVersionsMs: 0, keepOrphansMs: 0, compact: false }
+const maintenance = { keepVersionsMs: 0, keepOrphansMs: 0, compact: false }
 
 /** A process that holds a snapshot of the root, from the moment it says so. */
 async function reader(root: string): Promise<ChildProcess> {
@@ -34,7 +34,7 @@ async function kill(child: ChildProcess): Promise<void> {
 describe.runIf(process.platform === 'linux')('a snapshot of another process on this machine', () => {
   test('is kept while that is stopped, and let go once it is killed, by whoever looks first', async () => {
     const root = freshRoot()
-    const ns = await connect(root, { upkeep })
+    const ns = await connect(root, { maintenance })
     const table = await ns.createTable('t', [{ a: 1 }])
     const child = await reader(root)
     const { slot } = ns.stats().log
@@ -45,7 +45,7 @@ describe.runIf(process.platform === 'linux')('a snapshot of another process on t
     expect(await ns.optimize()).toEqual(held)
     await ns.close()
     await kill(child)
-    const next = await connect(root, { upkeep })
+    const next = await connect(root, { maintenance })
     expect(await next.optimize()).toEqual({ held: [] })
     await next.close()
   })

@@ -90,7 +90,7 @@ test('a closed namespace refuses calls, and commits that had begun are there', a
 test('time and identity come from the clock that was given', async () => {
   const open = async (name: string) => {
     const clock = new SeededClock(7)
-    // Without this, upkeep may run between the two commits in one of the runs when the machine is busy.
+    // Without this, maintenance may run between the two commits in one of the runs when the machine is busy.
     clock.sleep = () => new Promise(() => {})
     const store = new MemoryStore(name, clock)
     const ns = await connect(name, { store, clock })

@@ -78,7 +78,7 @@ test.each(atOnce)(
       for (const lastLands of [false, true]) {
         const { clock, store, call } = await prepared(name)
         const crashing = new CrashingStore(store, survives, lastLands)
-        // What upkeep had to do meanwhile may make opening it longer than it was.
+        // What maintenance had to do meanwhile may make opening it longer than it was.
         const outcome = await connect('root', { store: crashing, clock })
           .then(dying => call(dying.operations, options))
           .catch(error => error)

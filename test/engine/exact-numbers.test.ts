@@ -252,7 +252,7 @@ const negated: fc.Arbitrary<Condition> = conditions.map(({ text, parameters, tru
 describe('numbers of all types, column and column, column and constant', () => {
   let ns: Namespace
   beforeAll(async () => {
-    ns = await connect('memory://', { upkeep: { compact: false } })
+    ns = await connect('memory://', { maintenance: { compact: false } })
   })
   afterAll(() => ns.close())
 

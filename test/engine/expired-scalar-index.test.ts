@@ -23,8 +23,8 @@ class InterruptedStore extends WrappedStore {
 
 test.each([1, 2])('before read %i of its file', async read => {
   const inner = new MemoryStore()
-  const upkeep = { compact: false, keepVersionsMs: 0, keepOrphansMs: 0 }
-  const writer = await connect('expiring', { store: inner, upkeep })
+  const maintenance = { compact: false, keepVersionsMs: 0, keepOrphansMs: 0 }
+  const writer = await connect('expiring', { store: inner, maintenance })
   const rows = Array.from({ length: 20_000 }, (_, id) => ({ id, text: `text ${id}` }))
   await (await writer.createTable('t', rows)).createIndex('id', { waitTimeoutMs: 60_000 })
   const store = new InterruptedStore(inner)

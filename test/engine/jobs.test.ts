@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { CatalogOp } from '../../src/catalog/ops.js'
 import type { CatalogState } from '../../src/catalog/state.js'
-import { settleUpkeep } from '../../src/client/upkeep-settings.js'
+import { resolveMaintenance } from '../../src/client/maintenance-settings.js'
 import type { Json } from '../../src/commit/machine.js'
 import { openEngine } from '../../src/engine/connect.js'
 import { bindOperations } from '../../src/engine/handlers.js'
@@ -31,7 +31,7 @@ async function open(work: (job: JobRun) => Promise<void>, store = new MemoryStor
     cacheBytes: 0,
     clock: systemClock,
     warn: (message: string) => expect.fail(message),
-    keep: settleUpkeep({}),
+    keep: resolveMaintenance({}),
     report: () => {},
     jobKinds: [namespaceMaker(work)],
   }

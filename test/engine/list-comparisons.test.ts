@@ -6,7 +6,7 @@ import { parseArrowType } from '../../src/sql/values/arrow-type.js'
 
 let ns: Namespace
 beforeAll(async () => {
-  ns = await connect('memory://', { upkeep: { compact: false } })
+  ns = await connect('memory://', { maintenance: { compact: false } })
 })
 afterAll(() => ns.close())
 

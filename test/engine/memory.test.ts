@@ -98,7 +98,7 @@ describe('the answer does not depend on the budget', () => {
 
 describe('a scan of many times the budget', () => {
   test('leaves in what says where rows are, and a small table that is in use', async () => {
-    const ns = await connect('memory://', { cacheBytes: 2 * megabyte, upkeep: { compact: false } })
+    const ns = await connect('memory://', { cacheBytes: 2 * megabyte, maintenance: { compact: false } })
     const hot = await ns.createTable('hot', rowsFrom(0, 1000, 16))
     const big = await ns.createTable('big', rowsFrom(0, 1, 128))
     for (let i = 0; i < 40; i++) await big.add(rowsFrom(1 + 1000 * i, 1000, 128))
@@ -125,7 +125,7 @@ describe('a scan of many times the budget', () => {
 test('all rows in an order read a table that is larger than the budget a few times, however many they are', async () => {
   const store = new CountingStore(new MemoryStore())
   // A column of one fragment fits.
-  const ns = await connect('memory://', { store, cacheBytes: 200_000, upkeep: { compact: false } })
+  const ns = await connect('memory://', { store, cacheBytes: 200_000, maintenance: { compact: false } })
   const rows = (first: number) =>
     Array.from({ length: 16_000 }, (_, i) => ({ id: first + i, key: Math.sin(i) }))
   const table = await ns.createTable('t', rows(0))
@@ -165,11 +165,11 @@ test('columns larger than the budget are read once by a query that takes their r
 })
 
 describe('stats', () => {
-  test('say what is kept, how far the log is read, and what upkeep did', async () => {
+  test('say what is kept, how far the log is read, and what maintenance did', async () => {
     const ns = await connect('memory://', { cacheBytes: megabyte })
     const table = await ns.createTable('t', rowsFrom(0, 2000, 8))
     await table.search().toArray()
-    const { memory, log, upkeep } = ns.stats()
+    const { memory, log, maintenance } = ns.stats()
     expect(memory.budgetBytes).toBe(megabyte)
     await using unasked = await connect('memory://')
     expect(unasked.stats().memory.budgetBytes).toBeLessThanOrEqual(1024 * megabyte)
@@ -200,9 +200,9 @@ describe('stats', () => {
     expect(memory.partitions.columns!.bytes).toBeGreaterThan(2000 * (8 + 8 + 4 + 3 + 32))
     expect(memory.bytes).toBe(Object.values(memory.partitions).reduce((sum, { bytes }) => sum + bytes, 0))
     expect(log.slot).toBeGreaterThan(0)
-    expect(upkeep.checkpoint ?? 0).toBe(0)
+    expect(maintenance.checkpoint ?? 0).toBe(0)
     await ns.optimize()
-    expect(ns.stats().upkeep.checkpoint).toBe(1)
+    expect(ns.stats().maintenance.checkpoint).toBe(1)
     const snapshot = await ns.snapshot()
     expect(() => snapshot.stats()).toThrow(expect.objectContaining({ code: 0 }))
     await snapshot.close()
@@ -231,7 +231,7 @@ describe('stats', () => {
 describe('readers of a table whose batches are larger than the budget', async () => {
   const store = new CountingStore(new MemoryStore())
   const rows = 50_000
-  const writer = await connect('memory://', { store, cacheBytes: 0, upkeep: { compact: false } })
+  const writer = await connect('memory://', { store, cacheBytes: 0, maintenance: { compact: false } })
   await writer.createTable(
     't',
     Array.from({ length: rows }, (_, id) => ({

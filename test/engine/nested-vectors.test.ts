@@ -28,7 +28,7 @@ const elements: Readonly<Record<string, DataType>> = {
 
 let ns: Namespace
 beforeEach(async () => {
-  ns = await connect('memory://', { upkeep: { compact: false } })
+  ns = await connect('memory://', { maintenance: { compact: false } })
 })
 afterEach(() => ns.close())
 

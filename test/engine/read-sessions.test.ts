@@ -6,11 +6,11 @@ import { cursorAt, type SliceToken } from '../../src/engine/read-sessions.js'
 import {
   type CutSlice,
   connect,
+  type MaintenanceSettings,
   type Namespace,
   type Row,
   sql,
   type Table,
-  type UpkeepSettings,
 } from '../../src/index.js'
 import { systemClock } from '../../src/primitives/clock.js'
 import { SessionTokens } from '../../src/root/session-tokens.js'
@@ -28,10 +28,10 @@ describe('read sessions of several servers of one root', () => {
   const opened: Namespace[] = []
   afterEach(() => Promise.all(opened.splice(0).map(ns => ns.close())))
 
-  const servers = async (count: number, upkeep: UpkeepSettings = none) => {
+  const servers = async (count: number, maintenance: MaintenanceSettings = none) => {
     const store = new MemoryStore('memory://read sessions')
     const all: Namespace[] = []
-    for (let i = 0; i < count; i++) all.push(await connect('memory://', { store, upkeep }))
+    for (let i = 0; i < count; i++) all.push(await connect('memory://', { store, maintenance }))
     opened.push(...all)
     await all[0]!.createTable('t', numbered(0, 5000))
     return { store, all: all as [Namespace, Namespace] }

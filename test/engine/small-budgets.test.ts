@@ -12,7 +12,7 @@ test('the nearest rows are the same under any budget', async () => {
   const near = (at: number) =>
     Float32Array.from({ length: 32 }, (_, k) => Math.sin(at * 7.3 + k * at) + random() + random() - 1)
   const rows = Array.from({ length: 40_000 }, (_, id) => ({ id, vector: near(id % 300) }))
-  const writer = await connect('budgets', { store, upkeep: { compact: false } })
+  const writer = await connect('budgets', { store, maintenance: { compact: false } })
   const table = await writer.createTable('t', rows)
   await table.createIndex('vector', { type: 'IVF_SQ', waitTimeoutMs: 60_000 })
   await writer.close()
@@ -76,7 +76,7 @@ class DistantStore extends CountingStore {
 
 test('an order over many parts reads the columns of one part at a time', async () => {
   const inner = new MemoryStore()
-  const writer = await connect('parts', { store: inner, upkeep: { compact: false } })
+  const writer = await connect('parts', { store: inner, maintenance: { compact: false } })
   const some = (first: number) =>
     Array.from({ length: 8000 }, (_, i) => ({
       id: first + i,
@@ -107,7 +107,7 @@ test('lookups by an index find the same rows under any budget: keys, lists of ke
     key: BigInt(id % 7 === 0 ? 77 * (id % 5) : Math.floor(random() * 1e9)),
     text: id % 11 === 0 ? null : `${'x'.repeat(id % 90)} ${id % 9000}`,
   }))
-  const writer = await connect('lookups', { store, upkeep: { compact: false } })
+  const writer = await connect('lookups', { store, maintenance: { compact: false } })
   const table = await writer.createTable('t', rows)
   await table.createIndex('key', { type: 'BTREE', waitTimeoutMs: 60_000 })
   await table.createIndex('text', { type: 'BTREE', waitTimeoutMs: 60_000 })

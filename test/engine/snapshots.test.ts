@@ -46,7 +46,7 @@ test('one of a process that rests shows its versions when others replaced the pa
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
   const keep = { keepVersionsMs: Number.POSITIVE_INFINITY, keepOrphansMs: 0, keepLogMs: 0 }
-  const options = { clock, store, upkeep: { compact: false, ...keep }, cacheBytes: 0 }
+  const options = { clock, store, maintenance: { compact: false, ...keep }, cacheBytes: 0 }
   const active = await connect('memory://', options)
   const table = await active.createTable('t', [{ a: 1 }])
   await active.optimize()

@@ -428,15 +428,15 @@ describe('what becomes of the column', () => {
   })
 })
 
-// ---- upkeep
+// ---- maintenance
 
 const open: Namespace[] = []
 afterEach(async () => {
   for (const ns of open.splice(0)) await ns.close()
 })
 async function opened(store: MemoryStore | CrashingStore, options: ConnectOptions = {}) {
-  const upkeep = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
-  const ns = await connect('memory://', { store, upkeep, onWarning: () => {}, ...options })
+  const maintenance = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
+  const ns = await connect('memory://', { store, maintenance, onWarning: () => {}, ...options })
   open.push(ns)
   return ns
 }
@@ -462,7 +462,7 @@ async function expectAll(store: MemoryStore, table: Table): Promise<number> {
   }
 }
 
-describe('upkeep', () => {
+describe('maintenance', () => {
   test('rows that came later are folded in, and segments stay few', async () => {
     const { ns, store, table } = await indexed(2000)
     for (let i = 0; i < 6; i++) {

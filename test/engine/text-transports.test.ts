@@ -41,7 +41,7 @@ const at = (door: string): Table => opened.get(door)!.table('t')
 /** An index with positions of the one column, without of the other; rows that none covers; rows that died. */
 beforeAll(async () => {
   const root = freshRoot()
-  const direct = await connect(root, { upkeep: { compact: false } })
+  const direct = await connect(root, { maintenance: { compact: false } })
   const table = await direct.createTable('t', rowsFrom(0, 1500), { vectorColumns: ['v'] })
   const waitTimeoutMs = 60_000
   await table.createIndex('body', { type: 'FTS', withPosition: true, waitTimeoutMs })

@@ -9,7 +9,7 @@ import { doors } from '../support/transports.js'
 for (const { name, open } of doors(temporaryRoots())) uploadSuite(name, open)
 
 describe('uploads of several servers of one root', () => {
-  const settings = { upkeep: { keepOrphansMs: 0, keepVersionsMs: 0, keepLogMs: 0 } }
+  const settings = { maintenance: { keepOrphansMs: 0, keepVersionsMs: 0, keepLogMs: 0 } }
   const opened: Namespace[] = []
   afterEach(() => Promise.all(opened.splice(0).map(ns => ns.close())))
 

@@ -271,7 +271,7 @@ test('a build that outlives its process goes on in the next, and a failed one is
   expect(await shown()).toEqual(['v_idx IVF_FLAT ready 4+0'])
 })
 
-// ---- upkeep
+// ---- maintenance
 
 const nothingKept = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
 
@@ -280,7 +280,7 @@ async function upkept(
   work: (ns: Namespace, table: Table, store: MemoryStore) => Promise<void>,
 ) {
   const store = new MemoryStore('memory://')
-  const ns = await connect('memory://', { store, upkeep: nothingKept })
+  const ns = await connect('memory://', { store, maintenance: nothingKept })
   try {
     const table = await ns.createTable('t', rowsFrom(0, rows), { vectorColumns: ['v'] })
     await table.createIndex('v', { type: 'IVF_FLAT', waitTimeoutMs: 60_000 })

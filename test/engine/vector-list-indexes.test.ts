@@ -75,7 +75,7 @@ const opened: Namespace[] = []
 afterEach(() => Promise.all(opened.splice(0).map(ns => ns.close())))
 
 async function open(store = new MemoryStore('memory://lists')) {
-  const ns = await connect('memory://', { store, upkeep: { compact: false } })
+  const ns = await connect('memory://', { store, maintenance: { compact: false } })
   opened.push(ns)
   return { ns, store }
 }

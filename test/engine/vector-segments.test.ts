@@ -20,8 +20,8 @@ afterEach(async () => {
   for (const ns of open.splice(0)) await ns.close()
 })
 async function opened(store: MemoryStore | CountingStore | CrashingStore, options: ConnectOptions = {}) {
-  const upkeep = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0, compact: false }
-  const ns = await connect('memory://', { store, upkeep, ...options })
+  const maintenance = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0, compact: false }
+  const ns = await connect('memory://', { store, maintenance, ...options })
   open.push(ns)
   return ns
 }

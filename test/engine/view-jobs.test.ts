@@ -1,7 +1,7 @@
 /** Refreshes as jobs: at once, canceled, interrupted, by themselves. */
 import { afterEach, expect, test } from 'vitest'
+import { resolveMaintenance } from '../../src/client/maintenance-settings.js'
 import { Namespace } from '../../src/client/namespace.js'
-import { settleUpkeep } from '../../src/client/upkeep-settings.js'
 import { openEngine } from '../../src/engine/connect.js'
 import { bindOperations } from '../../src/engine/handlers.js'
 import { connect } from '../../src/index.js'
@@ -296,7 +296,7 @@ test('a compaction of the source is no reason to look at a row, and only what el
     cacheBytes: 1e6,
     clock: systemClock,
     warn: message => expect.fail(message),
-    keep: settleUpkeep({}),
+    keep: resolveMaintenance({}),
     report: () => {},
   })
   const ns = new Namespace(bindOperations(engine), close)

@@ -1,8 +1,8 @@
-/** A plain copy of a live root opens and is whole, whatever upkeep does meanwhile (STORAGE S25). */
+/** A plain copy of a live root opens and is whole, whatever maintenance does meanwhile (STORAGE S25). */
 import { cpSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { connect, type UpkeepEvent } from '../../src/index.js'
+import { connect, type MaintenanceEvent } from '../../src/index.js'
 import { type Clock, systemClock } from '../../src/primitives/clock.js'
 import { FileStore } from '../../src/storage/file-store.js'
 import { reachable } from '../support/reachable.js'
@@ -41,9 +41,9 @@ function* filesIn(folder: string, path = ''): Generator<string> {
 test('a copy of a root that lives on opens with every version it had when it was begun', async () => {
   const [root, copy] = [freshRoot(), freshRoot()]
   const clock = new MovedClock()
-  const events: UpkeepEvent[] = []
+  const events: MaintenanceEvent[] = []
   const store = await FileStore.open(root, { create: true, readOnly: false, clock })
-  const ns = await connect(root, { store, clock, onUpkeep: event => events.push(event) })
+  const ns = await connect(root, { store, clock, onMaintenance: event => events.push(event) })
   let count = 0
   const live = async (hours: number) => {
     for (let i = 0; i < hours; i++) {

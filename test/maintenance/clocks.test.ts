@@ -41,7 +41,7 @@ async function commits(ns: Namespace, count: number): Promise<void> {
 }
 
 describe('a process whose clock is days ahead', () => {
-  const upkeep = { keepVersionsMs: Number.POSITIVE_INFINITY, keepOrphansMs: 3000, keepLogMs: 0 }
+  const maintenance = { keepVersionsMs: Number.POSITIVE_INFINITY, keepOrphansMs: 3000, keepLogMs: 0 }
 
   async function checkAll(namespaces: readonly Namespace[]): Promise<void> {
     // Verify reads the root itself: one process is enough.
@@ -59,8 +59,12 @@ describe('a process whose clock is days ahead', () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
     const paused = new PausingStore(store)
-    const writer = await connect('memory://', { clock, store, upkeep })
-    const ahead = await connect('memory://', { clock: skewed(clock, () => 3 * day), store: paused, upkeep })
+    const writer = await connect('memory://', { clock, store, maintenance })
+    const ahead = await connect('memory://', {
+      clock: skewed(clock, () => 3 * day),
+      store: paused,
+      maintenance,
+    })
     await writer.createTable('t', [{ a: 0 }])
     for (let round = 0; round < 4; round++) {
       await commits(ahead, 12)
@@ -87,8 +91,8 @@ describe('a process whose clock is days ahead', () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
     const paused = new PausingStore(store)
-    const writer = await connect('memory://', { clock, store: paused, upkeep })
-    const ahead = await connect('memory://', { clock: skewed(clock, () => 3 * day), store, upkeep })
+    const writer = await connect('memory://', { clock, store: paused, maintenance })
+    const ahead = await connect('memory://', { clock: skewed(clock, () => 3 * day), store, maintenance })
     await writer.createTable('t', [{ a: 0 }])
     for (let round = 0; round < 3; round++) {
       await commits(writer, 12)
@@ -108,7 +112,7 @@ describe('a process whose clock is days ahead', () => {
 })
 
 describe('a process whose clock is ahead', () => {
-  const upkeep = { keepVersionsMs: 2 * hour, keepOrphansMs: 0, keepLogMs: 0, compact: false }
+  const maintenance = { keepVersionsMs: 2 * hour, keepOrphansMs: 0, keepLogMs: 0, compact: false }
 
   /** Two processes on one root; the clock of the second shows `skewMs` more, which can be changed. */
   async function two() {
@@ -117,11 +121,11 @@ describe('a process whose clock is ahead', () => {
     const skew = { ms: 0 }
     const warnings: string[] = []
     const onWarning = (message: string) => warnings.push(message)
-    const right = await connect('memory://', { clock, store, upkeep })
+    const right = await connect('memory://', { clock, store, maintenance })
     const other = await connect('memory://', {
       clock: skewed(clock, () => skew.ms),
       store,
-      upkeep,
+      maintenance,
       onWarning,
     })
     await right.createTable('t', [{ a: 0 }])
@@ -177,9 +181,9 @@ describe('a slot that was trimmed and written again by a late writer', () => {
   async function rested(skewMs = 0) {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
-    const upkeep = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
-    const resting = await connect('memory://', { clock: skewed(clock, () => skewMs), store, upkeep })
-    const active = await connect('memory://', { clock, store, upkeep })
+    const maintenance = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
+    const resting = await connect('memory://', { clock: skewed(clock, () => skewMs), store, maintenance })
+    const active = await connect('memory://', { clock, store, maintenance })
     await active.createNamespace('first')
     await resting.namespaceNames()
     const known = (await keysIn(store, '_log/')).at(-1)!

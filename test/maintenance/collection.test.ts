@@ -1,6 +1,6 @@
 /** Old versions cease to exist, files that nothing refers to are deleted, slots that nobody needs are trimmed. */
 import { describe, expect, test } from 'vitest'
-import { connect, ErrorCode, type Namespace, type UpkeepEvent } from '../../src/index.js'
+import { connect, ErrorCode, type MaintenanceEvent, type Namespace } from '../../src/index.js'
 import { manifestName } from '../../src/protocol/manifest-name.js'
 import type { BlobStore } from '../../src/storage/blob-store.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
@@ -45,7 +45,7 @@ async function rowsAt(ns: Namespace, version?: number): Promise<number> {
 test('records of versions that nobody can ask for any more go with the slots that made them', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
-  const ns = await connect('memory://', { clock, store, upkeep: now })
+  const ns = await connect('memory://', { clock, store, maintenance: now })
   const table = await ns.createTable('t', [{ a: 0 }])
   await table.tags.create('first', 1)
   const bytesOf = async (prefix: string) => {
@@ -75,11 +75,11 @@ test('records of versions that nobody can ask for any more go with the slots tha
 describe('versions', () => {
   test('cease to exist so long after another took their place, but for the newest and those with tags', async () => {
     const clock = new SeededClock(1)
-    const events: UpkeepEvent[] = []
+    const events: MaintenanceEvent[] = []
     const ns = await connect('memory://', {
       clock,
-      upkeep: { keepVersionsMs: hour },
-      onUpkeep: event => events.push(event),
+      maintenance: { keepVersionsMs: hour },
+      onMaintenance: event => events.push(event),
     })
     const table = await ns.createTable('t', [{ a: 1 }])
     clock.advance(30 * hour)
@@ -106,7 +106,7 @@ describe('versions', () => {
   test('go in the background, and those other processes made when they are looked at again', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
-    const options = { clock, store, upkeep: { keepVersionsMs: hour, compact: false } }
+    const options = { clock, store, maintenance: { keepVersionsMs: hour, compact: false } }
     const gone = await connect('memory://', options)
     const table = await gone.createTable('t', [{ a: 1 }])
     for (let i = 0; i < 5; i++) await table.add([{ a: i }])
@@ -151,12 +151,12 @@ describe('files', () => {
   test('of versions that are gone go, and nothing else', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
-    const events: UpkeepEvent[] = []
+    const events: MaintenanceEvent[] = []
     const ns = await connect('memory://', {
       clock,
       store,
-      upkeep: now,
-      onUpkeep: event => events.push(event),
+      maintenance: now,
+      onMaintenance: event => events.push(event),
     })
     const table = await ns.createTable('t', manyRows())
     await table.add(manyRows(3_000))
@@ -188,7 +188,7 @@ describe('files', () => {
     const store = new MemoryStore('memory://', clock)
     const [reader, writer] = [
       await connect('memory://', { clock, store }),
-      await connect('memory://', { clock, store, upkeep: now }),
+      await connect('memory://', { clock, store, maintenance: now }),
     ]
     const table = await writer.createTable('t', manyRows())
     const snapshots = [await reader.snapshot(), await writer.snapshot()]
@@ -207,7 +207,7 @@ describe('files', () => {
   test('of a reader whose version expires go: it is told so', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
-    const writer = await connect('memory://', { clock, store, upkeep: now })
+    const writer = await connect('memory://', { clock, store, maintenance: now })
     const table = await writer.createTable('t', manyRows())
     const late = new InterruptedStore(store, 'getRange', async () => {
       await table.add(manyRows(3_000), { mode: 'overwrite' })
@@ -225,7 +225,7 @@ describe('files', () => {
   test('that clients staged for a Lance table go after a day, but for those that a version needs', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
-    const ns = await connect('memory://', { clock, store, upkeep: now })
+    const ns = await connect('memory://', { clock, store, maintenance: now })
     const { location } = await ns.operations.declareTable({ id: ['l'] })
     const folder = location.slice(location.indexOf('tables/'))
     const staged = (version: number, uuid: string) => `${manifestName(version, 'V2')}-${uuid}`
@@ -248,7 +248,7 @@ describe('files', () => {
     const store = new MemoryStore('memory://', clock)
     const [slow, other] = [
       await connect('memory://', { clock, store }),
-      await connect('memory://', { clock, store, upkeep: now }),
+      await connect('memory://', { clock, store, maintenance: now }),
     ]
     await other.createTable('t', manyRows())
     const table = await slow.openTable('t')
@@ -284,9 +284,9 @@ describe('slots', () => {
   test('go that nothing needs; versions, rows and replies that lie in others stay', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
-    const events: UpkeepEvent[] = []
-    const options = { clock, store, upkeep: now }
-    const ns = await connect('memory://', { ...options, onUpkeep: event => events.push(event) })
+    const events: MaintenanceEvent[] = []
+    const options = { clock, store, maintenance: now }
+    const ns = await connect('memory://', { ...options, onMaintenance: event => events.push(event) })
     const table = await ns.createTable('t', [{ a: 1 }])
     await table.tags.create('first', 1)
     for (let a = 2; a < 80; a++) await table.add([{ a }])
@@ -309,7 +309,7 @@ describe('slots', () => {
   test('that were trimmed meanwhile are passed over by who was away', async () => {
     const clock = new SeededClock(1)
     const store = new MemoryStore('memory://', clock)
-    const options = { clock, store, upkeep: { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } }
+    const options = { clock, store, maintenance: { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 } }
     const [reader, writer, active] = [
       await connect('memory://', options),
       await connect('memory://', options),
@@ -340,7 +340,7 @@ describe('slots', () => {
     )
     const warnings: string[] = []
     const onWarning = (message: string) => warnings.push(message)
-    const ns = await connect('memory://', { clock, store, upkeep: now, onWarning })
+    const ns = await connect('memory://', { clock, store, maintenance: now, onWarning })
     for (let i = 0; i < 20; i++) await ns.createNamespace(`n${i}`)
     await trim(ns)
     const { refused } = store
@@ -360,7 +360,7 @@ describe('slots', () => {
     async fate => {
       const clock = new SeededClock(1)
       const store = new MemoryStore('memory://', clock)
-      const options = { clock, store, upkeep: now }
+      const options = { clock, store, maintenance: now }
       const active = await connect('memory://', options)
       await active.createNamespace('first')
       let asleep = false
@@ -392,13 +392,13 @@ test('a process that dies at any step of collection leaves a root that opens wit
   await table.add([{ a: 3_000, b: 'in a slot' }])
   await table.tags.create('kept', 2)
   await first.close()
-  const tidied = async (store: BlobStore, rounds: number, onUpkeep = (_: UpkeepEvent) => {}) => {
+  const tidied = async (store: BlobStore, rounds: number, onMaintenance = (_: MaintenanceEvent) => {}) => {
     const ns = await connect('memory://', {
       store,
       clock,
-      upkeep: now,
+      maintenance: now,
       onWarning: () => {},
-      onUpkeep,
+      onMaintenance,
     })
     for (let i = 0; i < rounds; i++) {
       await ns.createNamespace(`${rounds} ${i}`, { mode: 'exist_ok' })
@@ -422,7 +422,7 @@ test('a process that dies at any step of collection leaves a root that opens wit
         if (!dying.dead) throw error
       })
       died = dying.dead
-      const next = await connect('memory://', { store, clock, upkeep: now })
+      const next = await connect('memory://', { store, clock, maintenance: now })
       const check = async () => {
         expect(await rowsAt(next)).toBe(3_000)
         expect(await rowsAt(next, 2)).toBe(3_001)
@@ -445,21 +445,21 @@ async function copyOf(store: MemoryStore): Promise<MemoryStore> {
 test('a table that was restored is read though versions it left behind are forgotten', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
-  const upkeep = { compact: false, keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
+  const maintenance = { compact: false, keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
   const made = await connect('memory://', { clock, store })
   const table = await made.createTable('t', [{ a: 1 }])
   await table.add([{ a: 2 }])
   await table.restore(1)
   await table.add([{ a: 3 }])
   await made.close()
-  const ns = await connect('memory://', { clock, store, upkeep })
+  const ns = await connect('memory://', { clock, store, maintenance })
   for (let i = 0; i < 5; i++) {
     await ns.createTable(`t${i}`, [{ a: i }])
     clock.advance(20_000)
     await ns.optimize()
   }
   await ns.close()
-  const fresh = await connect('memory://', { clock, store, upkeep })
+  const fresh = await connect('memory://', { clock, store, maintenance })
   expect(await (await fresh.openTable('t')).search().select(['a']).toArray()).toEqual([{ a: 1 }, { a: 3 }])
   await fresh.close()
 })

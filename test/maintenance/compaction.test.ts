@@ -1,6 +1,6 @@
 /** Compaction beside everything else that happens to a table. */
 import { afterEach, expect, test } from 'vitest'
-import { connect, type Namespace, type Table, type UpkeepEvent } from '../../src/index.js'
+import { connect, type MaintenanceEvent, type Namespace, type Table } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
 import { WrappedStore } from '../support/stores.js'
@@ -40,11 +40,11 @@ afterEach(async () => {
 })
 
 async function open(store = new HoldingStore(new MemoryStore('memory://'))) {
-  const events: UpkeepEvent[] = []
+  const events: MaintenanceEvent[] = []
   const ns = await connect('memory://', {
     store,
-    onUpkeep: event => events.push(event),
-    upkeep: { compact: false },
+    onMaintenance: event => events.push(event),
+    maintenance: { compact: false },
   })
   opened.push(ns)
   return { ns, store, events }
@@ -176,8 +176,8 @@ test('a process that slept while others changed the table and swept begins with 
   const store = new MemoryStore('memory://')
   const ages = { compact: false, keepVersionsMs: 0, keepOrphansMs: 0 }
   const [slept, other] = [
-    await connect('memory://', { store, upkeep: ages }),
-    await connect('memory://', { store, upkeep: ages }),
+    await connect('memory://', { store, maintenance: ages }),
+    await connect('memory://', { store, maintenance: ages }),
   ]
   opened.push(slept, other)
   const rows = (from: number) =>
@@ -241,8 +241,8 @@ test('rows that do not ascend by id are found, searched, changed and told apart 
 test('it happens by itself, soon when there is much to do and at rest when there is little', async () => {
   const clock = new SeededClock(3)
   const store = new MemoryStore('memory://', clock)
-  const events: UpkeepEvent[] = []
-  const ns = await connect('memory://', { store, clock, onUpkeep: event => events.push(event) })
+  const events: MaintenanceEvent[] = []
+  const ns = await connect('memory://', { store, clock, onMaintenance: event => events.push(event) })
   opened.push(ns)
   const table = await ns.createTable('t', [{ k: 0 }])
   for (let k = 1; k < 300; k++) await table.add([{ k }])

@@ -1,4 +1,4 @@
-/** What is damaged does not keep upkeep from the rest. */
+/** What is damaged does not keep maintenance from the rest. */
 import { expect, test } from 'vitest'
 import { connect } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
@@ -10,7 +10,7 @@ const now = { compact: false, keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 
 test('a damaged slot that nobody needs stays, and checkpoints are written all the same', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
-  const made = await connect('memory://', { clock, store, upkeep: now })
+  const made = await connect('memory://', { clock, store, maintenance: now })
   for (let i = 0; i < 8; i++) await made.createNamespace(`n${i}`)
   await made.optimize()
   await made.close()
@@ -23,7 +23,7 @@ test('a damaged slot that nobody needs stays, and checkpoints are written all th
   const ns = await connect('memory://', {
     clock,
     store,
-    upkeep: now,
+    maintenance: now,
     onWarning: message => warnings.push(message),
   })
   const before = await keysIn(store, '_ckpt/')
@@ -40,7 +40,7 @@ test('a damaged slot that nobody needs stays, and checkpoints are written all th
 test('a stored layout that stands in for trimmed slots and is lost is named by who needs it', async () => {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
-  const ns = await connect('memory://', { clock, store, upkeep: now })
+  const ns = await connect('memory://', { clock, store, maintenance: now })
   const table = await ns.createTable('t', [{ a: 1 }])
   for (let a = 2; a < 80; a++) await table.add([{ a }])
   for (let i = 0; i < 4; i++) {

@@ -1,4 +1,4 @@
-/** A disk that fails in the middle of all upkeep there is to do: nothing is lost, and the next run finishes. */
+/** A disk that fails in the middle of all maintenance there is to do: nothing is lost, and the next run finishes. */
 import { expect, test } from 'vitest'
 import { connect, ErrorCode, type Namespace, SheafError } from '../../src/index.js'
 import { Ambiguous, type BlobStore } from '../../src/storage/blob-store.js'
@@ -6,7 +6,7 @@ import { MemoryStore } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
 import { keysIn, WrappedStore } from '../support/stores.js'
 
-const upkeep = { compact: false, keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
+const maintenance = { compact: false, keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
 const rows = 20
 
 /** Fails one call, before or after it took effect. */
@@ -32,7 +32,7 @@ class FailingStore extends WrappedStore {
 async function untidy(): Promise<MemoryStore> {
   const clock = new SeededClock(1)
   const store = new MemoryStore('memory://', clock)
-  const ns = await connect('memory://', { clock, store, upkeep: { compact: false } })
+  const ns = await connect('memory://', { clock, store, maintenance: { compact: false } })
   const table = await ns.createTable('t', [{ id: 0 }])
   await table.createIndex('id', { type: 'BTREE' })
   await table.waitForIndex('id_idx')
@@ -71,7 +71,7 @@ test.each([
       const clock = new SeededClock(survives)
       const store = await copyOf(made, clock)
       const failing = new FailingStore(store, -1, lands)
-      const ns = await connect('memory://', { clock, store: failing, upkeep, onWarning: () => {} })
+      const ns = await connect('memory://', { clock, store: failing, maintenance, onWarning: () => {} })
       await ns.operations.listTables({ id: [] })
       failing.left = survives
       const outcome = await ns.optimize().catch((error: unknown) => error)
@@ -84,7 +84,7 @@ test.each([
       await check(ns, false)
       await ns.optimize()
       await ns.close()
-      const fresh = await connect('memory://', { clock, store, upkeep })
+      const fresh = await connect('memory://', { clock, store, maintenance })
       await check(fresh)
       expect(await fresh.optimize()).toEqual({ held: [] })
       await fresh.close()

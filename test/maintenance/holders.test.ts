@@ -6,11 +6,11 @@ import { SeededClock } from '../support/clock.js'
 import { keysIn } from '../support/stores.js'
 
 const minute = 60_000
-const upkeep = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0, compact: false }
+const maintenance = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0, compact: false }
 
 function world() {
   const store = new MemoryStore()
-  const open = (clock = new SeededClock(1)) => connect('memory://', { clock, store, upkeep })
+  const open = (clock = new SeededClock(1)) => connect('memory://', { clock, store, maintenance })
   return { store, open }
 }
 

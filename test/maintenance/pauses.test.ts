@@ -1,7 +1,7 @@
-/** Work of upkeep that looks at everything there is lets others go on meanwhile. */
+/** Work of maintenance that looks at everything there is lets others go on meanwhile. */
 import { expect, test } from 'vitest'
 import type { CatalogState } from '../../src/catalog/state.js'
-import { settleUpkeep } from '../../src/client/upkeep-settings.js'
+import { resolveMaintenance } from '../../src/client/maintenance-settings.js'
 import type { Committed } from '../../src/commit/machine.js'
 import { Compaction } from '../../src/maintenance/compaction.js'
 import { ViewRefreshes } from '../../src/maintenance/view-refreshes.js'
@@ -73,7 +73,7 @@ test('a thorough compaction pauses between tables in which there is nothing to d
   )
   const state = { tables, jobs: [] }
   const engine = { clock, root: { state, refresh: async () => state } } as unknown as Engine
-  const chore = new Compaction({ engine: () => engine, keep: settleUpkeep({}), report: () => {} })
+  const chore = new Compaction({ engine: () => engine, keep: resolveMaintenance({}), report: () => {} })
   await chore.work(true, signal)
   expect(clock.turns).toBeGreaterThan(count / 10)
 })

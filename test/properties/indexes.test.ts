@@ -53,7 +53,7 @@ test('under any changes, compactions, restores, indexes that come and go, at eve
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 14 }), small, async (steps, which) => {
       const store = new MemoryStore('memory://')
-      const open = () => connect('memory://', { store, upkeep: { keepOrphansMs: 0 } })
+      const open = () => connect('memory://', { store, maintenance: { keepOrphansMs: 0 } })
       let ns = await open()
       await ns.createTable('t', [{ k: 0, x: 1, text: 'long' }])
       for (const each of steps) {

@@ -113,11 +113,11 @@ class Life {
   }
 
   async #open(): Promise<void> {
-    const upkeep = { keepOrphansMs: 0, compact: false }
+    const maintenance = { keepOrphansMs: 0, compact: false }
     this.#ns =
       this.#folder === null
-        ? await connect('memory://', { store: this.#store, upkeep })
-        : await connect(this.#folder, { upkeep })
+        ? await connect('memory://', { store: this.#store, maintenance })
+        : await connect(this.#folder, { maintenance })
   }
 
   async begin(rows: Some): Promise<void> {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { connect, type Namespace, type Table } from '../../src/index.js'
 
 async function opened(rows: readonly object[]): Promise<{ readonly ns: Namespace; readonly table: Table }> {
-  const ns = await connect('memory://', { upkeep: { compact: false } })
+  const ns = await connect('memory://', { maintenance: { compact: false } })
   const table = await ns.createTable('t', rows as never)
   return { ns, table }
 }

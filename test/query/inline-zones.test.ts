@@ -13,7 +13,7 @@ const schema: Schema = {
 
 /** A table of one commit for each of `commits`, which nobody compacts. */
 async function tableOf(commits: readonly (readonly Row[])[]) {
-  const ns = await connect('memory://', { upkeep: { compact: false } })
+  const ns = await connect('memory://', { maintenance: { compact: false } })
   const table = await ns.createTable('t', [], { schema })
   for (const rows of commits) await table.add(rows)
   return table

@@ -29,7 +29,7 @@ class HoldingStore extends WrappedStore {
 
 test('a search in texts that is given up fails none that waits with it', async () => {
   const store = new MemoryStore('living')
-  const writer = await connect('living', { store, upkeep: { compact: false } })
+  const writer = await connect('living', { store, maintenance: { compact: false } })
   const rows = Array.from({ length: 40_000 }, (_, i) => ({ id: i, text: i % 100 === 1 ? 'fox' : 'hen' }))
   const table = await writer.createTable('t', rows)
   await table.createIndex('text', { type: 'FTS' })
@@ -41,7 +41,7 @@ test('a search in texts that is given up fails none that waits with it', async (
   const asked = new Promise<void>(resolve => {
     holding.onAsked = resolve
   })
-  const ns = await connect('living', { store: holding, upkeep: { compact: false } })
+  const ns = await connect('living', { store: holding, maintenance: { compact: false } })
   const t = await ns.openTable('t')
   const controller = new AbortController()
   const ask = (options = {}) => t.search().fullText('fox').limit(1000).toArray(options)

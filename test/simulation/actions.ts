@@ -159,7 +159,7 @@ export async function act(world: World, host: Host, name: string, action: Action
       await call({ kind: 'batchCommit', parts: of(batches, 2) })
       return
     }
-    case 'upkeep':
+    case 'maintenance':
       return host.tidy()
     case 'index':
       return host.buildIndex(table, of(['id', 'who'], 1))

@@ -46,7 +46,7 @@ interface Moment {
   /** The slot ends here. */
   readonly whole: boolean
   readonly model: Model
-  /** By upkeep. */
+  /** By maintenance. */
   readonly tidied?: boolean
 }
 
@@ -164,10 +164,10 @@ async function replay({ plan, disk, calls, callOf, besides, tell }: History) {
       }
       const call = committerOf(entry, number, calls, places) ?? callerOf(entry, callOf)
       if (call === undefined) {
-        if (!isUpkeep(entry)) {
+        if (!isMaintenance(entry)) {
           throw new Violation(`slot ${number} holds an entry nobody asked for: ${JSON.stringify(entry)}`)
         }
-        tell?.('audit', `slot ${number}, entry ${i}: upkeep ${JSON.stringify(entry.ops)}`)
+        tell?.('audit', `slot ${number}, entry ${i}: maintenance ${JSON.stringify(entry.ops)}`)
         for (const { t, runs } of expiriesIn(entry)) model = withoutVersions(model, t, runs)
         for (const { t } of compactionsIn(entry)) model = withSameRows(model, t, header.ts)
         moments.push({ slot: number, whole, model, tidied: true })
@@ -309,7 +309,7 @@ function isOvertaken({ outcome, number, endedBefore }: Call, calls: readonly Cal
   )
 }
 
-/** Whether upkeep took away what a call was about to read, to commit, or to look up. */
+/** Whether maintenance took away what a call was about to read, to commit, or to look up. */
 function isTidiedAway({ op, floor, ceiling }: Call, moments: readonly Moment[], code: number): boolean {
   const tidied = moments.filter(moment => moment.tidied)
   if (op.kind === 'describeTransaction' || op.kind === 'note') {
@@ -383,10 +383,10 @@ function committerOf(
   return named ?? sent.find(({ outcome }) => outcome.kind === 'unknown') ?? sent[0]
 }
 
-/** Who asked for an entry. What upkeep commits may look as if a call did that runs at the same time. */
+/** Who asked for an entry. What maintenance commits may look as if a call did that runs at the same time. */
 function callerOf(entry: Entry, callOf: History['callOf']): Call | undefined {
   const call = callOf.get(entry.txn)
-  if (call === undefined || !isUpkeep(entry)) return call
+  if (call === undefined || !isMaintenance(entry)) return call
   const deletes = opsOf(entry).some(({ op }) => op === 'expire')
   return deletes && ['deleteVersions', 'batchCommit'].includes(call.op.kind) ? call : undefined
 }
@@ -398,7 +398,7 @@ function adoptionsIn(entry: Entry): readonly VersionOp[] {
 }
 
 /** What processes commit on their own. */
-function isUpkeep(entry: Entry): boolean {
+function isMaintenance(entry: Entry): boolean {
   const compactions = compactionsIn(entry)
   return opsOf(entry).every(
     op =>

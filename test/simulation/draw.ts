@@ -1,6 +1,6 @@
 /** Draws a world from a seed: who lives in it, what they want, what befalls them. */
 
-import type { UpkeepSettings } from '../../src/index.js'
+import type { MaintenanceSettings } from '../../src/index.js'
 import { randomFrom } from '../support/clock.js'
 import type { Path } from './calls.js'
 import type { Fate, NetworkFaults } from './process.js'
@@ -41,8 +41,8 @@ export const actionKinds = [
   'batch',
   'note',
 ] as const
-/** `upkeep` is done in worlds in which there is some, indexes are built in a few, and so do Lance engines write `beside` the catalog. */
-export type ActionKind = (typeof actionKinds)[number] | 'upkeep' | 'index' | 'beside'
+/** `maintenance` is done in worlds in which there is some, indexes are built in a few, and so do Lance engines write `beside` the catalog. */
+export type ActionKind = (typeof actionKinds)[number] | 'maintenance' | 'index' | 'beside'
 
 /** What needs rows to be anything but refused. */
 const rowKinds: readonly ActionKind[] = ['insert', 'delete', 'update', 'upsert', 'transaction', 'query']
@@ -74,7 +74,7 @@ export interface Plan {
   /** Characters of metadata that each new version carries: much of it makes checkpoints due. */
   readonly padding: number
   /** How long old things stay; null: longer than a world lives. */
-  readonly ages: Required<Pick<UpkeepSettings, 'keepVersionsMs' | 'keepOrphansMs' | 'keepLogMs'>> | null
+  readonly ages: Required<Pick<MaintenanceSettings, 'keepVersionsMs' | 'keepOrphansMs' | 'keepLogMs'>> | null
   readonly processes: readonly ProcessPlan[]
   /** Whether each process opens the root for one call, and closes it. */
   readonly areBrief: boolean
@@ -123,7 +123,7 @@ export function drawPlan(seed: number, tidy = false): Plan {
         keepLogMs: of([0, 0, 1000]),
       }
     : null
-  if (ages !== null) kinds.push('upkeep', ...kinds, 'upkeep')
+  if (ages !== null) kinds.push('maintenance', ...kinds, 'maintenance')
   // Of their own numbers: the other worlds are what they would be without these.
   const extras = randomFrom(seed ^ 0xe17a)
   const areBrief = extras() < 0.12

@@ -1,5 +1,5 @@
 /** A machine of a simulated world that serves a root over a network that loses and repeats: where its process dies, it starts another. */
-import { connect, type Namespace, SheafError, type UpkeepSettings } from '../../src/index.js'
+import { connect, type MaintenanceSettings, type Namespace, SheafError } from '../../src/index.js'
 import { dead, isInjected, type NetworkFaults, SimulatedProcess } from './process.js'
 import type { SimulatedTime } from './time.js'
 import type { Disk } from './world.js'
@@ -28,7 +28,7 @@ export class Machine {
     readonly name: string,
     readonly time: SimulatedTime,
     readonly disk: Disk,
-    readonly upkeep: UpkeepSettings,
+    readonly maintenance: MaintenanceSettings,
     /** Calls to the store after which each of its processes dies, in order; those that follow live on. */
     readonly deaths: number[],
   ) {
@@ -56,7 +56,7 @@ export class Machine {
         const opening = connect('memory://', {
           store: process.store,
           clock: process.clock,
-          upkeep: this.upkeep,
+          maintenance: this.maintenance,
           onWarning: () => {},
         })
         const opened = await Promise.race([opening, process.death]).catch(error => {

@@ -70,7 +70,7 @@ describe('where the power fails again and again', () => {
 })
 
 describe('where one process has a clock that is days ahead', () => {
-  const round = (pauseMs: number) => [action('insert', pauseMs, 7), action('upkeep')]
+  const round = (pauseMs: number) => [action('insert', pauseMs, 7), action('maintenance')]
   const change = (plan: Plan): Plan => ({
     ...plan,
     faults: calm,
@@ -107,7 +107,7 @@ describe('where one process has a clock that is days ahead', () => {
 
 describe('where the request of a writer arrives a second time, after the slot it lost was trimmed', () => {
   // Replaces the namespace, so that it commits each time.
-  const busy = Array.from({ length: 6 }, () => [action('createNamespace', 2000, 14), action('upkeep')])
+  const busy = Array.from({ length: 6 }, () => [action('createNamespace', 2000, 14), action('maintenance')])
   const change = (plan: Plan): Plan => ({
     ...plan,
     faults: calm,

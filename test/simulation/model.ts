@@ -478,10 +478,11 @@ export function withoutVersions(model: Model, uuid: string, runs: Runs): Model {
     const left = [...table.versions].filter(([version]) => !hasNumber(runs, version))
     const gone = table.versions.size - left.length
     if (gone !== countNumbers(runs) || lastOf(table) !== left.at(-1)?.[0]) {
-      throw new Violation(`upkeep expired versions ${JSON.stringify(runs)} of table ${uuid}`)
+      throw new Violation(`maintenance expired versions ${JSON.stringify(runs)} of table ${uuid}`)
     }
     for (const version of table.tags.values()) {
-      if (hasNumber(runs, version)) throw new Violation(`upkeep expired version ${version}, which has a tag`)
+      if (hasNumber(runs, version))
+        throw new Violation(`maintenance expired version ${version}, which has a tag`)
     }
     tables.set(id, { ...table, versions: new Map(left) })
   }

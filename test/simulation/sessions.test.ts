@@ -15,7 +15,7 @@ import { Disk } from './world.js'
 const diskName = 'memory://sessions-simulation'
 const minute = 60_000
 const keepIdleMs = 5 * minute
-const upkeep = { keepOrphansMs: 20_000, keepVersionsMs: 20_000, keepLogMs: 20_000, keepIdleMs }
+const maintenance = { keepOrphansMs: 20_000, keepVersionsMs: 20_000, keepLogMs: 20_000, keepIdleMs }
 
 /** Rows that one write brings: all of a stamp are in a version, or none. */
 interface Stamped {
@@ -39,11 +39,11 @@ async function world(seed: number): Promise<Record<string, number>> {
   const time = new SimulatedTime(seed)
   const disk = new Disk(diskName, new ProcessClock(time))
   const draw = (n: number) => Math.floor(time.random() * n)
-  const founder = new Machine('founder', time, disk, upkeep, [])
+  const founder = new Machine('founder', time, disk, maintenance, [])
   await founder.call(ns => ns.createTable('t', stamped(0)))
   const machines = [0, 1, 2].map(i => {
     const deaths = Array.from({ length: draw(4) }, () => 20 + draw(400))
-    return new Machine('ABC'[i]!, time, disk, upkeep, deaths)
+    return new Machine('ABC'[i]!, time, disk, maintenance, deaths)
   })
   const any = () => machines[draw(3)]!
   const tally = { read: 0, lost: 0, expired: 0 }

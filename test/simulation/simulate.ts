@@ -18,7 +18,7 @@ export interface SimulationOptions {
   readonly makeDisk?: (clock: ProcessClock) => Disk
   /** Changes what the seed draws. */
   readonly change?: (plan: Plan) => Plan
-  /** What processes do beside upkeep. */
+  /** What processes do beside maintenance. */
   readonly janitor?: Janitor
 }
 

@@ -12,13 +12,13 @@ import { ProcessClock, SimulatedTime } from './time.js'
 import { Disk } from './world.js'
 
 const diskName = 'memory://uploads-simulation'
-const upkeep = { keepOrphansMs: 20_000, keepVersionsMs: 20_000, keepLogMs: 20_000, keepIdleMs: 30_000 }
+const maintenance = { keepOrphansMs: 20_000, keepVersionsMs: 20_000, keepLogMs: 20_000, keepIdleMs: 30_000 }
 
 async function world(seed: number): Promise<Record<string, number>> {
   const time = new SimulatedTime(seed)
   const disk = new Disk(diskName, new ProcessClock(time))
   const draw = (n: number) => Math.floor(time.random() * n)
-  const founder = new Machine('founder', time, disk, upkeep, [])
+  const founder = new Machine('founder', time, disk, maintenance, [])
   const made = await founder.call(ns => ns.createTable('t', [{ id: -1 }]))
   expect(made).toHaveProperty('done')
   const machines = [0, 1, 2].map(i => {
@@ -26,7 +26,7 @@ async function world(seed: number): Promise<Record<string, number>> {
       'ABC'[i]!,
       time,
       disk,
-      upkeep,
+      maintenance,
       Array.from({ length: draw(3) }, () => 20 + draw(200)),
     )
   })

@@ -101,7 +101,7 @@ function slotOf(key: string): number {
   return Number(key.slice('_log/'.length))
 }
 
-/** A mistake that processes of a world make beside their upkeep. */
+/** A mistake that processes of a world make beside their maintenance. */
 export type Janitor = (store: BlobStore, clock: ProcessClock, plan: Plan) => Promise<void>
 
 /** A manifest that a Lance engine put under its final name without asking. */
@@ -278,7 +278,7 @@ export class Host {
     return this.#during(ns => this.race(ns.snapshot()))
   }
 
-  /** Does all the upkeep there is to do, as far as the network lets it. */
+  /** Does all the maintenance there is to do, as far as the network lets it. */
   async tidy(): Promise<void> {
     await this.#during(async ns => {
       this.#process.tell(() => 'tidies up')
@@ -449,8 +449,8 @@ export class Host {
           store,
           clock,
           cacheBytes: 1 << 20,
-          ...(this.#world.plan.ages !== null && { upkeep: this.#world.plan.ages }),
-          onUpkeep: event => process.tell(() => `upkeep: ${JSON.stringify(event)}`),
+          ...(this.#world.plan.ages !== null && { maintenance: this.#world.plan.ages }),
+          onMaintenance: event => process.tell(() => `maintenance: ${JSON.stringify(event)}`),
           onWarning: (message, cause) => process.tell(() => `${message}: ${textOfError(cause)}`),
         })
       } catch (error) {

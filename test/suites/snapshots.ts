@@ -157,7 +157,7 @@ export function snapshotsSuite({ name, isLocal, open }: Door): void {
           const place = { ops: ns.operations, store, at: [`for-${name}`], rows: large }
           prepared.push({ name, call: (await samples[name]!(place)).call })
         }
-        // Nothing is left for upkeep to do meanwhile.
+        // Nothing is left for maintenance to do meanwhile.
         await ns.optimize()
         const snapshot = await ns.snapshot()
         const keys = async () => {

@@ -7,10 +7,10 @@ test.each([
 ])('a clock that is stopped %s wakes nobody any more', async (_, stop) => {
   const clock = new SeededClock(1)
   let hours = 0
-  const upkeep = async () => {
+  const maintenance = async () => {
     for (; ; hours++) await clock.sleep(60 * 60 * 1000)
   }
-  upkeep()
+  maintenance()
   const turn = () => new Promise(resolve => setImmediate(resolve))
   for (let i = 0; i < 10; i++) await turn()
   expect(hours).toBeGreaterThan(5)

@@ -1,8 +1,8 @@
 /** A root whose indexes are built when a test says so, or not at all. */
 import { indexJob } from '../../src/catalog/index-builds.js'
 import type { CatalogState } from '../../src/catalog/state.js'
+import { resolveMaintenance } from '../../src/client/maintenance-settings.js'
 import { Namespace } from '../../src/client/namespace.js'
-import { settleUpkeep } from '../../src/client/upkeep-settings.js'
 import type { Json } from '../../src/commit/machine.js'
 import { openEngine } from '../../src/engine/connect.js'
 import { bindOperations } from '../../src/engine/handlers.js'
@@ -71,14 +71,14 @@ export class Builder {
 
 export async function openWithBuilder(store = new MemoryStore('memory://')) {
   const builder = new Builder()
-  const { engine, upkeep, held, close } = await openEngine(store, {
+  const { engine, maintenance, held, close } = await openEngine(store, {
     location: 'memory://',
     create: true,
     readOnly: false,
     cacheBytes: 1 << 24,
     clock: systemClock,
     warn: () => {},
-    keep: settleUpkeep({ compact: false }),
+    keep: resolveMaintenance({ compact: false }),
     report: () => {},
     jobKinds: [builder.kind(() => engine)],
   })
@@ -86,7 +86,7 @@ export async function openWithBuilder(store = new MemoryStore('memory://')) {
     watch: (call = {}) => watchRoot(engine.root, systemClock, call.signal),
     transaction: (work, call = {}) => runTransaction(engine, work, call),
     async optimize(call) {
-      await upkeep.finish(call?.signal)
+      await maintenance.finish(call?.signal)
       return { held: held() }
     },
     snapshot: () => Promise.reject(new Error('no snapshots here')),

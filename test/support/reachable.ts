@@ -1,6 +1,6 @@
 /** Which files of tables a root needs, and which lie there: for audits. */
 import { heldVersions } from '../../src/catalog/retention.js'
-import { settleUpkeep } from '../../src/client/upkeep-settings.js'
+import { resolveMaintenance } from '../../src/client/maintenance-settings.js'
 import { openEngine } from '../../src/engine/connect.js'
 import { birthOfPath } from '../../src/manifest/file-names.js'
 import { reachOf } from '../../src/manifest/reach.js'
@@ -24,7 +24,7 @@ export async function reachable(store: BlobStore, clock: Clock, versionsOf = hel
     clock,
     warn: () => {},
     report: () => {},
-    keep: settleUpkeep({}),
+    keep: resolveMaintenance({}),
   })
   try {
     const state = await engine.root.refresh()

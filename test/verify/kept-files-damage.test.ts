@@ -16,16 +16,22 @@ const forEver = {
 interface RootOptions {
   readonly seed?: number
   readonly rows?: number
-  readonly upkeep?: ConnectOptions['upkeep']
+  readonly maintenance?: ConnectOptions['maintenance']
 }
 
 /** A root with a row for each commit, and a checkpoint after each twenty. */
-async function root({ seed = 1, rows = 70, upkeep = forEver }: RootOptions = {}) {
+async function root({ seed = 1, rows = 70, maintenance = forEver }: RootOptions = {}) {
   const clock = new SeededClock(seed)
   const store = new MemoryStore('memory://', clock)
   const warnings: string[] = []
   const open = (readOnly = false) =>
-    connect('memory://', { clock, store, upkeep, readOnly, onWarning: message => warnings.push(message) })
+    connect('memory://', {
+      clock,
+      store,
+      maintenance,
+      readOnly,
+      onWarning: message => warnings.push(message),
+    })
   const ns = await open()
   const table = await ns.createTable('t', [{ a: 0 }])
   for (let a = 1; a < rows; a++) {
@@ -45,12 +51,12 @@ async function damage(store: MemoryStore, key: string): Promise<void> {
 }
 
 describe('a checkpoint of another root', () => {
-  async function withForeign(upkeep = forEver as ConnectOptions['upkeep']) {
-    const own = await root({ upkeep })
+  async function withForeign(maintenance = forEver as ConnectOptions['maintenance']) {
+    const own = await root({ maintenance })
     const other = await root({ seed: 2, rows: 130 })
     const foreign = (await keysIn(other.store, '_ckpt/'))[0]!
     for (const key of await keysIn(own.store, '_ckpt/')) {
-      if (upkeep === forEver) await own.store.delete(key)
+      if (maintenance === forEver) await own.store.delete(key)
     }
     await own.store.put(foreign, (await other.store.get(foreign))!)
     return { ...own, foreign }
@@ -59,8 +65,8 @@ describe('a checkpoint of another root', () => {
   test.each([
     ['a whole log', forEver],
     ['checkpoints of its own', now],
-  ])('is passed over by name in a root with %s', async (_, upkeep) => {
-    const { open, warnings, foreign } = await withForeign(upkeep)
+  ])('is passed over by name in a root with %s', async (_, maintenance) => {
+    const { open, warnings, foreign } = await withForeign(maintenance)
     const ns = await open()
     expect(await (await ns.openTable('t')).countRows()).toBe(70)
     expect(warnings).toContain(
@@ -82,7 +88,7 @@ describe('a checkpoint of another root', () => {
 
 describe('a root whose log was trimmed says which checkpoints cannot stand for it:', () => {
   test('damaged ones by name', async () => {
-    const { store, open } = await root({ upkeep: now })
+    const { store, open } = await root({ maintenance: now })
     const keys = await keysIn(store, '_ckpt/')
     for (const key of keys) await damage(store, key)
     const named = new RegExp(`slot 1 is missing.*${keys[0]} is .*; ${keys[1]} is `)
@@ -94,7 +100,7 @@ describe('a root whose log was trimmed says which checkpoints cannot stand for i
   })
 
   test('that there is none', async () => {
-    const { store, open } = await root({ upkeep: now })
+    const { store, open } = await root({ maintenance: now })
     for (const key of await keysIn(store, '_ckpt/')) await store.delete(key)
     await expect(open()).rejects.toThrow(/slot 1 is missing.*there is none in _ckpt\/$/)
   })

@@ -38,7 +38,7 @@ async function checkpointsIn(path: string): Promise<Checkpoints<CatalogState>> {
 }
 
 beforeAll(async () => {
-  const ns = await connect(root, { upkeep: soon })
+  const ns = await connect(root, { maintenance: soon })
   const large = await ns.createTable(
     'large',
     Array.from({ length: 9_000 }, (_, id) => ({ id, text: `text ${id % 7} ${'.'.repeat(9)}` })),
@@ -163,7 +163,7 @@ test('without any checkpoint a trimmed root is lost, and that is said once', asy
 test('a merged page leaves out records of a dropped table while their slots are still in the log', async () => {
   const path = freshRoot()
   // Packed at once, and trimmed a day later.
-  const ns = await connect(path, { upkeep: { keepLogMs: 0 } })
+  const ns = await connect(path, { maintenance: { keepLogMs: 0 } })
   const dropped = await ns.createTable('dropped', [{ a: 0 }])
   const kept = await ns.createTable('kept', [{ a: 0 }])
   for (let i = 1; i < 40; i++) {
@@ -186,7 +186,7 @@ test('a merged page leaves out records of a dropped table while their slots are 
 test('a checkpoint that is made again names the packs, and says so', async () => {
   const path = freshRoot()
   // Packed at once, and trimmed a day later.
-  const ns = await connect(path, { upkeep: { keepLogMs: 0 } })
+  const ns = await connect(path, { maintenance: { keepLogMs: 0 } })
   const table = await ns.createTable('t', [{ a: 0 }])
   for (let i = 1; i < 9; i++) {
     await table.add([{ a: i }])
@@ -229,7 +229,7 @@ class ListedStore extends WrappedStore {
 
 test('while others commit, trim and sweep', async () => {
   const store = new MemoryStore('memory://')
-  const other = await connect('memory://', { store, upkeep: soon })
+  const other = await connect('memory://', { store, maintenance: soon })
   const table = await other.createTable('t', [{ a: 0, b: 'first' }])
   let rounds = 0
   const live = async () => {

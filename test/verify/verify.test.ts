@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { catalogMachine } from '../../src/catalog/apply.js'
+import { resolveMaintenance } from '../../src/client/maintenance-settings.js'
 import { Namespace } from '../../src/client/namespace.js'
-import { settleUpkeep } from '../../src/client/upkeep-settings.js'
 import { Checkpoints } from '../../src/commit/checkpoints.js'
 import type { Json } from '../../src/commit/machine.js'
 import { decodeSlot, encodeSlot } from '../../src/commit/slot.js'
@@ -39,7 +39,7 @@ const kinds: readonly (readonly [RegExp, Problem['kind']])[] = [
 const kindOf = (key: string) => kinds.find(([pattern]) => pattern.test(key))![1]
 
 beforeAll(async () => {
-  const ns = await connect(root, { upkeep: { compact: false } })
+  const ns = await connect(root, { maintenance: { compact: false } })
   const large = await ns.createTable(
     'large',
     Array.from({ length: 70_000 }, (_, id) => ({ id, text: `text ${id % 7}` })),
@@ -156,7 +156,7 @@ describe('bytes under no checksum:', () => {
   const path = freshRoot()
 
   beforeAll(async () => {
-    const ns = await connect(path, { upkeep: { compact: false } })
+    const ns = await connect(path, { maintenance: { compact: false } })
     const table = await ns.createTable(
       't',
       column.map(id => ({ id, word: `word ${id % 9}`, vector: new Float32Array([id, id % 3, 1]) })),
@@ -209,7 +209,7 @@ describe('what nothing refers to', () => {
 
 test('a layout in the place of another is named, and made again', async () => {
   const layouts = [...sound.keys()].filter(key => kindOf(key) === 'layout')
-  const ns = await connect(root, { upkeep: { compact: false } })
+  const ns = await connect(root, { maintenance: { compact: false } })
   await ns.close()
   const [one] = layouts
   const other = one!.replace(/[^/]*$/, name =>
@@ -317,7 +317,7 @@ describe('numbers that do not add up:', () => {
     cacheBytes: 1e6,
     clock: systemClock,
     warn: (message: string) => expect.fail(message),
-    keep: settleUpkeep({}),
+    keep: resolveMaintenance({}),
     report: () => {},
   }
   const file = { blob: 0, bytes: 0, fields: [0] }

@@ -113,7 +113,7 @@ describe('sheaf inspect', () => {
       /: 0 tables\n {2}root [\w-]+, format 1\n {2}slot 0, checkpoint none; 1 slot, .*\n\n$/,
     )
 
-    const ns = await connect(root, { upkeep: { compact: false } })
+    const ns = await connect(root, { maintenance: { compact: false } })
     await ns.createNamespace('ns1', { properties: { owner: 'ann' } })
     const table = await ns.createTable('ns1$t', [{ a: 1 }, { a: 2 }])
     await table.tags.create('first', 1)
@@ -151,9 +151,9 @@ describe('sheaf inspect', () => {
 })
 
 describe('sheaf compact', () => {
-  test('does all upkeep there is to do, tells of it, and then finds nothing more', async () => {
+  test('does all maintenance there is to do, tells of it, and then finds nothing more', async () => {
     const root = freshRoot()
-    const ns = await connect(root, { upkeep: { compact: false } })
+    const ns = await connect(root, { maintenance: { compact: false } })
     const table = await ns.createTable('t', [{ a: 0 }])
     for (let i = 1; i < 10; i++) await table.add([{ a: i }])
     await ns.close()
@@ -173,7 +173,7 @@ describe('sheaf compact', () => {
 describe('sheaf verify', () => {
   test('exits with 0 where all is well, with 1 and a line for each problem where it is not, and repairs', async () => {
     const root = freshRoot()
-    const ns = await connect(root, { upkeep: { compact: false } })
+    const ns = await connect(root, { maintenance: { compact: false } })
     const table = await ns.createTable('t', [{ a: 1 }])
     for (let i = 1; i < 65; i++) await table.add([{ a: i }])
     await ns.optimize()

@@ -40,7 +40,7 @@ describe('connectWorker', () => {
     await expect(connectWorker(freshRoot(), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
   })
 
-  test('upkeep and verification are done by the worker that writes, where it may', async () => {
+  test('maintenance and verification are done by the worker that writes, where it may', async () => {
     const root = freshRoot()
     const writer = await connectWorker(root)
     const table = await writer.createTable('t', [{ a: 1 }])

@@ -131,7 +131,7 @@ describe('a verification', () => {
   })
 })
 
-test('upkeep can be given up', async () => {
+test('maintenance can be given up', async () => {
   const ns = await sharedOne()
   const ending = new AbortController()
   const reason = new Error('enough')

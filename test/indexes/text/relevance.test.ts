@@ -23,7 +23,7 @@ for (const { name, least, read } of collections) {
 }
 
 async function reached(judged: Judged): Promise<number> {
-  const ns = await connect('memory://', { upkeep: { compact: false } })
+  const ns = await connect('memory://', { maintenance: { compact: false } })
   try {
     const rows = Array.from(judged.documents, ([name, text]) => ({ name, text }))
     const table = await ns.createTable('documents', rows)

@@ -12,7 +12,7 @@ let table: Table
 const data = brightness(2000)
 
 beforeAll(async () => {
-  ns = await connect('memory://', { upkeep: { compact: false } })
+  ns = await connect('memory://', { maintenance: { compact: false } })
   table = await vectorTable(ns, data)
 }, 60_000)
 afterAll(() => ns.close())

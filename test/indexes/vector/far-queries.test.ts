@@ -19,7 +19,7 @@ test.each(['IVF_SQ', 'IVF_HNSW_SQ'] as const)(
     for (let i = 0; i < rows.length; i++)
       rows[i]! += 1.5 * Math.sin((Math.floor(i / dim) % 10) * 7 + 3 * (i % dim))
     const data: VectorData = { name: 'ten clouds', dim, rows, queries: asked }
-    const ns = await connect('memory://', { upkeep: { compact: false } })
+    const ns = await connect('memory://', { maintenance: { compact: false } })
     const table = await vectorTable(ns, data)
     await table.createIndex('vector', { type, waitTimeoutMs: 60_000 })
     const found: number[][] = []

@@ -57,7 +57,7 @@ function suite(data: LabelledVectors, asks = metrics, names: ReadonlySet<string>
     let ns: Namespace
     let table: Table
     beforeAll(async () => {
-      ns = await connect('memory://', { upkeep: { compact: false }, buildThreads: 1 })
+      ns = await connect('memory://', { maintenance: { compact: false }, buildThreads: 1 })
       table = await labelledTable(ns, 'vectors', data)
     }, 600_000)
     afterAll(() => ns.close())

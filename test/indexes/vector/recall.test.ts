@@ -37,7 +37,7 @@ function suite(name: string, data: VectorData | null): void {
     let table: Table
     let truths: readonly (readonly ReadonlySet<number>[])[]
     beforeAll(async () => {
-      ns = await connect('memory://', { upkeep: { compact: false } })
+      ns = await connect('memory://', { maintenance: { compact: false } })
       table = await vectorTable(ns, data!)
       const random = seededRandom(7)
       const shareOf = Float64Array.from({ length: data!.rows.length / data!.dim }, random)

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { CatalogState } from '../../src/catalog/state.js'
 import type { Committed } from '../../src/commit/machine.js'
 import { connect, type Namespace } from '../../src/index.js'
-import { Upkeep } from '../../src/maintenance/upkeep.js'
+import { Maintenance } from '../../src/maintenance/maintenance.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
 import { BusyStore, CountingStore, CrashingStore, keysIn } from '../support/stores.js'
@@ -65,7 +65,7 @@ test('of two processes one writes the checkpoint, and both go on from it', async
 
 test('the 64th version of a table is stored as a layout, and older ones are read without it too', async () => {
   const store = new MemoryStore('memory://')
-  const ns = await connect('memory://', { store, upkeep: { compact: false } })
+  const ns = await connect('memory://', { store, maintenance: { compact: false } })
   const table = await ns.createTable('t', [{ a: 1 }])
   for (let i = 2; i <= 70; i++) await table.add([{ a: i }])
   await ns.close()
@@ -143,8 +143,8 @@ test('what a snapshot in another process shows stays as well', async () => {
 
 test('what was deleted leaves the memory too', async () => {
   const store = new MemoryStore('memory://')
-  const upkeep = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
-  const ns = await connect('memory://', { store, upkeep })
+  const maintenance = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
+  const ns = await connect('memory://', { store, maintenance })
   const table = await ns.createTable('t', [{ id: 0, text: 'x'.repeat(70_000) }])
   const round = async () => {
     for (let i = 0; i < 10; i++) {
@@ -167,7 +167,7 @@ test('what was deleted leaves the memory too', async () => {
   await ns.close()
 })
 
-test('upkeep that fails is told of, and done later', async () => {
+test('maintenance that fails is told of, and done later', async () => {
   const warnings: string[] = []
   const inner = new MemoryStore('memory://')
   let refuse = true
@@ -197,7 +197,7 @@ test('upkeep that fails is told of, and done later', async () => {
   expect(await keysIn(inner, '_ckpt/')).toHaveLength(1)
 })
 
-test('a process that dies at any step of upkeep leaves a root that opens with everything in it', async () => {
+test('a process that dies at any step of maintenance leaves a root that opens with everything in it', async () => {
   const origin = new MemoryStore('memory://')
   const first = await connect('memory://', { store: origin })
   await fillLog(first, 0)
@@ -242,7 +242,7 @@ test('a dropped table with a file that cannot be deleted now holds up no other',
   const ns = await connect('memory://', {
     clock,
     store,
-    upkeep: { compact: false, keepOrphansMs: 1000 },
+    maintenance: { compact: false, keepOrphansMs: 1000 },
     onWarning,
   })
   const rows = Array.from({ length: 9_000 }, (_, a) => ({ a, b: `row ${a}` }))
@@ -286,8 +286,8 @@ describe('a chore', () => {
     }
     const dueIn = () => (fails || tries.length === 0 ? 0 : Number.POSITIVE_INFINITY)
     const warn = (_: string, cause: unknown) => warnings.push(cause)
-    const upkeep = new Upkeep({ chores: [{ name: 'x', dueIn, work }], clock, warn })
-    upkeep.afterCommit(committed)
+    const maintenance = new Maintenance({ chores: [{ name: 'x', dueIn, work }], clock, warn })
+    maintenance.afterCommit(committed)
     await clock.sleep(40_000)
     expect(tries).toEqual([0, 1, 3, 7, 15, 31])
     await clock.sleep(24 * 3600_000)
@@ -299,11 +299,11 @@ describe('a chore', () => {
     expect(tries).toHaveLength(1)
     fails = true
     tries = []
-    upkeep.afterCommit(committed)
+    maintenance.afterCommit(committed)
     await clock.sleep(2_500)
     expect(tries.map(at => at - tries[0]!)).toEqual([0, 1])
     expect(warnings).toHaveLength(2)
-    await upkeep.close()
+    await maintenance.close()
   })
 
   test('that is due by the wall clock, which counts whole milliseconds, is waited for once, not anew after every commit', async () => {
@@ -313,15 +313,15 @@ describe('a chore', () => {
     let done = 0
     const dueIn = () => (done > 0 ? Number.POSITIVE_INFINITY : Math.max(0, due - clock.now()))
     const work = async () => void done++
-    const upkeep = new Upkeep({ chores: [{ name: 'x', dueIn, work }], clock, warn: () => {} })
+    const maintenance = new Maintenance({ chores: [{ name: 'x', dueIn, work }], clock, warn: () => {} })
     for (let i = 0; i < 10; i++) {
       clock.advance(0.7)
-      upkeep.afterCommit(committed)
+      maintenance.afterCommit(committed)
     }
     expect(waits).toHaveLength(1)
     await clock.sleep(60_001)
     expect(done).toBe(1)
-    await upkeep.close()
+    await maintenance.close()
   })
 
   test('that is due in a month is not waited for longer than a timer can be set', async () => {
@@ -331,11 +331,11 @@ describe('a chore', () => {
     let done = 0
     const dueIn = () => (done > 0 ? Number.POSITIVE_INFINITY : Math.max(0, due - clock.elapsed()))
     const work = async () => void done++
-    const upkeep = new Upkeep({ chores: [{ name: 'x', dueIn, work }], clock, warn: () => {} })
-    upkeep.afterCommit(committed)
+    const maintenance = new Maintenance({ chores: [{ name: 'x', dueIn, work }], clock, warn: () => {} })
+    maintenance.afterCommit(committed)
     expect(waits).toEqual([2 ** 31 - 1])
     await clock.sleep(due + 1)
     expect(done).toBe(1)
-    await upkeep.close()
+    await maintenance.close()
   })
 })

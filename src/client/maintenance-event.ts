@@ -1,4 +1,4 @@
-/** What upkeep has done, for who wants to know. */
+/** What maintenance has done, for who wants to know. */
 
 /** A checkpoint of the catalog was written: who opens the root reads the log from there on. */
 export interface CheckpointWritten {
@@ -64,7 +64,7 @@ export interface LogTrimmed {
   readonly slots: number
 }
 
-export type UpkeepEvent =
+export type MaintenanceEvent =
   | CheckpointWritten
   | DropEmptied
   | TableCompacted

@@ -1,16 +1,16 @@
 /** What becomes of indexes while nobody looks: rows come in, segments become few, compactions keep them, files go. */
 import { expect, test } from 'vitest'
-import { connect, type Namespace, type Table, type UpkeepEvent } from '../../src/index.js'
+import { connect, type MaintenanceEvent, type Namespace, type Table } from '../../src/index.js'
 import { MemoryStore } from '../../src/storage/memory-store.js'
 import { SeededClock } from '../support/clock.js'
 import { CrashingStore, keysIn } from '../support/stores.js'
 
 const nothingKept = { keepVersionsMs: 0, keepOrphansMs: 0, keepLogMs: 0 }
 
-async function open(rows: number, upkeep = {}) {
+async function open(rows: number, maintenance = {}) {
   const store = new MemoryStore('memory://')
-  const events: UpkeepEvent[] = []
-  const ns = await connect('memory://', { store, upkeep, onUpkeep: event => events.push(event) })
+  const events: MaintenanceEvent[] = []
+  const ns = await connect('memory://', { store, maintenance, onMaintenance: event => events.push(event) })
   const table = await ns.createTable('t', rowsFrom(0, rows))
   await table.createIndex('k', { type: 'BTREE' })
   await table.waitForIndex('k_idx')

@@ -3,7 +3,7 @@
  * one thing at a time, and never waited for by a call. Whatever fails is tried again later: truth is in the log.
  */
 import type { CatalogState } from '../catalog/state.js'
-import type { UpkeepEvent } from '../client/upkeep-event.js'
+import type { MaintenanceEvent } from '../client/maintenance-event.js'
 import type { Committed } from '../commit/machine.js'
 import { orAborted } from '../primitives/abort.js'
 import type { Clock } from '../primitives/clock.js'
@@ -29,7 +29,7 @@ export interface Chore {
 /** Told of what no call fails of, but somebody should know. */
 export type Warn = (message: string, cause: unknown) => void
 
-export interface UpkeepOptions {
+export interface MaintenanceOptions {
   /** In the order in which they are asked. */
   readonly chores: readonly Chore[]
   readonly clock: Clock
@@ -56,7 +56,7 @@ interface Failing {
   readonly told: Set<string>
 }
 
-export class Upkeep {
+export class Maintenance {
   readonly #chores: readonly Chore[]
   readonly #clock: Clock
   readonly #warn: Warn
@@ -71,7 +71,7 @@ export class Upkeep {
   /** The wait for what will be due: until when, and what ends it. */
   #waiting: { readonly until: number; readonly over: AbortController } | null = null
 
-  constructor({ chores, clock, warn }: UpkeepOptions) {
+  constructor({ chores, clock, warn }: MaintenanceOptions) {
     this.#chores = chores
     this.#clock = clock
     this.#warn = warn
@@ -188,9 +188,9 @@ export class Upkeep {
     const message = cause instanceof Error ? cause.message : String(cause)
     if (told.has(message)) return
     told.add(message)
-    this.#warn(`upkeep of the root failed for now: ${chore.name}`, cause)
+    this.#warn(`maintenance of the root failed for now: ${chore.name}`, cause)
   }
 }
 
-/** What upkeep does, as `onUpkeep` is told. */
-export type Report = (event: UpkeepEvent) => void
+/** What maintenance does, as `onMaintenance` is told. */
+export type Report = (event: MaintenanceEvent) => void

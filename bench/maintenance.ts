@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ArrowRows } from '../src/client/arrow-rows.js'
-import { connect, type Namespace, sql, type Table, type UpkeepEvent } from '../src/index.js'
+import { connect, type MaintenanceEvent, type Namespace, sql, type Table } from '../src/index.js'
 import { type Bench, type CaseResult, type Entry, longestGap, race } from './harness.js'
 import { seededRandom } from './random.js'
 import { makeBatches } from './wide-rows.js'
@@ -18,7 +18,7 @@ interface Parameters {
 }
 
 export const bench: Bench<Parameters> = {
-  name: 'upkeep',
+  name: 'maintenance',
   question: 'does a root stay as small and as fast as a fresh one, and what does that cost?',
   small: { appends: 300, rows: 4_000, fragments: 20, rounds: 1 },
   full: { appends: 100_000, rows: 500_000, fragments: 50, rounds: 3 },
@@ -47,8 +47,11 @@ async function worn(
 ): Promise<readonly CaseResult[]> {
   const random = seededRandom(7)
   const row = (id: number) => ({ id, group: id % 97, text: `the text of row ${id}`, value: random() * 1000 })
-  const events: UpkeepEvent[] = []
-  const ns = await connect(wornFolder, { upkeep: nothingKept, onUpkeep: event => events.push(event) })
+  const events: MaintenanceEvent[] = []
+  const ns = await connect(wornFolder, {
+    maintenance: nothingKept,
+    onMaintenance: event => events.push(event),
+  })
   const table = await ns.createTable('t', [row(0)])
   const memory: number[] = []
   const took: number[] = []
@@ -148,7 +151,7 @@ async function compacting(
   fragments: number,
   rounds: number,
 ): Promise<readonly CaseResult[]> {
-  const ns = await connect(folder, { upkeep: { compact: false } })
+  const ns = await connect(folder, { maintenance: { compact: false } })
   try {
     const copies: Entry[] = []
     const compactions: Entry[] = []

@@ -2,7 +2,7 @@
 import { invalidInput } from '../errors.js'
 import { boolean, given, options } from '../protocol/shape.js'
 
-export interface UpkeepSettings {
+export interface MaintenanceSettings {
   /** Whether small and thinned-out fragments are made one in the background. Default true. */
   readonly compact?: boolean
   /** Bytes, or 524,288 rows, from which a fragment is large enough to be left alone. Default 256 MiB. */
@@ -31,7 +31,7 @@ const milliseconds = given<number>(
   value => typeof value === 'number' && value >= 0,
 )
 
-export const upkeepShape = options<UpkeepSettings>()({
+export const maintenanceShape = options<MaintenanceSettings>()({
   compact: boolean,
   fragmentBytes: given<number>('a number of bytes >= 0', value => typeof value === 'number' && value >= 0),
   keepVersionsMs: milliseconds,
@@ -40,12 +40,12 @@ export const upkeepShape = options<UpkeepSettings>()({
   keepIdleMs: milliseconds,
 })
 
-export type SettledUpkeep = Required<UpkeepSettings>
+export type ResolvedMaintenance = Required<MaintenanceSettings>
 
 const hourMs = 60 * 60 * 1000
 
 /** Throws code 13 where orphans are to be kept for ever. */
-export function settleUpkeep(settings: UpkeepSettings): SettledUpkeep {
+export function resolveMaintenance(settings: MaintenanceSettings): ResolvedMaintenance {
   return {
     compact: settings.compact ?? true,
     fragmentBytes: settings.fragmentBytes ?? 256 * 1024 * 1024,
@@ -58,7 +58,7 @@ export function settleUpkeep(settings: UpkeepSettings): SettledUpkeep {
 
 function finite(name: string, ms: number): number {
   if (ms < Number.POSITIVE_INFINITY) return ms
-  throw invalidInput(`upkeep.${name} cannot be infinite: what expires has to be remembered as long`, {
+  throw invalidInput(`maintenance.${name} cannot be infinite: what expires has to be remembered as long`, {
     hint: 'keepVersionsMs: Infinity keeps all versions',
   })
 }
