@@ -328,7 +328,7 @@ export async function openEngine(
     keepOrphansMs,
   })
   const maintenance = new Maintenance({
-    chores: [
+    tasks: [
       new Compaction({ engine: () => engine, keep, report }),
       new ViewRefreshes(() => engine, clock),
       new StoredLayouts(layouts, () => committer.state),

@@ -1,4 +1,4 @@
-/** What a checkpoint says beside the state: what stands in for slots that may be gone, and since when. */
+/** What a checkpoint holds in addition to the state: the pages and packs that stand for slots that may be deleted, and since when. */
 import type { CheckpointNote } from '../commit/checkpoints.js'
 import { coveredBy, type PackInfo } from '../commit/packs.js'
 import type { PageInfo } from '../manifest/history.js'
@@ -6,13 +6,13 @@ import type { PageInfo } from '../manifest/history.js'
 export interface CheckpointExtra {
   readonly pages: readonly PageInfo[]
   readonly packs?: readonly PackInfo[]
-  /** Up to which slot packs stood in, and from which time on (milliseconds since 1970); ascending. */
+  /** Up to which slot packs stood for slots, and from which time on (milliseconds since 1970). Ascending. */
   readonly packed?: readonly (readonly [to: number, since: number])[]
-  /** Names of pages and packs that others took the place of, and when. */
+  /** Names of pages and packs that were replaced, and when (milliseconds since 1970). */
   readonly replaced?: readonly (readonly [name: string, at: number])[]
 }
 
-/** More than these are not remembered. */
+/** Most entries of `packed` and of `replaced` that are kept. */
 const packedMax = 256
 const replacedMax = 1024
 
@@ -20,17 +20,20 @@ export function extraOf({ extra }: Pick<CheckpointNote, 'extra'>): CheckpointExt
   return extra as unknown as CheckpointExtra
 }
 
-/** The history pages a checkpoint names. */
+/** Return the history pages that a checkpoint names. */
 export function pagesOf(note: Pick<CheckpointNote, 'extra'>): readonly PageInfo[] {
   return extraOf(note).pages
 }
 
-/** The packs a checkpoint names. */
+/** Return the packs that a checkpoint names. */
 export function packsOf(note: Pick<CheckpointNote, 'extra'>): readonly PackInfo[] {
   return extraOf(note).packs ?? []
 }
 
-/** What the checkpoint after one says that said `before`. `ts`: its time; what was replaced before `forgotten` is left out. */
+/**
+ * Return the extra of the checkpoint that follows one with `before`. `ts`: its time (milliseconds since 1970). Files that were replaced
+ * before `forgotten` are left out.
+ */
 export function nextExtra(
   before: CheckpointExtra,
   pages: readonly PageInfo[],

@@ -1,9 +1,10 @@
 /**
- * Writes a checkpoint of the state, and a page of the history up to it, when the log after the newest one is long.
+ * Writes a checkpoint of the state, and a page of the history up to it, when the log after the newest checkpoint is long.
  *
- * A checkpoint counts when the log names it. It is named only if the checkpoints which the log named in the state it holds are
- * still the newest: so whatever it names was named by one of these, or was written after them. What anybody may delete follows
- * from that alone (maintenance/trim), whatever the clocks say, and however long a writer slept on its way.
+ * - A checkpoint counts once the log names it.
+ * - The log names a checkpoint only if the checkpoints that its state names are still the newest. So each file that the new checkpoint
+ *   names was named by one of these, or was written after them.
+ * - What may be deleted follows from this alone (maintenance/trim). It depends on no clock, and not on how long a writer was suspended.
  */
 
 import { featuresOfBuilds } from '../catalog/index-builds.js'
@@ -18,24 +19,24 @@ import type { Slot } from '../commit/slot.js'
 import type { History } from '../manifest/history.js'
 import { type CheckpointExtra, extraOf, nextExtra, packsOf, pagesOf } from './checkpoint-extra.js'
 import { keptNote } from './kept-note.js'
-import type { Chore, Report, Warn } from './maintenance.js'
+import type { MaintenanceTask, Report, Warn } from './maintenance.js'
 import type { Packed, Packing } from './packing.js'
 
-/** Pages and packs that others took the place of stay for so long at least. */
+/** How long pages and packs stay at least after others have replaced them, milliseconds. */
 export const replacedMs = 10 * 1000
-/** A checkpoint is due when the log after the newest one has this many bytes, and half as many as that one has; */
+/** A checkpoint is due when the log after the newest checkpoint has this many bytes, and half as many as that checkpoint has; */
 const tailBytesMin = 256 * 1024
-/** a slot counts as a block, however short it is: who opens the root reads each for itself; */
+/** a shorter slot counts as this many bytes, because a process that opens the root reads each slot by itself; */
 const slotBytesMin = 4096
 /** or this many slots. */
 const tailSlotsMax = 4000
 
-/** How much log there is after a checkpoint. */
+/** How long the log is after a checkpoint. */
 export class Tail {
   slots = 0
   bytes = 0
 
-  /** A slot that only names a checkpoint tells nothing that another one would have to hold. */
+  /** Count a slot. A slot that only names a checkpoint does not count: the next checkpoint need not hold it. */
   note(slot: Slot): void {
     if (slot.header.entries.every(({ ops }) => ops.every(isNaming))) return
     this.slots++
@@ -54,18 +55,18 @@ export interface CheckpointingOptions {
   readonly packs: Packs
   readonly packing: Packing
   readonly keepOrphansMs: number
-  /** The checkpoint the root was opened from. */
+  /** The checkpoint from which the root was opened. */
   readonly opened: Checkpoint<CatalogState> | null
-  /** What was applied since then; it goes on counting. */
+  /** The slots that were applied since then. The commit path goes on counting. */
   readonly tail: Tail
   readonly report: Report
   readonly warn: Warn
 }
 
-export class Checkpointing implements Chore {
+export class Checkpointing implements MaintenanceTask {
   readonly name = 'writing a checkpoint'
   readonly #options: CheckpointingOptions
-  /** The name of the checkpoint that pages and packs are known from. */
+  /** Name of the checkpoint from which this process knows pages and packs. */
   #name = ''
   #slot = 0
   #bytes = 0
@@ -76,7 +77,7 @@ export class Checkpointing implements Chore {
     if (options.opened !== null) this.#take(options.opened)
   }
 
-  /** The slot of the newest checkpoint that is known here. */
+  /** Slot of the newest checkpoint that this process knows. */
   get slot(): number {
     return this.#slot
   }
@@ -88,7 +89,7 @@ export class Checkpointing implements Chore {
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
     const { committer, checkpoints, history, packs, tail, keepOrphansMs, report } = this.#options
     for (;;) {
-      // Another process may have been first: its pages serve here as well.
+      // Another process may have written a checkpoint first: its pages serve here as well.
       const known = await this.#adoptKept(signal)
       const fold = committer.fold
       if (tail.slots === 0 || (!thorough && this.dueIn() > 0)) return
@@ -104,7 +105,7 @@ export class Checkpointing implements Chore {
         await checkpoints.remove(written.key)
         continue
       }
-      // Whoever missed a page meanwhile may have found a newer checkpoint.
+      // A reader that missed a page meanwhile may have adopted a newer checkpoint.
       if (history.sealed <= fold.slot) {
         history.seal(pages)
         packs.adopt(packed)
@@ -113,7 +114,7 @@ export class Checkpointing implements Chore {
       this.#slot = fold.slot
       this.#bytes = written.bytes
       this.#extra = extra
-      // What was applied meanwhile is the beginning of the next tail.
+      // Slots that were applied meanwhile are the beginning of the next tail.
       tail.slots -= slots
       tail.bytes -= bytes
       report({ kind: 'checkpoint', slot: fold.slot, bytes: written.bytes })
@@ -123,8 +124,8 @@ export class Checkpointing implements Chore {
   }
 
   /**
-   * Has the log name a checkpoint. Null when it named another since the state that the checkpoint holds: what this one names may be
-   * gone.
+   * Commit the name of a checkpoint. Returns null if the log has named another one since the state that the checkpoint holds: files that
+   * this checkpoint names may be deleted.
    */
   async #enter(key: string, { state: before }: Fold<CatalogState>): Promise<Committed<CatalogState> | null> {
     const op: CheckpointOp = { op: 'checkpoint', name: nameOf(key) }
@@ -140,14 +141,14 @@ export class Checkpointing implements Chore {
     }
   }
 
-  /** Deletes what can never be named any more: checkpoints of states in which the newest one was not named yet. */
+  /** Delete checkpoints that can never be named any more: those of states in which the newest one was not named yet. */
   async #prune({ checkpoints: kept }: CatalogState): Promise<void> {
     const newest = kept.at(-1)
     if (newest === undefined || kept.length < 2) return
     await this.#options.checkpoints.prune(new Set(kept.map(({ name }) => name)), newest.at)
   }
 
-  /** A slot that is damaged is left in the log: nothing may keep the root from being checkpointed. */
+  /** Pack old slots. If that fails (a slot is damaged), warns and leaves the slots in the log: nothing may prevent the checkpoint. */
   async #pack(fold: Fold<CatalogState>, thorough: boolean, signal: AbortSignal): Promise<Packed> {
     const { packing, packs, warn } = this.#options
     try {
@@ -159,7 +160,7 @@ export class Checkpointing implements Chore {
     }
   }
 
-  /** The root goes on from another checkpoint: nothing between was applied. */
+  /** Note that the root was opened again from another checkpoint: this process did not apply the slots between. */
   reopened(checkpoint: Checkpoint<CatalogState>): void {
     const { history, packs, tail } = this.#options
     history.seal(pagesOf(checkpoint))
@@ -170,8 +171,8 @@ export class Checkpointing implements Chore {
   }
 
   /**
-   * From now on builds on the newest checkpoint that is whole of those which the log names. Gives the names of these: another one that
-   * is named meanwhile may name files that are not known here.
+   * Adopt the newest whole checkpoint that the log names, and build on it from now on. Returns the names of all checkpoints that the log
+   * names now: a checkpoint that is named later may name files that this process does not know.
    */
   async #adoptKept(signal: AbortSignal): Promise<string> {
     const { committer, checkpoints, history, packs, tail } = this.#options
@@ -185,7 +186,7 @@ export class Checkpointing implements Chore {
     packs.adopt(packsOf(note))
     const { head } = committer
     const share = (head - note.slot) / Math.max(1, head - this.#slot)
-    // One of them names it.
+    // One of the slots since then only names the checkpoint.
     tail.slots = Math.max(0, head - note.slot - 1)
     tail.bytes = Math.round(tail.bytes * share)
     this.#take(note)
@@ -211,7 +212,7 @@ function isNaming(op: Json): boolean {
   return (op as { readonly op?: unknown }).op === 'checkpoint'
 }
 
-/** Writes a checkpoint with what it says beside the state; its readers must know what both speak of. */
+/** Write a checkpoint with `extra`. The features of both the state and `extra` are in its `need`. */
 export function writeCheckpoint(
   checkpoints: Checkpoints<CatalogState>,
   fold: Fold<CatalogState>,

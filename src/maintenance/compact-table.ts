@@ -1,4 +1,4 @@
-/** One round of compaction of one table: what is worth doing on its newest version, done and committed. */
+/** One round of compaction of one table: plans the work on the newest version, does it, and commits it. */
 import { type CatalogState, latestOf, pathKey, type TableHead } from '../catalog/state.js'
 import type { TableCompacted } from '../client/maintenance-event.js'
 import { type Change, type FoldedDead, fragmentsLeaving, movesFeature } from '../manifest/change.js'
@@ -15,12 +15,12 @@ import { type CompactionMode, type CompactionPlan, planCompaction } from '../wri
 import type { StageTarget } from '../write/stage.js'
 import { isSuperseded } from './is-superseded.js'
 
-/** How long the callers' transactions are given way to before a commit that makes them run again, milliseconds. */
+/** How long compaction waits for open transactions of callers before a commit that would make them run again, milliseconds. */
 const transactionsMs = 2000
-/** Times it is brought up to date with what others committed before it is given up. */
+/** How often the work is brought up to date with commits of others before compaction gives up. */
 const maxAttempts = 10
 
-/** What was worked out on one version. */
+/** Finished work that is not committed yet, and the version it was done on. */
 interface Work {
   readonly layout: Layout
   readonly compacted: readonly Compacted[]
@@ -29,13 +29,15 @@ interface Work {
 
 export interface Round {
   readonly event: TableCompacted
-  /** There was more to do than is good for one commit. */
+  /** Whether there is more to do than belongs into one commit. */
   readonly hasMore: boolean
 }
 
 /**
- * Null: there is nothing worth doing, or it was in vain because the table was replaced, dropped, or given other columns. Calls
- * on the table never wait for the work, nor begin anew because of it if they are of this process.
+ * Compact a table once. Returns null if nothing is worth doing, or if the work was superseded because the table was replaced, dropped, or
+ * given other columns. Calls on the table never wait for the work, and calls of this process never start again because of it.
+ *
+ * `fullBytes`: size of a full fragment, bytes.
  */
 export async function compactTable(
   engine: Engine,
@@ -49,7 +51,7 @@ export async function compactTable(
   const state = await engine.root.refresh(pacer.signal)
   const head = state.tables.get(uuid)
   const version = head && latestOf(head)
-  if (head?.kind !== 'sheaf' || version === undefined || isAtWork(state, head)) return null
+  if (head?.kind !== 'sheaf' || version === undefined || hasOpenJob(state, head)) return null
   let change: Change | null
   let hasMore = false
   try {
@@ -57,7 +59,12 @@ export async function compactTable(
     const plan = planCompaction(reader.layout, mode, fullBytes)
     if (plan.groups.length + plan.folds.length === 0) return null
     hasMore = plan.hasMore
-    change = await land(engine, head, await carriedOut(reader, plan, stageTarget(engine, head), pacer), pacer)
+    change = await commitWork(
+      engine,
+      head,
+      await executePlan(reader, plan, stageTarget(engine, head), pacer),
+      pacer,
+    )
   } catch (error) {
     if (isSuperseded(error)) return null
     throw error
@@ -76,7 +83,7 @@ export async function compactTable(
   return { event, hasMore }
 }
 
-async function carriedOut(
+async function executePlan(
   reader: TableReader,
   { groups, folds }: CompactionPlan,
   target: StageTarget,
@@ -89,8 +96,8 @@ async function carriedOut(
   return { layout: reader.layout, compacted, folded }
 }
 
-/** A job on the table would have to do again what it did for fragments that move. */
-function isAtWork(state: CatalogState, { uuid }: TableHead): boolean {
+/** Return whether a job is open on the table. It would have to repeat its work for fragments that move. */
+function hasOpenJob(state: CatalogState, { uuid }: TableHead): boolean {
   for (const [, job] of state.jobs) if (job.table === uuid) return true
   return false
 }
@@ -106,17 +113,17 @@ async function readerOf(
 }
 
 /**
- * Commits the work. Changes of rows in this process take turns with it, so none of them is between its look at the table and
- * its commit; what others changed is carried over.
+ * Commit the work. The commit takes its turn among the changes of this process to the table, so none of them is between its look at the
+ * table and its commit. The work takes over what other processes changed.
  */
-async function land(engine: Engine, head: TableHead, work: Work, pacer: Pacer): Promise<Change | null> {
+async function commitWork(engine: Engine, head: TableHead, work: Work, pacer: Pacer): Promise<Change | null> {
   const { signal } = pacer
   await engine.drafts.giveWay(transactionsMs, signal)
   return engine.turns.run(
     pathKey(head.id),
     async () => {
       for (let attempt = 1; attempt <= maxAttempts; attempt++) {
-        const outcome = await tryToLand(engine, head, work, pacer)
+        const outcome = await tryToCommit(engine, head, work, pacer)
         if (!(outcome instanceof Overtaken)) return outcome
       }
       return null
@@ -127,7 +134,7 @@ async function land(engine: Engine, head: TableHead, work: Work, pacer: Pacer): 
 
 class Overtaken extends Error {}
 
-async function tryToLand(
+async function tryToCommit(
   engine: Engine,
   { uuid }: TableHead,
   { layout, compacted, folded }: Work,
@@ -182,10 +189,10 @@ function featuresOf({ indexes }: Change): readonly string[] {
   return indexes === undefined ? [movesFeature] : [movesFeature, indexesFeature]
 }
 
-/** Whether a change has to do with any of some fragments. */
+/** Return whether a change affects any of `fragments`. */
 function touches(change: Change, fragments: ReadonlySet<number>): boolean {
   const { restore, dead, columns = [], folded = [], indexes = [] } = change
-  // Indexes that came meanwhile want to know where their rows are.
+  // An index that was committed meanwhile has its own row mappings, which must follow the moved rows.
   if (restore !== undefined || indexes.length > 0) return true
   const touched = [
     ...fragmentsLeaving(change),

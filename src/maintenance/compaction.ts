@@ -1,4 +1,7 @@
-/** Compacts tables and keeps their indexes up: soon where commits have left much to do, when they come to rest where it is less. */
+/**
+ * Compacts tables and keeps their indexes up to date. A table is due at once after many changes, and after a pause in its commits where
+ * fewer changes wait.
+ */
 import type { CatalogOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { ResolvedMaintenance } from '../client/maintenance-settings.js'
@@ -8,18 +11,18 @@ import { Pacer } from '../primitives/pacer.js'
 import type { Engine } from '../root/engine.js'
 import type { CompactionMode } from '../write/compaction-plan.js'
 import type { Round } from './compact-table.js'
-import type { Chore, Report } from './maintenance.js'
+import type { MaintenanceTask, Report } from './maintenance.js'
 
 const compacting = lazyImport(() => import('./compact-table.js'))
 const folding = lazyImport(() => import('./fold-indexes.js'))
 
-/** So many new fragments, or commits that killed rows, are looked at at once; */
+/** A table is due at once after this many new fragments plus deletion vectors of commits. */
 const soonCount = 64
-/** fewer when the table was let alone for so long, milliseconds, */
+/** With fewer, it is due when nobody has committed to it for this time, milliseconds, */
 const restMs = 2000
-/** and was not compacted for so long (STORAGE S27). */
+/** and its last compaction is at least this long ago, milliseconds (STORAGE S27). */
 const pauseMs = 30_000
-/** Rounds of one thorough work on a table: each leaves less. */
+/** Most rounds of one thorough compaction of a table. Each round leaves less to do. */
 const roundsMax = 100
 
 export interface CompactionOptions {
@@ -28,17 +31,17 @@ export interface CompactionOptions {
   readonly report: Report
 }
 
-export class Compaction implements Chore {
+export class Compaction implements MaintenanceTask {
   readonly name = 'compacting tables'
   readonly #options: CompactionOptions
-  /** By uuid: new fragments, and commits that killed rows, since the table was last seen to be in order. */
+  /** By table uuid: new fragments plus deletion vectors of commits, since the table was last compacted. */
   readonly #pending = new Map<string, number>()
-  /** Tables to be looked at now. */
+  /** Tables that are due now. */
   readonly #soon = new Set<string>()
-  /** When others are to be looked at, if nobody commits to them until then; the first of that, or sooner. */
+  /** By table uuid: when the table is due if nobody commits to it until then (`clock.elapsed()`). `#next`: the earliest or sooner. */
   readonly #later = new Map<string, number>()
   #next = Number.POSITIVE_INFINITY
-  /** When they were last compacted. */
+  /** By table uuid: the time of the last compaction (`clock.elapsed()`). */
   readonly #compacted = new Map<string, number>()
 
   constructor(options: CompactionOptions) {
@@ -49,13 +52,13 @@ export class Compaction implements Chore {
     for (const op of entry.ops as unknown as readonly CatalogOp[]) {
       if (op.op !== 'change' || op.kind === 'compaction') continue
       if (op.kind === 'index') {
-        // What came or moved while it was built it lacks.
+        // Rows that were added or moved during the build are not in the index.
         this.#lookLater(op.t)
         continue
       }
       const head = state.tables.get(op.t)
       if (head === undefined) continue
-      // Of a table that is seen for the first time nobody knows what others have left.
+      // The table is new to this process: how much work others have left is unknown, so all its fragments count.
       const before = this.#pending.get(op.t) ?? head.fragments - op.add.length
       const pending = before + op.add.length + op.dead.length
       this.#pending.set(op.t, pending)
@@ -99,7 +102,7 @@ export class Compaction implements Chore {
     this.#next = Math.min(this.#next, at)
   }
 
-  /** A table whose time has come. */
+  /** Return a table whose due time has passed. */
   #due(): string | undefined {
     this.#next = Number.POSITIVE_INFINITY
     for (const [uuid, at] of this.#later) {

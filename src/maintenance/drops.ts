@@ -1,6 +1,6 @@
 /**
- * Deletes the files of tables that were dropped before the sweep floor: what existed there or later stays readable, and so does
- * what a snapshot shows. So a copy of a live root is whole that takes less than the age the floor waits for (S25).
+ * Deletes the files of tables that were dropped before the GC watermark. Tables that existed at the watermark or later, or that a
+ * snapshot shows, stay readable. So a copy of a live root is whole if copying takes less than the age behind the watermark (S25).
  */
 import type { CatalogOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
@@ -10,9 +10,9 @@ import type { Clock } from '../primitives/clock.js'
 import type { BlobStore } from '../storage/blob-store.js'
 import { deleteTableFiles } from '../write/delete-table-files.js'
 import type { Pins } from '../write/pins.js'
-import type { Chore, Report } from './maintenance.js'
+import type { MaintenanceTask, Report } from './maintenance.js'
 
-/** Between two looks at the queue of drops. */
+/** The pause between two looks at the queue of drops, milliseconds. */
 const pauseMs = 60 * 1000
 
 export interface DropsOptions {
@@ -23,11 +23,11 @@ export interface DropsOptions {
   readonly report: Report
 }
 
-export class Drops implements Chore {
+export class Drops implements MaintenanceTask {
   readonly name = 'deleting the files of dropped tables'
   readonly #options: DropsOptions
   #lookedAt = Number.NEGATIVE_INFINITY
-  /** The floor behind which nothing was left at the last look. */
+  /** The watermark at the last look that left nothing to delete. */
   #doneTo = 0
 
   constructor(options: DropsOptions) {
@@ -45,15 +45,15 @@ export class Drops implements Chore {
     const { committer, store, clock, pins, report } = this.#options
     this.#lookedAt = clock.elapsed()
     const { floor } = committer.state.sweep
-    // What existed at the floor is still to be read.
+    // A table that existed at the watermark must stay readable.
     const due = [...committer.state.drops].filter(([, { slot }]) => slot <= floor)
     let left = due.length
     const pinned = left === 0 ? 0 : await pins.oldest()
     for (const [location, { slot }] of due) {
       if (signal.aborted) return
-      // Whoever pins an earlier slot sees the table.
+      // A process that pins an earlier slot still sees the table.
       if (pinned < slot) continue
-      // A table with a file that somebody has open stays in the queue, and holds up no other.
+      // A table with a file that some process has open stays in the queue, and does not hold up the others.
       if (!(await deleteTableFiles(store, location))) continue
       await this.#forget(location)
       report({ kind: 'drop', location })

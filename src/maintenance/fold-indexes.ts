@@ -1,4 +1,4 @@
-/** Keeps the indexes of one table up with its rows. */
+/** Adds unindexed rows to the indexes of one table, and merges index segments. */
 import { latestOf, type TableHead } from '../catalog/state.js'
 import { SheafError } from '../errors.js'
 import { type Change, fragmentsLeaving } from '../manifest/change.js'
@@ -22,15 +22,15 @@ import { isSuperseded } from './is-superseded.js'
 
 export interface Folded {
   readonly index: string
-  /** The version it made. */
+  /** The version that the commit created. */
   readonly version: number
-  /** Those that were indexed, be it anew. */
+  /** How many rows were indexed, those that were indexed again included. */
   readonly rows: number
 }
 
 /**
- * Brings rows that no segment has into the indexes of a table, as far as that is worth doing, and makes few segments of many. What
- * others commit meanwhile stays: where it moves the rows that were looked at, the work was in vain.
+ * Index the unindexed rows of a table as far as that is worth doing, and merge segments where there are many. Commits of others stay valid:
+ * an index whose rows were moved by another commit meanwhile is skipped.
  */
 export async function foldIndexes(
   engine: Engine,
@@ -42,7 +42,7 @@ export async function foldIndexes(
   const done = new Set<string>()
   try {
     for (;;) {
-      // Each on the newest version: that of the one before has made another.
+      // Each index on the newest version: the commit for the index before has created one.
       const head = (await engine.root.refresh(pacer.signal)).tables.get(uuid)
       const version = head && latestOf(head)
       if (head?.kind !== 'sheaf' || version === undefined) return folded
@@ -50,12 +50,12 @@ export async function foldIndexes(
       const index = layout.indexes.find(({ name }) => !done.has(name))
       if (index === undefined) return folded
       done.add(index.name)
-      const fold = planned(engine, index, layout, mode)
+      const fold = planFold(engine, index, layout, mode)
       if (fold === null) continue
       const reader = new TableReader(passingBy(engine.source), head.location, layout)
       const target = stageTarget(engine, head)
       const segments = await buildSegments(reader, index, fold, target, engine.buildThreads, pacer)
-      const change = await land(engine, head, index, segments, fold)
+      const change = await commitSegments(engine, head, index, segments, fold)
       if (change === null) continue
       folded.push({ index: index.name, version: change.v, rows: rowsIn(fold.stretches) })
     }
@@ -65,8 +65,8 @@ export async function foldIndexes(
   }
 }
 
-/** A text index whose terms cannot be had here is left to others. */
-function planned(
+/** Plan the work on one index. Returns null for a text index whose analyzer is not available here: other processes can do it. */
+function planFold(
   { source }: Engine,
   index: TableIndex,
   layout: Layout,
@@ -78,7 +78,7 @@ function planned(
   return planIndexFold(index, layout, mode, ({ text }) => text?.identity === analyzer.identity)
 }
 
-async function land(
+async function commitSegments(
   engine: Engine,
   head: TableHead,
   { name, kind }: TableIndex,
@@ -91,7 +91,7 @@ async function land(
       const now = state.tables.get(head.uuid)
       const since = now && engine.recent.between(head.uuid, head.mark, now.mark)
       if (now === undefined || since == null) throw othersFirst
-      if (since.some(({ change }) => isInTheWay(change, name, fragments))) throw othersFirst
+      if (since.some(({ change }) => conflicts(change, name, fragments))) throw othersFirst
       const change = indexChange(now, { fold: name, from, to: segments }, firstBlob)
       return {
         ops: [change],
@@ -107,17 +107,17 @@ async function land(
   }
 }
 
-/** Another definition or other segments of the index, or rows that are elsewhere now. */
-function isInTheWay(change: Change, index: string, fragments: ReadonlySet<number>): boolean {
+/** Return whether a change redefines the index, replaces its segments, or moves rows of `fragments`. */
+function conflicts(change: Change, index: string, fragments: ReadonlySet<number>): boolean {
   const { restore, schema, indexes = [], columns = [] } = change
   if (restore !== undefined || schema !== null) return true
-  if (indexes.some(each => nameIn(each) === index)) return true
+  if (indexes.some(each => indexNameOf(each) === index)) return true
   return [...fragmentsLeaving(change), ...columns.map(({ fragment }) => fragment)].some(id =>
     fragments.has(id),
   )
 }
 
-function nameIn(change: IndexChange): string {
+function indexNameOf(change: IndexChange): string {
   if ('put' in change) return change.put.name
   if ('drop' in change) return change.drop
   return 'fold' in change ? change.fold : change.moved

@@ -1,10 +1,10 @@
-/** Who keeps what is old from going: readers of old states, and jobs that are open. */
+/** Lists the readers of old states and the open jobs that keep garbage collection from deleting files. */
 import type { CatalogState } from '../catalog/state.js'
 import type { Holder, JobUnderWay, Reader } from '../client/optimized.js'
 import { parseTransactionId } from '../commit/transaction-id.js'
 import type { Pin } from '../write/pins.js'
 
-/** Those that keep a state older than that of slot `before`. */
+/** Return the readers and jobs that keep a state older than slot `before`, the oldest first. */
 export function holdersBefore(
   before: number,
   pins: readonly Pin[],
@@ -19,7 +19,7 @@ export function holdersBefore(
   return [...readers, ...open].filter(({ slot }) => slot < before).sort((a, b) => a.slot - b.slot)
 }
 
-/** The slot that queued a job. */
+/** Return the slot that queued a job. */
 export function slotOfJob(id: string): number {
   return parseTransactionId(id)?.slot ?? 0
 }

@@ -1,4 +1,4 @@
-/** Work on a table that others have overtaken. */
+/** Recognizes errors of work on a table that commits of others have superseded. */
 import { ErrorCode, SheafError } from '../errors.js'
 
 const codes: readonly ErrorCode[] = [
@@ -7,7 +7,7 @@ const codes: readonly ErrorCode[] = [
   ErrorCode.ConcurrentModification,
 ]
 
-/** Whether `error` says that what was looked at is no more, or that files were given up for lost before they were committed. */
+/** Return whether `error` says that the table or version no longer exists, or that files passed the GC watermark before their commit. */
 export function isSuperseded(error: unknown): boolean {
   return error instanceof SheafError && codes.includes(error.code)
 }

@@ -1,10 +1,10 @@
-/** Which checkpoint a process builds on: of those that the log names, the newest that is whole. */
+/** Chooses the checkpoint on which a process builds: the newest whole one of those that the log names. */
 import type { CatalogState } from '../catalog/state.js'
 import type { CheckpointNote, Checkpoints } from '../commit/checkpoints.js'
 
 /**
- * What the newest whole checkpoint says that `state` knows of; of a root whose log names none, or none that is whole, what the newest
- * whole one says that lies there.
+ * Return the note of the newest whole checkpoint that `state` names. If the log names none, or none that is whole, returns the note of the
+ * newest whole checkpoint in the root.
  */
 export async function keptNote(
   checkpoints: Checkpoints<CatalogState>,

@@ -1,6 +1,9 @@
 /**
- * What a root needs done now and then so that nothing grows with its past. Done in the background by processes that commit,
- * one thing at a time, and never waited for by a call. Whatever fails is tried again later: truth is in the log.
+ * Runs the maintenance tasks of a root: compaction, expiry, garbage collection, checkpoints. They keep the root from growing with its
+ * past.
+ *
+ * - They run in the background, in processes that commit, one task at a time. No call waits for them.
+ * - A task that fails is tried again later. Nothing is lost, because the log holds the state.
  */
 import type { CatalogState } from '../catalog/state.js'
 import type { MaintenanceEvent } from '../client/maintenance-event.js'
@@ -8,92 +11,92 @@ import type { Committed } from '../commit/machine.js'
 import { orAborted } from '../primitives/abort.js'
 import type { Clock } from '../primitives/clock.js'
 
-/** One sort of work. */
-export interface Chore {
-  /** What messages call it. */
+/** One maintenance task. */
+export interface MaintenanceTask {
+  /** What messages call the task. */
   readonly name: string
-  /** Told of every commit of this process, before `dueIn` is asked. */
+  /** Notes a commit of this process. Called after every commit, before `dueIn`. */
   noteCommit?(committed: Committed<CatalogState>): void
   /**
-   * Milliseconds until there is something to do: 0 for now, infinity for not before another commit. Asked after every commit,
-   * so it costs microseconds.
+   * Return the milliseconds until the task has something to do: 0 for now, Infinity for not before another commit. Called after every
+   * commit, so it costs microseconds.
    */
   dueIn(): number
   /**
-   * Does some of what is due; what is left is due again. `thorough`: does all there is to do, whether it is worth its while
-   * yet or not. Ends soon after `signal` fires, with or without an error.
+   * Do a bounded part of the work that is due; the rest stays due. With `thorough`, do all the work there is, even work that is not
+   * worth its cost yet. Ends soon after `signal` fires, with or without an error.
    */
   work(thorough: boolean, signal: AbortSignal): Promise<void>
 }
 
-/** Told of what no call fails of, but somebody should know. */
+/** Reports a problem that fails no call, but that an operator should know. */
 export type Warn = (message: string, cause: unknown) => void
 
 export interface MaintenanceOptions {
-  /** In the order in which they are asked. */
-  readonly chores: readonly Chore[]
+  /** The tasks, in the order in which they run. */
+  readonly tasks: readonly MaintenanceTask[]
   readonly clock: Clock
   readonly warn: Warn
 }
 
-/** A chore that failed is let alone for so long, milliseconds, and twice as long each time it fails again; */
+/** Delay before a task that failed is tried again, milliseconds. Each further failure doubles the delay, */
 const failedMs = 1000
-/** at most so long. */
+/** up to this maximum. */
 const failedMsMax = 60 * 60 * 1000
-/** A timer that is to go off later goes off at once. */
+/** The longest delay of a timer, milliseconds: Node fires a timer with a longer delay at once. */
 const timerMsMax = 2 ** 31 - 1
-/** How long a root that is being closed waits for what is under way: long enough that short-lived processes keep it in order, too. */
+/** How long `close` waits for the running task, milliseconds. It is long enough for short-lived processes to maintain the root, too. */
 const closingMs = 1000
-/** What is due by the wall clock, which counts whole milliseconds, seems due sooner or later by as much from one look to the next. */
+/** The wall clock counts whole milliseconds, so the due time of a task may differ by this much between two looks. */
 const wallClockMs = 1
 
-/** A chore that failed the last time, or the last times. */
+/** A task whose last run failed. */
 interface Failing {
-  /** Until when it is let alone, and how long that is. */
+  /** When the task may run again (by `clock.elapsed()`), and the delay that led to this time, milliseconds. */
   readonly until: number
   readonly ms: number
-  /** What somebody was told of. */
-  readonly told: Set<string>
+  /** Messages that were already reported. */
+  readonly reported: Set<string>
 }
 
 export class Maintenance {
-  readonly #chores: readonly Chore[]
+  readonly #tasks: readonly MaintenanceTask[]
   readonly #clock: Clock
   readonly #warn: Warn
   #closed = false
-  /** Fires when what is under way has to end. */
+  /** Fires when the running task has to end. */
   readonly #closing = new AbortController()
-  readonly #failing = new Map<Chore, Failing>()
-  /** Work under way: never more than one thing. */
+  readonly #failing = new Map<MaintenanceTask, Failing>()
+  /** The running work; at most one task runs at a time. */
   #working: Promise<void> | null = null
-  /** Calls that want everything done: nothing else begins before them. */
+  /** How many calls of `finish` are open. No background task begins while one is open. */
   #finishing = 0
-  /** The wait for what will be due: until when, and what ends it. */
+  /** The wait for the next due task: until when, and the controller that ends the wait. */
   #waiting: { readonly until: number; readonly over: AbortController } | null = null
 
-  constructor({ chores, clock, warn }: MaintenanceOptions) {
-    this.#chores = chores
+  constructor({ tasks, clock, warn }: MaintenanceOptions) {
+    this.#tasks = tasks
     this.#clock = clock
     this.#warn = warn
   }
 
-  /** Begins what a commit has made due. */
+  /** Note a commit, and begin the tasks that it made due. */
   afterCommit(committed: Committed<CatalogState>): void {
-    for (const chore of this.#chores) chore.noteCommit?.(committed)
+    for (const task of this.#tasks) task.noteCommit?.(committed)
     this.#begin()
   }
 
-  /** Does everything there is to do, now. Rejects with what a chore fails of, and with `signal.reason`. */
+  /** Run every task thoroughly, now. Rejects with the first error of a task, and with `signal.reason`. */
   async finish(signal?: AbortSignal): Promise<void> {
     const own = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal])
     this.#finishing++
     try {
       while (this.#working !== null) await orAborted(this.#working, own)
       await this.#alone(async () => {
-        for (const chore of this.#chores) {
+        for (const task of this.#tasks) {
           own.throwIfAborted()
-          await chore.work(true, own)
-          this.#failing.delete(chore)
+          await task.work(true, own)
+          this.#failing.delete(task)
         }
       })
     } finally {
@@ -102,7 +105,7 @@ export class Maintenance {
     }
   }
 
-  /** Begins nothing more, and waits a little for what is under way; then ends it. */
+  /** Begin no more tasks. Waits up to `closingMs` for the running task, then aborts it. */
   async close(): Promise<void> {
     this.#closed = true
     this.#endWait()
@@ -117,17 +120,17 @@ export class Maintenance {
 
   #begin(): void {
     if (this.#working !== null || this.#finishing > 0 || this.#closed) return
-    const dueIn = Math.min(...this.#chores.map(chore => this.#dueIn(chore)))
+    const dueIn = Math.min(...this.#tasks.map(task => this.#dueIn(task)))
     if (dueIn === 0) this.#alone(() => this.#work()).catch(() => {})
     else this.#wait(dueIn)
   }
 
-  #dueIn(chore: Chore): number {
-    const rests = (this.#failing.get(chore)?.until ?? 0) - this.#clock.elapsed()
-    return Math.max(0, rests, chore.dueIn())
+  #dueIn(task: MaintenanceTask): number {
+    const delay = (this.#failing.get(task)?.until ?? 0) - this.#clock.elapsed()
+    return Math.max(0, delay, task.dueIn())
   }
 
-  /** Runs `work` while nothing else of this is under way, then sees what has become due meanwhile. */
+  /** Run `work` while no other task runs, then begin the tasks that have become due meanwhile. */
   async #alone(work: () => Promise<void>): Promise<void> {
     this.#endWait()
     const working = work()
@@ -141,8 +144,8 @@ export class Maintenance {
   }
 
   /**
-   * Looks again after `ms`, or sooner; keeps no process alive. A commit mostly puts off what is due: a wait that ends before that
-   * is let be, since beginning another one costs more than looking once in vain.
+   * Look for due tasks after `ms` milliseconds or sooner, without keeping the process alive. A wait that ends sooner is kept: most commits
+   * postpone the due time, and a new timer costs more than one look too early.
    */
   #wait(ms: number): void {
     if (ms === Number.POSITIVE_INFINITY) return
@@ -161,36 +164,36 @@ export class Maintenance {
   }
 
   #endWait(): void {
-    // With a reason: making an AbortError takes longer than all the rest.
+    // Without a reason, `abort` makes an AbortError, which takes longer than all the rest.
     this.#waiting?.over.abort(null)
     this.#waiting = null
   }
 
   async #work(): Promise<void> {
-    for (const chore of this.#chores) {
+    for (const task of this.#tasks) {
       if (this.#closed) return
-      if (this.#dueIn(chore) > 0) continue
+      if (this.#dueIn(task) > 0) continue
       try {
-        await chore.work(false, this.#closing.signal)
-        this.#failing.delete(chore)
+        await task.work(false, this.#closing.signal)
+        this.#failing.delete(task)
       } catch (cause) {
         if (this.#closed) return
-        this.#failed(chore, cause)
+        this.#failed(task, cause)
       }
     }
   }
 
-  /** Lets a chore alone for a while; tells of what it failed of, once until it succeeds. */
-  #failed(chore: Chore, cause: unknown): void {
-    const { ms: before = failedMs / 2, told = new Set<string>() } = this.#failing.get(chore) ?? {}
+  /** Postpone a task that failed. Reports each message once until the task succeeds. */
+  #failed(task: MaintenanceTask, cause: unknown): void {
+    const { ms: before = failedMs / 2, reported = new Set<string>() } = this.#failing.get(task) ?? {}
     const ms = Math.min(2 * before, failedMsMax)
-    this.#failing.set(chore, { until: this.#clock.elapsed() + ms, ms, told })
+    this.#failing.set(task, { until: this.#clock.elapsed() + ms, ms, reported })
     const message = cause instanceof Error ? cause.message : String(cause)
-    if (told.has(message)) return
-    told.add(message)
-    this.#warn(`maintenance of the root failed for now: ${chore.name}`, cause)
+    if (reported.has(message)) return
+    reported.add(message)
+    this.#warn(`maintenance of the root failed for now: ${task.name}`, cause)
   }
 }
 
-/** What maintenance does, as `onMaintenance` is told. */
+/** Receives the events that `onMaintenance` reports. */
 export type Report = (event: MaintenanceEvent) => void

@@ -1,6 +1,6 @@
 /**
- * Puts slots that are old into packs, as far as anything that exists still needs them (commit/packs): with the changes that
- * layouts are folded from, rows that ride in slots, and what was said to callers that may ask again.
+ * Copies old slots into packs, as far as anything that exists still needs them (commit/packs). Needed slots hold the changes from which
+ * manifests are replayed, inline rows, and replies to calls that may be repeated.
  */
 import { heldVersions } from '../catalog/retention.js'
 import type { CatalogState, TableHead } from '../catalog/state.js'
@@ -21,16 +21,16 @@ import { mergedFrom } from '../primitives/tiers.js'
 import type { Pins } from '../write/pins.js'
 import { newestSlotAt } from './slot-age.js'
 
-/** Fewer slots than this wait for more to be packed with. */
+/** Fewer old slots than this wait until there are more. */
 const slotsMin = 1024
-/** Of one pack. */
+/** Most slots, and most bytes, of one pack. */
 const slotsMax = 16 * 1024
 const bytesMax = 8 * 1024 * 1024
-/** What a slot counts for at least where packs are made one, so that none stands for more than `slotsMax`. */
+/** The least bytes that a slot counts for when packs are merged, so that no pack stands for more than `slotsMax` slots. */
 const slotBytesMin = bytesMax / slotsMax
-/** So many old packs are looked through at a time for what they hold in vain. */
-const lookedThrough = 4
-/** Smaller packs are not worth writing again for what they hold in vain. */
+/** How many old packs are examined at a time for slots that nothing needs any more. */
+const examinedMax = 4
+/** A pack with fewer bytes is not worth rewriting without its unneeded slots. */
 const shrunkMin = 64 * 1024
 
 export interface PackingOptions {
@@ -45,32 +45,32 @@ export interface PackingOptions {
   readonly keepLogMs: number
 }
 
-/** What a checkpoint is to name, and what it need not keep. */
+/** What the next checkpoint names, and what it may leave out. */
 export interface Packed {
   readonly packs: readonly PackInfo[]
-  /** Whether a record of a table's version may still be asked for. */
+  /** Whether a reader may still ask for the record of a version. */
   readonly isNeeded: (table: string, record: VersionRecord) => boolean
 }
 
-/** What everything that exists still needs. */
+/** The slots and versions that anything that exists still needs. */
 interface Needed {
   readonly slots: ReadonlySet<number>
-  /** By table; of tables that are not in it none is, null: all are. */
+  /** By table. Null: all versions are needed. A table without an entry needs none. */
   readonly versions: ReadonlyMap<string, ReadonlySet<number> | null>
 }
 
 export class Packing {
   readonly #options: PackingOptions
-  /** The pack that is looked through next: the first that begins here or after. */
-  #lookFrom = 0
+  /** The next pack to examine is the first that begins at this slot or later. */
+  #examineFrom = 0
 
   constructor(options: PackingOptions) {
     this.#options = options
   }
 
   /**
-   * The packs that a checkpoint of `fold` is to name, durably written: with slots that are old and come before `previous`, the
-   * checkpoint before it. `thorough`: however few they are.
+   * Write the packs that a checkpoint of `fold` names. They hold old slots up to the one before `previous`, the slot of the checkpoint
+   * before. With `thorough`, even a few slots are packed. The packs are durable when this resolves.
    */
   async next(
     { slot, state }: Fold<CatalogState>,
@@ -80,13 +80,13 @@ export class Packing {
   ): Promise<Packed> {
     const { slots, packs, clock, keepLogMs } = this.#options
     const known = packs.infos
-    const asBefore = { packs: known, isNeeded: () => true }
+    const unchanged = { packs: known, isNeeded: () => true }
     const covered = coveredBy(known)
     const least = thorough ? 1 : slotsMin
-    if (keepLogMs === Number.POSITIVE_INFINITY || previous - 1 - covered < least) return asBefore
+    if (keepLogMs === Number.POSITIVE_INFINITY || previous - 1 - covered < least) return unchanged
     const old = await newestSlotAt(slots, covered, slot, clock.now() - keepLogMs, signal)
     const to = Math.min(previous - 1, old)
-    if (to - covered < least || (await this.#isHeld(state))) return asBefore
+    if (to - covered < least || (await this.#isHeld(state))) return unchanged
     const pacer = new Pacer(signal, clock)
     const needed = await this.#needed(state, pacer)
     const added = await this.#pack(covered, to, needed.slots, slot, pacer)
@@ -99,7 +99,7 @@ export class Packing {
     }
   }
 
-  /** Whether somebody reads what this state knows nothing of any more. */
+  /** Return whether a reader has pinned a state with tables that this state no longer has. */
   async #isHeld({ drops, sweep }: CatalogState): Promise<boolean> {
     const pinned = await this.#options.pins.oldest()
     if (pinned < sweep.floor) return true
@@ -114,13 +114,13 @@ export class Packing {
     const held = heldVersions(state)
     const add = async (head: TableHead) => {
       await pacer.turn()
-      // A Lance engine may ask again for what it has committed, whether that is still there or not.
+      // A Lance engine may ask again for its own commits, whether these versions still exist or not.
       versions.set(head.uuid, null)
       if (head.kind !== 'sheaf') return
       const reach = await reachOf({ slots, history, layouts }, head, held(head), pacer, 'slots')
       for (const slot of reach.slots) needed.add(slot)
       versions.set(head.uuid, reach.versions)
-      // What comes before a stored layout will be gone.
+      // The slots before a stored manifest will be deleted.
       for (const version of reach.bases) await layouts.ensureBase(head, version, pacer.signal)
     }
     for (const [, head] of state.tables) await add(head)
@@ -137,7 +137,7 @@ export class Packing {
     return { slots: needed, versions }
   }
 
-  /** Packs in place of the slots after `covered` up to `to`. */
+  /** Write packs in place of the slots after `covered` up to `to`. */
   async #pack(
     covered: number,
     to: number,
@@ -146,9 +146,9 @@ export class Packing {
     pacer: Pacer,
   ): Promise<readonly PackInfo[]> {
     const { log, features, packs } = this.#options
-    const made: PackInfo[] = []
+    const written: PackInfo[] = []
     let before = await packs.crcOf(covered)
-    let some: PackedSlot[] = []
+    let pending: PackedSlot[] = []
     let size = 0
     for (let number = covered + 1; number <= to; number++) {
       const bytes = await log.read(number, pacer.signal)
@@ -159,19 +159,19 @@ export class Packing {
       }
       before = crc
       const kept = needed.has(number) ? bytes : null
-      some.push({ crc, bytes: kept })
+      pending.push({ crc, bytes: kept })
       size += kept?.length ?? 0
-      if (some.length === slotsMax || size >= bytesMax || number === to) {
-        made.push(await packs.write(number - some.length + 1, some, birth, pacer))
-        some = []
+      if (pending.length === slotsMax || size >= bytesMax || number === to) {
+        written.push(await packs.write(number - pending.length + 1, pending, birth, pacer))
+        pending = []
         size = 0
       }
       await pacer.turn()
     }
-    return made
+    return written
   }
 
-  /** The newest packs as one where they are many, and one that holds much in vain written again: the older take turns. */
+  /** Merge the newest packs if they are many. Rewrites at most one older pack of which half is not needed; older packs take turns. */
   async #merged(
     infos: readonly PackInfo[],
     needed: ReadonlySet<number>,
@@ -186,20 +186,20 @@ export class Packing {
     const last = infos.slice(start)
     const newest = last.length < 2 ? last : [await this.#rewritten(last, needed, birth, pacer)]
     for (const info of this.#inTurn(kept.filter(({ bytes }) => bytes >= shrunkMin))) {
-      this.#lookFrom = info.to + 1
-      const inVain = await this.#options.packs.bytesInVain(info, slot => needed.has(slot), pacer)
-      if (2 * inVain < info.bytes) continue
+      this.#examineFrom = info.to + 1
+      const unneeded = await this.#options.packs.bytesInVain(info, slot => needed.has(slot), pacer)
+      if (2 * unneeded < info.bytes) continue
       const smaller = await this.#rewritten([info], needed, birth, pacer)
       return [...kept.map(each => (each === info ? smaller : each)), ...newest]
     }
     return [...kept, ...newest]
   }
 
-  /** Some of `infos`, those after the ones of the last time, then again from the first. */
+  /** Return up to `examinedMax` of `infos`: those after the last ones examined, then again from the first. */
   #inTurn(infos: readonly PackInfo[]): readonly PackInfo[] {
-    const first = infos.findIndex(({ from }) => from >= this.#lookFrom)
+    const first = infos.findIndex(({ from }) => from >= this.#examineFrom)
     const start = Math.max(0, first)
-    return [...infos.slice(start), ...infos.slice(0, start)].slice(0, lookedThrough)
+    return [...infos.slice(start), ...infos.slice(0, start)].slice(0, examinedMax)
   }
 
   async #rewritten(

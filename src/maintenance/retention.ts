@@ -1,8 +1,8 @@
 /**
- * Old versions of tables cease to exist. Their files go with a later sweep.
+ * Expires old versions of tables. A later garbage collection deletes their files.
  *
- * How old they are is judged by the clock of this process. One that is far ahead of that of another process, as far as slots tell, expires
- * nothing.
+ * The clock of this process decides how old a version is. A process expires nothing while its clock is far ahead of the clock of another
+ * process, as far as the times in slots show.
  */
 import type { CatalogOp, ExpireOp } from '../catalog/ops.js'
 import { decideExpire, expendableVersions, versionsOfJobs } from '../catalog/retention.js'
@@ -14,21 +14,21 @@ import type { LayoutStore } from '../manifest/layout-store.js'
 import { countNumbers, type Run, type Runs } from '../manifest/runs.js'
 import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
-import type { Chore, Report, Warn } from './maintenance.js'
+import type { MaintenanceTask, Report, Warn } from './maintenance.js'
 
-/** Between two looks: a part of the age, and so many milliseconds at least and at most. What became due meanwhile goes together. */
+/** The pause between two looks: a fraction of the age, within these bounds in milliseconds. One entry expires what became due meanwhile. */
 const pausePart = 1 / 8
 const pauseMsMin = 1000
 const pauseMsMax = 10 * 60 * 1000
-/** Between two looks at all tables, for what processes left undone that are gone. */
+/** The pause between two scans of all tables, milliseconds. A scan finds what processes that ended left to do. */
 const scanMs = 6 * 60 * 60 * 1000
-/** Tables, and runs of versions, of one entry. */
+/** Most tables, and most runs of versions, that one entry expires. */
 const tablesMax = 256
 const runsMax = 1024
-/** Records that are read at a time. */
+/** Most version records that are read at a time. */
 const recordsMax = 1024
 
-/** So far ahead of others the clock of a process may be, milliseconds. */
+/** How far the clock of this process may be ahead of others, milliseconds. */
 const aheadMax = 60 * 60 * 1000
 
 export interface RetentionOptions {
@@ -41,28 +41,28 @@ export interface RetentionOptions {
   readonly warn: Warn
 }
 
-export class Retention implements Chore {
+export class Retention implements MaintenanceTask {
   readonly name = 'expiring old versions'
   readonly #options: RetentionOptions
   readonly #pauseMs: number
-  /** By table: wall time before which none of its versions is old. Tables that are not in it have nothing that ages. */
+  /** By table: wall-clock time before which none of its versions is old. A table without an entry has no version to expire. */
   readonly #due = new Map<string, number>()
-  /** The least of them. */
+  /** The earliest time in `#due`. */
   #earliest = Number.POSITIVE_INFINITY
-  /** By the clock that never goes back. */
+  /** No work before this time (`clock.elapsed()`, which never goes back). */
   #restsUntil = 0
   #scanAt: number
-  /** Since the last look at all tables. */
+  /** Whether this process has committed since the last scan. */
   #committed = false
-  /** Somebody was told that the clock is ahead, and it still is. */
-  #told = false
-  /** What kept a table from being looked at. */
-  #trouble: unknown = null
+  /** Whether the warning was given that the clock is ahead, and the clock is still ahead. */
+  #hasWarned = false
+  /** The first error that kept a table from being looked at. */
+  #firstError: unknown = null
 
   constructor(options: RetentionOptions) {
     this.#options = options
     this.#pauseMs = Math.max(pauseMsMin, Math.min(pauseMsMax, options.keepVersionsMs * pausePart))
-    // Who opens a root for a moment has better things to do.
+    // No scan right after opening: a process that opens a root for a moment should not pay for it.
     this.#scanAt = options.clock.elapsed() + this.#pauseMs
   }
 
@@ -92,64 +92,64 @@ export class Retention implements Chore {
     const pacer = new Pacer(signal, clock)
     if (thorough || clock.elapsed() >= this.#scanAt) await this.#scan(pacer)
     const now = clock.now()
-    let found: ExpireOp[] = []
+    let expired: ExpireOp[] = []
     let count = 0
     for (const [t, due] of this.#due) {
       if (due > now) continue
       const head = committer.state.tables.get(t)
-      const { runs, next } = await this.#oldOnesOrNoted(head, now, signal)
+      const { runs, next } = await this.#oldVersionsOrNoted(head, now, signal)
       if (next === Number.POSITIVE_INFINITY) this.#due.delete(t)
       else this.#due.set(t, next)
-      if (runs.length > 0) found.push({ op: 'expire', t, runs })
+      if (runs.length > 0) expired.push({ op: 'expire', t, runs })
       count += runs.length
-      if (found.length === tablesMax || count >= runsMax) {
-        await this.#expire(found, pacer)
-        found = []
+      if (expired.length === tablesMax || count >= runsMax) {
+        await this.#expire(expired, pacer)
+        expired = []
         count = 0
       }
       await pacer.turn()
     }
-    await this.#expire(found, pacer)
-    const trouble = this.#trouble
-    this.#trouble = null
+    await this.#expire(expired, pacer)
+    const error = this.#firstError
+    this.#firstError = null
     this.#earliest = Number.POSITIVE_INFINITY
     for (const due of this.#due.values()) this.#earliest = Math.min(this.#earliest, due)
-    if (trouble !== null) throw trouble
+    if (error !== null) throw error
   }
 
   #isAhead(): boolean {
     const { committer, warn } = this.#options
     const ahead = committer.ahead
     if (ahead === null || ahead.ms <= aheadMax) {
-      this.#told = false
+      this.#hasWarned = false
       return false
     }
-    if (!this.#told) {
+    if (!this.#hasWarned) {
       const minutes = Math.floor(ahead.ms / 60_000)
       const what = `the clock of this process is ${minutes} minutes ahead of that of the process which wrote slot ${ahead.slot}`
       warn(`no versions are expired: ${what}`, new Error('set the clock, or open the root again'))
     }
-    this.#told = true
+    this.#hasWarned = true
     return true
   }
 
-  /** Of a table that cannot be looked at the versions stay for now. */
-  async #oldOnesOrNoted(
+  /** As `#oldVersions`. A table that cannot be read keeps its versions for now, and its error is noted. */
+  async #oldVersionsOrNoted(
     head: TableHead | undefined,
     now: number,
     signal: AbortSignal,
   ): Promise<{ readonly runs: Runs; readonly next: number }> {
     if (head === undefined) return nothing
     try {
-      return await this.#oldOnes(head, now, signal)
+      return await this.#oldVersions(head, now, signal)
     } catch (error) {
       signal.throwIfAborted()
-      this.#trouble ??= error
+      this.#firstError ??= error
       return { runs: [], next: now + pauseMsMax }
     }
   }
 
-  /** Takes up all tables that may have old versions. */
+  /** Mark all tables as due that may have old versions. */
   async #scan(pacer: Pacer): Promise<void> {
     this.#committed = false
     this.#scanAt = this.#options.clock.elapsed() + Math.min(scanMs, 8 * this.#pauseMs)
@@ -169,10 +169,10 @@ export class Retention implements Chore {
   }
 
   /**
-   * The versions of a table that are old at `now`, and when the next one will be. A version's age counts from when another
-   * took its place, so along a table the old ones come first.
+   * Return the versions of a table that are old at `now`, and when the next version will be old. The age of a version counts from the
+   * commit of its successor, so the old versions come first.
    */
-  async #oldOnes(
+  async #oldVersions(
     head: TableHead,
     now: number,
     signal: AbortSignal,

@@ -1,9 +1,9 @@
-/** Which slot was the newest at some time, by the time in the slots themselves. */
+/** Finds the slot that was the newest at a given time, by the times in the slots. */
 import { type SlotReader, SlotTrimmed } from '../commit/slots.js'
 
 /**
- * The newest of slots `first + 1` to `last` that is not after `ts`, or `first`. Slots that are not there any more are taken to
- * be before it. Reads as many slots as their number has bits.
+ * Return the newest of slots `first + 1` to `last` whose time is not after `ts` (milliseconds since 1970), or `first`. Trimmed slots
+ * count as older. A binary search: reads at most log2 of `last - first` slots.
  */
 export async function newestSlotAt(
   slots: SlotReader,

@@ -1,15 +1,15 @@
-/** Stores the layouts of versions that later ones are folded from (manifest/layout-store). */
+/** Stores the manifests of versions from which later versions are replayed (manifest/layout-store). */
 import type { CatalogOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
 import type { Committed } from '../commit/machine.js'
 import type { LayoutStore } from '../manifest/layout-store.js'
-import type { Chore } from './maintenance.js'
+import type { MaintenanceTask } from './maintenance.js'
 
-export class StoredLayouts implements Chore {
+export class StoredLayouts implements MaintenanceTask {
   readonly name = 'storing layouts'
   readonly #layouts: LayoutStore
   readonly #state: () => CatalogState
-  /** Versions by table. */
+  /** By table uuid: the version whose manifest is to be stored. */
   readonly #waiting = new Map<string, number>()
 
   constructor(layouts: LayoutStore, state: () => CatalogState) {

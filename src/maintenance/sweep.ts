@@ -1,10 +1,11 @@
 /**
- * Deletes files that nothing refers to any more (STORAGE S7, S8). First the log says from which slot on files must have been
- * born to enter it; what was born before and is not reached then never will be.
+ * Garbage collection: deletes files that nothing refers to any more (STORAGE S7, S8).
  *
- * The floor is the newest slot that is old enough, and no newer than any snapshot that somebody holds, any job that is open,
- * and what any write of this process began with. Whatever existed at the floor or later stays readable, so a copy of a live root that takes less than that age is
- * whole (S25).
+ * - First a commit raises the GC watermark (`floor`). From then on the log admits only files with a creation slot at the watermark or
+ *   later. An older file that no version reaches can then never be referred to again.
+ * - The watermark is the newest slot that is old enough. It stays at or below every snapshot that is pinned, every open job, and the slot
+ *   with which any running write of this process began.
+ * - What existed at the watermark or later stays readable. So a copy of a live root is whole if copying takes less than that age (S25).
  */
 import type { SweepOp } from '../catalog/ops.js'
 import type { CatalogState } from '../catalog/state.js'
@@ -18,10 +19,10 @@ import type { Pins } from '../write/pins.js'
 import { type SweepSource, sweepFiles } from '../write/sweep-files.js'
 import type { UnderWay } from '../write/under-way.js'
 import { holdersBefore, slotOfJob } from './holders.js'
-import type { Chore, Report } from './maintenance.js'
+import type { MaintenanceTask, Report } from './maintenance.js'
 import { newestSlotAt } from './slot-age.js'
 
-/** Between two sweeps of a root, whoever does them: a part of the age, and so many milliseconds at least and at most. */
+/** The pause between two garbage collections of a root, in any process: a fraction of the age, within these bounds in milliseconds. */
 const pausePart = 1 / 4
 const pauseMsMin = 1000
 const pauseMsMax = 6 * 60 * 60 * 1000
@@ -36,11 +37,11 @@ export interface SweepOptions {
   readonly report: Report
 }
 
-export class Sweep implements Chore {
+export class Sweep implements MaintenanceTask {
   readonly name = 'deleting files that nothing refers to'
   readonly #options: SweepOptions
   readonly #pauseMs: number
-  /** The last slot that this process wrote for somebody. */
+  /** The newest slot that this process committed for a caller. */
   #noted = 0
   #restsUntil = 0
   #held: readonly Holder[] = []
@@ -50,7 +51,7 @@ export class Sweep implements Chore {
     this.#pauseMs = Math.max(pauseMsMin, Math.min(pauseMsMax, options.keepOrphansMs * pausePart))
   }
 
-  /** Those that kept the last sweep from what was old enough. */
+  /** The readers and jobs that kept the last garbage collection from raising the watermark as far as the age allows. */
   get held(): readonly Holder[] {
     return this.#held
   }
@@ -62,7 +63,7 @@ export class Sweep implements Chore {
   dueIn(): number {
     const { committer, clock } = this.#options
     const { sweep, expired } = committer.state
-    // There may be something to delete until the floor has passed all that was done; a sweep itself leaves nothing.
+    // There may be garbage until the watermark has passed all commits. A garbage collection itself leaves none.
     if (expired.size === 0 && sweep.floor >= this.#noted) return Number.POSITIVE_INFINITY
     const since = sweep.ts + this.#pauseMs - clock.now()
     return Math.max(0, since, this.#restsUntil - clock.elapsed())
@@ -72,19 +73,19 @@ export class Sweep implements Chore {
     const { committer, source, pins, clock, report } = this.#options
     this.#restsUntil = clock.elapsed() + this.#pauseMs
     const before = await committer.refresh(signal)
-    const raised = await this.#raiseFloor(signal)
+    const isRaised = await this.#raiseFloor(signal)
     const { floor } = committer.state.sweep
-    if (floor === 0 || (!raised && !thorough && floor === before.sweep.floor)) return
-    // A snapshot that was taken while the floor rose sees to itself only if it is seen here.
+    if (floor === 0 || (!isRaised && !thorough && floor === before.sweep.floor)) return
+    // A snapshot that was taken while the watermark rose is protected only by this check.
     if ((await pins.oldest()) < floor) return
-    // The floor is in it; what is committed from now on brings nothing that is older.
+    // This state has the new watermark: later commits bring no file that is older.
     const state = await committer.refresh(signal)
     const newest = await source.store.stat(slotKey(committer.head), signal)
     const swept = await sweepFiles(source, state, newest?.modified ?? 0, new Pacer(signal, clock))
     if (swept.files > 0) report({ kind: 'swept', files: swept.files, bytes: swept.bytes })
   }
 
-  /** Whether it could be raised. */
+  /** Commit a higher watermark. Returns whether it could be isRaised. */
   async #raiseFloor(signal: AbortSignal): Promise<boolean> {
     const { committer, source, pins, underWay, clock, keepOrphansMs } = this.#options
     const { sweep } = committer.state
@@ -99,7 +100,7 @@ export class Sweep implements Chore {
     if (keepOrphansMs > 0 && upTo(old, committer.state) <= sweep.floor) return false
     try {
       await committer.commit((state, at) => {
-        // With no age at all everything before this very entry is old.
+        // With an age of 0, everything before this very entry is old.
         const newest = keepOrphansMs === 0 ? at.slot : old
         const op: SweepOp = { op: 'sweep', floor: upTo(newest, state) }
         if (op.floor <= state.sweep.floor) throw notHigher
@@ -113,7 +114,7 @@ export class Sweep implements Chore {
   }
 }
 
-/** The slot that queued the oldest open job. */
+/** Return the slot that queued the oldest open job, or Infinity. */
 function oldestJob({ jobs }: CatalogState): number {
   let oldest = Number.POSITIVE_INFINITY
   for (const id of jobs.keys()) oldest = Math.min(oldest, slotOfJob(id))

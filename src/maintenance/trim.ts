@@ -1,12 +1,12 @@
 /**
- * Deletes what the two checkpoints that the log names make dispensable (STORAGE S16): slots that packs stand for in both, in
- * ascending order, and pages and packs that neither names. What cannot be deleted now is tried again after the next checkpoint.
+ * Deletes what the two checkpoints that the log names make dispensable (STORAGE S16): slots for which both have packs, in ascending
+ * order, and pages and packs that neither names. What cannot be deleted now is tried again after the next checkpoint.
  *
- * - Nothing here depends on a clock being right. The log names a checkpoint only if those that it named before are the ones the
- *   checkpoint knew of (maintenance/checkpointing), so it can name, of the files there are, only what one of the two names, or what was
- *   born after the older one.
- * - Ages only delay: what goes was named, or no longer named, for as long as files stay that nothing refers to, so a copy of a
- *   live root that takes less than that is whole (S25).
+ * - Nothing here depends on a correct clock. The log names a new checkpoint only if the checkpoints named before are those that the new
+ *   one knew (maintenance/checkpointing). So the new one can name only files that one of the two names, and files with a creation slot
+ *   after the older one.
+ * - Ages only delay. A slot goes when packs have replaced it for as long as unreferenced files stay; a page or pack goes when it was
+ *   replaced as long ago. So a copy of a live root that takes less than this time is whole (S25).
  */
 
 import type { CatalogState } from '../catalog/state.js'
@@ -18,7 +18,7 @@ import type { BlobStore } from '../storage/blob-store.js'
 import { deleteIfPossible } from '../storage/delete-if-possible.js'
 import { extraOf, packsOf, pagesOf } from './checkpoint-extra.js'
 import { replacedMs } from './checkpointing.js'
-import type { Chore, Report } from './maintenance.js'
+import type { MaintenanceTask, Report } from './maintenance.js'
 
 const pattern = /^\d{20}-(\d{20})-(?:[0-9a-f]{8}\.(page)|(?:([0-9a-z]+)-)?[0-9a-f]{8}\.slots)$/
 
@@ -34,10 +34,10 @@ export interface TrimOptions {
   readonly report: Report
 }
 
-export class Trim implements Chore {
+export class Trim implements MaintenanceTask {
   readonly name = 'trimming the log'
   readonly #options: TrimOptions
-  /** The checkpoint that was the newest at the last look. */
+  /** Slot of the checkpoint that was the newest at the last look. */
   #looked: number
 
   constructor(options: TrimOptions) {
@@ -63,7 +63,7 @@ export class Trim implements Chore {
     this.#looked = looked
   }
 
-  /** Of the two checkpoints that the log names, the older first; null unless both are whole. */
+  /** Return the two checkpoints that the log names, the older first; null unless both are whole. */
   async #notes(signal: AbortSignal): Promise<readonly CheckpointNote[] | null> {
     const { committer, checkpoints } = this.#options
     const named = committer.state.checkpoints
@@ -94,14 +94,14 @@ export class Trim implements Chore {
   }
 }
 
-/** The slot of the checkpoint that a page or a pack was written for; null for other names. A page ends with that slot. */
+/** Return the slot of the checkpoint for which a page or a pack was written; null for other names. A page ends with that slot. */
 function birthOf(name: string): number | null {
   const [, to, isPage, birth] = pattern.exec(name) ?? []
   if (to === undefined) return null
   return isPage !== undefined || birth === undefined ? Number(to) : Number.parseInt(birth, 36)
 }
 
-/** The last slot that packs stand for which a checkpoint names, and has since `before`. */
+/** Return the last slot for which a checkpoint has named packs since `before` (milliseconds since 1970) or longer. */
 function standsFor(note: CheckpointNote, before: number): number {
   return (extraOf(note).packed ?? []).findLast(([, since]) => since <= before)?.[0] ?? 0
 }

@@ -1,4 +1,4 @@
-/** Queues refreshes of views that follow their sources by themselves. */
+/** Queues refreshes of views that follow their sources automatically. */
 import type { CatalogState } from '../catalog/state.js'
 import { latestOf } from '../catalog/state.js'
 import type { Committed, Json } from '../commit/machine.js'
@@ -6,16 +6,16 @@ import type { Clock } from '../primitives/clock.js'
 import { Pacer } from '../primitives/pacer.js'
 import type { Engine } from '../root/engine.js'
 import { refreshOp, sourceOf } from '../root/refresh-request.js'
-import type { Chore } from './maintenance.js'
+import type { MaintenanceTask } from './maintenance.js'
 
-/** How long after a commit, so that what others commit soon after is seen to by the same refresh, milliseconds. */
+/** Delay after a commit, milliseconds, so that one refresh covers commits that follow soon after. */
 const gatherMs = 500
 
-export class ViewRefreshes implements Chore {
+export class ViewRefreshes implements MaintenanceTask {
   readonly name = 'refreshing views'
   readonly #engine: () => Engine
   readonly #clock: Clock
-  /** By view, the version of its source that was there when a refresh was queued last: one that fails is not tried on it again. */
+  /** By view: the version of its source when a refresh was last queued. A refresh that fails is not tried again on that version. */
   readonly #queued = new Map<string, string>()
   /** The tables at the last look. */
   #seen: CatalogState['tables'] | null = null
@@ -30,7 +30,7 @@ export class ViewRefreshes implements Chore {
   noteCommit({ state }: Committed<CatalogState>): void {
     if (state.following.size === 0) this.#queued.clear()
     if (state.following.size === 0 || this.#due < Number.POSITIVE_INFINITY) return
-    // Which views it left behind takes a look at each of them.
+    // Which views are outdated takes a look at each of them, so that is left to `work`.
     if (state.tables !== this.#seen) this.#due = this.#clock.elapsed() + gatherMs
   }
 
@@ -39,7 +39,7 @@ export class ViewRefreshes implements Chore {
   }
 
   async work(thorough: boolean, signal: AbortSignal): Promise<void> {
-    // What is committed from here on makes it due again.
+    // Commits from here on make the task due again.
     this.#due = Number.POSITIVE_INFINITY
     try {
       await this.#refresh(thorough, signal)
@@ -53,12 +53,12 @@ export class ViewRefreshes implements Chore {
     const { root, jobs, calls } = this.#engine()
     const pacer = new Pacer(signal, this.#clock, calls)
     if (thorough) this.#queued.clear()
-    // A view may be the source of another. Who commits to sources all the while does not keep this from ending.
+    // A view may be the source of another, hence several passes. Their number is bounded, so steady commits cannot keep this from ending.
     const passes = thorough ? root.state.following.size : 1
     for (let pass = 0; pass < passes; pass++) {
-      const behind = await this.#behind(root.state, pacer)
-      if (behind.length === 0) return
-      for (const { view, target } of behind) {
+      const outdated = await this.#outdated(root.state, pacer)
+      if (outdated.length === 0) return
+      for (const { view, target } of outdated) {
         signal.throwIfAborted()
         const job = await this.#queue(view)
         this.#queued.set(view, target)
@@ -67,7 +67,7 @@ export class ViewRefreshes implements Chore {
     }
   }
 
-  /** The job that will refresh a view; null when there is nothing to do any more. */
+  /** Queue a refresh of a view. Returns the job that will refresh it; null if there is nothing to do any more. */
   async #queue(view: string): Promise<string | null> {
     let waiting: string | null = null
     try {
@@ -86,26 +86,26 @@ export class ViewRefreshes implements Chore {
     }
   }
 
-  /** Views that want a refresh which was not queued yet; what is known of those that are gone is forgotten. */
-  async #behind(
+  /** Return the outdated views whose refresh was not queued yet. Forgets views that no longer exist. */
+  async #outdated(
     state: CatalogState,
     pacer: Pacer,
   ): Promise<readonly { readonly view: string; readonly target: string }[]> {
-    const behind: { view: string; target: string }[] = []
+    const outdated: { view: string; target: string }[] = []
     this.#seen = state.tables
     for (const view of state.following.keys()) {
       const target = behindTarget(state, view)
-      if (target !== null && this.#queued.get(view) !== target) behind.push({ view, target })
+      if (target !== null && this.#queued.get(view) !== target) outdated.push({ view, target })
       if (pacer.due()) await pacer.pause()
     }
     for (const view of this.#queued.keys()) if (!state.following.has(view)) this.#queued.delete(view)
-    return behind
+    return outdated
   }
 }
 
 const notNeeded = new Error('not needed')
 
-/** The version of its source that a view does not show yet, named among all; null when it does. */
+/** Return the version of its source that a view does not show yet, as `uuid@version`; null if the view is up to date. */
 function behindTarget(state: CatalogState, uuid: string): string | null {
   const view = state.tables.get(uuid)?.view
   if (view == null) return null

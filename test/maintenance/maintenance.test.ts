@@ -286,7 +286,7 @@ describe('a chore', () => {
     }
     const dueIn = () => (fails || tries.length === 0 ? 0 : Number.POSITIVE_INFINITY)
     const warn = (_: string, cause: unknown) => warnings.push(cause)
-    const maintenance = new Maintenance({ chores: [{ name: 'x', dueIn, work }], clock, warn })
+    const maintenance = new Maintenance({ tasks: [{ name: 'x', dueIn, work }], clock, warn })
     maintenance.afterCommit(committed)
     await clock.sleep(40_000)
     expect(tries).toEqual([0, 1, 3, 7, 15, 31])
@@ -313,7 +313,7 @@ describe('a chore', () => {
     let done = 0
     const dueIn = () => (done > 0 ? Number.POSITIVE_INFINITY : Math.max(0, due - clock.now()))
     const work = async () => void done++
-    const maintenance = new Maintenance({ chores: [{ name: 'x', dueIn, work }], clock, warn: () => {} })
+    const maintenance = new Maintenance({ tasks: [{ name: 'x', dueIn, work }], clock, warn: () => {} })
     for (let i = 0; i < 10; i++) {
       clock.advance(0.7)
       maintenance.afterCommit(committed)
@@ -331,7 +331,7 @@ describe('a chore', () => {
     let done = 0
     const dueIn = () => (done > 0 ? Number.POSITIVE_INFINITY : Math.max(0, due - clock.elapsed()))
     const work = async () => void done++
-    const maintenance = new Maintenance({ chores: [{ name: 'x', dueIn, work }], clock, warn: () => {} })
+    const maintenance = new Maintenance({ tasks: [{ name: 'x', dueIn, work }], clock, warn: () => {} })
     maintenance.afterCommit(committed)
     expect(waits).toEqual([2 ** 31 - 1])
     await clock.sleep(due + 1)

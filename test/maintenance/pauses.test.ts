@@ -47,23 +47,23 @@ function viewsUpToDate() {
 
 test('a commit looks at no view', () => {
   const { looks, state } = viewsUpToDate()
-  const chore = new ViewRefreshes(() => ({}) as Engine, new SeededClock(1))
-  chore.noteCommit({ state } as Committed<CatalogState>)
+  const task = new ViewRefreshes(() => ({}) as Engine, new SeededClock(1))
+  task.noteCommit({ state } as Committed<CatalogState>)
   expect(looks.count).toBe(0)
-  expect(chore.dueIn()).toBe(500)
+  expect(task.dueIn()).toBe(500)
 })
 
 test('views that show what is new are looked at once, with pauses, and again when a table has changed', async () => {
   const { looks, state } = viewsUpToDate()
   const clock = new SlowClock(1)
-  const chore = new ViewRefreshes(() => ({ root: { state } }) as unknown as Engine, clock)
-  await chore.work(true, signal)
+  const task = new ViewRefreshes(() => ({ root: { state } }) as unknown as Engine, clock)
+  await task.work(true, signal)
   expect(looks.count).toBe(2 * count)
   expect(clock.turns).toBeGreaterThan(count / 10)
-  chore.noteCommit({ state } as Committed<CatalogState>)
-  expect(chore.dueIn()).toBe(Number.POSITIVE_INFINITY)
-  chore.noteCommit({ state: { ...state, tables: { ...state.tables } } } as Committed<CatalogState>)
-  expect(chore.dueIn()).toBeLessThan(Number.POSITIVE_INFINITY)
+  task.noteCommit({ state } as Committed<CatalogState>)
+  expect(task.dueIn()).toBe(Number.POSITIVE_INFINITY)
+  task.noteCommit({ state: { ...state, tables: { ...state.tables } } } as Committed<CatalogState>)
+  expect(task.dueIn()).toBeLessThan(Number.POSITIVE_INFINITY)
 })
 
 test('a thorough compaction pauses between tables in which there is nothing to do', async () => {
@@ -73,7 +73,7 @@ test('a thorough compaction pauses between tables in which there is nothing to d
   )
   const state = { tables, jobs: [] }
   const engine = { clock, root: { state, refresh: async () => state } } as unknown as Engine
-  const chore = new Compaction({ engine: () => engine, keep: resolveMaintenance({}), report: () => {} })
-  await chore.work(true, signal)
+  const task = new Compaction({ engine: () => engine, keep: resolveMaintenance({}), report: () => {} })
+  await task.work(true, signal)
   expect(clock.turns).toBeGreaterThan(count / 10)
 })
