@@ -1,4 +1,4 @@
-/** What a verification has found so far, and what it did about it. */
+/** The problems that a verification has found, and those it has repaired. */
 import type {
   Checked,
   Problem,
@@ -24,7 +24,7 @@ export class Findings {
     this.#onProgress = onProgress
   }
 
-  /** Forgets what was found, but for what was done about it. */
+  /** Forget everything found, but not the repairs. */
   startOver(): void {
     this.problems = []
     this.checked = { ...nothing }
@@ -36,7 +36,7 @@ export class Findings {
     this.#onProgress({ phase, done, total })
   }
 
-  /** Notes a problem; where it can be set right, and that is wanted, `repair` does. */
+  /** Note a problem. Runs `repair`, if given, when the caller wants repairs. */
   async note(kind: ProblemKind, path: string, what: string, repair?: () => Promise<void>): Promise<void> {
     const problem = { kind, path, what, repairable: repair !== undefined }
     if (repair === undefined || !this.#repairs) {
@@ -51,7 +51,7 @@ export class Findings {
     }
   }
 
-  /** Counts a file that is checked; `bytes`: of it, 0 where it is missing. */
+  /** Count a file that is checked. `bytes`: its size, 0 if it is missing. */
   file(key: string, bytes: number): void {
     if (this.#looked.has(key)) return
     this.#looked.add(key)
@@ -59,14 +59,14 @@ export class Findings {
     this.checked.bytes += bytes
   }
 
-  /** The same for a slot in the log. */
+  /** Count a slot of the log that is checked. */
   slot(key: string, bytes: number): void {
     this.#looked.add(key)
     this.checked.slots++
     this.checked.bytes += bytes
   }
 
-  /** Whether a file was checked. */
+  /** Return whether a file was checked. */
   hasLookedAt(key: string): boolean {
     return this.#looked.has(key)
   }
@@ -79,7 +79,7 @@ export class Findings {
 
 const nothing: Checked = { slots: 0, files: 0, bytes: 0, tables: 0, versions: 0 }
 
-/** What is wrong with bytes that could not be read. Throws on what says nothing of them. */
+/** Return what is wrong with damaged bytes. Rethrows errors that do not describe damage. */
 export function damageOf(error: unknown): string {
   if (error instanceof SheafError && error.code === ErrorCode.Internal) return error.message
   throw error

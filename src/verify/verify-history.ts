@@ -1,6 +1,6 @@
 /**
- * Checks that the pages of the history hold what was written and say what the log says, as far as the log still has it. A page
- * that was merged from others leaves out records of versions that nobody can ask for any more.
+ * Checks that the pages of the history hold what was written, and agree with the log as far as the log still exists. A page that was
+ * merged from others leaves out records of versions that no reader can ask for any more.
  */
 import type { CatalogState } from '../catalog/state.js'
 import type { Checkpoint } from '../commit/checkpoints.js'
@@ -25,7 +25,7 @@ export async function verifyHistory(
   for (const [i, page] of pages.entries()) {
     findings.progress('history', i, pages.length)
     if (page.from !== next) {
-      await findings.note('page', pageKey(page), `it follows a page that ends before ${next}`)
+      await findings.note('page', pageKey(page), `it begins with slot ${page.from}, not with slot ${next}`)
     }
     next = page.to + 1
     await verifyPage(verifying, page, live, pacer)
@@ -66,17 +66,17 @@ async function verifyPage(verifying: Verifying, page: PageInfo, isLive: IsLive, 
   if (wrong !== null) await findings.note('page', key, wrong)
 }
 
-/** Notes that a page is not what was written. It is made again where the slots make the very same; `right`: what they make. */
+/** Note that the bytes of a page are not those written. It can be repaired if the page rebuilt from the slots (`expected`) is the very same. */
 export async function noteDamage(
   { findings, store }: Verifying,
   page: PageInfo,
   fault: string,
-  right: Rebuilt | null,
+  expected: Rebuilt | null,
 ): Promise<void> {
   const key = pageKey(page)
-  const what = right === null ? `${fault}; slots that it was made of are gone` : fault
-  const isSame = right?.page.name === page.name
-  await findings.note('page', key, what, isSame ? () => replaced(store, key, right.bytes) : undefined)
+  const what = expected === null ? `${fault}; slots from which it was built are gone` : fault
+  const isSame = expected?.page.name === page.name
+  await findings.note('page', key, what, isSame ? () => replaced(store, key, expected.bytes) : undefined)
 }
 
 /** Records by table and version, as JSON. */
@@ -85,20 +85,20 @@ type Records = ReadonlyMap<
   { readonly table: string; readonly version: number; readonly text: string }
 >
 
-/** What a page says otherwise than the slots it was made of; null where every record is theirs, and none of a live version is left out. */
-function differenceIn(records: Records, right: Records, isLive: IsLive): string | null {
+/** Return how a page differs from the slots it was built from; null if every record agrees, and no live version is missing. */
+function differenceIn(records: Records, expected: Records, isLive: IsLive): string | null {
   for (const [key, { table, version, text }] of records) {
-    if (right.get(key)?.text !== text)
-      return `its record of version ${version} of table ${table} is not what the log says`
+    if (expected.get(key)?.text !== text)
+      return `its record of version ${version} of table ${table} differs from the log`
   }
-  for (const [key, { table, version }] of right) {
+  for (const [key, { table, version }] of expected) {
     if (!records.has(key) && isLive(table, version))
-      return `it lacks version ${version} of table ${table}, which is there`
+      return `it lacks version ${version} of table ${table}, which still exists`
   }
   return null
 }
 
-/** Null where slots are gone from the log, or damaged, which was told with them. */
+/** Rebuild a page from its slots; null if slots are gone or damaged, which `verifyLog` or `verifyPacks` notes. */
 export async function rebuilt({ slots }: Verifying, page: PageInfo): Promise<Rebuilt | null> {
   try {
     return await rebuild(page, slots)
@@ -108,7 +108,7 @@ export async function rebuilt({ slots }: Verifying, page: PageInfo): Promise<Reb
   }
 }
 
-/** The records of a page whose checksums are right, or what is wrong with its bytes. */
+/** Return the records of a page whose checksums are right, or what is wrong with its bytes. */
 export async function recordsIn(
   bytes: Uint8Array,
   page: PageInfo,
@@ -117,7 +117,7 @@ export async function recordsIn(
   { readonly records: Records; readonly fault: null } | { readonly records: null; readonly fault: string }
 > {
   if (bytes.length !== page.bytes) {
-    return { records: null, fault: `it has ${bytes.length} bytes, written were ${page.bytes}` }
+    return { records: null, fault: `it has ${bytes.length} bytes, but ${page.bytes} were written` }
   }
   const found = new Map<string, { table: string; version: number; text: string }>()
   try {

@@ -1,4 +1,4 @@
-/** Checks the files of a table's indexes, and that their covers name rows there can be. */
+/** Checks the files of a table's indexes, and that their row mappings name rows that can exist. */
 import { corrupted } from '../errors.js'
 import { isScalarKind } from '../indexes/kind.js'
 import { filePath } from '../manifest/file-names.js'
@@ -12,7 +12,7 @@ import { damageOf } from './findings.js'
 import { verifyTexts } from './verify-text.js'
 import type { Verifying } from './verifying.js'
 
-/** What was looked at in one version need not be in the next. */
+/** Checks the indexes of one table. A file or segment that was checked for one version is skipped in the next. */
 export class TableIndexes {
   readonly #verifying: Verifying
   readonly #location: string
@@ -26,7 +26,7 @@ export class TableIndexes {
     this.#pacer = new Pacer(verifying.signal)
   }
 
-  /** `texts`: readers of those of the version that are of texts. */
+  /** Check the indexes of one version. `texts`: readers of its text indexes. */
   async verify(reader: TableReader, texts: readonly TextIndexReader[]): Promise<void> {
     const { indexes, fragments } = reader.layout
     if (indexes.length === 0) return
@@ -41,12 +41,12 @@ export class TableIndexes {
           await check(this.#verifying.store, path, segment, this.#pacer)
           if (text !== undefined) await verifyTexts(reader, text, path, this.#pacer)
         })
-        await this.#verifyCover(name, segment, rows)
+        await this.#verifyRowMapping(name, segment, rows)
       }
     }
   }
 
-  async #verifyCover(
+  async #verifyRowMapping(
     index: string,
     { file, rows, cover }: IndexSegment,
     fragments: ReadonlyMap<number, number>,
@@ -56,7 +56,7 @@ export class TableIndexes {
       const { first, count, fragment, at, gone } = item
       const there = fragments.get(fragment) ?? Number.POSITIVE_INFINITY
       if (first < end || first + count > rows || at + rowsOfItem(item) > there) {
-        const what = `index ${index} says of its rows from ${first} on where they cannot be`
+        const what = `index ${index} maps its rows from ${first} on to rows that cannot exist`
         await this.#verifying.findings.note('index', this.#path('indexes', file), what)
       }
       end = first + count

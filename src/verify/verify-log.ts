@@ -1,4 +1,4 @@
-/** Checks the log slot by slot, folds it anew, and holds against that fold what is kept of it. */
+/** Checks the log slot by slot, replays it, and compares the checkpoints with the replayed state. */
 import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogState } from '../catalog/state.js'
 import { slotKey } from '../commit/blob-log.js'
@@ -12,13 +12,13 @@ import { verifyPacks } from './verify-packs.js'
 import { mustBeThere, type Verifying } from './verifying.js'
 
 export interface VerifiedLog {
-  /** The state to hold everything else against; null where there is none. */
+  /** The state to compare everything else with; null if there is none. */
   readonly state: CatalogState | null
-  /** The newest slot in it. */
+  /** The newest slot in `state`. */
   readonly slot: number
-  /** The newest checkpoint that is what the log says, as far as that is still there. */
+  /** The newest checkpoint that agrees with the log, as far as the log still exists. */
   readonly checkpoint: Checkpoint<CatalogState> | null
-  /** Where the fold of the log ends, if that has no gap from its first slot on. */
+  /** The end of the replay, if the log has no gap from its first slot on. */
   readonly whole: { readonly genesis: Genesis; readonly crc: number; readonly ts: number } | null
 }
 
@@ -31,8 +31,8 @@ export async function verifyLog(verifying: Verifying): Promise<VerifiedLog> {
   const { covered } = packs
   const { first, last } = await endsOf(verifying)
   const start = await startOf(verifying, first)
-  const fold = new Fold(genesis)
-  if (start > 1) fold.lose(await crcInPacks(verifying, start - 1))
+  const replay = new Replay(genesis)
+  if (start > 1) replay.skip(await crcInPacks(verifying, start - 1))
   const sound = new Set<FoundCheckpoint<CatalogState>>()
   const faults = new Map(found.map(each => [each, each.error?.message]))
   for (let number = start; number <= last; number++) {
@@ -40,38 +40,38 @@ export async function verifyLog(verifying: Verifying): Promise<VerifiedLog> {
     const isCovered = number <= covered
     const crc = isCovered ? await crcInPacks(verifying, number) : null
     const slot = await readSlot(verifying, number, isCovered, crc)
-    if (slot === null) fold.lose(crc)
+    if (slot === null) replay.skip(crc)
     else {
-      const fault = fold.follow(slot)
+      const fault = replay.apply(slot)
       if (fault !== null) await findings.note('slot', slotKey(number), fault)
     }
     const kept = bySlot.get(number)
     if (kept === undefined || kept.checkpoint === null) continue
-    const fault = await fold.differs(kept.checkpoint, signal)
+    const fault = await replay.differenceTo(kept.checkpoint, signal)
     if (fault !== null) faults.set(kept, fault)
     else {
       sound.add(kept)
-      fold.resume(kept.checkpoint)
+      replay.resume(kept.checkpoint)
     }
   }
   findings.progress('log', last, last)
   for (const [{ key }, fault] of faults) {
     if (fault === undefined) continue
-    // A damaged checkpoint goes where others, or the log, say the same.
-    const isSpare = fold.isWhole || sound.size > 0
+    // A damaged checkpoint can be deleted if another checkpoint, or the log, holds the same state.
+    const isSpare = replay.isWhole || sound.size > 0
     await findings.note('checkpoint', key, fault, isSpare ? () => verifying.store.delete(key) : undefined)
   }
   const checkpoint = found.find(each => sound.has(each))?.checkpoint ?? null
-  const { state } = fold
-  const whole = fold.isWhole ? { genesis: genesis!.genesis, crc: fold.crc!, ts: fold.ts! } : null
+  const { state } = replay
+  const whole = replay.isWhole ? { genesis: genesis!.genesis, crc: replay.crc!, ts: replay.ts! } : null
   if (state !== null) return { state, slot: last, checkpoint, whole }
   return { state: checkpoint?.state ?? null, slot: checkpoint?.slot ?? 0, checkpoint, whole }
 }
 
-/** The first slot after that of the genesis that the log has (infinity: none), and the newest one there is, as far as any are looked at. */
+/** Return the first slot of the log after the genesis (Infinity: none), and the newest one up to the slot at which the root is read. */
 async function endsOf({ store, last: most, found, findings, signal }: Verifying) {
   let first = Number.POSITIVE_INFINITY
-  // The slot of a checkpoint was there, and never goes.
+  // The slot of a checkpoint was written, and no trim deletes it.
   let last = found.find(({ checkpoint }) => checkpoint !== null)?.slot ?? 0
   const pacer = new Pacer(signal)
   for await (const { key } of store.list('_log/', undefined, signal)) {
@@ -79,7 +79,8 @@ async function endsOf({ store, last: most, found, findings, signal }: Verifying)
     await pacer.turn()
     if (name.startsWith('.')) continue
     const slot = /^\d{20}$/.test(name) ? Number(name) : Number.NaN
-    if (!Number.isSafeInteger(slot)) await findings.note('slot', key, 'it lies in the log and is no slot')
+    if (!Number.isSafeInteger(slot))
+      await findings.note('slot', key, 'it is in the folder of the log, but its name is not a slot number')
     else if (slot > 0 && slot <= most) {
       first = Math.min(first, slot)
       last = Math.max(last, slot)
@@ -88,18 +89,18 @@ async function endsOf({ store, last: most, found, findings, signal }: Verifying)
   return { first, last }
 }
 
-/** Where the fold begins: with the first slot there must be, or one before it that was not trimmed yet. */
+/** Return the slot where the replay begins: the first slot that no pack covers, or an earlier one that was not trimmed yet. */
 async function startOf(verifying: Verifying, first: number): Promise<number> {
   const { findings, found, packs } = verifying
   const known = found.some(({ checkpoint }) => checkpoint !== null)
   if (known || first === 1 || first === Number.POSITIVE_INFINITY) return Math.min(first, packs.covered + 1)
   await mustBeThere(verifying)
-  const what = `the log begins with slot ${first}, and no checkpoint says what came before: the root cannot be opened`
+  const what = `the log begins with slot ${first}, and no checkpoint holds the state before it: the root cannot be opened`
   await findings.note('checkpoint', '_ckpt/', what)
   return first
 }
 
-/** The checksum that packs have of a slot; null where they are damaged, which was told. */
+/** Return the checksum that packs record for a slot; null if the pack is damaged, which `verifyPacks` notes. */
 async function crcInPacks({ packs }: Verifying, number: number): Promise<number | null> {
   try {
     return await packs.crcOf(number)
@@ -129,8 +130,8 @@ async function readGenesis(
 }
 
 /**
- * Null where there is none, which is noted unless packs stand for it; `crc`: what it then has, where that is known. It is passed
- * over until a trim takes it away, but must not be another.
+ * Read a slot. Returns null if the slot is missing or damaged. A missing slot is a problem unless packs cover it. `crc`: the checksum that
+ * packs record, if known. A covered slot may stay until the next trim, but its checksum must be this one.
  */
 async function readSlot(
   verifying: Verifying,
@@ -151,11 +152,7 @@ async function readSlot(
     findings.slot(key, bytes.length)
     const slot = decodeSlot(bytes, number, catalogMachine.features)
     if (crc === null || slot.crc === crc) return slot
-    await findings.note(
-      'slot',
-      key,
-      `it has checksum ${crcHex(slot.crc)}, the slot packs stand for ${crcHex(crc)}`,
-    )
+    await findings.note('slot', key, `it has checksum ${crcHex(slot.crc)}, but packs record ${crcHex(crc)}`)
   } catch (error) {
     await findings.note('slot', key, damageOf(error))
   }
@@ -165,17 +162,17 @@ async function readSlot(
 interface StartOfLog {
   readonly genesis: Genesis
   readonly ts: number
-  /** Null: unknown. */
+  /** Checksum of the genesis slot; null if unknown. */
   readonly crc: number | null
 }
 
-/** The fold of the log as far as it goes. */
-class Fold {
-  /** Null behind a gap. */
+/** Replays the log as far as it is readable. */
+class Replay {
+  /** The catalog state; null after a gap. */
   state: CatalogState | null
-  /** Whether there was no gap so far. */
+  /** Whether the log had no gap so far. */
   isWhole: boolean
-  /** Of the slot before; null where nothing is known of it. */
+  /** Checksum and time of the slot before; null if unknown. */
   crc: number | null
   ts: number | null
 
@@ -186,16 +183,16 @@ class Fold {
     this.ts = start?.ts ?? 0
   }
 
-  /** The next slot is not to be had; of its checksum packs may tell. */
-  lose(crc: number | null): void {
+  /** Note that the next slot is not readable. `crc`: its checksum if packs record it. */
+  skip(crc: number | null): void {
     this.state = null
     this.isWhole = false
     this.crc = crc
     this.ts = null
   }
 
-  /** Applies the next slot; gives what is wrong with it. */
-  follow({ header, crc }: Slot): string | null {
+  /** Apply the next slot. Returns what is wrong with it, or null. */
+  apply({ header, crc }: Slot): string | null {
     const { slot, prev, ts, entries } = header
     const before = this.crc
     const last = this.ts
@@ -203,8 +200,9 @@ class Fold {
     this.ts = ts
     let fault: string | null = null
     if (before !== null && prev !== crcHex(before)) {
-      fault = `it does not follow the slot before: it names ${prev}, that one is ${crcHex(before)}`
-    } else if (last !== null && ts < last) fault = `its time ${ts} is before that of the slot before, ${last}`
+      fault = `it does not follow the slot before: its prev is ${prev}, but that slot has checksum ${crcHex(before)}`
+    } else if (last !== null && ts < last)
+      fault = `its time ${ts} is before the time of the slot before, ${last}`
     try {
       for (const [entry, each] of entries.entries()) {
         if (this.state !== null) this.state = catalogMachine.apply(this.state, each, { slot, entry, ts })
@@ -219,24 +217,27 @@ class Fold {
     return fault
   }
 
-  /** What a checkpoint of the newest slot says otherwise; null where it says the same. */
-  async differs(
+  /** Return how a checkpoint of the newest replayed slot differs from the replay; null if it does not. */
+  async differenceTo(
     checkpoint: Checkpoint<CatalogState>,
     signal: AbortSignal | undefined,
   ): Promise<string | null> {
     if (this.crc === null) return null
-    if (checkpoint.crc !== this.crc) return `it is of another slot ${checkpoint.slot} than that of the log`
+    if (checkpoint.crc !== this.crc)
+      return `it was written for a slot ${checkpoint.slot} other than that of the log`
     if (this.ts !== null && checkpoint.ts !== this.ts)
       return `its time is ${checkpoint.ts}, the log says ${this.ts}`
     if (this.state === null) return null
-    // An earlier Sheaf did not write down which versions have expired.
+    // An earlier Sheaf did not record which versions have expired.
     const { expired } = checkpoint.state
     const known = expired.size > 0 ? this.state : { ...this.state, expired }
-    const [kept, folded] = [await checksumOf(checkpoint.state, signal), await checksumOf(known, signal)]
-    return kept === folded ? null : `its state has checksum ${crcHex(kept)}, the log makes ${crcHex(folded)}`
+    const [stored, replayed] = [await checksumOf(checkpoint.state, signal), await checksumOf(known, signal)]
+    return stored === replayed
+      ? null
+      : `its state has checksum ${crcHex(stored)}, a replay of the log gives ${crcHex(replayed)}`
   }
 
-  /** Goes on behind a gap from a checkpoint of the newest slot. */
+  /** Continue after a gap from a checkpoint of the newest slot. */
   resume({ state, crc, ts }: Checkpoint<CatalogState>): void {
     if (this.state !== null) return
     this.state = state

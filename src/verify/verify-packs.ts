@@ -1,4 +1,4 @@
-/** Checks the packs that stand for slots which are gone from the log: every byte, and that they follow each other. */
+/** Checks the packs that stand for slots which were trimmed from the log: every byte, and that their slots form a chain. */
 import { catalogMachine } from '../catalog/apply.js'
 import { type PackInfo, packKey } from '../commit/packs.js'
 import { decodeSlot } from '../commit/slot.js'
@@ -7,7 +7,7 @@ import { Pacer } from '../primitives/pacer.js'
 import { damageOf } from './findings.js'
 import { mustBeThere, type Verifying } from './verifying.js'
 
-/** `crc`: of slot 0; null: not known. A slot that is in no pack is missed by who needs it. */
+/** Check all packs. `crc`: checksum of slot 0, null if unknown. A slot that is in no pack is reported by the step that needs it. */
 export async function verifyPacks(verifying: Verifying, crc: number | null): Promise<void> {
   const { findings, packs, signal } = verifying
   const pacer = new Pacer(signal)
@@ -15,7 +15,8 @@ export async function verifyPacks(verifying: Verifying, crc: number | null): Pro
   let before = crc
   for (const pack of packs.infos) {
     const key = packKey(pack)
-    if (pack.from !== next) await findings.note('pack', key, `it follows a pack that ends before ${next}`)
+    if (pack.from !== next)
+      await findings.note('pack', key, `it begins with slot ${pack.from}, not with slot ${next}`)
     next = pack.to + 1
     try {
       before = await verifyPack(verifying, pack, before, pacer)
@@ -26,7 +27,7 @@ export async function verifyPacks(verifying: Verifying, crc: number | null): Pro
   }
 }
 
-/** Gives the checksum of its last slot, null where it is not known; `before`: of the slot before its first. */
+/** Check a pack. Returns the checksum of its last slot, null if unknown. `before`: checksum of the slot before its first. */
 async function verifyPack(
   verifying: Verifying,
   pack: PackInfo,
@@ -39,14 +40,14 @@ async function verifyPack(
   if (stat === null) await mustBeThere(verifying)
   findings.file(key, stat?.size ?? 0)
   if (stat?.size !== pack.bytes) {
-    const what = stat === null ? 'it is missing' : `it has ${stat.size} bytes, written were ${pack.bytes}`
+    const what = stat === null ? 'it is missing' : `it has ${stat.size} bytes, but ${pack.bytes} were written`
     await findings.note('pack', key, what)
     return null
   }
   return verifySlotsIn(verifying, pack, before, pacer)
 }
 
-/** The same for a pack that is there, and as long as it says. Throws corrupted (code 18) where its index cannot be read. */
+/** As `verifyPack`, for a pack that exists and has the right length. Throws Internal if its index is not readable. */
 export async function verifySlotsIn(
   { findings, packs }: Verifying,
   pack: PackInfo,
@@ -64,10 +65,10 @@ export async function verifySlotsIn(
         await findings.note(
           'pack',
           key,
-          `slot ${number} in it is ${crcHex(crc)}, its chain says ${crcHex(own)}`,
+          `slot ${number} in it is ${crcHex(crc)}, but its chain says ${crcHex(own)}`,
         )
       } else if (prev !== null && header.prev !== crcHex(prev)) {
-        await findings.note('pack', key, `slot ${number} in it does not follow the one before`)
+        await findings.note('pack', key, `slot ${number} in it does not follow the slot before`)
       }
     } catch (error) {
       await findings.note('pack', key, damageOf(error))

@@ -1,6 +1,6 @@
 /**
- * Checks the pages and packs that the newest checkpoint does not name. The one before it may, and processes that opened the root
- * long ago read them. The name of each says what its checksum is.
+ * Checks the pages and packs that the newest checkpoint does not name. The checkpoint before it may name them, and processes that opened
+ * the root long ago read them. The name of each file contains its checksum.
  */
 import type { PackInfo } from '../commit/packs.js'
 import { Pacer } from '../primitives/pacer.js'

@@ -1,4 +1,4 @@
-/** Checks one version of a table: every file and blob that its rows are in, and that the numbers of the rows add up. */
+/** Checks the rows of one version of a table: every file and blob that holds them, and that row counts and row ids agree. */
 
 import { slotKey } from '../commit/blob-log.js'
 import { corrupted } from '../errors.js'
@@ -12,23 +12,23 @@ import { verifyFile } from '../table/verify-file.js'
 import { damageOf } from './findings.js'
 import type { Verifying } from './verifying.js'
 
-/** Row ids that are held against each other at a time. */
+/** How many row ids are compared at a time. */
 const idsAtOnce = 1024 * 1024
 
-/** What of a table was looked at in one version need not be in the next: nothing of it ever changes. */
+/** Checks the versions of one table. A file or fragment that was checked for one version is skipped in the next: it never changes. */
 export class TableRows {
   readonly #verifying: Verifying
   readonly #location: string
   readonly #pacer: Pacer
   readonly #fragments = new WeakSet<Fragment>()
-  /** Rows of each batch of a file that is sound; null: it is not. */
+  /** By file: the rows of each batch if the file is sound, null if it is not. */
   readonly #files = new Map<string, readonly number[] | null>()
-  /** Files with ids or offsets that were read. */
+  /** Files with row ids or offsets that were read. */
   readonly #runs = new Set<string>()
-  /** Those of them that are damaged. */
-  readonly #lost = new Set<string>()
-  /** By fragment id. */
-  readonly #dead = new Map<number, Dead>()
+  /** The damaged files among `#runs`. */
+  readonly #damaged = new Set<string>()
+  /** The deleted rows, by fragment id. */
+  readonly #deleted = new Map<number, DeletedRows>()
   #isSound = true
 
   constructor(verifying: Verifying, location: string) {
@@ -51,14 +51,14 @@ export class TableRows {
         if ('file' in file) await this.#verifyFile(fragment, file, layout)
       }
       await this.#verifyRuns(fragment)
-      await this.#orNoted(() => this.#verifyInline(reader, fragment))
-      await this.#orNoted(() => this.#verifyIds(reader, fragment))
-      await this.#orNoted(() => this.#verifyDead(reader, fragment))
+      await this.#noteFaultsOf(() => this.#verifyInline(reader, fragment))
+      await this.#noteFaultsOf(() => this.#verifyIds(reader, fragment))
+      await this.#noteFaultsOf(() => this.#verifyDeleted(reader, fragment))
     }
-    if (ids.size < layout.fragments.length) await this.#noteRows(layout, 'two fragments have one id')
+    if (ids.size < layout.fragments.length) await this.#noteRows(layout, 'two fragments have the same id')
   }
 
-  /** Whether no id is that of two living rows; only asked of rows that are sound. */
+  /** Check that no two live rows share an id. Does nothing if a fault was found in the rows before. */
   async verifyIdsOnce(reader: TableReader): Promise<void> {
     if (!this.#isSound) return
     const spans: Span[] = []
@@ -78,7 +78,7 @@ export class TableRows {
     }
   }
 
-  /** Fragments whose ids lie among each other. */
+  /** Check fragments whose id ranges overlap. */
   async #verifyTogether(reader: TableReader, spans: readonly Span[]): Promise<void> {
     for (let next = 0; ; ) {
       const begin = Math.min(...spans.map(({ ids }) => leastFrom(ids, next)))
@@ -87,14 +87,15 @@ export class TableRows {
       const met = new Bitset(idsAtOnce)
       for (const { fragment, ids } of spans) {
         for (const [from, to] of ids.rangesBetween(begin, next - 1)) {
-          const twice = await this.#meet(reader, fragment, ids, from, to, begin, met)
-          if (twice !== null) return this.#noteRows(reader.layout, `two living rows have the id ${twice}`)
+          const duplicate = await this.#meet(reader, fragment, ids, from, to, begin, met)
+          if (duplicate !== null)
+            return this.#noteRows(reader.layout, `two live rows have the id ${duplicate}`)
         }
       }
     }
   }
 
-  /** Notes in `met` the ids, less `begin`, of living rows `from` to `to - 1` of a fragment; gives one that was there. */
+  /** Add the ids of the live rows `from` to `to - 1` of a fragment to `met`, each less `begin`. Returns a duplicate id, or null. */
   async #meet(
     reader: TableReader,
     fragment: Fragment,
@@ -162,58 +163,60 @@ export class TableRows {
 
   async #verifyIds(reader: TableReader, fragment: Fragment): Promise<void> {
     const { ids, rows } = fragment
-    if ('row0' in ids || rows === 0 || this.#lost.has(runsKey(ids))) return
+    if ('row0' in ids || rows === 0 || this.#damaged.has(runsKey(ids))) return
     await this.#runsAt(ids, async () => {
       const runs = await reader.rowIds(fragment, this.#pacer.signal)
       const [least, greatest] = runs.bounds()
       if (least === ids.least && greatest === ids.greatest) return
-      throw corrupted(`row ids of fragment ${fragment.id} do not lie between its bounds`)
+      throw corrupted(`row ids of fragment ${fragment.id} are not within its bounds`)
     })
   }
 
-  /** From one version to the next the dead rows of a fragment mostly grow, by what one commit killed. */
-  async #verifyDead(reader: TableReader, fragment: Fragment): Promise<void> {
+  /** Check the deletion vectors of a fragment. From one version to the next they mostly grow, so only the added ones are read. */
+  async #verifyDeleted(reader: TableReader, fragment: Fragment): Promise<void> {
     const { parts: places, count } = fragment.dead
-    if (places.length === 0 || places.some(place => this.#lost.has(runsKey(place)))) return
+    if (places.length === 0 || places.some(place => this.#damaged.has(runsKey(place)))) return
     const parts = await this.#partsOf(reader, fragment)
     if (parts.length === 0) return
-    const before = this.#dead.get(fragment.id)
+    const before = this.#deleted.get(fragment.id)
     const keys = new Set(places.map(runsKey))
-    // After a restore they are not those of before and some more.
+    // A restore may bring back rows, so the deletion vectors of before need not be among those of now.
     const grows = before !== undefined && [...before.counts.keys()].every(key => keys.has(key))
-    const dead: Dead = grows ? before : { counts: new Map(), rows: parts.map(({ rows }) => new Bitset(rows)) }
-    this.#dead.set(fragment.id, dead)
+    const deleted: DeletedRows = grows
+      ? before
+      : { counts: new Map(), rows: parts.map(({ rows }) => new Bitset(rows)) }
+    this.#deleted.set(fragment.id, deleted)
     for (const place of places) {
-      if (dead.counts.has(runsKey(place))) continue
-      let killed = 0
+      if (deleted.counts.has(runsKey(place))) continue
+      let added = 0
       for (const [i, part] of parts.entries()) {
         const some = await this.#runsAt(place, () => reader.marked(part, [place], this.#pacer.signal))
-        const all = dead.rows[i]!
+        const all = deleted.rows[i]!
         const were = all.count()
         if (all.or(some).count() - were < some.count()) {
-          throw new Fault(this.#location, `a row of fragment ${fragment.id} dies twice`)
+          throw new Fault(this.#location, `a row of fragment ${fragment.id} is deleted twice`)
         }
-        killed += some.count()
+        added += some.count()
         await this.#pacer.turn()
       }
-      dead.counts.set(runsKey(place), killed)
+      deleted.counts.set(runsKey(place), added)
     }
-    const found = places.reduce((sum, place) => sum + dead.counts.get(runsKey(place))!, 0)
+    const found = places.reduce((sum, place) => sum + deleted.counts.get(runsKey(place))!, 0)
     if (found === count) return
     throw new Fault(
       this.#location,
-      `fragment ${fragment.id} has ${found} dead rows, its record says ${count}`,
+      `fragment ${fragment.id} has ${found} deleted rows, but its record says ${count}`,
     )
   }
 
-  /** None where its file is not to be read, which is noted. */
+  /** Return the parts of a fragment; none if its file is damaged, which was noted. */
   async #partsOf(reader: TableReader, fragment: Fragment) {
     const [first] = fragment.files
     const isLost = first !== undefined && 'file' in first && this.#files.get(first.file) === null
     return isLost ? [] : reader.partsOf(fragment, this.#pacer.signal)
   }
 
-  /** Reads files with ids or offsets, each once. */
+  /** Read the files with row ids or offsets, each once. */
   async #verifyRuns({ ids, dead }: Fragment): Promise<void> {
     const { findings, store } = this.#verifying
     for (const place of 'row0' in ids ? dead.parts : [ids, ...dead.parts]) {
@@ -225,13 +228,13 @@ export class TableRows {
         await readWhole(store, path, place)
       } catch (error) {
         this.#isSound = false
-        this.#lost.add(place.file)
+        this.#damaged.add(place.file)
         await findings.note('data', path, damageOf(error))
       }
     }
   }
 
-  /** Says where a fault is. */
+  /** Run `read`; an error names the file or slot of `place`. */
   async #runsAt<T>(place: RunsPlace, read: () => Promise<T>): Promise<T> {
     try {
       return await read()
@@ -241,7 +244,7 @@ export class TableRows {
     }
   }
 
-  async #orNoted(check: () => Promise<void>): Promise<void> {
+  async #noteFaultsOf(check: () => Promise<void>): Promise<void> {
     const { findings } = this.#verifying
     try {
       await check()
@@ -258,11 +261,11 @@ export class TableRows {
   }
 }
 
-/** Dead rows of a fragment, as one version has them. */
-interface Dead {
-  /** How many each commit killed, by place. */
+/** The deleted rows of a fragment, as one version has them. */
+interface DeletedRows {
+  /** How many rows each deletion vector has, by its position. */
   readonly counts: Map<string, number>
-  /** By part. */
+  /** The deleted rows of each part. */
   readonly rows: readonly Bitset[]
 }
 
@@ -273,7 +276,7 @@ interface Span {
   readonly greatest: number
 }
 
-/** The least of the ids that is not less than `id`; infinity without any. */
+/** Return the least id that is not less than `id`; Infinity if there is none. */
 function leastFrom({ starts, ranks }: RunSequence, id: number): number {
   let least = Number.POSITIVE_INFINITY
   for (let run = 0; run < starts.length; run++) {
@@ -283,7 +286,7 @@ function leastFrom({ starts, ranks }: RunSequence, id: number): number {
   return least
 }
 
-/** What is wrong in a place. */
+/** A fault of a file or slot. */
 class Fault extends Error {
   readonly path: string
 
@@ -296,8 +299,9 @@ class Fault extends Error {
 function faultIn({ id, rows, ids, dead }: Fragment, { next }: Layout): string | null {
   const greatest = 'row0' in ids ? ids.row0 + rows - 1 : ids.greatest
   if (rows === 0) return `fragment ${id} has no rows`
-  if (id >= next.frag) return `fragment ${id} has an id that is not given yet`
-  if (greatest >= next.row) return `fragment ${id} has the row id ${greatest}, which is not given yet`
-  if (dead.count > rows) return `fragment ${id} has ${dead.count} dead rows of ${rows}`
+  if (id >= next.frag) return `fragment ${id} has an id that has not been assigned yet`
+  if (greatest >= next.row)
+    return `fragment ${id} has the row id ${greatest}, which has not been assigned yet`
+  if (dead.count > rows) return `fragment ${id} has ${dead.count} deleted rows of ${rows}`
   return null
 }

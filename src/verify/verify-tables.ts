@@ -1,4 +1,4 @@
-/** Checks every version of every table there is, and the layouts that are stored. */
+/** Checks every live version of every table, and the stored manifests. */
 
 import { mayHaveManifests } from '../catalog/lookup.js'
 import { type CatalogState, latestOf, type TableHead } from '../catalog/state.js'
@@ -23,12 +23,12 @@ import { TableIndexes } from './verify-indexes.js'
 import { TableRows } from './verify-rows.js'
 import type { Verifying } from './verifying.js'
 
-/** What is read is seldom wanted twice. */
+/** Bytes of the cache. It is small because most data is read once. */
 const cacheBytes = 16 * 1024 * 1024
-/** Version records looked up together. */
+/** How many version records are looked up at a time. */
 const recordsAtOnce = 1000
 
-/** What a state says of tables, and where to find it. */
+/** A table catalog and the means to read it. */
 interface Tables {
   readonly verifying: Verifying
   readonly history: History
@@ -47,7 +47,7 @@ export async function verifyTables(
   const tables: Tables = {
     verifying,
     history,
-    // Folded from as far back as slots go, so that what is stored can be held against it.
+    // Replays from as far back as slots go, so that stored manifests can be compared with the result.
     layouts: new LayoutStore(slots, history, store, { readOnly: true, memory, fromNothing: true }),
     source: createTableSource(store, slots, memory, analyzers),
     pacer: new Pacer(signal),
@@ -74,7 +74,7 @@ async function verifyVersions(tables: Tables, head: TableHead): Promise<void> {
   const { findings, signal } = verifying
   const rows = new TableRows(verifying, head.location)
   const indexes = new TableIndexes(verifying, head.location)
-  /** Keys of stored layouts that were told of. */
+  /** Keys of damaged stored manifests that were reported. */
   const lost = new Set<string>()
   for (const version of numbersIn(head.live)) {
     findings.checked.versions++
@@ -86,7 +86,7 @@ async function verifyVersions(tables: Tables, head: TableHead): Promise<void> {
       if (version === latestOf(head)) {
         await rows.verifyIdsOnce(reader)
         if (layout.fragments.length !== head.fragments || layout.schema.id !== head.schemaId) {
-          const what = `version ${version} has other fragments, or another schema, than the state says`
+          const what = `version ${version} and the state disagree about its fragments or schema`
           await findings.note('rows', head.location, what)
         }
       }
@@ -95,7 +95,7 @@ async function verifyVersions(tables: Tables, head: TableHead): Promise<void> {
         await findings.note('rows', head.location, `version ${version}: ${damageOf(error)}`)
       } else if (!lost.has(error.key)) {
         lost.add(error.key)
-        await findings.note('layout', error.key, `${error.message}: version ${version} begins with it`)
+        await findings.note('layout', error.key, `${error.message}: version ${version} is replayed from it`)
       }
     }
     await pacer.turn()
@@ -104,8 +104,8 @@ async function verifyVersions(tables: Tables, head: TableHead): Promise<void> {
 }
 
 /**
- * Stored layouts say what the changes make, as long as those are there. One that is not there yet is made when it is needed.
- * `lost`: keys of those that are not looked at.
+ * Compare the stored manifests of a table with a replay of its changes, as long as these exist. A missing one is no problem: it is built
+ * when needed. `lost`: keys of the stored manifests to skip.
  */
 async function verifyBases(
   { verifying, layouts, pacer }: Tables,
@@ -117,7 +117,7 @@ async function verifyBases(
     const name = parseManifestName(key)
     if (name === null || name.staging !== null) continue
     const version = Number(name.version)
-    // At a location that a caller chose there may be files of others; and some may be younger than what is looked at.
+    // A location that a caller chose may hold files of others. Some files may be newer than the slot at which the root is read.
     if (version > head.mark || key !== baseKey(head.location, version)) continue
     findings.file(key, size)
     if (lost.has(key)) continue
@@ -130,23 +130,19 @@ async function verifyBases(
       const what = damageOf(error)
       const areGone = isForgotten(error)
       if (areGone && (await conditionOf(bytes, head, version, key, pacer)) !== 'damaged') continue
-      await findings.note(
-        'layout',
-        key,
-        `${areGone ? 'it is damaged' : 'there is nothing to hold it against'}: ${what}`,
-      )
+      await findings.note('layout', key, `${areGone ? 'it is damaged' : 'it cannot be checked'}: ${what}`)
       continue
     }
     if (Buffer.compare(bytes, right) === 0) continue
-    // A layout in the form of another Sheaf is whole, and not used.
+    // A manifest in the format of another release of Sheaf is sound; this release does not use it.
     if ((await conditionOf(bytes, head, version, key, pacer)) === 'of another form') continue
-    const [found, made] = [crcHex(crc32(bytes)), crcHex(crc32(right))]
-    const what = `it has ${bytes.length} bytes with checksum ${found}, the log makes ${right.length} with ${made}`
+    const [found, expected] = [crcHex(crc32(bytes)), crcHex(crc32(right))]
+    const what = `it has ${bytes.length} bytes with checksum ${found}, a replay of the log gives ${right.length} with ${expected}`
     await findings.note('layout', key, what, () => replaced(store, key, right))
   }
 }
 
-/** Whether a stored layout can be read as that of a version, or is whole and of the form of another Sheaf. */
+/** Return whether a stored manifest can be read as that of a version, or is sound but in the format of another release of Sheaf. */
 async function conditionOf(
   bytes: Uint8Array,
   { uuid }: TableHead,
@@ -164,13 +160,13 @@ async function conditionOf(
 }
 
 /**
- * Deletes a file that is a function of the log and writes it again: nobody needs it in between. Throws corrupted (code 18)
- * where something else keeps the name, such as a folder.
+ * Delete a file that is a function of the log, and write it again. No reader needs the file in between. Throws Internal if something else
+ * has the name, such as a folder.
  */
 export async function replaced(store: BlobStore, key: string, bytes: Uint8Array): Promise<void> {
   await store.delete(key)
   if ((await store.putIfAbsent(key, bytes)) === 'taken' && !isSame(await store.get(key), bytes)) {
-    throw corrupted(`${key} cannot be written: something else has that name`)
+    throw corrupted(`${key} cannot be written: that name is taken by something else, such as a folder`)
   }
 }
 
@@ -189,7 +185,7 @@ async function verifyManifests({ verifying, history, pacer }: Tables, head: Tabl
       const to = Math.min(last, from + recordsAtOnce - 1)
       const records = await history.range(uuid, from, to, signal)
       if (records.length < to - from + 1) {
-        await findings.note('manifest', location, `of versions ${from} to ${to} some have no record`)
+        await findings.note('manifest', location, `some of the versions ${from} to ${to} have no record`)
       }
       for (const record of records) {
         findings.checked.versions++
@@ -200,7 +196,7 @@ async function verifyManifests({ verifying, history, pacer }: Tables, head: Tabl
   }
 }
 
-/** Notes final manifests at the location that the log does not have: a Lance engine wrote them, and nobody asked for the table since. */
+/** Note manifests at the location that the log does not have: a Lance engine wrote them, and no call has asked for the table since. */
 async function verifyLocation({ findings, store, signal }: Verifying, head: TableHead): Promise<void> {
   const found = await new LanceManifests(store, true).above(head, head.mark, recordsAtOnce, signal)
   for (const { version, manifest } of found) {
@@ -214,8 +210,8 @@ async function verifyLocation({ findings, store, signal }: Verifying, head: Tabl
 }
 
 /**
- * A manifest has its final name; or that of its staging file, if its writer died before it could be given the other. Lance engines
- * delete old ones without telling, but not the newest, nor one that has a tag.
+ * Check a manifest. It has its final name, or that of its staging file if its writer died before the rename. Lance engines delete old
+ * manifests without notice, but not the newest, and none with a tag.
  */
 async function verifyManifest(
   { findings, store, signal }: Verifying,
@@ -236,12 +232,12 @@ async function verifyManifest(
   }
   findings.file(key, bytes.length)
   if (size !== undefined && bytes.length !== size) {
-    await findings.note('manifest', path, `it has ${bytes.length} bytes, committed were ${size}`)
+    await findings.note('manifest', path, `it has ${bytes.length} bytes, but ${size} were committed`)
   } else if (crc !== undefined && crc32(bytes) !== crc) {
     await findings.note(
       'manifest',
       path,
-      `its checksum is ${crcHex(crc32(bytes))}, committed was ${crcHex(crc)}`,
+      `its checksum is ${crcHex(crc32(bytes))}, but the committed one is ${crcHex(crc)}`,
     )
   }
 }

@@ -1,4 +1,4 @@
-/** Holds segments of text indexes against their columns: rows are found by their words. */
+/** Checks segments of text indexes against their columns: a sample of rows must be found by its words. */
 import { valueAt } from '../arrow/values.js'
 import { corrupted, quote, SheafError } from '../errors.js'
 import type { TextSegment } from '../indexes/text/segment.js'
@@ -10,14 +10,14 @@ import type { TableReader } from '../table/table-reader.js'
 import type { TextIndexReader } from '../table/text-index.js'
 import { columnPieces } from '../write/column-pieces.js'
 
-/** Rows of a fragment that are looked at, */
+/** How many rows of a fragment are sampled, */
 const sampledRows = 4
-/** and words of each. */
+/** and how many words of each. */
 const sampledTerms = 4
 
 /**
- * Throws corrupted (code 18) where the segment at `path` lacks a word of a living row that it covers. Those whose terms cannot be had
- * here are passed over.
+ * Check a text segment. Throws Internal if the segment at `path` lacks a word of a live row that it covers. Segments whose analyzer is not
+ * available here are skipped.
  */
 export async function verifyTexts(
   reader: TableReader,
@@ -35,7 +35,7 @@ export async function verifyTexts(
       for (const term of terms) {
         if (await hasRow(opened, term, own.select(0), pacer)) continue
         throw corrupted(
-          `${path} does not find row ${row} of fragment ${fragment.id} by ${quote(term)}, which is in its text`,
+          `${path} does not find row ${row} of fragment ${fragment.id} by the word ${quote(term)} of its text`,
         )
       }
       await pacer.turn()
@@ -54,7 +54,7 @@ async function hasRow(segment: TextSegment, term: string, ordinal: number, pacer
   return cursor.docs.subarray(0, cursor.count).includes(ordinal)
 }
 
-/** Some living rows of a fragment with some of their terms; none where they cannot be read, which is told of elsewhere. */
+/** Return some live rows of a fragment with some of their terms; none if they are not readable, which another step notes. */
 async function sampled(
   reader: TableReader,
   index: TextIndexReader,

@@ -1,8 +1,8 @@
 /**
- * Checks a whole root: every slot and the chain of them, what is kept of their fold, and every file that a version which is
- * there refers to, each against the checksums that the log has of it. Nothing is believed that can be worked out anew.
+ * Checks a whole root: every slot and their chain, everything that is derived from the log, and every file that a live version refers to.
+ * Each is checked against its checksum in the log. Whatever can be computed again is computed again, not trusted.
  *
- * Reads the root as it was at one slot. Holds what a state takes, and of the rest a piece at a time.
+ * Reads the root as it was at one slot. Memory holds one catalog state, and a bounded piece of everything else.
  */
 import { catalogMachine } from '../catalog/apply.js'
 import type { CatalogState } from '../catalog/state.js'
@@ -29,7 +29,7 @@ import { verifyReplaced } from './verify-replaced.js'
 import { verifyTables } from './verify-tables.js'
 import { Overtaken, type Verifying } from './verifying.js'
 
-/** Checks the root in a directory, as `verify` does. */
+/** Check the root in a directory, as `verify` does. */
 export async function verifyAt(path: string, options: VerifyOptions = {}): Promise<Verification> {
   const store = await FileStore.open(path, { create: false, readOnly: options.repair !== true })
   const hold = async () => ({ head: Number.POSITIVE_INFINITY, release: async () => {} })
@@ -37,15 +37,15 @@ export async function verifyAt(path: string, options: VerifyOptions = {}): Promi
 }
 
 /**
- * Checks a root that is open as it is now: while it does nobody deletes what it shows; but for an opener that only reads, of whom
- * others do not know: there files stay for as long as orphans do.
+ * Check an open root as it is now. A pin keeps others from deleting files of that state meanwhile. A read-only opener has no pin, so there
+ * files stay only as long as orphans do.
  */
 export async function verifyHeld(engine: Engine, options: VerifyOptions): Promise<Verification> {
   const { store, clock, source } = engine
   return verifyStore(store, () => holdNewest(engine, options.signal), options, clock, source.analyzers)
 }
 
-/** Begins again when the log was trimmed meanwhile past where it was. */
+/** Check a root; starts again when the log was trimmed meanwhile past the slot being read. */
 async function verifyStore(
   store: BlobStore,
   hold: () => Promise<Pick<HeldRoot, 'head' | 'release'>>,
@@ -82,16 +82,16 @@ async function verifyOnce(
   if (root !== null) checkpoints.belongTo(root)
   const found: FoundCheckpoint<CatalogState>[] = []
   for await (const each of checkpoints.each(signal)) {
-    // Whole ones of later slots were written meanwhile.
+    // Whole checkpoints of later slots were written meanwhile.
     if (each.slot <= last || each.error !== null) found.push(each)
   }
   const newest = found.find(({ checkpoint }) => checkpoint !== null)?.checkpoint
   const packs = new Packs(store, newest == null ? [] : packsOf(newest))
-  const lookAgain = async () => {
+  const refreshPacks = async () => {
     const note = await checkpoints.newestNote()
     if (note !== null) packs.adopt(packsOf(note))
   }
-  const slots = new Slots(log, catalogMachine.features, undefined, { packs, lookAgain })
+  const slots = new Slots(log, catalogMachine.features, undefined, { packs, lookAgain: refreshPacks })
   const verifying: Verifying = {
     store,
     last,
@@ -110,10 +110,10 @@ async function verifyOnce(
   const { state } = verified
   if (state !== null) await verifyTables(verifying, state, await historyOf(verifying, verified))
   await verifyNames(verifying)
-  if (repair) await keepState(verifying, verified)
+  if (repair) await writeLostCheckpoint(verifying, verified)
 }
 
-/** Null where the log does not tell, which is for others to note. */
+/** Return the id of the root; null if the genesis slot is missing or damaged, which `verifyLog` notes. */
 async function rootOf(log: BlobLog, signal: AbortSignal | undefined): Promise<string | null> {
   const bytes = await log.read(0, signal)
   try {
@@ -124,7 +124,7 @@ async function rootOf(log: BlobLog, signal: AbortSignal | undefined): Promise<st
   }
 }
 
-/** Records from the pages of the checkpoint, and of the slots after it. */
+/** Return the history: records from the pages of the checkpoint, and of the slots after it. */
 async function historyOf(
   { store, slots, signal }: Verifying,
   { slot, checkpoint }: Pick<VerifiedLog, 'slot' | 'checkpoint'>,
@@ -136,8 +136,8 @@ async function historyOf(
   return history
 }
 
-/** Where no checkpoint was sound, one is written, if the log tells all of it. */
-async function keepState(verifying: Verifying, log: VerifiedLog): Promise<void> {
+/** Write a checkpoint if none was sound and a damaged one was deleted. Only possible if the log is whole. */
+async function writeLostCheckpoint(verifying: Verifying, log: VerifiedLog): Promise<void> {
   const { checkpoints, packs, findings, signal } = verifying
   const { state, slot, checkpoint, whole } = log
   const wasLost = findings.repaired.some(({ kind }) => kind === 'checkpoint')

@@ -10,29 +10,29 @@ import type { Findings } from './findings.js'
 
 export interface Verifying {
   readonly store: BlobStore
-  /** The newest slot that is looked at; infinity: all there are. */
+  /** The newest slot to read; Infinity: all slots. */
   readonly last: number
-  /** As it is, without what packs stand for. */
+  /** The slots that are still in the log, without those in packs. */
   readonly log: CommitLog
-  /** Where slots are, whatever they lie in by now. */
+  /** All slots, in the log or in packs. */
   readonly slots: Slots
-  /** Those that the newest checkpoint among `found` names. */
+  /** The packs that the newest checkpoint among `found` names. */
   readonly packs: Packs
   readonly checkpoints: Checkpoints<CatalogState>
-  /** The checkpoints there are up to `last`, the newest first. */
+  /** The checkpoints up to `last`, the newest first. */
   readonly found: readonly FoundCheckpoint<CatalogState>[]
-  /** What cuts texts into terms, as far as that is known here. */
+  /** The analyzers that are available here. */
   readonly analyzers: Analyzers
   readonly findings: Findings
   readonly signal: AbortSignal | undefined
 }
 
-/** Maintenance went on meanwhile, and took away what is looked for: a verification begins again. */
+/** Maintenance has deleted what the verification looks for: it starts again. */
 export class Overtaken extends Error {}
 
 /**
- * To be asked before anything is called missing that checkpoints tell of, or make dispensable. Whoever takes it away wrote
- * another checkpoint first: where there is one, throws `Overtaken`.
+ * Throw `Overtaken` if a checkpoint was written meanwhile. Call this before reporting a file as missing that a checkpoint names or makes
+ * dispensable: maintenance deletes such a file only after it wrote another checkpoint.
  */
 export async function mustBeThere({ checkpoints, found, signal }: Verifying): Promise<void> {
   const known = new Set(found.map(({ key }) => key))

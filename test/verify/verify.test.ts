@@ -324,14 +324,14 @@ describe('numbers that do not add up:', () => {
   const offset = (row: number) => Buffer.from(Uint32Array.of(row).buffer)
 
   test.each<[string, object, (blob: Uint8Array) => Uint8Array[], RegExp]>([
-    ['a row dies twice', { dead: [[0, { blob: 0 }, 1]] }, () => [offset(1)], /dies twice/],
-    ['more die than are told', { dead: [[0, { blob: 0 }, 0]] }, () => [offset(2)], /dead rows/],
+    ['a row dies twice', { dead: [[0, { blob: 0 }, 1]] }, () => [offset(1)], /deleted twice/],
+    ['more die than are told', { dead: [[0, { blob: 0 }, 0]] }, () => [offset(2)], /deleted rows/],
     ['a row beyond the last one dies', { dead: [[0, { blob: 0 }, 1]] }, () => [offset(9)], /beyond/],
     [
       'two rows have one id',
       { add: [{ id: 1, rows: 3, ids: { row0: 2 }, files: [file] }] },
       blob => [blob],
-      /two living rows have the id 2/,
+      /two live rows have the id 2/,
     ],
     [
       'a row has an id that is not given',
