@@ -1,20 +1,20 @@
-/** Bodies as pieces that can be given away. */
+/** Copies bodies into pieces that can be transferred to another thread. */
 import { concatBytes } from '../src/arrow/concat.js'
 import { invalidInput, quote } from '../src/errors.js'
 
-/** Bytes in all chunks together. */
+/** Return the bytes in all chunks together. */
 export function lengthOf(chunks: readonly Uint8Array[]): number {
   return chunks.reduce((sum, chunk) => sum + chunk.length, 0)
 }
 
-/** The chunks in one array that shares memory with nothing. Throws code 13 where they are too many bytes for that. */
+/** Join the chunks in one new array. Throws InvalidInput if they are too many bytes for one array. */
 export function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return concatBytes(chunks)
 }
 
 /**
- * The same bytes in pieces of `pieceBytes` (default 256 KiB) that share memory with nothing: columns come as buffers of any size, many of a few
- * bytes, and a trip each would cost more than a copy.
+ * Copy the bytes into pieces of `pieceBytes` (default 256 KiB). Columns come as buffers of any size, many of a few bytes; one message for
+ * each would cost more than a copy.
  */
 export async function* inPieces(
   chunks: AsyncIterable<Uint8Array>,
@@ -40,27 +40,29 @@ export async function* inPieces(
   if (used > 0) yield joined([piece.subarray(0, used)])
 }
 
-/** Of an answer: each piece that another thread gives costs its event loop a turn, and a garbage collector a look. */
+/**
+ * Size of the pieces of an answer, bytes. It is large because each piece costs the receiving event loop a turn, and a garbage collection.
+ */
 const restPieceBytes = 1024 * 1024
 
-/** Bytes with which an answer that is begun begins: enough for what tells that it is a file. */
+/** The least bytes of the beginning of an answer: enough to show that it is an Arrow file. */
 const beginningBytes = 1024
 
-/** An Arrow file that is begun, cut in two. */
+/** An Arrow file whose end is not produced yet, cut in two. */
 export interface CutFile {
-  /** Its beginning, which shares memory with nothing. */
+  /** The beginning of the file, in memory of its own. */
   readonly beginning: Uint8Array<ArrayBuffer>
-  /** All that follows in pieces of 1 MiB, as they are asked for; the footer, which is the last chunk, in one of its own. */
+  /** The following bytes in pieces of 1 MiB, produced on demand; the footer, which is the last chunk, is a piece of its own. */
   readonly pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>
 }
 
 export function cutFile(chunks: readonly Uint8Array[], rest: AsyncIterable<Uint8Array>): CutFile {
   let first = 0
   for (let bytes = 0; first < chunks.length && bytes < beginningBytes; first++) bytes += chunks[first]!.length
-  return { beginning: joined(chunks.slice(0, first)), pieces: footerApart(chunks.slice(first), rest) }
+  return { beginning: joined(chunks.slice(0, first)), pieces: withFooterApart(chunks.slice(first), rest) }
 }
 
-async function* footerApart(
+async function* withFooterApart(
   chunks: readonly Uint8Array[],
   rest: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {

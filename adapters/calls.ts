@@ -1,4 +1,4 @@
-/** Calls that leave for an engine elsewhere, and calls that arrive from elsewhere. */
+/** Sends calls to an engine in another thread or process, and carries out calls that come from there. */
 import { ErrorCode, invalidInput, quote, SheafError } from '../src/errors.js'
 import { refuseMore } from '../src/protocol/arguments.js'
 import {
@@ -16,7 +16,7 @@ import {
 } from '../src/protocol/operations.js'
 import { parse } from '../src/protocol/parse.js'
 
-/** One call. `body` is there for operations that take Arrow data, and only for them. */
+/** One call. `body` is present exactly for operations that take Arrow data. */
 export interface Call {
   readonly name: OperationName
   readonly request: Readonly<Record<string, unknown>>
@@ -24,7 +24,7 @@ export interface Call {
   readonly options: OperationOptions
 }
 
-/** Carries out a call on `target`. */
+/** Carry out a call on `target`. */
 export function carryOut(target: Operations, { name, request, body, options }: Call): Promise<unknown> {
   const methods = target as unknown as Readonly<Record<string, (...args: unknown[]) => Promise<unknown>>>
   return body === undefined ? methods[name]!(request, options) : methods[name]!(request, body, options)
@@ -32,17 +32,17 @@ export function carryOut(target: Operations, { name, request, body, options }: C
 
 export interface Remote {
   readonly operations: Operations
-  /** Throws code 17 once calls are refused. */
+  /** Throw ServiceUnavailable once calls are refused. */
   checkOpen(): void
-  /** Carries out what is no operation, as one of the calls. */
+  /** Run `call`, which is not an operation, as one of the calls. */
   run<T>(call: () => Promise<T>): Promise<T>
-  /** Refuses further calls (code 17), and resolves when those that have begun are settled. */
+  /** Refuse further calls with ServiceUnavailable. Resolves when all calls that have begun are settled. */
   drain(): Promise<void>
 }
 
 /**
- * Operations that `send` carries elsewhere. Requests are checked and brought to their normal form here, so that what travels
- * is plain, compact, and no longer the caller's. `place` names the other side in messages.
+ * Make operations that `send` carries to another thread or process. Requests are checked and converted to their normal form here, so what
+ * is sent is plain, compact, and shares nothing with the caller's objects. `place` names the other side in messages.
  */
 export function remoteOperations(place: string, send: (call: Call) => Promise<unknown>): Remote {
   const pending = new Set<Promise<unknown>>()
@@ -65,7 +65,7 @@ export function remoteOperations(place: string, send: (call: Call) => Promise<un
     const asked = args.shift()
     const body = entry.body === 'arrow' ? arrowBody(args.shift(), name) : undefined
     refuseMore(name, entry.body === 'arrow' ? 3 : 2, args.slice(1))
-    // Memory is counted where it is taken.
+    // `memory` stays here: memory is counted by the side that takes it.
     const { memory: _, skipped, ...options } = parse(serverCallShape, args[0] ?? {}, name)
     const request = parseRequest(name, asked, { skipped }) as Call['request']
     options.signal?.throwIfAborted()
@@ -98,8 +98,8 @@ function arrowBody(value: unknown, name: OperationName): ArrowBody {
   )
 }
 
-/** What callers may see of any failure; of one that is our own fault, only that. */
+/** Return the error that callers may see of any failure. An unexpected error becomes Internal without details. */
 export function presentable(cause: unknown): SheafError {
   if (cause instanceof SheafError) return cause
-  return new SheafError(ErrorCode.Internal, 'the engine met an error of its own', { cause })
+  return new SheafError(ErrorCode.Internal, 'an unexpected error occurred in the engine', { cause })
 }

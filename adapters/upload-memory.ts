@@ -1,8 +1,8 @@
-/** The memory that uploads take while they are decoded: one amount for all calls of a server. */
+/** The memory that decoding uploads may take: one budget for all calls of a server. */
 import type { SharedMemory } from '../src/arrow/budget.js'
 import { ErrorCode, invalidInput, SheafError } from '../src/errors.js'
 
-/** Bytes, where nothing is said: 1 GiB. */
+/** The default budget, bytes: 1 GiB. */
 export const uploadBytesDefault = 2 ** 30
 
 interface Waiter {
@@ -12,7 +12,7 @@ interface Waiter {
 
 export class UploadMemory {
   readonly #limit: number
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   readonly #waiting = new Set<Waiter>()
   #used = 0
 
@@ -20,7 +20,7 @@ export class UploadMemory {
     this.#limit = limit
   }
 
-  /** What one call takes of it, until `close`. */
+  /** Open an account for one call; its memory is freed by `close`. */
   account(): UploadAccount {
     return new UploadAccount(this, this.#limit)
   }
@@ -29,7 +29,7 @@ export class UploadMemory {
     return this.#used
   }
 
-  /** Takes bytes, in turn. Rejects with `signal.reason`. */
+  /** Take bytes, in the order of arrival. Rejects with `signal.reason`. */
   async enter(bytes: number, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
     if (this.#waiting.size === 0 && this.tryEnter(bytes)) return
@@ -49,7 +49,7 @@ export class UploadMemory {
     })
   }
 
-  /** Takes bytes where they are left, without a turn. */
+  /** Take bytes if they are left, without waiting. Returns whether they were. */
   tryEnter(bytes: number): boolean {
     if (this.#used + bytes > this.#limit) return false
     this.#used += bytes
@@ -71,8 +71,8 @@ export class UploadMemory {
 }
 
 /**
- * The memory of one call. A call that holds none waits for it, so that it keeps none from others meanwhile; one that holds some already is
- * refused where there is no more, since two such calls would wait for each other.
+ * The memory of one call. A call that has none yet waits for memory. A call that has some already is refused when there is no more, since
+ * two such calls would wait for each other forever.
  */
 export class UploadAccount implements SharedMemory {
   readonly #memory: UploadMemory
@@ -86,7 +86,7 @@ export class UploadAccount implements SharedMemory {
 
   async take(bytes: number, signal: AbortSignal | undefined): Promise<void> {
     if (this.#held > 0) return this.add(bytes)
-    // A message that is larger than all there is has it for itself.
+    // A message that is larger than the whole budget takes the whole budget.
     const taken = Math.min(bytes, this.#limit)
     await this.#memory.enter(taken, signal)
     this.#held += taken
@@ -95,16 +95,16 @@ export class UploadAccount implements SharedMemory {
   add(bytes: number): void {
     if (this.#held + bytes > this.#limit) {
       throw invalidInput(
-        `the rows take more than the ${this.#limit} bytes that all uploads of the server have together, decoded`,
+        `the decoded rows take more than ${this.#limit} bytes, the limit of all uploads of the server together`,
         { status: 413, hint: 'send fewer rows at a time' },
       )
     }
     if (!this.#memory.tryEnter(bytes)) {
       throw new SheafError(
         ErrorCode.ServiceUnavailable,
-        'other uploads take the memory that these rows need',
+        'the memory for uploads is in use by other uploads',
         {
-          hint: 'ask again later, or send fewer rows at a time',
+          hint: 'try again later, or send fewer rows at a time',
         },
       )
     }

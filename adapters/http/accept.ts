@@ -1,4 +1,4 @@
-/** What a client wants a reply to be: the header fields Accept and Accept-Encoding (RFC 9110, 12.5). */
+/** Reads which reply a client wants: the header fields Accept and Accept-Encoding (RFC 9110, 12.5). */
 import type { IncomingMessage } from 'node:http'
 import { writesZstd } from '../../src/arrow/zstd.js'
 import { invalidInput, quote, type SheafError, unsupported } from '../../src/errors.js'
@@ -11,9 +11,9 @@ export const jsonText = 'application/json'
 
 export interface Wanted {
   readonly form: 'file' | 'stream'
-  /** How buffers are compressed inside Arrow messages; undefined: they are not. */
+  /** Codec of buffers inside Arrow messages; undefined: not compressed. */
   readonly codec: 'lz4' | 'zstd' | undefined
-  /** How the body is compressed as a whole; undefined: it is not. */
+  /** Coding of the whole body; undefined: not compressed. */
   readonly coding: ContentCoding | undefined
 }
 
@@ -24,10 +24,10 @@ interface Choice {
 }
 
 /**
- * What the reply of an operation is to be. Throws code 0 with status 406 where the client accepts nothing that the operation answers.
+ * Return which reply a client wants. Throws Unsupported with status 406 if the client accepts no form of the operation's reply.
  *
- * Arrow replies are files where the client has no wish. Generated clients of some languages ask for JSON wherever an operation may answer it, and its
- * errors always are, so `application/json` accepts a file.
+ * An Arrow reply is a file if the client names no form. `application/json` accepts a file, too: generated clients of some languages ask for
+ * JSON wherever an operation may answer JSON, and errors always are JSON.
  */
 export function wantedOf({ headers, httpVersion }: IncomingMessage, { reply }: OperationEntry): Wanted {
   const coding = httpVersion === '1.0' ? undefined : codingOf(headers['accept-encoding'], reply === 'arrow')
@@ -47,10 +47,10 @@ export function wantedOf({ headers, httpVersion }: IncomingMessage, { reply }: O
 }
 
 function notAcceptable(accept: string, known: readonly string[]): SheafError {
-  return unsupported(`the client accepts ${quote(accept)} only`, { hint: `accept ${known.join(' or ')}` })
+  return unsupported(`the client accepts only ${quote(accept)}`, { hint: `accept ${known.join(' or ')}` })
 }
 
-/** Elements of a list, with their weights (0 to 1; 1 where none is said). */
+/** Return the elements of a list with their weights (0 to 1; default 1). */
 function choicesIn(field: string | undefined): Choice[] {
   return splitOutside(field ?? '', ',').flatMap(element => {
     const [name, ...rest] = splitOutside(element, ';')
@@ -73,7 +73,7 @@ function nameAndValue(parameter: string): [string, string] {
   ]
 }
 
-/** The parts between separators that do not stand in quotes, without blanks and empty ones. */
+/** Return the parts between separators outside of quotes, trimmed, without empty ones. */
 function splitOutside(text: string, separator: string): string[] {
   const parts: string[] = []
   let from = 0
@@ -89,13 +89,13 @@ function splitOutside(text: string, separator: string): string[] {
 }
 
 interface Weighed extends Pick<Choice, 'weight' | 'parameters'> {
-  /** 2: the type itself was named; 0: any type. */
+  /** 2: the client named this type; 1: its main type; 0: any type. */
   readonly precision: number
 }
 
 const none: Weighed = { weight: 0, parameters: new Map(), precision: -1 }
 
-/** What is said of a type: by the choice that names it most precisely. */
+/** Return the weight of a type: that of the choice that names the type most precisely. */
 function weightOf(choices: readonly Choice[], type: string): Weighed {
   const ranges = ['*/*', `${type.slice(0, type.indexOf('/'))}/*`, type]
   for (let precision = 2; precision >= 0; precision--) {
@@ -110,7 +110,10 @@ function strongest(a: Weighed, b: Weighed): Weighed {
   return a.precision >= b.precision ? a : b
 }
 
-/** The parameter `codecs` of an Arrow type lists what the client unpacks, best first: `codecs="zstd, lz4"`. Throws code 0 where none is known. */
+/**
+ * Return the codec of Arrow buffers. The parameter `codecs` of an Arrow type lists the codecs of the client, best first:
+ * `codecs="zstd, lz4"`. Throws Unsupported or InvalidInput with status 406 if this server has none of them.
+ */
 function codecOf(parameters: ReadonlyMap<string, string>): Wanted['codec'] {
   const said = parameters.get('codecs')
   if (said === undefined) return undefined
@@ -121,17 +124,17 @@ function codecOf(parameters: ReadonlyMap<string, string>): Wanted['codec'] {
     if (name === 'none' || name === 'identity') return undefined
   }
   if (names.includes('zstd')) {
-    throw unsupported('the Node of this server does not write ZSTD', { hint: 'ask for codecs="zstd, lz4"' })
+    throw unsupported('this version of Node cannot write ZSTD', { hint: 'ask for codecs="zstd, lz4"' })
   }
-  throw invalidInput(`codecs is ${quote(said)}: no codec of Arrow`, {
+  throw invalidInput(`codecs must name lz4, zstd or none, got ${quote(said)}`, {
     hint: 'ask for lz4 or zstd',
     status: 406,
   })
 }
 
 /**
- * The coding of the body that a client prefers to none. Clients accept gzip by themselves, and to make it takes ten times as long as to send rows
- * over a fast network: of `rows` it is made only for clients that give `identity` a smaller weight.
+ * Return the coding that the client prefers to an uncompressed body; undefined: none. Clients accept gzip by default, but gzip takes ten
+ * times as long as sending rows over a fast network. So `rows` are compressed only if the client gives `identity` a smaller weight.
  */
 function codingOf(field: string | undefined, rows: boolean): ContentCoding | undefined {
   if (field === undefined) return undefined

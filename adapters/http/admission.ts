@@ -1,39 +1,39 @@
-/** Who may have a call carried out now. */
+/** Limits the calls in progress. */
 import { ErrorCode, SheafError } from '../../src/errors.js'
 import type { Limits } from './limits.js'
 
-/** Gives a place back; calling it again does nothing. */
+/** Frees a place; calling it again does nothing. */
 export type Leave = () => void
 
-/** One address has at most this share of the places of callers that nobody knows yet. */
+/** The largest share of the places for unidentified callers that one address may take. */
 const addressShare = 1 / 8
 
 /**
- * The calls under way, of all callers and of each. Where callers have credentials, those who have not shown any yet have places of their own: however
- * many there are, they take none of the others.
+ * Counts the calls in progress, in total and per caller. With authentication, callers that have not yet shown credentials have places of
+ * their own: however many there are, they take no places from identified callers.
  */
 export class Admission {
   readonly #calls: Places
-  readonly #strangers: Places
+  readonly #unidentified: Places
 
   constructor({ inFlight, inFlightPerCaller }: Pick<Limits, 'inFlight' | 'inFlightPerCaller'>) {
     this.#calls = new Places(inFlight, inFlightPerCaller)
     const perAddress = Math.max(1, Math.floor(inFlight * addressShare))
-    this.#strangers = new Places(inFlight, Math.min(inFlightPerCaller, perAddress))
+    this.#unidentified = new Places(inFlight, Math.min(inFlightPerCaller, perAddress))
   }
 
   get inFlight(): number {
     return this.#calls.taken
   }
 
-  /** Takes a place for a call. Throws code 17 where there is none, 21 where that caller has too many. */
+  /** Take a place for a call. Throws ServiceUnavailable if all are taken, Throttling if this caller has too many. */
   enter(caller: string): Leave {
     return this.#calls.enter(caller)
   }
 
-  /** Takes a place for reading what says who calls. Throws what `enter` throws. */
-  enterStranger(address: string): Leave {
-    return this.#strangers.enter(address)
+  /** Take a place for reading the body of an unidentified caller. Throws what `enter` throws. */
+  enterUnidentified(address: string): Leave {
+    return this.#unidentified.enter(address)
   }
 }
 
@@ -50,13 +50,17 @@ class Places {
 
   enter(caller: string): Leave {
     if (this.taken >= this.#most) {
-      throw new SheafError(ErrorCode.ServiceUnavailable, `the server is at work on ${this.#most} calls`, {
-        hint: 'ask again later',
-      })
+      throw new SheafError(
+        ErrorCode.ServiceUnavailable,
+        `the server has ${this.#most} calls in progress, its limit`,
+        {
+          hint: 'try again later',
+        },
+      )
     }
     const own = this.#byCaller.get(caller) ?? 0
     if (own >= this.#mostPerCaller) {
-      throw new SheafError(ErrorCode.Throttling, `the server is at work on ${own} calls of this caller`, {
+      throw new SheafError(ErrorCode.Throttling, `this caller has ${own} calls in progress, its limit`, {
         hint: 'wait for one of them to end',
       })
     }

@@ -1,11 +1,11 @@
-/** The IPC stream inside an IPC file: a file is magic, padding, a stream, the footer, its length, and magic again. */
+/** Cuts the IPC stream out of an IPC file. A file is: magic, padding, a stream, the footer, its length, and magic again. */
 import { lengthOf } from '../bytes.js'
 
 const headBytes = 8
 /** Length of the footer and magic. */
 const tailBytes = 10
 
-/** A file whose last chunk, where it has a rest, is its footer. */
+/** A file. If it has a rest, the last chunk of the rest is the footer. */
 interface Pieces {
   readonly chunks: readonly Uint8Array[]
   readonly rest?: AsyncIterable<Uint8Array> | undefined
@@ -18,7 +18,7 @@ export function streamOfFile({ chunks, rest }: Pieces): Pieces {
   return { chunks: range(chunks, headBytes, length - tailBytes - tail.readInt32LE(0)) }
 }
 
-/** Bytes `from .. to` of the chunks, without copying. */
+/** Return bytes `from` to `to` of the chunks, without copying. */
 function range(chunks: readonly Uint8Array[], from: number, to: number): Uint8Array[] {
   const parts: Uint8Array[] = []
   let start = 0

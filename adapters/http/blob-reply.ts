@@ -1,4 +1,4 @@
-/** The bytes of one blob by HTTP ranges (RFC 9110, section 14). */
+/** Replies with the bytes of one blob, or a range of them (RFC 9110, section 14). */
 import { isValid } from '../../src/arrow/column.js'
 import { decodeIpc } from '../../src/arrow/decode-ipc.js'
 import { concatChunks } from '../../src/arrow/encode-ipc.js'
@@ -8,11 +8,14 @@ import { type HeaderFields, type HttpReply, tableVersion } from './reply.js'
 
 export interface ByteRange {
   readonly offset: number
-  /** Absent: to the end. */
+  /** Bytes; absent: to the end. */
   readonly length?: number
 }
 
-/** What a `Range` header asks for; undefined for the whole, and for ranges that a server may ignore: several, or from the end. */
+/**
+ * Read a `Range` header. Returns undefined for the whole blob, and for ranges that a server may ignore: several ranges, or one that counts
+ * from the end.
+ */
 export function readRange(header: string | undefined): ByteRange | undefined {
   const [, from, to] = /^bytes=(\d{1,15})-(\d{1,15})?$/.exec(header?.trim() ?? '') ?? []
   if (from === undefined) return undefined
@@ -21,7 +24,10 @@ export function readRange(header: string | undefined): ByteRange | undefined {
   return Number(to) < offset ? undefined : { offset, length: Number(to) - offset + 1 }
 }
 
-/** `answer`: the blob of one row, cut to the range. A blob that is null has no content (204). `refused` makes the reply of an error. */
+/**
+ * Return the reply for one blob. `answer`: the blob of one row, cut to the range. A null blob has no content (204). `refused` makes the
+ * reply of an error.
+ */
 export function blobReply(
   answer: ArrowReply,
   range: ByteRange | undefined,
@@ -36,7 +42,7 @@ export function blobReply(
   if (range === undefined) return { status: 200, headers, body: [bytes] }
   const size = Number((sizes!.values as BigUint64Array)[0]!)
   if (bytes.length === 0) {
-    const error = invalidInput(`the blob has ${size} bytes, none of them from byte ${range.offset} on`, {
+    const error = invalidInput(`the range begins at byte ${range.offset}, but the blob has ${size} bytes`, {
       status: 416,
     })
     return refused(error, [...always, 'content-range', `bytes */${size}`])

@@ -1,4 +1,4 @@
-/** Reading what a request brings. */
+/** Reads the body of a request. */
 import type { IncomingMessage } from 'node:http'
 import { concatChunks } from '../../src/arrow/encode-ipc.js'
 import { invalidInput, quote, type SheafError } from '../../src/errors.js'
@@ -8,47 +8,50 @@ import { type ContentCoding, codingIn, decoded } from './content-coding.js'
 import { firstWithin } from './events.js'
 import type { Limits } from './limits.js'
 
-/** Names in a JSON body: other values take much less time. */
+/** The most member names in a JSON body, in all and in one object. Names cost much more time to parse than other values. */
 const mostMembers = { inAll: 50_000, inOne: 10_000 }
 
-/** The most JSON a request may hold, whatever the limit on bodies: it is read and parsed as a whole. */
+/** The most bytes of a JSON body, whatever the limit on bodies: JSON is read and parsed as a whole. */
 const maxJsonBytes = 16 << 20
 
 /**
- * The body of a request. Nothing of it is read before it is asked for, and the client that waits to be told to send is told
- * then. The message outlives its reader: the reply still has to go out on its socket.
+ * The body of a request. Nothing is read before a handler asks for it; only then is a client that sent `Expect: 100-continue` told to send.
+ * The message outlives its reader, because the reply still goes out on its socket.
  */
 export class RequestBody {
   readonly #message: IncomingMessage
   readonly #limits: Pick<Limits, 'bodyBytes' | 'pauseMs'>
-  readonly #sendOn: (() => void) | undefined
+  readonly #sendContinue: (() => void) | undefined
   #bytes = 0
 
-  /** `sendOn` tells a client that asked whether to send. */
+  /** `sendContinue` tells a client to send that waits for this. */
   constructor(
     message: IncomingMessage,
     limits: Pick<Limits, 'bodyBytes' | 'pauseMs'>,
-    sendOn?: (() => void) | undefined,
+    sendContinue?: (() => void) | undefined,
   ) {
     this.#message = message
     this.#limits = limits
-    this.#sendOn = sendOn
+    this.#sendContinue = sendContinue
   }
 
-  /** Bytes read so far, as they were sent. */
+  /** Bytes read so far, before decoding. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Whether all of the request is here; node notices only after it has given the last bytes away. */
+  /** Whether the whole request has arrived. Node notes this only after it has handed out the last bytes. */
   get arrived(): boolean {
     return this.#message.complete || this.#bytes === Number(this.#message.headers['content-length'])
   }
 
   /**
-   * The body, chunk by chunk; gzip and zstd are decoded. Throws code 13: with status 413 above the limit, coded or decoded, 415 for
-   * another coding, 408 for a client that pauses too long; and where the connection ends before the body does, so that part of an upload is never taken for the
-   * whole. Waiting for bytes ends with `signal.reason`.
+   * Read the body, chunk by chunk, and decode gzip and zstd. Throws InvalidInput, with these statuses:
+   *
+   * - 413 above the limit, coded or decoded; 415 for another coding; 408 for a client that pauses too long.
+   * - 400 if the connection ends before the body does, so that a part of an upload is never taken for the whole.
+   *
+   * Waiting for bytes ends with `signal.reason`.
    */
   async *chunks(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
     const limit = this.#limits.bodyBytes
@@ -58,8 +61,8 @@ export class RequestBody {
   }
 
   /**
-   * The JSON, or undefined where nothing was sent. Throws what `chunks` throws, and code 13 for another content type, and for
-   * text that is not JSON. `maxBytes`: where less is read of this client; `withinMs`: all of it must come in that time (408).
+   * Read the body as JSON; undefined if it is empty. Throws what `chunks` throws, and InvalidInput for another content type and for text
+   * that is not JSON. `maxBytes`: a lower limit for this client. `withinMs`: milliseconds in which the whole body must arrive (else 408).
    */
   async json(
     signal: AbortSignal | undefined,
@@ -70,7 +73,7 @@ export class RequestBody {
     const coding = this.#begin(limit)
     const chunks: Uint8Array[] = []
     if (coding === undefined) {
-      // Most bodies come with the head, and are given away right after it: nothing else is waited for then.
+      // Most bodies arrive with the head, and Node hands them out right after it: then there is nothing more to wait for.
       await null
       const first = this.#take(limit)
       if (first !== null) chunks.push(first)
@@ -91,16 +94,16 @@ export class RequestBody {
     return readJson(concatChunks(chunks), limit, mostMembers)
   }
 
-  /** How the body is coded. */
+  /** Check the length, tell the client to send, and return the coding of the body. */
   #begin(maxBytes: number): ContentCoding | undefined {
     const { headers } = this.#message
     const coding = codingIn(headers['content-encoding'])
     if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
-    this.#sendOn?.()
+    this.#sendContinue?.()
     return coding
   }
 
-  /** What is here, if anything is. */
+  /** Return the bytes that have arrived; null if there are none. */
   #take(maxBytes: number): Uint8Array | null {
     const chunk = this.#message.read() as Uint8Array | null
     this.#bytes += chunk?.length ?? 0
@@ -120,11 +123,11 @@ export class RequestBody {
       else if (message.readableEnded || message.destroyed) break
       else await this.#more(signal, until)
     }
-    // Bytes that lay there when the connection was lost are lost with it, also where they were the last.
+    // When a connection is lost, unread bytes that had arrived are lost too, even if they were the last.
     if (!message.complete || !message.readableEnded) throw cutShort(this.#bytes, message.errored ?? undefined)
   }
 
-  /** Only while somebody waits for the client does its pause count. */
+  /** Wait for more bytes. The pause of the client counts only while the server waits for it. */
   async #more(signal: AbortSignal | undefined, until: number): Promise<void> {
     const message = this.#message
     const { pauseMs } = this.#limits
@@ -132,12 +135,15 @@ export class RequestBody {
     const events = ['readable', 'end', 'error', 'close'].map(event => [message, event] as const)
     if (leftMs > 0 && (await firstWithin(Math.min(pauseMs, leftMs), signal, ...events))) return
     if (leftMs < pauseMs) {
-      throw invalidInput(`the body did not come in the time that callers have who are not known yet`, {
-        status: 408,
-        hint: 'send credentials in the header',
-      })
+      throw invalidInput(
+        `the body did not arrive within the time limit for callers without credentials in the header`,
+        {
+          status: 408,
+          hint: 'send credentials in the header',
+        },
+      )
     }
-    throw invalidInput(`nothing of the body came for ${pauseMs} ms, after ${this.#bytes} bytes`, {
+    throw invalidInput(`the body paused for ${pauseMs} ms after ${this.#bytes} bytes`, {
       status: 408,
     })
   }

@@ -1,4 +1,4 @@
-/** Who calls, and with what context: header fields that belong to no operation. Read and write are inverses. */
+/** Reads and writes the header fields that belong to no operation: caller, context, table, database. Reading and writing are inverses. */
 import { type IncomingHttpHeaders, validateHeaderName, validateHeaderValue } from 'node:http'
 import { invalidInput, quote } from '../../src/errors.js'
 import type { OperationOptions } from '../../src/protocol/calls.js'
@@ -8,17 +8,17 @@ import { repeatsRequestId } from './dialect.js'
 
 export type Caller = Pick<OperationOptions, 'identity' | 'context' | 'table'>
 
-/** The first is the one clients should use; the others are of other products. */
+/** Prefixes of context fields. Clients should use the first; the others are of other products. */
 const contextPrefixes: readonly string[] = ['x-sheaf-ctx-', 'x-ns-ctx-', 'x-lance-ctx-']
 
-/** The table a call is about, whatever it is called now. */
+/** UUID of the table that a call is about, whatever its current name is. */
 const tableHeader = 'x-sheaf-table'
 
 const databaseHeader = 'x-lancedb-database'
-/** Names below that database, joined by slashes. */
+/** Names below the database, joined by slashes. */
 const belowDatabaseHeader = 'x-lancedb-database-prefix'
 
-/** Header fields that show who somebody is. Never context, and never in a log. */
+/** Header fields with credentials. They are never context, and never logged. */
 const credentials: ReadonlySet<string> = new Set([
   'authorization',
   'proxy-authorization',
@@ -26,8 +26,8 @@ const credentials: ReadonlySet<string> = new Set([
   'cookie',
 ])
 
-/** The prefixes of header fields that are context. Throws code 13 for what no header field begins with. */
-export function settlePrefixes(prefixes: readonly string[] = contextPrefixes): readonly string[] {
+/** Return the prefixes of context fields. Throws InvalidInput for a text with which no header field can begin. */
+export function resolvePrefixes(prefixes: readonly string[] = contextPrefixes): readonly string[] {
   if (!Array.isArray(prefixes)) throw invalidInput(`contextPrefixes must be an array, got ${quote(prefixes)}`)
   for (const prefix of prefixes) {
     if (typeof prefix === 'string' && /^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(prefix)) continue
@@ -39,8 +39,8 @@ export function settlePrefixes(prefixes: readonly string[] = contextPrefixes): r
 }
 
 /**
- * What the header says; fields it says nothing about are absent. Names of context entries are in lower case. Where several prefixes give one
- * name, the earlier prefix counts.
+ * Return what the header says about the caller; fields without a value are absent. Names of context entries are in lower case. If several
+ * prefixes give one name, the earlier prefix takes precedence.
  */
 export function readCaller(headers: IncomingHttpHeaders, prefixes: readonly string[]): Caller {
   const identity = readIdentity(headers)
@@ -53,7 +53,7 @@ export function readCaller(headers: IncomingHttpHeaders, prefixes: readonly stri
   }
 }
 
-/** What a client calls a request, for the log and for the reply. It need not be unique: proxies pass on that of their own caller. */
+/** Return the `x-request-id`, for the log and for the reply. It need not be unique: proxies pass on the id of their own caller. */
 export function readRequestId(headers: IncomingHttpHeaders): string | undefined {
   return one(headers['x-request-id']) || undefined
 }
@@ -61,8 +61,8 @@ export function readRequestId(headers: IncomingHttpHeaders): string | undefined 
 const keyHeader = 'idempotency-key'
 
 /**
- * The idempotency key of a call: that of the header field made for it; or the id of a request that a client of LanceDB's sends
- * again under the same id. Keys of two principals are two keys. Throws code 13 for one that is empty.
+ * Return the idempotency key of a call: the header field for keys, or the `x-request-id` of a client of LanceDB that repeats requests under
+ * the same id. Equal keys of two principals are two keys. Throws InvalidInput for an empty key.
  */
 export function readKey(
   headers: IncomingHttpHeaders,
@@ -76,7 +76,7 @@ export function readKey(
   return key === undefined || principal === undefined ? key : JSON.stringify([principal, key])
 }
 
-/** The credentials in the header, right or wrong. */
+/** Return the credentials in the header, valid or not. */
 export function readIdentity(headers: IncomingHttpHeaders): Identity | undefined {
   const token = /^bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]
   const key = one(headers['x-api-key'])
@@ -99,8 +99,8 @@ function contextIn(
 }
 
 /**
- * The context with every header field beside it as `header.<name>`, in lower case, but no credentials. It takes several times as long as reading
- * the rest of a header, so it is made where somebody looks.
+ * Return the context together with every header field as `header.<name>`, in lower case, except credentials. This takes several times as
+ * long as reading the rest of a header, so it is done only on demand.
  */
 export function withHeaders(
   context: Readonly<Record<string, string>>,
@@ -111,7 +111,7 @@ export function withHeaders(
   return all
 }
 
-/** The database a request is for: its name, and names below it, joined by slashes. Undefined where it names none. */
+/** Return the database of a request: its name, and the names below it, joined by slashes. Undefined if the request names none. */
 export function readDatabase(headers: IncomingHttpHeaders): string | undefined {
   const name = one(headers[databaseHeader]) || undefined
   const below = one(headers[belowDatabaseHeader]) || undefined
@@ -119,8 +119,8 @@ export function readDatabase(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /**
- * The identity in a JSON body, for callers whose header has none. Throws code 13 for what is none, and does not say what it is: it
- * might be half a secret.
+ * Return the identity in a JSON body, for requests without credentials in the header. Throws InvalidInput for an invalid identity, and does
+ * not quote it: it might be half a secret.
  */
 export function identityIn(body: unknown): Identity | undefined {
   if (typeof body !== 'object' || body === null || !Object.hasOwn(body, 'identity')) return undefined
@@ -142,7 +142,7 @@ function one(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-/** The header fields that say so. What no header can carry is InvalidInput. */
+/** Return the header fields for a caller. Throws InvalidInput for values that a header cannot carry. */
 export function writeCaller({
   identity,
   context,

@@ -1,4 +1,4 @@
-/** A namespace served over HTTP, as if it were in this process. */
+/** Opens a namespace that a server provides over HTTP, as if it were in this process. */
 
 import { Namespace } from '../../src/client/namespace.js'
 import { ErrorCode, SheafError } from '../../src/errors.js'
@@ -19,16 +19,22 @@ import { tableVersion } from './reply.js'
 import { sheafClient } from './stored-rows.js'
 
 export interface ConnectHttpOptions {
-  /** Sent with every request. */
+  /** Header fields that are sent with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
 export const connectHttpShape = declare<ConnectHttpOptions>()({ headers: record(string()) })
 
 /**
- * The namespace at `url`, base path included. Connects when first called; throws code 13 for what is no http or https URL.
- * Calls reject with code 17 while the server cannot be reached, and with kind `commit-state-unknown` where the connection
- * was lost after a write was sent. `signal` gives up a read at any time, a write until it is sent whole.
+ * Open the namespace at `url`, base path included. Connects with the first call.
+ *
+ * Throws InvalidInput for a text that is not an http or https URL. Calls reject with ServiceUnavailable while the server cannot be reached.
+ * If the connection is lost after a write was sent, the error has kind `commit-state-unknown`. The `signal` of a call aborts a read at any
+ * time, and a write until it is sent completely.
+ *
+ * ```js
+ * const ns = connectHttp('http://localhost:2333', { headers: { 'x-api-key': key } })
+ * ```
  */
 export function connectHttp(url: string, options?: ConnectHttpOptions): Namespace
 export function connectHttp(
@@ -91,7 +97,7 @@ function arrowReply({ headers, chunks }: Incoming): ArrowReply {
   return { version: Number(text), chunks }
 }
 
-/** The JSON of an error, or its text where something on the way answered in our place. */
+/** Return the JSON of an error, or its text if a proxy answered instead of the server. */
 function errorContent({ chunks }: Incoming): unknown {
   const bytes = joined(chunks)
   try {

@@ -1,4 +1,4 @@
-/** Content codings (RFC 9110, 8.4) of bodies: gzip by Node, zstd as in src/arrow/zstd.ts. */
+/** Content codings (RFC 9110, 8.4) of bodies: gzip by Node, zstd by src/arrow/zstd.ts. */
 import { pipeline, Readable, type Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { brokenZstd, ZstdBlocks } from '../../src/arrow/zstd.js'
@@ -12,21 +12,21 @@ interface NodeZstd {
   createZstdCompress?(options: { chunkSize: number }): Transform
 }
 
-/** The coding that a request names; undefined: its body is as it is. Throws code 13 with status 415 for any other. */
+/** Return the coding that a request names; undefined: its body is not coded. Throws InvalidInput with status 415 for any other coding. */
 export function codingIn(field: string | undefined): ContentCoding | undefined {
   const name = (field ?? '').trim().toLowerCase()
   if (name === '' || name === 'identity') return undefined
   if (name === 'gzip' || name === 'x-gzip') return 'gzip'
   if (name === 'zstd') return name
-  throw invalidInput(`the body has the content encoding ${quote(field)}`, {
+  throw invalidInput(`the content encoding ${quote(field)} is not supported`, {
     status: 415,
-    hint: 'send it as it is, or as gzip or zstd',
+    hint: 'send the body uncompressed, or as gzip or zstd',
   })
 }
 
 /**
- * The plain bytes of a body. Throws what the chunks throw, code 13 for bytes that are not of this coding or are cut off, and with status 413 where
- * they hold more than `mostBytes`.
+ * Decode a body. Throws the error of the chunks; InvalidInput for bytes that are not of this coding or are cut off; and InvalidInput with
+ * status 413 if they decode to more than `mostBytes`.
  */
 export async function* decoded(
   chunks: AsyncIterable<Uint8Array>,
@@ -47,7 +47,7 @@ export async function* decoded(
 
 async function* unzipped(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const unzip = zlib.createGunzip({ chunkSize })
-  // The error comes out of the stream that is read.
+  // An error of the chunks comes out of `unzip`, which the loop below reads.
   pipeline(Readable.from(chunks), unzip, () => {})
   try {
     yield* unzip as AsyncIterable<Uint8Array>
@@ -81,7 +81,7 @@ async function* zstdDecoded(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<U
   }
 }
 
-/** The coded bytes of a body, made on threads of Node's pool. `zstd`: only where Node has it. */
+/** Encode a body on threads of Node's pool. `zstd` only if Node has it. */
 export function encoded(chunks: AsyncIterable<Uint8Array>, coding: ContentCoding): AsyncIterable<Uint8Array> {
   const coder =
     coding === 'gzip'

@@ -1,4 +1,4 @@
-/** Many databases behind one server: the directories below one. */
+/** Serves the directories below one root directory as databases of one server. */
 
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -12,16 +12,16 @@ import { parse } from '../../src/protocol/parse.js'
 import { boolean, options as declare, integer, string } from '../../src/protocol/shape.js'
 
 export interface DatabasesOptions {
-  /** Whether a database that is not there is made when somebody names it. Default false. */
+  /** Whether a request that names a database that does not exist creates it. Default false. */
   readonly create?: boolean
-  /** The database of requests that name none. Default: they are refused. */
+  /** The database of requests that name none. Default: such requests are refused. */
   readonly default?: string
   /**
-   * Databases that stay open while nobody calls them; of more, the one that was not called for the longest time is closed. Default 8. What works in the background of
-   * a database ends when it is closed, and goes on when it is opened again.
+   * How many databases stay open while no call uses them. Of more, the least recently used is closed. Default 8. Background tasks of a
+   * database stop when it is closed, and continue when it is opened again.
    */
   readonly keepOpen?: number
-  /** How each is opened. `cacheBytes` is for one database, so that all that are open may take as many times that. */
+  /** Options for opening each database. `cacheBytes` is per database: all open ones together may use a multiple. */
   readonly connect?: Omit<ConnectOptions, 'create' | 'store' | 'signal'>
 }
 
@@ -38,20 +38,25 @@ export interface Databases {
   /** The database of requests that name none. */
   readonly default?: string | undefined
   /**
-   * Opens a database if it is not open, and keeps it open for as long as `work` takes. `name`: one name, or several joined by slashes.
-   * Rejects with code 13 for a name that is none, or of none, 17 when all are closed, and with what `connect` and `work` throw.
+   * Open a database if it is not open, and keep it open until `work` is done. `name`: one name, or several joined by slashes.
+   * Rejects with InvalidInput for an invalid name, and without one if there is no default; with ServiceUnavailable after `close`; and
+   * with the errors of `connect` and `work`.
    */
   use<T>(
     name: string | undefined,
     work: (operations: Operations, namespace: Pick<Namespace, 'tableAt'>) => Promise<T>,
   ): Promise<T>
-  /** Takes on no more work, and resolves when what has begun is done and all databases are closed. */
+  /** Accept no more work. Resolves when all work is done and all databases are closed. */
   close(): Promise<void>
 }
 
 /**
- * Every directory below `root` as a database, by its path from there: opened when it is first called. Throws code 13 for options
- * that make no sense.
+ * Serve every directory below `root` as a database, named by its path from there. A database is opened by the first request that names it.
+ * Throws InvalidInput for invalid options.
+ *
+ * ```js
+ * const server = await serve(databases('./data', { create: true, default: 'main' }))
+ * ```
  */
 export function databases(root: string, options?: DatabasesOptions): Databases
 export function databases(
@@ -65,20 +70,20 @@ export function databases(
 
 interface Opened {
   readonly namespace: Promise<Namespace>
-  /** Calls under way. */
+  /** How many calls are using the database. */
   uses: number
 }
 
-/** Longest path of names; makes no difference but to who sends very long ones. */
+/** The most names in a path. It only bounds the cost of very long ones. */
 const depthMax = 16
 
 class Folder implements Databases {
   readonly #root: string
   readonly #options: DatabasesOptions
   readonly #keepOpen: number
-  /** By path from the root; the one called last comes last. */
+  /** Open databases by path from the root; the most recently used is the last. */
   readonly #opened = new Map<string, Opened>()
-  /** Those on their way out: to be opened again only when they are closed. */
+  /** Databases that are being closed. They can be opened again once they are closed. */
   readonly #closing = new Map<string, Promise<void>>()
   readonly #work = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
@@ -139,12 +144,12 @@ class Folder implements Databases {
     }
   }
 
-  /** Those who come meanwhile wait for the same opening. */
+  /** Open a database. Calls that come meanwhile wait for the same promise. */
   async #open(name: string): Promise<Namespace> {
     await this.#closing.get(name)
     const { create = false, connect: options } = this.#options
     const path = join(this.#root, ...name.split('/'))
-    // Every root has a log. To open what is none would leave traces there.
+    // Every root has a log. Opening another directory would leave files there.
     if (!create && !existsSync(join(path, '_log'))) {
       throw invalidInput(`there is no database ${quote(name)}`, {
         hint: 'create it on the server, or let the server create what is named: databases(root, { create: true })',
@@ -190,12 +195,12 @@ class Folder implements Databases {
 function ignore(): void {}
 
 /**
- * Names a path below the root, and none elsewhere. The files of a database begin with `_` or lie in `tables`, so databases may lie below
- * one another.
+ * Throw InvalidInput for a name that is not a path below the root. Databases may be nested: the files of a database begin with `_` or are
+ * in `tables`.
  */
 export function checkDatabase(name: string): void {
   if (typeof name !== 'string') throw invalidInput(`the database must be a string, got ${quote(name)}`)
-  // Header fields of one name come as one. Who looks at one of them before the server does must mean the same database.
+  // Node joins repeated header fields with a comma. A proxy that reads one of them must mean the same database as the server.
   if (name.includes(',')) {
     throw invalidInput(`the database is not one name: ${quote(name)}`, {
       hint: 'send x-lancedb-database once, without a comma',

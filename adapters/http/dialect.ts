@@ -1,9 +1,9 @@
 /**
- * What differs between the two families of clients, told apart by a trailing slash: LanceDB's remote client sends one,
+ * The differences between the two families of clients. A trailing slash tells them apart: LanceDB's remote client sends one,
  * clients of the namespace specification never do.
  *
- * LanceDB's client retries every 409 and takes every 404 for a missing table, so in its dialect both are sent only where
- * that is true (A-164). It reads tags as a bare map, and knows "already exists" by these words.
+ * LanceDB's client retries every 409 and takes every 404 for a missing table, so in its dialect both are sent only if that is
+ * right (A-164). It reads tags as a bare map, and recognizes an existing table by the words "already exists".
  */
 import { ErrorCode, invalidInput, quote, SheafError, unsupported } from '../../src/errors.js'
 import type { OperationOptions } from '../../src/protocol/calls.js'
@@ -11,14 +11,14 @@ import type { OperationName } from '../../src/protocol/operations.js'
 
 export type Dialect = NonNullable<OperationOptions['dialect']>
 
-/** What the path of a request says. */
+/** Return the dialect of a request by its path. */
 export function dialectOf(path: string): Dialect {
   return path.length > 1 && path.endsWith('/') ? 'lance' : 'namespace'
 }
 
 /**
- * Writes that LanceDB's clients (Node 0.37 and 0.39, Python 0.40) were seen to send again under the `x-request-id` they had: rows
- * that are inserted or merged get another id each time, and what makes, renames or drops a table is sent once.
+ * Writes that LanceDB's clients (Node 0.37 and 0.39, Python 0.40) were seen to repeat with the same `x-request-id`. Inserts and merges
+ * get a new id each time; requests that create, rename or drop a table are sent once.
  */
 const sentAgain: ReadonlySet<OperationName> = new Set<OperationName>([
   'updateTable',
@@ -35,31 +35,31 @@ const sentAgain: ReadonlySet<OperationName> = new Set<OperationName>([
   'restoreTable',
 ])
 
-/** Whether two requests of that client with one `x-request-id` are the same one. */
+/** Return whether two requests of LanceDB's client with one `x-request-id` are the same request. */
 export function repeatsRequestId(userAgent: string | undefined, operation: OperationName): boolean {
   return sentAgain.has(operation) && /^LanceDB-[A-Za-z]+-Client\//.test(userAgent ?? '')
 }
 
 /**
- * Whether a request may come from a release of a client that is newer than this server: those of LanceDB and of the Lance Namespace name
- * themselves so, or, written in Rust, not at all. Nobody else can know names that this server does not.
+ * Return whether a request may come from a client that is newer than this server. Clients of LanceDB and of the Lance Namespace have these
+ * names in `user-agent`; those in Rust send no such field. No other client can know names that this server does not.
  */
 export function mayBeNewer(userAgent: string | undefined): boolean {
   return userAgent === undefined || /^(LanceDB|OpenAPI-Generator)\b/i.test(userAgent)
 }
 
-/** The path, with its query, that asks for a dialect. */
+/** Return the path, with its query, in a dialect. */
 export function pathIn(dialect: Dialect, path: string): string {
   return dialect === 'lance' ? path.replace(/(?=\?|$)/, '/') : path
 }
 
-/** The error for a path no route has (A-005). */
+/** Return the error for a path without a route (A-005). */
 export function unknownPath(path: string, dialect: Dialect): SheafError {
   const message = `no operation has the path ${quote(path)}`
   return dialect === 'lance' ? invalidInput(message) : unsupported(message, { status: 404 })
 }
 
-/** The error as the dialect says it: the same code, perhaps another status and a plainer text. */
+/** Return the error in a dialect: the same code, perhaps with another status and a plainer text. */
 export function errorIn(
   dialect: Dialect,
   error: SheafError,
@@ -88,7 +88,7 @@ function lanceStatus({ code, status }: SheafError, operation: OperationName | un
   }
 }
 
-/** The JSON body of a reply as the dialect has it. */
+/** Return the JSON body of a reply in a dialect. */
 export function bodyIn(dialect: Dialect, operation: OperationName, body: unknown): unknown {
   return dialect === 'lance' && operation === 'listTableTags' ? (body as { tags: unknown }).tags : body
 }

@@ -1,10 +1,10 @@
-/** Waiting for things that happen to sockets. */
+/** Waits for events of sockets. */
 import type { EventEmitter } from 'node:events'
 
-type Happening = readonly [emitter: EventEmitter, event: string]
+type SocketEvent = readonly [emitter: EventEmitter, event: string]
 
-/** Resolves at the first of these events; errors among them are events like any other. Leaves no listener behind. */
-export function first(...events: readonly Happening[]): Promise<void> {
+/** Resolve at the first of these events; `error` counts like any other. Leaves no listener behind. */
+export function first(...events: readonly SocketEvent[]): Promise<void> {
   return new Promise(resolve => {
     const happened = () => {
       for (const [emitter, event] of events) emitter.off(event, happened)
@@ -14,11 +14,11 @@ export function first(...events: readonly Happening[]): Promise<void> {
   })
 }
 
-/** `first`, for so long: false where nothing happened within `ms`. Rejects with `signal.reason`. */
+/** As `first`, but resolves with false if no event comes within `ms`. Rejects with `signal.reason`. */
 export function firstWithin(
   ms: number,
   signal: AbortSignal | undefined,
-  ...events: readonly Happening[]
+  ...events: readonly SocketEvent[]
 ): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const end = (settle: () => void) => () => {
@@ -39,5 +39,5 @@ export function firstWithin(
   })
 }
 
-/** Timers for longer fire at once. */
+/** The longest delay of a timer, milliseconds: Node fires a timer with a longer delay at once. */
 export const longestTimerMs = 2 ** 31 - 1

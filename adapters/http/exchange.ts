@@ -1,4 +1,4 @@
-/** One request and its reply, as an HTTP client sees them. */
+/** One HTTP request and its reply, from the client's side. */
 import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { urlToHttpOptions } from 'node:url'
@@ -8,7 +8,7 @@ import { first } from './events.js'
 
 export interface Outgoing {
   readonly method: string
-  /** Below the base of the connection, percent-encoded. */
+  /** Path below the base of the connection, percent-encoded. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null
@@ -31,7 +31,7 @@ export class HttpConnection {
   readonly #protocol: typeof http | typeof https
   readonly #agent: http.Agent
 
-  /** Throws InvalidInput for what is no http or https URL. */
+  /** Throws InvalidInput for a text that is not an http or https URL. */
   constructor(url: string) {
     const parsed = parseUrl(url)
     this.#server = urlToHttpOptions(parsed)
@@ -42,11 +42,11 @@ export class HttpConnection {
   }
 
   /**
-   * The reply, whatever its status. Rejects with `signal.reason` when aborted, with the error of a body that throws, and
-   * with ServiceUnavailable when the connection fails.
+   * Send a request, and return the reply with any status. Rejects with `signal.reason` when aborted, with the error of a body that throws,
+   * and with ServiceUnavailable when the connection fails.
    *
-   * A write that was sent whole is not given up any more: nobody could say what became of it. Where its connection fails,
-   * the error says so.
+   * A write that was sent completely cannot be aborted any more, because its outcome would be unknown. If its connection fails then, the
+   * error has kind `commit-state-unknown`.
    */
   exchange(outgoing: Outgoing): Promise<Incoming> {
     const { method, headers, body, access, signal } = outgoing
@@ -70,7 +70,7 @@ export class HttpConnection {
       signal?.addEventListener('abort', abort, { once: true })
       request.once('close', () => signal?.removeEventListener('abort', abort))
       request.on('error', cause => {
-        // A server may answer, and close, before it has read everything: then the answer counts.
+        // A server may answer and close before it has read everything. Then the answer counts.
         if (!answered) fail(cause)
       })
       request.once('response', response => {
@@ -91,12 +91,12 @@ export class HttpConnection {
     }
     return new SheafError(ErrorCode.ServiceUnavailable, `${reason}; the outcome of the write is unknown`, {
       kind: 'commit-state-unknown',
-      hint: 'look whether it took effect before sending it again',
+      hint: 'check whether the write took effect before sending it again',
       cause,
     })
   }
 
-  /** Ends the connections. */
+  /** Close the connections. */
   close(): void {
     this.#agent.destroy()
   }
@@ -116,7 +116,7 @@ async function readAll(response: IncomingMessage): Promise<Uint8Array[]> {
   return chunks
 }
 
-/** Sends the body as fast as the server takes it. Rejects with what the body throws, and with nothing else. */
+/** Send the body as fast as the server takes it. Rejects with the error of the body, and with nothing else. */
 async function sendBody(request: ClientRequest, body: Outgoing['body']): Promise<void> {
   if (body === null || typeof body === 'string' || body instanceof Uint8Array) {
     request.end(body ?? undefined)

@@ -1,4 +1,4 @@
-/** Who gets in. */
+/** Authenticates callers, and asks the `authorize` hook what they may do. */
 
 import { ErrorCode, invalidInput, nearestName, quote, SheafError } from '../../src/errors.js'
 import { formatId } from '../../src/protocol/identifiers.js'
@@ -11,22 +11,22 @@ import { isLoopback } from './loopback.js'
 import type { NamedObject } from './named-objects.js'
 import { Secrets } from './secrets.js'
 
-/** Any one of the ways given lets a caller in; at least one must be. Secrets by the name of who has them. */
+/** How callers authenticate. At least one way must be given; each of them admits a caller. Secrets are keyed by the name of the owner. */
 export interface AuthOptions {
-  /** Accepted in `Authorization: Bearer`. */
+  /** Secrets accepted in `Authorization: Bearer`, by owner. */
   readonly tokens?: Readonly<Record<string, string>> | undefined
-  /** Accepted in `x-api-key`. */
+  /** Secrets accepted in `x-api-key`, by owner. */
   readonly apiKeys?: Readonly<Record<string, string>> | undefined
   /** JSON Web Tokens accepted in `Authorization: Bearer`; needs the package `jose`. */
   readonly jwt?: JwtOptions | undefined
   /**
-   * Databases that a caller with a token or key may open, by the name of its owner; `['*']`: all. For a server of `databases` only. Once this or
-   * `jwt.databasesClaim` is given, a caller opens the databases granted to it and no other.
+   * Databases that the owner of a token or key may open, by owner; `['*']`: all. Only for a server of `databases`. Once this or
+   * `jwt.databasesClaim` is given, a caller opens only the databases granted to it.
    */
   readonly grants?: Readonly<Record<string, readonly string[]>> | undefined
 }
 
-/** Of secrets; what is no object of them is told without its content. */
+/** A shape that never quotes a value of the wrong type: it may be a secret. */
 const secrets = given<Readonly<Record<string, string>>>('an object of secrets by name', () => true)
 
 export const authShape = options<AuthOptions>()({
@@ -36,38 +36,46 @@ export const authShape = options<AuthOptions>()({
   grants: record(array(string('nonEmpty'))),
 })
 
-/** Somebody who proved who they are. */
+/** An authenticated caller. */
 export interface Principal {
-  /** Of the secret, or the subject of the token. */
+  /** Owner of the secret, or subject (`sub`) of the token. */
   readonly name: string
-  /** Of a JSON Web Token. */
+  /** The claims of a JSON Web Token. */
   readonly claims?: Readonly<Record<string, unknown>> | undefined
-  /** Databases it may open, `*` for all; undefined where `auth` grants none to anybody, and so restricts nobody. */
+  /** Databases that the caller may open, `*` for all; undefined if `auth` grants none to any caller, and so restricts no caller. */
   readonly databases?: readonly string[] | undefined
 }
 
 /** A grant of all databases. */
 const all = '*'
 
-/** What is asked for beside operation and identifier. */
+/** What `authorize` gets in addition to operation, id and identity. */
 export interface Asked {
-  /** Undefined where nobody is asked who they are. */
+  /** The authenticated caller; undefined without `auth`. */
   readonly principal: Principal | undefined
-  /** What the client sent as context, and every header field of the request as `header.<name>`, but no credentials. */
+  /** The context that the client sent, and every header field of the request as `header.<name>`, except credentials. */
   readonly context: Readonly<Record<string, string>>
-  /** As the client named it. */
+  /** The database as the client named it. */
   readonly database: string | undefined
 }
 
 /**
- * Called for each object that a call names, with the operation that is done to it: a batch asks `createTableVersion`, `declareTable` and so on for
- * each of its tables, a rename for the old name and the new one, a view for itself and, as `queryTable`, for its source. Transactions and jobs are
- * asked for by their own ids, `[id]`, which tell nothing of tables. Listings are asked for by the namespace they list (those of all tables and of
- * all jobs by the root, `[]`), and are not filtered; a namespace that is dropped with all there is in it is asked for
- * alone. Nothing has been looked up and no upload read by then, so who is refused does not learn whether there is such an object.
+ * Decides whether a call may go on. Called for each object that the call names, with the operation on that object:
  *
- * Only `true` lets the call go on. Anything else, or what it throws, refuses it with code 15 (403); a SheafError that it throws takes the
- * place of that one. `identity` is what the client sent, header before body.
+ * - A batch asks for each of its tables, with `createTableVersion`, `declareTable` and so on. A rename asks for the old and the new name.
+ * - A view asks for itself and, as `queryTable`, for its source.
+ * - Transactions and jobs ask with their own ids, `[id]`, which contain no table names.
+ * - A listing asks for the namespace that it lists, or the root (`[]`) for all tables or all jobs. Its result is not filtered.
+ * - Dropping a namespace with its content asks for the namespace alone.
+ *
+ * The hook runs before anything is looked up or uploaded, so a refused caller does not learn whether an object exists.
+ *
+ * Only `true` lets the call go on. Any other result or error refuses the call with PermissionDenied (403). If the hook throws a SheafError,
+ * the caller gets this error instead. `identity` is what the client sent; the header takes precedence over the body.
+ *
+ * ```js
+ * const authorize = (operation, id, identity, { principal }) => principal?.name === 'admin' || operation === 'queryTable'
+ * ```
  */
 export type Authorize = (
   operation: OperationName,
@@ -76,9 +84,9 @@ export type Authorize = (
   asked: Asked,
 ) => boolean | Promise<boolean>
 
-/** Knows who may come in, and asks what they may do. */
+/** Authenticates callers, and asks whether they may do a call. */
 export class Gate {
-  /** Null: nobody is asked who they are. */
+  /** Null: callers are not authenticated. */
   readonly #ways: Ways | null
   readonly #authorize: Authorize | undefined
 
@@ -87,25 +95,25 @@ export class Gate {
     this.#authorize = authorize
   }
 
-  /** Throws code 13 for options that make no sense: above all for such as would let nobody in, or everybody by mistake. */
+  /** Create a gate. Throws InvalidInput for invalid options, such as options that admit no caller, or every caller by mistake. */
   static async open(auth: AuthOptions | undefined, authorize: Authorize | undefined): Promise<Gate> {
     if (authorize !== undefined && typeof authorize !== 'function') {
       throw invalidInput(`authorize must be a function, got ${quote(authorize)}`)
     }
-    return new Gate(auth === undefined ? null : await settleAuth(auth), authorize)
+    return new Gate(auth === undefined ? null : await resolveAuth(auth), authorize)
   }
 
-  /** Whether callers have to say who they are. */
-  get asksWho(): boolean {
+  /** Whether callers must authenticate. */
+  get authenticates(): boolean {
     return this.#ways !== null
   }
 
-  /** Whether callers may not do everything. */
-  get asksWhat(): boolean {
+  /** Whether there is a hook that may refuse calls. */
+  get authorizes(): boolean {
     return this.#authorize !== undefined
   }
 
-  /** Who has these credentials; undefined where nobody is asked. Throws code 16 for credentials that are missing or wrong. */
+  /** Return the caller with these credentials; undefined without `auth`. Throws Unauthenticated if they are missing or wrong. */
   async admit(identity: Identity | undefined): Promise<Principal | undefined> {
     if (this.#ways === null) return undefined
     const { tokens, apiKeys, jwt, grants } = this.#ways
@@ -117,12 +125,11 @@ export class Gate {
       const owner = await jwt(token)
       return grants === undefined ? owner : { ...owner, databases: owner.databases ?? [] }
     }
-    const problem =
-      identity === undefined ? 'this server asks who calls' : 'nobody here has these credentials'
+    const problem = identity === undefined ? 'the server needs credentials' : 'the credentials are not valid'
     throw new SheafError(ErrorCode.Unauthenticated, problem, { hint: waysIn(this.#ways) })
   }
 
-  /** Throws code 15 for a database that is not granted to the caller, whether there is such a database or not. */
+  /** Throw PermissionDenied for a database that is not granted to the caller, whether the database exists or not. */
   allowDatabase(principal: Principal | undefined, database: string | undefined): void {
     const granted = principal?.databases
     if (granted === undefined || database === undefined) return
@@ -130,7 +137,7 @@ export class Gate {
     throw new SheafError(ErrorCode.PermissionDenied, `not allowed: the database ${quote(database)}`)
   }
 
-  /** Throws what refuses the first object the caller may not have. */
+  /** Ask `authorize` for each object. Throws the refusal of the first object that is not allowed. */
   async allow(objects: readonly NamedObject[], identity: Identity | undefined, asked: Asked): Promise<void> {
     if (this.#authorize === undefined) return
     for (const { operation, id, shown = id } of objects) {
@@ -145,7 +152,7 @@ export class Gate {
   }
 }
 
-/** `cause`: what the hook threw, for the log alone. */
+/** Make the error of a refusal. `cause`: what the hook threw, for the log only. */
 function forbidden(operation: OperationName, id: readonly string[], cause?: unknown): SheafError {
   return new SheafError(ErrorCode.PermissionDenied, `not allowed: ${operation} of ${quote(formatId(id))}`, {
     cause,
@@ -156,42 +163,46 @@ interface Ways {
   readonly tokens: Secrets
   readonly apiKeys: Secrets
   readonly jwt: VerifyToken | undefined
-  /** Databases by the name of who has a token or key; undefined where nobody is granted any. */
+  /** Databases by owner of a token or key; undefined if no databases are granted. */
   readonly grants: ReadonlyMap<string, readonly string[]> | undefined
 }
 
-async function settleAuth(auth: AuthOptions): Promise<Ways> {
+async function resolveAuth(auth: AuthOptions): Promise<Ways> {
   const { tokens = {}, apiKeys = {}, jwt, grants } = auth
   const ways = {
     tokens: new Secrets(tokens, 'auth.tokens'),
     apiKeys: new Secrets(apiKeys, 'auth.apiKeys'),
     jwt: jwt && (await tokenVerifier(jwt)),
     grants: grantsDatabases(auth)
-      ? settleGrants(grants ?? {}, [...Object.keys(tokens), ...Object.keys(apiKeys)])
+      ? resolveGrants(grants ?? {}, [...Object.keys(tokens), ...Object.keys(apiKeys)])
       : undefined,
   }
   if (ways.tokens.size + ways.apiKeys.size === 0 && jwt === undefined) {
-    throw invalidInput('auth lets nobody in', { hint: 'give tokens, apiKeys or jwt, or leave auth out' })
+    throw invalidInput('auth lets nobody in: it has no tokens, apiKeys or jwt', {
+      hint: 'give tokens, apiKeys or jwt, or leave auth out',
+    })
   }
   return ways
 }
 
-/** Whether callers open only the databases that are granted to them. */
+/** Return whether callers open only the databases that are granted to them. */
 function grantsDatabases({ grants, jwt }: AuthOptions): boolean {
   return grants !== undefined || jwt?.databasesClaim !== undefined
 }
 
-function settleGrants(
+function resolveGrants(
   grants: Readonly<Record<string, readonly string[]>>,
   owners: readonly string[],
 ): ReadonlyMap<string, readonly string[]> {
   if (typeof grants !== 'object' || grants === null || Array.isArray(grants)) {
-    throw invalidInput('auth.grants must be an object of arrays of databases, by the name of who has a key')
+    throw invalidInput(
+      'auth.grants must be an object of arrays of databases, by the name of the owner of a token or key',
+    )
   }
   for (const [name, granted] of Object.entries(grants)) {
     if (!owners.includes(name)) {
       const near = nearestName(name, owners)
-      throw invalidInput(`auth.grants has ${quote(name)}, and nobody of that name has a token or key`, {
+      throw invalidInput(`auth.grants has ${quote(name)}, but no token or key has an owner of that name`, {
         hint: near === undefined ? undefined : `did you mean ${quote(near)}?`,
       })
     }
@@ -204,8 +215,8 @@ function settleGrants(
 }
 
 /**
- * Refuses (code 13) databases that everybody with any credentials could open unless that is said, and grants where there is one namespace
- * for all.
+ * Check the grants of a server. Throws InvalidInput if every authenticated caller could open every database unless the options say so, and
+ * if databases are granted although there is one namespace for all.
  */
 export function checkGrants(
   isDatabases: boolean,
@@ -232,14 +243,14 @@ function waysIn({ tokens, apiKeys, jwt }: Ways): string {
   return `send ${ways.join(' or ')}`
 }
 
-/** Refuses (code 13) to listen where strangers are, and let all of them in, unless that is what is wanted. */
+/** Throw InvalidInput for listening on an address that other machines reach without `auth`, unless `allowAnonymous` is set. */
 export function checkBinding(
   host: string,
   { auth, allowAnonymous = false }: { auth?: AuthOptions | undefined; allowAnonymous?: boolean | undefined },
 ): void {
   if (auth !== undefined || allowAnonymous || isLoopback(host)) return
   throw invalidInput(
-    `${quote(host)} may be reached from other machines, and whoever reaches it may do everything`,
+    `${quote(host)} may be reached from other machines, and every caller may do everything`,
     {
       hint: 'give auth, or set allowAnonymous: true',
     },

@@ -1,4 +1,4 @@
-/** From a request that has arrived to its reply, or the error that takes its place: who asks, for what, and what comes of it. */
+/** Turns a request that has arrived into a reply, or into an error: authenticates, reads, authorizes, and carries out the call. */
 import type { IncomingMessage } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 import { ErrorCode, SheafError, unsupported } from '../../src/errors.js'
@@ -28,7 +28,7 @@ import {
   readIdentity,
   readKey,
   readRequestId,
-  settlePrefixes,
+  resolvePrefixes,
   withHeaders,
 } from './caller.js'
 import type { Databases } from './databases.js'
@@ -45,19 +45,22 @@ import type { Found } from './routes.js'
 import { withoutLocation } from './stored-rows.js'
 
 /**
- * Bytes of an answer up to which it is gathered, so that its length and every error are known before it is sent. Without chunks,
- * which came with HTTP 1.1, the end of a reply could not be told from a connection that was cut.
+ * Bytes up to which an answer is gathered before it is sent, so that its length and every error are known. HTTP 1.0 has no chunks: a client
+ * could not tell the end of a reply from a lost connection, so such answers are always gathered.
  */
 const gatheredBytes = 16 << 20
 
 /** One namespace that answers all requests, whatever database they name. */
 export interface Served {
   readonly operations: Operations
-  /** The id that the table at a location has or had last (`Namespace.tableAt`). Without it, tables are not registered where `authorize` is asked. */
+  /**
+   * Return the current or last id of the table at a location (`Namespace.tableAt`). Without this function, `registerTable` is refused if
+   * `authorize` is given.
+   */
   readonly tableAt?:
     | ((location: string, options?: CallOptions) => Promise<readonly string[] | null>)
     | undefined
-  /** What is known of the root, for `/metrics`; may throw where it is elsewhere. */
+  /** Return statistics of the root for `/metrics`. May throw if the engine is in another thread or process. */
   readonly stats?: (() => RootStats) | undefined
 }
 
@@ -67,25 +70,25 @@ export interface Arrival {
   readonly body: RequestBody
   readonly target: Target
   readonly found: Found
-  /** Ends a read whose client is gone, and every call whose time is up before its commit has begun. */
+  /** Return the signal of the call: it ends a read whose client is gone, and every call whose time is up before its commit has begun. */
   readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
   /**
-   * Takes a place until the reply is out, once it is known who calls; undefined where nobody is asked. Throws code 17 where there is none, 21 where that
-   * caller has too many calls under way.
+   * Occupy a place for a call until its reply is sent, once the caller is known (undefined without `auth`). Throws ServiceUnavailable if
+   * all places are taken, Throttling if this caller has too many calls.
    */
   readonly admit: (principal: string | undefined) => undefined
-  /** Takes a place, to be left again, for reading what says who calls. Throws what `admit` throws. */
-  readonly admitStranger: () => Leave
-  /** Resolves when the reply is out, or nobody waits for it any more. */
+  /** Occupy a place while reading a body to learn the caller; the returned function frees the place. Throws what `admit` throws. */
+  readonly admitUnidentified: () => Leave
+  /** Resolves when the reply is sent, or nobody waits for the reply any more. */
   readonly ended: () => Promise<void>
-  /** What is learned on the way goes there. */
+  /** Receives what becomes known of the request. */
   readonly particulars: Particulars
 }
 
-/** The most that a JSON body may have, and take, that is read to learn who sends it. */
-const ofStranger = { maxBytes: 1 << 20, withinMs: 10_000 }
+/** Limits for a JSON body that is read to learn its sender. */
+const ofUnidentified = { maxBytes: 1 << 20, withinMs: 10_000 }
 
-/** Carries out what requests ask of `served`. */
+/** Carries out the calls of requests on `served`. */
 export class Handling {
   readonly #served: Served | Databases
   readonly #limits: Limits
@@ -106,17 +109,17 @@ export class Handling {
     this.#uploads = new UploadMemory(limits.uploadBytes)
   }
 
-  /** Throws code 13 for options that make no sense. */
+  /** Create the handling of a server. Throws InvalidInput for invalid options. */
   static async open(
     served: Served | Databases,
     { auth, authorize, contextPrefixes }: ServeOptions,
     limits: Limits,
   ): Promise<Handling> {
-    const prefixes = settlePrefixes(contextPrefixes)
+    const prefixes = resolvePrefixes(contextPrefixes)
     return new Handling(served, limits, await Gate.open(auth, authorize), prefixes)
   }
 
-  /** The reply. Throws what the client is to be told instead. */
+  /** Return the reply to a request. Throws the error that the client is to receive. */
   async reply(arrival: Arrival): Promise<HttpReply> {
     const { request, target, found, particulars } = arrival
     const caller = readCaller(request.headers, this.#contextPrefixes)
@@ -139,24 +142,24 @@ export class Handling {
     }
   }
 
-  /** For what is no call: finds out who asks by the header alone. Throws code 16 for whom it does not let in. */
+  /** Authenticate a request that is not a call, by its header alone. Throws Unauthenticated. */
   async admit({ headers }: IncomingMessage, particulars: Particulars): Promise<void> {
     particulars.principal = await this.#gate.admit(readIdentity(headers))
   }
 
   async #call(
-    { request, body: sent, target, signal, admit, admitStranger, ended: replied, particulars }: Arrival,
+    { request, body: sent, target, signal, admit, admitUnidentified, ended: replied, particulars }: Arrival,
     { name, segments }: Found & { readonly kind: 'operation' },
     caller: Caller,
   ): Promise<HttpReply> {
     const entry: OperationEntry = operations[name]
     const ended = signal(entry.access)
     const takesUpload = entry.body === 'arrow'
-    // A JSON body may say who calls, but only where the header does not.
-    const isStranger = this.#gate.asksWho && caller.identity === undefined
+    // A JSON body may hold credentials, but only if the header has none.
+    const isUnidentified = this.#gate.authenticates && caller.identity === undefined
     if (caller.identity !== undefined || takesUpload || entry.bare !== undefined)
       particulars.principal = await this.#gate.admit(caller.identity)
-    const leave = isStranger ? admitStranger() : admit(particulars.principal?.name)
+    const leave = isUnidentified ? admitUnidentified() : admit(particulars.principal?.name)
     ended?.throwIfAborted()
     const query = readQuery(target.query)
     let body: unknown
@@ -165,18 +168,18 @@ export class Handling {
       body = takesUpload
         ? undefined
         : await sent.json(ended, {
-            ...(isStranger && ofStranger),
+            ...(isUnidentified && ofUnidentified),
             fromArrow: entry.takesSchema && columnsInArrow,
           })
       if (entry.bare === undefined) identity ??= identityIn(body)
-      if (isStranger) particulars.principal = await this.#gate.admit(identity)
+      if (isUnidentified) particulars.principal = await this.#gate.admit(identity)
     } finally {
       leave?.()
     }
-    if (isStranger) admit(particulars.principal?.name)
+    if (isUnidentified) admit(particulars.principal?.name)
     this.#gate.allowDatabase(particulars.principal, particulars.database ?? this.#defaultDatabase)
 
-    // Before the call: an answer that the client cannot read helps nobody, and a write would be done all the same.
+    // Before the call: otherwise a write would be done although the client cannot read its reply.
     const isBlob = segments.row_id !== undefined
     const wanted = isBlob ? undefined : wantedOf(request, entry)
     const { context, table } = caller
@@ -202,7 +205,7 @@ export class Handling {
       memory,
       uploadLimits: this.#uploadLimits(request, particulars),
     }
-    const asks = this.#gate.asksWhat ? asking(request, name, fields, particulars, options) : undefined
+    const asks = this.#gate.authorizes ? asking(request, name, fields, particulars, options) : undefined
     if (asks !== undefined) await this.#gate.allow(namedObjects(name, asks.request), identity, asks.asked)
     const call = { name, request: fields, body: takesUpload ? sent.chunks(ended) : undefined, options }
     const result = await this.#use(particulars.database, replied, served =>
@@ -227,7 +230,7 @@ export class Handling {
     return 'use' in this.#served ? this.#served.default : undefined
   }
 
-  /** A database stays in use until the last rows of a streamed reply are out. */
+  /** Run `work` on the database. The database stays in use until the last rows of a streamed reply are sent. */
   #use(
     database: string | undefined,
     replied: () => Promise<void>,
@@ -247,8 +250,8 @@ export class Handling {
   }
 
   /**
-   * Carries out what is allowed by the names in the request; where it is about a table that is called otherwise now, or was when it was
-   * deregistered, if that is allowed too.
+   * Carry out a call whose named objects are allowed. If the call is about a table by its uuid that has another name now, or registers a
+   * table that had another name, that name must be allowed, too.
    */
   async #carryOutAllowed(
     served: Pick<Served, 'operations' | 'tableAt'>,
@@ -260,7 +263,9 @@ export class Handling {
     try {
       if (call.name === 'registerTable') {
         if (served.tableAt === undefined) {
-          throw unsupported('registerTable: it is not known here what the table at a location was called')
+          throw unsupported(
+            'registerTable needs tableAt: without it, the former name of the table cannot be authorized',
+          )
         }
         const { id, location } = request as { readonly id: readonly string[]; readonly location: string }
         const known = await served.tableAt(location, { signal })
@@ -285,7 +290,7 @@ function isStreamed(result: unknown): boolean {
   return (result as Partial<ArrowReply> | undefined)?.rest !== undefined
 }
 
-/** What is asked for, once the request is read. */
+/** The request and what `authorize` gets about it. */
 interface Asks {
   /** In normal form. */
   readonly request: Readonly<Record<string, unknown>>
@@ -299,7 +304,7 @@ function asking(
   { principal, database }: Particulars,
   { skipped }: ServerCallOptions,
 ): Asks {
-  // What is skipped is told when the call is carried out.
+  // Skipped names are collected when the call is carried out.
   const request = parseRequest(name, fields, { skipped: skipped && [] }) as Asks['request']
   let context: Asked['context'] | undefined
   const asked: Asked = {
@@ -313,7 +318,7 @@ function asking(
   return { request, asked }
 }
 
-/** A table that is not there is told without the name of one that is: the caller may not be allowed to see it. */
+/** Return a TableNotFound without its hint: the hint may name a table that the caller may not see. */
 function withoutNames(cause: unknown): unknown {
   if (!(cause instanceof SheafError && cause.code === ErrorCode.TableNotFound)) return cause
   const { code, message, status, kind } = cause

@@ -1,4 +1,4 @@
-/** Shapes as JSON Schemas (2020-12): what the normal form looks like; other forms are told in words. */
+/** Converts shapes to JSON Schemas (2020-12). A schema describes the normal form; other accepted forms are in the description. */
 import type {
   ArrayShape,
   Field,
@@ -12,19 +12,19 @@ import type {
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Where schemas with a name are, in an OpenAPI document. */
+/** Path of named schemas in an OpenAPI document. */
 const place = '#/components/schemas/'
 
 export function referenceTo(name: string): JsonSchema {
   return { $ref: place + name }
 }
 
-/** Makes schemas. Those of shapes with a name are made once, and referred to. */
+/** Makes schemas. A named shape is converted once, and referred to. */
 export class JsonSchemas {
   readonly named = new Map<string, JsonSchema>()
   #isClosed = false
 
-  /** What `make` gives; objects in it have no other fields where they are `closed`. */
+  /** Return the result of `make`. If `closed`, the objects in it allow no other fields. */
   closed<T>(closed: boolean, make: () => T): T {
     this.#isClosed = closed
     try {
@@ -84,7 +84,7 @@ export class JsonSchemas {
     }
   }
 
-  /** The schema of an object in which `known` fields may be absent: the request says them elsewhere. */
+  /** Return the schema of an object. Fields in `known` are not required: the request has them elsewhere. */
   object({ fields, rules }: ObjectShape, known: readonly string[]): JsonSchema {
     const required = Object.keys(fields).filter(name => fields[name]!.required && !known.includes(name))
     const { exactlyOne, atLeastOne, apart = [] } = rules
@@ -108,7 +108,7 @@ export class JsonSchemas {
     return Object.fromEntries(described)
   }
 
-  /** The schema of a field, with what it means. */
+  /** Return the schema of a field with its description. */
   field({ shape, doc }: Field): JsonSchema {
     const schema = this.of(shape)
     const { description } = schema
@@ -121,7 +121,7 @@ export class JsonSchemas {
 
   #reference({ name, shape }: NamedShape): JsonSchema {
     if (!this.named.has(name)) {
-      // Known before it is made: it may refer to itself.
+      // The name is registered first, because the schema may refer to itself.
       this.named.set(name, {})
       this.named.set(name, this.of(shape()))
     }
@@ -140,7 +140,7 @@ function stringSchema({ demand }: StringShape): JsonSchema {
   }
 }
 
-/** What is larger than the most means the most, where the shape says so; beyond 2^53 - 1 no number is exact. */
+/** No maximum for a shape that takes larger integers as its maximum, nor beyond 2^53 - 1, where doubles are not exact. */
 function integerSchema({ min, max, saturates }: IntegerShape): JsonSchema {
   const isBounded = !saturates && max < Number.MAX_SAFE_INTEGER
   return { type: 'integer', minimum: min, ...(isBounded && { maximum: max }) }

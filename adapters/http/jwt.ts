@@ -1,16 +1,18 @@
-/** JSON Web Tokens, by the package `jose`, which only this file knows. */
+/** Verifies JSON Web Tokens. Only this file uses the package `jose`. */
 
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
 import { options, string } from '../../src/protocol/shape.js'
 
 export interface JwtOptions {
-  /** Where the public keys are (RFC 7517). They are fetched when the first token comes, and kept for ten minutes. */
+  /** URL of the public keys (RFC 7517). They are fetched when the first token comes, and kept for ten minutes. */
   readonly jwksUrl: string
-  /** What `iss` must be. Default: anything. */
+  /** The required `iss`. Default: any. */
   readonly issuer?: string | undefined
-  /** What `aud` must be, or hold. Default: anything. */
+  /** The required `aud`, or a member of it. Default: any. */
   readonly audience?: string | undefined
-  /** Claim that has the databases that its owner may open: one name, or an array of names; `*`: all. Without it, a token opens none. */
+  /**
+   * Name of the claim with the databases that the caller may open: one name, or an array of names; `*`: all. A token without it opens none.
+   */
   readonly databasesClaim?: string | undefined
 }
 
@@ -24,28 +26,30 @@ export const jwtShape = options<JwtOptions>()(
   { jwksUrl: true },
 )
 
-/** What a token says of who has it. */
+/** What a token says about its owner. */
 export interface TokenOwner {
-  /** `sub`. */
+  /** The claim `sub`. */
   readonly name: string
   readonly claims: Readonly<Record<string, unknown>>
-  /** Undefined where `databasesClaim` is not given. */
+  /** Undefined if `databasesClaim` is not given. */
   readonly databases: readonly string[] | undefined
 }
 
 export type VerifyToken = (token: string) => Promise<TokenOwner>
 
-/** Keys that verify cannot sign: neither `none` nor a secret that both sides share. */
+/** Public-key algorithms only: a key that verifies cannot sign. So neither `none` nor algorithms with a shared secret. */
 const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ]
-/** How far the clocks of who signs and who verifies may be apart. */
+/** How far the clocks of issuer and server may differ, seconds. */
 const clockTolerance = 5
 
 /**
- * Tells whose a token is: one that is signed by a key of `jwksUrl`, names a subject, says when it expires (`exp`), and holds now; else code 16. Code 17 while the keys
- * cannot be had. Throws code 13 for options that make no sense, and where `jose` is not installed.
+ * Return a function that verifies tokens. A valid token is signed by a key of `jwksUrl`, names a subject (`sub`), has an expiry (`exp`),
+ * and has not expired. Any other token throws Unauthenticated; keys that are not available throw ServiceUnavailable.
+ *
+ * Throws InvalidInput for invalid options, and if `jose` is not installed.
  */
 export async function tokenVerifier(
   { jwksUrl, issuer, audience, databasesClaim }: JwtOptions,
@@ -55,7 +59,7 @@ export async function tokenVerifier(
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw invalidInput(`auth.jwt.jwksUrl must be an http or https URL, got ${quote(jwksUrl)}`)
   }
-  // Its types are not in our signatures: who does not use it does not have it.
+  // The signatures of this package do not use the types of `jose`, because users without tokens do not install it.
   const { createRemoteJWKSet, errors, jwtVerify } = (await load().catch(cause => {
     throw invalidInput('auth.jwt needs the package "jose", which cannot be loaded', {
       hint: 'npm install jose',
@@ -70,7 +74,7 @@ export async function tokenVerifier(
     ...(issuer !== undefined && { issuer }),
     ...(audience !== undefined && { audience }),
   }
-  /** Whether it is the token that is wrong, and not the keys, or the way to them. */
+  /** Whether the token is at fault, and not the keys or their retrieval. */
   const isRefusal = (error: unknown): error is Error =>
     error instanceof errors.JOSEError &&
     !(error instanceof errors.JWKSTimeout) &&
@@ -79,7 +83,7 @@ export async function tokenVerifier(
   return async token => {
     try {
       const { payload } = await jwtVerify(token, keys, demands)
-      // The package does not look at its type.
+      // `jose` does not check the type of `sub`.
       if (typeof payload.sub !== 'string' || payload.sub === '') {
         throw new errors.JWTClaimValidationFailed(
           '"sub" claim must be a string that is not empty',
@@ -90,18 +94,18 @@ export async function tokenVerifier(
       const databases = databasesClaim === undefined ? undefined : databasesIn(payload[databasesClaim])
       return { name: payload.sub, claims: payload, databases }
     } catch (error) {
-      // What `jose` says names claims and what is wrong with them; nothing in it is the token.
+      // Messages of `jose` name claims and what is wrong with them. They contain no part of the token.
       if (isRefusal(error)) {
         throw new SheafError(ErrorCode.Unauthenticated, `the token is not accepted: ${error.message}`)
       }
-      throw new SheafError(ErrorCode.ServiceUnavailable, 'the keys that verify tokens cannot be had now', {
+      throw new SheafError(ErrorCode.ServiceUnavailable, 'cannot fetch the keys that verify tokens', {
         cause: error,
       })
     }
   }
 }
 
-/** What is no name grants nothing. */
+/** Return the names in a claim. A value that is not a string grants nothing. */
 function databasesIn(claim: unknown): readonly string[] {
   return [claim].flat().filter(each => typeof each === 'string')
 }

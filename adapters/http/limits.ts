@@ -1,33 +1,36 @@
-/** How much a server takes on: of one request, of one caller, of all of them together. */
+/** The limits of a server: per request, per caller, and in total. */
 import { given, options } from '../../src/protocol/shape.js'
 import { uploadBytesDefault } from '../upload-memory.js'
 
 export interface Limits {
-  /** Bytes of a request body; above it 413. Default 16 GiB: uploads are never held as a whole. JSON bodies have 16 MiB in any case. */
+  /**
+   * Bytes of a request body; above it 413. Default 16 GiB: uploads are never kept as a whole. The limit of JSON bodies is always 16 MiB.
+   */
   readonly bodyBytes: number
-  /** Bytes one message of an Arrow body may take, as sent and as decoded; above it 413. Default 1 GiB. */
+  /** Bytes of one message of an Arrow body, as sent and as decoded; above it 413. Default 1 GiB. */
   readonly messageBytes: number
   /**
-   * Bytes that messages of Arrow bodies take while they are decoded, as sent and as decoded, of all callers together, and with them all rows
-   * of merges. An upload that needs more than is left waits for others; a merge that already holds rows is refused with 503, above the limit with
-   * 413. Default 1 GiB.
+   * Bytes that the decoding of Arrow bodies and the rows of merges may take, of all callers together. Default 1 GiB. An upload that needs
+   * more than is left waits for others. A merge that already has rows in memory is refused with 503, and above the whole limit with 413.
    */
   readonly uploadBytes: number
-  /** Uploads in parts that one caller has open at a time; above it 429. Default 1000. */
+  /** Open uploads in parts of one caller; above it 429. Default 1000. */
   readonly openUploads: number
-  /** Bytes of the files of all uploads in parts that one caller has open; above it 413. Default 1 TiB. */
+  /** Bytes of the files of all open uploads in parts of one caller; above it 413. Default 1 TiB. */
   readonly openUploadBytes: number
-  /** For how long this server takes parts for one upload, milliseconds; after it 400. Default 24 hours. */
+  /** How long this server takes parts for one upload, milliseconds; after it 400. Default 24 hours. */
   readonly openUploadMs: number
-  /** Connections at a time; one more is closed unanswered. Default 10,000. */
+  /** Open connections; one more is closed without an answer. Default 10,000. */
   readonly connections: number
-  /** Calls at a time of all callers, until their replies are out; above it 503. Default 1024: a call that waits takes a few kilobytes. */
+  /**
+   * Calls in progress of all callers, until their replies are sent; above it 503. Default 1024. A call that waits takes a few kilobytes.
+   */
   readonly inFlight: number
-  /** Calls at a time of one caller, by principal, else by address; above it 429. Default: as many as `inFlight`. */
+  /** Calls in progress of one caller, by principal or else by address; above it 429. Default: no limit besides `inFlight`. */
   readonly inFlightPerCaller: number
-  /** Longest time for a call, whatever the client asks for in `x-request-timeout-ms`; above it 503. Default: no limit. */
+  /** Longest time for a call, milliseconds, whatever the client asks for in `x-request-timeout-ms`; above it 503. Default: no limit. */
   readonly requestMs: number
-  /** Longest pause of a client in sending (408) or reading; after it the connection ends. Default 60 s. */
+  /** Longest pause of a client in sending (408) or reading, milliseconds; after it the connection ends. Default 60 s. */
   readonly pauseMs: number
 }
 
@@ -61,7 +64,7 @@ const defaults: Limits = {
   pauseMs: 60_000,
 }
 
-/** All limits, those that are not given by their defaults. */
-export function settleLimits(limits: Partial<Limits>): Limits {
+/** Return all limits, with defaults for those that are not given. */
+export function resolveLimits(limits: Partial<Limits>): Limits {
   return { ...defaults, ...limits }
 }

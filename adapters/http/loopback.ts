@@ -1,7 +1,7 @@
-/** Addresses of this machine. */
+/** Recognizes addresses of this machine. */
 import { isIPv4 } from 'node:net'
 
-/** Whether a host is this machine and no other. Other names are not looked up: what they mean may change. */
+/** Return whether a host is certainly this machine. Other names are not resolved: what they resolve to may change. */
 export function isLoopback(host: string): boolean {
   const address = host.toLowerCase().replace(/^::ffff:(?=\d)/, '')
   return address === 'localhost' || address === '::1' || (isIPv4(address) && address.startsWith('127.'))

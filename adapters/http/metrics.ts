@@ -1,39 +1,39 @@
 /**
- * What a server tells of itself in the text format of Prometheus, 0.0.4. Labels have values that a server knows beforehand:
- * nothing that a client sends makes a line more.
+ * Metrics of a server in the text format of Prometheus, 0.0.4. All values of labels are known to the server beforehand, so nothing that a
+ * client sends adds a line.
  */
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { RootStats } from '../../src/index.js'
 import type { RequestRecord } from './options.js'
 
-/** Upper bounds of the durations that are told apart, in seconds. */
+/** Upper bounds of the histogram of durations, seconds. */
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-/** How often it is looked how late the event loop is; what is measured is the time between two looks. */
+/** How often the event-loop delay is sampled, milliseconds. A sample is the time between two timer ticks. */
 const lookMs = 20
 
 interface Durations {
-  /** How many were at most as long as each bound, and longer than the one before it; the last: longer than all. */
+  /** Requests per bucket: at most as long as the bound, and longer than the bound before; the last bucket: longer than all bounds. */
   readonly counts: number[]
   sum: number
 }
 
-/** What there is to tell at a moment. */
+/** The values that are read when the metrics are requested. */
 export interface Moment {
   readonly inFlight: number
   readonly connections: number
   readonly stats: RootStats | undefined
 }
 
-/** Counts requests. */
+/** Counts requests, and writes the metrics. */
 export class Metrics {
-  /** By operation, then status. */
+  /** By operation, then by status. */
   readonly #requests = new Map<string, Map<number, number>>()
   readonly #durations = new Map<string, Durations>()
   #bytesIn = 0
   #bytesOut = 0
   #connectionsRefused = 0
-  /** Runs from the first time somebody asks. */
+  /** Sampling starts with the first request for metrics. */
   #delay: IntervalHistogram | undefined
 
   count(record: RequestRecord): void {
@@ -61,28 +61,28 @@ export class Metrics {
       family(
         'sheaf_http_request_duration_seconds',
         'histogram',
-        'From the head of a request to the end of its reply.',
+        'Time from the head of a request to the end of its reply.',
         this.#durationSamples(),
       ),
-      plain('sheaf_http_received_bytes_total', 'counter', 'Bodies of requests.', this.#bytesIn),
-      plain('sheaf_http_sent_bytes_total', 'counter', 'Bodies of replies.', this.#bytesOut),
-      plain('sheaf_http_in_flight', 'gauge', 'Calls under way.', inFlight),
-      plain('sheaf_http_connections', 'gauge', 'Connections open.', connections),
+      plain('sheaf_http_received_bytes_total', 'counter', 'Bytes of request bodies.', this.#bytesIn),
+      plain('sheaf_http_sent_bytes_total', 'counter', 'Bytes of reply bodies.', this.#bytesOut),
+      plain('sheaf_http_in_flight', 'gauge', 'Calls in progress.', inFlight),
+      plain('sheaf_http_connections', 'gauge', 'Open connections.', connections),
       plain(
         'sheaf_http_connections_refused_total',
         'counter',
-        'Connections closed unanswered, above the limit.',
+        'Connections closed without an answer, above the limit.',
         this.#connectionsRefused,
       ),
       family(
         'sheaf_event_loop_delay_seconds',
         'gauge',
-        'How late timers were since this was last asked for.',
+        'Event-loop delay since the last scrape.',
         this.#delaySamples(),
       ),
-      plain('process_resident_memory_bytes', 'gauge', 'Memory of the process.', rss),
-      plain('sheaf_process_heap_bytes', 'gauge', 'Of it, objects in use.', heapUsed),
-      plain('sheaf_process_external_bytes', 'gauge', 'Of it, buffers.', external),
+      plain('process_resident_memory_bytes', 'gauge', 'Resident memory of the process.', rss),
+      plain('sheaf_process_heap_bytes', 'gauge', 'JavaScript heap in use.', heapUsed),
+      plain('sheaf_process_external_bytes', 'gauge', 'Memory of buffers outside of the heap.', external),
       ...(stats === undefined ? [] : rootFamilies(stats)),
     ].join('')
   }
@@ -134,17 +134,17 @@ function rootFamilies({ memory, log, maintenance }: RootStats): string[] {
   const of = (field: 'bytes' | 'entries' | 'hits' | 'misses') =>
     partitions.map(([partition, stats]) => `{partition="${partition}"} ${stats[field]}`)
   return [
-    plain('sheaf_memory_budget_bytes', 'gauge', 'What may be kept of what was read.', memory.budgetBytes),
-    plain('sheaf_memory_bytes', 'gauge', 'What is kept of what was read.', memory.bytes),
-    family('sheaf_memory_room_bytes', 'gauge', 'What is kept, by sort.', of('bytes')),
-    family('sheaf_memory_room_entries', 'gauge', 'What is kept, by sort.', of('entries')),
-    family('sheaf_memory_room_hits_total', 'counter', 'Found there.', of('hits')),
-    family('sheaf_memory_room_misses_total', 'counter', 'Read or made.', of('misses')),
-    plain('sheaf_log_slot', 'gauge', 'The newest slot read or written.', log.slot),
+    plain('sheaf_memory_budget_bytes', 'gauge', 'Budget of the cache.', memory.budgetBytes),
+    plain('sheaf_memory_bytes', 'gauge', 'Bytes in the cache.', memory.bytes),
+    family('sheaf_memory_room_bytes', 'gauge', 'Bytes in the cache, by partition.', of('bytes')),
+    family('sheaf_memory_room_entries', 'gauge', 'Entries in the cache, by partition.', of('entries')),
+    family('sheaf_memory_room_hits_total', 'counter', 'Cache hits, by partition.', of('hits')),
+    family('sheaf_memory_room_misses_total', 'counter', 'Cache misses, by partition.', of('misses')),
+    plain('sheaf_log_slot', 'gauge', 'The newest slot of the log that was read or written.', log.slot),
     family(
       'sheaf_maintenance_total',
       'counter',
-      'What maintenance has done.',
+      'Maintenance tasks done, by kind.',
       Object.entries(maintenance).map(([kind, count]) => `{kind="${kind}"} ${count}`),
     ),
   ]
@@ -156,7 +156,7 @@ function plain(name: string, kind: Kind, help: string, value: number): string {
   return family(name, kind, help, [` ${value}`])
 }
 
-/** `samples`: what follows the name. */
+/** Write one family of metrics. `samples`: the text of each sample after the name. */
 function family(name: string, kind: Kind, help: string, samples: readonly string[]): string {
   return [
     `# HELP ${name} ${help}`,

@@ -1,4 +1,4 @@
-/** Which namespaces and tables a call names, and what it would do to each. */
+/** Lists the namespaces and tables that a call names, and the operation on each, for `authorize`. */
 import type { Request } from '../../src/protocol/calls.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import { newNamespaceOf } from '../../src/protocol/table-shapes.js'
@@ -7,11 +7,11 @@ import { queryOf } from '../../src/protocol/view-sql.js'
 export interface NamedObject {
   readonly operation: OperationName
   readonly id: readonly string[]
-  /** What a refusal names instead, where the caller did not name it. */
+  /** The id that a refusal shows instead, if the caller did not name this object. */
   readonly shown?: readonly string[]
 }
 
-/** Each once. The request is in normal form. */
+/** Return each object once. `request` is in normal form. */
 export function namedObjects(
   operation: OperationName,
   request: Readonly<Record<string, unknown>>,
@@ -49,7 +49,7 @@ function allNamed(operation: OperationName, request: Readonly<Record<string, unk
     case 'describeTableUpload':
     case 'completeTableUpload':
     case 'abortTableUpload':
-      // Whoever may insert may do so in parts.
+      // A caller that may insert may also insert in parts.
       return [{ operation: 'insertIntoTable', id }]
     case 'renameTable': {
       const renamed = request as Request<typeof operation>
@@ -61,11 +61,11 @@ function allNamed(operation: OperationName, request: Readonly<Record<string, unk
       return query === null ? [itself] : [itself, { operation: 'queryTable', id: query.table }]
     }
     case 'dropMaterializedView':
-      // Whoever may drop tables may drop views: they are tables.
+      // A view is a table: a caller that may drop tables may drop views.
       return [{ operation: 'dropTable', id }]
     case 'describeJob':
     case 'cancelJob':
-      // A job is a transaction, whose id is the path of one name by which the operations on transactions ask.
+      // A job is a transaction. Operations on transactions ask with a path of one name, the id.
       return [{ operation, id: [(request as Request<typeof operation>).job_id] }]
     default:
       return [itself]

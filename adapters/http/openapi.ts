@@ -1,4 +1,4 @@
-/** The operations as an OpenAPI document: the table of operations in other words. */
+/** Writes the OpenAPI document from the table of operations. */
 import { type OperationEntry, operationNames, operations, type Route } from '../../src/protocol/operations.js'
 import type { Field, ObjectShape } from '../../src/protocol/shape.js'
 import { arrowFile, arrowStream } from './accept.js'
@@ -7,7 +7,7 @@ import { tableVersion } from './reply.js'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** The document; `basePath` is what comes before `/v1`, perhaps nothing. */
+/** Return the document. `basePath`: the path before `/v1`, or an empty string. */
 export function openApi(basePath: string): Json {
   described ??= describeAll()
   return { ...described, servers: [{ url: basePath === '' ? '/' : basePath }] }
@@ -15,11 +15,11 @@ export function openApi(basePath: string): Json {
 
 let described: Json | undefined
 
-const about = `Tables of Apache Arrow data in nested namespaces: the Lance Namespace specification, and what clients of LanceDB ask for beside it (tagged \`lancedb\`).
+const about = `Tables of Apache Arrow data in nested namespaces: the operations of the Lance Namespace specification, and further operations that clients of LanceDB use (tagged \`lancedb\`).
 
-An identifier in a path is the names of the object joined by a delimiter, which alone is the root. \`null\` for a field that may be absent means that it is; so does an empty array or object, unless the field says otherwise. Words of a list of words may be written in any case, with underscores or without. Fields and query parameters that are not known are refused with code 13; where only an answer would be simpler (operations that read, but for queries and counts), those of clients that may be newer than the server are skipped, and logged. Header fields that begin with \`x-sheaf-ctx-\` are the context of a call; \`idempotency-key\` names a write, so that sending it again does not commit it again; sent with another request or other rows it is refused (422).
+An identifier in a path is the names of the object, joined by a delimiter; the delimiter alone is the root. \`null\` means that an optional field is absent; so does an empty array or object, unless the field says otherwise. Values of enumerations may be written in any case, with or without underscores. Unknown fields and query parameters are refused with code 13. Exception: operations that read, except queries and counts, skip and log unknown names from clients that may be newer than the server. Header fields that begin with \`x-sheaf-ctx-\` are the context of a call. \`idempotency-key\` names a write, so that sending it again does not commit it again; a key that comes with another request or other rows is refused (422).
 
-Every path may end in a slash. Replies are then as LanceDB's remote client reads them: types have the names of Lance, tags are a bare map, and fewer errors are 404 or 409.`
+Every path may end in a slash. Then replies have the form that LanceDB's remote client reads: types have the names of Lance, tags are a bare map, and fewer errors are 404 or 409.`
 
 function describeAll(): Json {
   const schemas = new JsonSchemas()
@@ -81,12 +81,12 @@ function bytesOperation(name: string, entry: OperationEntry, route: Route, schem
   const bytes = { content: { 'application/octet-stream': {} } }
   return {
     operationId: `${name}Bytes`,
-    summary: 'Returns the bytes of one blob, or the range of them that `Range` names.',
+    summary: 'Returns the bytes of one blob, or the range that `Range` names.',
     tags: ['lancedb'],
     parameters: [
       ...parameters(entry, route, schemas),
-      inPath('column', 'Blob column; of a field inside a struct its path.'),
-      inPath('row_id', 'Row id, as `_rowid` has it.'),
+      inPath('column', 'Blob column. For a field inside a struct: its path.'),
+      inPath('row_id', 'Row id: a value of `_rowid`.'),
     ],
     responses: {
       200: { description: 'The whole blob.', ...bytes },
@@ -102,7 +102,7 @@ function bytesOperation(name: string, entry: OperationEntry, route: Route, schem
 
 const text = { type: 'string' } as const
 
-/** What path and query carry. */
+/** Return the parameters of path and query. */
 function parameters(entry: OperationEntry, route: Route, schemas: JsonSchemas): Json[] {
   const found: Json[] = []
   for (const name of ['id', 'index_name']) {
@@ -111,7 +111,7 @@ function parameters(entry: OperationEntry, route: Route, schemas: JsonSchemas): 
     found.push({ name, in: 'path', required: true, description: doc, schema: text })
   }
   if (entry.target !== 'none') {
-    const description = 'What joins the names in `id`; default `$`.'
+    const description = 'Delimiter between the names in `id`; default `$`.'
     found.push({ name: 'delimiter', in: 'query', description, schema: text })
   }
   for (const name of entry.query) {
@@ -120,7 +120,7 @@ function parameters(entry: OperationEntry, route: Route, schemas: JsonSchemas): 
   return found
 }
 
-/** Where a JSON body may say it too, no parameter is needed. */
+/** Describe a query parameter. It is optional if a JSON body may have the same field. */
 function queryParameter(name: string, field: Field, isAlone: boolean, schemas: JsonSchemas): Json {
   const { description, ...schema } = schemas.field(field)
   const content =
@@ -128,7 +128,7 @@ function queryParameter(name: string, field: Field, isAlone: boolean, schemas: J
   return { name, in: 'query', required: isAlone && field.required, description, ...content }
 }
 
-/** The JSON that may come with it; null where there is none to send. */
+/** Return the schema of the JSON body; null if the operation takes none. */
 function requestBody(entry: OperationEntry, schemas: JsonSchemas): JsonSchema | null {
   if (entry.body === 'arrow') return null
   if (entry.bare !== undefined) return schemas.field(entry.request.fields[entry.bare]!)
@@ -155,7 +155,7 @@ function needsBody({ fields, rules }: ObjectShape): boolean {
 
 // ---- replies
 
-/** The JSON that answers it; null where it is something else, or nothing. */
+/** Return the schema of a JSON reply; null for other replies, and for none. */
 function replyBody(entry: OperationEntry, schemas: JsonSchemas): JsonSchema | null {
   const shape = entry.response
   if (shape === null) return null
@@ -167,43 +167,47 @@ function replyBody(entry: OperationEntry, schemas: JsonSchemas): JsonSchema | nu
 function response({ reply }: OperationEntry, json: JsonSchema | null): Json {
   switch (reply) {
     case 'empty':
-      return { description: 'It is so. There is no body.' }
+      return { description: 'Success. The reply has no body.' }
     case 'arrow': {
       const description = 'Version of the table that was read.'
       return {
-        description: 'Rows: an Arrow IPC file, or a stream where only that is accepted.',
+        description: 'Rows: an Arrow IPC file, or an IPC stream if the client accepts only that.',
         headers: { [tableVersion]: { description, schema: { type: 'integer', minimum: 0 } } },
         content: { [arrowFile]: {}, [arrowStream]: {} },
       }
     }
     default:
-      return { description: 'It succeeded.', content: { 'application/json': { schema: json } } }
+      return { description: 'Success.', content: { 'application/json': { schema: json } } }
   }
 }
 
 const error: JsonSchema = {
   type: 'object',
   properties: {
-    type: { ...text, description: 'The kind of error, `/errors/...`.' },
+    type: { ...text, description: 'The kind of error: `/errors/...`.' },
     title: { ...text, description: 'The kind of error, for people.' },
     status: { type: 'integer', description: 'The status of the reply.' },
-    detail: { ...text, description: 'What went wrong, and what helps.' },
-    instance: { ...text, description: 'The path that was asked.' },
-    code: { type: 'integer', minimum: 0, description: 'The code of the Lance Namespace specification.' },
+    detail: { ...text, description: 'What went wrong, and how to fix it.' },
+    instance: { ...text, description: 'The path of the request.' },
+    code: {
+      type: 'integer',
+      minimum: 0,
+      description: 'The error code of the Lance Namespace specification.',
+    },
     error: { ...text, description: 'What went wrong.' },
-    hint: { ...text, description: 'What helps.' },
+    hint: { ...text, description: 'How to fix it.' },
     at: {
       type: 'object',
-      description: 'Where in the SQL.',
+      description: 'Where in the SQL text. Offset and length count UTF-16 units.',
       properties: { offset: { type: 'integer' }, length: { type: 'integer' } },
       required: ['offset', 'length'],
     },
-    transaction_id: { ...text, description: 'The commit that the error is about.' },
+    transaction_id: { ...text, description: 'The id of the commit that the error is about.' },
   },
   required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'error'],
 }
 
 const errorResponse: Json = {
-  description: 'What went wrong, for clients that go by the code and for those that go by the type.',
+  description: 'The error, for clients that read `code` and for clients that read `type`.',
   content: { 'application/json': { schema: referenceTo('Error') } },
 }

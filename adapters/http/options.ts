@@ -1,4 +1,4 @@
-/** What a server can be told. */
+/** The options of a server. */
 import { invalidInput } from '../../src/errors.js'
 import type { OperationName } from '../../src/protocol/operations.js'
 import { array, boolean, callback, either, integer, options, string } from '../../src/protocol/shape.js'
@@ -6,36 +6,40 @@ import { type AuthOptions, type Authorize, authShape } from './gate.js'
 import { type Limits, limitsShape } from './limits.js'
 
 export interface ServeOptions {
-  /** 0: any free port. Default 2333. */
+  /** Port to listen on; 0: any free port. Default 2333. */
   readonly port?: number | undefined
   /** Address to listen on. Default `127.0.0.1`. */
   readonly host?: string | undefined
   /** Path before `/v1`. Default none. */
   readonly basePath?: string | undefined
-  /** Who may call. Default: whoever reaches the address. */
+  /** How callers authenticate. Default: every caller that reaches the address is admitted. */
   readonly auth?: AuthOptions | undefined
-  /** Asked before each call, once it is known who calls and what for. Default: everybody may do everything. */
+  /** Hook that decides whether a call may go on, called before each call. Default: every caller may do everything. */
   readonly authorize?: Authorize | undefined
-  /** Listen on an address that other machines reach although `auth` is not given. Default false: that is refused. */
+  /** Whether to listen without `auth` on an address that other machines reach. Default false: `serve` throws InvalidInput. */
   readonly allowAnonymous?: boolean | undefined
   /**
-   * More host names that the server answers to, without port, beside `host`, the addresses it listens on, and `localhost`. A request whose `Host` is
-   * none of these is refused with code 15. Default: none; with `auth`, any name is answered to unless this option is given.
+   * More host names to which the server answers, without port, in addition to `host`, the addresses it listens on, and `localhost`. A
+   * request with another `Host` is refused with PermissionDenied. Default: none; with `auth`, every name is allowed unless this is given.
    */
   readonly allowHosts?: readonly string[] | undefined
   /**
-   * Origins whose web pages may call the server and read its replies (CORS), as browsers send them: `https://app.example`. Requests of pages of other
-   * origins are refused with code 15. Default: only pages that this server itself is the origin of.
+   * Origins whose web pages may call the server and read its replies (CORS), as browsers send them: `https://app.example`. Requests from
+   * pages of other origins are refused with PermissionDenied. Default: only pages that the server itself serves.
    */
   readonly allowOrigins?: readonly string[] | undefined
+  /** Limits on requests and callers; each limit that is not given has its default. */
   readonly limits?: Partial<Limits> | undefined
-  /** Header fields that are context, by the rest of their name, begin with one of these, in lower case. Default `x-sheaf-ctx-`, `x-ns-ctx-`, `x-lance-ctx-`. */
+  /**
+   * Prefixes, in lower case, of header fields that are the context of a call; the rest of the field name is the name of the entry.
+   * Default `x-sheaf-ctx-`, `x-ns-ctx-`, `x-lance-ctx-`.
+   */
   readonly contextPrefixes?: readonly string[] | undefined
-  /** Called once per request, before its client can have the whole reply, or when nobody waits for one any more. What it throws is dropped. */
+  /** Called once per request, before its last bytes are sent, or when the client is gone. What it throws is ignored. */
   readonly logger?: ((record: RequestRecord) => void) | undefined
 }
 
-/** `auth` is not quoted where it is none: it may be a secret. */
+/** A value of the wrong type is not quoted in the error: it may be a secret. */
 const auth = either<AuthOptions>(
   { is: value => typeof value === 'object' && value !== null && !Array.isArray(value), shape: authShape },
   {
@@ -60,33 +64,33 @@ export const serveShape = options<ServeOptions>()({
   logger: callback<(record: RequestRecord) => void>(),
 })
 
-/** What a log says of a request. Secrets are in none of it. */
+/** What the log records of a request. It contains no secrets. */
 export interface RequestRecord {
-  /** Empty, like `path`, where what was sent is not HTTP. */
+  /** Empty, like `path`, if the bytes received are not HTTP. */
   readonly method: string
   readonly path: string
-  /** Absent where the path means none. */
+  /** Absent if the path names no operation. */
   readonly operation?: OperationName | undefined
   readonly status: number
-  /** Name of who called; absent where nobody is asked, or nobody was let in. */
+  /** Name of the caller; absent without `auth`, and if the caller was not admitted. */
   readonly principal?: string | undefined
-  /** As the client named it. */
+  /** The database as the client named it. */
   readonly database?: string | undefined
-  /** `x-request-id` as the client sent it; the reply has it too. */
+  /** `x-request-id` as the client sent it; the reply repeats it. */
   readonly requestId?: string | undefined
-  /** What the header said is context. */
+  /** The context of the call, from the header. */
   readonly context?: Readonly<Record<string, string>> | undefined
   /**
-   * Warns of fields of the body and parameters of the URL (`?name`) that a client sent which may be newer than this server, and
-   * that were skipped. Writes and queries are refused instead.
+   * Unknown fields of the body and parameters of the URL (`?name`) that were skipped, from a client that may be newer than this server.
+   * Writes and queries are refused instead.
    */
   readonly skipped?: readonly string[] | undefined
-  /** From its head to the end of its reply, as far as that was up to the server. */
+  /** Milliseconds from the head of the request to the end of its reply, as far as the server could tell. */
   readonly durationMs: number
-  /** Of the body, as far as it was read. */
+  /** Bytes of the body that were read. */
   readonly bytesIn: number
-  /** Of the body of the reply, as far as it was sent. */
+  /** Bytes of the reply's body that were sent. */
   readonly bytesOut: number
-  /** What went wrong, whole; the client may have been told less. */
+  /** The error with its cause; the client may have received less. */
   readonly error?: unknown
 }

@@ -5,7 +5,7 @@
  * - `Host`: a page whose domain resolves to the address of the server (DNS rebinding) still sends its own domain.
  * - `Origin` and `Sec-Fetch-Site`: the browser, and not the page, says which page a request comes from.
  *
- * Callers that are no browsers send neither `Origin` nor `Sec-Fetch-Site`. Source: the Fetch Standard (CORS), W3C Fetch Metadata.
+ * Callers that are not browsers send neither `Origin` nor `Sec-Fetch-Site`. Source: the Fetch Standard (CORS), W3C Fetch Metadata.
  */
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
@@ -16,21 +16,21 @@ import { type HeaderFields, type HttpReply, serverVersion, tableVersion } from '
 import type { Target } from './request.js'
 import type { Found } from './routes.js'
 
-/** Header fields of replies that scripts of allowed origins may read beside those that all scripts may read. */
+/** Header fields of replies that scripts of allowed origins may read in addition to those that all scripts may read. */
 const exposed = ['x-request-id', tableVersion, serverVersion[0], 'retry-after', 'www-authenticate', 'allow']
 
-/** Seconds for which a browser may keep the answer to a preflight request. */
+/** How long a browser may keep the answer to a preflight request, seconds. */
 const preflightSeconds = 600
 
-/** Routes that answer everybody: they say nothing about the data. */
+/** Routes that answer every caller: their replies contain nothing about the data. */
 const publicRoutes: ReadonlySet<string | null> = new Set(['/healthz', '/readyz'])
 
 export class Pages {
-  /** Null: every name is answered to. */
+  /** Tests a host name; null: every name is allowed. */
   readonly #hosts: ((name: string) => boolean) | null
   readonly #origins: ReadonlySet<string>
 
-  /** Throws code 13 for host names and origins that no browser sends. */
+  /** Throws InvalidInput for host names and origins that no browser sends. */
   constructor(
     host: string,
     { auth, allowHosts, allowOrigins = [] }: Pick<ServeOptions, 'auth' | 'allowHosts' | 'allowOrigins'>,
@@ -42,8 +42,8 @@ export class Pages {
   }
 
   /**
-   * Answers a preflight request of an allowed origin; null for any other request that may go on. Throws code 15 for a Host that
-   * the server does not answer to, and for a page whose origin is not allowed.
+   * Answer a preflight request of an allowed origin; null for any other request that may go on. Throws PermissionDenied for a Host to which
+   * the server does not answer, and for a page whose origin is not allowed.
    */
   answer({ headers, method }: IncomingMessage, target: Target, found: Found): HttpReply | null {
     if (publicRoutes.has(target.route)) return null
@@ -74,7 +74,7 @@ export class Pages {
     )
   }
 
-  /** What every reply says to browsers: whether the page that asked may read it. Nothing where no origin is allowed. */
+  /** Return the header fields that tell a browser whether the page may read the reply. None if no origin is allowed. */
   fieldsFor({ headers: { origin } }: IncomingMessage): HeaderFields {
     if (this.#origins.size === 0) return []
     const vary = ['vary', 'origin']
@@ -108,15 +108,15 @@ function denied(message: string, hint: string): SheafError {
   return new SheafError(ErrorCode.PermissionDenied, message, { hint })
 }
 
-/** Whether a page comes from this server. A proxy in front of it may speak TLS with the browser. */
+/** Return whether a page is of this server. A proxy in front of the server may speak TLS with the browser, so both schemes count. */
 function isOwn(origin: string, authority: string | undefined): boolean {
   const own = authority?.toLowerCase()
   return own !== undefined && (origin === `http://${own}` || origin === `https://${own}`)
 }
 
 /**
- * The names of a server that listens on `host`: that one, those of this machine, and `more`. No page has an IP address of this
- * machine as its domain, so a server that listens on all addresses answers to all of them.
+ * Return a test for the host names of a server that listens on `host`: `host` itself, the names of this machine, and `more`. The domain of
+ * a page cannot be an IP address of this machine, so a server that listens on all addresses answers to every IP address.
  */
 function hostTest(host: string, more: readonly string[]): (name: string) => boolean {
   const names = new Set([nameIn(isIP(host) === 6 ? `[${host}]` : host), 'localhost', ...more])
@@ -124,7 +124,7 @@ function hostTest(host: string, more: readonly string[]): (name: string) => bool
   return name => names.has(name) || isLoopback(name) || (anyAddress && isIP(name) !== 0)
 }
 
-/** The host of `Host`, in lower case: without port, brackets and the dot at the end of a full domain. */
+/** Return the name in `Host`, in lower case, without port, brackets and the dot at the end of a full domain. */
 function nameIn(authority: string): string {
   const [, address, name = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(authority.trim()) ?? []
   return (address ?? name).toLowerCase().replace(/\.$/, '')
@@ -144,7 +144,7 @@ function hostName(text: string): string {
   })
 }
 
-/** As browsers send it: `https://app.example`, lower case, with no default port and no path. */
+/** Return an origin as browsers send it: `https://app.example`, lower case, without default port and path. */
 function originOf(text: string): string {
   const isWeb = /^https?:/i.test(text)
   const isOrigin = isWeb

@@ -1,15 +1,15 @@
-/** What is learned of a request on its way: for the log, and for whoever counts callers. No secret is in it. */
+/** What becomes known of a request while it is handled: for the log, and for counting callers. It contains no secret. */
 import type { Principal } from './gate.js'
 
-/** Fields are set as soon as they are known. */
+/** Each field is set as soon as it is known. */
 export interface Particulars {
   principal?: Principal | undefined
-  /** As the client named it. */
+  /** The database as the client named it. */
   database?: string | undefined
   /** `x-request-id`. */
   requestId?: string | undefined
-  /** What the header says is context. */
+  /** The context of the call, from the header. */
   context?: Readonly<Record<string, string>> | undefined
-  /** Fields and query parameters (`?name`) that are not known, and were skipped. */
+  /** Unknown fields and query parameters (`?name`) that were skipped. */
   skipped?: readonly string[] | undefined
 }

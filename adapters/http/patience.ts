@@ -1,4 +1,4 @@
-/** When a call is given up. */
+/** Ends calls whose client is gone or whose time is up. */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { ErrorCode, invalidInput, quote, SheafError } from '../../src/errors.js'
@@ -8,17 +8,17 @@ import { longestTimerMs } from './events.js'
 const timeoutHeader = 'x-request-timeout-ms'
 
 export interface Patience {
-  /** To be asked for once. For a read: aborted when its client is gone. For any call: aborted when its time is up. */
+  /** Return the signal of the call; call it once. A read is aborted when its client is gone, any call when its time is up. */
   readonly signal: (access: OperationEntry['access']) => AbortSignal | undefined
-  /** The call is over. */
+  /** Note that the call is over. */
   readonly end: () => void
 }
 
-/** Throws code 13 where the client asks for a time that is none. */
+/** Make the deadline of a call. `requestMs`: the limit, milliseconds. Throws InvalidInput if the client asks for an invalid time. */
 export function patienceFor(request: IncomingMessage, requestMs: number): Patience {
   const asked = askedMs(request)
   const ms = Math.min(asked ?? requestMs, requestMs)
-  // Many clients try again at 503: they would for longer than their callers wanted to wait.
+  // 408, because many clients try again at 503, and so for longer than their callers wanted to wait.
   const status = asked === ms ? 408 : 503
   const isEndless = ms > longestTimerMs
   let end: (() => void) | undefined
@@ -36,8 +36,8 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
       end = () => {
         clearTimeout(timer)
         gone?.removeEventListener('abort', abort)
-        // Ends a scan whose reply was not read to its end.
-        if (access === 'read') controller.abort(isOut)
+        // Ends a scan whose reply was not read completely.
+        if (access === 'read') controller.abort(replyIsSent)
       }
       return controller.signal
     },
@@ -45,9 +45,11 @@ export function patienceFor(request: IncomingMessage, requestMs: number): Patien
   }
 }
 
-const isOut = new DOMException('the reply is out', 'AbortError')
+const replyIsSent = new DOMException('the reply is out', 'AbortError')
 
-/** A write is given up only before its commit. Of a read LanceDB's users look for `Query timeout`. */
+/**
+ * Make the error of a timeout. A write times out only before its commit. LanceDB's users look for `Query timeout` in the error of a read.
+ */
 function callTimedOut(ms: number, access: OperationEntry['access'], status: number): SheafError {
   const fact = `the call timed out after ${ms} ms`
   const message = access === 'read' ? `Query timeout: ${fact}` : `${fact}: nothing was changed`
@@ -66,7 +68,7 @@ function askedMs(request: IncomingMessage): number | undefined {
 
 const ends = new WeakMap<Socket, AbortSignal>()
 
-/** Fires when the connection ends: one signal for all that is ever asked on it, since signals are dear. */
+/** Return a signal that fires when the connection ends: one for all calls on the connection, because signals are expensive. */
 function endOf(socket: Socket): AbortSignal {
   const known = ends.get(socket)
   if (known !== undefined) return known

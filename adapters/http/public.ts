@@ -1,4 +1,4 @@
-/** What `sheaf/http` offers. */
+/** The exports of `sheaf/http`. */
 export { type ConnectHttpOptions, connectHttp } from './client.js'
 export { type Databases, type DatabasesOptions, databases } from './databases.js'
 export type { Asked, AuthOptions, Authorize, Principal } from './gate.js'

@@ -1,10 +1,10 @@
-/** What is answered to bytes that are no HTTP request. */
+/** Answers bytes that are not an HTTP request. */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { invalidInput, type SheafError, unsupported } from '../../src/errors.js'
 import { errorReply, serverVersion } from './reply.js'
 
-/** A request and what becomes of it. */
+/** A request and the promise of its reply. */
 export interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -17,26 +17,26 @@ const statusOfParseError: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 }
 
-/** What somebody is told whose bytes failed as HTTP. */
+/** Return the error for bytes that are not valid HTTP. */
 export function notHttp({ code = '' }: NodeJS.ErrnoException): SheafError {
   const status = statusOfParseError[code] ?? 400
-  const what = status === 408 ? 'no whole request came in time' : 'the request is not valid HTTP'
+  const what = status === 408 ? 'no complete request arrived in time' : 'the request is not valid HTTP'
   return invalidInput(`${what}: ${code}`, { status })
 }
 
-/** What somebody is told who takes the server for a proxy. */
+/** Return the error for a client that takes the server for a proxy. */
 export function noProxy(): SheafError {
   return unsupported('CONNECT is not a method of this server', { status: 405 })
 }
 
-/** How long a refused client may take to read why. */
+/** How long a refused client may take to read the answer, milliseconds. */
 const refusalMs = 5_000
 
 const refused = new WeakSet<Duplex>()
 
 /**
- * Answers what is not even HTTP, after the requests before it on the same connection, and ends the connection. In the
- * middle of a reply nothing can be said. `ending` is called before the client can know, with the bytes it will be sent.
+ * Answer bytes that are not HTTP, after the replies to earlier requests on the connection, and end the connection. While a reply is being
+ * sent, no answer is possible. `ending` is called before the client can know of the answer, with the bytes of its body.
  */
 export async function refuse(
   cause: SheafError,
@@ -48,8 +48,8 @@ export async function refuse(
   refused.add(socket)
   const inBody = exchanges.some(({ request }) => !request.complete)
   if (!inBody) await Promise.all(exchanges.map(({ answered }) => answered))
-  const saying = exchanges.some(({ response }) => response.headersSent && !response.writableFinished)
-  if (saying || !socket.writable) return void socket.destroy()
+  const isReplying = exchanges.some(({ response }) => response.headersSent && !response.writableFinished)
+  if (isReplying || !socket.writable) return void socket.destroy()
   const { status, headers, body: text } = errorReply(cause, '', 'namespace')
   const body = Buffer.from(text as string)
   const fields = [...serverVersion, ...headers, 'connection', 'close', 'content-length', body.length]

@@ -1,4 +1,4 @@
-/** Replies: decided as data, then sent. */
+/** Makes replies as plain data, and sends them. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { compressorOf } from '../../src/arrow/compress.js'
 import { concatChunks } from '../../src/arrow/encode-ipc.js'
@@ -18,18 +18,18 @@ import { bodyIn, type Dialect, errorIn } from './dialect.js'
 import { first, longestTimerMs } from './events.js'
 
 /**
- * Sent with every reply: from 0.3.0 on LanceDB's client sends full-text queries whole, from 0.4.0 on it sends large writes in parts, from 0.5.0 on it
- * fetches blobs.
+ * Sent with every reply. LanceDB's client decides by the version what the server supports: full-text queries (0.3.0), large writes in parts
+ * (0.4.0), blobs (0.5.0).
  */
 export const serverVersion = ['phalanx-version', '0.5.0'] as const
 
 /** Header field with the version of the table that a query read. */
 export const tableVersion = 'x-lancedb-version'
 
-/** Seconds after which a client may ask again, where the error is one of load. */
+/** Seconds after which a client may try again, if the error is one of load. */
 const retryAfterSeconds = '1'
 
-/** Name, value, name, value: objects with such names cost several times as much. */
+/** Header fields: name, value, name, value. Objects with such names cost several times as much. */
 export type HeaderFields = readonly string[]
 
 export interface HttpReply {
@@ -37,7 +37,7 @@ export interface HttpReply {
   readonly headers: HeaderFields
   /** Text, or bytes in chunks. */
   readonly body: string | readonly Uint8Array[]
-  /** What follows the chunks, as long as it comes. */
+  /** The bytes after the chunks, produced while they are sent. */
   readonly rest?: AsyncIterable<Uint8Array> | undefined
 }
 
@@ -49,7 +49,7 @@ export function jsonReply(status: number, body: unknown, headers: HeaderFields =
   }
 }
 
-/** The reply of an operation that succeeded. `signal`: ends the compression of rows. */
+/** Return the reply of an operation that succeeded. `signal` ends the compression of rows. */
 export function successReply(
   name: OperationName,
   result: unknown,
@@ -75,7 +75,7 @@ function statusOf({ startsJob, status }: OperationEntry, result: unknown): numbe
   return startsJob && (result as { job_id?: string }).job_id !== undefined ? 202 : status
 }
 
-/** A shorter body is sent as it is: to code it costs more than to send it. */
+/** A body with fewer bytes is sent uncompressed: compressing it costs more than sending it. */
 const codedBytes = 1024
 
 function coded(reply: HttpReply, { coding }: Wanted): HttpReply {
@@ -101,7 +101,7 @@ function arrowReply(
   return { status, headers, body: pieces.chunks, rest: pieces.rest }
 }
 
-/** `instance`: path of the request. */
+/** Return the reply for an error. `instance`: path of the request. */
 export function errorReply(
   cause: SheafError,
   instance: string,
@@ -116,27 +116,27 @@ export function errorReply(
 }
 
 export interface Sending {
-  /** No request follows on the connection. */
+  /** Whether the connection ends after this reply. */
   readonly last: boolean
-  /** Longest pause of the client in reading. */
+  /** How long the client may pause in reading, milliseconds. */
   readonly pauseMs: number
-  /** What may not have been read of the request. */
+  /** The body of the request, of which a part may be unread. */
   readonly sent: RequestBody
-  /** Goes back as `x-request-id`. */
+  /** Returned to the client as `x-request-id`. */
   readonly requestId: string | undefined
   /**
-   * Called before the last part of the body is sent, or when the client is gone or the reply fails; may be called twice. `bytesOut`: bytes of the body
-   * that were sent. `cause`: the error that ended the reply.
+   * Called before the last part of the body is sent, or when the client is gone or the reply fails. May be called twice. `bytesOut`: bytes
+   * of the body that were sent. `cause`: the error that ended the reply.
    */
   readonly ending: (bytesOut: number, cause?: unknown) => void
 }
 
 /**
- * Sends a reply as fast as the client takes it; resolves when it is out, or when the client is gone. What the client still
- * sends is read for a while before the connection ends: a socket closed with bytes unread takes the reply with it.
+ * Send a reply as fast as the client reads it. Resolves when the reply is sent, or when the client is gone. Before the connection ends, the
+ * server reads for a while what the client still sends: a socket that closes with unread bytes loses the reply.
  *
- * Rejects with what the rest of the reply throws. Its status and the beginning are out then, so the connection is to be cut: a
- * body in chunks without the last one is no body to any client.
+ * Rejects with the error of `reply.rest`. By then the status and a part of the body are sent, so the caller must cut the connection: no
+ * client takes a body without its last chunk as complete.
  */
 export async function send(
   request: IncomingMessage,
@@ -145,9 +145,9 @@ export async function send(
   { last, pauseMs, sent, requestId, ending }: Sending,
 ): Promise<void> {
   const { socket } = request
-  // The end of the body may be in the bytes that are being parsed right now.
+  // The end of the request may be in the bytes that Node is parsing right now.
   if (!sent.arrived) await new Promise(resolve => setImmediate(resolve))
-  // Replies to the requests before it on the connection go first; until then this one is not what the client pauses in.
+  // Replies to earlier requests on the connection go first. Until then the client's pause is not about this reply.
   if (response.socket === null && !isGone(request, response)) {
     await first([response, 'socket'], [response, 'close'], [socket, 'close'])
   }
@@ -163,17 +163,17 @@ export async function send(
   if (length !== undefined && length <= atOnceBytes && !unread) {
     ending(length)
     endWith(response, body, length)
-    // What the system has taken is out.
+    // All bytes are with the operating system: nothing is left to wait for.
     if (socket.writableLength === 0) return
   }
   const gone = first([response, 'close'], [socket, 'close'])
-  // The server sets it anew for the request that comes next.
+  // The server sets the timeout again for the next request.
   socket.setTimeout(Math.min(pauseMs, longestTimerMs))
   if (response.writableEnded) return gone
   let bytes = 0
   try {
     for await (const chunk of bodyOf(reply)) {
-      // Whoever waits for one that is gone already waits forever.
+      // The socket is checked first: an event that has happened already would never come.
       if (isGone(request, response)) return ending(bytes)
       if (chunk.length === 0) continue
       bytes += chunk.length
@@ -196,11 +196,11 @@ export async function send(
   await gone
 }
 
-/** A reply of so few bytes is handed over in one piece: small chunks cost more to send than to join. */
+/** A reply up to this size is sent in one piece: sending small chunks costs more than joining them. */
 const atOnceBytes = 64 * 1024
 
 function endWith(response: ServerResponse, body: HttpReply['body'], length: number): void {
-  // Of text that is ASCII, head and body make one string, which is sent at once.
+  // For ASCII text, Node joins head and body to one string, which it sends at once.
   if (typeof body !== 'string') response.end(concatChunks(body))
   else if (body.length === length) response.end(body, 'latin1')
   else response.end(Buffer.from(body))

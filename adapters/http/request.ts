@@ -1,33 +1,33 @@
-/** Reading where a request goes. */
+/** Reads the target of a request. */
 import { invalidInput, quote } from '../../src/errors.js'
 import { type Dialect, dialectOf } from './dialect.js'
 
 export interface Target {
-  /** Host and port where the client sent a whole URL, as it does to a proxy; undefined where it sent a path. */
+  /** Host and port if the client sent a whole URL, as it does to a proxy; undefined if it sent a path. */
   readonly authority: string | undefined
-  /** As sent, without the query. */
+  /** Path as sent, without the query. */
   readonly path: string
-  /** Below the base path, without trailing slash; null outside of it. */
+  /** Path below the base path, without trailing slash; null outside of the base path. */
   readonly route: string | null
-  /** As sent, without the `?`. */
+  /** Query as sent, without the `?`. */
   readonly query: string
   readonly dialect: Dialect
 }
 
-/** The parts of a request target. Segments stay percent-encoded, and `.` and `..` are names like any other. */
+/** Split a request target into its parts. Segments stay percent-encoded; `.` and `..` are ordinary names. */
 export function readTarget(url: string, basePath: string): Target {
-  // Who speaks to a proxy sends the whole URL; servers take that too (RFC 9112, 3.2.2).
+  // A client of a proxy sends the whole URL; servers must accept it, too (RFC 9112, 3.2.2).
   const [whole = '', authority] = /^https?:\/\/([^/?]*)/i.exec(url) ?? []
   const [path, query] = splitOnce(url.slice(whole.length), '?')
   const dialect = dialectOf(path)
   const inside = path === basePath || path.startsWith(`${basePath}/`)
   const rest = inside ? path.slice(basePath.length, dialect === 'lance' ? -1 : undefined) : null
-  // Lance's namespace client encodes paths as it would a form; its remote client sends a plus sign as it is.
+  // Lance's namespace client encodes paths like a form, with plus signs for blanks; its remote client sends a plus sign unencoded.
   const route = dialect === 'namespace' && rest !== null ? rest.replaceAll('+', '%20') : rest
   return { authority, path, route, query, dialect }
 }
 
-/** What comes before `route` in the path. */
+/** Return the part of the path before `route`. */
 export function basePathOf({ path, route }: Target): string {
   return path.slice(0, path.lastIndexOf(route ?? ''))
 }
@@ -39,7 +39,7 @@ function splitOnce(text: string, separator: string): [string, string] {
 
 const noQuery = new URLSearchParams()
 
-/** Query parameters, to be read. Malformed percent-encoding is InvalidInput: a predicate read wrong could delete the wrong rows. */
+/** Parse the query. Throws InvalidInput for malformed percent-encoding: a misread predicate could delete the wrong rows. */
 export function readQuery(query: string): URLSearchParams {
   try {
     decodeURIComponent(query)

@@ -1,4 +1,4 @@
-/** Which operation a path means, by the table of operations. */
+/** Finds the operation for a path, by the table of operations. */
 import {
   type OperationEntry,
   type OperationName,
@@ -14,7 +14,7 @@ export type Found =
       /** Segments that stand for `{placeholders}`, still percent-encoded. */
       readonly segments: Readonly<Record<string, string>>
     }
-  /** A route of some client that no operation serves. */
+  /** A route that some client has, and that no operation serves. */
   | { readonly kind: 'unserved' }
   | { readonly kind: 'wrong-method'; readonly allowed: readonly string[] }
   | { readonly kind: 'unknown' }
@@ -26,8 +26,8 @@ interface Template {
   readonly operation: OperationName | null
 }
 
-/** Templates of one number of segments that may fit a path: by its last segment, where that is a literal of some. */
-interface Alike {
+/** Templates with the same number of segments: by their last segment if it is a literal, and those that end with a placeholder. */
+interface TemplateGroup {
   readonly byLast: Map<string, readonly Template[]>
   readonly others: readonly Template[]
 }
@@ -37,7 +37,7 @@ function templateOf(route: Route, operation: OperationName | null): Template {
   return { method, segments: path.split('/'), operation }
 }
 
-function alikeAmong(templates: readonly Template[]): Alike {
+function groupTemplates(templates: readonly Template[]): TemplateGroup {
   const sorted = templates.toSorted((a, b) => placeholders(a) - placeholders(b))
   const ending = (last: string) =>
     sorted.filter(({ segments }) => isPlaceholder(segments.at(-1)!) || segments.at(-1) === last)
@@ -61,18 +61,18 @@ const templates = [
   ...unservedRoutes.map(route => templateOf(route, null)),
 ]
 
-/** By their number of segments. */
-const alike = new Map(
+/** The templates by their number of segments. */
+const groups = new Map(
   [...new Set(templates.map(({ segments }) => segments.length))].map(length => [
     length,
-    alikeAmong(templates.filter(({ segments }) => segments.length === length)),
+    groupTemplates(templates.filter(({ segments }) => segments.length === length)),
   ]),
 )
 
-/** `path` without query, base path and trailing slash. Literal segments win over placeholders. */
+/** Find the operation for a path without query, base path and trailing slash. Literal segments take precedence over placeholders. */
 export function findRoute(method: string, path: string): Found {
   const segments = path.split('/')
-  const { byLast, others } = alike.get(segments.length) ?? none
+  const { byLast, others } = groups.get(segments.length) ?? none
   const candidates = byLast.get(segments.at(-1)!) ?? others
   const matching = candidates.filter(template => matches(template, segments))
   if (matching.length === 0) return { kind: 'unknown' }
@@ -84,7 +84,7 @@ export function findRoute(method: string, path: string): Found {
   return { kind: 'operation', name: found.operation, segments: filled(found, segments) }
 }
 
-const none: Alike = { byLast: new Map(), others: [] }
+const none: TemplateGroup = { byLast: new Map(), others: [] }
 
 function matches(template: Template, segments: readonly string[]): boolean {
   return template.segments.every((part, i) =>

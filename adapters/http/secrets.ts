@@ -1,15 +1,17 @@
-/** Secrets by the name of who has them. */
+/** Compares secrets without revealing them. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { invalidInput, quote } from '../../src/errors.js'
 
 /**
- * Finds who has a secret. Only digests are kept and compared, and always all of them: how long it takes tells neither how much
- * of a guess is right nor whose secret it was.
+ * Finds the owner of a secret. Only digests are kept and compared, and always all of them: the time tells neither how much of a guess is
+ * right nor whose secret it was.
  */
 export class Secrets {
   readonly #owners: { readonly name: string; readonly digest: Buffer }[] = []
 
-  /** `place` names the option in messages, which never show a secret. Throws code 13 for what is no map of names to secrets. */
+  /**
+   * `place` names the option in messages, which never show a secret. Throws InvalidInput for a value that does not map names to secrets.
+   */
   constructor(secrets: Readonly<Record<string, string>>, place: string) {
     if (typeof secrets !== 'object' || secrets === null || Array.isArray(secrets)) {
       throw invalidInput(`${place} must be an object of secrets by name`)

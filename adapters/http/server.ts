@@ -1,11 +1,11 @@
 /**
- * The operations over HTTP. Everything about an operation (path, query, body, reply) comes from the table of operations;
- * what is here is HTTP alone.
+ * Serves the operations over HTTP. The table of operations (`protocol/operations.ts`) defines path, query, body and reply of each; this
+ * file handles HTTP alone.
  *
- * - No request ends the process, and none leaves an error without a JSON object.
- * - What a request may take of the server is bounded (`limits.ts`), and so is the time for which a client keeps it waiting.
- * - A client that goes away aborts what it was reading. It never aborts a write: whether that commits must not depend on
- *   how long somebody listens. Part of an upload is an error to whoever reads it.
+ * - No request ends the process, and every error has a JSON object.
+ * - `limits.ts` bounds what a request may take of the server, and how long a client may keep the server waiting.
+ * - A client that disconnects aborts its read, never its write: whether a write commits must not depend on how long its client waits.
+ * - An upload that breaks off is an error for the handler that reads it, never a shorter upload.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -20,7 +20,7 @@ import { RequestBody } from './body.js'
 import type { Databases } from './databases.js'
 import { checkBinding, checkGrants } from './gate.js'
 import { Handling, type Served } from './handling.js'
-import { settleLimits } from './limits.js'
+import { resolveLimits } from './limits.js'
 import { Metrics } from './metrics.js'
 import { type RequestRecord, type ServeOptions, serveShape } from './options.js'
 import { Pages } from './pages.js'
@@ -33,24 +33,30 @@ import { type Found, findRoute } from './routes.js'
 import { systemReply } from './system.js'
 
 export interface HttpServer {
-  /** Where the server is reached, base path included. */
+  /** URL of the server, base path included. */
   readonly url: string
-  /** Accepts no more connections, and resolves when requests that have begun are answered. */
+  /** Accept no more connections. Resolves when all requests that have begun are answered. */
   close(): Promise<void>
 }
 
-/** Clients put filters of merges into the URL. */
+/** The longest request head, bytes. Clients put the filters of merges into the URL. */
 const maxHeaderBytes = 64 * 1024
-/** Longer than the 300 s for which known clients keep an idle connection, so that they are the ones to close it. */
+/** How long an idle connection stays open. Known clients keep one for 300 s; with more, the client closes first. */
 const keepAliveMs = 305_000
-/** Longest time for one request to arrive: an upload may be slow. */
+/** Longest time for one request to arrive, milliseconds. An upload may be slow. */
 const arrivalMs = 30 * 60_000
-/** How often it is looked whether heads, and whole requests, arrive in time. */
+/** How often the server looks for heads and requests that arrive too slowly, milliseconds. */
 const lookMs = 5_000
 
 /**
- * Serves one namespace, or many `databases`; closing the server closes neither. Throws code 13 for options that make no sense, and for an
- * address that strangers reach where nobody is asked who they are; 17 where the address cannot be had.
+ * Serve one namespace, or many `databases`. Closing the server closes neither.
+ *
+ * Throws InvalidInput for invalid options, and for an address that other machines reach without `auth` or `allowAnonymous`. Throws
+ * ServiceUnavailable if the server cannot listen on the address.
+ *
+ * ```js
+ * const server = await serve(await connect('./data'), { port: 2333 })
+ * ```
  */
 export async function serve(served: Served | Databases, options?: ServeOptions): Promise<HttpServer>
 export async function serve(
@@ -65,8 +71,8 @@ export async function serve(
   checkBinding(host, options)
   checkGrants('use' in served, options)
   const pages = new Pages(host, options)
-  const limits = settleLimits(options.limits ?? {})
-  // A server outlives the installation of a newer package over its own.
+  const limits = resolveLimits(options.limits ?? {})
+  // Load all modules now: a newer package may be installed over this one while the server runs.
   await loadAll()
   const handling = await Handling.open(served, options, limits)
   const admission = new Admission(limits)
@@ -87,7 +93,7 @@ export async function serve(
       }),
   }
 
-  /** A log that fails is no reason not to answer. */
+  /** Count and log a request. A logger that throws must not fail the request. */
   function log(record: RequestRecord): void {
     metrics.count(record)
     try {
@@ -101,12 +107,12 @@ export async function serve(
     const target = readTarget(request.url ?? '', basePath)
     const found = target.route === null ? unknown : findRoute(method, target.route)
     const operation = found.kind === 'operation' ? found.name : undefined
-    const sendOn = expects === 'to be told to send' ? () => response.writeContinue() : undefined
-    const body = new RequestBody(request, limits, sendOn)
+    const sendContinue = expects === 'to be told to send' ? () => response.writeContinue() : undefined
+    const body = new RequestBody(request, limits, sendContinue)
     const particulars: Particulars = {}
     const atEnd: (() => void)[] = []
 
-    const called = (): Promise<HttpReply> => {
+    const call = (): Promise<HttpReply> => {
       const patience = patienceFor(request, limits.requestMs)
       atEnd.push(patience.end)
       const address = `address ${request.socket.remoteAddress}`
@@ -120,7 +126,7 @@ export async function serve(
         found,
         signal: patience.signal,
         admit,
-        admitStranger: () => admission.enterStranger(address),
+        admitUnidentified: () => admission.enterUnidentified(address),
         ended,
         particulars,
       })
@@ -132,7 +138,7 @@ export async function serve(
       checkHead(request, expects)
       reply =
         pages.answer(request, target, found) ??
-        (await (systemReply(target.route, system, () => handling.admit(request, particulars)) ?? called()))
+        (await (systemReply(target.route, system, () => handling.admit(request, particulars)) ?? call()))
     } catch (cause) {
       error = cause
       const shown = isGone(request, response) ? clientGone : presentable(cause)
@@ -184,7 +190,7 @@ export async function serve(
     requestTimeout: arrivalMs,
     headersTimeout: Math.min(limits.pauseMs, arrivalMs),
     connectionsCheckingInterval: Math.max(10, Math.min(lookMs, limits.pauseMs / 4)),
-    // Node's own answer to that has no body.
+    // Node's own answer to a request without Host has no body.
     requireHostHeader: false,
   })
   server.maxConnections = limits.connections
@@ -216,14 +222,14 @@ export async function serve(
   }
   server.on('clientError', (error, socket) => refuseOn(notHttp(error), socket))
   server.on('connect', (_request, socket: Duplex) => {
-    // From here on nobody else listens to it.
+    // Node no longer listens for errors of this socket.
     socket.on('error', () => {})
     socket.resume()
     refuseOn(noProxy(), socket)
   })
   server.on('connection', socket => {
     connections.add(socket)
-    // Each request on it waits for its end; how many wait at a time is limited elsewhere.
+    // Each request on the connection listens for its end. The limit on calls bounds how many wait.
     socket.setMaxListeners(0)
     socket.once('close', () => connections.delete(socket))
   })
@@ -250,32 +256,32 @@ export async function serve(
 
 const unknown: Found = { kind: 'unknown' }
 
-/** For the log alone: there is nobody left to tell. */
+/** Only for the log: the client is gone. */
 const clientGone = invalidInput('the client did not wait for the reply', { status: 499 })
 
-/** What a client expects before it sends the body, or else. */
+/** What the client asks for in `Expect` before it sends the body. */
 type Expects = 'nothing' | 'to be told to send' | 'something else'
 
-/** What HTTP itself demands of the head of a request. */
+/** Check the rules of HTTP for the head of a request. */
 function checkHead({ headers, rawHeaders, httpVersion }: IncomingMessage, expects: Expects): void {
   if (headers.host === undefined && httpVersion === '1.1') {
     throw invalidInput('the request is not valid HTTP: it has no header field Host')
   }
-  // Who looks at one of them before the server does must mean the same host (RFC 9112, 3.2).
-  if (isTwice('host', rawHeaders))
+  // A proxy that reads one of two Host fields must mean the same host as the server (RFC 9112, 3.2).
+  if (isRepeated('host', rawHeaders))
     throw invalidInput('the request is not valid HTTP: it has the header field Host twice')
-  // Node joins them to one, which no client sent.
-  if (isTwice('idempotency-key', rawHeaders))
+  // Node would join both to one value, which no client sent.
+  if (isRepeated('idempotency-key', rawHeaders))
     throw invalidInput('the request has the header field idempotency-key twice', { hint: 'send one key' })
   if (expects === 'something else') {
-    throw invalidInput(`nobody here can do what the client expects: ${quote(headers.expect)}`, {
+    throw invalidInput(`the server does not support the expectation ${quote(headers.expect)}`, {
       status: 417,
     })
   }
 }
 
-/** Names and values take turns. */
-function isTwice(name: string, rawHeaders: readonly string[]): boolean {
+/** Return whether a header field occurs more than once. Names and values alternate in `rawHeaders`. */
+function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
   let count = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const given = rawHeaders[i]!
@@ -288,12 +294,12 @@ function checkServed(served: unknown): void {
   const isThere = typeof served === 'object' && served !== null
   if (isThere && ('use' in served || ('operations' in served && typeof served.operations === 'object')))
     return
-  throw invalidInput(`serve takes a namespace, or what databases() gives, got ${quote(served)}`, {
+  throw invalidInput(`serve takes a namespace or the result of databases(), got ${quote(served)}`, {
     hint: typeof served === 'string' ? 'open it first: serve(await connect(path))' : undefined,
   })
 }
 
-/** Nothing where the root is elsewhere. */
+/** Return the statistics of the root; undefined if the engine is in another thread or process. */
 function statsOf(served: Served | Databases): ReturnType<NonNullable<Served['stats']>> | undefined {
   if (!('stats' in served)) return undefined
   try {

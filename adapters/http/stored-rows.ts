@@ -1,9 +1,9 @@
 /**
  * Keeps Lance engines from opening tables whose rows Sheaf stores.
  *
- * An engine asks for the description of a table and opens its `location` in its own process. For a table of Sheaf it would find no manifest there, and
- * an append would leave files behind. The location in the reply therefore has a scheme that no object store has. The error of the engine names the
- * scheme, so the scheme says what to do.
+ * A Lance engine asks for the description of a table, and opens its `location` in its own process. At the location of a Sheaf table it
+ * would find no manifest, and an append would leave files there. So the reply has a location with a scheme that no object store has. The
+ * error of the engine shows the scheme, so the scheme itself tells the user what to do.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Reply } from '../../src/protocol/calls.js'
@@ -15,7 +15,7 @@ export const sheafClient = { 'x-sheaf-client': '1' }
 
 const refusal = 'sheaf-stores-the-rows-of-this-table--query-it-over-http-or-export-it'
 
-/** The result of an operation as a caller may have it. LanceDB's remote client sends its queries to the server, and is shown the true location. */
+/** Replace the location in a description. LanceDB's remote client sends its queries to the server, so it gets the true location. */
 export function withoutLocation(
   name: OperationName,
   result: unknown,
@@ -24,7 +24,7 @@ export function withoutLocation(
 ): unknown {
   if (name !== 'describeTable' || dialect === 'lance' || 'x-sheaf-client' in headers) return result
   const { managed_versioning, ...described } = result as Reply<'describeTable'>
-  // The columns of a table are known where its rows are stored here.
+  // A description without schema is of a table whose rows are not stored here.
   if (described.schema === undefined) return result
   return { ...described, location: `${refusal}://${described.uuid}` }
 }

@@ -1,10 +1,10 @@
-/** What a server answers about itself, whatever its load. Whether it is alive and ready is told to everybody. */
+/** Replies about the server itself, whatever its load. Every caller may ask whether the server is alive and ready. */
 import type { Operations } from '../../src/protocol/calls.js'
 import { type HttpReply, jsonReply } from './reply.js'
 
-/** What there is to tell. */
+/** The source of these replies. */
 export interface System {
-  /** Null: there are several roots, of which none need be open. */
+  /** Null: there are several roots, and none needs to be open. */
   readonly operations: Operations | null
   isClosing(): boolean
   metrics(): string
@@ -31,15 +31,15 @@ const replies = new Map<string | null, (system: System, admit: Admit) => Promise
   ],
 ])
 
-/** The reply of a system route; null for any other route. `admit` throws for whom the rest is not to be told. */
+/** Return the reply of a system route; null for any other route. `admit` throws for callers that may not read `/metrics`. */
 export function systemReply(route: string | null, system: System, admit: Admit): Promise<HttpReply> | null {
   return replies.get(route)?.(system, admit) ?? null
 }
 
-/** Longer than any root takes that works. */
+/** Time limit for `/readyz`, milliseconds: longer than any healthy root takes. */
 const answerMs = 5_000
 
-/** Whether the namespace says anything about its root. */
+/** Return whether the namespace answers a call. */
 async function answers(operations: Operations | null): Promise<boolean> {
   if (operations === null) return true
   const patience = new AbortController()

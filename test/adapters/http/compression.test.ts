@@ -64,7 +64,7 @@ describe('rows', () => {
     else
       expect(reply).toMatchObject({
         status: 406,
-        json: { detail: expect.stringContaining('does not write ZSTD') },
+        json: { detail: expect.stringContaining('cannot write ZSTD') },
       })
     const either = await askJson(url, query, everything, { accept: `${arrowFile};codecs="zstd,lz4"` })
     expect(idsIn(either.bytes)).toEqual(ids)

@@ -1,7 +1,7 @@
 /** Context and names of requests: what reaches hooks, logs, functions and replies. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readCaller, settlePrefixes, withHeaders, writeCaller } from '../../../adapters/http/caller.js'
+import { readCaller, resolvePrefixes, withHeaders, writeCaller } from '../../../adapters/http/caller.js'
 import { connectHttp } from '../../../adapters/http/client.js'
 import type { RequestRecord } from '../../../adapters/http/options.js'
 import { serve } from '../../../adapters/http/server.js'
@@ -40,7 +40,7 @@ describe('context', () => {
       code: ErrorCode.InvalidInput,
       message: expect.stringContaining(JSON.stringify(prefix)),
     })
-    expect(() => settlePrefixes('x-' as unknown as string[])).toThrow('must be an array')
+    expect(() => resolvePrefixes('x-' as unknown as string[])).toThrow('must be an array')
   })
 
   test('A-022 every header field is context under header.<name>, but no credentials', () => {
@@ -62,7 +62,7 @@ describe('context', () => {
     const value = fc.stringMatching(/^[!-~]{1,10}$/)
     fc.assert(
       fc.property(fc.dictionary(name, value, { minKeys: 1 }), context => {
-        expect(readCaller(writeCaller({ context }), settlePrefixes()).context).toEqual(context)
+        expect(readCaller(writeCaller({ context }), resolvePrefixes()).context).toEqual(context)
       }),
     )
   })

@@ -4,7 +4,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { afterEach, describe, expect, test } from 'vitest'
 import { RequestBody } from '../../../adapters/http/body.js'
-import { type Limits, limitsShape, settleLimits } from '../../../adapters/http/limits.js'
+import { type Limits, limitsShape, resolveLimits } from '../../../adapters/http/limits.js'
 import type { RequestRecord, ServeOptions } from '../../../adapters/http/options.js'
 import { type HttpServer, serve } from '../../../adapters/http/server.js'
 import { decodeIpc } from '../../../src/arrow/decode-ipc.js'
@@ -67,7 +67,7 @@ function expectRefusal(reply: RawReply, status: number, code: ErrorCode): void {
 }
 
 test('a limit that is none is refused', () => {
-  expect(settleLimits({ inFlight: 3 }).inFlight).toBe(3)
+  expect(resolveLimits({ inFlight: 3 }).inFlight).toBe(3)
   const settle = (limits: object) => () => parse(limitsShape, limits, 'limits')
   expect(settle({ inFlight: 0 })).toThrow('limits: inFlight must be a number > 0, got 0')
   expect(settle({ inFlight: '3' })).toThrow('must be a number > 0, got "3"')
